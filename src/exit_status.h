@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace redlock {
+
+/// Every exit status of redlock's own. A job's own status passes through unchanged, and a job that
+/// died of signal n gives 128 + n, as in a shell. The numbers 64 to 78 are those of sysexits.h.
+enum class ExitStatus : int {
+  ok = 0,
+  conflict = 1,          ///< somebody else holds the lock (or the number given by -E)
+  usage = 64,            ///< the command line is wrong
+  unavailable = 69,      ///< fewer than a quorum of servers could be used
+  os_error = 71,         ///< the operating system refused: fork, memory, descriptors
+  config = 78,           ///< configuration is wrong, or no servers are configured
+  lost = 80,             ///< the lock was lost while the job ran, or was not ours at release
+  max_runtime = 124,     ///< --max-runtime passed, as timeout(1)
+  cannot_execute = 126,  ///< the command was found but cannot be executed
+  not_found = 127,       ///< the command was not found
+};
+
+}  // namespace redlock

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "lock/acquisition.h"
+
+#include <algorithm>
+
+namespace redlock::lock {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+/// What a single try bears of split votes and unreachable servers: two hosts' cron at the same
+/// instant must end with exactly one run, not with none.
+constexpr Duration kTryOnceBears = seconds(2);
+
+/// A pause that would end beyond the wait limit ends this long before it, for one last question.
+constexpr Duration kLastQuestion = milliseconds(50);
+
+Instant limit_of(const Patience& patience, Instant start) {
+  if (!patience.wait) return kNever;
+  if (*patience.wait == Duration::zero()) {
+    return start + std::min(patience.server_wait, kTryOnceBears);
+  }
+  return *patience.wait < kNever - start ? start + *patience.wait : kNever;
+}
+
+}  // namespace
+
+Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
+                         std::uint64_t seed, Instant now)
+    : timing_(timing),
+      patience_(patience),
+      jitter_(seed),
+      attempt_(1, servers),
+      round_began_(now),
+      next_round_(now),
+      limit_(limit_of(patience, now)),
+      short_since_(now),
+      troubles_(servers),
+      conflict_backoff_(milliseconds(100), seconds(5)),
+      split_backoff_(milliseconds(50), seconds(1)),
+      unreachable_backoff_(milliseconds(100), seconds(1)) {}
+
+Instant Acquisition::server_limit() const {
+  return short_since_ ? *short_since_ + patience_.server_wait : kNever;
+}
+
+Instant Acquisition::deadline() const {
+  const Instant limits = std::min(limit_, server_limit());
+  return in_round_ ? limits : std::min(limits, next_round_);
+}
+
+void Acquisition::tick(Instant now, Effects& effects) {
+  if (now >= limit_ || now >= server_limit()) {
+    give_up(answered_last_round_ ? State::conflict : State::unavailable, effects);
+  } else if (!in_round_ && now >= next_round_) {
+    start_round(now, effects);
+  }
+}
+
+void Acquisition::start_round(Instant now, Effects& effects) {
+  in_round_ = true;
+  round_began_ = now;
+  // Same connections, so a release that failed before gets there ahead of the new question.
+  release_.retry(effects);
+  for (const Ask& ask : attempt_.begin_round(++round_)) effects.emplace_back(ask);
+}
+
+void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
+  if (std::holds_alternative<Unreachable>(reply.answer)) {
+    troubles_.at(reply.ask.server) = reply.answer;
+  } else {
+    troubles_.at(reply.ask.server).reset();
+  }
+  if (reply.ask.op == Op::release) return release_.record(reply);
+  // A late vote of an abandoned attempt: its release is already on the way behind it.
+  if (reply.ask.attempt != attempt_.id()) return;
+
+  attempt_.record(reply, timing_);
+  if (!in_round_) return;
+  if (const Refused* refusal = attempt_.main_refusal()) last_refusal_ = *refusal;
+  const Verdict verdict = attempt_.verdict(now, timing_);
+  if (verdict != Verdict::pending) finish_round(verdict, now, effects);
+}
+
+void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
+  in_round_ = false;
+  if (verdict == Verdict::won) {
+    state_ = State::won;
+    return;
+  }
+  if (verdict == Verdict::split && same_refusals_as_last_round()) verdict = Verdict::conflict;
+  answered_last_round_ = verdict != Verdict::unavailable;
+  if (answered_last_round_) {
+    short_since_.reset();
+  } else if (!short_since_) {
+    short_since_ = round_began_;
+  }
+
+  const std::size_t servers = attempt_.ballots().size();
+  const bool hopeless = attempt_.permanently_unreachable() >= blocking_minority(servers);
+  if (verdict == Verdict::unavailable && hopeless) return give_up(State::unavailable, effects);
+  const bool try_once = patience_.wait == Duration::zero();
+  if (verdict == Verdict::conflict && try_once) return give_up(State::conflict, effects);
+
+  if (verdict == Verdict::conflict) {
+    if (!told_contended_) {
+      told_contended_ = true;
+      effects.emplace_back(Report(report::Contended{last_refusal_, false}));
+    }
+    rest(now, conflict_pause());
+  } else if (verdict == Verdict::split) {
+    rest(now, split_backoff_.next(jitter_));
+  } else {
+    rest(now, unreachable_backoff_.next(jitter_));
+  }
+  give_back(effects);
+}
+
+void Acquisition::rest(Instant now, Duration pause) {
+  next_round_ = now + pause;
+  if (limit_ != kNever && next_round_ > limit_ - kLastQuestion) {
+    next_round_ = std::max(limit_ - kLastQuestion, now + std::min(pause, Duration(milliseconds(10))));
+  }
+}
+
+/// Exponential back-off, but no longer than the lock can last by what the servers said.
+Duration Acquisition::conflict_pause() {
+  Duration pause = conflict_backoff_.next(jitter_);
+  for (const Attempt::Ballot& ballot : attempt_.ballots()) {
+    if (ballot.standing != Attempt::Standing::refused || !ballot.refusal.ttl_left) continue;
+    pause = std::min<Duration>(pause, *ballot.refusal.ttl_left + milliseconds(1));
+  }
+  return std::max<Duration>(pause, milliseconds(1));
+}
+
+/// Locks that sit on the same servers under the same values in two rounds running are no contenders
+/// in the middle of taking them: they are held.
+bool Acquisition::same_refusals_as_last_round() {
+  std::vector<std::string> refusals;
+  std::size_t refused = 0;
+  for (const Attempt::Ballot& ballot : attempt_.ballots()) {
+    const bool is_refusal = ballot.standing == Attempt::Standing::refused;
+    refusals.push_back(is_refusal ? ballot.refusal.blocker : std::string());
+    refused += is_refusal ? 1 : 0;
+  }
+  const bool same = refusals == last_refusals_ && refused >= blocking_minority(refusals.size());
+  last_refusals_ = std::move(refusals);
+  return same;
+}
+
+void Acquisition::give_back(Effects& effects) {
+  const std::vector<ServerIndex> entered = attempt_.entered();
+  if (entered.empty()) return;
+  for (const ServerIndex server : entered) release_.begin(server, attempt_.id(), effects);
+  attempt_ = Attempt(attempt_.id() + 1, attempt_.ballots().size());
+}
+
+void Acquisition::give_up(State why, Effects& effects) {
+  state_ = why;
+  in_round_ = false;
+  if (why == State::conflict) {
+    effects.emplace_back(Report(report::Contended{last_refusal_, true}));
+  }
+  for (ServerIndex server = 0; server < troubles_.size(); ++server) {
+    if (attempt_.ballots()[server].standing != Attempt::Standing::asked) continue;
+    troubles_[server] = Unreachable{.why = "had not answered when the limit was reached"};
+  }
+  give_back(effects);
+}
+
+void Acquisition::abandon_win(Instant now, Effects& effects) {
+  state_ = State::trying;
+  give_back(effects);
+  rest(now, split_backoff_.next(jitter_));
+}
+
+std::vector<Complaint> Acquisition::complaints() const {
+  std::vector<Complaint> complaints;
+  for (ServerIndex server = 0; server < troubles_.size(); ++server) {
+    if (troubles_[server]) complaints.push_back({server, *troubles_[server]});
+  }
+  return complaints;
+}
+
+}  // namespace redlock::lock

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lock/attempt.h"
+#include "lock/backoff.h"
+#include "lock/effect.h"
+#include "lock/release.h"
+#include "lock/time.h"
+#include "lock/timing.h"
+#include "lock/vote.h"
+
+namespace redlock::lock {
+
+/// Getting the lock: rounds of one attempt after another, pauses between them, and the limits.
+class Acquisition {
+ public:
+  enum class State { trying, won, conflict, unavailable };
+
+  /// Starts at `now`; the first round is asked for in the first tick. servers >= 1.
+  Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
+              std::uint64_t seed, Instant now);
+
+  /// Looks at the limits, then asks if it is time to. Only while trying.
+  void tick(Instant now, Effects& effects);
+
+  /// Takes any reply: of the current round, or of an earlier attempt's release. Only while trying.
+  void record(const Reply& reply, Instant now, Effects& effects);
+
+  /// Gives back whatever may be on a server, through release(). For who loses interest in a lock.
+  void give_back(Effects& effects);
+
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] Instant deadline() const;
+  [[nodiscard]] const Attempt& attempt() const { return attempt_; }
+
+  /// What earlier attempts still owe; whoever ends this acquisition goes on with it.
+  [[nodiscard]] Release& release() { return release_; }
+
+  /// Drops a won attempt that turned out to be too old to start a job on, and tries again.
+  void abandon_win(Instant now, Effects& effects);
+
+  /// Servers that did not answer at their last chance.
+  [[nodiscard]] std::vector<Complaint> complaints() const;
+
+ private:
+  void start_round(Instant now, Effects& effects);
+  void finish_round(Verdict verdict, Instant now, Effects& effects);
+  void give_up(State why, Effects& effects);
+  void rest(Instant now, Duration pause);
+  [[nodiscard]] Instant server_limit() const;
+  [[nodiscard]] Duration conflict_pause();
+  [[nodiscard]] bool same_refusals_as_last_round();
+
+  Timing timing_;
+  Patience patience_;
+  Jitter jitter_;
+  State state_ = State::trying;
+  Attempt attempt_;
+  Release release_;
+  bool in_round_ = false;
+  std::uint32_t round_ = 0;
+  Instant round_began_;
+  Instant next_round_;
+  Instant limit_;                       ///< -w, or what -n bears
+  std::optional<Instant> short_since_;  ///< fewer than a quorum answered, since then
+  bool answered_last_round_ = false;    ///< a quorum did
+  bool told_contended_ = false;
+  std::optional<Refused> last_refusal_;
+  std::vector<std::optional<Answer>> troubles_;
+  std::vector<std::string> last_refusals_;
+  Backoff conflict_backoff_;
+  Backoff split_backoff_;
+  Backoff unreachable_backoff_;
+};
+
+}  // namespace redlock::lock

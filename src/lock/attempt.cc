@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "lock/attempt.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string_view>
+
+namespace redlock::lock {
+
+namespace {
+
+/// Who stands behind a value: a revoked or cooling lock is still its holder's, and shared readers
+/// count as one.
+std::string_view holder_of(std::string_view value) {
+  for (const std::string_view prefix : {"revoked:", "cooling:"}) {
+    if (value.starts_with(prefix)) return value.substr(prefix.size());
+  }
+  return value.starts_with("shared:") ? value.substr(0, 6) : value;
+}
+
+}  // namespace
+
+Instant quorum_expiry(std::vector<Instant> expiries) {
+  const auto nth = expiries.begin() + static_cast<std::ptrdiff_t>(quorum(expiries.size()) - 1);
+  std::nth_element(expiries.begin(), nth, expiries.end(), std::greater<>());
+  return *nth;
+}
+
+std::vector<Ask> Attempt::begin_round(std::uint32_t round) {
+  std::vector<Ask> asks;
+  for (ServerIndex server = 0; server < ballots_.size(); ++server) {
+    Ballot& ballot = ballots_[server];
+    ballot.reported = ballot.standing == Standing::granted;
+    if (ballot.standing != Standing::absent && ballot.standing != Standing::refused) continue;
+    ballot.standing = Standing::asked;
+    asks.push_back({server, Op::acquire, id_, round});
+  }
+  return asks;
+}
+
+void Attempt::record(const Reply& reply, const Timing& timing) {
+  Ballot& ballot = ballots_.at(reply.ask.server);
+  ballot.reported = true;
+  if (std::holds_alternative<Granted>(reply.answer)) {
+    ballot.standing = Standing::granted;
+    ballot.expires = vote_expiry(reply.sent, timing);
+    ballot.permanent = false;
+  } else if (const auto* refusal = std::get_if<Refused>(&reply.answer)) {
+    ballot.standing = Standing::refused;
+    ballot.refusal = *refusal;
+    ballot.permanent = false;
+  } else if (const auto* unreachable = std::get_if<Unreachable>(&reply.answer)) {
+    ballot.standing = unreachable->maybe_applied ? Standing::uncertain : Standing::absent;
+    ballot.permanent = unreachable->permanent;
+  }
+}
+
+Verdict Attempt::verdict(Instant now, const Timing& timing) const {
+  const std::size_t needed = quorum(ballots_.size());
+  std::size_t granted = 0;
+  std::size_t pending = 0;
+  std::size_t answered = 0;
+  std::size_t same_blocker = 0;
+  std::map<std::string_view, std::size_t> blockers;
+  for (const Ballot& ballot : ballots_) {
+    const bool refused = ballot.standing == Standing::refused;
+    granted += ballot.standing == Standing::granted ? 1 : 0;
+    pending += ballot.reported ? 0 : 1;
+    answered += refused || ballot.standing == Standing::granted ? 1 : 0;
+    if (refused) {
+      same_blocker = std::max(same_blocker, ++blockers[holder_of(ballot.refusal.blocker)]);
+    }
+  }
+
+  if (granted >= needed) {
+    return valid_until() - now >= timing.needed_to_start() ? Verdict::won : Verdict::split;
+  }
+  if (same_blocker >= needed) return Verdict::conflict;
+  // While answers are out, wait for them if they can still change the outcome, or what to call it.
+  if (pending > 0 && (granted + pending >= needed || same_blocker + pending >= needed ||
+                      (answered < needed && answered + pending >= needed))) {
+    return Verdict::pending;
+  }
+  return answered >= needed ? Verdict::split : Verdict::unavailable;
+}
+
+Instant Attempt::valid_until() const {
+  std::vector<Instant> expiries;
+  expiries.reserve(ballots_.size());
+  for (const Ballot& ballot : ballots_) {
+    expiries.push_back(ballot.standing == Standing::granted ? ballot.expires : Instant{});
+  }
+  return quorum_expiry(std::move(expiries));
+}
+
+std::vector<ServerIndex> Attempt::entered() const {
+  std::vector<ServerIndex> servers;
+  for (ServerIndex server = 0; server < ballots_.size(); ++server) {
+    const Standing standing = ballots_[server].standing;
+    if (standing != Standing::absent && standing != Standing::refused) servers.push_back(server);
+  }
+  return servers;
+}
+
+const Refused* Attempt::main_refusal() const {
+  std::map<std::string_view, std::size_t> named;
+  const Refused* main = nullptr;
+  std::size_t most = 0;
+  for (const Ballot& ballot : ballots_) {
+    if (ballot.standing != Standing::refused) continue;
+    const std::size_t count = ++named[holder_of(ballot.refusal.blocker)];
+    if (count > most) {
+      most = count;
+      main = &ballot.refusal;
+    }
+  }
+  return main;
+}
+
+std::size_t Attempt::permanently_unreachable() const {
+  return static_cast<std::size_t>(std::count_if(
+      ballots_.begin(), ballots_.end(), [](const Ballot& ballot) { return ballot.permanent; }));
+}
+
+}  // namespace redlock::lock

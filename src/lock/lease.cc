@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "lock/lease.h"
+
+#include <algorithm>
+
+namespace redlock::lock {
+
+Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
+    : timing_(timing),
+      attempt_(won.id()),
+      standings_(won.ballots().size()),
+      next_round_(now + timing.renew_every()),
+      last_asked_(now) {
+  for (ServerIndex server = 0; server < standings_.size(); ++server) {
+    const Attempt::Ballot& ballot = won.ballots()[server];
+    Standing& standing = standings_[server];
+    if (ballot.standing == Attempt::Standing::granted) {
+      standing.latest = Word::mine;
+      standing.expires = ballot.expires;
+      standing.last = Granted{};
+      // Paced by the oldest vote, so that a slow acquire does not delay the first renewal.
+      next_round_ = std::min(
+          next_round_, ballot.expires - timing.ttl + timing.drift() + timing.renew_every());
+    } else if (ballot.standing == Attempt::Standing::refused) {
+      standing.latest = Word::elsewhere;
+      standing.last = NotMine{ballot.refusal.blocker};
+    } else {
+      standing.last = Unreachable{.why = "has not answered yet"};
+    }
+  }
+  settle(Instant{});
+}
+
+void Lease::tick(Instant now, Effects& effects) {
+  if (!lost_ && now >= next_round_) ask_round(now, effects);
+  if (lost_) next_round_ = kNever;
+}
+
+void Lease::ask_round(Instant now, Effects& effects) {
+  ++round_;
+  last_asked_ = now;
+  answered_ = 0;
+  renewed_ = 0;
+  next_round_ = now + timing_.renew_every();
+  for (ServerIndex server = 0; server < standings_.size(); ++server) {
+    effects.emplace_back(Ask{server, Op::renew, attempt_, round_});
+  }
+}
+
+void Lease::record(const Reply& reply, Instant now, Effects& effects) {
+  if (reply.ask.op == Op::release) return;
+  Standing& standing = standings_.at(reply.ask.server);
+  const Instant before = valid_until_;
+  const bool renewed = std::holds_alternative<Renewed>(reply.answer);
+  standing.last = reply.answer;
+  take_word(standing, reply);
+  settle(before);
+
+  if (reply.ask.op == Op::renew) count_round(reply, renewed, now);
+  // A server that lost the key (restarted empty, say) gets it back while a quorum of the others
+  // vouches for us: SET NX, so it takes nothing from anybody. Its own word counts again only when a
+  // later renewal finds the key there.
+  if (std::holds_alternative<Missing>(reply.answer) && !lost_ && quorum_holds(now)) {
+    effects.emplace_back(Ask{reply.ask.server, Op::repair, attempt_, round_});
+  }
+}
+
+void Lease::take_word(Standing& standing, const Reply& reply) {
+  const bool granted = std::holds_alternative<Granted>(reply.answer);
+  if (granted && reply.ask.op == Op::repair) {
+    standing.latest = Word::none;
+  } else if (granted || std::holds_alternative<Renewed>(reply.answer)) {
+    standing.latest = Word::mine;
+    standing.expires = std::max(standing.expires, vote_expiry(reply.sent, timing_));
+  } else if (!std::holds_alternative<Unreachable>(reply.answer)) {
+    standing.latest = Word::elsewhere;
+    standing.expires = Instant{};
+  }
+}
+
+void Lease::settle(Instant before) {
+  std::vector<Instant> expiries;
+  std::size_t elsewhere = 0;
+  expiries.reserve(standings_.size());
+  for (const Standing& standing : standings_) {
+    expiries.push_back(standing.expires);
+    elsewhere += standing.latest == Word::elsewhere ? 1 : 0;
+  }
+  valid_until_ = quorum_expiry(std::move(expiries));
+  if (!lost_ && elsewhere >= blocking_minority(standings_.size())) {
+    lost_ = true;
+    valid_until_before_loss_ = before;
+  }
+}
+
+void Lease::count_round(const Reply& reply, bool renewed, Instant now) {
+  Standing& standing = standings_[reply.ask.server];
+  if (reply.ask.round != round_) return;  // a late answer: its word counts, the round is over
+  const bool first_answer = standing.answered_round != round_;
+  if (!first_answer && !renewed) return;
+  standing.answered_round = round_;
+  answered_ += first_answer ? 1 : 0;
+  renewed_ += renewed ? 1 : 0;
+
+  const std::size_t needed = quorum(standings_.size());
+  if (renewed_ >= needed) {
+    failing_ = false;
+    next_round_ = std::max(next_round_, reply.sent + timing_.renew_every());
+  } else if (answered_ == standings_.size()) {
+    failing_ = true;
+    next_round_ = std::min(next_round_, now + timing_.retry_every());
+  }
+}
+
+bool Lease::quorum_holds(Instant now) const {
+  const auto holding = std::count_if(
+      standings_.begin(), standings_.end(), [now](const Standing& standing) {
+        return standing.latest == Word::mine && standing.expires > now;
+      });
+  return static_cast<std::size_t>(holding) >= quorum(standings_.size());
+}
+
+std::vector<Complaint> Lease::complaints() const {
+  std::vector<Complaint> complaints;
+  for (ServerIndex server = 0; server < standings_.size(); ++server) {
+    const Answer& last = standings_[server].last;
+    if (std::holds_alternative<Granted>(last) || std::holds_alternative<Renewed>(last)) continue;
+    complaints.push_back({server, last});
+  }
+  return complaints;
+}
+
+}  // namespace redlock::lock

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lock/attempt.h"
+#include "lock/effect.h"
+#include "lock/time.h"
+#include "lock/timing.h"
+#include "lock/vote.h"
+
+namespace redlock::lock {
+
+/// A lock that is held: the servers' latest words, until when a quorum of them surely keeps our
+/// token, and when to ask for more.
+class Lease {
+ public:
+  /// From an attempt that has won at `now`.
+  Lease(const Attempt& won, const Timing& timing, Instant now);
+
+  /// Asks all servers to renew when that is due.
+  void tick(Instant now, Effects& effects);
+
+  /// Takes any answer that concerns this lease's attempt (late votes too). May ask for a repair.
+  void record(const Reply& reply, Instant now, Effects& effects);
+
+  [[nodiscard]] Instant deadline() const { return next_round_; }
+
+  /// The quorum-th largest expiry. An unanswered request shortens nothing; "missing" or "not mine"
+  /// zeroes that server's part.
+  [[nodiscard]] Instant valid_until() const { return valid_until_; }
+
+  /// A quorum of "mine" has become impossible. Final.
+  [[nodiscard]] bool lost() const { return lost_; }
+  /// What valid_until() was before the answer that made it lost: the last moment for a KILL.
+  [[nodiscard]] Instant valid_until_before_loss() const { return valid_until_before_loss_; }
+
+  /// Fewer than a quorum renewed in the latest complete round.
+  [[nodiscard]] bool failing() const { return failing_; }
+
+  /// When the key is gone from every server by itself at the latest, whatever got lost on the way.
+  [[nodiscard]] Instant gone_by() const { return last_asked_ + timing_.ttl + timing_.drift(); }
+
+  [[nodiscard]] AttemptId attempt() const { return attempt_; }
+  /// Each server that does not hold our token as far as we know, with its last words.
+  [[nodiscard]] std::vector<Complaint> complaints() const;
+
+ private:
+  enum class Word { none, mine, elsewhere };
+  struct Standing {
+    Word latest = Word::none;  ///< last definite answer
+    Instant expires{};
+    Answer last = Missing{};        ///< for people
+    std::uint32_t answered_round = 0;
+  };
+
+  void ask_round(Instant now, Effects& effects);
+  void count_round(const Reply& reply, bool renewed, Instant now);
+  void take_word(Standing& standing, const Reply& reply);
+  void settle(Instant before);
+  [[nodiscard]] bool quorum_holds(Instant now) const;
+
+  Timing timing_;
+  AttemptId attempt_;
+  std::vector<Standing> standings_;
+  Instant valid_until_{};
+  Instant valid_until_before_loss_{};
+  Instant next_round_;
+  Instant last_asked_;
+  std::uint32_t round_ = 0;
+  std::size_t answered_ = 0;
+  std::size_t renewed_ = 0;
+  bool failing_ = false;
+  bool lost_ = false;
+};
+
+}  // namespace redlock::lock

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "lock/release.h"
+
+#include <algorithm>
+
+namespace redlock::lock {
+
+void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
+  entries_.push_back({.server = server, .attempt = attempt});
+  effects.emplace_back(Ask{server, Op::release, attempt, 0});
+}
+
+void Release::retry(Effects& effects) {
+  for (Entry& entry : entries_) {
+    if (entry.state != State::failed) continue;
+    entry.state = State::asked;
+    effects.emplace_back(Ask{entry.server, Op::release, entry.attempt, 0});
+  }
+}
+
+void Release::record(const Reply& reply) {
+  if (reply.ask.op != Op::release) return;
+  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& candidate) {
+    return candidate.server == reply.ask.server && candidate.attempt == reply.ask.attempt;
+  });
+  if (entry == entries_.end() || entry->state == State::released || entry->state == State::gone) {
+    return;
+  }
+  entry->last = reply.answer;
+  if (const auto* unreachable = std::get_if<Unreachable>(&reply.answer)) {
+    entry->state = State::failed;
+    entry->maybe_done |= unreachable->maybe_applied;
+  } else if (std::holds_alternative<Released>(reply.answer) || entry->maybe_done) {
+    entry->state = State::released;
+  } else {
+    entry->state = State::gone;
+  }
+}
+
+bool Release::settled() const {
+  return std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return entry.state == State::released || entry.state == State::gone;
+  });
+}
+
+bool Release::has_failed() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const Entry& entry) { return entry.state == State::failed; });
+}
+
+std::size_t Release::count(AttemptId attempt, State state) const {
+  return static_cast<std::size_t>(
+      std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+        return entry.attempt == attempt && entry.state == state;
+      }));
+}
+
+std::size_t Release::released(AttemptId attempt) const { return count(attempt, State::released); }
+
+std::size_t Release::gone(AttemptId attempt) const { return count(attempt, State::gone); }
+
+std::vector<Complaint> Release::complaints(AttemptId attempt) const {
+  std::vector<Complaint> complaints;
+  for (const Entry& entry : entries_) {
+    if (entry.attempt != attempt || entry.state == State::released) continue;
+    if (entry.state == State::asked) {
+      complaints.push_back({entry.server, Unreachable{.why = "no answer yet"}});
+    } else {
+      complaints.push_back({entry.server, entry.last});
+    }
+  }
+  return complaints;
+}
+
+}  // namespace redlock::lock

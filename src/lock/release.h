@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "lock/effect.h"
+#include "lock/time.h"
+#include "lock/vote.h"
+
+namespace redlock::lock {
+
+/// Tokens on their way back: which (server, attempt) still owes a confirmed release. Serves both a
+/// given-up attempt and the end of a held lock.
+class Release {
+ public:
+  /// Asks `server` to delete the attempt's token. Queues behind what that server was asked before.
+  void begin(ServerIndex server, AttemptId attempt, Effects& effects);
+
+  /// Asks again where the release did not get through. Harmless where it did after all.
+  void retry(Effects& effects);
+
+  /// Takes the answer to a release; others are ignored.
+  void record(const Reply& reply);
+
+  /// Nothing is owed any more.
+  [[nodiscard]] bool settled() const;
+  /// Something failed and waits for retry().
+  [[nodiscard]] bool has_failed() const;
+
+  [[nodiscard]] std::size_t released(AttemptId attempt) const;  ///< servers that deleted it
+  [[nodiscard]] std::size_t gone(AttemptId attempt) const;  ///< servers where it was not there
+  [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;
+
+ private:
+  enum class State { asked, failed, released, gone };
+  struct Entry {
+    ServerIndex server;
+    AttemptId attempt;
+    State state = State::asked;
+    bool maybe_done = false;  ///< an earlier request may have deleted it: "missing" then is success
+    Answer last = Missing{};
+  };
+
+  [[nodiscard]] std::size_t count(AttemptId attempt, State state) const;
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace redlock::lock

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+#include "lock/session.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace redlock::lock {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+/// How long the end of a held lock is tried to be confirmed; the lease may end it sooner.
+constexpr Duration kReleasePatience = seconds(2);
+constexpr Duration kReleaseRetry = milliseconds(100);
+
+/// At the end of a wait limit, which is to be exact: time for a server in reach to confirm that
+/// nothing is left there. What is slower has the release in its queue all the same.
+constexpr Duration kFarewell = milliseconds(20);
+
+/// A process that forks faster than it is killed needs another round.
+constexpr Duration kKillAgain = milliseconds(20);
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+}  // namespace
+
+Session::Session(const Plan& plan, Instant now)
+    : plan_(plan),
+      now_(now),
+      began_(now),
+      acquisition_(plan.servers, plan.timing, plan.patience, plan.seed, now) {}
+
+Effects Session::step(const Event& event, Instant now) {
+  now_ = now;
+  std::visit(Overloaded{
+                 [this](const Tick&) { on_tick(); },
+                 [this](const Reply& reply) { on_reply(reply); },
+                 [this](const JobStarted&) { on_job_started(); },
+                 [this](const JobTooLate&) {
+                   lease_.reset();
+                   phase_ = Phase::acquiring;
+                   acquisition_.abandon_win(now_, effects_);
+                 },
+                 [this](const JobFailedToStart& failure) {
+                   outcome_ = {Outcome::Kind::not_started, failure.status};
+                   release_lease();
+                 },
+                 [this](const JobExited& exit) { on_job_exited(exit.status); },
+                 [this](const JobTreeGone&) {
+                   if (phase_ == Phase::stopping && job_gone_) release_lease();
+                 },
+                 [this](const Signal& signal) { on_signal(signal); },
+             },
+             event);
+  return std::exchange(effects_, {});
+}
+
+Instant Session::deadline() const {
+  switch (phase_) {
+    case Phase::acquiring:
+      return acquisition_.deadline();
+    case Phase::starting:
+      return kNever;
+    case Phase::running: {
+      const Instant runtime_end =
+          plan_.max_runtime && *plan_.max_runtime < kNever - job_began_ ? job_began_ + *plan_.max_runtime : kNever;
+      return std::min({lease_->deadline(), term_at(), runtime_end});
+    }
+    case Phase::stopping:
+      return std::min(lease_->deadline(), next_kill_ == kNever ? kill_at() : next_kill_);
+    case Phase::releasing:
+      return std::min(release_limit_, release_retry_);
+    case Phase::finished:
+      return now_;
+  }
+  return kNever;
+}
+
+void Session::on_tick() {
+  switch (phase_) {
+    case Phase::acquiring:
+      acquisition_.tick(now_, effects_);
+      return check_acquisition();
+    case Phase::running:
+    case Phase::stopping:
+      // Safety first: whether the job may still run is settled before anything is asked.
+      check_lease();
+      if (phase_ == Phase::stopping) tick_stopping();
+      if (lease_) lease_->tick(now_, effects_);
+      return;
+    case Phase::releasing:
+      return tick_releasing();
+    case Phase::starting:
+    case Phase::finished:
+      return;
+  }
+}
+
+void Session::on_reply(const Reply& reply) {
+  if (phase_ == Phase::finished) return;
+  if (phase_ == Phase::acquiring) {
+    acquisition_.record(reply, now_, effects_);
+    return check_acquisition();
+  }
+  if (reply.ask.op == Op::release) {
+    acquisition_.release().record(reply);
+    if (phase_ == Phase::releasing) check_release();
+    return;
+  }
+  // Once the release is on its way a late answer must not bring the lock back by a repair.
+  if (phase_ == Phase::releasing || reply.ask.attempt != lease_->attempt()) return;
+  lease_->record(reply, now_, effects_);
+  if (phase_ != Phase::starting) check_lease();
+}
+
+void Session::check_acquisition() {
+  switch (acquisition_.state()) {
+    case Acquisition::State::trying:
+      return;
+    case Acquisition::State::conflict:
+      return end_without_job({Outcome::Kind::conflict}, kFarewell);
+    case Acquisition::State::unavailable:
+      emit(report::Unavailable{acquisition_.complaints()});
+      return end_without_job({Outcome::Kind::unavailable}, kFarewell);
+    case Acquisition::State::won:
+      break;
+  }
+  const Attempt& won = acquisition_.attempt();
+  lease_.emplace(won, plan_.timing, now_);
+  phase_ = Phase::starting;
+  const auto votes = std::count_if(
+      won.ballots().begin(), won.ballots().end(), [](const Attempt::Ballot& ballot) {
+        return ballot.standing == Attempt::Standing::granted;
+      });
+  emit(report::Acquired{won.id(), static_cast<std::size_t>(votes), now_ - began_,
+                        lease_->valid_until() - now_});
+  effects_.emplace_back(
+      Spawn{won.id(), lease_->valid_until() - plan_.timing.needed_to_start()});
+}
+
+void Session::on_job_started() {
+  phase_ = Phase::running;
+  job_began_ = now_;
+  for (const int signal : std::exchange(early_signals_, {})) effects_.emplace_back(Kill{signal});
+  check_lease();
+}
+
+Instant Session::term_at() const {
+  return lease_->valid_until() - plan_.timing.margin() - plan_.timing.grace;
+}
+
+/// The KILL comes a grace after the TERM, but always early enough to be over before the lease is.
+Instant Session::kill_at() const {
+  const Instant lease_end =
+      lease_->lost() ? lease_->valid_until_before_loss() : lease_->valid_until();
+  return std::min(stop_began_ + plan_.timing.grace, lease_end - plan_.timing.margin());
+}
+
+void Session::check_lease() {
+  if (lease_->failing() && !told_failing_ && phase_ == Phase::running && !lease_->lost()) {
+    emit(report::RenewalFailing{lease_->complaints(), term_at() - now_});
+  } else if (!lease_->failing() && told_failing_ && phase_ == Phase::running) {
+    emit(report::RenewalRecovered{});
+  }
+  told_failing_ = lease_->failing();
+
+  if (lease_->lost()) {
+    if (phase_ == Phase::running || stop_reason_ != StopReason::lost) stop_job(StopReason::lost);
+  } else if (phase_ == Phase::running && now_ >= term_at()) {
+    stop_job(StopReason::lease_ending);
+  } else if (phase_ == Phase::running && plan_.max_runtime &&
+             now_ - job_began_ >= *plan_.max_runtime) {
+    stop_job(StopReason::max_runtime);
+  }
+}
+
+void Session::stop_job(StopReason reason) {
+  const bool already_stopping = phase_ == Phase::stopping;
+  phase_ = Phase::stopping;
+  stop_reason_ = reason;
+  emit(report::Stopping{reason, reason == StopReason::max_runtime ? std::vector<Complaint>{}
+                                                                  : lease_->complaints()});
+  if (already_stopping) return;
+  stop_began_ = now_;
+  effects_.emplace_back(Kill{SIGTERM});
+  effects_.emplace_back(Kill{SIGCONT});
+  if (now_ >= kill_at()) tick_stopping();
+}
+
+void Session::tick_stopping() {
+  if (now_ < (next_kill_ == kNever ? kill_at() : next_kill_)) return;
+  effects_.emplace_back(Kill{SIGKILL});
+  next_kill_ = now_ + kKillAgain;
+}
+
+void Session::on_job_exited(int status) {
+  job_gone_ = true;
+  outcome_ = {Outcome::Kind::job_ended, status};
+  if (phase_ != Phase::stopping) release_lease();
+}
+
+void Session::on_signal(const Signal& signal) {
+  if (phase_ == Phase::running || phase_ == Phase::stopping) {
+    if (!signal.to_whole_group && !job_gone_) effects_.emplace_back(Kill{signal.number});
+  } else if (phase_ == Phase::starting) {
+    early_signals_.push_back(signal.number);
+  } else if (phase_ == Phase::acquiring && signal.ends_waiting) {
+    acquisition_.give_back(effects_);
+    end_without_job({Outcome::Kind::interrupted, signal.number}, plan_.server_timeout);
+  }
+}
+
+void Session::end_without_job(const Outcome& outcome, Duration patience) {
+  outcome_ = outcome;
+  phase_ = Phase::releasing;
+  release_limit_ = now_ + patience;
+  release_retry_ = kNever;
+  acquisition_.release().retry(effects_);
+  check_release();
+}
+
+void Session::release_lease() {
+  phase_ = Phase::releasing;
+  // After its validity the lock is nobody's business any more; before that a confirmation is worth
+  // waiting for, as somebody else may be waiting for the lock.
+  release_limit_ =
+      now_ + std::clamp<Duration>(lease_->valid_until() - now_, plan_.server_timeout, kReleasePatience);
+  release_retry_ = kNever;
+  acquisition_.release().retry(effects_);
+  for (ServerIndex server = 0; server < plan_.servers; ++server) {
+    acquisition_.release().begin(server, lease_->attempt(), effects_);
+  }
+}
+
+void Session::tick_releasing() {
+  if (now_ >= release_limit_) return finish();
+  if (now_ >= release_retry_) {
+    release_retry_ = kNever;
+    acquisition_.release().retry(effects_);
+  }
+}
+
+void Session::check_release() {
+  Release& release = acquisition_.release();
+  const bool settled = release.settled();
+  const bool quorum_released =
+      lease_ && release.released(lease_->attempt()) >= quorum(plan_.servers);
+  const bool never_ours =
+      lease_ && release.gone(lease_->attempt()) >= blocking_minority(plan_.servers);
+  if (settled || quorum_released || never_ours) return finish();
+  if (release.has_failed() && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;
+}
+
+void Session::finish() {
+  phase_ = Phase::finished;
+  if (!lease_) return;
+  const Release& release = acquisition_.release();
+  const bool lost_before = lease_->lost();
+  if (release.gone(lease_->attempt()) >= blocking_minority(plan_.servers)) {
+    if (!lost_before) emit(report::NotOursAtRelease{release.complaints(lease_->attempt())});
+    if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::lost};
+  } else if (release.released(lease_->attempt()) < quorum(plan_.servers)) {
+    emit(report::ReleaseUnconfirmed{release.complaints(lease_->attempt()),
+                                    std::max(lease_->gone_by() - now_, Duration::zero())});
+  } else {
+    emit(report::Released{now_ - job_began_});
+  }
+  if (stop_reason_ == StopReason::max_runtime) {
+    if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::max_runtime};
+  } else if (stop_reason_) {
+    outcome_ = {Outcome::Kind::lost};
+  }
+}
+
+}  // namespace redlock::lock

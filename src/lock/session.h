@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+//
+// One `redlock run`, as a pure state machine: events in, effects out.
+//
+//   acquiring -> starting -> running -> [stopping ->] releasing -> finished
+//       |            |                                    ^
+//       +------------+------- gave up --------------------+
+//
+// Deliberately absent from this library: clocks, randomness, sockets, processes, tokens, wording.
+// Time comes in with every step, tokens are named by the number of their attempt, and all that is
+// to be done goes out as effects. The same input always gives the same output; the simulator and
+// the unit tests live by that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "lock/acquisition.h"
+#include "lock/effect.h"
+#include "lock/lease.h"
+#include "lock/release.h"
+#include "lock/time.h"
+#include "lock/timing.h"
+#include "lock/vote.h"
+
+namespace redlock::lock {
+
+struct Tick {};
+/// The job runs. Answers Spawn.
+struct JobStarted {};
+/// Answers Spawn: Spawn::latest had passed.
+struct JobTooLate {};
+/// Answers Spawn: the command cannot be run; `status` is redlock's exit status for it.
+struct JobFailedToStart {
+  int status;
+};
+/// The job's main process is dead. `status`: its exit status, 128 + n for signal n.
+struct JobExited {
+  int status;
+};
+/// The job's main process is dead and so is every descendant. Expected only while
+/// Session::stopping_job().
+struct JobTreeGone {};
+/// redlock itself got a signal. `to_whole_group`: the job has it already, by the kernel's hand.
+struct Signal {
+  int number;
+  bool to_whole_group;
+  bool ends_waiting;  ///< its default action ends a process
+};
+
+using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
+                           JobTreeGone, Signal>;
+
+/// What a session is to do; constant during its life.
+struct Plan {
+  std::size_t servers;  ///< >= 1
+  Timing timing;
+  Patience patience;
+  std::optional<Duration> max_runtime;
+  Duration server_timeout;  ///< how long a last answer is waited for after giving up
+  std::uint64_t seed;       ///< of the jitter
+};
+
+struct Outcome {
+  enum class Kind { job_ended, not_started, conflict, unavailable, interrupted, lost, max_runtime };
+  Kind kind;
+  int number = 0;  ///< job_ended, not_started: exit status; interrupted: signal
+};
+
+class Session {
+ public:
+  Session(const Plan& plan, Instant now);
+
+  /// Takes one event at `now`; instants never go back from step to step.
+  Effects step(const Event& event, Instant now);
+
+  /// When step(Tick) is due at the latest.
+  [[nodiscard]] Instant deadline() const;
+
+  [[nodiscard]] bool finished() const { return phase_ == Phase::finished; }
+  /// Only when finished.
+  [[nodiscard]] const Outcome& outcome() const { return *outcome_; }
+
+  /// The job is being ended: whoever watches it reports JobTreeGone when nothing of it is left.
+  [[nodiscard]] bool stopping_job() const { return phase_ == Phase::stopping; }
+
+ private:
+  enum class Phase { acquiring, starting, running, stopping, releasing, finished };
+
+  void on_tick();
+  void on_reply(const Reply& reply);
+  void on_signal(const Signal& signal);
+  void on_job_exited(int status);
+  void on_job_started();
+
+  void check_acquisition();
+  void check_lease();
+  void tick_stopping();
+  void tick_releasing();
+
+  void stop_job(StopReason reason);
+  void end_without_job(const Outcome& outcome, Duration patience);
+  void release_lease();
+  void check_release();
+  void finish();
+  void emit(Report report) { effects_.emplace_back(std::move(report)); }
+
+  [[nodiscard]] Instant term_at() const;
+  [[nodiscard]] Instant kill_at() const;
+
+  Plan plan_;
+  Instant now_;
+  Instant began_;
+  Phase phase_ = Phase::acquiring;
+  Acquisition acquisition_;
+  std::optional<Lease> lease_;
+  Effects effects_;
+  std::optional<Outcome> outcome_;
+
+  Instant job_began_{};
+  bool job_gone_ = false;
+  std::vector<int> early_signals_;  ///< that came between Spawn and its answer
+  bool told_failing_ = false;
+  std::optional<StopReason> stop_reason_;
+  Instant stop_began_{};
+  Instant next_kill_ = kNever;
+  Instant release_limit_ = kNever;
+  Instant release_retry_ = kNever;
+};
+
+}  // namespace redlock::lock

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+
+namespace redlock::lock {
+
+/// The clock every instant in redlock is on: CLOCK_BOOTTIME of clock_gettime(2), which goes on
+/// counting while the machine is suspended. It has no now() on purpose: the lock library never
+/// reads a clock, it is told the time; os/clock.h reads it.
+struct BootClock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<BootClock>;
+  static constexpr bool is_steady = true;
+};
+
+using Instant = BootClock::time_point;
+using Duration = BootClock::duration;
+
+/// "No deadline": later than every instant a clock will ever show.
+inline constexpr Instant kNever = Instant::max();
+
+}  // namespace redlock::lock

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "lock/time.h"
+
+namespace redlock::lock {
+
+/// How many of the *configured* servers make a quorum, whatever is reachable: any two quorums share
+/// a server.
+constexpr std::size_t quorum(std::size_t servers) { return servers / 2 + 1; }
+
+/// How many "missing" or "not mine" make a quorum of "mine" impossible.
+constexpr std::size_t blocking_minority(std::size_t servers) {
+  return servers - quorum(servers) + 1;
+}
+
+/// The lengths of time of one lock, all derived from its ttl and the grace.
+struct Timing {
+  Duration ttl;    ///< life of the key on a server: 1 s to 24 h
+  Duration grace;  ///< between TERM and KILL: at most ttl/3
+
+  /// How much faster a server's clock may run during one ttl, and its rounding of milliseconds
+  /// (the Redlock algorithm's own figures).
+  [[nodiscard]] constexpr Duration drift() const { return ttl / 100 + std::chrono::milliseconds(2); }
+
+  /// What a KILL may take to be carried out before the lease is over.
+  [[nodiscard]] constexpr Duration margin() const {
+    return std::clamp<Duration>(ttl / 50, std::chrono::milliseconds(50), std::chrono::seconds(1));
+  }
+
+  [[nodiscard]] constexpr Duration renew_every() const { return ttl / 3; }
+
+  /// Pace of renewals while fewer than a quorum of them succeed.
+  [[nodiscard]] constexpr Duration retry_every() const {
+    return std::clamp<Duration>(ttl / 30, std::chrono::milliseconds(50), std::chrono::seconds(1));
+  }
+
+  /// The validity a grant must still have for a job to be started on it: time to stop the job, and
+  /// one renewal interval before that.
+  [[nodiscard]] constexpr Duration needed_to_start() const { return grace + margin() + ttl / 3; }
+};
+
+/// How long a user is willing to wait, and for what.
+struct Patience {
+  std::optional<Duration> wait;  ///< for the lock, connecting included; none: for ever; zero: try once
+  Duration server_wait;          ///< for a quorum of servers to answer
+};
+
+}  // namespace redlock::lock

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// What the state machine asks of a server, and what a server may answer.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "lock/time.h"
+
+namespace redlock::lock {
+
+/// Index of a configured server, 0 to N-1.
+using ServerIndex = std::size_t;
+
+/// Number of an acquire attempt within this process, from 1. Every attempt has a token of its own;
+/// the tokens themselves (random secrets) are kept by whoever performs the effects.
+using AttemptId = std::uint32_t;
+
+enum class Op {
+  acquire,  ///< take the lock if it is free (idempotent for one token)
+  renew,    ///< give it the full ttl again if it is ours
+  repair,   ///< put the key back where it is missing (SET NX) while a quorum holds
+  release,  ///< delete it if it is ours; queued behind whatever was sent before
+};
+
+/// A request to one server. `round` only tells requests of the same kind apart.
+struct Ask {
+  ServerIndex server = 0;
+  Op op = Op::acquire;
+  AttemptId attempt = 0;
+  std::uint32_t round = 0;
+
+  friend bool operator==(const Ask&, const Ask&) = default;
+};
+
+/// acquire, repair: the key now holds our token for a full ttl.
+struct Granted {};
+
+/// acquire, repair: somebody else holds it. Proof that our token is not on that server.
+struct Refused {
+  std::string blocker;  ///< the value in the key, or "type:<t>" for a key that is no string
+  std::optional<std::chrono::milliseconds> ttl_left;  ///< none: the key never expires
+  std::string holder;   ///< who that is (JSON as stored by the holder), empty if not known
+};
+
+/// renew: ours, with a full ttl from the time the request was sent.
+struct Renewed {};
+
+/// release: it was ours and is deleted.
+struct Released {};
+
+/// renew, release: no such key.
+struct Missing {};
+
+/// renew, release: the key holds something else.
+struct NotMine {
+  std::string blocker;  ///< as in Refused
+};
+
+/// No usable answer.
+struct Unreachable {
+  bool maybe_applied = true;  ///< false: the request certainly never reached the server
+  bool permanent = false;     ///< asking again cannot help (wrong password, not a Redis server…)
+  std::string why;            ///< one line for a person, with what to do; opaque to this library
+};
+
+using Answer = std::variant<Granted, Refused, Renewed, Released, Missing, NotMine, Unreachable>;
+
+/// An answer to `ask`. After an Unreachable by time-out a second, real answer may follow when the
+/// server answers late after all. `sent`: when the request was handed to the kernel (or, where that
+/// is not known, an earlier time): leases are counted from it.
+struct Reply {
+  Ask ask;
+  Instant sent;
+  Answer answer;
+};
+
+}  // namespace redlock::lock

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "os/signals.h"
+
+namespace redlock::os {
+
+struct Spawned {
+  pid_t pid = -1;  ///< -1: the command could not be executed
+  int error = 0;   ///< then: errno of execvp(3)
+};
+
+/// Starts argv[0] (looked up in PATH, run by /bin/sh if it is a script without "#!", as execvp(3)
+/// does) with our own descriptors, directory, group and limits, with the signal mask and dispositions
+/// redlock itself was started with, and with `environment` ("NAME=value", the whole of it). Returns
+/// once the command runs or has failed to. Throws Error (71) if no process can be made.
+Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+              const SignalSource& signals);
+
+/// This process's environment without the variables named in `dropped`, plus `added`.
+std::vector<std::string> environment_with(const std::vector<std::string>& dropped,
+                                          const std::vector<std::string>& added);
+
+}  // namespace redlock::os

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "os/loop.h"
+
+#include <poll.h>
+#include <sys/timerfd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "error.h"
+#include "os/clock.h"
+
+namespace redlock::os {
+
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  throw Error(ExitStatus::os_error, std::string(what) + ": " + std::strerror(errno));
+}
+
+itimerspec at(lock::Instant instant) {
+  using namespace std::chrono;
+  itimerspec spec{};
+  if (instant == lock::kNever) return spec;  // all zero disarms the timer
+  const auto since_boot = std::max(instant.time_since_epoch(), lock::Duration(1));
+  const auto whole = duration_cast<seconds>(since_boot);
+  spec.it_value.tv_sec = whole.count();
+  spec.it_value.tv_nsec = static_cast<long>((since_boot - whole).count());
+  return spec;
+}
+
+}  // namespace
+
+Loop::Loop() : timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  if (!timer_) fail("timerfd_create");
+}
+
+void Loop::wait(std::span<Interest> interests, lock::Instant deadline) {
+  // A deadline that has come needs no timer. An expired timerfd stays readable until it is set again,
+  // which the next future deadline does.
+  const bool due = deadline <= boot_now();
+  if (!due && deadline != armed_) {
+    const itimerspec spec = at(deadline);
+    if (::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0) {
+      fail("timerfd_settime");
+    }
+    armed_ = deadline;
+  }
+
+  std::vector<pollfd> polled;
+  polled.reserve(interests.size() + 1);
+  polled.push_back({timer_.get(), POLLIN, 0});
+  for (const Interest& interest : interests) {
+    const int wanted = (interest.read ? POLLIN : 0) | (interest.write ? POLLOUT : 0);
+    polled.push_back({interest.fd, static_cast<short>(wanted), 0});
+  }
+  if (::poll(polled.data(), polled.size(), due ? 0 : -1) < 0 && errno != EINTR) fail("poll");
+
+  for (std::size_t i = 0; i < interests.size(); ++i) {
+    interests[i].ready = polled[i + 1].revents != 0;
+  }
+}
+
+}  // namespace redlock::os

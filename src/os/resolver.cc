@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "os/resolver.h"
+
+#include <netdb.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "os/fd.h"
+
+namespace redlock::os {
+namespace {
+
+struct FreeAddrinfo {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+
+Resolution resolve(const std::string& host, std::uint16_t port, int flags) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  char service[8]{};
+  std::to_chars(service, service + sizeof service - 1, port);
+  addrinfo* list = nullptr;
+  Resolution result;
+  result.error = getaddrinfo(host.c_str(), service, &hints, &list);
+  if (result.error != 0) {
+    result.system_error = errno;
+    return result;
+  }
+  const std::unique_ptr<addrinfo, FreeAddrinfo> owner(list);
+  for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
+    if (at->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    Address address;
+    std::memcpy(&address.storage, at->ai_addr, at->ai_addrlen);
+    address.length = at->ai_addrlen;
+    result.addresses.push_back(address);
+  }
+  if (result.addresses.empty()) result.error = EAI_NONAME;
+  return result;
+}
+
+}  // namespace
+
+// Shared with the thread, which may outlive the Lookup. `result` belongs to the thread until `done`
+// is set and to the Lookup from then on: an atomic, not a mutex, because a fork() must not copy a
+// locked one.
+struct Lookup::State {
+  Fd event;
+  std::atomic<bool> done{false};
+  Resolution result;
+
+  void finish(Resolution outcome) {
+    result = std::move(outcome);
+    done.store(true, std::memory_order_release);
+    const std::uint64_t one = 1;
+    if (event && ::write(event.get(), &one, sizeof one) < 0) return;  // cannot fail from 0 to 1
+  }
+};
+
+std::optional<Address> numeric_address(const std::string& host, std::uint16_t port) {
+  // Any other character makes it a name, and spares the names a call into libc's resolver.
+  if (host.find(':') == std::string::npos &&
+      host.find_first_not_of("0123456789.") != std::string::npos) {
+    return std::nullopt;
+  }
+  Resolution result = resolve(host, port, AI_NUMERICHOST);
+  if (result.error != 0) return std::nullopt;
+  return result.addresses.front();
+}
+
+Lookup::Lookup(std::string host, std::uint16_t port) : state_(std::make_shared<State>()) {
+  state_->event = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!state_->event) {
+    const int error = errno;
+    state_->finish({EAI_SYSTEM, error, {}});
+    return;
+  }
+  // Signals are for the loop's signalfd. A thread inherits its creator's mask, so that it is closed
+  // around the creation and not inside the thread, which would be a moment too late.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([state = state_, host = std::move(host), port] {
+      state->finish(resolve(host, port, 0));
+    }).detach();
+  } catch (const std::system_error& failure) {
+    state_->finish({EAI_SYSTEM, failure.code().value(), {}});
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Lookup::~Lookup() = default;
+Lookup::Lookup(Lookup&&) noexcept = default;
+Lookup& Lookup::operator=(Lookup&&) noexcept = default;
+
+int Lookup::fd() const {
+  return state_->event.get();
+}
+
+std::optional<Resolution> Lookup::take() {
+  if (!state_->done.load(std::memory_order_acquire)) {
+    // In a forked child the thread is the parent's: its signal arrives here, its result does not.
+    // Swallowing the signal keeps the loop from spinning; the caller's deadline ends the wait.
+    std::uint64_t count = 0;
+    if (::read(fd(), &count, sizeof count) < 0) return std::nullopt;
+    if (!state_->done.load(std::memory_order_acquire)) return std::nullopt;
+  }
+  return std::exchange(state_->result, Resolution{EAI_AGAIN, 0, {}});
+}
+
+}  // namespace redlock::os

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "os/signals.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "error.h"
+
+namespace redlock::os {
+
+namespace {
+
+// Everything that one process sends another on purpose. Not here: what cannot be caught, faults of
+// the process itself, and job control (TSTP, TTIN, TTOU, CONT), whose default actions are right.
+constexpr std::array kPassedOn = {SIGHUP,  SIGINT,    SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
+                                  SIGWINCH, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR,  SIGURG,  SIGXCPU,
+                                  SIGXFSZ};
+
+bool ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
+         action.sa_handler == SIG_IGN;
+}
+
+[[noreturn]] void fail(const char* what) {
+  throw Error(ExitStatus::os_error, std::string(what) + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+bool ends_process_by_default(int signal) {
+  return signal != SIGCHLD && signal != SIGWINCH && signal != SIGURG && signal != SIGCONT;
+}
+
+SignalSource::SignalSource() {
+  sigset_t ours;
+  sigemptyset(&ours);
+  sigaddset(&ours, SIGCHLD);
+  for (const int signal : kPassedOn) {
+    if (!ignored(signal)) sigaddset(&ours, signal);
+  }
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) {
+    if (!ignored(signal)) sigaddset(&ours, signal);
+  }
+  sigset_t blocked = ours;
+  sigaddset(&blocked, SIGPIPE);
+  if (::sigprocmask(SIG_BLOCK, &blocked, &entry_mask_) != 0) fail("sigprocmask");
+  if (ignored(SIGCHLD)) {
+    child_was_ignored_ = true;
+    std::signal(SIGCHLD, SIG_DFL);
+  }
+  fd_ = Fd(::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd_) fail("signalfd");
+}
+
+std::vector<ReceivedSignal> SignalSource::take() {
+  std::vector<ReceivedSignal> received;
+  signalfd_siginfo info{};
+  while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    received.push_back({static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL});
+  }
+  return received;
+}
+
+}  // namespace redlock::os

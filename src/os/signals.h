@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <csignal>
+#include <vector>
+
+#include "os/fd.h"
+
+namespace redlock::os {
+
+/// A signal sent to this process.
+struct ReceivedSignal {
+  int number;
+  bool from_kernel;  ///< by the terminal, which gives it to the whole process group
+};
+
+/// Does its default action end a process? (signal(7))
+bool ends_process_by_default(int signal);
+
+/// The signals that redlock acts on or passes to the job, as a descriptor to poll. From construction
+/// on they are blocked; a job must be started with entry_mask(). Signals that were ignored at entry
+/// (nohup) are left alone: a blocked signal is queued even if it is ignored. SIGPIPE is blocked for
+/// good: a broken pipe is an error code here, not a death.
+class SignalSource {
+ public:
+  /// Throws Error (71).
+  SignalSource();
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+  /// All that are pending; SIGCHLD included. Never blocks.
+  std::vector<ReceivedSignal> take();
+
+  [[nodiscard]] const sigset_t& entry_mask() const { return entry_mask_; }
+
+  /// SIGCHLD was ignored at entry. Undone here (nobody could wait for the job), but it is what the
+  /// job must see.
+  [[nodiscard]] bool child_was_ignored() const { return child_was_ignored_; }
+
+ private:
+  Fd fd_;
+  sigset_t entry_mask_{};
+  bool child_was_ignored_ = false;
+};
+
+}  // namespace redlock::os

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <string>
+
+#include "os/fd.h"
+
+namespace redlock::os {
+
+/// Standard error that never makes us wait: a full pipe or a terminal stopped by Ctrl-S must not
+/// hold up a renewal. What cannot be written now is kept (a bounded number of lines) and tried again
+/// with the next line and at the end.
+class Stderr {
+ public:
+  Stderr() = default;
+
+  /// Writes the line and a newline, or keeps them.
+  void line(std::string text);
+
+  /// Tries to get rid of what was kept, for at most `patience`.
+  void drain(std::chrono::milliseconds patience);
+
+  /// Standard error is a terminal.
+  static bool is_terminal();
+
+ private:
+  void open();
+  bool write_front();
+
+  bool opened_ = false;
+  Fd reopened_;           ///< the same pipe or terminal, non-blocking for us alone
+  bool socket_ = false;
+  bool regular_ = false;  ///< a file: cannot block, and must share the offset with the job
+  std::deque<std::string> kept_;
+};
+
+}  // namespace redlock::os

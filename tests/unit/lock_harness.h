@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lock/session.h"
+
+namespace redlock::lock::testing {
+
+using namespace std::chrono_literals;
+
+inline Plan plan_for(std::size_t servers, std::optional<Duration> wait = std::nullopt) {
+  return {.servers = servers,
+          .timing = {.ttl = 30s, .grace = 5s},
+          .patience = {.wait = wait, .server_wait = 10s},
+          .max_runtime = std::nullopt,
+          .server_timeout = 200ms,
+          .seed = 42};
+}
+
+inline Refused held_by(std::string blocker, std::optional<std::chrono::milliseconds> ttl = 20s) {
+  return {.blocker = std::move(blocker), .ttl_left = ttl, .holder = {}};
+}
+
+inline Unreachable no_answer(bool maybe_applied = true, bool permanent = false) {
+  return {.maybe_applied = maybe_applied, .permanent = permanent, .why = "did not answer"};
+}
+
+/// A session with a clock in the test's hand. Keeps what it asked for; the test answers.
+class Harness {
+ public:
+  explicit Harness(const Plan& plan) : session(plan, start) { step(Tick{}); }
+
+  void step(const Event& event) {
+    for (Effect& effect : session.step(event, now)) effects.push_back(std::move(effect));
+  }
+
+  /// Lets time pass, ticking whenever the session wants to be woken.
+  void advance(Duration length) {
+    const Instant end = now + length;
+    for (int turns = 0; turns < 100'000 && session.deadline() <= end && !session.finished(); ++turns) {
+      now = std::max(now, session.deadline());
+      step(Tick{});
+      if (session.deadline() <= now && session.finished()) break;
+    }
+    now = end;
+    if (!session.finished()) step(Tick{});
+  }
+
+  /// Answers the oldest unanswered request of that kind to that server. False if there is none.
+  bool answer(ServerIndex server, Op op, const Answer& answer, Duration age = 0ms) {
+    const auto ask = std::find_if(effects.begin(), effects.end(), [&](const Effect& effect) {
+      const auto* candidate = std::get_if<Ask>(&effect);
+      return candidate != nullptr && candidate->server == server && candidate->op == op;
+    });
+    if (ask == effects.end()) return false;
+    const Ask question = std::get<Ask>(*ask);
+    effects.erase(ask);
+    step(Reply{question, now - age, answer});
+    return true;
+  }
+
+  template <class T>
+  [[nodiscard]] std::size_t count() const {
+    return static_cast<std::size_t>(std::count_if(effects.begin(), effects.end(), [](const Effect& e) {
+      return std::holds_alternative<T>(e);
+    }));
+  }
+
+  [[nodiscard]] std::size_t asked(Op op) const {
+    return static_cast<std::size_t>(std::count_if(effects.begin(), effects.end(), [op](const Effect& e) {
+      const auto* ask = std::get_if<Ask>(&e);
+      return ask != nullptr && ask->op == op;
+    }));
+  }
+
+  [[nodiscard]] std::vector<int> kills() const {
+    std::vector<int> signals;
+    for (const Effect& effect : effects) {
+      if (const auto* kill = std::get_if<Kill>(&effect)) signals.push_back(kill->signal);
+    }
+    return signals;
+  }
+
+  template <class R>
+  [[nodiscard]] const R* reported() const {
+    for (const Effect& effect : effects) {
+      const auto* report = std::get_if<Report>(&effect);
+      if (report != nullptr && std::holds_alternative<R>(*report)) return &std::get<R>(*report);
+    }
+    return nullptr;
+  }
+
+  static constexpr Instant start = Instant(1000s);
+  Instant now = start;
+  Session session;
+  Effects effects;  ///< everything not answered or forgotten yet
+};
+
+}  // namespace redlock::lock::testing

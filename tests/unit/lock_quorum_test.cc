@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+TEST_CASE("a quorum is a majority of the configured servers") {
+  CHECK(quorum(1) == 1);
+  CHECK(quorum(2) == 2);
+  CHECK(quorum(3) == 2);
+  CHECK(quorum(4) == 3);
+  CHECK(quorum(5) == 3);
+  CHECK(blocking_minority(1) == 1);
+  CHECK(blocking_minority(4) == 2);
+  CHECK(blocking_minority(5) == 3);
+}
+
+TEST_CASE("validity is the quorum-th largest expiry") {
+  const auto at = [](int s) { return Instant(std::chrono::seconds(s)); };
+  CHECK(quorum_expiry({at(5)}) == at(5));
+  CHECK(quorum_expiry({at(1), at(9), at(5)}) == at(5));
+  CHECK(quorum_expiry({at(0), at(9), at(5), at(7), at(0)}) == at(5));
+  CHECK(quorum_expiry({at(4), at(3), at(2), at(1)}) == at(2));
+}
+
+TEST_CASE("won as soon as a quorum has granted, whoever has not answered") {
+  Harness harness(plan_for(5));
+  CHECK(harness.asked(Op::acquire) == 5);
+  harness.answer(4, Op::acquire, Granted{});
+  harness.answer(1, Op::acquire, Granted{});
+  CHECK(harness.count<Spawn>() == 0);
+  harness.answer(2, Op::acquire, Granted{});
+  CHECK(harness.count<Spawn>() == 1);
+}
+
+TEST_CASE("a failed round is released on every server but those that refused") {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, Granted{});
+  harness.answer(1, Op::acquire, held_by("a"));
+  harness.answer(2, Op::acquire, no_answer());
+  CHECK(harness.asked(Op::release) == 2);
+  CHECK(harness.count<Spawn>() == 0);
+}
+
+TEST_CASE("a quorum that names one holder is a conflict, also when some never answer") {
+  Harness harness(plan_for(5, Duration::zero()));
+  for (ServerIndex server = 0; server < 3; ++server) harness.answer(server, Op::acquire, held_by("a"));
+  harness.advance(20ms);
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+}
+
+TEST_CASE("contenders that split the votes ask again, also under -n") {
+  Harness harness(plan_for(5, Duration::zero()));
+  for (ServerIndex server = 0; server < 2; ++server) harness.answer(server, Op::acquire, Granted{});
+  for (ServerIndex server = 2; server < 4; ++server) harness.answer(server, Op::acquire, held_by("a"));
+  harness.answer(4, Op::acquire, held_by("b"));
+  CHECK_FALSE(harness.session.finished());
+  CHECK(harness.asked(Op::release) == 2);
+  harness.advance(100ms);
+  CHECK(harness.asked(Op::acquire) == 5);
+}
+
+TEST_CASE("the same values on the same servers twice running are held locks, not contenders") {
+  Harness harness(plan_for(3, Duration::zero()));
+  for (int round = 0; round < 2 && !harness.session.finished(); ++round) {
+    harness.answer(0, Op::acquire, held_by("a"));
+    harness.answer(1, Op::acquire, held_by("b"));
+    harness.answer(2, Op::acquire, no_answer(false));
+    harness.advance(100ms);
+  }
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+}
+
+TEST_CASE("a quorum of the configured servers is needed, not of the reachable ones") {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, Granted{});
+  harness.answer(1, Op::acquire, no_answer(false));
+  harness.answer(2, Op::acquire, no_answer(false));
+  CHECK(harness.count<Spawn>() == 0);
+  CHECK(harness.asked(Op::release) == 1);
+}
+
+TEST_CASE("one permanently wrong server of three does not stand in the way, two do") {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, no_answer(false, true));
+  CHECK_FALSE(harness.session.finished());
+  harness.answer(1, Op::acquire, no_answer(false, true));
+  harness.answer(2, Op::acquire, Granted{});
+  CHECK(harness.asked(Op::release) == 1);
+  harness.answer(2, Op::release, Released{});
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+}
+
+namespace {
+
+Harness holding(std::size_t servers) {
+  Harness harness(plan_for(servers));
+  for (ServerIndex server = 0; server < servers; ++server) harness.answer(server, Op::acquire, Granted{});
+  harness.step(JobStarted{});
+  harness.effects.clear();
+  return harness;
+}
+
+}  // namespace
+
+TEST_CASE("a minority that lost the key gets it back, and counts only after a renewal") {
+  Harness harness = holding(3);
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Missing{});
+  CHECK(harness.asked(Op::repair) == 1);
+  harness.answer(1, Op::renew, Renewed{});
+  harness.answer(2, Op::renew, Renewed{});
+  harness.answer(0, Op::repair, Granted{});
+  CHECK(harness.kills().empty());
+  harness.effects.clear();
+  harness.advance(10s);
+  // The repaired server's word counts again; then another may fail.
+  harness.answer(0, Op::renew, Renewed{});
+  harness.answer(1, Op::renew, Renewed{});
+  harness.answer(2, Op::renew, Missing{});
+  CHECK(harness.kills().empty());
+  CHECK(harness.asked(Op::repair) == 1);
+}
+
+TEST_CASE("a repaired server does not outvote the loss of the others") {
+  Harness harness = holding(3);
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Missing{});
+  harness.answer(0, Op::repair, Granted{});
+  harness.answer(1, Op::renew, Missing{});
+  // 0 is back but has not been renewed, 1 has lost it: only 2 surely holds.
+  CHECK(harness.asked(Op::repair) == 0);
+}
+
+TEST_CASE("lost when a quorum of \"mine\" has become impossible") {
+  Harness harness = holding(5);
+  harness.advance(10s);
+  for (ServerIndex server = 0; server < 2; ++server) harness.answer(server, Op::renew, NotMine{"x"});
+  CHECK(harness.kills().empty());
+  harness.answer(2, Op::renew, NotMine{"x"});
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+}
+
+TEST_CASE("a quorum that renews is enough: a dead minority causes no haste") {
+  Harness harness = holding(3);
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Renewed{});
+  harness.answer(1, Op::renew, Renewed{});
+  harness.answer(2, Op::renew, no_answer(false));
+  CHECK(harness.reported<report::RenewalFailing>() == nullptr);
+  harness.effects.clear();
+  harness.advance(9s);
+  CHECK(harness.asked(Op::renew) == 0);
+}
+
+TEST_CASE("validity follows the quorum, not the last round") {
+  Harness harness = holding(3);
+  harness.advance(10s);
+  // One server renews, two stay silent: the lease still ends with the older of the needed votes.
+  harness.answer(0, Op::renew, Renewed{});
+  harness.advance(Harness::start + 30s - 302ms - 5600ms - harness.now);
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+}
+
+TEST_CASE("a quorum of confirmed releases is enough to leave") {
+  Harness harness = holding(3);
+  harness.step(JobExited{0});
+  CHECK(harness.asked(Op::release) == 3);
+  harness.answer(0, Op::release, Released{});
+  CHECK_FALSE(harness.session.finished());
+  harness.answer(2, Op::release, Released{});
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+}
+
+TEST_CASE("a late vote after the win is used") {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, Granted{});
+  harness.answer(1, Op::acquire, Granted{});
+  harness.step(JobStarted{});
+  harness.answer(2, Op::acquire, Granted{});
+  harness.advance(10s);
+  // 0 loses the key; 1 and the late 2 are a quorum, so it is repaired.
+  harness.answer(0, Op::renew, Missing{});
+  CHECK(harness.asked(Op::repair) == 1);
+  CHECK(harness.kills().empty());
+}
+
+TEST_CASE("\"not mine\" takes back what that server had promised") {
+  Harness harness = holding(3);
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Renewed{});
+  harness.answer(1, Op::renew, Renewed{});
+  harness.advance(10s);
+  harness.answer(0, Op::renew, NotMine{"x"});
+  harness.effects.clear();
+  // Left: server 1 until 40 s, server 2 (silent since the start) until 30 s.
+  harness.advance(Harness::start + 30s - 302ms - 5600ms - 1ns - harness.now);
+  CHECK(harness.kills().empty());
+  harness.advance(1ns);
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+namespace {
+
+/// One server, lock held, job running; valid until 29.698 s (ttl 30 s less drift 302 ms) after start.
+Harness running(Plan plan = plan_for(1)) {
+  Harness harness(plan);
+  for (ServerIndex server = 0; server < plan.servers; ++server) {
+    harness.answer(server, Op::acquire, Granted{});
+  }
+  harness.step(JobStarted{});
+  harness.effects.clear();
+  return harness;
+}
+
+}  // namespace
+
+TEST_CASE("a granted lock starts the job, its end releases, the release ends the session") {
+  Harness harness(plan_for(1));
+  CHECK(harness.asked(Op::acquire) == 1);
+  REQUIRE(harness.answer(0, Op::acquire, Granted{}));
+  CHECK(harness.count<Spawn>() == 1);
+  harness.step(JobStarted{});
+  harness.now += 1s;
+  harness.step(JobExited{7});
+  CHECK_FALSE(harness.session.finished());
+  REQUIRE(harness.answer(0, Op::release, Released{}));
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+  CHECK(harness.session.outcome().number == 7);
+}
+
+TEST_CASE("validity counts from when the request was sent, not from its answer") {
+  SUBCASE("an answer that took too long is no win") {
+    Harness harness(plan_for(1));
+    harness.now += 15s;
+    harness.answer(0, Op::acquire, Granted{}, 15s);
+    CHECK(harness.count<Spawn>() == 0);
+    CHECK(harness.asked(Op::release) == 1);
+  }
+  SUBCASE("the order to start says until when it may be carried out") {
+    Harness harness(plan_for(1));
+    harness.now += 1s;
+    harness.answer(0, Op::acquire, Granted{}, 1s);
+    const auto spawn = std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
+      return std::holds_alternative<Spawn>(e);
+    });
+    REQUIRE(spawn != harness.effects.end());
+    // sent + ttl - drift - grace - margin - ttl/3
+    CHECK(std::get<Spawn>(*spawn).latest == Harness::start + 30s - 302ms - 5s - 600ms - 10s);
+  }
+}
+
+TEST_CASE("a job that comes too late is not started: the lock goes back and is asked for anew") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, Granted{});
+  harness.step(JobTooLate{});
+  CHECK(harness.asked(Op::release) == 1);
+  harness.advance(200ms);
+  REQUIRE(harness.asked(Op::acquire) == 1);
+  harness.answer(0, Op::release, Released{});
+  harness.answer(0, Op::acquire, Granted{});
+  CHECK(harness.count<Spawn>() == 2);
+}
+
+TEST_CASE("a command that cannot be executed gives the lock back and its status out") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, Granted{});
+  harness.step(JobFailedToStart{127});
+  REQUIRE(harness.answer(0, Op::release, Released{}));
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::not_started);
+  CHECK(harness.session.outcome().number == 127);
+}
+
+TEST_CASE("-n: a conflict ends at once and leaves nothing to release") {
+  Harness harness(plan_for(1, Duration::zero()));
+  harness.answer(0, Op::acquire, held_by("other"));
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+  CHECK(harness.asked(Op::release) == 0);
+}
+
+TEST_CASE("-n bears an unreachable server for two seconds, not longer") {
+  Harness harness(plan_for(1, Duration::zero()));
+  for (int i = 0; i < 100 && !harness.session.finished() && harness.now < Harness::start + 1999ms; ++i) {
+    harness.answer(0, Op::acquire, no_answer(false));
+    harness.advance(100ms);
+  }
+  harness.advance(200ms);
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+}
+
+TEST_CASE("waiting asks with exponential back-off from 100 ms to 5 s") {
+  Harness harness(plan_for(1));
+  std::vector<Duration> pauses;
+  for (int round = 0; round < 12; ++round) {
+    harness.answer(0, Op::acquire, held_by("other", std::nullopt));
+    pauses.push_back(harness.session.deadline() - harness.now);
+    harness.now = harness.session.deadline();
+    harness.step(Tick{});
+  }
+  CHECK(pauses.front() >= 50ms);
+  CHECK(pauses.front() <= 100ms);
+  CHECK(pauses[3] >= 400ms);
+  CHECK(pauses.back() >= 2500ms);
+  CHECK(*std::max_element(pauses.begin(), pauses.end()) <= 5s);
+}
+
+TEST_CASE("waiting asks again as soon as the lock may have expired") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, held_by("other", std::chrono::milliseconds(7)));
+  CHECK(harness.session.deadline() == harness.now + 8ms);
+}
+
+TEST_CASE("-w ends exactly at its limit, with a last question shortly before") {
+  Harness harness(plan_for(1, 10s));
+  std::vector<Instant> questions;
+  while (!harness.session.finished() && harness.now < Harness::start + 11s) {
+    if (harness.answer(0, Op::acquire, held_by("other", std::nullopt))) questions.push_back(harness.now);
+    harness.now = harness.session.deadline();
+    harness.step(Tick{});
+  }
+  REQUIRE(harness.session.finished());
+  CHECK(harness.now == Harness::start + 10s);
+  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+  CHECK(questions.back() >= Harness::start + 9940ms);
+}
+
+TEST_CASE("-w bounds a server that never answers, and its acquire is taken back") {
+  Harness harness(plan_for(1, 500ms));
+  harness.advance(500ms);
+  CHECK(harness.asked(Op::release) == 1);
+  harness.advance(20ms);
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+}
+
+TEST_CASE("--server-wait bounds how long too few answering servers are borne") {
+  Harness harness(plan_for(1));
+  while (!harness.session.finished() && harness.now < Harness::start + 12s) {
+    harness.answer(0, Op::acquire, no_answer(false));
+    harness.now = std::max(harness.now + 1ms, harness.session.deadline());
+    harness.step(Tick{});
+  }
+  REQUIRE(harness.session.finished());
+  CHECK(harness.now <= Harness::start + 10'030ms);
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+  CHECK(harness.reported<report::Unavailable>() != nullptr);
+}
+
+TEST_CASE("what can never work ends at once") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, no_answer(false, true));
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+}
+
+TEST_CASE("a token that may be on a server is released and never asked for again") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, no_answer(true));
+  CHECK(harness.asked(Op::release) == 1);
+  harness.advance(200ms);
+  const auto second = std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
+    const auto* ask = std::get_if<Ask>(&e);
+    return ask != nullptr && ask->op == Op::acquire;
+  });
+  REQUIRE(second != harness.effects.end());
+  CHECK(std::get<Ask>(*second).attempt == 2);
+}
+
+TEST_CASE("a release that failed is asked for again before the next question") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, no_answer(true));
+  harness.answer(0, Op::release, no_answer(false));
+  harness.effects.clear();
+  harness.advance(200ms);
+  REQUIRE(harness.effects.size() == 2);
+  CHECK(std::get<Ask>(harness.effects[0]) == Ask{0, Op::release, 1, 0});
+  CHECK(std::get<Ask>(harness.effects[1]).op == Op::acquire);
+}
+
+TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
+  SUBCASE("refused everywhere: at once") {
+    Harness harness(plan_for(1));
+    harness.answer(0, Op::acquire, held_by("other"));
+    harness.step(Signal{SIGINT, true, true});
+    REQUIRE(harness.session.finished());
+    CHECK(harness.session.outcome().kind == Outcome::Kind::interrupted);
+    CHECK(harness.session.outcome().number == SIGINT);
+  }
+  SUBCASE("a request is out: after its release") {
+    Harness harness(plan_for(1));
+    harness.step(Signal{SIGTERM, false, true});
+    CHECK_FALSE(harness.session.finished());
+    REQUIRE(harness.answer(0, Op::release, Released{}));
+    CHECK(harness.session.finished());
+  }
+  SUBCASE("not those that do not end a process") {
+    Harness harness(plan_for(1));
+    harness.step(Signal{SIGWINCH, false, false});
+    CHECK_FALSE(harness.session.finished());
+    CHECK(harness.asked(Op::release) == 0);
+  }
+}
+
+TEST_CASE("a signal goes to the job, unless the terminal gave it to all of us") {
+  Harness harness = running();
+  harness.step(Signal{SIGTERM, false, true});
+  harness.step(Signal{SIGINT, true, true});
+  CHECK(harness.kills() == std::vector<int>{SIGTERM});
+}
+
+TEST_CASE("renewal every third of the ttl moves validity to the new request") {
+  Harness harness = running();
+  harness.advance(9999ms);
+  CHECK(harness.asked(Op::renew) == 0);
+  harness.advance(1ms);
+  REQUIRE(harness.answer(0, Op::renew, Renewed{}));
+  harness.effects.clear();
+  harness.advance(9999ms);
+  CHECK(harness.asked(Op::renew) == 0);
+  harness.advance(1ms);
+  CHECK(harness.asked(Op::renew) == 1);
+}
+
+TEST_CASE("an outage: TERM a grace before the KILL, the KILL a margin before the lease ends") {
+  Harness harness = running();
+  const Instant valid_until = Harness::start + 30s - 302ms;
+  harness.advance(valid_until - 600ms - 5s - 1ns - harness.now);
+  CHECK(harness.kills().empty());
+  harness.advance(1ns);
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  harness.advance(5s - 1ns);
+  CHECK(harness.kills().size() == 2);
+  harness.advance(1ns);
+  REQUIRE(harness.kills().size() == 3);
+  CHECK(harness.kills().back() == SIGKILL);
+  CHECK(harness.now == valid_until - 600ms);
+
+  harness.step(JobExited{137});
+  harness.step(JobTreeGone{});
+  harness.answer(0, Op::release, no_answer(true));
+  harness.advance(3s);
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+}
+
+TEST_CASE("the deadline is looked at before anything else after a long gap") {
+  Harness harness = running();
+  harness.now += 1h;
+  harness.step(Tick{});
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT, SIGKILL});
+}
+
+TEST_CASE("an unanswered renewal is retried quickly, shortens nothing, and recovers") {
+  Harness harness = running();
+  harness.advance(10s);
+  harness.now += 200ms;
+  REQUIRE(harness.answer(0, Op::renew, no_answer()));
+  CHECK(harness.reported<report::RenewalFailing>() != nullptr);
+  CHECK(harness.kills().empty());
+  harness.advance(1s);
+  REQUIRE(harness.answer(0, Op::renew, Renewed{}));
+  CHECK(harness.reported<report::RenewalRecovered>() != nullptr);
+  harness.effects.clear();
+  harness.advance(20s);  // past the first lease's end: only the renewal keeps the job alive
+  CHECK(harness.kills().empty());
+}
+
+TEST_CASE("a renewal that is answered late counts from when it was sent") {
+  Harness harness = running();
+  harness.advance(10s);
+  harness.now += 200ms;
+  REQUIRE(harness.effects.size() >= 1);
+  const Ask renewal = std::get<Ask>(harness.effects.back());
+  harness.step(Reply{renewal, Harness::start + 10s, no_answer()});
+  harness.now += 8s;
+  harness.step(Reply{renewal, Harness::start + 10s, Renewed{}});
+  harness.effects.clear();
+  harness.advance(Harness::start + 40s - 302ms - 5600ms - 1ns - harness.now);
+  CHECK(harness.kills().empty());
+  harness.advance(1ns);
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+}
+
+TEST_CASE("not ours any more: TERM at once, KILL after the grace, status lost") {
+  for (const Answer& word : {Answer(Missing{}), Answer(NotMine{"other"}), Answer(NotMine{"revoked:t"})}) {
+    Harness harness = running();
+    harness.advance(10s);
+    REQUIRE(harness.answer(0, Op::renew, word));
+    CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+    CHECK(harness.asked(Op::repair) == 0);
+    harness.advance(4999ms);
+    CHECK(harness.kills().size() == 2);
+    harness.advance(1ms);
+    CHECK(harness.kills().back() == SIGKILL);
+    harness.step(JobExited{0});
+    CHECK_FALSE(harness.session.finished());
+    harness.step(JobTreeGone{});
+    harness.answer(0, Op::release, word);
+    REQUIRE(harness.session.finished());
+    CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+  }
+}
+
+TEST_CASE("a tree that forks on is killed again until it is gone") {
+  Harness harness = running();
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Missing{});
+  harness.step(JobExited{143});
+  harness.advance(5s + 100ms);
+  const std::vector<int> kills = harness.kills();
+  CHECK(std::count(kills.begin(), kills.end(), SIGKILL) >= 4);
+  CHECK_FALSE(harness.session.finished());
+}
+
+TEST_CASE("a lost lock is never renewed or resurrected") {
+  Harness harness = running();
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Missing{});
+  harness.advance(60s);
+  CHECK(harness.asked(Op::renew) == 0);
+  CHECK(harness.asked(Op::acquire) == 0);
+  CHECK(harness.asked(Op::repair) == 0);
+}
+
+TEST_CASE("found not ours at release: lost, whatever the job's status") {
+  for (const Answer& word : {Answer(Missing{}), Answer(NotMine{"other"})}) {
+    Harness harness = running();
+    harness.step(JobExited{0});
+    harness.answer(0, Op::release, word);
+    REQUIRE(harness.session.finished());
+    CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+    CHECK(harness.reported<report::NotOursAtRelease>() != nullptr);
+  }
+}
+
+TEST_CASE("a release that may have been done already is not taken for a loss when repeated") {
+  Harness harness = running();
+  harness.step(JobExited{3});
+  harness.answer(0, Op::release, no_answer(true));
+  harness.advance(150ms);
+  REQUIRE(harness.answer(0, Op::release, Missing{}));
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+  CHECK(harness.session.outcome().number == 3);
+}
+
+TEST_CASE("an unconfirmed release gives the job's status, a warning, and ends after two seconds") {
+  Harness harness = running();
+  harness.step(JobExited{3});
+  const Instant end = harness.now;
+  while (!harness.session.finished() && harness.now < end + 10s) {
+    harness.answer(0, Op::release, no_answer(false));
+    harness.now = std::max(harness.now, harness.session.deadline());
+    harness.step(Tick{});
+  }
+  CHECK(harness.now == end + 2s);
+  CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+  CHECK(harness.session.outcome().number == 3);
+  CHECK(harness.reported<report::ReleaseUnconfirmed>() != nullptr);
+}
+
+TEST_CASE("a late \"missing\" after the release began brings nothing back") {
+  Harness harness = running(plan_for(3));
+  harness.advance(10s);
+  const auto renewal = std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
+    const auto* ask = std::get_if<Ask>(&e);
+    return ask != nullptr && ask->op == Op::renew;
+  });
+  REQUIRE(renewal != harness.effects.end());
+  const Ask ask = std::get<Ask>(*renewal);
+  harness.step(JobExited{0});
+  harness.step(Reply{ask, harness.now, Missing{}});
+  CHECK(harness.asked(Op::repair) == 0);
+}
+
+TEST_CASE("--max-runtime: TERM, then KILL after the grace, while the lock is kept") {
+  Plan plan = plan_for(1);
+  plan.max_runtime = 3s;
+  Harness harness = running(plan);
+  harness.advance(3s);
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  harness.advance(5s);
+  CHECK(harness.kills().back() == SIGKILL);
+  harness.step(JobExited{137});
+  harness.step(JobTreeGone{});
+  harness.answer(0, Op::release, Released{});
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::max_runtime);
+}
+
+TEST_CASE("a short ttl with the longest grace can still be won") {
+  Plan plan = plan_for(1);
+  plan.timing = {.ttl = 1s, .grace = 333ms};
+  Harness harness(plan);
+  harness.answer(0, Op::acquire, Granted{}, 5ms);
+  CHECK(harness.count<Spawn>() == 1);
+}
+
+TEST_CASE("a TERM that came late leaves less than the grace: the KILL still comes before the end") {
+  Harness harness = running();
+  harness.now += 27s;  // stopped or suspended meanwhile
+  harness.step(Tick{});
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  const Instant limit = Harness::start + 30s - 302ms - 600ms;
+  harness.advance(limit - 1ns - harness.now);
+  CHECK(harness.kills().size() == 2);
+  harness.advance(1ns);
+  CHECK(harness.kills().size() == 3);
+}
+
+TEST_CASE("an empty tree counts only after the job's own end was seen") {
+  Harness harness = running();
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Missing{});
+  harness.step(JobTreeGone{});
+  CHECK(harness.asked(Op::release) == 0);
+}

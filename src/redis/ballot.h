@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// One vote on the wire: lock::Op to commands, replies to lock::Answer. Absent on purpose: when to
+// ask, and what to make of the answers (lock/), sockets (link.h).
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "lock/vote.h"
+#include "redis/resp.h"
+
+namespace redlock::redis {
+
+/// What every request on one lock says.
+struct Ballot {
+  std::string lock_key;
+  std::string holder_key;
+  std::chrono::milliseconds ttl{};
+  std::string holder_json;
+};
+
+/// The commands of one request, to be sent in one flight. The first is the request, the others are
+/// best effort: their replies are read and ignored.
+struct Flight {
+  std::string wire;
+  unsigned replies = 1;
+};
+
+Flight encode_request(lock::Op op, const Ballot& ballot, const std::string& token);
+
+/// The reply to the first command of a flight. Anything but what our scripts give is Unreachable:
+/// an error to an acquire means "maybe granted" (a failing script does not roll back).
+lock::Answer read_answer(lock::Op op, const Value& reply);
+
+}  // namespace redlock::redis

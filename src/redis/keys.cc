@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "redis/keys.h"
+
+#include <algorithm>
+
+#include "error.h"
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::size_t kMaxName = 255;
+
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
+[[noreturn]] void refuse(std::string_view name, std::string_view why) {
+  std::string message = "lock name \"";
+  // The name may hold anything, a terminal's escape sequences too.
+  for (const char c : name.substr(0, 80)) message += is_control(c) ? '?' : c;
+  message += name.size() > 80 ? "…\": " : "\": ";
+  throw Error(ExitStatus::usage, message.append(why));
+}
+
+void check_braces(std::string_view name) {
+  const std::size_t open = name.find('{');
+  const std::size_t close = name.find('}');
+  if (open == std::string_view::npos && close == std::string_view::npos) return;
+  const bool one_tag = open != std::string_view::npos && close != std::string_view::npos &&
+                       close > open + 1 && std::ranges::count(name, '{') == 1 &&
+                       std::ranges::count(name, '}') == 1;
+  if (!one_tag) refuse(name, "braces may only stand around one {tag} that is not empty");
+}
+
+}  // namespace
+
+void check_lock_name(std::string_view name) {
+  if (name.empty()) throw Error(ExitStatus::usage, "the lock name is empty");
+  if (name.find("://") != std::string_view::npos) {
+    // A URI may hold a password, so that it is not repeated here.
+    throw Error(ExitStatus::usage,
+                "the lock name holds \"://\"; is it a server's URI? Give that with --server");
+  }
+  if (name.front() == '-') {
+    refuse(name, "must not begin with \"-\"; if it is an option, it stands before the name");
+  }
+  if (name.size() > kMaxName) refuse(name, "longer than 255 bytes (with the prefix)");
+  if (std::ranges::any_of(name, is_control)) {
+    refuse(name, "control bytes (newline, tab, escape…) are not allowed");
+  }
+  if (name.starts_with("redlock:") || name.starts_with("redlock-tag:")) {
+    refuse(name, "what begins with \"redlock:\" or \"redlock-tag:\" is for redlock's own keys");
+  }
+  check_braces(name);
+}
+
+std::string lock_key(std::string_view prefix, std::string_view name) {
+  std::string key(prefix);
+  return key.append(name);
+}
+
+std::string helper_key(std::string_view key, std::string_view part) {
+  const bool tagged = key.find('{') != std::string_view::npos;
+  std::string helper(tagged ? "redlock-tag:" : "redlock:{");
+  helper.append(key).append(tagged ? ":" : "}:").append(part);
+  return helper;
+}
+
+}  // namespace redlock::redis

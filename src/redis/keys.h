@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// What a lock may be called, and the names of its keys (redlock-protocol(7)).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace redlock::redis {
+
+/// Throws Error (64) with the precise reason unless `name` can be a lock's: 1 to 255 bytes, no
+/// leading "-", no control bytes, no "://", no leading "redlock:" or "redlock-tag:" (the helper
+/// keys), no braces but one non-empty {tag} (Redis Cluster's hash tag). Where there is a prefix,
+/// the whole key (lock_key()) must pass as well.
+void check_lock_name(std::string_view name);
+
+/// The key that is the lock: prefix and name.
+std::string lock_key(std::string_view prefix, std::string_view name);
+
+/// A helper key of the lock `key`, in the same Cluster slot: "redlock:{key}:part", or, if the key
+/// has a {tag} of its own, "redlock-tag:key:part" [`a` and `{a}` must not share them].
+std::string helper_key(std::string_view key, std::string_view part);
+
+}  // namespace redlock::redis

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lock/time.h"
+#include "lock/vote.h"
+#include "os/fd.h"
+#include "os/loop.h"
+#include "redis/ballot.h"
+#include "redis/dialer.h"
+#include "redis/resp.h"
+#include "redis/server_set.h"
+#include "redis/trouble.h"
+#include "redis/uri.h"
+
+namespace redlock::redis {
+
+/// One server's ordered connection. What is asked is sent in the order it was asked, over one
+/// socket, and nothing is ever sent twice. Passive: it never blocks; the caller polls interest()
+/// and calls turn().
+///
+///   idle → dialing → authenticating → ready
+///
+/// It connects when asked, and goes back to idle whenever the connection ends. A request that
+/// times out is reported and yet stays where it is, and so does the connection: the server may
+/// still carry it out, and what is asked later (its release!) must come after it.
+class Link {
+ public:
+  /// A reply, or why there is none, to what was asked. `sent`: when the first byte went to the
+  /// kernel; when it was asked, if none did.
+  struct Arrival {
+    lock::Ask ask;
+    lock::Instant sent;
+    std::variant<Value, lock::Unreachable> content;
+  };
+
+  /// `endpoint` must outlive the link. `user_timeout` as in Dialer.
+  Link(const Endpoint& endpoint, Timeouts timeouts, std::chrono::milliseconds user_timeout);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  /// Queues a request and sends as much as can be sent now.
+  void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
+
+  /// Forgets what was asked for the attempt and not begun to be sent. None of it is answered.
+  void cancel_unsent(lock::AttemptId attempt);
+
+  /// Whether a byte of a request of this attempt was ever sent (and forget_attempt() not called).
+  [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const { return sent_.contains(attempt); }
+
+  /// The server has said that it holds nothing of this attempt.
+  void forget_attempt(lock::AttemptId attempt) { sent_.erase(attempt); }
+
+  [[nodiscard]] os::Interest interest() const;
+  [[nodiscard]] lock::Instant deadline() const;
+  std::vector<Arrival> turn(lock::Instant now);
+
+ private:
+  enum class State { idle, dialing, authenticating, ready };
+  enum class Told { nothing, timed_out, answered };  ///< what the caller knows of a request
+
+  struct Pending {
+    lock::Ask ask;
+    Flight flight;
+    lock::Instant sent;  ///< when it was asked, until written > 0
+    lock::Instant deadline = lock::kNever;
+    std::size_t written = 0;
+    unsigned answered = 0;  ///< replies of the flight that have come
+    Told told = Told::nothing;
+  };
+
+  void connect(lock::Instant now);
+  void dial(lock::Instant now);
+  bool open(lock::Instant now);
+  void become_ready(lock::Instant now);
+  void flush(lock::Instant now);
+  bool flush_handshake();
+  void receive(lock::Instant now);
+  void take_replies(lock::Instant now);
+  void take_handshake_reply(const Value& reply, lock::Instant now);
+  void take_reply(Value reply);
+  void expire(lock::Instant now);
+  void report(Pending& pending, lock::Unreachable why);
+  void disconnect(const lock::Unreachable& why);
+  [[nodiscard]] std::size_t unanswered() const;
+  [[nodiscard]] bool has_unwritten() const;
+
+  const Endpoint& endpoint_;
+  Timeouts timeouts_;
+  Flight handshake_;  ///< AUTH and SELECT, as far as needed
+  Dialer dialer_;
+  State state_ = State::idle;
+  lock::Instant connect_deadline_ = lock::kNever;
+  os::Fd socket_;
+  std::optional<ReplyParser> parser_;
+  std::size_t handshake_written_ = 0;
+  unsigned handshake_answered_ = 0;
+  std::deque<Pending> queue_;  ///< in the order sent; those not (fully) written at the end
+  std::set<lock::AttemptId> sent_;
+  std::vector<Arrival> arrivals_;
+};
+
+}  // namespace redlock::redis

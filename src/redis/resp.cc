@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "redis/resp.h"
+
+#include <hiredis.h>
+
+#include <new>
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::size_t kMaxReplyBytes = 1024 * 1024;
+constexpr std::size_t kMaxElements = 1024;
+
+struct FreeReader {
+  void operator()(redisReader* reader) const { redisReaderFree(reader); }
+};
+struct FreeReply {
+  void operator()(void* reply) const { freeReplyObject(reply); }
+};
+
+// hiredis allocates an array as soon as it has read its announced length, be it two thousand
+// million (and up to 1.0.0 miscounts the bytes of it, CVE-2021-32765). The length is an int up to
+// 0.14 and a size_t from 1.0 on; the type is taken from whatever the field is.
+template <typename Count>
+using CreateArray = void* (*)(const redisReadTask*, Count);
+
+template <typename Count>
+void* create_small_array(const redisReadTask* task, Count elements) {
+  if (static_cast<std::size_t>(elements) > kMaxElements) return nullptr;
+  const auto original = *static_cast<const CreateArray<Count>*>(task->privdata);
+  return original(task, elements);
+}
+
+template <typename Count>
+void limit_arrays(CreateArray<Count>& function) {
+  function = &create_small_array<Count>;
+}
+
+Value::Type type_of(const redisReply& reply) {
+  switch (reply.type) {
+    case REDIS_REPLY_STRING:
+      return Value::Type::string;
+    case REDIS_REPLY_STATUS:
+      return Value::Type::status;
+    case REDIS_REPLY_ERROR:
+      return Value::Type::error;
+    case REDIS_REPLY_INTEGER:
+      return Value::Type::integer;
+    case REDIS_REPLY_NIL:
+      return Value::Type::nil;
+    case REDIS_REPLY_ARRAY:
+      return Value::Type::array;
+    default:
+      return Value::Type::other;
+  }
+}
+
+// Recursive, but hiredis refuses to nest deeper than 7 (0.14) or 9 levels.
+Value convert(const redisReply& reply) {
+  Value value;
+  value.type = type_of(reply);
+  switch (value.type) {
+    case Value::Type::string:
+    case Value::Type::status:
+    case Value::Type::error:
+      value.text.assign(reply.str, reply.len);
+      break;
+    case Value::Type::integer:
+      value.integer = reply.integer;
+      break;
+    case Value::Type::array:
+      value.elements.reserve(reply.elements);
+      for (std::size_t i = 0; i < reply.elements; ++i) {
+        value.elements.push_back(reply.element[i] == nullptr ? Value{}
+                                                             : convert(*reply.element[i]));
+      }
+      break;
+    case Value::Type::nil:
+    case Value::Type::other:
+      break;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string encode_command(std::initializer_list<std::string_view> arguments) {
+  std::vector<const char*> words;
+  std::vector<std::size_t> lengths;
+  for (const std::string_view argument : arguments) {
+    words.push_back(argument.empty() ? "" : argument.data());
+    lengths.push_back(argument.size());
+  }
+  char* wire = nullptr;
+  const auto length =
+      redisFormatCommandArgv(&wire, static_cast<int>(words.size()), words.data(), lengths.data());
+  if (length < 0) throw std::bad_alloc();  // the only failure there is
+  std::string command(wire, static_cast<std::size_t>(length));
+  redisFreeCommand(wire);
+  return command;
+}
+
+struct ReplyParser::Impl {
+  std::unique_ptr<redisReader, FreeReader> reader{redisReaderCreate()};
+  redisReplyObjectFunctions functions{};
+  decltype(functions.createArray) create_array = nullptr;
+  std::size_t pending = 0;  // bytes fed that belong to replies not given yet
+  bool broken = false;
+
+  Impl() {
+    if (!reader) throw std::bad_alloc();
+    functions = *reader->fn;
+    create_array = functions.createArray;
+    limit_arrays(functions.createArray);
+    reader->fn = &functions;
+    reader->privdata = &create_array;
+  }
+};
+
+ReplyParser::ReplyParser() : impl_(std::make_unique<Impl>()) {}
+ReplyParser::~ReplyParser() = default;
+
+void ReplyParser::feed(std::string_view bytes) {
+  if (impl_->broken) return;
+  impl_->pending += bytes.size();
+  impl_->broken = redisReaderFeed(impl_->reader.get(), bytes.data(), bytes.size()) != REDIS_OK;
+}
+
+std::optional<Value> ReplyParser::next() {
+  if (impl_->broken) return std::nullopt;
+  void* reply = nullptr;
+  redisReader* const reader = impl_->reader.get();
+  if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
+    impl_->broken = true;
+    return std::nullopt;
+  }
+  if (reply == nullptr) {
+    // Counted over what was parsed already, too: nested arrays could else grow without end.
+    impl_->broken = impl_->pending > kMaxReplyBytes;
+    return std::nullopt;
+  }
+  impl_->pending = reader->len - reader->pos;
+  const std::unique_ptr<void, FreeReply> owner(reply);
+  return convert(*static_cast<const redisReply*>(reply));
+}
+
+bool ReplyParser::broken() const {
+  return impl_->broken;
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// The Redis serialization protocol (RESP2, https://redis.io/docs/reference/protocol-spec/), by
+// hiredis, which no other file sees. Absent on purpose: sockets, RESP3.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::redis {
+
+/// A command as it goes over the wire.
+std::string encode_command(std::initializer_list<std::string_view> arguments);
+
+/// A reply of a server. Untrusted: any type may come where another is expected.
+struct Value {
+  enum class Type { string, status, error, integer, nil, array, other };
+  Type type = Type::nil;
+  std::int64_t integer = 0;
+  std::string text;  ///< string, status, error
+  std::vector<Value> elements;
+};
+
+/// Cuts a stream of bytes into replies. Memory is bounded whatever the peer sends: 1 MiB on the
+/// wire for one reply, 1024 elements for one array.
+class ReplyParser {
+ public:
+  ReplyParser();
+  ~ReplyParser();
+  ReplyParser(const ReplyParser&) = delete;
+  ReplyParser& operator=(const ReplyParser&) = delete;
+
+  void feed(std::string_view bytes);
+
+  /// The next complete reply, if there is one.
+  std::optional<Value> next();
+
+  /// The bytes were no RESP2, or beyond the limits; nothing will come any more.
+  [[nodiscard]] bool broken() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace redlock::redis

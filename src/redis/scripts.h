@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+//
+// The Lua scripts, embedded at build time from scripts/*.lua (see embed_scripts.cmake) without
+// their comments and indentation. What each takes and answers stands on top of its file.
+#pragma once
+
+#include <string_view>
+
+namespace redlock::redis::scripts {
+
+extern const std::string_view acquire;
+extern const std::string_view renew;
+extern const std::string_view release;
+
+}  // namespace redlock::redis::scripts

@@ -1,0 +1,18 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Deletes the lock if it is ours, also if it was revoked from us.
+--
+-- KEYS[1]  the lock, and no other key, as in renew.lua
+-- ARGV[1]  our token
+--
+-- {'released'}, {'missing'}, {'not_mine', value}
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'none' then return {'missing'} end
+if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
+
+local value = redis.call('GET', KEYS[1])
+if value == ARGV[1] or value == 'revoked:' .. ARGV[1] then
+  redis.call('DEL', KEYS[1])
+  return {'released'}
+end
+return {'not_mine', string.sub(value or '', 1, 1024)}

@@ -1,0 +1,20 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Gives our lock its full time to live again. Never shortens it.
+--
+-- KEYS[1]  the lock, and no other key: during a slot migration of a cluster a script on two keys
+--          is answered TRYAGAIN
+-- ARGV[1]  our token
+-- ARGV[2]  the lock's time to live, in ms
+--
+-- {'renewed'}, {'missing'}, {'not_mine', value}
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'none' then return {'missing'} end
+if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
+
+local value = redis.call('GET', KEYS[1])
+if value ~= ARGV[1] then return {'not_mine', string.sub(value or '', 1, 1024)} end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return {'renewed'}

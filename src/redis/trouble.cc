@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+#include "redis/trouble.h"
+
+#include <netdb.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::size_t kMaxShown = 120;
+
+std::string text_of(int error) {
+  return std::generic_category().message(error);
+}
+
+std::string in_ms(std::chrono::milliseconds limit) {
+  return std::to_string(limit.count()) + " ms";
+}
+
+lock::Unreachable never_sent(std::string why) {
+  return {false, false, std::move(why)};
+}
+lock::Unreachable maybe(std::string why) {
+  return {true, false, std::move(why)};
+}
+
+std::string without(std::string text, const std::string& secret) {
+  if (secret.empty()) return text;
+  for (std::size_t at = text.find(secret); at != text.npos; at = text.find(secret, at + 3)) {
+    text.replace(at, secret.size(), "***");
+  }
+  return text;
+}
+
+/// A server's words, fit to be shown.
+std::string shown(std::string_view raw, const std::string& secret) {
+  // "unknown command `AUTH`, with args beginning with: `user`, `password`"
+  raw = raw.substr(0, raw.find(", with args beginning with"));
+  // "… script: <its hash>, on @user_script:2." is to nobody's use.
+  const std::size_t hash = raw.rfind(" script: ");
+  if (hash != raw.npos && raw.find(", on @user_script", hash) != raw.npos)
+    raw = raw.substr(0, hash);
+  const std::string text = without(std::string(raw), secret);
+  std::string out = text.substr(0, kMaxShown);
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  if (text.size() > kMaxShown) {
+    // Not in the middle of a character.
+    while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
+    if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
+    out += "…";
+  }
+  return out;
+}
+
+enum class Cure { time, person };  ///< what makes asking again worth while
+
+struct Known {
+  std::string_view code;  ///< a word of the error
+  Cure cure;
+  bool quote;  ///< append the server's own words
+  std::string_view why;
+};
+
+constexpr std::string_view kNoPermission =
+    "the user lacks a permission; redlock-protocol(7) has the ACL it needs";
+
+// The codes of https://redis.io/docs/reference/protocol-spec/ and of redis' server.c that EVAL,
+// AUTH or SELECT can be answered with.
+constexpr Known kCodes[] = {
+    {"NOAUTH", Cure::person, false,
+     "wants a password and none is configured; put it into the URI or give --password-file"},
+    {"WRONGPASS", Cure::person, false, "wrong user or password (or the user is disabled)"},
+    {"NOPERM", Cure::person, true, kNoPermission},
+    {"DENIED", Cure::person, false,
+     "is in protected mode and lets in local connections only; set a password or bind there"},
+    {"READONLY", Cure::person, false,
+     "is a read-only replica and can give no vote; use the address of its primary"},
+    {"LOADING", Cure::time, false,
+     "has just been started and is still loading its data; it can be used once it is done"},
+    {"MASTERDOWN", Cure::time, false,
+     "is a replica cut off from its primary; use the address of the primary"},
+    {"MISCONF", Cure::time, false,
+     "refuses writes since it cannot save to disk; see its log, disk space and permissions there"},
+    {"OOM", Cure::time, false,
+     "refuses writes since its memory is used up; raise maxmemory or make room"},
+    {"BUSY", Cure::time, false,
+     "is busy with another client's long script; SCRIPT KILL there ends one that hangs"},
+    {"NOREPLICAS", Cure::time, false,
+     "refuses writes since too few replicas are connected (min-replicas-to-write)"},
+    {"CLUSTERDOWN", Cure::person, false,
+     "is part of a Redis Cluster that is down; clusters are not supported, use plain servers"},
+    {"MOVED", Cure::person, false,
+     "is part of a Redis Cluster; clusters are not supported, use plain servers"},
+    {"ASK", Cure::person, false,
+     "is part of a Redis Cluster; clusters are not supported, use plain servers"},
+    {"TRYAGAIN", Cure::time, false, "is part of a Redis Cluster that is moving this key"},
+    {"CROSSSLOT", Cure::person, false,
+     "is part of a Redis Cluster; clusters are not supported, use plain servers"},
+};
+
+// Errors that share the code ERR are told apart by their wording, here in the versions 5 to 7.2.
+constexpr Known kPhrases[] = {
+    {"max number of clients", Cure::time, false,
+     "has reached its maximum number of clients; raise maxclients or close idle ones"},
+    {"The user executing the script can't", Cure::person, true, kNoPermission},
+    {"ACL failure in script", Cure::person, true, kNoPermission},
+    {"invalid password", Cure::person, false, "wrong password"},
+    {"without any password configured", Cure::person, false,
+     "a password is configured here, but the server has none; leave it out, or set requirepass"},
+    {"no password is set", Cure::person, false,
+     "a password is configured here, but the server has none; leave it out, or set requirepass"},
+    {"for 'auth' command", Cure::person, false,
+     "knows no users (Redis 5); write the URI with a password alone, redis://:password@host"},
+    {"DB index", Cure::person, false,
+     "has no database of this number; see \"databases\" in its configuration"},
+    {"SELECT is not allowed in cluster mode", Cure::person, false,
+     "is part of a Redis Cluster; clusters are not supported, use plain servers"},
+    {"unknown command", Cure::person, true,
+     "lacks a command; EVAL (Lua scripts) must be there and not renamed"},
+};
+
+bool is_word_byte(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || !is_word_byte(text[at - 1]);
+    if (begins && (end == text.size() || !is_word_byte(text[end]))) return true;
+  }
+  return false;
+}
+
+const Known* find_known(std::string_view text) {
+  const std::string_view first = text.substr(0, text.find(' '));
+  for (const Known& known : kCodes) {
+    if (first == known.code) return &known;
+  }
+  for (const Known& known : kPhrases) {
+    if (text.find(known.code) != text.npos) return &known;
+  }
+  // Redis 5 and 6 wrap an error raised inside a script: "ERR Error running script (call to f_…):
+  // @user_script:2: @user_script: 2: -OOM command not allowed…".
+  const std::size_t script = text.find("@user_script");
+  if (script == text.npos) return nullptr;
+  for (const Known& known : kCodes) {
+    if (has_word(text.substr(script), known.code)) return &known;
+  }
+  return nullptr;
+}
+
+lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
+  const Known* const known = find_known(text);
+  lock::Unreachable trouble;
+  trouble.maybe_applied = fate == Fate::maybe_applied;
+  if (known == nullptr) {
+    trouble.why = "answered with an error: " + shown(text, secret);
+    return trouble;
+  }
+  trouble.permanent = known->cure == Cure::person;
+  trouble.why = known->why;
+  if (known->quote) trouble.why += " (it says: " + shown(text, secret) + ")";
+  return trouble;
+}
+
+}  // namespace
+
+lock::Unreachable connect_failed(const Endpoint& endpoint, int error) {
+  const bool socket_file = endpoint.kind == Endpoint::Kind::unix_socket;
+  switch (error) {
+    case ECONNREFUSED:
+      return never_sent(socket_file
+                            ? "connection refused: nobody listens on this socket; start the server"
+                            : "connection refused; is the server running, and is the port right?");
+    case ENOENT:
+    case ENOTDIR:
+      return never_sent(
+          "no such socket file; is the server running, and does its unixsocket setting say this?");
+    case EACCES:
+    case EPERM:
+      return never_sent(socket_file ? "permission denied on the socket; give this user access "
+                                      "(its group, or unixsocketperm)"
+                                    : "the system forbids this connection; see the firewall here");
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case EADDRNOTAVAIL:
+      return never_sent(text_of(error) + "; is this host's network up, and the address right?");
+    case EMFILE:
+    case ENFILE:
+      return never_sent("cannot open a socket: " + text_of(error) +
+                        "; raise the limit (ulimit -n)");
+    default:
+      return never_sent("cannot connect: " + text_of(error));
+  }
+}
+
+lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
+                                    std::chrono::milliseconds limit) {
+  switch (step) {
+    case Step::resolving:
+      return never_sent("its name was not resolved within " + in_ms(limit) +
+                        "; see DNS here, or use an address");
+    case Step::authenticating:
+      return never_sent("did not answer AUTH or SELECT within " + in_ms(limit) +
+                        "; it is stopped or overloaded");
+    case Step::connecting:
+      break;
+  }
+  if (endpoint.kind == Endpoint::Kind::unix_socket) {
+    return never_sent("did not accept a connection within " + in_ms(limit) +
+                      "; it is stopped or overloaded");
+  }
+  return never_sent("no connection within " + in_ms(limit) +
+                    "; is the host up, and does no firewall drop the packets?");
+}
+
+lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_error) {
+  const std::string host = "cannot resolve \"" + endpoint.host + "\": ";
+  if (error == EAI_SYSTEM) return never_sent(host + text_of(system_error));
+  if (error == EAI_AGAIN) {
+    return never_sent(host + "the name server does not answer; see DNS here, or use an address");
+  }
+  lock::Unreachable trouble = never_sent(host + gai_strerror(error));
+  trouble.permanent = error == EAI_NONAME || error == EAI_NODATA;
+  if (trouble.permanent) trouble.why = host + "no such host; is the name right?";
+  return trouble;
+}
+
+lock::Unreachable connection_lost(int error, Fate fate) {
+  lock::Unreachable trouble;
+  trouble.maybe_applied = fate == Fate::maybe_applied;
+  if (error == 0 || error == ECONNRESET || error == EPIPE) {
+    trouble.why = "closed the connection; was it restarted? Its log tells";
+  } else if (error == ETIMEDOUT) {
+    trouble.why = "the connection broke: the host acknowledges nothing; is it up, and the network?";
+  } else {
+    trouble.why = "the connection broke: " + text_of(error);
+  }
+  return trouble;
+}
+
+lock::Unreachable request_timed_out(std::chrono::milliseconds limit) {
+  return maybe("did not answer within " + in_ms(limit) +
+               "; it is stopped, overloaded or cut off (if only far away, raise --server-timeout)");
+}
+
+lock::Unreachable too_many_unanswered() {
+  return never_sent(
+      "has left all recent requests unanswered; it is stopped, overloaded or cut off");
+}
+
+lock::Unreachable not_redis(Fate fate) {
+  return {fate == Fate::maybe_applied, true,
+          "does not speak the Redis protocol; is this the right port?"};
+}
+
+lock::Unreachable error_reply(std::string_view text) {
+  return explain(text, Fate::maybe_applied);
+}
+
+lock::Unreachable handshake_refused(const Value& reply, const Credentials& credentials) {
+  if (reply.type != Value::Type::error) {
+    return {false, true,
+            "answered AUTH or SELECT with something else than OK; is it a Redis server?"};
+  }
+  return explain(reply.text, Fate::never_sent, credentials.password);
+}
+
+lock::Unreachable unexpected_reply(const Value& reply) {
+  if (reply.type == Value::Type::error) return error_reply(reply.text);
+  return maybe("gave an answer that redlock's script does not give; is there a proxy in between?");
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything that can go wrong with a server, in words for the person woken at three in the
+// morning: what happened and what to do. The caller puts the server's URI in front.
+//
+// What servers send is untrusted: it is shown cut to 120 bytes, with "?" for control bytes, and
+// without the arguments some servers repeat, since those of AUTH are secrets.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "lock/vote.h"
+#include "redis/credentials.h"
+#include "redis/resp.h"
+#include "redis/uri.h"
+
+namespace redlock::redis {
+
+/// Whether the request may have been carried out although nothing usable came back.
+enum class Fate { never_sent, maybe_applied };
+
+/// How far the way to a server had come when its deadline passed.
+enum class Step { resolving, connecting, authenticating };
+
+/// connect(2) or socket(2) failed with `error`, an errno.
+lock::Unreachable connect_failed(const Endpoint& endpoint, int error);
+
+/// The deadline for connecting passed.
+lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
+                                    std::chrono::milliseconds limit);
+
+/// getaddrinfo(3) failed with `error` (EAI_*), for EAI_SYSTEM with the errno `system_error`.
+lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_error);
+
+/// An established connection ended: by the errno `error`, or, if 0, by the server's closing it.
+lock::Unreachable connection_lost(int error, Fate fate);
+
+/// No answer in time.
+lock::Unreachable request_timed_out(std::chrono::milliseconds limit);
+
+/// The server has so many requests left unanswered that this one was not sent.
+lock::Unreachable too_many_unanswered();
+
+/// What came is no RESP, or beyond the limits of ReplyParser.
+lock::Unreachable not_redis(Fate fate);
+
+/// An error reply to EVAL.
+lock::Unreachable error_reply(std::string_view text);
+
+/// Anything but +OK to AUTH or SELECT.
+lock::Unreachable handshake_refused(const Value& reply, const Credentials& credentials);
+
+/// A reply to EVAL that none of our scripts gives.
+lock::Unreachable unexpected_reply(const Value& reply);
+
+}  // namespace redlock::redis

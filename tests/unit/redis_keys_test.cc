@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "error.h"
+#include "redis/keys.h"
+
+using redlock::Error;
+using redlock::ExitStatus;
+using redlock::redis::check_lock_name;
+using redlock::redis::helper_key;
+using redlock::redis::lock_key;
+
+namespace {
+
+std::string refusal(const std::string& name) {
+  try {
+    check_lock_name(name);
+  } catch (const Error& error) {
+    CHECK(error.status() == ExitStatus::usage);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("keys: names that are allowed") {
+  for (const std::string name : {"a", "backup", "jobs:nightly", "a b", "{tag}", "a{b}c", "ä",
+                                 "redlock", "xredlock:", "a-b", "a:/b", "[abc]", "[a,b]"}) {
+    CAPTURE(name);
+    CHECK(refusal(name).empty());
+  }
+  CHECK(refusal(std::string(255, 'x')).empty());
+}
+
+TEST_CASE("keys: names that are not, with the reason") {
+  const auto holds = [](const std::string& name, const std::string& reason) {
+    CAPTURE(name);
+    const std::string why = refusal(name);
+    CHECK_MESSAGE(why.find(reason) != std::string::npos, why);
+  };
+  holds("", "empty");
+  holds("-n", "must not begin");
+  holds("a\nb", "control bytes");
+  holds(std::string("a\0b", 3), "control bytes");
+  holds("a\x7f", "control bytes");
+  holds("redis://:geheim@db1", "--server");
+  holds("redlock:x", "redlock's own");
+  holds("redlock-tag:x", "redlock's own");
+  for (const std::string name : {"{}", "{", "}", "a}b", "}a{", "{a}{b}", "{{a}}", "{a}}", "a{b"}) {
+    holds(name, "braces");
+  }
+  holds(std::string(256, 'x'), "255");
+  CHECK(refusal("redis://:geheim@db1").find("geheim") == std::string::npos);
+  CHECK(refusal("a\x1b[31m").find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("keys: the helper keys are in the lock's slot and never shared") {
+  CHECK(lock_key("", "a") == "a");
+  CHECK(lock_key("p:", "a") == "p:a");
+  CHECK(helper_key("a", "holder") == "redlock:{a}:holder");
+  CHECK(helper_key("{a}", "holder") == "redlock-tag:{a}:holder");
+  CHECK(helper_key("x{a}y", "holder") == "redlock-tag:x{a}y:holder");
+}

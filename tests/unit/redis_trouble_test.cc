@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "redis/trouble.h"
+
+using redlock::lock::Unreachable;
+using redlock::redis::Credentials;
+using redlock::redis::Endpoint;
+using redlock::redis::Fate;
+using redlock::redis::Step;
+using redlock::redis::Value;
+namespace redis = redlock::redis;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Value error(const std::string& text) {
+  Value value;
+  value.type = Value::Type::error;
+  value.text = text;
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("trouble: error replies to EVAL") {
+  struct Row {
+    std::string reply;
+    bool permanent;
+    std::string why;
+  };
+  const std::string script =
+      "ERR Error running script (call to f_1): @user_script:2: @user_script: 2: ";
+  const std::vector<Row> rows = {
+      {"NOAUTH Authentication required.", true, "wants a password"},
+      {"NOPERM this user has no permissions to run the 'eval' command", true, "'eval'"},
+      {"DENIED Redis is running in protected mode because…", true, "protected mode"},
+      {"READONLY You can't write against a read only replica.", true, "primary"},
+      {script + "-READONLY You can't write against a read only replica.", true, "primary"},
+      {script + "READONLY You can't write against a read only replica.", true, "primary"},
+      {script + "-OOM command not allowed when used memory > 'maxmemory'.", false, "maxmemory"},
+      {"OOM command not allowed when used memory > 'maxmemory'. script: f, on @user_script:2.",
+       false, "maxmemory"},
+      {script + "-MISCONF Redis is configured to save RDB snapshots, but…", false, "disk"},
+      {script + "The user executing the script can't run this command or subcommand", true,
+       "permission"},
+      {"ERR ACL failure in script: User u has no permissions to run the 'set' command", true,
+       "'set'"},
+      {"LOADING Redis is loading the dataset in memory", false, "loading"},
+      {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", false,
+       "primary"},
+      {"BUSY Redis is busy running a script. You can only call SCRIPT KILL", false, "SCRIPT KILL"},
+      {"NOREPLICAS Not enough good replicas to write.", false, "replicas"},
+      {"CLUSTERDOWN Hash slot not served", true, "Cluster"},
+      {"MOVED 3999 127.0.0.1:6381", true, "Cluster"},
+      {"CROSSSLOT Keys in request don't hash to the same slot", true, "Cluster"},
+      {"ERR max number of clients reached", false, "maxclients"},
+      {"ERR max number of clients + cluster connections reached", false, "maxclients"},
+      {"ERR unknown command `EVAL`, with args beginning with: `local x`", true, "EVAL"},
+      {"ERR something new", false, "answered with an error: ERR something new"},
+      {"", false, "answered with an error"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.reply);
+    const Unreachable trouble = redis::error_reply(row.reply);
+    CHECK(trouble.maybe_applied);
+    CHECK(trouble.permanent == row.permanent);
+    CHECK_MESSAGE(contains(trouble.why, row.why), trouble.why);
+    CHECK_FALSE(contains(trouble.why, "local x"));
+  }
+}
+
+TEST_CASE("trouble: a code is a word, not a part of one, and not an argument's") {
+  CHECK(contains(redis::error_reply("ERR BUSY is a fine name").why, "answered with an error"));
+  CHECK(contains(redis::error_reply("ERR @user_script:1: BUSYBODY").why, "answered with an error"));
+  CHECK(contains(redis::error_reply("OOMPH x").why, "answered with an error"));
+}
+
+TEST_CASE("trouble: AUTH and SELECT refused") {
+  struct Row {
+    std::string reply;
+    std::string why;
+  };
+  const std::vector<Row> rows = {
+      {"WRONGPASS invalid username-password pair or user is disabled.", "wrong user or password"},
+      {"ERR invalid password", "wrong password"},
+      {"ERR Client sent AUTH, but no password is set", "leave it out"},
+      {"ERR AUTH <password> called without any password configured for the default user. Are you "
+       "sure your configuration is correct?",
+       "leave it out"},
+      {"ERR wrong number of arguments for 'auth' command", "Redis 5"},
+      {"ERR DB index is out of range", "database"},
+      {"ERR invalid DB index", "database"},
+      {"ERR SELECT is not allowed in cluster mode", "Cluster"},
+      {"NOPERM this user has no permissions to run the 'select' command", "'select'"},
+      {"ERR unknown command `AUTH`, with args beginning with: `u`, `geheim`, ", "lacks a command"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.reply);
+    const Unreachable trouble = redis::handshake_refused(error(row.reply), {"u", "geheim"});
+    CHECK_FALSE(trouble.maybe_applied);
+    CHECK(trouble.permanent);
+    CHECK_MESSAGE(contains(trouble.why, row.why), trouble.why);
+    CHECK_FALSE(contains(trouble.why, "geheim"));
+  }
+  CHECK(redis::handshake_refused(Value{}, {}).permanent);
+  CHECK_FALSE(redis::handshake_refused(error("LOADING x"), {}).permanent);
+}
+
+TEST_CASE("trouble: what a server says is cut, cleaned, and never repeats a password") {
+  const std::string nasty = "ERR \x1b[31m\r\n" + std::string(5000, 'x');
+  const std::string why = redis::error_reply(nasty).why;
+  CHECK(why.size() < 200);
+  CHECK(std::ranges::none_of(
+      why, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }));
+  const Unreachable echo =
+      redis::handshake_refused(error("ERR no geheim, geheimgeheim"), {"", "geheim"});
+  CHECK_FALSE(contains(echo.why, "geheim"));
+  // A password that is part of an error is no reason not to understand the error.
+  CHECK(contains(redis::handshake_refused(error("ERR max number of clients"), {"", "x"}).why,
+                 "maxclients"));
+  // A character of two bytes on the cut is left out as a whole.
+  const std::string umlauts = redis::error_reply("ERR x" + std::string(114, 'x') + "ää").why;
+  CHECK(contains(umlauts, "x…"));
+}
+
+TEST_CASE("trouble: connecting") {
+  Endpoint tcp;
+  tcp.host = "db1";
+  Endpoint unix_socket;
+  unix_socket.kind = Endpoint::Kind::unix_socket;
+  CHECK(contains(redis::connect_failed(tcp, ECONNREFUSED).why, "connection refused"));
+  CHECK(contains(redis::connect_failed(unix_socket, ECONNREFUSED).why, "connection refused"));
+  CHECK(contains(redis::connect_failed(unix_socket, ENOENT).why, "no such socket file"));
+  CHECK(contains(redis::connect_failed(unix_socket, EACCES).why, "permission denied"));
+  CHECK(contains(redis::connect_failed(tcp, ENETUNREACH).why, "unreachable"));
+  for (const int code : {ECONNREFUSED, ENOENT, EACCES, ENETUNREACH, EMFILE, EINVAL}) {
+    CHECK_FALSE(redis::connect_failed(tcp, code).maybe_applied);
+    CHECK_FALSE(redis::connect_failed(tcp, code).permanent);
+  }
+  CHECK(redis::lookup_failed(tcp, EAI_NONAME, 0).permanent);
+  CHECK(contains(redis::lookup_failed(tcp, EAI_NONAME, 0).why, "db1"));
+  CHECK_FALSE(redis::lookup_failed(tcp, EAI_AGAIN, 0).permanent);
+  CHECK_FALSE(redis::lookup_failed(tcp, EAI_SYSTEM, EMFILE).permanent);
+  using std::chrono::milliseconds;
+  for (const Step step : {Step::resolving, Step::connecting, Step::authenticating}) {
+    const Unreachable late = redis::connect_timed_out(tcp, step, milliseconds(250));
+    CHECK_FALSE(late.maybe_applied);
+    CHECK(contains(late.why, "250 ms"));
+  }
+  CHECK_FALSE(contains(redis::connect_timed_out(unix_socket, Step::connecting, milliseconds(1)).why,
+                       "firewall"));
+  CHECK(redis::request_timed_out(milliseconds(200)).maybe_applied);
+  CHECK(contains(redis::request_timed_out(milliseconds(200)).why, "did not answer within 200 ms"));
+  CHECK(redis::not_redis(Fate::maybe_applied).permanent);
+  CHECK_FALSE(redis::connection_lost(0, Fate::never_sent).maybe_applied);
+}

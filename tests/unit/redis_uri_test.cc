@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "error.h"
+#include "redis/uri.h"
+
+using redlock::Error;
+using redlock::ExitStatus;
+using redlock::redis::Endpoint;
+using redlock::redis::parse_uri;
+
+namespace {
+
+std::string refusal(const std::string& uri) {
+  try {
+    (void)parse_uri(uri);
+  } catch (const Error& error) {
+    CHECK(error.status() == ExitStatus::usage);
+    CHECK(std::string(error.what()).find('\n') == std::string::npos);
+    return error.what();
+  }
+  return "accepted";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("uri: a URI and the one form it is shown in") {
+  struct Row {
+    std::string uri;
+    std::string shown;
+  };
+  const std::vector<Row> rows = {
+      {"redis://db1", "redis://db1:6379"},
+      {"redis://db1/", "redis://db1:6379"},
+      {"valkey://db1:1/0", "redis://db1:1"},
+      {"REDIS://DB1:65535/2147483647", "redis://DB1:65535/2147483647"},
+      {"redis://10.0.0.1:7000/3", "redis://10.0.0.1:7000/3"},
+      {"redis://[::1]", "redis://[::1]:6379"},
+      {"redis://[fe80::1%25eth0]:6380", "redis://[fe80::1%25eth0]:6380"},
+      {"redis://:secret@db1", "redis://:***@db1:6379"},
+      {"redis://backup:secret@db1:6379/2", "redis://backup:***@db1:6379/2"},
+      {"redis://backup:@db1", "redis://backup:@db1:6379"},
+      {"redis://a%40b:s%3A%2F%40%3F@db1", "redis://a%40b:***@db1:6379"},
+      {"unix:///run/redis/redis.sock", "unix:///run/redis/redis.sock"},
+      {"unix:///run/redis@1.sock?db=4", "unix:///run/redis@1.sock?db=4"},
+      {"unix://u:p@/run/a%20b.sock", "unix://u:***@/run/a%20b.sock"},
+      {"unix:///a?db=0", "unix:///a"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.uri);
+    CHECK(parse_uri(row.uri).display() == row.shown);
+  }
+}
+
+TEST_CASE("uri: what is shown means the same when read again") {
+  for (const std::string uri :
+       {"redis://db1/3", "redis://[fe80::1%25eth0]:1", "unix:///a%25b?db=2"}) {
+    const Endpoint once = parse_uri(uri);
+    const Endpoint twice = parse_uri(once.display());
+    CHECK(once.host == twice.host);
+    CHECK(once.port == twice.port);
+    CHECK(once.path == twice.path);
+    CHECK(once.db == twice.db);
+  }
+}
+
+TEST_CASE("uri: parts are decoded") {
+  const Endpoint tcp = parse_uri("redis://a%40b:p:w%2F%40%25@db1:7/1");
+  CHECK(tcp.kind == Endpoint::Kind::tcp);
+  CHECK(tcp.credentials.user == "a@b");
+  CHECK(tcp.credentials.password == "p:w/@%");
+  CHECK(tcp.host == "db1");
+  CHECK(tcp.port == 7);
+  CHECK(tcp.db == 1);
+  const Endpoint unix_socket = parse_uri("unix://:x@/run/a%3Fb?db=5");
+  CHECK(unix_socket.kind == Endpoint::Kind::unix_socket);
+  CHECK(unix_socket.path == "/run/a?b");
+  CHECK(unix_socket.credentials.user.empty());
+  CHECK(unix_socket.credentials.password == "x");
+  CHECK(unix_socket.db == 5);
+  CHECK(parse_uri("redis://[fe80::1%25eth0]").host == "fe80::1%eth0");
+}
+
+TEST_CASE("uri: refused, with the reason") {
+  struct Row {
+    std::string uri;
+    std::string reason;
+  };
+  const std::vector<Row> rows = {
+      {"", "is empty"},
+      {"db1:6379", "is no URI"},
+      {"redis:/db1", "is no URI"},
+      {"http://db1", "unknown scheme"},
+      {"://db1", "unknown scheme"},
+      {"rediss://db1", "rediss:// (TLS) is not supported by this version"},
+      {"valkeys://db1", "valkeys:// (TLS) is not supported by this version"},
+      {"redis+sentinel://db1", "redis+sentinel:// is not supported by this version"},
+      {"redis+cluster://db1", "redis+cluster:// is not supported by this version"},
+      {"redis://", "no host"},
+      {"redis://:6379", "no host"},
+      {"redis:///0", "no host"},
+      {"redis://db1:", "port"},
+      {"redis://db1:0", "port"},
+      {"redis://db1:65536", "port"},
+      {"redis://db1:+1", "port"},
+      {"redis://db1:63x", "port"},
+      {"redis://db1:99999999999999999999", "port"},
+      {"redis://db1/x", "database"},
+      {"redis://db1/-1", "database"},
+      {"redis://db1/1/2", "database"},
+      {"redis://db1/2147483648", "database"},
+      {"redis://db1?db=1", "written /N"},
+      {"redis://db1#1", "%23"},
+      {"redis://::1:6379", "brackets"},
+      {"redis://[::1", "without"},
+      {"redis://[::1]6379", "may follow"},
+      {"redis://[db1]", "not an IPv6 address"},
+      {"redis://d b", "spaces"},
+      {"redis://db1\n", "control bytes"},
+      {"redis://d%62", "letters"},
+      {"redis://x@db1", "user or a password"},
+      {"redis://@db1", "no user and no password"},
+      {"redis://:@db1", "no user and no password"},
+      {"redis://:p@ss@db1", "%40"},
+      {"redis://:p/ss@db1", "%2F"},
+      {"redis://:p%zz@db1", "hex"},
+      {"redis://:p%4@db1", "hex"},
+      {"redis://:p%@db1", "hex"},
+      {"redis://:p%0A@db1", "control bytes"},
+      {"redis://:p%00@db1", "control bytes"},
+      {"unix://", "no path"},
+      {"unix://?db=1", "no path"},
+      {"unix://run/redis.sock", "absolute"},
+      {"unix://u:p@run/redis.sock", "absolute"},
+      {"unix:///", "directory"},
+      {"unix:///run/", "directory"},
+      {"unix:///a?db=", "database"},
+      {"unix:///a?db=x", "database"},
+      {"unix:///a?db=1&db=2", "twice"},
+      {"unix:///a?password=geheim", "only query key"},
+      {"unix:///" + std::string(107, 'a'), "107 bytes"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.uri);
+    const std::string why = refusal(row.uri);
+    CHECK_MESSAGE(contains(why, row.reason), why);
+  }
+  CHECK(refusal("unix:///" + std::string(106, 'a')) == "accepted");
+}
+
+TEST_CASE("uri: no message holds a secret") {
+  for (const std::string uri :
+       {"redis://geheim@db1", "redis://:geheim@db1:x", "redis://u:geheim@", "u:geheim@db1",
+        "redis://:ge/geheim@db1", "redis://:a?geheim@db1", "redis://:a#geheim@db1",
+        "redis://:geheim@a@b", "rediss://:geheim@db1", "redis://:geheim%zz@db1",
+        "redis://:geheim\n@db1", "unix://:geheim@run", "unix:///a?password=geheim",
+        "redis://db1?password=geheim", "geheim@", "x://geheim@y://z"}) {
+    CAPTURE(uri);
+    const std::string why = refusal(uri);
+    CHECK(why != "accepted");
+    CHECK_FALSE(contains(why, "geheim"));
+  }
+}

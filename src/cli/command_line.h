@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// From argv and the environment to what is to be done. Deliberately absent: doing it.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "config/resolve.h"
+#include "config/settings.h"
+
+namespace redlock::cli {
+
+/// `redlock run`.
+struct Run {
+  config::Settings settings;
+  std::string name;              ///< the lock's; valid together with settings.prefix
+  std::vector<std::string> job;  ///< for exec, at least one word
+};
+
+/// `redlock sandbox`.
+struct Sandbox {
+  int servers = 3;
+  std::vector<std::string> command;  ///< empty: the user's shell
+};
+
+/// --help, --version: to stdout, exit 0.
+struct Print {
+  std::string text;
+};
+
+using Invocation = std::variant<Run, Sandbox, Print>;
+
+/// `args`: argv without argv[0]. Throws Error (64 usage, 78 configuration).
+Invocation parse(std::vector<std::string> args, const config::Environment& environment);
+
+}  // namespace redlock::cli

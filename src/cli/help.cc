@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "cli/help.h"
+
+#include <algorithm>
+
+namespace redlock::cli {
+namespace {
+
+constexpr std::size_t kRight = 26;  ///< where the right-hand column begins
+constexpr std::size_t kWidth = 79;
+
+constexpr std::string_view kMainHelp =
+    R"(redlock: run a command while holding a lock that is kept on Redis servers, so
+that it runs on one host at a time
+
+Try it, without any server:
+  redlock sandbox -- redlock run demo -- echo 'I hold the lock'
+
+Usage:
+  redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
+  redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
+
+Commands:
+  run      take the lock NAME, run COMMAND, release the lock
+  sandbox  start private Redis servers, run COMMAND (default: your shell) with
+           REDLOCK_SERVERS set to them, take them down
+
+  -h, --help     show this help; "redlock run --help" shows the options of run
+  -V, --version  show the version
+
+The manual: man redlock
+)";
+
+constexpr std::string_view kRunHead =
+    R"(redlock run: run a command while holding a lock that is kept on Redis servers
+
+Example:
+  redlock run -n -S redis://db1 nightly-backup -- /usr/local/bin/backup --full
+
+Usage:
+  redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
+  redlock run [OPTIONS] NAME -c 'SHELL COMMAND'
+)";
+
+constexpr std::string_view kSandboxHead =
+    R"(redlock sandbox: start private Redis servers, run a command that may lock on
+them, take them down
+
+Example:
+  redlock sandbox -N 1 -- redlock run demo -- echo 'I hold the lock'
+
+Usage:
+  redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
+
+Without COMMAND, your shell is run. REDLOCK_SERVERS is set to the servers.
+)";
+
+constexpr std::string_view kRunFoot = R"(
+TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 2h.
+
+Exit status: the command's own (128+N if signal N killed it), or
+  1    the lock could not be had in time (or the status given by -E)
+  64   wrong usage
+  69   too few servers could be used
+  71   the operating system refused
+  78   wrong configuration, or no servers configured
+  80   the lock was lost while the command ran
+  124  --max-runtime passed
+  126  the command cannot be executed
+  127  the command was not found
+)";
+
+constexpr std::string_view kSandboxFoot = R"(
+Exit status: the command's own (128+N if signal N killed it), or
+  64   wrong usage
+  69   a server could not be started
+  71   the operating system refused
+  126  the command cannot be executed
+  127  the command was not found
+)";
+
+/// Takes off `text` as many words as fit into `width`.
+std::string_view take_line(std::string_view& text, std::size_t width) {
+  std::size_t end = text.size();
+  if (end > width) {
+    end = text.rfind(' ', width);
+    if (end == std::string_view::npos) end = std::min(text.find(' '), text.size());
+  }
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+}  // namespace
+
+std::string main_help() {
+  return std::string(kMainHelp);
+}
+
+std::string_view help_head(config::Command command) {
+  return command == config::kSandbox ? kSandboxHead : kRunHead;
+}
+
+std::string help_foot(config::Command command) {
+  if (command == config::kSandbox) return std::string(kSandboxFoot);
+  std::string foot = "\nEnvironment, besides the variables above:\n";
+  for (const config::Row& row : config::table()) {
+    if (row.flags.empty() && (row.commands & command) != 0)
+      foot += entry(row.environment, row.help);
+  }
+  foot += entry("REDLOCK_NAME, REDLOCK_TOKEN", "set for the command");
+  return foot.append(kRunFoot);
+}
+
+std::string describe(const config::Row& row) {
+  std::string text(row.help);
+  if (!row.default_text.empty()) text.append(" [").append(row.default_text).append("]");
+  if (row.environment != nullptr) text.append(" [$").append(row.environment).append("]");
+  return text;
+}
+
+std::string entry(std::string_view left, std::string_view right) {
+  std::string out = "  ";
+  out += left;
+  bool below = out.size() + 2 > kRight;
+  while (!right.empty()) {
+    if (below) {
+      out += '\n';
+      out.append(kRight, ' ');
+    } else {
+      out.append(kRight - out.size(), ' ');
+    }
+    out += take_line(right, kWidth - kRight);
+    below = true;
+  }
+  return out + '\n';
+}
+
+}  // namespace redlock::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// `redlock sandbox`: private servers for as long as a command runs. Deliberately absent: keeping
+// data, TCP ports, passwords, replicas. Whoever needs those starts a server.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace redlock::commands {
+
+/// Starts `servers` (1 to 99) private Redis or Valkey servers, runs `command` (empty: the user's
+/// shell) with REDLOCK_SERVERS naming them, and takes them down. Returns the command's exit status,
+/// 128 + n if signal n ended it. Throws Error: 64 for a number of servers out of range, 69 without
+/// a server program, 71 if the system refused, 126 and 127 for a command that cannot be run.
+int run_sandbox(int servers, std::vector<std::string> command);
+
+}  // namespace redlock::commands

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "config/table.h"
+
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "config/duration.h"
+#include "config/quote.h"
+#include "redis/keys.h"
+
+namespace redlock::config {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+[[noreturn]] void refuse(const std::string& expected, std::string_view value) {
+  throw Error(ExitStatus::usage, "expected " + expected + ", not " + quote(value));
+}
+
+struct Bounds {
+  nanoseconds least;
+  nanoseconds most;
+};
+constexpr Bounds kAnyTime{0ns, kLongestDuration};
+
+nanoseconds duration(std::string_view value, Bounds bounds = kAnyTime) {
+  const auto parsed = parse_duration(value);
+  if (parsed && *parsed >= bounds.least && *parsed <= bounds.most) return *parsed;
+  std::string range;
+  if (bounds.most < kLongestDuration) {
+    range = " from " + format_duration(bounds.least) + " to " + format_duration(bounds.most);
+  } else if (bounds.least > 0ns) {
+    range = " of at least " + format_duration(bounds.least);
+  }
+  refuse("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 2h)", value);
+}
+
+milliseconds in_milliseconds(nanoseconds time) {
+  return std::chrono::floor<milliseconds>(time);
+}
+
+int integer(std::string_view value, int least, int most) {
+  int number = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc{} || stop != end || number < least || number > most) {
+    refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
+  }
+  return number;
+}
+
+/// Both lists of servers: a flag brings one URI, the environment several.
+void add_servers(Draft& draft, std::string_view value) {
+  constexpr std::string_view blanks = " \t\r\n\v\f";
+  std::size_t begin = value.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) refuse("a URI such as redis://host:6379", value);
+  while (begin != std::string_view::npos) {
+    const std::size_t end = value.find_first_of(blanks, begin);
+    draft.settings.servers.push_back(redis::parse_uri(value.substr(begin, end - begin)));
+    begin = value.find_first_not_of(blanks, end);
+  }
+}
+
+void set_prefix(Draft& draft, std::string_view value) {
+  if (!value.empty()) redis::check_lock_name(value);  // the key begins with it
+  draft.settings.prefix = value;
+}
+
+void set_password_file(Draft& draft, std::string_view value) {
+  if (value.empty()) refuse("the name of a file", value);
+  draft.settings.password_file = value;
+}
+
+void set_max_runtime(Draft& draft, std::string_view value) {
+  const nanoseconds time = duration(value);
+  draft.settings.max_runtime.reset();
+  if (time > 0ns) draft.settings.max_runtime = time;  // 0: no limit, as for timeout(1)
+}
+
+void refuse_unlock(Draft&, std::string_view) {
+  throw Error(ExitStatus::usage,
+              "there is nothing to unlock: redlock releases the lock when the command ends");
+}
+
+constexpr std::string_view kWaiting = "Waiting for the lock";
+constexpr std::string_view kHolding = "Running the command";
+constexpr std::string_view kServers = "Servers";
+constexpr std::string_view kSandboxing = "Options";
+constexpr std::string_view kCompatible = "Accepted as in flock(1)";
+constexpr std::string_view kOther = "Other";
+
+constexpr Row kTable[] = {
+    {Key::nonblock, "nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
+     "do not wait: give up if the lock is held", "", Type::toggle, kRun,
+     [](Draft& draft, std::string_view) { draft.nonblocking = true; }},
+    {Key::wait, "wait", "-w,--wait,--timeout", nullptr, "TIME", kWaiting,
+     "wait no longer than this; 0 is -n", "for ever", Type::duration, kRun,
+     [](Draft& draft, std::string_view value) { draft.settings.wait = duration(value); }},
+    {Key::conflict_exit_code, "conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N",
+     kWaiting, "exit status when the lock could not be had in time", "1", Type::integer, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.conflict_exit_code = integer(value, 0, 255);
+     }},
+
+    {Key::ttl, "ttl", "--ttl", "REDLOCK_TTL", "TIME", kHolding,
+     "how long the lock outlives a host that dies; it is renewed every third of this", "30s",
+     Type::duration, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.ttl = in_milliseconds(duration(value, {1s, 24h}));
+     }},
+    {Key::kill_after, "kill-after", "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kHolding,
+     "grace: from TERM to KILL when the command must be stopped; at most ttl/3",
+     "5s or ttl/6, the less", Type::duration, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.kill_after = in_milliseconds(duration(value));
+     }},
+    {Key::max_runtime, "max-runtime", "--max-runtime", nullptr, "TIME", kHolding,
+     "stop the command after this long", "no limit", Type::duration, kRun, set_max_runtime},
+    {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
+     "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
+     [](Draft& draft, std::string_view value) { draft.shell_command = value; }},
+
+    {Key::server, "server", "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
+     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB] or unix:///PATH; again for each further server",
+     "", Type::uri_list, kRun, add_servers},
+    {Key::server_timeout, "server-timeout", "--server-timeout", "REDLOCK_SERVER_TIMEOUT", "TIME",
+     kServers, "how long one server may take to answer", "200ms", Type::duration, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.server_timeout = in_milliseconds(duration(value, {1ms, kLongestDuration}));
+     }},
+    {Key::server_wait, "server-wait", "--server-wait", "REDLOCK_SERVER_WAIT", "TIME", kServers,
+     "how long to bear with too few servers answering", "10s", Type::duration, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.server_wait = in_milliseconds(duration(value));
+     }},
+    {Key::prefix, "prefix", "--prefix", "REDLOCK_PREFIX", "TEXT", kServers,
+     "put before NAME to give the key in Redis", "none", Type::text, kRun, set_prefix},
+    {Key::password_file, "password-file", "--password-file", "REDLOCK_PASSWORD_FILE", "FILE",
+     kServers, "the password for servers whose URI has none", "", Type::text, kRun,
+     set_password_file},
+    {Key::password, "password", "", "REDLOCK_PASSWORD", "", kServers,
+     "the same, as text; --password-file goes first", "", Type::secret, kRun,
+     [](Draft& draft, std::string_view value) { draft.password = value; }},
+    {Key::rediscli_auth, "rediscli-auth", "", "REDISCLI_AUTH", "", kServers,
+     "redis-cli's password, if none of these is set", "", Type::secret, kRun,
+     [](Draft& draft, std::string_view value) { draft.rediscli_auth = value; }},
+
+    {Key::sandbox_servers, "servers", "-N,--servers", nullptr, "SERVERS", kSandboxing,
+     "how many servers to start, 1 to 99", "3", Type::integer, kSandbox,
+     [](Draft& draft, std::string_view value) { draft.sandbox_servers = integer(value, 1, 99); }},
+
+    {Key::exclusive, "exclusive", "-x,-e,--exclusive", nullptr, "", kCompatible,
+     "an exclusive lock: the only kind", "", Type::toggle, kRun,
+     [](Draft& draft, std::string_view) { draft.shared = false; }},
+    {Key::shared, "shared", "-s,--shared", nullptr, "", kCompatible,
+     "refused, unless a later -x overrides it", "", Type::toggle, kRun,
+     [](Draft& draft, std::string_view) { draft.shared = true; }},
+    {Key::no_fork, "no-fork", "-F,--no-fork", nullptr, "", kCompatible, "no effect; not with -o",
+     "", Type::toggle, kRun, [](Draft& draft, std::string_view) { draft.no_fork = true; }},
+    {Key::close, "close", "-o,--close", nullptr, "", kCompatible, "no effect; not with -F", "",
+     Type::toggle, kRun, [](Draft& draft, std::string_view) { draft.close = true; }},
+    {Key::unlock, "unlock", "-u,--unlock", nullptr, "", "", "", "", Type::toggle, kRun,
+     refuse_unlock},
+
+    {Key::verbose, "verbose", "-v,--verbose", nullptr, "", kOther,
+     "say what happens: who holds the lock, how long it took", "", Type::toggle, kRun,
+     [](Draft& draft, std::string_view) { draft.settings.verbose = true; }},
+    {Key::quiet, "quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "",
+     Type::toggle, kRun, [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
+    {Key::help, "help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request,
+     kRun | kSandbox, nullptr},
+    {Key::version, "version", "-V,--version", nullptr, "", kOther, "show the version", "",
+     Type::request, kRun | kSandbox, nullptr},
+};
+
+static_assert(std::size(kTable) == static_cast<std::size_t>(Key::count_));
+
+/// Whether `flag` is one of the comma-separated `flags`.
+bool contains(std::string_view flags, std::string_view flag) {
+  while (!flags.empty()) {
+    const std::size_t comma = flags.find(',');
+    if (flags.substr(0, comma) == flag) return true;
+    flags = comma == std::string_view::npos ? std::string_view{} : flags.substr(comma + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const Row> table() {
+  return kTable;
+}
+
+const Row* find_flag(Command command, std::string_view flag) {
+  if (flag.find(',') != std::string_view::npos) return nullptr;
+  for (const Row& row : kTable) {
+    if ((row.commands & command) != 0 && contains(row.flags, flag)) return &row;
+  }
+  return nullptr;
+}
+
+std::string flag_name(const Row& row) {
+  const std::string_view first = row.flags.substr(0, row.flags.find(','));
+  const std::size_t longer = row.flags.find("--");
+  if (longer == 0) return std::string(first);
+  const std::string_view rest = row.flags.substr(longer);
+  return std::string(first) + "/" + std::string(rest.substr(0, rest.find(',')));
+}
+
+void store(const Row& row, Draft& draft, std::string_view value, Origin origin) {
+  try {
+    row.parse(draft, value);
+  } catch (const Error& error) {
+    const std::string name = origin == Origin::flag ? flag_name(row) : row.environment;
+    throw Error(status_of(origin), name + ": " + error.what());
+  }
+  draft.origin(row.key) = origin;
+}
+
+ExitStatus status_of(Origin origin) {
+  return origin == Origin::flag ? ExitStatus::usage : ExitStatus::config;
+}
+
+}  // namespace redlock::config

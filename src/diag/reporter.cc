@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "diag/reporter.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "diag/holder.h"
+
+namespace redlock::diag {
+
+using namespace lock::report;
+
+namespace {
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+/// What an answer that is no vote for us means, behind "<server>: ".
+std::string complaint_text(const lock::Answer& answer) {
+  return std::visit(
+      Overloaded{
+          [](const lock::Unreachable& unreachable) { return unreachable.why; },
+          [](const lock::Missing&) { return std::string("the lock is gone there"); },
+          [](const lock::NotMine& not_mine) {
+            return std::string(not_mine.blocker.starts_with("revoked:")
+                                   ? "the lock was revoked there"
+                                   : "somebody else holds the lock there");
+          },
+          [](const lock::Refused&) { return std::string("somebody else holds the lock there"); },
+          [](const auto&) { return std::string("answered"); },
+      },
+      answer);
+}
+
+std::string_view op_name(lock::Op op) {
+  switch (op) {
+    case lock::Op::acquire:
+      return "acquire";
+    case lock::Op::renew:
+      return "renew";
+    case lock::Op::repair:
+      return "repair";
+    case lock::Op::release:
+      return "release";
+  }
+  return "";
+}
+
+std::string vote_text(const lock::Answer& answer) {
+  return std::visit(
+      Overloaded{
+          [](const lock::Granted&) { return std::string("granted"); },
+          [](const lock::Refused& refusal) { return "refused, held by " + describe(refusal); },
+          [](const lock::Renewed&) { return std::string("renewed"); },
+          [](const lock::Released&) { return std::string("released"); },
+          [](const lock::Missing&) { return std::string("not there"); },
+          [](const auto& other) { return complaint_text(other); },
+      },
+      answer);
+}
+
+}  // namespace
+
+Reporter::Reporter(os::Stderr& out, std::string lock_name, std::vector<std::string> servers,
+                   Verbosity verbosity)
+    : out_(out),
+      lock_(printable(lock_name, 255)),
+      servers_(std::move(servers)),
+      verbosity_(verbosity) {}
+
+std::string Reporter::list(const std::vector<lock::Complaint>& complaints) const {
+  std::string text;
+  for (const lock::Complaint& complaint : complaints) {
+    if (!text.empty()) text += "; ";
+    text += servers_.at(complaint.server) + ": " + complaint_text(complaint.answer);
+  }
+  return text.empty() ? "no server had answered yet" : text;
+}
+
+void Reporter::line(Verbosity from, const std::string& text) {
+  if (verbosity_ >= from) out_.line("redlock: " + text);
+}
+
+/// Who is in the way interests a person, not the mailbox of N - 1 cron hosts.
+void Reporter::to_person(const std::string& text) {
+  const bool person = verbosity_ == Verbosity::normal && os::Stderr::is_terminal();
+  line(person ? Verbosity::normal : Verbosity::verbose, text);
+}
+
+void Reporter::say(const lock::Report& report) {
+  std::visit(
+      Overloaded{
+          [this](const Contended& contended) {
+            const std::string who = contended.refusal
+                                        ? "held by " + describe(*contended.refusal)
+                                        : std::string("fought for by several contenders");
+            to_person(fmt::format("{} is {}{}", lock_, who, contended.gave_up ? "" : "; waiting"));
+          },
+          [this](const Acquired& acquired) {
+            line(Verbosity::verbose,
+                 fmt::format("{}: acquired after {} with {} of {} votes, valid for {}", lock_,
+                             for_people(acquired.waited), acquired.votes, servers_.size(),
+                             for_people(acquired.valid_for)));
+          },
+          [this](const Unavailable& unavailable) {
+            line(Verbosity::quiet, fmt::format("{}: cannot reach enough servers ({} of {} needed): {}",
+                                               lock_, servers_.size() / 2 + 1, servers_.size(),
+                                               list(unavailable.complaints)));
+          },
+          [this](const RenewalFailing& failing) {
+            line(Verbosity::normal,
+                 fmt::format("warning: {} cannot be renewed, the job will be stopped in {} if that "
+                             "lasts: {}",
+                             lock_, for_people(failing.job_stops_in), list(failing.complaints)));
+          },
+          [this](const RenewalRecovered&) {
+            line(Verbosity::normal, fmt::format("{}: renewed again", lock_));
+          },
+          [this](const Stopping& stopping) { say_stopping(stopping); },
+          [this](const NotOursAtRelease& not_ours) {
+            line(Verbosity::quiet,
+                 fmt::format("{} was no longer ours when the job ended, somebody else may have run "
+                             "at the same time: {}",
+                             lock_, list(not_ours.complaints)));
+          },
+          [this](const ReleaseUnconfirmed& unconfirmed) {
+            line(Verbosity::normal,
+                 fmt::format("warning: release of {} could not be confirmed, it may stay locked for "
+                             "up to {}: {}",
+                             lock_, for_people(unconfirmed.stays_for), list(unconfirmed.complaints)));
+          },
+          [this](const Released& released) {
+            line(Verbosity::verbose,
+                 fmt::format("{}: released after {}", lock_, for_people(released.held)));
+          },
+      },
+      report);
+}
+
+void Reporter::say_stopping(const Stopping& stopping) {
+  switch (stopping.reason) {
+    case lock::StopReason::lost:
+      return line(Verbosity::quiet, fmt::format("lost {}, stopping the job: {}", lock_,
+                                                list(stopping.complaints)));
+    case lock::StopReason::lease_ending:
+      return line(Verbosity::quiet,
+                  fmt::format("{} could not be renewed in time, stopping the job before the lock "
+                              "expires: {}",
+                              lock_, list(stopping.complaints)));
+    case lock::StopReason::max_runtime:
+      return line(Verbosity::normal,
+                  fmt::format("{}: --max-runtime has passed, stopping the job", lock_));
+  }
+}
+
+void Reporter::say_vote(const lock::Reply& reply) {
+  line(Verbosity::verbose, fmt::format("{}: {}: {}", servers_.at(reply.ask.server),
+                                       op_name(reply.ask.op), vote_text(reply.answer)));
+}
+
+}  // namespace redlock::diag

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lock/effect.h"
+#include "lock/vote.h"
+#include "os/stderr.h"
+
+namespace redlock::diag {
+
+enum class Verbosity {
+  quiet,    ///< only what ends in 69, 78 or 80
+  normal,   ///< and warnings; who is in the way only on a terminal
+  verbose,  ///< and every step
+};
+
+/// Words for what happens: one line each on standard error, "redlock: ...".
+class Reporter {
+ public:
+  /// `servers`: how each server is called (redacted URIs), by index.
+  Reporter(os::Stderr& out, std::string lock_name, std::vector<std::string> servers,
+           Verbosity verbosity);
+
+  void say(const lock::Report& report);
+
+  /// An answer of a server, told when verbose.
+  void say_vote(const lock::Reply& reply);
+
+ private:
+  [[nodiscard]] std::string list(const std::vector<lock::Complaint>& complaints) const;
+  void line(Verbosity from, const std::string& text);
+  void to_person(const std::string& text);
+  void say_stopping(const lock::report::Stopping& stopping);
+
+  os::Stderr& out_;
+  std::string lock_;
+  std::vector<std::string> servers_;
+  Verbosity verbosity_;
+};
+
+}  // namespace redlock::diag

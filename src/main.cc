@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// redlock: run a job under a lock that holds across hosts.
+//
+// A map of the program, from top to bottom; includes go downward only:
+//
+//   main.cc    what you see below
+//   commands/  one file per command; runner.cc is the loop that everything happens in
+//   cli/       argv, split by hand and then read by CLI11
+//   config/    the table of all settings: flag, environment variable, default
+//   diag/      every word that redlock says to people
+//   redis/     one connection per server, the Lua scripts, replies turned into votes
+//   os/        processes, signals, clock: Linux facts without policy
+//   lock/      the protocol itself, a pure state machine: start reading at lock/session.h
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "commands/run.h"
+#include "commands/sandbox.h"
+#include "error.h"
+#include "os/stderr.h"
+
+namespace {
+
+using namespace redlock;
+
+int carry_out(const cli::Run& run) { return commands::run(run); }
+
+int carry_out(const cli::Sandbox& sandbox) {
+  return commands::run_sandbox(sandbox.servers, sandbox.command);
+}
+
+int carry_out(const cli::Print& print) {
+  std::fwrite(print.text.data(), 1, print.text.size(), stdout);
+  return std::fflush(stdout) == 0 ? 0 : static_cast<int>(ExitStatus::os_error);
+}
+
+int fail(ExitStatus status, const std::string& message) {
+  os::Stderr out;
+  out.line("redlock: " + message);
+  out.drain(std::chrono::milliseconds(100));
+  return static_cast<int>(status);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+    const cli::Invocation invocation = cli::parse(arguments, [](const char* name) { return std::getenv(name); });
+    return std::visit([](const auto& request) { return carry_out(request); }, invocation);
+  } catch (const Error& error) {
+    return fail(error.status(), error.what());
+  } catch (const std::exception& error) {
+    return fail(ExitStatus::os_error, error.what());
+  }
+}

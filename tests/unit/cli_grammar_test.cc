@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+//
+// Who gets which word: redlock, or the job.
+#include "cli_parse.h"
+
+namespace {
+
+using namespace redlock;
+using namespace redlock::tests;
+using namespace std::chrono_literals;
+
+TEST_CASE("run: the job's words arrive as they are") {
+  const std::vector<Words> jobs = {
+      {"true"},
+      {"ls", "-l", "--", "--help"},
+      {"''", "", " ", "a b", "a\nb", "\t"},
+      {"echo", "[abc]", "[a,b]", "[]", "{}", "{a,b}", "%%"},
+      {"x", "-n", "-w", "5", "--ttl", "9", "-S", "redis://no", "-c", "no", "-h", "-V", "--version"},
+      {"\"q\"", "'q'", "\\", "`x`", "$HOME", "#"},
+      {"gr\xC3\xBC\xC3\x9F"
+       "e",
+       "\xE2\x98\x83", "\xFF\xFE"},
+      {"x", "--", "--", "-"},
+      {"x", "@file", "/win", "++", "a=b", "=", "-=", "--="},
+      {"-", "x"},
+      {""},
+  };
+  for (const Words& job : jobs) {
+    CAPTURE(job.front());
+    Words plain = {"L"};
+    plain.insert(plain.end(), job.begin(), job.end());
+    CHECK(parse_run(plain).job == job);
+    Words dashed = {"-n", "L", "-v", "--"};
+    dashed.insert(dashed.end(), job.begin(), job.end());
+    CHECK(parse_run(dashed).job == job);
+  }
+}
+
+TEST_CASE("run: one -- is dropped, and a job may begin with anything behind it") {
+  CHECK(parse_run({"L", "--", "--", "x"}).job == Words{"--", "x"});
+  CHECK(parse_run({"L", "--", "-n", "x"}).job == Words{"-n", "x"});
+  CHECK(parse_run({"L", "x", "--", "y"}).job == Words{"x", "--", "y"});
+}
+
+TEST_CASE("run: odd names") {
+  for (const std::string name : {"L", "[abc]", "[a,b]", "a b",
+                                 "gr\xC3\xBC\xC3\x9F"
+                                 "e",
+                                 "a=b", "\"", "run", "{tag}x", "@", "/x", "it's"}) {
+    CHECK(parse_run({name, "true"}).name == name);
+  }
+  check_failure(failure({"run", "", "true"}), ExitStatus::usage, "name is empty");
+  check_failure(failure({"run", "-", "true"}), ExitStatus::usage, "must not begin with");
+  check_failure(failure({"run", "a\nb", "true"}), ExitStatus::usage, "control bytes");
+}
+
+TEST_CASE("run: options before and directly after the name") {
+  const auto before = parse_run({"-w", "5", "-E", "9", "-v", "L", "x"}).settings;
+  const auto after = parse_run({"L", "-w", "5", "-E", "9", "-v", "x"}).settings;
+  const auto around = parse_run({"-w", "5", "L", "-E", "9", "-v", "--", "x"}).settings;
+  for (const auto& settings : {before, after, around}) {
+    CHECK(settings.wait == 5s);
+    CHECK(settings.conflict_exit_code == 9);
+    CHECK(settings.verbose);
+  }
+  CHECK_FALSE(parse_run({"L", "x", "-v"}).settings.verbose);
+}
+
+TEST_CASE("run: the ways to write an option's value") {
+  for (const Words& option : std::vector<Words>{{"-w", "5"},
+                                                {"-w5"},
+                                                {"-vw5"},
+                                                {"-vw", "5"},
+                                                {"--wait", "5"},
+                                                {"--wait=5"},
+                                                {"--timeout=5"},
+                                                {"--timeout", "5"},
+                                                {"-w9", "-w5"}}) {
+    Words words = option;
+    words.insert(words.end(), {"L", "x"});
+    CAPTURE(option.front());
+    CHECK(parse_run(words).settings.wait == 5s);
+    CHECK(parse_run(words).name == "L");
+  }
+  CHECK(parse_run({"--prefix=a=b", "L", "x"}).settings.prefix == "a=b");
+  CHECK(parse_run({"--prefix", "[a,b]", "L", "x"}).settings.prefix == "[a,b]");
+  CHECK(parse_run({"--prefix=", "L", "x"}).settings.prefix.empty());
+}
+
+TEST_CASE("run: a value that is missing or looks like an option") {
+  check_failure(failure({"run", "-w"}), ExitStatus::usage, "-w needs a value");
+  check_failure(failure({"run", "L", "--ttl"}), ExitStatus::usage, "--ttl needs a value");
+  check_failure(failure({"run", "-w", "-n", "L", "x"}), ExitStatus::usage, "but '-n' follows");
+  check_failure(failure({"run", "-w", "--", "L", "x"}), ExitStatus::usage, "but '--' follows");
+  check_failure(failure({"run", "-w", "-5", "L", "x"}), ExitStatus::usage,
+                "-w/--wait: expected a time");
+  check_failure(failure({"run", "-w-5", "L", "x"}), ExitStatus::usage, "not '-5'");
+  check_failure(failure({"run", "--wait=-5", "L", "x"}), ExitStatus::usage, "not '-5'");
+  check_failure(failure({"run", "-w", "", "L", "x"}), ExitStatus::usage, "not ''");
+  check_failure(failure({"run", "--wait=", "L", "x"}), ExitStatus::usage, "not ''");
+  check_failure(failure({"run", "-w", "L", "x"}), ExitStatus::usage, "not 'L'");
+  check_failure(failure({"run", "-n=3", "L", "x"}), ExitStatus::usage, "unknown option '-='");
+  check_failure(failure({"run", "--quiet=yes", "L", "x"}), ExitStatus::usage, "takes no value");
+}
+
+TEST_CASE("run: no lock name, no command") {
+  check_failure(failure({"run"}), ExitStatus::usage, "no lock name");
+  check_failure(failure({"run", "-n"}), ExitStatus::usage, "no lock name");
+  check_failure(failure({"run", "--", "L", "x"}), ExitStatus::usage, "no lock name");
+  check_failure(failure({"run", "L"}), ExitStatus::usage, "no command to run under the lock 'L'");
+  check_failure(failure({"run", "L", "--"}), ExitStatus::usage, "no command");
+  check_failure(failure({"run", "L", "-n"}), ExitStatus::usage, "no command");
+}
+
+TEST_CASE("run: -c") {
+  const Words job = {"/bin/sh", "-c", "echo '[a,b]'; exit 3"};
+  const std::string& text = job[2];
+  CHECK(parse_run({"L", "-c", text}).job == job);
+  CHECK(parse_run({"-c", text, "L"}).job == job);
+  CHECK(parse_run({"L", "--command=" + text}).job == job);
+  CHECK(parse_run({"L", "-nc", text, "--"}).job == job);
+  CHECK(parse_run({"L", "-c", text}, {{"SHELL", ""}}).job == job);
+  CHECK(parse_run({"L", "-c", "x"}, {{"SHELL", "/bin/zsh"}}).job == Words{"/bin/zsh", "-c", "x"});
+  CHECK(parse_run({"L", "-c", "-n"}).job == Words{"/bin/sh", "-c", "-n"});
+  CHECK(parse_run({"L", "-c", "[a,b]"}).job == Words{"/bin/sh", "-c", "[a,b]"});
+  CHECK(parse_run({"L", "-c", ""}).job == Words{"/bin/sh", "-c", ""});
+  check_failure(failure({"run", "L", "-c", "a", "b"}), ExitStatus::usage, "but 'b' follows");
+  check_failure(failure({"run", "-c", "a", "L", "b"}), ExitStatus::usage, "but 'b' follows");
+  check_failure(failure({"run", "L", "-c", "a", "--", "b"}), ExitStatus::usage, "but 'b' follows");
+  check_failure(failure({"run", "L", "-c"}), ExitStatus::usage, "-c needs a value");
+}
+
+TEST_CASE("run: unknown and abbreviated options") {
+  check_failure(failure({"run", "--wai", "5", "L", "x"}), ExitStatus::usage,
+                "unknown option '--wai', did you mean --wait? (see: redlock run --help)");
+  check_failure(failure({"run", "--conflict", "5", "L", "x"}), ExitStatus::usage,
+                "did you mean --conflict-exit-code?");
+  check_failure(failure({"run", "--nonblok", "L", "x"}), ExitStatus::usage, "mean --nonblock?");
+  check_failure(failure({"run", "-z", "L", "x"}), ExitStatus::usage, "unknown option '-z' (see");
+  check_failure(failure({"run", "L", "-vz", "x"}), ExitStatus::usage, "'-z' in '-vz'");
+  check_failure(failure({"run", "-5", "L", "x"}), ExitStatus::usage, "unknown option '-5'");
+  check_failure(failure({"run", "-N", "3", "L", "x"}), ExitStatus::usage, "unknown option '-N'");
+  check_failure(failure({"run", "---", "L", "x"}), ExitStatus::usage, "unknown option '---'");
+  check_failure(failure({"run", "--=", "L", "x"}), ExitStatus::usage, "unknown option '--'");
+  check_failure(failure({"run", "-,", "L", "x"}), ExitStatus::usage, "unknown option '-,'");
+  check_failure(failure({"run", "-w,--wait", "L", "x"}), ExitStatus::usage, "not ',--wait'");
+}
+
+TEST_CASE("sandbox") {
+  const auto sandbox = [](const Words& words) {
+    Words all = {"sandbox"};
+    all.insert(all.end(), words.begin(), words.end());
+    return std::get<cli::Sandbox>(parse(all));
+  };
+  CHECK(sandbox({}).servers == 3);
+  CHECK(sandbox({}).command.empty());
+  CHECK(sandbox({"-N", "1"}).servers == 1);
+  CHECK(sandbox({"--servers=99", "--", "ls", "-N", "[a,b]"}).command == Words{"ls", "-N", "[a,b]"});
+  CHECK(sandbox({"-N5", "ls", "--"}).command == Words{"ls", "--"});
+  for (const char* number : {"0", "100", "-1", "x", "", "1.5", "3 ", "99999999999"}) {
+    check_failure(failure({"sandbox", "-N", number}), ExitStatus::usage,
+                  "-N/--servers: expected a whole");
+  }
+  check_failure(failure({"sandbox", "-n"}), ExitStatus::usage, "redlock sandbox --help");
+}
+
+std::string printed(const Words& words) {
+  return std::get<cli::Print>(parse(words)).text;
+}
+
+TEST_CASE("help and version") {
+  CHECK(printed({"--help"}) == printed({"help"}));
+  CHECK(printed({"-h"}) == printed({"help"}));
+  CHECK(printed({"help", "run"}) == printed({"run", "--help"}));
+  CHECK(printed({"run", "-nh"}) == printed({"run", "L", "-h", "x"}));
+  CHECK(printed({"run", "-h", "--bogus"}) == printed({"run", "-h"}));
+  CHECK(printed({"help", "sandbox"}) == printed({"sandbox", "-h"}));
+  CHECK(printed({"-V"}) == "redlock " REDLOCK_VERSION "\n");
+  CHECK(printed({"run", "--version"}) == printed({"--version"}));
+  CHECK(printed({"run", "--ttl", "junk", "-V"}) == printed({"--version"}));
+}
+
+TEST_CASE("help: all of the table, within 80 columns") {
+  const std::string all = printed({"run", "--help"}) + printed({"sandbox", "--help"});
+  for (const config::Row& row : config::table()) {
+    if (row.group.empty()) continue;
+    CAPTURE(row.name);
+    for (std::string flags(row.flags); !flags.empty();) {
+      const std::size_t comma = std::min(flags.find(','), flags.size());
+      CHECK(contains(all, flags.substr(0, comma)));
+      flags.erase(0, comma + 1);
+    }
+    if (row.environment != nullptr) CHECK(contains(all, row.environment));
+    if (!row.default_text.empty())
+      CHECK(contains(all, "[" + std::string(row.default_text).substr(0, 2)));
+  }
+  const std::string everything = all + printed({"--help"});
+  CHECK(everything.ends_with('\n'));
+  for (std::size_t at = 0; at < everything.size();) {
+    const std::size_t end = everything.find('\n', at);
+    CHECK(end - at < 80);
+    at = end + 1;
+  }
+}
+
+TEST_CASE("no command, or an unknown one") {
+  check_failure(failure({}), ExitStatus::usage, "no command");
+  check_failure(failure({"rum", "L", "x"}), ExitStatus::usage, "did you mean: redlock run");
+  check_failure(failure({"snadbox"}), ExitStatus::usage, "did you mean: redlock sandbox");
+  check_failure(failure({"mylock", "./job.sh"}), ExitStatus::usage, "redlock run NAME -- COMMAND");
+  check_failure(failure({"mylock"}), ExitStatus::usage, "unknown command 'mylock'");
+  check_failure(failure({"-n", "mylock", "./job.sh"}), ExitStatus::usage,
+                "stands behind a command");
+  check_failure(failure({"--ttl=5", "run"}), ExitStatus::usage, "stands behind a command");
+  check_failure(failure({"--bogus"}), ExitStatus::usage, "unknown option '--bogus'");
+  check_failure(failure({"help", "bogus"}), ExitStatus::usage, "unknown command 'bogus'");
+  check_failure(failure({""}), ExitStatus::usage, "unknown command ''");
+  check_failure(failure({"redis://:geheim@x", "y"}), ExitStatus::usage, "'redis://***@x'");
+}
+
+}  // namespace

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// What the tests of the command line share.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "error.h"
+
+namespace redlock::tests {
+
+using Words = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
+
+inline config::Environment environment(Variables variables) {
+  return [variables = std::move(variables)](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+}
+
+inline cli::Invocation parse(Words words, Variables variables = {}) {
+  return cli::parse(std::move(words), environment(std::move(variables)));
+}
+
+/// `redlock run` with these words, one server in the environment unless there is another.
+inline cli::Run parse_run(Words words, Variables variables = {}) {
+  words.insert(words.begin(), "run");
+  variables.emplace("REDLOCK_SERVERS", "redis://one");
+  return std::get<cli::Run>(parse(std::move(words), std::move(variables)));
+}
+
+struct Failure {
+  ExitStatus status;
+  std::string message;
+};
+
+/// The error these words end in.
+inline Failure failure(Words words, Variables variables = {}) {
+  try {
+    parse(std::move(words), std::move(variables));
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find('\n') == std::string::npos);
+    return {error.status(), error.what()};
+  }
+  return {ExitStatus::ok, "no error"};
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Checks both parts of a failure, showing both if one is wrong.
+inline void check_failure(const Failure& got, ExitStatus status, const std::string& part) {
+  CAPTURE(got.message);
+  CAPTURE(part);
+  CHECK(static_cast<int>(got.status) == static_cast<int>(status));
+  CHECK(contains(got.message, part));
+}
+
+}  // namespace redlock::tests

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+//
+// What the options and variables mean, which of them wins, and what is said about bad ones.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "cli_parse.h"
+
+namespace {
+
+using namespace redlock;
+using namespace redlock::tests;
+using namespace std::chrono_literals;
+
+const Variables kOne = {{"REDLOCK_SERVERS", "redis://one"}};
+
+config::Settings settings(Words options, Variables variables = {}) {
+  options.insert(options.end(), {"L", "x"});
+  return parse_run(std::move(options), std::move(variables)).settings;
+}
+
+/// The failure of `redlock run OPTIONS L x` with one server in the environment.
+Failure refused(Words options, Variables variables = {}) {
+  options.insert(options.begin(), "run");
+  options.insert(options.end(), {"L", "x"});
+  variables.emplace("REDLOCK_SERVERS", "redis://one");
+  return failure(std::move(options), std::move(variables));
+}
+
+TEST_CASE("settings: defaults") {
+  const config::Settings got = settings({});
+  CHECK(got.ttl == 30s);
+  CHECK_FALSE(got.kill_after);
+  CHECK(got.server_timeout == 200ms);
+  CHECK(got.server_wait == 10s);
+  CHECK(got.prefix.empty());
+  CHECK_FALSE(got.wait);
+  CHECK_FALSE(got.max_runtime);
+  CHECK(got.conflict_exit_code == 1);
+  CHECK_FALSE(got.quiet);
+  CHECK_FALSE(got.verbose);
+}
+
+TEST_CASE("settings: each flag") {
+  const config::Settings got =
+      settings({"--ttl", "60", "--kill-after=20s", "--server-timeout", "1", "--server-wait=0",
+                "--prefix", "p:", "--max-runtime", "2h", "-E", "0", "-q", "-v", "-F", "-x", "-e"});
+  CHECK(got.ttl == 60s);
+  CHECK(got.kill_after == 20s);
+  CHECK(got.server_timeout == 1s);
+  CHECK(got.server_wait == 0s);
+  CHECK(got.prefix == "p:");
+  CHECK(got.max_runtime == 2h);
+  CHECK(got.conflict_exit_code == 0);
+  CHECK(got.quiet);
+  CHECK(got.verbose);
+  CHECK_FALSE(settings({"--max-runtime", "0"}).max_runtime);
+  CHECK(settings({"-E", "255"}).conflict_exit_code == 255);
+}
+
+TEST_CASE("settings: -n beats -w in either order, and -w 0 is -n") {
+  for (const char* flag : {"-n", "--nb", "--nonblock", "--nonblocking"}) {
+    CHECK(settings({flag}).wait == 0s);
+    CHECK(settings({flag, "-w", "5"}).wait == 0s);
+    CHECK(settings({"-w", "5", flag}).wait == 0s);
+  }
+  CHECK(settings({"-w", "0"}).wait == 0s);
+  CHECK(settings({"-w", ".007"}).wait == 7ms);
+}
+
+TEST_CASE("settings: flock's other options") {
+  check_failure(refused({"-s"}), ExitStatus::usage, "exclusive locks only");
+  check_failure(refused({"--shared"}), ExitStatus::usage, "exclusive locks only");
+  check_failure(refused({"-x", "-s"}), ExitStatus::usage, "exclusive locks only");
+  check_failure(refused({"-sxs"}), ExitStatus::usage, "exclusive locks only");
+  CHECK(settings({"-s", "-x"}).ttl == 30s);
+  CHECK(settings({"-xse"}).ttl == 30s);
+  CHECK(settings({"-s", "--exclusive"}).ttl == 30s);
+  CHECK(settings({"-o"}).ttl == 30s);
+  check_failure(refused({"-o", "-F"}), ExitStatus::usage, "exclude each other");
+  check_failure(refused({"--no-fork", "--close"}), ExitStatus::usage, "exclude each other");
+  check_failure(refused({"-u"}), ExitStatus::usage, "nothing to unlock");
+  check_failure(refused({"--unlock"}), ExitStatus::usage, "nothing to unlock");
+}
+
+TEST_CASE("settings: each bad flag is 64, each bad variable 78, and both are named") {
+  struct Case {
+    const char* flag;
+    const char* variable;
+    const char* value;
+  };
+  for (const Case& c : {Case{"--ttl", "REDLOCK_TTL", "0.9"},
+                        {"--ttl", "REDLOCK_TTL", "86401"},
+                        {"--ttl", "REDLOCK_TTL", "nan"},
+                        {"--ttl", "REDLOCK_TTL", "[30]"},
+                        {"--kill-after", "REDLOCK_KILL_AFTER", "soon"},
+                        {"--kill-after", "REDLOCK_KILL_AFTER", "10001ms"},
+                        {"--server-timeout", "REDLOCK_SERVER_TIMEOUT", "0"},
+                        {"--server-wait", "REDLOCK_SERVER_WAIT", "1d"},
+                        {"--prefix", "REDLOCK_PREFIX", "redlock:"},
+                        {"--server", "REDLOCK_SERVERS", "db1"},
+                        {"--server", "REDLOCK_SERVERS", "http://db1"}}) {
+    CAPTURE(c.variable);
+    CAPTURE(c.value);
+    check_failure(refused({c.flag, c.value}), ExitStatus::usage, std::string(c.flag) + ": ");
+    check_failure(refused({}, {{c.variable, c.value}}), ExitStatus::config,
+                  std::string(c.variable) + ": ");
+  }
+  for (const char* number : {"256", "-1", "x", "", "1.0", "0x1"}) {
+    check_failure(refused({"-E", number}), ExitStatus::usage, "-E/--conflict-exit-code: expected");
+  }
+  check_failure(refused({"--max-runtime", "inf"}), ExitStatus::usage, "--max-runtime: expected");
+}
+
+TEST_CASE("settings: a flag beats a variable, even a broken one; empty is not set") {
+  CHECK(settings({}, {{"REDLOCK_TTL", "40s"}}).ttl == 40s);
+  CHECK(settings({"--ttl", "50"}, {{"REDLOCK_TTL", "40s"}}).ttl == 50s);
+  CHECK(settings({"--ttl", "50"}, {{"REDLOCK_TTL", "junk"}}).ttl == 50s);
+  const config::Settings got = settings({}, {{"REDLOCK_TTL", ""},
+                                             {"REDLOCK_KILL_AFTER", "2"},
+                                             {"REDLOCK_SERVER_TIMEOUT", "1s"},
+                                             {"REDLOCK_SERVER_WAIT", "3"},
+                                             {"REDLOCK_PREFIX", "p:"},
+                                             {"REDLOCK_PASSWORD", ""}});
+  CHECK(got.ttl == 30s);
+  CHECK(got.kill_after == 2s);
+  CHECK(got.server_timeout == 1s);
+  CHECK(got.server_wait == 3s);
+  CHECK(got.prefix == "p:");
+  CHECK(settings({"--prefix="}, {{"REDLOCK_PREFIX", "p:"}}).prefix.empty());
+}
+
+TEST_CASE("settings: the variables set for the job are never read") {
+  const auto run = parse_run({"L", "x"}, {{"REDLOCK_NAME", "other"},
+                                          {"REDLOCK_TOKEN", "t"},
+                                          {"REDLOCK_FENCE", "f"},
+                                          {"REDLOCK_SLOT", "s"},
+                                          {"REDLOCK_HELD", "h"}});
+  CHECK(run.name == "L");
+}
+
+TEST_CASE("settings: the grace is at most a third of the ttl") {
+  CHECK(settings({"--ttl", "9", "--kill-after", "3"}).kill_after == 3s);
+  CHECK(settings({"--kill-after", "0"}).kill_after == 0s);
+  check_failure(refused({"--ttl", "9", "--kill-after", "3.001"}), ExitStatus::usage,
+                "at most a third of the ttl of 9s");
+  check_failure(refused({"--ttl", "9"}, {{"REDLOCK_KILL_AFTER", "4"}}), ExitStatus::usage,
+                "REDLOCK_KILL_AFTER");
+  check_failure(refused({}, {{"REDLOCK_TTL", "9"}, {"REDLOCK_KILL_AFTER", "4"}}),
+                ExitStatus::config, "REDLOCK_KILL_AFTER");
+}
+
+TEST_CASE("servers: the environment's list is split at white space, and a flag replaces it") {
+  const Variables two = {{"REDLOCK_SERVERS", "  redis://a:1/2 \n\tunix:///run/r.sock  "}};
+  const auto from_environment = settings({}, two).servers;
+  REQUIRE(from_environment.size() == 2);
+  CHECK(from_environment[0].host == "a");
+  CHECK(from_environment[0].db == 2);
+  CHECK(from_environment[1].path == "/run/r.sock");
+  const auto from_flags =
+      settings({"-S", "redis://c", "--server=redis://d", "-Sredis://e"}, two).servers;
+  REQUIRE(from_flags.size() == 3);
+  CHECK(from_flags[0].host == "c");
+  CHECK(from_flags[2].host == "e");
+  CHECK(settings({"-S", "redis://c"}, {{"REDLOCK_SERVERS", "junk"}}).servers.size() == 1);
+}
+
+TEST_CASE("servers: none is an error that says what to do") {
+  for (const Variables& none : {Variables{}, Variables{{"REDLOCK_SERVERS", ""}}}) {
+    const Failure got = failure({"run", "L", "x"}, none);
+    check_failure(got, ExitStatus::config, "--server");
+    check_failure(got, ExitStatus::config, "REDLOCK_SERVERS");
+    check_failure(got, ExitStatus::config, "redlock sandbox");
+  }
+  check_failure(failure({"run", "L", "x"}, {{"REDLOCK_SERVERS", " \n"}}), ExitStatus::config,
+                "REDLOCK_SERVERS: expected");
+  check_failure(failure({"run", "-S", "", "L", "x"}), ExitStatus::usage, "-S/--server: expected");
+}
+
+TEST_CASE("servers: one server twice has no two votes") {
+  check_failure(refused({"-S", "redis://a", "-S", "redis://b", "-S", "redis://u:geheim@a:6379/3"}),
+                ExitStatus::usage, "given twice");
+  check_failure(failure({"run", "L", "x"}, {{"REDLOCK_SERVERS", "unix:///r unix:///r?db=1"}}),
+                ExitStatus::config, "REDLOCK_SERVERS: unix:///r is given twice");
+  CHECK(settings({"-S", "redis://a", "-S", "redis://a:6380"}).servers.size() == 2);
+}
+
+TEST_CASE("servers: no password in any message") {
+  for (const char* uri :
+       {"redis://u:geheim@", "redis://u:geheim@h:x", "http://u:geheim@h", "u:geheim@h"}) {
+    CAPTURE(uri);
+    const Failure flag = refused({"-S", uri});
+    CHECK(flag.status == ExitStatus::usage);
+    CHECK_FALSE(contains(flag.message, "geheim"));
+    CHECK_FALSE(contains(refused({}, {{"REDLOCK_SERVERS", uri}}).message, "geheim"));
+  }
+  CHECK_FALSE(
+      contains(refused({"-S", "redis://:geheim@a", "-S", "redis://:geheim@a"}).message, "geheim"));
+}
+
+/// A file with this content, removed at the end.
+class PasswordFile {
+ public:
+  explicit PasswordFile(const std::string& content) {
+    const int descriptor = mkstemp(path_.data());
+    REQUIRE(descriptor >= 0);
+    close(descriptor);
+    std::ofstream(path_) << content;
+  }
+  ~PasswordFile() { std::remove(path_.c_str()); }
+  PasswordFile(const PasswordFile&) = delete;
+  PasswordFile& operator=(const PasswordFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "/tmp/redlock-password.XXXXXX";
+};
+
+std::string password(const Words& options, const Variables& variables) {
+  return settings(options, variables).servers.at(0).credentials.password;
+}
+
+TEST_CASE(
+    "passwords: URI, --password-file, REDLOCK_PASSWORD, REDLOCK_PASSWORD_FILE, REDISCLI_AUTH") {
+  const PasswordFile by_flag("flag\n");
+  const PasswordFile by_variable("file\r\n");
+  Variables all = {{"REDLOCK_SERVERS", "redis://:uri@one"},
+                   {"REDLOCK_PASSWORD", "variable"},
+                   {"REDLOCK_PASSWORD_FILE", by_variable.path()},
+                   {"REDISCLI_AUTH", "rediscli"}};
+  const Words flag = {"--password-file", by_flag.path()};
+  CHECK(password(flag, all) == "uri");
+  all["REDLOCK_SERVERS"] = "redis://one";
+  CHECK(password(flag, all) == "flag");
+  CHECK(password({}, all) == "variable");
+  all.erase("REDLOCK_PASSWORD");
+  CHECK(password({}, all) == "file");
+  all.erase("REDLOCK_PASSWORD_FILE");
+  CHECK(password({}, all) == "rediscli");
+  all.erase("REDISCLI_AUTH");
+  CHECK(password({}, all).empty());
+}
+
+TEST_CASE("passwords: given to each server without one, users kept") {
+  const auto servers = settings({}, {{"REDLOCK_SERVERS", "redis://a redis://u:own@b redis://v:@c"},
+                                     {"REDLOCK_PASSWORD", "shared"}})
+                           .servers;
+  CHECK(servers.at(0).credentials.password == "shared");
+  CHECK(servers.at(1).credentials.password == "own");
+  CHECK(servers.at(2).credentials.password == "shared");
+  CHECK(servers.at(2).credentials.user == "v");
+}
+
+TEST_CASE("passwords: a file that cannot be used is a wrong configuration") {
+  const PasswordFile empty("\n");
+  const PasswordFile lines("a\nb\n");
+  check_failure(refused({"--password-file", "/nonexistent/x"}), ExitStatus::config, "No such file");
+  check_failure(refused({}, {{"REDLOCK_PASSWORD_FILE", "/nonexistent/x"}}), ExitStatus::config,
+                "No such");
+  check_failure(refused({"--password-file", "/tmp"}), ExitStatus::config, "Is a directory");
+  check_failure(refused({"--password-file", "/dev/null"}), ExitStatus::config, "empty");
+  check_failure(refused({"--password-file", "/dev/zero"}), ExitStatus::config, "too long");
+  check_failure(refused({"--password-file", empty.path()}), ExitStatus::config, "it is empty");
+  check_failure(refused({"--password-file", lines.path()}), ExitStatus::config, "one line");
+  check_failure(refused({"--password-file", ""}), ExitStatus::usage, "--password-file: expected");
+}
+
+TEST_CASE("names: prefix and name together must be a key") {
+  const std::string half(200, 'x');
+  CHECK(parse_run({"--prefix", std::string(55, 'p'), half, "x"}).name == half);
+  check_failure(failure({"run", "--prefix", std::string(56, 'p'), half, "x"}, kOne),
+                ExitStatus::usage, "255");
+  check_failure(failure({"run", "--prefix", "{a}", "{b}", "x"}, kOne), ExitStatus::usage, "braces");
+  check_failure(failure({"run", "redis://:geheim@one", "x"}, kOne), ExitStatus::usage, "--server");
+}
+
+TEST_CASE("wrong usage is told before wrong configuration") {
+  check_failure(failure({"run", "redlock:x", "true"}), ExitStatus::usage, "redlock");
+  check_failure(failure({"run", "--ttl", "x", "L", "true"}), ExitStatus::usage, "--ttl");
+}
+
+}  // namespace

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "config/duration.h"
+
+#include <doctest/doctest.h>
+
+#include "config/quote.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using redlock::config::format_duration;
+using redlock::config::kLongestDuration;
+using redlock::config::parse_duration;
+using redlock::config::quote;
+using std::chrono::nanoseconds;
+
+TEST_CASE("durations: what people write") {
+  struct Case {
+    const char* text;
+    nanoseconds value;
+  };
+  for (const Case& c : {Case{"90", 90s},
+                        {"1.5", 1500ms},
+                        {".007", 7ms},
+                        {"5.", 5s},
+                        {"0", 0s},
+                        {"0.0", 0s},
+                        {"500ms", 500ms},
+                        {"30s", 30s},
+                        {"5m", 5min},
+                        {"2h", 2h},
+                        {"0.3", 300ms},
+                        {"1.5h", 90min},
+                        {"0.5ms", 500us},
+                        {"007", 7s},
+                        {"1.123456789", 1'123'456'789ns},
+                        {"876000h", kLongestDuration}}) {
+    CAPTURE(c.text);
+    REQUIRE(parse_duration(c.text).has_value());
+    CHECK(parse_duration(c.text)->count() == c.value.count());
+  }
+}
+
+TEST_CASE("durations: a positive time is never rounded to zero, which means not to wait") {
+  CHECK(parse_duration("0.0000000000001") == 1ns);
+  CHECK(parse_duration("0.0000001ms") == 1ns);
+  CHECK(parse_duration("0.00000000000000000000000000000000000000000") == 0ns);
+}
+
+TEST_CASE("durations: all else is refused") {
+  for (const char* text : {"",
+                           ".",
+                           "s",
+                           "ms",
+                           "-5",
+                           "-0",
+                           "+5",
+                           "nan",
+                           "inf",
+                           "NaN",
+                           "1e3",
+                           "0x10",
+                           "1,5",
+                           " 5",
+                           "5 ",
+                           "5 s",
+                           "5S",
+                           "5sec",
+                           "5d",
+                           "1m30s",
+                           "1.2.3",
+                           "5us",
+                           "5ms1",
+                           "876000.1h",
+                           "99999999999999999999",
+                           "9223372036854775807",
+                           "18446744073709551616",
+                           "\xD9\xA5",
+                           "5\n"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_duration(text).has_value());
+  }
+  CHECK_FALSE(parse_duration(std::string_view("5\0", 2)).has_value());
+}
+
+TEST_CASE("durations: printed as they are read") {
+  for (const char* text : {"500ms", "1500ms", "30s", "90s", "5m", "2h", "0s", "0.0000005s"}) {
+    CHECK(format_duration(parse_duration(text).value()) == text);
+  }
+  CHECK(format_duration(-5s) == "-5s");
+  CHECK(format_duration(120s) == "2m");
+}
+
+TEST_CASE("quote: one line, no secrets") {
+  CHECK(quote("") == "''");
+  CHECK(quote("a b") == "'a b'");
+  CHECK(quote("a\nb\t\x1b[1m\x7f") == "'a\\nb\\t\\x1b[1m\\x7f'");
+  CHECK(quote("redis://:geheim@db1:6379") == "'redis://***@db1:6379'");
+  CHECK(quote("redis://u:ge@heim@db1") == "'redis://***@db1'");
+  CHECK(quote("unix:///a/b") == "'unix:///a/b'");
+  CHECK(quote("user@host") == "'user@host'");
+  CHECK(quote("gr\xC3\xBC\xC3\x9F"
+              "e") ==
+        "'gr\xC3\xBC\xC3\x9F"
+        "e'");
+  CHECK(quote(std::string(80, 'x')) == "'" + std::string(80, 'x') + "'");
+  CHECK(quote(std::string(79, 'x') + "\xC3\xBC!") == "'" + std::string(79, 'x') + "...'");
+}
+
+}  // namespace

@@ -13,16 +13,17 @@ namespace redlock::config {
 /// Everything a user can set, with its default. What sets it (flag, environment) stands in the
 /// settings table, config/table.h; the command line itself (name, job) is not a setting.
 struct Settings {
-  std::vector<redis::Endpoint> servers;
+  std::vector<redis::Endpoint> servers;  ///< at least one, each server once, passwords filled in
   std::string password_file;
-  std::chrono::milliseconds ttl{30'000};                      ///< 1 s to 24 h
-  std::optional<std::chrono::milliseconds> kill_after;        ///< grace; default min(5 s, ttl/6); at most ttl/3
-  std::chrono::milliseconds server_timeout{200};              ///< at least 1 ms; used: at most ttl/10
+  std::chrono::milliseconds ttl{30'000};  ///< 1 s to 24 h
+  /// The grace. At most ttl/3; none: min(5 s, ttl/6).
+  std::optional<std::chrono::milliseconds> kill_after;
+  std::chrono::milliseconds server_timeout{200};  ///< at least 1 ms; used: at most ttl/10
   std::chrono::milliseconds server_wait{10'000};
   std::string prefix;
-  std::optional<std::chrono::nanoseconds> wait;               ///< none: for ever; zero: -n
-  std::optional<std::chrono::nanoseconds> max_runtime;
-  int conflict_exit_code = 1;                                 ///< 0 to 255
+  std::optional<std::chrono::nanoseconds> wait;         ///< none: for ever; zero: -n
+  std::optional<std::chrono::nanoseconds> max_runtime;  ///< none: no limit; never zero
+  int conflict_exit_code = 1;                           ///< 0 to 255
   bool quiet = false;
   bool verbose = false;
 };

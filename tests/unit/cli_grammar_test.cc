@@ -3,10 +3,9 @@
 // Who gets which word: redlock, or the job.
 #include "cli_parse.h"
 
+namespace redlock::tests {
 namespace {
 
-using namespace redlock;
-using namespace redlock::tests;
 using namespace std::chrono_literals;
 
 TEST_CASE("run: the job's words arrive as they are") {
@@ -17,9 +16,7 @@ TEST_CASE("run: the job's words arrive as they are") {
       {"echo", "[abc]", "[a,b]", "[]", "{}", "{a,b}", "%%"},
       {"x", "-n", "-w", "5", "--ttl", "9", "-S", "redis://no", "-c", "no", "-h", "-V", "--version"},
       {"\"q\"", "'q'", "\\", "`x`", "$HOME", "#"},
-      {"gr\xC3\xBC\xC3\x9F"
-       "e",
-       "\xE2\x98\x83", "\xFF\xFE"},
+      {"grüße", "\xE2\x98\x83", "\xFF\xFE"},
       {"x", "--", "--", "-"},
       {"x", "@file", "/win", "++", "a=b", "=", "-=", "--="},
       {"-", "x"},
@@ -43,10 +40,8 @@ TEST_CASE("run: one -- is dropped, and a job may begin with anything behind it")
 }
 
 TEST_CASE("run: odd names") {
-  for (const std::string name : {"L", "[abc]", "[a,b]", "a b",
-                                 "gr\xC3\xBC\xC3\x9F"
-                                 "e",
-                                 "a=b", "\"", "run", "{tag}x", "@", "/x", "it's"}) {
+  for (const std::string name :
+       {"L", "[abc]", "[a,b]", "a b", "grüße", "a=b", "\"", "run", "{tag}x", "@", "/x", "it's"}) {
     CHECK(parse_run({name, "true"}).name == name);
   }
   check_failure(failure({"run", "", "true"}), ExitStatus::usage, "name is empty");
@@ -219,3 +214,4 @@ TEST_CASE("no command, or an unknown one") {
 }
 
 }  // namespace
+}  // namespace redlock::tests

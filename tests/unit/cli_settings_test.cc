@@ -10,10 +10,9 @@
 
 #include "cli_parse.h"
 
+namespace redlock::tests {
 namespace {
 
-using namespace redlock;
-using namespace redlock::tests;
 using namespace std::chrono_literals;
 
 const Variables kOne = {{"REDLOCK_SERVERS", "redis://one"}};
@@ -284,3 +283,4 @@ TEST_CASE("wrong usage is told before wrong configuration") {
 }
 
 }  // namespace
+}  // namespace redlock::tests

@@ -99,10 +99,7 @@ TEST_CASE("quote: one line, no secrets") {
   CHECK(quote("redis://u:ge@heim@db1") == "'redis://***@db1'");
   CHECK(quote("unix:///a/b") == "'unix:///a/b'");
   CHECK(quote("user@host") == "'user@host'");
-  CHECK(quote("gr\xC3\xBC\xC3\x9F"
-              "e") ==
-        "'gr\xC3\xBC\xC3\x9F"
-        "e'");
+  CHECK(quote("grüße") == "'grüße'");
   CHECK(quote(std::string(80, 'x')) == "'" + std::string(80, 'x') + "'");
   CHECK(quote(std::string(79, 'x') + "\xC3\xBC!") == "'" + std::string(79, 'x') + "...'");
 }

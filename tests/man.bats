@@ -1,0 +1,82 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+#
+# The manual page is well-formed, and it and --help tell the same story.
+
+load lib/common
+
+PAGE=$SOURCE/man/redlock.1
+
+setup() {
+  "$REDLOCK" run --help >"$SCRATCH/help"
+  "$REDLOCK" sandbox --help >>"$SCRATCH/help"
+}
+
+# options_of_help: every option that --help lists, one a line.
+options_of_help() {
+  # The left-hand column ends at two blanks or at the end of the line.
+  sed -n 's/^  \(-.*\)/\1/p' "$SCRATCH/help" | sed 's/   *.*//' |
+    grep -oE -- '(^|[ ,])--?[A-Za-z][a-z-]*' | tr -d ' ,' | sort -u
+}
+
+# options_of_page: every option that has an entry under OPTIONS.
+options_of_page() {
+  sed -n '/^\.Sh OPTIONS/,/^\.Sh ENVIRONMENT/s/^\.It Fl //p' "$PAGE" |
+    sed 's/ Ar .*//; s/ , Fl /\n/g' | sed 's/^/-/' | sort -u
+}
+
+# same FILE FILE: fails and shows the difference.
+same() { diff "$1" "$2" || fail "--help (<) and the page (>) differ"; }
+
+@test "man: mandoc finds nothing" {
+  command -v mandoc >/dev/null || skip "mandoc is not installed"
+  # Which other manuals are installed here is not this page's business.
+  run mandoc -Tlint -Wall "$PAGE"
+  output=$(grep -v -e 'referenced manual not found' -e 'outdated mandoc.db' <<<"$output" || true)
+  [ -z "$output" ] || fail "$output"
+}
+
+@test "man: the same options as --help" {
+  options_of_help >"$SCRATCH/in_help"
+  options_of_page >"$SCRATCH/in_page"
+  grep -qx -- --server-timeout "$SCRATCH/in_help" || fail "options not found in --help"
+  same "$SCRATCH/in_help" "$SCRATCH/in_page"
+}
+
+@test "man: every exit status, and all that --help lists" {
+  sed -n '/^\.Sh EXIT STATUS/,/^\.Sh NOTES/s/^\.It \([0-9]\{1,3\}\)$/\1/p' "$PAGE" |
+    sort -un >"$SCRATCH/in_page"
+  printf '%s\n' 0 1 64 69 71 78 80 124 126 127 | diff - "$SCRATCH/in_page"
+  sed -n '/^Exit status/,$s/^  \([0-9]\{1,3\}\) .*/\1/p' "$SCRATCH/help" | sort -un >"$SCRATCH/in_help"
+  [ "$(wc -l <"$SCRATCH/in_help")" -eq 9 ] || fail "statuses not found in --help"
+  sed -i '/^0$/d' "$SCRATCH/in_page" # success needs no line in --help
+  same "$SCRATCH/in_help" "$SCRATCH/in_page"
+}
+
+@test "man: every environment variable of --help" {
+  grep -oE 'RED(LOCK|ISCLI)_[A-Z_]+' "$SCRATCH/help" | sort -u >"$SCRATCH/in_help"
+  sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/s/^\.It Ev \(RED[A-Z_]*\)$/\1/p' "$PAGE" |
+    sort -u >"$SCRATCH/in_page"
+  grep -qx REDLOCK_SERVERS "$SCRATCH/in_help" || fail "variables not found in --help"
+  same "$SCRATCH/in_help" "$SCRATCH/in_page"
+}
+
+@test "man: the defaults of --help" {
+  # One sentence with each of them; a changed default has to be changed there.
+  for default in '30 seconds' '200 milliseconds' '10 seconds by default' '3 by default'; do
+    grep -qF -- "$default" "$PAGE" || fail "not in the page: $default"
+  done
+  for default in '[30s]' '[200ms]' '[10s]' '[3]'; do
+    grep -qF -- "$default" "$SCRATCH/help" || fail "not in --help: $default"
+  done
+}
+
+@test "man: help and version go to standard output, within 80 columns" {
+  run --separate-stderr "$REDLOCK" --help
+  assert_status 0
+  [ -z "$stderr" ] || fail "$stderr"
+  ! grep -E '.{80}' - "$SCRATCH/help" <<<"$output" || fail "wider than 79 columns"
+  run --separate-stderr "$REDLOCK" --version
+  assert_status 0
+  [[ $output =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "$output"
+}

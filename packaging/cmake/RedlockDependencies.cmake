@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+#
+# The libraries of others, as targets:
+#
+#   redlock_hiredis       hiredis 0.14 to 1.x, statically where there is an archive
+#   fmt::fmt-header-only  Debian has no libfmt.a, and one more shared library is slower to load
+#   CLI11::CLI11, nlohmann_json::nlohmann_json
+#   redlock_doctest       doctest, header only (tests)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json 3 REQUIRED)
+find_package(Threads REQUIRED)
+
+pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis>=0.14)
+if(REDLOCK_STATIC_RUNTIME)
+  find_library(REDLOCK_HIREDIS_ARCHIVE NAMES libhiredis.a HINTS ${HIREDIS_LIBRARY_DIRS})
+endif()
+add_library(redlock_hiredis INTERFACE)
+if(REDLOCK_STATIC_RUNTIME AND REDLOCK_HIREDIS_ARCHIVE)
+  target_link_libraries(redlock_hiredis INTERFACE ${REDLOCK_HIREDIS_ARCHIVE})
+  target_include_directories(redlock_hiredis SYSTEM INTERFACE ${HIREDIS_INCLUDE_DIRS})
+else()
+  target_link_libraries(redlock_hiredis INTERFACE PkgConfig::HIREDIS)
+endif()
+
+find_path(REDLOCK_DOCTEST_INCLUDE doctest/doctest.h)
+if(BUILD_TESTING AND NOT REDLOCK_DOCTEST_INCLUDE)
+  message(STATUS "doctest not found: building without tests (apt-get install doctest-dev)")
+  set(BUILD_TESTING OFF)
+endif()
+add_library(redlock_doctest INTERFACE)
+if(REDLOCK_DOCTEST_INCLUDE)
+  target_include_directories(redlock_doctest SYSTEM INTERFACE ${REDLOCK_DOCTEST_INCLUDE})
+endif()

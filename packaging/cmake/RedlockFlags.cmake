@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+#
+# Compiler and linker flags for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+# -fPIE for the objects, -pie for the link: the first without the second is easily had.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_compile_options(-Wall -Wextra -Wconversion -Wshadow)
+if(REDLOCK_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+set(redlock_optimised $<CONFIG:Release,RelWithDebInfo,MinSizeRel>)
+if(REDLOCK_SANITIZE)
+  add_compile_options(-fsanitize=${REDLOCK_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  if(REDLOCK_SANITIZE MATCHES "undefined")
+    # This check needs a descriptor for itself: without one it reports errors that are none.
+    add_compile_options(-fno-sanitize=vptr)
+  endif()
+  add_link_options(-fsanitize=${REDLOCK_SANITIZE})
+  # The sanitizers replace libc's functions and the C++ runtime's: no fortified calls, no static
+  # runtime, and no optimisation that hides where an error comes from.
+  set(REDLOCK_HARDENING OFF)
+  set(REDLOCK_STATIC_RUNTIME OFF)
+  set(REDLOCK_LTO OFF)
+endif()
+
+if(REDLOCK_HARDENING)
+  add_compile_options(-fstack-protector-strong -fstack-clash-protection
+    $<${redlock_optimised}:-U_FORTIFY_SOURCE> $<${redlock_optimised}:-D_FORTIFY_SOURCE=2>)
+  add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+endif()
+
+# What the binary does not use it does not load: start-up is most of what `redlock run` costs.
+add_link_options(-Wl,--as-needed)
+if(REDLOCK_STATIC_RUNTIME)
+  add_link_options(-static-libstdc++ -static-libgcc)
+endif()
+
+if(REDLOCK_LTO)
+  include(CheckIPOSupported)
+  check_ipo_supported(RESULT redlock_lto_works OUTPUT redlock_lto_output LANGUAGES CXX)
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION_RELEASE ${redlock_lto_works})
+  # Once everything is inlined, g++ 12 sees std::string's short buffer read beyond its end where it
+  # cannot be (GCC bug 105651 and its like). Files compiled one by one are still looked at for it.
+  if(redlock_lto_works AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    add_link_options(-Wno-stringop-overread)
+  endif()
+endif()

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034,SC2178
+#
+# What the bats suites share: real servers, fake ones, background jobs and bounded waits. A suite
+# begins with
+#
+#   load lib/common
+#   setup() { start_server A; export REDLOCK_SERVERS=$A_URI; }
+#   teardown() { stop_all; }
+#
+# Helpers that start something set variables and must be called in the test's own shell: not under
+# `run`, not in $(…) or a pipe. What they start is killed by stop_all, by its saved PID, and by the
+# kernel if the test's shell is killed. Every wait has a bound and fails with a message.
+
+bats_require_minimum_version 1.5.0
+
+TESTS=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
+SOURCE=${TESTS%/*}
+REDLOCK=${REDLOCK:-$SOURCE/build/release/redlock}
+PYTHON=/usr/bin/python3 # Debian's, which has python3-redis
+SCRATCH=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
+BOUND=10 # seconds any wait may take where nothing else is said
+export REDLOCK SOURCE
+# Servers made for a test are fresh, and some tests restart them; what redlock makes of that is the
+# matter of restart.bats.
+export REDLOCK_RESTART_GRACE=0
+unset REDLOCK_SERVERS REDLOCK_PASSWORD REDLOCK_CONFIG REDISCLI_AUTH
+
+STARTED=()    # PIDs of servers and tools
+BACKGROUND=() # PIDs of `background`
+
+# ---- asserting -------------------------------------------------------------------------------
+
+# fail MESSAGE…: ends the test.
+fail() {
+  printf '%s\n' "$@" >&2
+  return 1
+}
+
+# assert_status N: the last `run` or `await` ended with status N; shows its output otherwise.
+assert_status() {
+  [[ $status == "$1" ]] || fail "status $status, expected $1" "${output-}" "${stderr-}"
+}
+
+# assert_contains TEXT PART: PART stands in TEXT.
+assert_contains() {
+  [[ $1 == *"$2"* ]] || fail "'$2' not in: $1"
+}
+
+# refute_contains TEXT PART: PART does not stand in TEXT.
+refute_contains() {
+  [[ $1 != *"$2"* ]] || fail "'$2' in: $1"
+}
+
+# assert_no_key SERVER KEY: the server has no such key.
+assert_no_key() {
+  local found
+  found=$(cli "$1" exists "$2") || found="no answer"
+  [[ $found == 0 ]] || fail "$1, asked whether $2 exists: $found; it is $(cli "$1" get "$2")"
+}
+
+# assert_free NAME: NAME can be locked at once on $REDLOCK_SERVERS.
+assert_free() {
+  "$REDLOCK" run -n "$1" -- true || fail "the lock $1 is not free (status $?)"
+}
+
+# assert_no_overlap LOG: in LOG, made of lines "start …" and "end …", never two jobs at once.
+assert_no_overlap() {
+  awk '$1 == "start" && ++n > 1 { exit 1 } $1 == "end" && --n < 0 { exit 1 } END { if (n) exit 1 }' \
+    "$1" || fail "two jobs at once:" "$(cat "$1")"
+}
+
+# ---- waiting ---------------------------------------------------------------------------------
+
+# wait_until SECONDS CMD…: runs CMD every 20 ms until it succeeds; fails after SECONDS.
+wait_until() {
+  local deadline=$((SECONDS + $1 + 1))
+  shift
+  until "$@"; do
+    ((SECONDS < deadline)) || {
+      fail "waited in vain for: $*"
+      return 1
+    }
+    sleep 0.02
+  done
+}
+
+# wait_for FILE [SECONDS]: until FILE is there and not empty.
+wait_for() { wait_until "${2:-$BOUND}" test -s "$1"; }
+
+# wait_for_line FILE TEXT [SECONDS]: until TEXT stands in FILE.
+wait_for_line() { wait_until "${3:-$BOUND}" grep -qsF -- "$2" "$1"; }
+
+# wait_for_key SERVER KEY: until the server has KEY.
+wait_for_key() { wait_until "$BOUND" has_key "$1" "$2"; }
+has_key() { [[ $(cli "$1" exists "$2") == 1 ]]; }
+
+# gone PID: no such process, or a zombie nobody has fetched yet.
+gone() {
+  local stat
+  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
+  [[ ${stat##*) } == [ZX]* ]]
+}
+
+# stopped PID: the process is stopped by a signal.
+stopped() {
+  local stat
+  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+  [[ ${stat##*) } == T* ]]
+}
+
+# wait_gone PID [SECONDS]: until the process has ended; it need not be our child.
+wait_gone() { wait_until "${2:-$BOUND}" gone "$1"; }
+
+# await PID [SECONDS]: waits for a job of `background` to end; sets $status, $output, $stderr.
+await() {
+  wait_gone "$1" "${2:-$BOUND}" || return 1
+  status=0
+  wait "$1" || status=$?
+  output=$(cat "$SCRATCH/background.$1.out" 2>/dev/null || true)
+  stderr=$(cat "$SCRATCH/background.$1.err" 2>/dev/null || true)
+}
+
+# ---- jobs ------------------------------------------------------------------------------------
+
+# background CMD…: starts CMD, sets $BACKGROUND_PID (of CMD itself), $BACKGROUND_OUT and
+# $BACKGROUND_ERR (files). INT and QUIT have their default action, which `&` alone takes away.
+background() {
+  local out err
+  out=$(mktemp "$SCRATCH/out.XXXXXX")
+  err=$(mktemp "$SCRATCH/err.XXXXXX")
+  # Opened here: the job would open them later than they are renamed.
+  local out_fd err_fd
+  exec {out_fd}>"$out" {err_fd}>"$err"
+  env --default-signal=INT,QUIT "$@" </dev/null >&"$out_fd" 2>&"$err_fd" 3>&- \
+    {out_fd}>&- {err_fd}>&- &
+  BACKGROUND_PID=$!
+  exec {out_fd}>&- {err_fd}>&-
+  BACKGROUND+=("$BACKGROUND_PID")
+  BACKGROUND_OUT=$SCRATCH/background.$BACKGROUND_PID.out
+  BACKGROUND_ERR=$SCRATCH/background.$BACKGROUND_PID.err
+  mv "$out" "$BACKGROUND_OUT"
+  mv "$err" "$BACKGROUND_ERR"
+}
+
+# start_tool CMD…: starts a helper that the kernel kills with this shell; sets $TOOL_PID.
+start_tool() {
+  setpriv --pdeathsig KILL -- "$@" </dev/null 3>&- &
+  TOOL_PID=$!
+  STARTED+=("$TOOL_PID")
+}
+
+# stop_all: for teardown; ends everything this test has started and waits for its death.
+stop_all() {
+  local pid
+  for pid in "${BACKGROUND[@]}"; do gone "$pid" || kill -TERM "$pid" 2>/dev/null || true; done
+  for pid in "${BACKGROUND[@]}"; do
+    wait_gone "$pid" 5 2>/dev/null || kill -KILL "$pid" 2>/dev/null || true
+  done
+  stop_servers
+  for pid in "${BACKGROUND[@]}"; do wait "$pid" 2>/dev/null || true; done
+  BACKGROUND=()
+}
+
+# ---- servers ---------------------------------------------------------------------------------
+
+# stop_servers: kills all servers and tools, and waits for their death.
+stop_servers() {
+  local pid
+  for pid in "${STARTED[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+  for pid in "${STARTED[@]}"; do wait "$pid" 2>/dev/null || true; done
+  STARTED=()
+}
+
+# server_program: prints the path of a server program under its own name (redis-check-rdb is the
+# server too: it looks at the name it was started by).
+server_program() {
+  local found
+  if found=$(command -v redis-server || command -v valkey-server); then
+    echo "$found"
+    return
+  fi
+  local link=$BATS_RUN_TMPDIR/redis-server
+  if [[ ! -e $link ]]; then
+    found=$(command -v redis-check-rdb || command -v valkey-check-rdb) || {
+      fail "no Redis server: apt-get install redis-tools"
+      return 1
+    }
+    ln -sf "$found" "$link"
+  fi
+  echo "$link"
+}
+
+# free_port: prints a TCP port nobody listens on.
+free_port() {
+  "$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# start_server NAME [--tcp] [REDIS OPTIONS…]: starts an empty server on a Unix socket (and a free
+# port of 127.0.0.1), waits until it answers; sets NAME_PID, NAME_URI (unix://), NAME_SOCKET,
+# NAME_LOG, and with --tcp NAME_PORT and NAME_TCP_URI (redis://).
+start_server() {
+  local name=$1 port=0 try
+  shift
+  local dir=$SCRATCH/server.$name
+  mkdir -p "$dir"
+  for try in 1 2 3 4 5; do
+    [[ ${1-} != --tcp && $port == 0 ]] || port=$(free_port)
+    [[ ${1-} != --tcp ]] || shift
+    declare -ga "${name}_ARGS=()"
+    local -n arguments=${name}_ARGS
+    arguments=(--port "$port" --bind 127.0.0.1 --unixsocket "$dir/sock" --dir "$dir"
+      --save '' --appendonly no "$@")
+    launch_server "$name" "$dir" && break
+    ((port != 0 && try < 5)) || {
+      fail "server $name does not answer:" "$(cat "$dir/log")"
+      return 1
+    }
+  done
+  declare -g "${name}_SOCKET=$dir/sock" "${name}_URI=unix://$dir/sock" "${name}_LOG=$dir/log"
+  declare -g "${name}_PORT=$port" "${name}_TCP_URI=redis://127.0.0.1:$port"
+}
+
+# launch_server NAME DIR: starts the server with ${NAME_ARGS[@]}; fails if it does not answer.
+launch_server() {
+  local -n arguments=${1}_ARGS
+  local deadline=$((SECONDS + BOUND)) pid
+  rm -f "$2/sock"
+  LC_ALL=C start_tool "$(server_program)" "${arguments[@]}" >>"$2/log" 2>&1
+  pid=$TOOL_PID
+  declare -g "${1}_PID=$pid"
+  # Any answer will do: one that wants a password says so.
+  until [[ -n $(redis-cli -s "$2/sock" ping 2>/dev/null) ]]; do
+    ! gone "$pid" || return 1
+    ((SECONDS < deadline)) || return 1
+    sleep 0.02
+  done
+}
+
+pid_of() { local -n server_pid=${1}_PID && echo "$server_pid"; }
+
+# pause_server NAME: stops it with SIGSTOP; its socket still takes connections.
+pause_server() {
+  kill -STOP "$(pid_of "$1")"
+  wait_until "$BOUND" stopped "$(pid_of "$1")"
+}
+
+# resume_server NAME: SIGCONT.
+resume_server() { kill -CONT "$(pid_of "$1")"; }
+
+# kill_server NAME: SIGKILL; returns when it is dead and refuses connections.
+kill_server() {
+  local pid
+  pid=$(pid_of "$1")
+  kill -KILL "$pid"
+  wait "$pid" 2>/dev/null || true
+}
+
+# restart_server NAME: kills it if it runs and starts it again, empty, at the same addresses.
+restart_server() {
+  gone "$(pid_of "$1")" || kill_server "$1"
+  launch_server "$1" "$SCRATCH/server.$1" || fail "server $1 does not come back"
+}
+
+# cli NAME ARG…: redis-cli to that server, over its Unix socket, with a bound.
+cli() {
+  local -n socket=${1}_SOCKET
+  shift
+  timeout "$BOUND" redis-cli -s "$socket" "$@"
+}
+
+# ---- servers that misbehave, and the network in between --------------------------------------
+
+# start_listener VARIABLE TOOL ARG…: a python tool that writes its port to a file; sets VARIABLE_PID,
+# VARIABLE_PORT and VARIABLE_URI.
+start_listener() {
+  local variable=$1 tool=$2 file
+  shift 2
+  file=$(mktemp "$SCRATCH/listener.XXXXXX")
+  start_tool "$PYTHON" "$TESTS/lib/$tool" "$file" "$@"
+  declare -g "${variable}_PID=$TOOL_PID"
+  wait_for "$file" || return 1
+  declare -g "${variable}_PORT=$(<"$file")" "${variable}_URI=redis://127.0.0.1:$(<"$file")"
+}
+
+# black_hole: an address where connecting hangs; sets BLACK_HOLE_URI, BLACK_HOLE_PORT.
+black_hole() { start_listener BLACK_HOLE black_hole.py; }
+
+# garbage_server TEXT: answers whatever it is sent with TEXT (escapes as in printf %b), then goes on
+# reading; an empty TEXT: closes instead. Sets GARBAGE_URI, GARBAGE_PORT.
+garbage_server() { start_listener GARBAGE garbage_server.py "$(printf '%b.' "$1")"; }
+
+# delay_proxy UPSTREAM MS: UPSTREAM (a socket's path or HOST:PORT) behind a line that takes MS
+# milliseconds in each direction; sets PROXY_URI, PROXY_PORT.
+delay_proxy() {
+  PROXY_STATS=$(mktemp "$SCRATCH/proxy.XXXXXX")
+  start_listener PROXY delay_proxy.py "$PROXY_STATS" "$@"
+}
+
+# proxy_count connections|round_trips: prints how many the delay_proxy has seen; a round trip is a
+# turn of the client's, however many packets, that the server answered. Connecting is not counted.
+proxy_count() { awk -v key="$1" '$1 == key { print $2 }' "$PROXY_STATS"; }
+
+# ---- what several suites look at -------------------------------------------------------------
+
+# now_ms: prints the time of day in milliseconds.
+now_ms() { echo $((${EPOCHREALTIME//[.,]/} / 1000)); }
+
+# timed CMD…: `run --separate-stderr CMD…`; sets $elapsed too, in milliseconds.
+timed() {
+  local began
+  began=$(now_ms)
+  run --separate-stderr "$@"
+  elapsed=$(($(now_ms) - began))
+}
+
+# assert_between LEAST NUMBER MOST
+assert_between() {
+  (($1 <= $2 && $2 <= $3)) || fail "$2 is not between $1 and $3" "${output-}" "${stderr-}"
+}
+
+# assert_one_line TEXT: it is one line, of redlock's.
+assert_one_line() {
+  [[ $1 == 'redlock: '* && $1 != *$'\n'* ]] || fail "not one line of redlock's: '$1'"
+}
+
+# keys_left SERVER: prints the keys it has, in whatever database, but for the fences: the counters
+# outlive their locks.
+keys_left() {
+  local db
+  for db in $(cli "$1" info keyspace | sed -n 's/^db\([0-9]*\):.*/\1/p'); do
+    cli "$1" -n "$db" keys '*' | grep -v '^redlock.*:fence$' || true
+  done
+}
+
+# assert_nothing_left SERVER: no lock is left there, and nothing that goes with one.
+assert_nothing_left() {
+  local left
+  left=$(keys_left "$1")
+  [[ -z $left ]] || fail "$1 still has keys:" "$left"
+}
+
+# has_no_keys SERVER: the same as a question, for wait_until.
+has_no_keys() { [[ -z $(keys_left "$1") ]]; }
+
+# evals SERVER: prints how many EVALs the server has run, of all clients.
+evals() {
+  local count
+  count=$(cli "$1" info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p')
+  echo "${count:-0}"
+}

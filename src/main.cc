@@ -23,13 +23,16 @@
 #include "commands/run.h"
 #include "commands/sandbox.h"
 #include "error.h"
+#include "os/standard_fds.h"
 #include "os/stderr.h"
 
 namespace {
 
 using namespace redlock;
 
-int carry_out(const cli::Run& run) { return commands::run(run); }
+int carry_out(const cli::Run& run) {
+  return commands::run(run);
+}
 
 int carry_out(const cli::Sandbox& sandbox) {
   return commands::run_sandbox(sandbox.servers, sandbox.command);
@@ -51,8 +54,10 @@ int fail(ExitStatus status, const std::string& message) {
 
 int main(int argc, char** argv) {
   try {
+    os::occupy_standard_descriptors();
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-    const cli::Invocation invocation = cli::parse(arguments, [](const char* name) { return std::getenv(name); });
+    const cli::Invocation invocation =
+        cli::parse(arguments, [](const char* name) { return std::getenv(name); });
     return std::visit([](const auto& request) { return carry_out(request); }, invocation);
   } catch (const Error& error) {
     return fail(error.status(), error.what());

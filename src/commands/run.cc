@@ -49,6 +49,8 @@ int exit_status(const lock::Outcome& outcome, int conflict_status) {
       return conflict_status;
     case lock::Outcome::Kind::unavailable:
       return static_cast<int>(ExitStatus::unavailable);
+    case lock::Outcome::Kind::misconfigured:
+      return static_cast<int>(ExitStatus::config);
     case lock::Outcome::Kind::interrupted:
       return 128 + outcome.number;
     case lock::Outcome::Kind::lost:
@@ -71,7 +73,7 @@ int run(const cli::Run& request) {
 
   redis::ServerSet servers(settings.servers, {.prefix = settings.prefix, .name = request.name},
                            settings.ttl, diag::to_json(describe_ourselves(settings, request.job)),
-                           timeouts);
+                           timeouts, settings.restart_grace);
   std::vector<std::string> names;
   for (std::size_t server = 0; server < servers.size(); ++server) {
     names.push_back(servers.display(server));

@@ -87,7 +87,8 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
 lock::Event Runner::spawn(const lock::Spawn& order) {
   const std::vector<std::string> environment = os::environment_with(
       {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
-      {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt)});
+      {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
+       "REDLOCK_FENCE=" + std::to_string(order.fence)});
   // The clock is read once more: we may have been stopped since the votes came in.
   if (os::boot_now() >= order.latest) return lock::JobTooLate{};
   const os::Spawned spawned = os::spawn(job_.argv, environment, signals_);
@@ -95,11 +96,12 @@ lock::Event Runner::spawn(const lock::Spawn& order) {
     job_pid_ = spawned.pid;
     return lock::JobStarted{};
   }
-  const bool not_found = spawned.error == ENOENT;
+  const ExitStatus status = spawned.no_process        ? ExitStatus::os_error
+                            : spawned.error == ENOENT ? ExitStatus::not_found
+                                                      : ExitStatus::cannot_execute;
   out_.line(fmt::format("redlock: cannot run {}: {}", diag::printable(job_.argv.front(), 200),
                         std::strerror(spawned.error)));
-  return lock::JobFailedToStart{
-      static_cast<int>(not_found ? ExitStatus::not_found : ExitStatus::cannot_execute)};
+  return lock::JobFailedToStart{static_cast<int>(status)};
 }
 
 /// As a subreaper we get every orphan of the job's, besides the job itself.

@@ -22,8 +22,8 @@ struct Job {
   std::vector<std::string> argv;
 };
 
-/// The heart of `redlock run`: one loop that turns what happens (replies, signals, the job's end, time
-/// passing) into events for the session, and carries out the effects it returns.
+/// The heart of `redlock run`: one loop that turns what happens (replies, signals, the job's end,
+/// time passing) into events for the session, and carries out the effects it returns.
 class Runner {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,

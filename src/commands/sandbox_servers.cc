@@ -50,8 +50,10 @@ std::optional<std::string> in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string file = folder + "/" + name;
-    if (!folder.empty() && access(file.c_str(), X_OK) == 0) return file;
+    if (folder.empty()) continue;
+    std::string file = folder;
+    file.append("/").append(name);
+    if (access(file.c_str(), X_OK) == 0) return file;
   }
   return std::nullopt;
 }
@@ -107,7 +109,7 @@ std::string make_directory() {
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
     if (signal != SIGKILL && signal != SIGSTOP) std::signal(signal, SIG_DFL);
   }
-  setenv("LC_ALL", "C", 1);  // Redis 7 refuses to start under a locale that is not installed
+  setenv("LC_ALL", "C", 1);  // Redis 7.2 does not start under a locale that is not there
   execl(program.path.c_str(), program.name.c_str(), "--port", "0", "--unixsocket", socket.c_str(),
         "--unixsocketperm", "700", "--save", "", "--appendonly", "no", "--daemonize", "no",
         static_cast<char*>(nullptr));

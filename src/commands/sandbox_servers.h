@@ -13,16 +13,16 @@ namespace redlock::commands {
 /// process be killed first, the kernel kills them (PR_SET_PDEATHSIG).
 class SandboxServers {
  public:
-  /// Starts them all; none needs to answer yet. Throws Error: 69 without a server program, 71 if the
-  /// system refused.
+  /// Starts them all; none needs to answer yet. Throws Error: 69 without a server program, 71 if
+  /// the system refused.
   explicit SandboxServers(int count);
   ~SandboxServers();
   SandboxServers(const SandboxServers&) = delete;
   SandboxServers& operator=(const SandboxServers&) = delete;
 
   /// True when all have answered a PING, false when `stop` (a descriptor) has become readable or
-  /// hung up meanwhile. Throws Error (69), with the end of the server's log, if one has ended or has
-  /// not answered within 10 s.
+  /// hung up meanwhile. Throws Error (69), with the end of the server's log, if one has ended or
+  /// has not answered within 10 s.
   [[nodiscard]] bool wait_until_ready(int stop);
 
   [[nodiscard]] const std::string& directory() const { return directory_; }

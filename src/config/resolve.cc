@@ -59,6 +59,18 @@ void check_kill_after(const Settings& settings, Origin of_grace, Origin of_ttl) 
                   ", not " + format_duration(*settings.kill_after));
 }
 
+/// A server that was restarted and forgot a lock must not vote before that lock is over anyway.
+void check_restart_grace(const Settings& settings) {
+  using std::chrono::seconds;
+  if (settings.servers.size() < 2 || settings.restart_grace == seconds::zero()) return;
+  if (settings.ttl <= settings.restart_grace) return;
+  throw Error(ExitStatus::usage,
+              "--ttl: " + format_duration(settings.ttl) + " is more than the --restart-grace of " +
+                  format_duration(settings.restart_grace) +
+                  ": a restarted server would vote again while a lock it forgot still holds; raise "
+                  "--restart-grace on every host");
+}
+
 [[noreturn]] void bad_password_file(const std::string& path, const std::string& why) {
   throw Error(ExitStatus::config, "password file " + quote(path) + ": " + why);
 }
@@ -117,6 +129,7 @@ Settings resolve(Draft draft, const Environment& environment) {
   add_environment(draft, environment);
   check_servers(draft, draft.origin(Key::server));
   check_kill_after(draft.settings, draft.origin(Key::kill_after), draft.origin(Key::ttl));
+  check_restart_grace(draft.settings);
   add_password(draft);
   return std::move(draft.settings);
 }

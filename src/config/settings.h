@@ -19,6 +19,8 @@ struct Settings {
   /// The grace. At most ttl/3; none: min(5 s, ttl/6).
   std::optional<std::chrono::milliseconds> kill_after;
   std::chrono::milliseconds server_timeout{200};  ///< at least 1 ms; used: at most ttl/10
+  /// Zero: servers are trusted as soon as they run.
+  std::chrono::seconds restart_grace{60};
   std::chrono::milliseconds server_wait{10'000};
   std::string prefix;
   std::optional<std::chrono::nanoseconds> wait;         ///< none: for ever; zero: -n

@@ -24,6 +24,7 @@ struct Bounds {
   nanoseconds least;
   nanoseconds most;
 };
+constexpr nanoseconds kLongestGrace = 48h;  // twice the longest ttl
 constexpr Bounds kAnyTime{0ns, kLongestDuration};
 
 nanoseconds duration(std::string_view value, Bounds bounds = kAnyTime) {
@@ -135,6 +136,15 @@ constexpr Row kTable[] = {
      "how long to bear with too few servers answering", "10s", Type::duration, kRun,
      [](Draft& draft, std::string_view value) {
        draft.settings.server_wait = in_milliseconds(duration(value));
+     }},
+    {Key::restart_grace, "restart-grace", "--restart-grace", "REDLOCK_RESTART_GRACE", "TIME",
+     kServers,
+     "how long a restarted server, which may have forgotten a lock, has no say; at least the "
+     "largest ttl in use; 0: it always has",
+     "60s", Type::duration, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.restart_grace =
+           std::chrono::ceil<std::chrono::seconds>(duration(value, {0ns, kLongestGrace}));
      }},
     {Key::prefix, "prefix", "--prefix", "REDLOCK_PREFIX", "TEXT", kServers,
      "put before NAME to give the key in Redis", "none", Type::text, kRun, set_prefix},

@@ -46,6 +46,7 @@ enum class Key : std::size_t {
   server,
   server_timeout,
   server_wait,
+  restart_grace,
   prefix,
   password_file,
   password,

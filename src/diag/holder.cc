@@ -44,8 +44,9 @@ std::string to_json(const Holder& holder) {
 }
 
 std::string shell_like(const std::vector<std::string>& argv) {
-  constexpr std::string_view kPlain = "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-                                      "abcdefghijklmnopqrstuvwxyz";
+  constexpr std::string_view kPlain =
+      "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+      "abcdefghijklmnopqrstuvwxyz";
   std::string line;
   for (const std::string& word : argv) {
     if (!line.empty()) line += ' ';
@@ -74,7 +75,8 @@ std::string for_people(std::chrono::nanoseconds length) {
   const auto whole = duration_cast<seconds>(length).count();
   if (whole >= 3600) return fmt::format("{}h {}m", whole / 3600, whole % 3600 / 60);
   if (whole >= 60) return fmt::format("{}m {}s", whole / 60, whole % 60);
-  return fmt::format("{:.3g} s", std::max(duration<double>(length).count(), 0.0));
+  const double seconds = std::max(duration<double>(length).count(), 0.0);
+  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1000) : fmt::format("{:.3g} s", seconds);
 }
 
 std::string describe(const lock::Refused& refusal) {

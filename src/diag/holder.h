@@ -18,7 +18,7 @@ struct Holder {
   std::string command;
   std::chrono::milliseconds since{};  ///< Unix time by the holder's clock
   std::chrono::milliseconds ttl{};
-  std::string servers;                ///< fingerprint of the holder's set of servers
+  std::string servers;  ///< fingerprint of the holder's set of servers
 };
 
 /// The holder as JSON, version 1 of redlock-protocol(7). Bytes that are no UTF-8 are replaced.
@@ -34,7 +34,7 @@ std::string describe(const lock::Refused& refusal);
 /// Text from elsewhere made fit for a terminal and one line: control bytes become '?'.
 std::string printable(std::string_view text, std::size_t most_bytes);
 
-/// A length of time for people: "0.25 s", "28 s", "3m 2s", "1h 5m".
+/// A length of time for people: "250 ms", "28 s", "3m 2s", "1h 5m".
 std::string for_people(std::chrono::nanoseconds length);
 
 }  // namespace redlock::diag

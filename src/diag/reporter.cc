@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "diag/holder.h"
+#include "lock/overloaded.h"
 
 namespace redlock::diag {
 
@@ -14,18 +15,15 @@ using namespace lock::report;
 
 namespace {
 
-template <class... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
-
 /// What an answer that is no vote for us means, behind "<server>: ".
 std::string complaint_text(const lock::Answer& answer) {
   return std::visit(
-      Overloaded{
-          [](const lock::Unreachable& unreachable) { return unreachable.why; },
+      lock::Overloaded{
+          [](const lock::Unreachable& unreachable) {
+            return unreachable.why.empty()
+                       ? std::string("has not answered so far; is it up, and can it be reached?")
+                       : unreachable.why;
+          },
           [](const lock::Missing&) { return std::string("the lock is gone there"); },
           [](const lock::NotMine& not_mine) {
             return std::string(not_mine.blocker.starts_with("revoked:")
@@ -33,6 +31,17 @@ std::string complaint_text(const lock::Answer& answer) {
                                    : "somebody else holds the lock there");
           },
           [](const lock::Refused&) { return std::string("somebody else holds the lock there"); },
+          [](const lock::NotCommitted&) {
+            return std::string(
+                "stores no fencing number; may the user write it there (see "
+                "redlock-protocol(7))?");
+          },
+          [](const lock::Granted& grant) {
+            return fmt::format(
+                "was started only just now and may have forgotten a lock; trusted in {} s "
+                "(see --restart-grace)",
+                grant.distrusted_for.count());
+          },
           [](const auto&) { return std::string("answered"); },
       },
       answer);
@@ -44,6 +53,8 @@ std::string_view op_name(lock::Op op) {
       return "acquire";
     case lock::Op::renew:
       return "renew";
+    case lock::Op::commit:
+      return "commit fence";
     case lock::Op::repair:
       return "repair";
     case lock::Op::release:
@@ -54,10 +65,16 @@ std::string_view op_name(lock::Op op) {
 
 std::string vote_text(const lock::Answer& answer) {
   return std::visit(
-      Overloaded{
-          [](const lock::Granted&) { return std::string("granted"); },
+      lock::Overloaded{
+          [](const lock::Granted& grant) {
+            if (grant.distrusted_for == std::chrono::seconds::zero()) return std::string("granted");
+            return fmt::format("granted, but started only just now, no witness for another {} s",
+                               grant.distrusted_for.count());
+          },
           [](const lock::Refused& refusal) { return "refused, held by " + describe(refusal); },
           [](const lock::Renewed&) { return std::string("renewed"); },
+          [](const lock::Committed&) { return std::string("stored"); },
+          [](const lock::NotCommitted&) { return std::string("not stored"); },
           [](const lock::Released&) { return std::string("released"); },
           [](const lock::Missing&) { return std::string("not there"); },
           [](const auto& other) { return complaint_text(other); },
@@ -95,7 +112,7 @@ void Reporter::to_person(const std::string& text) {
 
 void Reporter::say(const lock::Report& report) {
   std::visit(
-      Overloaded{
+      lock::Overloaded{
           [this](const Contended& contended) {
             const std::string who = contended.refusal
                                         ? "held by " + describe(*contended.refusal)
@@ -104,14 +121,22 @@ void Reporter::say(const lock::Report& report) {
           },
           [this](const Acquired& acquired) {
             line(Verbosity::verbose,
-                 fmt::format("{}: acquired after {} with {} of {} votes, valid for {}", lock_,
-                             for_people(acquired.waited), acquired.votes, servers_.size(),
-                             for_people(acquired.valid_for)));
+                 fmt::format("{}: acquired after {} with {} of {} votes, fence {}, valid for {}",
+                             lock_, for_people(acquired.waited), acquired.votes, servers_.size(),
+                             acquired.fence, for_people(acquired.valid_for)));
           },
           [this](const Unavailable& unavailable) {
-            line(Verbosity::quiet, fmt::format("{}: cannot reach enough servers ({} of {} needed): {}",
-                                               lock_, servers_.size() / 2 + 1, servers_.size(),
-                                               list(unavailable.complaints)));
+            line(Verbosity::quiet,
+                 fmt::format("{}: cannot reach enough servers ({} of {} needed): {}", lock_,
+                             servers_.size() / 2 + 1, servers_.size(),
+                             list(unavailable.complaints)));
+          },
+          [this](const SameServer& twins) {
+            line(Verbosity::quiet,
+                 fmt::format(
+                     "{} and {} are one and the same server, and a server has one vote; leave "
+                     "one of them out",
+                     servers_.at(twins.first), servers_.at(twins.second)));
           },
           [this](const RenewalFailing& failing) {
             line(Verbosity::normal,
@@ -131,9 +156,10 @@ void Reporter::say(const lock::Report& report) {
           },
           [this](const ReleaseUnconfirmed& unconfirmed) {
             line(Verbosity::normal,
-                 fmt::format("warning: release of {} could not be confirmed, it may stay locked for "
-                             "up to {}: {}",
-                             lock_, for_people(unconfirmed.stays_for), list(unconfirmed.complaints)));
+                 fmt::format(
+                     "warning: release of {} could not be confirmed, it may stay locked for "
+                     "up to {}: {}",
+                     lock_, for_people(unconfirmed.stays_for), list(unconfirmed.complaints)));
           },
           [this](const Released& released) {
             line(Verbosity::verbose,
@@ -146,8 +172,8 @@ void Reporter::say(const lock::Report& report) {
 void Reporter::say_stopping(const Stopping& stopping) {
   switch (stopping.reason) {
     case lock::StopReason::lost:
-      return line(Verbosity::quiet, fmt::format("lost {}, stopping the job: {}", lock_,
-                                                list(stopping.complaints)));
+      return line(Verbosity::quiet,
+                  fmt::format("lost {}, stopping the job: {}", lock_, list(stopping.complaints)));
     case lock::StopReason::lease_ending:
       return line(Verbosity::quiet,
                   fmt::format("{} could not be renewed in time, stopping the job before the lock "

@@ -43,18 +43,26 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
       unreachable_backoff_(milliseconds(100), seconds(1)) {}
 
 Instant Acquisition::server_limit() const {
+  // Every server is asked once, however little is borne; connecting has a limit of its own.
+  if (!finished_a_round_) return kNever;
   return short_since_ ? *short_since_ + patience_.server_wait : kNever;
 }
 
+/// A time given by -w is exact; -n is "once", and that it shall be.
+Instant Acquisition::wait_limit() const {
+  const bool try_once = patience_.wait == Duration::zero();
+  return try_once && !finished_a_round_ ? kNever : limit_;
+}
+
 Instant Acquisition::deadline() const {
-  const Instant limits = std::min(limit_, server_limit());
-  return in_round_ ? limits : std::min(limits, next_round_);
+  const Instant limits = std::min(wait_limit(), server_limit());
+  return in_round_ || state_ != State::trying ? limits : std::min(limits, next_round_);
 }
 
 void Acquisition::tick(Instant now, Effects& effects) {
-  if (now >= limit_ || now >= server_limit()) {
+  if (now >= wait_limit() || now >= server_limit()) {
     give_up(answered_last_round_ ? State::conflict : State::unavailable, effects);
-  } else if (!in_round_ && now >= next_round_) {
+  } else if (state_ == State::trying && !in_round_ && now >= next_round_) {
     start_round(now, effects);
   }
 }
@@ -68,12 +76,15 @@ void Acquisition::start_round(Instant now, Effects& effects) {
 }
 
 void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
-  if (std::holds_alternative<Unreachable>(reply.answer)) {
-    troubles_.at(reply.ask.server) = reply.answer;
-  } else {
-    troubles_.at(reply.ask.server).reset();
-  }
   if (reply.ask.op == Op::release) return release_.record(reply);
+  if (reply.ask.op != Op::acquire && reply.ask.op != Op::commit) return;
+  std::optional<Answer>& trouble = troubles_.at(reply.ask.server);
+  trouble.reset();
+  if (std::holds_alternative<Unreachable>(reply.answer) ||
+      std::holds_alternative<NotCommitted>(reply.answer)) {
+    trouble = reply.answer;
+  }
+  if (reply.ask.op == Op::commit) return;
   // A late vote of an abandoned attempt: its release is already on the way behind it.
   if (reply.ask.attempt != attempt_.id()) return;
 
@@ -86,12 +97,17 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
 
 void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   in_round_ = false;
+  finished_a_round_ = true;
   if (verdict == Verdict::won) {
     state_ = State::won;
+    answered_last_round_ = false;  // what still goes wrong before the start is the servers' doing
     return;
   }
+  if (verdict == Verdict::same_server) return reject_twins(effects);
   if (verdict == Verdict::split && same_refusals_as_last_round()) verdict = Verdict::conflict;
-  answered_last_round_ = verdict != Verdict::unavailable;
+  // Servers that cannot be trusted yet are as good as none.
+  if (verdict == Verdict::distrusted) note_distrusted();
+  answered_last_round_ = verdict == Verdict::conflict || verdict == Verdict::split;
   if (answered_last_round_) {
     short_since_.reset();
   } else if (!short_since_) {
@@ -118,11 +134,18 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   give_back(effects);
 }
 
+void Acquisition::note_distrusted() {
+  for (ServerIndex server = 0; server < troubles_.size(); ++server) {
+    const Attempt::Ballot& ballot = attempt_.ballots()[server];
+    if (ballot.standing != Attempt::Standing::granted) continue;
+    if (ballot.grant.distrusted_for > seconds::zero()) troubles_[server] = ballot.grant;
+  }
+}
+
 void Acquisition::rest(Instant now, Duration pause) {
   next_round_ = now + pause;
-  if (limit_ != kNever && next_round_ > limit_ - kLastQuestion) {
-    next_round_ = std::max(limit_ - kLastQuestion, now + std::min(pause, Duration(milliseconds(10))));
-  }
+  const Instant last_question = limit_ == kNever ? kNever : limit_ - kLastQuestion;
+  if (now < last_question) next_round_ = std::min(next_round_, last_question);
 }
 
 /// Exponential back-off, but no longer than the lock can last by what the servers said.
@@ -138,12 +161,13 @@ Duration Acquisition::conflict_pause() {
 /// Locks that sit on the same servers under the same values in two rounds running are no contenders
 /// in the middle of taking them: they are held.
 bool Acquisition::same_refusals_as_last_round() {
-  std::vector<std::string> refusals;
+  std::vector<std::string> refusals(attempt_.ballots().size());
   std::size_t refused = 0;
-  for (const Attempt::Ballot& ballot : attempt_.ballots()) {
-    const bool is_refusal = ballot.standing == Attempt::Standing::refused;
-    refusals.push_back(is_refusal ? ballot.refusal.blocker : std::string());
-    refused += is_refusal ? 1 : 0;
+  for (ServerIndex server = 0; server < refusals.size(); ++server) {
+    const Attempt::Ballot& ballot = attempt_.ballots()[server];
+    if (ballot.standing != Attempt::Standing::refused) continue;
+    refusals[server] = ballot.refusal.blocker;
+    ++refused;
   }
   const bool same = refusals == last_refusals_ && refused >= blocking_minority(refusals.size());
   last_refusals_ = std::move(refusals);
@@ -165,7 +189,8 @@ void Acquisition::give_up(State why, Effects& effects) {
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     if (attempt_.ballots()[server].standing != Attempt::Standing::asked) continue;
-    troubles_[server] = Unreachable{.why = "had not answered when the limit was reached"};
+    if (troubles_[server]) continue;  // what it said before tells more
+    troubles_[server] = Unreachable{};
   }
   give_back(effects);
 }
@@ -174,6 +199,17 @@ void Acquisition::abandon_win(Instant now, Effects& effects) {
   state_ = State::trying;
   give_back(effects);
   rest(now, split_backoff_.next(jitter_));
+}
+
+void Acquisition::abandon_unnumbered(Instant now, Effects& effects) {
+  short_since_ = short_since_.value_or(round_began_);
+  abandon_win(now, effects);
+}
+
+void Acquisition::reject_twins(Effects& effects) {
+  const auto [first, second] = *attempt_.same_server();
+  effects.emplace_back(Report(report::SameServer{first, second}));
+  give_up(State::misconfigured, effects);
 }
 
 std::vector<Complaint> Acquisition::complaints() const {

@@ -20,16 +20,17 @@ namespace redlock::lock {
 /// Getting the lock: rounds of one attempt after another, pauses between them, and the limits.
 class Acquisition {
  public:
-  enum class State { trying, won, conflict, unavailable };
+  enum class State { trying, won, conflict, unavailable, misconfigured };
 
   /// Starts at `now`; the first round is asked for in the first tick. servers >= 1.
   Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
               std::uint64_t seed, Instant now);
 
-  /// Looks at the limits, then asks if it is time to. Only while trying.
+  /// Looks at the limits, then asks if it is time to. While trying, and, for the limits, once won.
   void tick(Instant now, Effects& effects);
 
-  /// Takes any reply: of the current round, or of an earlier attempt's release. Only while trying.
+  /// Takes any reply: of the current round, or of an earlier attempt's release. While trying, and
+  /// for late votes once won.
   void record(const Reply& reply, Instant now, Effects& effects);
 
   /// Gives back whatever may be on a server, through release(). For who loses interest in a lock.
@@ -45,6 +46,12 @@ class Acquisition {
   /// Drops a won attempt that turned out to be too old to start a job on, and tries again.
   void abandon_win(Instant now, Effects& effects);
 
+  /// The same where no fencing number could be agreed on: the servers are as good as unreachable.
+  void abandon_unnumbered(Instant now, Effects& effects);
+
+  /// A won attempt's late votes may show that two configured servers are one: then it is no win.
+  void reject_twins(Effects& effects);
+
   /// Servers that did not answer at their last chance.
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
@@ -52,7 +59,9 @@ class Acquisition {
   void start_round(Instant now, Effects& effects);
   void finish_round(Verdict verdict, Instant now, Effects& effects);
   void give_up(State why, Effects& effects);
+  void note_distrusted();
   void rest(Instant now, Duration pause);
+  [[nodiscard]] Instant wait_limit() const;
   [[nodiscard]] Instant server_limit() const;
   [[nodiscard]] Duration conflict_pause();
   [[nodiscard]] bool same_refusals_as_last_round();
@@ -64,10 +73,11 @@ class Acquisition {
   Attempt attempt_;
   Release release_;
   bool in_round_ = false;
+  bool finished_a_round_ = false;
   std::uint32_t round_ = 0;
   Instant round_began_;
   Instant next_round_;
-  Instant limit_;                       ///< -w, or what -n bears
+  Instant limit_;                       ///< of -w, or of what -n bears
   std::optional<Instant> short_since_;  ///< fewer than a quorum answered, since then
   bool answered_last_round_ = false;    ///< a quorum did
   bool told_contended_ = false;

@@ -42,8 +42,9 @@ std::vector<Ask> Attempt::begin_round(std::uint32_t round) {
 void Attempt::record(const Reply& reply, const Timing& timing) {
   Ballot& ballot = ballots_.at(reply.ask.server);
   ballot.reported = true;
-  if (std::holds_alternative<Granted>(reply.answer)) {
+  if (const auto* grant = std::get_if<Granted>(&reply.answer)) {
     ballot.standing = Standing::granted;
+    ballot.grant = *grant;
     ballot.expires = vote_expiry(reply.sent, timing);
     ballot.permanent = false;
   } else if (const auto* refusal = std::get_if<Refused>(&reply.answer)) {
@@ -73,8 +74,11 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
     }
   }
 
+  if (same_server()) return Verdict::same_server;
   if (granted >= needed) {
-    return valid_until() - now >= timing.needed_to_start() ? Verdict::won : Verdict::split;
+    if (valid_until() - now < timing.needed_to_start()) return Verdict::split;
+    if (trustworthy()) return Verdict::won;
+    return pending > 0 ? Verdict::pending : Verdict::distrusted;
   }
   if (same_blocker >= needed) return Verdict::conflict;
   // While answers are out, wait for them if they can still change the outcome, or what to call it.
@@ -83,6 +87,31 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
     return Verdict::pending;
   }
   return answered >= needed ? Verdict::split : Verdict::unavailable;
+}
+
+/// Whoever held the lock before had a quorum. Any N - quorum + 1 servers share one with that
+/// quorum, so that many must be known to have been alive since then. A new installation has nothing
+/// to remember: every server is there, grants, and knows no earlier life.
+bool Attempt::trustworthy() const {
+  std::size_t trusted = 0;
+  std::size_t maybe_new = 0;
+  for (const Ballot& ballot : ballots_) {
+    if (ballot.standing != Standing::granted) continue;
+    trusted += ballot.grant.distrusted_for == std::chrono::seconds::zero() ? 1 : 0;
+    maybe_new += ballot.grant.may_be_new ? 1 : 0;
+  }
+  return trusted >= blocking_minority(ballots_.size()) || maybe_new == ballots_.size();
+}
+
+std::optional<std::pair<ServerIndex, ServerIndex>> Attempt::same_server() const {
+  std::map<std::string_view, ServerIndex> seen;
+  for (ServerIndex server = 0; server < ballots_.size(); ++server) {
+    const Ballot& ballot = ballots_[server];
+    if (ballot.standing != Standing::granted || ballot.grant.run_id.empty()) continue;
+    const auto [first, added] = seen.emplace(ballot.grant.run_id, server);
+    if (!added) return std::pair(first->second, server);
+  }
+  return std::nullopt;
 }
 
 Instant Attempt::valid_until() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lock/time.h"
@@ -28,6 +29,8 @@ enum class Verdict {
   conflict,     ///< a quorum refuses for one and the same holder
   split,        ///< a quorum answered, but nobody has it: contenders took each other's votes
   unavailable,  ///< fewer than a quorum answered
+  distrusted,   ///< a quorum granted, but too many of them were started only just now
+  same_server,  ///< two configured servers are one
 };
 
 /// One acquire attempt: one token, and what each server said to it. A token that may be on a server
@@ -44,8 +47,9 @@ class Attempt {
   };
   struct Ballot {
     Standing standing = Standing::absent;
-    Instant expires{};    ///< granted: see vote_expiry
-    Refused refusal;      ///< refused: by whom
+    Instant expires{};       ///< granted: see vote_expiry
+    Granted grant;           ///< granted: what the server said of itself
+    Refused refusal;         ///< refused: by whom
     bool permanent = false;  ///< unreachable for good
     bool reported = false;   ///< an answer (or its absence) came since the round began
   };
@@ -70,10 +74,15 @@ class Attempt {
   /// The refusal to show to a person: the holder named by most servers. None if nobody refused.
   [[nodiscard]] const Refused* main_refusal() const;
 
+  /// Two configured servers that are one: their votes would count twice.
+  [[nodiscard]] std::optional<std::pair<ServerIndex, ServerIndex>> same_server() const;
+
   /// How many servers can never be used as they are.
   [[nodiscard]] std::size_t permanently_unreachable() const;
 
  private:
+  [[nodiscard]] bool trustworthy() const;
+
   AttemptId id_;
   std::vector<Ballot> ballots_;
 };

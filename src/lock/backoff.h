@@ -7,8 +7,8 @@
 
 namespace redlock::lock {
 
-/// A small deterministic generator (splitmix64) for jitter. Its seed comes from outside, so that the
-/// same input always gives the same output. Not for secrets.
+/// A small deterministic generator (splitmix64) for jitter. Its seed comes from outside, so that
+/// the same input always gives the same output. Not for secrets.
 class Jitter {
  public:
   explicit Jitter(std::uint64_t seed) : state_(seed) {}

@@ -3,6 +3,7 @@
 // What the state machine wants done. Facts only: wording is diag/'s.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -16,6 +17,7 @@ namespace redlock::lock {
 /// Start the job on this attempt's token, unless `latest` has passed by then.
 struct Spawn {
   AttemptId attempt;
+  std::uint64_t fence;
   Instant latest;
 };
 
@@ -45,6 +47,7 @@ struct Contended {
 };
 struct Acquired {
   AttemptId attempt;
+  std::uint64_t fence;
   std::size_t votes;
   Duration waited;
   Duration valid_for;
@@ -52,6 +55,11 @@ struct Acquired {
 /// Fewer than a quorum of servers could be used, for longer than is borne.
 struct Unavailable {
   std::vector<Complaint> complaints;
+};
+/// Two configured servers are one and the same.
+struct SameServer {
+  ServerIndex first;
+  ServerIndex second;
 };
 /// Fewer than a quorum renewed; said once per outage.
 struct RenewalFailing {
@@ -77,9 +85,10 @@ struct Released {
 
 }  // namespace report
 
-using Report = std::variant<report::Contended, report::Acquired, report::Unavailable,
-                            report::RenewalFailing, report::RenewalRecovered, report::Stopping,
-                            report::NotOursAtRelease, report::ReleaseUnconfirmed, report::Released>;
+using Report =
+    std::variant<report::Contended, report::Acquired, report::Unavailable, report::SameServer,
+                 report::RenewalFailing, report::RenewalRecovered, report::Stopping,
+                 report::NotOursAtRelease, report::ReleaseUnconfirmed, report::Released>;
 
 using Effect = std::variant<Ask, Spawn, Kill, Report>;
 using Effects = std::vector<Effect>;

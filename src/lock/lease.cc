@@ -2,6 +2,7 @@
 #include "lock/lease.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace redlock::lock {
 
@@ -17,15 +18,16 @@ Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
     if (ballot.standing == Attempt::Standing::granted) {
       standing.latest = Word::mine;
       standing.expires = ballot.expires;
+      standing.run_id = ballot.grant.run_id;
       standing.last = Granted{};
       // Paced by the oldest vote, so that a slow acquire does not delay the first renewal.
-      next_round_ = std::min(
-          next_round_, ballot.expires - timing.ttl + timing.drift() + timing.renew_every());
+      next_round_ = std::min(next_round_,
+                             ballot.expires - timing.ttl + timing.drift() + timing.renew_every());
     } else if (ballot.standing == Attempt::Standing::refused) {
       standing.latest = Word::elsewhere;
       standing.last = NotMine{ballot.refusal.blocker};
     } else {
-      standing.last = Unreachable{.why = "has not answered yet"};
+      standing.last = Unreachable{};
     }
   }
   settle(Instant{});
@@ -53,22 +55,48 @@ void Lease::record(const Reply& reply, Instant now, Effects& effects) {
   const Instant before = valid_until_;
   const bool renewed = std::holds_alternative<Renewed>(reply.answer);
   standing.last = reply.answer;
-  take_word(standing, reply);
+  unmask_twin(reply.ask.server, reply, effects);
+  if (!standing.twin) take_word(standing, reply);
   settle(before);
 
   if (reply.ask.op == Op::renew) count_round(reply, renewed, now);
-  // A server that lost the key (restarted empty, say) gets it back while a quorum of the others
-  // vouches for us: SET NX, so it takes nothing from anybody. Its own word counts again only when a
-  // later renewal finds the key there.
-  if (std::holds_alternative<Missing>(reply.answer) && !lost_ && quorum_holds(now)) {
-    effects.emplace_back(Ask{reply.ask.server, Op::repair, attempt_, round_});
+  standing.wants_repair = std::holds_alternative<Missing>(reply.answer) && !standing.twin;
+  repair(now, effects);
+}
+
+/// A server that lost the key (restarted empty, say) gets it back while a quorum of the others
+/// vouches for us: SET NX, so it takes nothing from anybody. Not tied to the reply that said
+/// "missing": those that vouch may answer after it.
+void Lease::repair(Instant now, Effects& effects) {
+  if (lost_ || !quorum_holds(now)) return;
+  for (ServerIndex server = 0; server < standings_.size(); ++server) {
+    if (!std::exchange(standings_[server].wants_repair, false)) continue;
+    effects.emplace_back(Ask{server, Op::repair, attempt_, round_});
   }
+}
+
+/// A vote that comes after the win may show that two configured servers are one. The win did not
+/// need it; from here on that server has no vote.
+void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects) {
+  const auto* grant = std::get_if<Granted>(&reply.answer);
+  Standing& standing = standings_[server];
+  if (grant == nullptr || grant->run_id.empty() || standing.twin) return;
+  for (ServerIndex other = 0; other < standings_.size(); ++other) {
+    if (other == server || standings_[other].run_id != grant->run_id) continue;
+    standing.twin = true;
+    effects.emplace_back(Report(report::SameServer{other, server}));
+    return;
+  }
+  standing.run_id = grant->run_id;
 }
 
 void Lease::take_word(Standing& standing, const Reply& reply) {
   const bool granted = std::holds_alternative<Granted>(reply.answer);
   if (granted && reply.ask.op == Op::repair) {
+    // The key is there again, so that the lease may rest on it; but whether we hold the lock is for
+    // servers to say that had it all the time, and for this one from its next renewal on.
     standing.latest = Word::none;
+    standing.expires = vote_expiry(reply.sent, timing_);
   } else if (granted || std::holds_alternative<Renewed>(reply.answer)) {
     standing.latest = Word::mine;
     standing.expires = std::max(standing.expires, vote_expiry(reply.sent, timing_));
@@ -113,8 +141,8 @@ void Lease::count_round(const Reply& reply, bool renewed, Instant now) {
 }
 
 bool Lease::quorum_holds(Instant now) const {
-  const auto holding = std::count_if(
-      standings_.begin(), standings_.end(), [now](const Standing& standing) {
+  const auto holding =
+      std::count_if(standings_.begin(), standings_.end(), [now](const Standing& standing) {
         return standing.latest == Word::mine && standing.expires > now;
       });
   return static_cast<std::size_t>(holding) >= quorum(standings_.size());

@@ -52,13 +52,18 @@ class Lease {
   struct Standing {
     Word latest = Word::none;  ///< last definite answer
     Instant expires{};
-    Answer last = Missing{};        ///< for people
+    std::string run_id;         ///< of the life that granted; empty if not known
+    bool wants_repair = false;  ///< said "missing", and nobody vouched for us yet
+    bool twin = false;          ///< the same server as an earlier one: has no vote
+    Answer last = Missing{};    ///< for people
     std::uint32_t answered_round = 0;
   };
 
   void ask_round(Instant now, Effects& effects);
   void count_round(const Reply& reply, bool renewed, Instant now);
   void take_word(Standing& standing, const Reply& reply);
+  void unmask_twin(ServerIndex server, const Reply& reply, Effects& effects);
+  void repair(Instant now, Effects& effects);
   void settle(Instant before);
   [[nodiscard]] bool quorum_holds(Instant now) const;
 

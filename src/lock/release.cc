@@ -49,22 +49,25 @@ bool Release::has_failed() const {
 }
 
 std::size_t Release::count(AttemptId attempt, State state) const {
-  return static_cast<std::size_t>(
-      std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-        return entry.attempt == attempt && entry.state == state;
-      }));
+  return static_cast<std::size_t>(std::count_if(
+      entries_.begin(), entries_.end(),
+      [&](const Entry& entry) { return entry.attempt == attempt && entry.state == state; }));
 }
 
-std::size_t Release::released(AttemptId attempt) const { return count(attempt, State::released); }
+std::size_t Release::released(AttemptId attempt) const {
+  return count(attempt, State::released);
+}
 
-std::size_t Release::gone(AttemptId attempt) const { return count(attempt, State::gone); }
+std::size_t Release::gone(AttemptId attempt) const {
+  return count(attempt, State::gone);
+}
 
 std::vector<Complaint> Release::complaints(AttemptId attempt) const {
   std::vector<Complaint> complaints;
   for (const Entry& entry : entries_) {
     if (entry.attempt != attempt || entry.state == State::released) continue;
     if (entry.state == State::asked) {
-      complaints.push_back({entry.server, Unreachable{.why = "no answer yet"}});
+      complaints.push_back({entry.server, Unreachable{}});
     } else {
       complaints.push_back({entry.server, entry.last});
     }

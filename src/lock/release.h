@@ -29,7 +29,7 @@ class Release {
   [[nodiscard]] bool has_failed() const;
 
   [[nodiscard]] std::size_t released(AttemptId attempt) const;  ///< servers that deleted it
-  [[nodiscard]] std::size_t gone(AttemptId attempt) const;  ///< servers where it was not there
+  [[nodiscard]] std::size_t gone(AttemptId attempt) const;      ///< servers where it was not there
   [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;
 
  private:

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <utility>
 
+#include "lock/overloaded.h"
+
 namespace redlock::lock {
 
 using std::chrono::milliseconds;
@@ -22,13 +24,6 @@ constexpr Duration kFarewell = milliseconds(20);
 
 /// A process that forks faster than it is killed needs another round.
 constexpr Duration kKillAgain = milliseconds(20);
-
-template <class... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
 
 }  // namespace
 
@@ -66,12 +61,14 @@ Effects Session::step(const Event& event, Instant now) {
 Instant Session::deadline() const {
   switch (phase_) {
     case Phase::acquiring:
+    case Phase::numbering:
       return acquisition_.deadline();
     case Phase::starting:
       return kNever;
     case Phase::running: {
-      const Instant runtime_end =
-          plan_.max_runtime && *plan_.max_runtime < kNever - job_began_ ? job_began_ + *plan_.max_runtime : kNever;
+      const Instant runtime_end = plan_.max_runtime && *plan_.max_runtime < kNever - job_began_
+                                      ? job_began_ + *plan_.max_runtime
+                                      : kNever;
       return std::min({lease_->deadline(), term_at(), runtime_end});
     }
     case Phase::stopping:
@@ -98,6 +95,10 @@ void Session::on_tick() {
       return;
     case Phase::releasing:
       return tick_releasing();
+    case Phase::numbering:
+      acquisition_.tick(now_, effects_);
+      if (acquisition_.state() != Acquisition::State::won) check_acquisition();
+      return;
     case Phase::starting:
     case Phase::finished:
       return;
@@ -110,11 +111,17 @@ void Session::on_reply(const Reply& reply) {
     acquisition_.record(reply, now_, effects_);
     return check_acquisition();
   }
+  if (phase_ == Phase::numbering) {
+    acquisition_.record(reply, now_, effects_);
+    if (reply.ask.attempt == acquisition_.attempt().id()) fence_->record(reply, effects_);
+    return check_fence();
+  }
   if (reply.ask.op == Op::release) {
     acquisition_.release().record(reply);
     if (phase_ == Phase::releasing) check_release();
     return;
   }
+  if (reply.ask.op == Op::commit) return;  // late; the number is settled
   // Once the release is on its way a late answer must not bring the lock back by a repair.
   if (phase_ == Phase::releasing || reply.ask.attempt != lease_->attempt()) return;
   lease_->record(reply, now_, effects_);
@@ -130,20 +137,43 @@ void Session::check_acquisition() {
     case Acquisition::State::unavailable:
       emit(report::Unavailable{acquisition_.complaints()});
       return end_without_job({Outcome::Kind::unavailable}, kFarewell);
+    case Acquisition::State::misconfigured:
+      return end_without_job({Outcome::Kind::misconfigured}, plan_.server_timeout);
     case Acquisition::State::won:
       break;
   }
+  phase_ = Phase::numbering;
+  fence_.emplace(acquisition_.attempt(), effects_);
+  check_fence();
+}
+
+void Session::check_fence() {
+  if (fence_->state() == FenceAgreement::State::agreed) return start_job();
+  if (fence_->state() == FenceAgreement::State::failed) {
+    phase_ = Phase::acquiring;
+    acquisition_.abandon_unnumbered(now_, effects_);
+  }
+}
+
+void Session::start_job() {
   const Attempt& won = acquisition_.attempt();
+  if (won.same_server()) {
+    acquisition_.reject_twins(effects_);
+    return check_acquisition();
+  }
+  if (won.valid_until() - now_ < plan_.timing.needed_to_start()) {
+    phase_ = Phase::acquiring;
+    return acquisition_.abandon_win(now_, effects_);
+  }
   lease_.emplace(won, plan_.timing, now_);
   phase_ = Phase::starting;
   const auto votes = std::count_if(
-      won.ballots().begin(), won.ballots().end(), [](const Attempt::Ballot& ballot) {
-        return ballot.standing == Attempt::Standing::granted;
-      });
-  emit(report::Acquired{won.id(), static_cast<std::size_t>(votes), now_ - began_,
+      won.ballots().begin(), won.ballots().end(),
+      [](const Attempt::Ballot& ballot) { return ballot.standing == Attempt::Standing::granted; });
+  emit(report::Acquired{won.id(), fence_->number(), static_cast<std::size_t>(votes), now_ - began_,
                         lease_->valid_until() - now_});
   effects_.emplace_back(
-      Spawn{won.id(), lease_->valid_until() - plan_.timing.needed_to_start()});
+      Spawn{won.id(), fence_->number(), lease_->valid_until() - plan_.timing.needed_to_start()});
 }
 
 void Session::on_job_started() {
@@ -186,8 +216,8 @@ void Session::stop_job(StopReason reason) {
   const bool already_stopping = phase_ == Phase::stopping;
   phase_ = Phase::stopping;
   stop_reason_ = reason;
-  emit(report::Stopping{reason, reason == StopReason::max_runtime ? std::vector<Complaint>{}
-                                                                  : lease_->complaints()});
+  emit(report::Stopping{
+      reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease_->complaints()});
   if (already_stopping) return;
   stop_began_ = now_;
   effects_.emplace_back(Kill{SIGTERM});
@@ -212,7 +242,7 @@ void Session::on_signal(const Signal& signal) {
     if (!signal.to_whole_group && !job_gone_) effects_.emplace_back(Kill{signal.number});
   } else if (phase_ == Phase::starting) {
     early_signals_.push_back(signal.number);
-  } else if (phase_ == Phase::acquiring && signal.ends_waiting) {
+  } else if ((phase_ == Phase::acquiring || phase_ == Phase::numbering) && signal.ends_waiting) {
     acquisition_.give_back(effects_);
     end_without_job({Outcome::Kind::interrupted, signal.number}, plan_.server_timeout);
   }
@@ -231,8 +261,8 @@ void Session::release_lease() {
   phase_ = Phase::releasing;
   // After its validity the lock is nobody's business any more; before that a confirmation is worth
   // waiting for, as somebody else may be waiting for the lock.
-  release_limit_ =
-      now_ + std::clamp<Duration>(lease_->valid_until() - now_, plan_.server_timeout, kReleasePatience);
+  const Duration valid_for = lease_->valid_until() - now_;
+  release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), plan_.server_timeout);
   release_retry_ = kNever;
   acquisition_.release().retry(effects_);
   for (ServerIndex server = 0; server < plan_.servers; ++server) {

@@ -2,9 +2,9 @@
 //
 // One `redlock run`, as a pure state machine: events in, effects out.
 //
-//   acquiring -> starting -> running -> [stopping ->] releasing -> finished
-//       |            |                                    ^
-//       +------------+------- gave up --------------------+
+//   acquiring -> numbering -> starting -> running -> [stopping ->] releasing -> finished
+//       |            |            |                                    ^
+//       +------------+------------+--------- gave up ------------------+
 //
 // Deliberately absent from this library: clocks, randomness, sockets, processes, tokens, wording.
 // Time comes in with every step, tokens are named by the number of their attempt, and all that is
@@ -20,6 +20,7 @@
 
 #include "lock/acquisition.h"
 #include "lock/effect.h"
+#include "lock/fence.h"
 #include "lock/lease.h"
 #include "lock/release.h"
 #include "lock/time.h"
@@ -65,7 +66,16 @@ struct Plan {
 };
 
 struct Outcome {
-  enum class Kind { job_ended, not_started, conflict, unavailable, interrupted, lost, max_runtime };
+  enum class Kind {
+    job_ended,
+    not_started,
+    conflict,
+    unavailable,
+    misconfigured,
+    interrupted,
+    lost,
+    max_runtime
+  };
   Kind kind;
   int number = 0;  ///< job_ended, not_started: exit status; interrupted: signal
 };
@@ -88,7 +98,7 @@ class Session {
   [[nodiscard]] bool stopping_job() const { return phase_ == Phase::stopping; }
 
  private:
-  enum class Phase { acquiring, starting, running, stopping, releasing, finished };
+  enum class Phase { acquiring, numbering, starting, running, stopping, releasing, finished };
 
   void on_tick();
   void on_reply(const Reply& reply);
@@ -97,6 +107,8 @@ class Session {
   void on_job_started();
 
   void check_acquisition();
+  void check_fence();
+  void start_job();
   void check_lease();
   void tick_stopping();
   void tick_releasing();
@@ -116,6 +128,7 @@ class Session {
   Instant began_;
   Phase phase_ = Phase::acquiring;
   Acquisition acquisition_;
+  std::optional<FenceAgreement> fence_;
   std::optional<Lease> lease_;
   Effects effects_;
   std::optional<Outcome> outcome_;

@@ -12,7 +12,9 @@ namespace redlock::lock {
 
 /// How many of the *configured* servers make a quorum, whatever is reachable: any two quorums share
 /// a server.
-constexpr std::size_t quorum(std::size_t servers) { return servers / 2 + 1; }
+constexpr std::size_t quorum(std::size_t servers) {
+  return servers / 2 + 1;
+}
 
 /// How many "missing" or "not mine" make a quorum of "mine" impossible.
 constexpr std::size_t blocking_minority(std::size_t servers) {
@@ -26,7 +28,9 @@ struct Timing {
 
   /// How much faster a server's clock may run during one ttl, and its rounding of milliseconds
   /// (the Redlock algorithm's own figures).
-  [[nodiscard]] constexpr Duration drift() const { return ttl / 100 + std::chrono::milliseconds(2); }
+  [[nodiscard]] constexpr Duration drift() const {
+    return ttl / 100 + std::chrono::milliseconds(2);
+  }
 
   /// What a KILL may take to be carried out before the lease is over.
   [[nodiscard]] constexpr Duration margin() const {
@@ -47,8 +51,9 @@ struct Timing {
 
 /// How long a user is willing to wait, and for what.
 struct Patience {
-  std::optional<Duration> wait;  ///< for the lock, connecting included; none: for ever; zero: try once
-  Duration server_wait;          ///< for a quorum of servers to answer
+  std::optional<Duration>
+      wait;              ///< for the lock, connecting included; none: for ever; zero: try once
+  Duration server_wait;  ///< for a quorum of servers to answer
 };
 
 }  // namespace redlock::lock

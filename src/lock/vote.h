@@ -24,6 +24,7 @@ enum class Op {
   acquire,  ///< take the lock if it is free (idempotent for one token)
   renew,    ///< give it the full ttl again if it is ours
   repair,   ///< put the key back where it is missing (SET NX) while a quorum holds
+  commit,   ///< raise the fencing number of our grant
   release,  ///< delete it if it is ours; queued behind whatever was sent before
 };
 
@@ -33,22 +34,43 @@ struct Ask {
   Op op = Op::acquire;
   AttemptId attempt = 0;
   std::uint32_t round = 0;
+  std::uint64_t fence = 0;  ///< commit: the number
 
   friend bool operator==(const Ask&, const Ask&) = default;
 };
 
 /// acquire, repair: the key now holds our token for a full ttl.
-struct Granted {};
+struct Granted {
+  /// Of the server's present life (INFO's run_id): two servers with one are the same server. Empty
+  /// if the server does not let us know.
+  std::string run_id;
+  /// A freshly started server may have forgotten a lock it granted in an earlier life: for so long
+  /// its grant is no witness that the lock was free. Zero: it is.
+  std::chrono::seconds distrusted_for{0};
+  /// Nothing speaks against the server being part of an installation that is just being set up: it
+  /// has no trace of this name, or one of its present life, which is a short one.
+  bool may_be_new = false;
+  /// The fencing number this server gave to the token; 0 if it gave none.
+  std::uint64_t fence = 0;
+};
 
 /// acquire, repair: somebody else holds it. Proof that our token is not on that server.
 struct Refused {
   std::string blocker;  ///< the value in the key, or "type:<t>" for a key that is no string
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: the key never expires
-  std::string holder;   ///< who that is (JSON as stored by the holder), empty if not known
+  std::string holder;  ///< who that is (JSON as stored by the holder), empty if not known
 };
 
 /// renew: ours, with a full ttl from the time the request was sent.
 struct Renewed {};
+
+/// commit: this request raised the server's number.
+struct Committed {};
+
+/// commit: it did not.
+struct NotCommitted {
+  std::uint64_t last;  ///< the server's number, 0 if it has none
+};
 
 /// release: it was ours and is deleted.
 struct Released {};
@@ -65,10 +87,11 @@ struct NotMine {
 struct Unreachable {
   bool maybe_applied = true;  ///< false: the request certainly never reached the server
   bool permanent = false;     ///< asking again cannot help (wrong password, not a Redis server…)
-  std::string why;            ///< one line for a person, with what to do; opaque to this library
+  std::string why;            ///< one line for a person, with what to do; empty: no answer came yet
 };
 
-using Answer = std::variant<Granted, Refused, Renewed, Released, Missing, NotMine, Unreachable>;
+using Answer = std::variant<Granted, Refused, Renewed, Committed, NotCommitted, Released, Missing,
+                            NotMine, Unreachable>;
 
 /// An answer to `ask`. After an Unreachable by time-out a second, real answer may follow when the
 /// server answers late after all. `sent`: when the request was handed to the kernel (or, where that

@@ -7,10 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <string_view>
-
-#include "error.h"
 
 namespace redlock::os {
 
@@ -25,8 +22,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 }
 
 /// vfork(2) and not fork: the parent sleeps until the exec, so there is no copy of its page tables,
-/// and a failed exec can tell its errno through the shared memory. The child may only do what is safe
-/// while it borrows the parent's stack; that is why this is a function of its own.
+/// and a failed exec can tell its errno through the shared memory. The child may only do what is
+/// safe while it borrows the parent's stack; that is why this is a function of its own.
 [[gnu::noinline]] pid_t vfork_exec(char* const* argv, char* const* environment,
                                    const SignalSource& signals, volatile int& error) {
   const pid_t pid = ::vfork();
@@ -46,15 +43,12 @@ Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::strin
   const std::vector<char*> variables = pointers(environment);
   volatile int error = 0;
   const pid_t pid = vfork_exec(arguments.data(), variables.data(), signals, error);
-  if (pid < 0) {
-    throw Error(ExitStatus::os_error,
-                std::string("cannot start a process for the job: ") + std::strerror(errno));
-  }
+  if (pid < 0) return {.error = errno, .no_process = true};
   if (error != 0) {
     ::waitpid(pid, nullptr, 0);
-    return {-1, error};
+    return {.error = error};
   }
-  return {pid, 0};
+  return {.pid = pid};
 }
 
 std::vector<std::string> environment_with(const std::vector<std::string>& dropped,

@@ -11,14 +11,15 @@
 namespace redlock::os {
 
 struct Spawned {
-  pid_t pid = -1;  ///< -1: the command could not be executed
-  int error = 0;   ///< then: errno of execvp(3)
+  pid_t pid = -1;           ///< -1: the command could not be started
+  int error = 0;            ///< then: errno of vfork(2) or execvp(3)
+  bool no_process = false;  ///< it was vfork: no process could be made
 };
 
 /// Starts argv[0] (looked up in PATH, run by /bin/sh if it is a script without "#!", as execvp(3)
-/// does) with our own descriptors, directory, group and limits, with the signal mask and dispositions
-/// redlock itself was started with, and with `environment` ("NAME=value", the whole of it). Returns
-/// once the command runs or has failed to. Throws Error (71) if no process can be made.
+/// does) with our own descriptors, directory, group and limits, with the signal mask and
+/// dispositions redlock itself was started with, and with `environment` ("NAME=value", the whole of
+/// it). Returns once the command runs or has failed to.
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals);
 

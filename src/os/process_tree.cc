@@ -38,7 +38,8 @@ std::optional<pid_t> living_parent(pid_t pid) {
   if (!file) return std::nullopt;
   const ssize_t length = ::read(file.get(), buffer.data(), buffer.size());
   if (length <= 0) return std::nullopt;
-  // The name is in parentheses and may hold anything, parentheses too: what counts is behind the last.
+  // The name is in parentheses and may hold anything, parentheses too: what counts is behind the
+  // last.
   const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string_view::npos || text.size() < name_end + 5) return std::nullopt;
@@ -109,6 +110,8 @@ void ProcessTree::signal(int number) const {
   }
 }
 
-bool ProcessTree::empty() const { return descendants().empty(); }
+bool ProcessTree::empty() const {
+  return descendants().empty();
+}
 
 }  // namespace redlock::os

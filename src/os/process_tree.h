@@ -8,9 +8,9 @@
 namespace redlock::os {
 
 /// Everything that descends from this process, setsid(2) and double forks included: as a child
-/// subreaper (prctl(2)) it inherits every orphan, so nobody leaves the tree. Children that were there
-/// before construction (a shell's background jobs before it exec'ed us) are not the job's and are
-/// left alone with all below them.
+/// subreaper (prctl(2)) it inherits every orphan, so nobody leaves the tree. Children that were
+/// there before construction (a shell's background jobs before it exec'ed us) are not the job's and
+/// are left alone with all below them.
 class ProcessTree {
  public:
   ProcessTree();

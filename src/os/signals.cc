@@ -17,9 +17,9 @@ namespace {
 
 // Everything that one process sends another on purpose. Not here: what cannot be caught, faults of
 // the process itself, and job control (TSTP, TTIN, TTOU, CONT), whose default actions are right.
-constexpr std::array kPassedOn = {SIGHUP,  SIGINT,    SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
-                                  SIGWINCH, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR,  SIGURG,  SIGXCPU,
-                                  SIGXFSZ};
+constexpr std::array kPassedOn = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM,   SIGUSR1,
+                                  SIGUSR2, SIGALRM, SIGWINCH, SIGVTALRM, SIGPROF,
+                                  SIGIO,   SIGPWR,  SIGURG,   SIGXCPU,   SIGXFSZ};
 
 bool ignored(int signal) {
   struct sigaction action {};

@@ -17,10 +17,10 @@ struct ReceivedSignal {
 /// Does its default action end a process? (signal(7))
 bool ends_process_by_default(int signal);
 
-/// The signals that redlock acts on or passes to the job, as a descriptor to poll. From construction
-/// on they are blocked; a job must be started with entry_mask(). Signals that were ignored at entry
-/// (nohup) are left alone: a blocked signal is queued even if it is ignored. SIGPIPE is blocked for
-/// good: a broken pipe is an error code here, not a death.
+/// The signals that redlock acts on or passes to the job, as a descriptor to poll. From
+/// construction on they are blocked; a job must be started with entry_mask(). Signals that were
+/// ignored at entry (nohup) are left alone: a blocked signal is queued even if it is ignored.
+/// SIGPIPE is blocked for good: a broken pipe is an error code here, not a death.
 class SignalSource {
  public:
   /// Throws Error (71).

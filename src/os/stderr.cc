@@ -16,10 +16,12 @@ namespace {
 constexpr std::size_t kMostLines = 200;
 }
 
-bool Stderr::is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+bool Stderr::is_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
 
-/// O_NONBLOCK belongs to the open file description, which we share with the job and the shell, so it
-/// cannot be set on descriptor 2. Pipes and terminals can be opened a second time instead.
+/// O_NONBLOCK belongs to the open file description, which we share with the job and the shell, so
+/// it cannot be set on descriptor 2. Pipes and terminals can be opened a second time instead.
 void Stderr::open() {
   opened_ = true;
   struct stat status {};
@@ -64,8 +66,8 @@ void Stderr::drain(std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!kept_.empty()) {
     if (write_front()) continue;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        until - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     if (left.count() <= 0) return;
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
     ::poll(&ready, 1, static_cast<int>(left.count()));

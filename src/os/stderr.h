@@ -10,8 +10,8 @@
 namespace redlock::os {
 
 /// Standard error that never makes us wait: a full pipe or a terminal stopped by Ctrl-S must not
-/// hold up a renewal. What cannot be written now is kept (a bounded number of lines) and tried again
-/// with the next line and at the end.
+/// hold up a renewal. What cannot be written now is kept (a bounded number of lines) and tried
+/// again with the next line and at the end.
 class Stderr {
  public:
   Stderr() = default;
@@ -30,7 +30,7 @@ class Stderr {
   bool write_front();
 
   bool opened_ = false;
-  Fd reopened_;           ///< the same pipe or terminal, non-blocking for us alone
+  Fd reopened_;  ///< the same pipe or terminal, non-blocking for us alone
   bool socket_ = false;
   bool regular_ = false;  ///< a file: cannot block, and must share the offset with the job
   std::deque<std::string> kept_;

@@ -2,6 +2,8 @@
 #include "redis/ballot.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -37,8 +39,73 @@ std::optional<lock::Answer> read_refused(const Value& reply) {
   return refused;
 }
 
-std::optional<lock::Answer> read_acquire(std::string_view word, const Value& reply) {
-  if (word == "granted") return lock::Granted{};
+/// How long a server that is up for `uptime` is still no witness. One second more than the grace,
+/// as Redis rounds its uptime.
+std::chrono::seconds distrusted_for(const Ballot& ballot, std::chrono::seconds uptime) {
+  if (ballot.restart_grace == std::chrono::seconds::zero()) return ballot.restart_grace;
+  const std::chrono::seconds trusted_from = ballot.restart_grace + std::chrono::seconds(1);
+  return std::max(trusted_from - uptime, std::chrono::seconds::zero());
+}
+
+std::optional<std::chrono::seconds> read_uptime(const Value& value) {
+  constexpr std::int64_t kMost = 100LL * 365 * 24 * 3600;
+  if (value.type != Value::Type::integer) return std::nullopt;
+  return std::chrono::seconds(std::clamp<std::int64_t>(value.integer, 0, kMost));
+}
+
+/// Numbers travel as text: a reply of Lua's number would lose all beyond 2^53, one of text can be
+/// checked for it.
+std::optional<std::uint64_t> read_fence(const Value& value) {
+  constexpr std::uint64_t kMost = 1ULL << 53U;
+  if (!is_string(value)) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* const end = value.text.data() + value.text.size();
+  const auto [stop, error] = std::from_chars(value.text.data(), end, number);
+  if (error != std::errc{} || stop != end || number > kMost) return std::nullopt;
+  return number;
+}
+
+std::optional<lock::Answer> read_commit(std::string_view word, const Value& reply) {
+  if (word == "committed" && reply.elements.size() == 1) return lock::Committed{};
+  if (word != "not_committed" || reply.elements.size() != 2) return std::nullopt;
+  const auto last = read_fence(reply.elements[1]);
+  if (!last) return std::nullopt;
+  return lock::NotCommitted{*last};
+}
+
+std::optional<lock::Answer> read_granted(const Ballot& ballot, const Value& reply) {
+  if (reply.elements.size() != 5) return std::nullopt;
+  const Value& run_id = reply.elements[1];
+  const auto uptime = read_uptime(reply.elements[2]);
+  const Value& trace = reply.elements[3];
+  const Value& fence = reply.elements[4];
+  if (!is_string(run_id) || !uptime || !is_string(trace)) return std::nullopt;
+  const auto number = read_fence(fence);
+  if (!number) return std::nullopt;
+  lock::Granted granted{.run_id = run_id.text, .fence = *number};
+  // Without a run_id (no permission for INFO) nothing is known of the server's age.
+  if (!run_id.text.empty()) granted.distrusted_for = distrusted_for(ballot, *uptime);
+  granted.may_be_new =
+      trace.text == "none" || (trace.text == "present" && *uptime < 2 * ballot.restart_grace);
+  return granted;
+}
+
+std::optional<lock::Answer> read_acquire(const Ballot& ballot, std::string_view word,
+                                         const Value& reply) {
+  if (word == "granted") return read_granted(ballot, reply);
+  if (word == "refused") return read_refused(reply);
+  if (word == "fresh" && reply.elements.size() == 2) {
+    const auto uptime = read_uptime(reply.elements[1]);
+    if (uptime) return restarted(*uptime, distrusted_for(ballot, *uptime));
+  }
+  if (word == "replica" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
+    return replica_of(reply.elements[1].text);
+  }
+  return std::nullopt;
+}
+
+std::optional<lock::Answer> read_repair(std::string_view word, const Value& reply) {
+  if (word == "granted" && reply.elements.size() == 1) return lock::Granted{};
   if (word == "refused") return read_refused(reply);
   return std::nullopt;
 }
@@ -53,11 +120,27 @@ std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const
   return std::nullopt;
 }
 
+std::optional<lock::Answer> read(lock::Op op, const Ballot& ballot, std::string_view word,
+                                 const Value& reply) {
+  switch (op) {
+    case lock::Op::acquire:
+      return read_acquire(ballot, word, reply);
+    case lock::Op::commit:
+      return read_commit(word, reply);
+    case lock::Op::repair:
+      return read_repair(word, reply);
+    case lock::Op::renew:
+    case lock::Op::release:
+      break;
+  }
+  return read_other(op, word, reply);
+}
+
 }  // namespace
 
-Flight encode_request(lock::Op op, const Ballot& ballot, const std::string& token) {
+Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const std::string& token) {
   const std::string ttl = std::to_string(ballot.ttl.count());
-  switch (op) {
+  switch (ask.op) {
     case lock::Op::renew: {
       const std::string holder_ttl = std::to_string((ballot.ttl + kHolderExtra).count());
       return {encode_command({"EVAL", scripts::renew, "1", ballot.lock_key, token, ttl}) +
@@ -66,26 +149,30 @@ Flight encode_request(lock::Op op, const Ballot& ballot, const std::string& toke
     }
     case lock::Op::release:
       return {encode_command({"EVAL", scripts::release, "1", ballot.lock_key, token}) +
-                  encode_command({"HDEL", ballot.holder_key, token}),
+                  encode_command({"HDEL", ballot.holder_key, token, "fence:" + token}),
               2};
-    case lock::Op::acquire:
     case lock::Op::repair:
+      return {encode_command({"EVAL", scripts::repair, "2", ballot.lock_key, ballot.holder_key,
+                              token, ttl, ballot.holder_json}),
+              1};
+    case lock::Op::commit:
+      return {encode_command({"EVAL", scripts::commit, "3", ballot.lock_key, ballot.holder_key,
+                              ballot.fence_key, token, std::to_string(ask.fence)}),
+              1};
+    case lock::Op::acquire:
       break;
   }
-  // A repair is an acquire: SET NX with our token, refused if somebody else was faster.
-  return {encode_command({"EVAL", scripts::acquire, "2", ballot.lock_key, ballot.holder_key, token,
-                          ttl, ballot.holder_json}),
+  return {encode_command({"EVAL", scripts::acquire, "3", ballot.lock_key, ballot.holder_key,
+                          ballot.fence_key, token, ttl, ballot.holder_json,
+                          std::to_string(ballot.restart_grace.count())}),
           1};
 }
 
-lock::Answer read_answer(lock::Op op, const Value& reply) {
+lock::Answer read_answer(lock::Op op, const Ballot& ballot, const Value& reply) {
   if (reply.type == Value::Type::array && !reply.elements.empty() &&
       is_string(reply.elements.front())) {
     const std::string_view word = reply.elements.front().text;
-    const bool takes = op == lock::Op::acquire || op == lock::Op::repair;
-    std::optional<lock::Answer> answer =
-        takes ? read_acquire(word, reply) : read_other(op, word, reply);
-    if (answer) return *answer;
+    if (const auto answer = read(op, ballot, word, reply)) return *answer;
   }
   return unexpected_reply(reply);
 }

@@ -16,8 +16,10 @@ namespace redlock::redis {
 struct Ballot {
   std::string lock_key;
   std::string holder_key;
+  std::string fence_key;
   std::chrono::milliseconds ttl{};
   std::string holder_json;
+  std::chrono::seconds restart_grace{};  ///< 0: servers are trusted as soon as they run
 };
 
 /// The commands of one request, to be sent in one flight. The first is the request, the others are
@@ -27,10 +29,10 @@ struct Flight {
   unsigned replies = 1;
 };
 
-Flight encode_request(lock::Op op, const Ballot& ballot, const std::string& token);
+Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const std::string& token);
 
 /// The reply to the first command of a flight. Anything but what our scripts give is Unreachable:
 /// an error to an acquire means "maybe granted" (a failing script does not roll back).
-lock::Answer read_answer(lock::Op op, const Value& reply);
+lock::Answer read_answer(lock::Op op, const Ballot& ballot, const Value& reply);
 
 }  // namespace redlock::redis

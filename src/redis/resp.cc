@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxReplyBytes = 1024 * 1024;
 constexpr std::size_t kMaxElements = 1024;
+constexpr int kMaxDepth = 7;
 
 struct FreeReader {
   void operator()(redisReader* reader) const { redisReaderFree(reader); }
@@ -27,6 +28,10 @@ using CreateArray = void* (*)(const redisReadTask*, Count);
 template <typename Count>
 void* create_small_array(const redisReadTask* task, Count elements) {
   if (static_cast<std::size_t>(elements) > kMaxElements) return nullptr;
+  // hiredis 0.14 refuses to nest deeper itself; some of 1.x do not, and convert() recurses.
+  int depth = 1;
+  for (const redisReadTask* outer = task->parent; outer != nullptr; outer = outer->parent) ++depth;
+  if (depth > kMaxDepth) return nullptr;
   const auto original = *static_cast<const CreateArray<Count>*>(task->privdata);
   return original(task, elements);
 }
@@ -55,7 +60,7 @@ Value::Type type_of(const redisReply& reply) {
   }
 }
 
-// Recursive, but hiredis refuses to nest deeper than 7 (0.14) or 9 levels.
+// Recursive, as deep as create_small_array allows.
 Value convert(const redisReply& reply) {
   Value value;
   value.type = type_of(reply);

@@ -9,7 +9,9 @@
 namespace redlock::redis::scripts {
 
 extern const std::string_view acquire;
+extern const std::string_view commit;
 extern const std::string_view renew;
+extern const std::string_view repair;
 extern const std::string_view release;
 
 }  // namespace redlock::redis::scripts

@@ -48,7 +48,7 @@ struct ServerSet::Impl {
     if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
       return {arrival.ask, arrival.sent, std::move(*trouble)};
     }
-    lock::Answer answer = read_answer(arrival.ask.op, std::get<Value>(arrival.content));
+    lock::Answer answer = read_answer(arrival.ask.op, ballot, std::get<Value>(arrival.content));
     if (arrival.ask.op == lock::Op::release && is_gone(answer)) {
       link.forget_attempt(arrival.ask.attempt);
     }
@@ -57,11 +57,16 @@ struct ServerSet::Impl {
 };
 
 ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
-                     std::string holder_json, Timeouts timeouts)
+                     std::string holder_json, Timeouts timeouts, std::chrono::seconds restart_grace)
     : impl_(std::make_unique<Impl>()) {
   impl_->endpoints = std::move(servers);
   const std::string key = lock_key(keys.prefix, keys.name);
-  impl_->ballot = {key, helper_key(key, "holder"), ttl, std::move(holder_json)};
+  impl_->ballot = {.lock_key = key,
+                   .holder_key = helper_key(key, "holder"),
+                   .fence_key = helper_key(key, "fence"),
+                   .ttl = ttl,
+                   .holder_json = std::move(holder_json),
+                   .restart_grace = restart_grace};
   for (const Endpoint& endpoint : impl_->endpoints) {
     impl_->links.emplace_back(endpoint, timeouts, user_timeout(ttl));
   }
@@ -81,7 +86,7 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
       return;
     }
   }
-  link.ask(ask, encode_request(ask.op, impl_->ballot, token), now);
+  link.ask(ask, encode_request(ask, impl_->ballot, token), now);
 }
 
 void ServerSet::interests(std::vector<os::Interest>& out) const {

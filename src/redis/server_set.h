@@ -29,8 +29,9 @@ struct Timeouts {
 /// tokens (one per attempt, 160 bits from getrandom(2), drawn when the attempt is first named).
 class ServerSet {
  public:
+  /// `restart_grace`: a server that is up for less may have forgotten what it held; 0: none is.
   ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
-            std::string holder_json, Timeouts timeouts);
+            std::string holder_json, Timeouts timeouts, std::chrono::seconds restart_grace);
   ~ServerSet();
   ServerSet(const ServerSet&) = delete;
   ServerSet& operator=(const ServerSet&) = delete;

@@ -67,6 +67,7 @@ struct Known {
   std::string_view why;
 };
 
+constexpr std::string_view kFull = "max number of clients";
 constexpr std::string_view kNoPermission =
     "the user lacks a permission; redlock-protocol(7) has the ACL it needs";
 
@@ -106,7 +107,7 @@ constexpr Known kCodes[] = {
 
 // Errors that share the code ERR are told apart by their wording, here in the versions 5 to 7.2.
 constexpr Known kPhrases[] = {
-    {"max number of clients", Cure::time, false,
+    {kFull, Cure::time, false,
      "has reached its maximum number of clients; raise maxclients or close idle ones"},
     {"The user executing the script can't", Cure::person, true, kNoPermission},
     {"ACL failure in script", Cure::person, true, kNoPermission},
@@ -159,7 +160,9 @@ const Known* find_known(std::string_view text) {
 lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
   const Known* const known = find_known(text);
   lock::Unreachable trouble;
-  trouble.maybe_applied = fate == Fate::maybe_applied;
+  // A server that does not let us in says so without reading what we sent.
+  const bool turned_away = known != nullptr && (known->code == "DENIED" || known->code == kFull);
+  trouble.maybe_applied = fate == Fate::maybe_applied && !turned_away;
   if (known == nullptr) {
     trouble.why = "answered with an error: " + shown(text, secret);
     return trouble;
@@ -271,6 +274,18 @@ lock::Unreachable handshake_refused(const Value& reply, const Credentials& crede
             "answered AUTH or SELECT with something else than OK; is it a Redis server?"};
   }
   return explain(reply.text, Fate::never_sent, credentials.password);
+}
+
+lock::Unreachable restarted(std::chrono::seconds uptime, std::chrono::seconds trusted_in) {
+  return never_sent("was restarted " + std::to_string(uptime.count()) +
+                    " s ago and may have forgotten who holds the lock; trusted in " +
+                    std::to_string(trusted_in.count()) + " s (see --restart-grace)");
+}
+
+lock::Unreachable replica_of(std::string_view primary) {
+  return {
+      false, true,
+      "is a replica and can give no vote; use the address of its primary, " + shown(primary, {})};
 }
 
 lock::Unreachable unexpected_reply(const Value& reply) {

@@ -51,6 +51,12 @@ lock::Unreachable error_reply(std::string_view text);
 /// Anything but +OK to AUTH or SELECT.
 lock::Unreachable handshake_refused(const Value& reply, const Credentials& credentials);
 
+/// The server forgot, or may have forgotten, what it held before it was started `uptime` ago.
+lock::Unreachable restarted(std::chrono::seconds uptime, std::chrono::seconds trusted_in);
+
+/// The server says that it is a replica of `primary` ("host:port", its words).
+lock::Unreachable replica_of(std::string_view primary);
+
 /// A reply to EVAL that none of our scripts gives.
 lock::Unreachable unexpected_reply(const Value& reply);
 

@@ -42,7 +42,8 @@ class Harness {
   /// Lets time pass, ticking whenever the session wants to be woken.
   void advance(Duration length) {
     const Instant end = now + length;
-    for (int turns = 0; turns < 100'000 && session.deadline() <= end && !session.finished(); ++turns) {
+    for (int turns = 0; turns < 100'000 && session.deadline() <= end && !session.finished();
+         ++turns) {
       now = std::max(now, session.deadline());
       step(Tick{});
       if (session.deadline() <= now && session.finished()) break;
@@ -51,8 +52,12 @@ class Harness {
     if (!session.finished()) step(Tick{});
   }
 
-  /// Answers the oldest unanswered request of that kind to that server. False if there is none.
-  bool answer(ServerIndex server, Op op, const Answer& answer, Duration age = 0ms) {
+  /// Answers the oldest unanswered request of that kind to that server. False if there is none. A
+  /// grant without a fencing number gets the same one everywhere.
+  bool answer(ServerIndex server, Op op, Answer answer, Duration age = 0ms) {
+    if (auto* grant = std::get_if<Granted>(&answer); grant != nullptr && grant->fence == 0) {
+      grant->fence = 1;
+    }
     const auto ask = std::find_if(effects.begin(), effects.end(), [&](const Effect& effect) {
       const auto* candidate = std::get_if<Ask>(&effect);
       return candidate != nullptr && candidate->server == server && candidate->op == op;
@@ -66,16 +71,17 @@ class Harness {
 
   template <class T>
   [[nodiscard]] std::size_t count() const {
-    return static_cast<std::size_t>(std::count_if(effects.begin(), effects.end(), [](const Effect& e) {
-      return std::holds_alternative<T>(e);
-    }));
+    return static_cast<std::size_t>(
+        std::count_if(effects.begin(), effects.end(),
+                      [](const Effect& e) { return std::holds_alternative<T>(e); }));
   }
 
   [[nodiscard]] std::size_t asked(Op op) const {
-    return static_cast<std::size_t>(std::count_if(effects.begin(), effects.end(), [op](const Effect& e) {
-      const auto* ask = std::get_if<Ask>(&e);
-      return ask != nullptr && ask->op == op;
-    }));
+    return static_cast<std::size_t>(
+        std::count_if(effects.begin(), effects.end(), [op](const Effect& e) {
+          const auto* ask = std::get_if<Ask>(&e);
+          return ask != nullptr && ask->op == op;
+        }));
   }
 
   [[nodiscard]] std::vector<int> kills() const {

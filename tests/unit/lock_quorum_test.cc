@@ -48,7 +48,8 @@ TEST_CASE("a failed round is released on every server but those that refused") {
 
 TEST_CASE("a quorum that names one holder is a conflict, also when some never answer") {
   Harness harness(plan_for(5, Duration::zero()));
-  for (ServerIndex server = 0; server < 3; ++server) harness.answer(server, Op::acquire, held_by("a"));
+  for (ServerIndex server = 0; server < 3; ++server)
+    harness.answer(server, Op::acquire, held_by("a"));
   harness.advance(20ms);
   REQUIRE(harness.session.finished());
   CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
@@ -57,7 +58,8 @@ TEST_CASE("a quorum that names one holder is a conflict, also when some never an
 TEST_CASE("contenders that split the votes ask again, also under -n") {
   Harness harness(plan_for(5, Duration::zero()));
   for (ServerIndex server = 0; server < 2; ++server) harness.answer(server, Op::acquire, Granted{});
-  for (ServerIndex server = 2; server < 4; ++server) harness.answer(server, Op::acquire, held_by("a"));
+  for (ServerIndex server = 2; server < 4; ++server)
+    harness.answer(server, Op::acquire, held_by("a"));
   harness.answer(4, Op::acquire, held_by("b"));
   CHECK_FALSE(harness.session.finished());
   CHECK(harness.asked(Op::release) == 2);
@@ -102,7 +104,8 @@ namespace {
 
 Harness holding(std::size_t servers) {
   Harness harness(plan_for(servers));
-  for (ServerIndex server = 0; server < servers; ++server) harness.answer(server, Op::acquire, Granted{});
+  for (ServerIndex server = 0; server < servers; ++server)
+    harness.answer(server, Op::acquire, Granted{});
   harness.step(JobStarted{});
   harness.effects.clear();
   return harness;
@@ -142,7 +145,8 @@ TEST_CASE("a repaired server does not outvote the loss of the others") {
 TEST_CASE("lost when a quorum of \"mine\" has become impossible") {
   Harness harness = holding(5);
   harness.advance(10s);
-  for (ServerIndex server = 0; server < 2; ++server) harness.answer(server, Op::renew, NotMine{"x"});
+  for (ServerIndex server = 0; server < 2; ++server)
+    harness.answer(server, Op::renew, NotMine{"x"});
   CHECK(harness.kills().empty());
   harness.answer(2, Op::renew, NotMine{"x"});
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
@@ -206,4 +210,23 @@ TEST_CASE("\"not mine\" takes back what that server had promised") {
   CHECK(harness.kills().empty());
   harness.advance(1ns);
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+}
+
+TEST_CASE(
+    "a server is repaired as soon as the others have vouched, in whatever order they answer") {
+  Harness harness = holding(3);
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Missing{});
+  harness.answer(1, Op::renew, Renewed{});
+  harness.answer(2, Op::renew, Renewed{});
+  harness.answer(0, Op::repair, Granted{});
+  // Right after that, server 1 is restarted empty; its "missing" is the first answer to come.
+  harness.effects.clear();
+  harness.advance(10s);
+  harness.answer(1, Op::renew, Missing{});
+  CHECK(harness.kills().empty());
+  CHECK(harness.asked(Op::repair) == 0);
+  harness.answer(0, Op::renew, Renewed{});
+  CHECK(harness.asked(Op::repair) == 1);
+  CHECK(harness.kills().empty());
 }

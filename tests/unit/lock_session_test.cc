@@ -10,7 +10,8 @@ using namespace redlock::lock::testing;
 
 namespace {
 
-/// One server, lock held, job running; valid until 29.698 s (ttl 30 s less drift 302 ms) after start.
+/// One server, lock held, job running; valid until 29.698 s (ttl 30 s less drift 302 ms) after
+/// start.
 Harness running(Plan plan = plan_for(1)) {
   Harness harness(plan);
   for (ServerIndex server = 0; server < plan.servers; ++server) {
@@ -50,9 +51,9 @@ TEST_CASE("validity counts from when the request was sent, not from its answer")
     Harness harness(plan_for(1));
     harness.now += 1s;
     harness.answer(0, Op::acquire, Granted{}, 1s);
-    const auto spawn = std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
-      return std::holds_alternative<Spawn>(e);
-    });
+    const auto spawn =
+        std::find_if(harness.effects.begin(), harness.effects.end(),
+                     [](const Effect& e) { return std::holds_alternative<Spawn>(e); });
     REQUIRE(spawn != harness.effects.end());
     // sent + ttl - drift - grace - margin - ttl/3
     CHECK(std::get<Spawn>(*spawn).latest == Harness::start + 30s - 302ms - 5s - 600ms - 10s);
@@ -91,7 +92,8 @@ TEST_CASE("-n: a conflict ends at once and leaves nothing to release") {
 
 TEST_CASE("-n bears an unreachable server for two seconds, not longer") {
   Harness harness(plan_for(1, Duration::zero()));
-  for (int i = 0; i < 100 && !harness.session.finished() && harness.now < Harness::start + 1999ms; ++i) {
+  for (int i = 0; i < 100 && !harness.session.finished() && harness.now < Harness::start + 1999ms;
+       ++i) {
     harness.answer(0, Op::acquire, no_answer(false));
     harness.advance(100ms);
   }
@@ -126,7 +128,8 @@ TEST_CASE("-w ends exactly at its limit, with a last question shortly before") {
   Harness harness(plan_for(1, 10s));
   std::vector<Instant> questions;
   while (!harness.session.finished() && harness.now < Harness::start + 11s) {
-    if (harness.answer(0, Op::acquire, held_by("other", std::nullopt))) questions.push_back(harness.now);
+    if (harness.answer(0, Op::acquire, held_by("other", std::nullopt)))
+      questions.push_back(harness.now);
     harness.now = harness.session.deadline();
     harness.step(Tick{});
   }
@@ -170,10 +173,11 @@ TEST_CASE("a token that may be on a server is released and never asked for again
   harness.answer(0, Op::acquire, no_answer(true));
   CHECK(harness.asked(Op::release) == 1);
   harness.advance(200ms);
-  const auto second = std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
-    const auto* ask = std::get_if<Ask>(&e);
-    return ask != nullptr && ask->op == Op::acquire;
-  });
+  const auto second =
+      std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
+        const auto* ask = std::get_if<Ask>(&e);
+        return ask != nullptr && ask->op == Op::acquire;
+      });
   REQUIRE(second != harness.effects.end());
   CHECK(std::get<Ask>(*second).attempt == 2);
 }
@@ -294,7 +298,8 @@ TEST_CASE("a renewal that is answered late counts from when it was sent") {
 }
 
 TEST_CASE("not ours any more: TERM at once, KILL after the grace, status lost") {
-  for (const Answer& word : {Answer(Missing{}), Answer(NotMine{"other"}), Answer(NotMine{"revoked:t"})}) {
+  for (const Answer& word :
+       {Answer(Missing{}), Answer(NotMine{"other"}), Answer(NotMine{"revoked:t"})}) {
     Harness harness = running();
     harness.advance(10s);
     REQUIRE(harness.answer(0, Op::renew, word));
@@ -374,10 +379,11 @@ TEST_CASE("an unconfirmed release gives the job's status, a warning, and ends af
 TEST_CASE("a late \"missing\" after the release began brings nothing back") {
   Harness harness = running(plan_for(3));
   harness.advance(10s);
-  const auto renewal = std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
-    const auto* ask = std::get_if<Ask>(&e);
-    return ask != nullptr && ask->op == Op::renew;
-  });
+  const auto renewal =
+      std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
+        const auto* ask = std::get_if<Ask>(&e);
+        return ask != nullptr && ask->op == Op::renew;
+      });
   REQUIRE(renewal != harness.effects.end());
   const Ask ask = std::get<Ask>(*renewal);
   harness.step(JobExited{0});

@@ -27,8 +27,15 @@ Value parse(const std::string& wire) {
   return *value;
 }
 
+const Ballot kBallot{.lock_key = "n",
+                     .holder_key = "redlock:{n}:holder",
+                     .fence_key = "redlock:{n}:fence",
+                     .ttl = std::chrono::seconds(30),
+                     .holder_json = "{}",
+                     .restart_grace = std::chrono::seconds(60)};
+
 Answer read(Op op, const std::string& wire) {
-  return redis::read_answer(op, parse(wire));
+  return redis::read_answer(op, kBallot, parse(wire));
 }
 
 // Built by append(): g++ 12 sees overlapping copies in `"x" + std::string` (its bug 105651).
@@ -43,10 +50,50 @@ std::string refused(const std::string& pttl) {
   return wire.append(":").append(pttl).append("\r\n").append(bulk("{}"));
 }
 
+std::string granted(const std::string& run_id, int uptime, const std::string& trace,
+                    const std::string& fence) {
+  std::string wire = "*5\r\n";
+  wire.append(bulk("granted")).append(bulk(run_id));
+  wire.append(":").append(std::to_string(uptime)).append("\r\n");
+  return wire.append(bulk(trace)).append(bulk(fence));
+}
+
 }  // namespace
 
+TEST_CASE("ballot: a server that was started only just now is no witness") {
+  using std::chrono::seconds;
+  const auto grant = [](const std::string& run_id, int uptime, const std::string& trace) {
+    return std::get<lock::Granted>(read(Op::acquire, granted(run_id, uptime, trace, "1")));
+  };
+  CHECK(grant("abc", 0, "none").distrusted_for == seconds(61));
+  CHECK(grant("abc", 60, "none").distrusted_for == seconds(1));
+  CHECK(grant("abc", 61, "none").distrusted_for == seconds(0));
+  CHECK(grant("", 0, "none").distrusted_for == seconds(0));  // not permitted to know
+  CHECK(grant("abc", 500, "none").may_be_new);
+  CHECK(grant("abc", 119, "present").may_be_new);
+  CHECK_FALSE(grant("abc", 120, "present").may_be_new);
+  CHECK_FALSE(grant("abc", 0, "earlier").may_be_new);
+
+  const auto fresh = std::get<lock::Unreachable>(read(Op::acquire, "*2\r\n$5\r\nfresh\r\n:12\r\n"));
+  CHECK_FALSE(fresh.maybe_applied);
+  CHECK_FALSE(fresh.permanent);
+  CHECK(fresh.why.find("restarted 12 s ago") != std::string::npos);
+  CHECK(fresh.why.find("trusted in 49 s") != std::string::npos);
+}
+
+TEST_CASE("ballot: a replica has no vote") {
+  const auto replica =
+      std::get<lock::Unreachable>(read(Op::acquire, "*2\r\n$7\r\nreplica\r\n$8\r\ndb1:6379\r\n"));
+  CHECK_FALSE(replica.maybe_applied);
+  CHECK(replica.permanent);
+  CHECK(replica.why.find("db1:6379") != std::string::npos);
+}
+
 TEST_CASE("ballot: the answers of the scripts") {
-  CHECK(std::holds_alternative<lock::Granted>(read(Op::acquire, "*1\r\n$7\r\ngranted\r\n")));
+  const auto grant =
+      std::get<lock::Granted>(read(Op::acquire, granted("abc", 100, "present", "17")));
+  CHECK(grant.run_id == "abc");
+  CHECK(grant.fence == 17);
   CHECK(std::holds_alternative<lock::Granted>(read(Op::repair, "*1\r\n$7\r\ngranted\r\n")));
   CHECK(std::holds_alternative<lock::Renewed>(read(Op::renew, "*1\r\n$7\r\nrenewed\r\n")));
   CHECK(std::holds_alternative<lock::Released>(read(Op::release, "*1\r\n$8\r\nreleased\r\n")));
@@ -84,6 +131,14 @@ TEST_CASE("ballot: hostile replies are no answer") {
       "*1\r\n:1\r\n",
       "*1\r\n$-1\r\n",
       "*1\r\n*1\r\n$7\r\ngranted\r\n",
+      granted("abc", 1, "none", ""),
+      granted("abc", 1, "none", "-1"),
+      granted("abc", 1, "none", "99999999999999999999999"),
+      "*5\r\n$7\r\ngranted\r\n:1\r\n:1\r\n$1\r\nx\r\n$1\r\n1\r\n",
+      "*2\r\n$5\r\nfresh\r\n$1\r\n1\r\n",
+      "*2\r\n$13\r\nnot_committed\r\n:1\r\n",
+      "*2\r\n$13\r\nnot_committed\r\n$2\r\n-1\r\n",
+      "*2\r\n$7\r\nreplica\r\n:1\r\n",
       "*1\r\n$7\r\nrefused\r\n",
       "*2\r\n$7\r\nrefused\r\n$1\r\nx\r\n",
       "*1\r\n$8\r\nnot_mine\r\n",
@@ -94,7 +149,7 @@ TEST_CASE("ballot: hostile replies are no answer") {
       "-ERR x\r\n"};
   for (const std::string& reply : replies) {
     CAPTURE(reply);
-    for (const Op op : {Op::acquire, Op::renew, Op::repair, Op::release}) {
+    for (const Op op : {Op::acquire, Op::commit, Op::renew, Op::repair, Op::release}) {
       const Answer answer = read(op, reply);
       REQUIRE(std::holds_alternative<lock::Unreachable>(answer));
       CHECK(std::get<lock::Unreachable>(answer).maybe_applied);
@@ -113,29 +168,42 @@ TEST_CASE("ballot: an answer to another question is no answer") {
 }
 
 TEST_CASE("ballot: renew and release name the lock key only, the rest is a command of its own") {
-  const Ballot ballot{"name", "redlock:{name}:holder", std::chrono::milliseconds(30'000), "{}"};
+  const Ballot ballot{.lock_key = "name",
+                      .holder_key = "redlock:{name}:holder",
+                      .fence_key = "redlock:{name}:fence",
+                      .ttl = std::chrono::milliseconds(30'000),
+                      .holder_json = "{}",
+                      .restart_grace = std::chrono::seconds(60)};
   const std::string renew(redis::scripts::renew);
   const std::string release(redis::scripts::release);
   const std::string acquire(redis::scripts::acquire);
+  const auto ask = [](Op op) { return lock::Ask{.op = op, .attempt = 1, .fence = 7}; };
   const auto same = [](const Flight& flight, unsigned replies, const std::string& wire) {
     CHECK(flight.replies == replies);
     CHECK(flight.wire == wire);
   };
-  same(redis::encode_request(Op::renew, ballot, "T"), 2,
+  same(redis::encode_request(ask(Op::renew), ballot, "T"), 2,
        redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}) +
            redis::encode_command({"PEXPIRE", "redlock:{name}:holder", "40000"}));
-  same(redis::encode_request(Op::release, ballot, "T"), 2,
+  same(redis::encode_request(ask(Op::release), ballot, "T"), 2,
        redis::encode_command({"EVAL", release, "1", "name", "T"}) +
-           redis::encode_command({"HDEL", "redlock:{name}:holder", "T"}));
-  same(redis::encode_request(Op::acquire, ballot, "T"), 1,
-       redis::encode_command(
-           {"EVAL", acquire, "2", "name", "redlock:{name}:holder", "T", "30000", "{}"}));
+           redis::encode_command({"HDEL", "redlock:{name}:holder", "T", "fence:T"}));
+  same(redis::encode_request(ask(Op::acquire), ballot, "T"), 1,
+       redis::encode_command({"EVAL", acquire, "3", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "T", "30000", "{}", "60"}));
+  same(redis::encode_request(ask(Op::commit), ballot, "T"), 1,
+       redis::encode_command({"EVAL", std::string(redis::scripts::commit), "3", "name",
+                              "redlock:{name}:holder", "redlock:{name}:fence", "T", "7"}));
+  same(redis::encode_request(ask(Op::repair), ballot, "T"), 1,
+       redis::encode_command({"EVAL", std::string(redis::scripts::repair), "2", "name",
+                              "redlock:{name}:holder", "T", "30000", "{}"}));
 }
 
 TEST_CASE("ballot: the embedded scripts are whole and bare of comments") {
   for (const std::string_view script :
-       {redis::scripts::acquire, redis::scripts::renew, redis::scripts::release}) {
-    CHECK(script.starts_with("local "));
+       {redis::scripts::acquire, redis::scripts::commit, redis::scripts::renew,
+        redis::scripts::repair, redis::scripts::release}) {
+    CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);
     CHECK(script.find("--") == std::string_view::npos);
     CHECK(script.find("return {'") != std::string_view::npos);

@@ -1,43 +1,88 @@
 -- SPDX-License-Identifier: MIT
 --
--- Takes the lock if it is free. Also puts it back where it went missing while a quorum holds it.
+-- Takes the lock if it is free and this server may say so.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
+-- KEYS[3]  the fence hash: the last fencing number and the run_id of the life it was given in
 -- ARGV[1]  our token
 -- ARGV[2]  the lock's time to live, in ms
 -- ARGV[3]  who we are, as JSON
+-- ARGV[4]  restart grace, in s: a server that is up for less has perhaps forgotten what it held
 --
--- {'granted'}                               the lock holds our token, for at least the ttl
+-- {'granted', run_id or '', uptime in s, trace, fence}
+--     the lock holds our token, for at least the ttl. trace: 'none', this name was never locked
+--     here; 'present', last in this life of the server; 'earlier', before it was restarted.
+--     fence: the number of this grant, '0' if none could be stored.
 -- {'refused', value, pttl, holder or ''}    it holds something else; pttl -1: for ever
+-- {'fresh', uptime in s}                    restarted since the name was last locked: no witness
+-- {'replica', 'host:port of the primary'}
 --
--- The essential write comes first and everything after it is a pcall: a failing script does not
--- roll back, and an error after the SET would hide that we hold the lock.
+-- The essential write comes before all others and everything after it is a pcall: a failing script
+-- does not roll back, and an error after the SET would hide that we hold the lock.
 local ttl = tonumber(ARGV[2])
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  -- Nobody held the lock, so that whatever the hash still says is about the dead.
-  redis.pcall('DEL', KEYS[2])
-  redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
-  redis.pcall('PEXPIRE', KEYS[2], ttl + 10000)
-  return {'granted'}
-end
-
--- A key of another type is somebody else's too. TYPE answers with a status, a table in Lua.
+-- TYPE answers with a status, a table in Lua. A key of another type is somebody else's too.
 local kind = redis.call('TYPE', KEYS[1]).ok
-if kind ~= 'string' then
+local ours = false
+if kind == 'string' then
+  local value = redis.call('GET', KEYS[1])
+  ours = value == ARGV[1]
+  if not ours then
+    -- The value may be anybody's, of any size; who the holder is may be unknown or unreadable.
+    local who = redis.pcall('HGET', KEYS[2], value)
+    if type(who) ~= 'string' or #who > 8192 then who = '' end
+    return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), who}
+  end
+elseif kind ~= 'none' then
   return {'refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]), ''}
 end
 
-local value = redis.call('GET', KEYS[1]) or ''
-local left = redis.call('PTTL', KEYS[1])
-if value == ARGV[1] then
-  if left < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-  redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
-  redis.pcall('PEXPIRE', KEYS[2], ttl + 10000)
-  return {'granted'}
+-- A user may lack the permission for INFO: then the server cannot be told from another, nor its age.
+local run_id, uptime = '', 0
+local about = redis.pcall('INFO', 'server')
+if type(about) == 'string' then
+  run_id = string.match(about, 'run_id:(%w+)') or ''
+  uptime = tonumber(string.match(about, 'uptime_in_seconds:(%d+)')) or 0
+end
+local place = redis.pcall('INFO', 'replication')
+if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
+  return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
+                     (string.match(place, 'master_port:(%d+)') or '?')}
 end
 
--- The value may be anybody's, of any size; who the holder is may be unknown or unreadable.
-local who = redis.pcall('HGET', KEYS[2], value)
-if type(who) ~= 'string' or #who > 8192 then who = '' end
-return {'refused', string.sub(value, 1, 1024), left, who}
+local last = redis.pcall('HMGET', KEYS[3], 'value', 'run_id')
+if last.err then last = {false, false} end
+local trace = 'none'
+if last[1] then trace = (last[2] == run_id and run_id ~= '') and 'present' or 'earlier' end
+local grace = tonumber(ARGV[4])
+if grace > 0 and not ours and trace == 'earlier' and run_id ~= '' and uptime < grace + 1 then
+  return {'fresh', uptime}
+end
+
+if ours then
+  if redis.call('PTTL', KEYS[1]) < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+else
+  redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+  -- Nobody held the lock, so that whatever the hash still says is about the dead.
+  redis.pcall('DEL', KEYS[2])
+end
+
+-- One number per token: a repeated request gets the one it got before. In a new life the counter may
+-- be older than numbers already given out, so that it goes on from the clock.
+local fence = ours and redis.pcall('HGET', KEYS[2], 'fence:' .. ARGV[1])
+if type(fence) ~= 'string' then
+  local now = redis.pcall('TIME')
+  local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
+  local before = tonumber(last[1] or 0) or 0
+  if trace ~= 'present' and clock > before then before = clock end
+  fence = string.format('%.0f', before + 1)
+  -- A number that is not stored is none: the next grant would get it again.
+  local stored = redis.pcall('HSET', KEYS[3], 'value', fence)
+  if type(stored) ~= 'number' then fence = '0' end
+  redis.pcall('HSET', KEYS[3], 'run_id', run_id)
+end
+redis.pcall('PEXPIRE', KEYS[3], 2592000000)
+redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
+redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)
+redis.pcall('PEXPIRE', KEYS[2], ttl + 10000)
+return {'granted', run_id, uptime, trace, fence}

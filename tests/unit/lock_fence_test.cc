@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+namespace {
+
+Granted numbered(std::uint64_t fence) {
+  Granted grant;
+  grant.fence = fence;
+  return grant;
+}
+
+/// The number the job was started with; 0 if it was not.
+std::uint64_t started_with(const Harness& harness) {
+  for (const Effect& effect : harness.effects) {
+    if (const auto* spawn = std::get_if<Spawn>(&effect)) return spawn->fence;
+  }
+  return 0;
+}
+
+/// The number of the commit that waits for this server's answer; 0 if none does.
+std::uint64_t committing(const Harness& harness, ServerIndex server) {
+  for (const Effect& effect : harness.effects) {
+    const auto* ask = std::get_if<Ask>(&effect);
+    if (ask != nullptr && ask->op == Op::commit && ask->server == server) return ask->fence;
+  }
+  return 0;
+}
+
+/// Three servers; two granted with different numbers.
+Harness disagreeing() {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, numbered(7));
+  harness.answer(1, Op::acquire, numbered(4));
+  return harness;
+}
+
+}  // namespace
+
+TEST_CASE("one server: its number is the fence, without another round trip") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, numbered(9));
+  CHECK(started_with(harness) == 9);
+  CHECK(harness.asked(Op::commit) == 0);
+}
+
+TEST_CASE("a quorum of equal numbers is the fence, without another round trip") {
+  Harness harness(plan_for(5));
+  harness.answer(0, Op::acquire, numbered(9));
+  harness.answer(1, Op::acquire, numbered(9));
+  harness.answer(2, Op::acquire, numbered(9));
+  CHECK(started_with(harness) == 9);
+}
+
+TEST_CASE("different numbers: one above all of them is stored on a quorum first") {
+  Harness harness = disagreeing();
+  CHECK(started_with(harness) == 0);
+  for (ServerIndex server = 0; server < 3; ++server) CHECK(committing(harness, server) == 8);
+  harness.answer(0, Op::commit, Committed{});
+  CHECK(started_with(harness) == 0);
+  harness.answer(1, Op::commit, Committed{});
+  CHECK(started_with(harness) == 8);
+}
+
+TEST_CASE("a server that knows a larger number makes it larger still") {
+  Harness harness = disagreeing();
+  harness.answer(0, Op::commit, NotCommitted{20});
+  CHECK(started_with(harness) == 0);
+  harness.answer(1, Op::commit, NotCommitted{12});
+  harness.answer(0, Op::commit, Committed{});  // nothing asked of it is outstanding with 8
+  CHECK(committing(harness, 1) == 21);
+  harness.answer(1, Op::commit, Committed{});
+  CHECK(started_with(harness) == 21);
+}
+
+TEST_CASE("a late vote's number is taken into account") {
+  Harness harness = disagreeing();
+  harness.answer(2, Op::acquire, numbered(50));
+  harness.answer(0, Op::commit, no_answer());
+  harness.answer(1, Op::commit, NotCommitted{4});
+  CHECK(committing(harness, 0) == 51);
+}
+
+TEST_CASE("an unanswered commit may have been stored: the next number is above it") {
+  Harness harness = disagreeing();
+  harness.answer(0, Op::commit, no_answer());
+  harness.answer(1, Op::commit, no_answer());
+  CHECK(committing(harness, 0) == 9);
+}
+
+TEST_CASE("yes and no of an earlier round do not count") {
+  Harness harness = disagreeing();
+  const Ask old{0, Op::commit, 1, 1, 8};
+  harness.answer(0, Op::commit, no_answer());
+  harness.answer(1, Op::commit, no_answer());
+  harness.step(Reply{old, harness.now, Committed{}});
+  harness.answer(1, Op::commit, Committed{});
+  CHECK(started_with(harness) == 0);
+  harness.answer(0, Op::commit, Committed{});
+  CHECK(started_with(harness) == 9);
+}
+
+TEST_CASE(
+    "a vote without a number cannot be agreed on, and servers that never can end the attempt") {
+  Harness harness(plan_for(1));
+  harness.step(Reply{Ask{0, Op::acquire, 1, 1}, harness.now, numbered(0)});
+  for (int round = 0; round < 5; ++round) {
+    REQUIRE(harness.answer(0, Op::commit, NotCommitted{0}));
+  }
+  CHECK(started_with(harness) == 0);
+  CHECK(harness.asked(Op::release) == 1);
+}
+
+TEST_CASE("agreeing took too long: the lock goes back") {
+  Harness harness = disagreeing();
+  harness.now += 20s;
+  harness.answer(0, Op::commit, Committed{});
+  harness.answer(1, Op::commit, Committed{});
+  CHECK(started_with(harness) == 0);
+  CHECK(harness.asked(Op::release) == 3);
+}
+
+TEST_CASE("a signal while agreeing gives the lock back") {
+  Harness harness = disagreeing();
+  harness.step(Signal{SIGTERM, false, true});
+  CHECK(harness.asked(Op::release) == 3);
+  CHECK_FALSE(harness.session.finished());
+  for (ServerIndex server = 0; server < 3; ++server)
+    harness.answer(server, Op::release, Released{});
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::interrupted);
+}
+
+TEST_CASE("a late vote while agreeing may unmask a twin") {
+  Harness harness(plan_for(3));
+  Granted first = numbered(7);
+  first.run_id = "a";
+  Granted second = numbered(4);
+  second.run_id = "b";
+  harness.answer(0, Op::acquire, first);
+  harness.answer(1, Op::acquire, second);
+  harness.answer(2, Op::acquire, first);
+  harness.answer(0, Op::commit, Committed{});
+  harness.answer(1, Op::commit, Committed{});
+  CHECK(started_with(harness) == 0);
+  CHECK(harness.reported<report::SameServer>() != nullptr);
+  for (ServerIndex server = 0; server < 3; ++server)
+    harness.answer(server, Op::release, Released{});
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::misconfigured);
+}
+
+TEST_CASE("servers that store no number are borne like ones that do not answer, and named") {
+  Plan plan = plan_for(1);
+  plan.patience.server_wait = 2s;
+  Harness harness(plan);
+  for (int turn = 0; turn < 1000 && !harness.session.finished(); ++turn) {
+    for (Effect& effect : std::exchange(harness.effects, {})) {
+      if (const auto* ask = std::get_if<Ask>(&effect)) {
+        const Answer answer = ask->op == Op::acquire  ? Answer(numbered(0))
+                              : ask->op == Op::commit ? Answer(NotCommitted{0})
+                                                      : Answer(Released{});
+        harness.step(Reply{*ask, harness.now, answer});
+      } else {
+        harness.effects.push_back(effect);
+      }
+    }
+    if (harness.asked(Op::commit) > 0) continue;
+    harness.now = std::max(harness.now, harness.session.deadline());
+    harness.step(Tick{});
+  }
+  REQUIRE(harness.session.finished());
+  CHECK(harness.now < Harness::start + 2100ms);
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+  const auto* report = harness.reported<report::Unavailable>();
+  REQUIRE(report != nullptr);
+  REQUIRE(report->complaints.size() == 1);
+  CHECK(std::holds_alternative<NotCommitted>(report->complaints[0].answer));
+}
+
+TEST_CASE("-w bounds the agreement, too") {
+  Harness harness(plan_for(3, 500ms));
+  harness.answer(0, Op::acquire, numbered(7));
+  harness.answer(1, Op::acquire, numbered(4));
+  harness.advance(500ms);
+  CHECK(harness.asked(Op::release) == 3);
+  harness.advance(20ms);
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+}

@@ -1,0 +1,321 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+#
+# The permissions of redlock-protocol(7): a user who has them and no others can do all that redlock
+# does, each of them is needed, and one who lacks any gets what that page says. The list is read
+# from the page's text, so that the two cannot drift apart.
+
+# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
+# shellcheck disable=SC2153,SC2154 # A_SOCKET and the like are set by start_server
+# shellcheck disable=SC2016 # expanded by the job's shell, or by wait_until
+
+load lib/common
+
+PAGE=$SOURCE/man/redlock-protocol.7
+LOCK=nightly-backup # as on the page
+
+setup() {
+  READY=$SCRATCH/ready
+  FINISH=$SCRATCH/finish
+  acl_of_page
+}
+
+teardown() { stop_all; }
+
+# acl_of_page: sets ACL, the words behind ACL SETUSER, COMMANDS and KEYS.
+acl_of_page() {
+  local text word
+  text=$(sed -n '/^ACL SETUSER/,/^\.Ed/{/^\.Ed/!p}' "$PAGE" | tr -s ' \n' ' ')
+  read -ra ACL <<<"${text#ACL SETUSER }"
+  COMMANDS=()
+  KEYS=()
+  for word in "${ACL[@]}"; do
+    [[ $word != +* ]] || COMMANDS+=("${word#+}")
+    [[ $word != '~'* ]] || KEYS+=("${word#\~}")
+  done
+  [[ ${ACL[*]:0:3} == 'cron on >password' ]] || fail "no ACL on the page: ${ACL[*]}"
+  ((${#COMMANDS[@]} >= 10 && ${#KEYS[@]} == 3)) || fail "is that all? ${ACL[*]}"
+}
+
+# start_limited NAME [WORD…]: a server with the page's user, less these words of his; sets NAME_CRON,
+# its URI for him. The user is given on the command line, and so is still there after a restart.
+start_limited() {
+  local name=$1 word acl=" ${ACL[*]} "
+  shift
+  for word in "$@"; do
+    [[ $acl == *" $word "* ]] || fail "$word is not on the page"
+    acl=${acl/ "$word" / }
+  done
+  read -ra words <<<"$acl"
+  start_server "$name" --user "${words[@]}" || return 1
+  local -n socket=${name}_SOCKET
+  declare -g "${name}_CRON=unix://cron:password@$socket"
+}
+
+# three_limited [WORD…]: A, B and C, each as start_limited; exports REDLOCK_SERVERS.
+three_limited() {
+  local name
+  REDLOCK_SERVERS=
+  for name in A B C; do
+    start_limited "$name" "$@"
+    local -n uri=${name}_CRON
+    REDLOCK_SERVERS+="$uri "
+  done
+  export REDLOCK_SERVERS
+}
+
+# one_limited [WORD…]: A alone.
+one_limited() {
+  start_limited A "$@"
+  export REDLOCK_SERVERS=$A_CRON
+}
+
+# start_job ARG…: a job that says when it runs, and ends with 7 once $FINISH is there.
+start_job() {
+  background "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE" >"$1"
+    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' job "$READY" "$FINISH"
+  wait_for "$READY"
+}
+
+finish_job() {
+  : >"$FINISH"
+  await "$BACKGROUND_PID" 20
+}
+
+# denied SERVER: what its users were not permitted, a word a line; nothing since the last call.
+denied() {
+  cli "$1" acl log | awk 'previous == "object" { print } { previous = $0 }' | sort -u
+  cli "$1" acl log reset >/dev/null
+}
+
+assert_nothing_denied() {
+  local server found
+  for server in "$@"; do
+    found=$(denied "$server")
+    [[ -z $found ]] || fail "$server did not permit: $found"
+  done
+}
+
+# run_lock ARG…: `redlock run ARG…` on the lock, with a job that prints its fence and ends with 7.
+run_lock() {
+  timed "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"; exit 7'
+}
+
+# ---- all of it -------------------------------------------------------------------------------
+
+@test "acl: with the page's permissions nothing redlock does is denied" {
+  three_limited
+  # Servers whose numbers differ: the fence has to be committed.
+  local server number=5000000000000
+  for server in A B C; do
+    cli "$server" hset "redlock:{$LOCK}:fence" value $number run_id \
+      "$(cli "$server" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p')"
+    number=$((number + 1000))
+  done
+  start_job -v --ttl 1s
+  wait_for_line "$BACKGROUND_ERR" 'commit fence: stored'
+  # A contender is refused, and told by whom.
+  run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
+  assert_status 1
+  assert_contains "$stderr" "(pid "
+  # A key that is gone is put back, and renewed again.
+  cli B del "$LOCK"
+  wait_for_line "$BACKGROUND_ERR" "$B_SOCKET: repair: granted"
+  wait_until "$BOUND" eval \
+    'sed "1,\|$B_SOCKET: repair|d" "$BACKGROUND_ERR" | grep -qF "$B_SOCKET: renew: renewed"'
+  finish_job
+  assert_status 7
+  assert_contains "$stderr" "$LOCK: released after"
+  for server in A B C; do
+    wait_until "$BOUND" eval '[[ $(cli "$server" exists "$LOCK" "redlock:{$LOCK}:holder") == 0 ]]'
+  done
+  assert_nothing_denied A B C
+}
+
+@test "acl: every command on the page is needed for something" {
+  local command
+  # Each server's user lacks one command; a renewed hold and a contender try them all.
+  for command in "${COMMANDS[@]}"; do
+    start_limited "S_$command" "+$command"
+    local -n uri=S_${command}_CRON
+      background "$REDLOCK" run -S "$uri" --ttl 1s --server-wait 300ms "$LOCK" -- \
+      sh -c '"$REDLOCK" run -S "$1" -n nightly-backup -- true; sleep 0.6' job "$uri"
+  done
+  local pid
+  for pid in "${BACKGROUND[@]}"; do wait_gone "$pid" 20; done
+  for command in "${COMMANDS[@]}"; do
+    [[ $(denied "S_$command") == "$command" ]] || fail "$command was not missed"
+  done
+}
+
+@test "acl: every key on the page is needed: 69, and nothing is written" {
+  local key
+  for key in "${KEYS[@]}"; do
+    one_limited "~$key"
+    run_lock --server-wait 30s
+    assert_status 69
+    assert_contains "$stderr" 'redlock-protocol(7)'
+    assert_between 0 "$elapsed" 5000
+    assert_nothing_left A
+    stop_servers
+  done
+}
+
+# two_forget: a run on A, B and C; then another one, with A down and the others restarted empty.
+two_forget() {
+  export REDLOCK_RESTART_GRACE=60s
+  run_lock
+  assert_status 7
+  kill_server A
+  restart_server B
+  restart_server C
+  run_lock --server-wait 300ms
+}
+
+# ---- less of it ------------------------------------------------------------------------------
+
+@test "acl: without eval, type or set there is no vote: 69 at once, and nothing is written" {
+  local command
+  for command in eval type set; do
+    one_limited "+$command"
+    run_lock --server-wait 30s
+    assert_status 69
+    [[ -z $output ]] || fail "the job ran without $command"
+    assert_contains "$stderr" 'redlock-protocol(7)'
+    assert_between 0 "$elapsed" 5000
+    assert_nothing_left A
+    stop_servers
+  done
+}
+
+@test "acl: one server of three that permits nothing is nobody's trouble" {
+  three_limited
+  cli B acl setuser cron -@all
+  # New servers are trusted at once only if all of them answer.
+  run_lock -q --restart-grace 0
+  assert_status 7
+}
+
+@test "acl: without get, pttl or pexpire a lock cannot be renewed: 80, before it is over" {
+  local command
+  for command in get pttl pexpire; do
+    rm -f "$READY"
+    one_limited "+$command"
+    start_job --ttl 1s
+    await "$BACKGROUND_PID" 20
+    assert_status 80
+    assert_contains "$stderr" 'could not be renewed in time'
+    assert_contains "$stderr" 'redlock-protocol(7)'
+    stop_servers
+  done
+}
+
+@test "acl: without get or pttl a lock that is held looks like a server in trouble: 69" {
+  local command
+  for command in get pttl; do
+    one_limited "+$command"
+    cli A set "$LOCK" other px 60000
+    run_lock --server-wait 30s
+    assert_status 69
+    [[ $(cli A get "$LOCK") == other ]] || fail "it was touched"
+    stop_servers
+  done
+}
+
+@test "acl: without pexpire the lock still has its time to live, the hashes have none" {
+  one_limited +pexpire
+  start_job --ttl 30s
+  (($(cli A pttl "$LOCK") > 0)) || fail "a lock for ever"
+  [[ $(cli A pttl "redlock:{$LOCK}:fence") == -1 ]]
+  finish_job
+  assert_status 7
+}
+
+@test "acl: without del a lock stays until its time is over, and a warning says so" {
+  one_limited +del
+  run_lock --ttl 1s
+  assert_status 7
+  assert_contains "$stderr" 'could not be confirmed'
+  wait_until "$BOUND" eval '[[ $(cli A exists "$LOCK") == 0 ]]'
+}
+
+@test "acl: without hget who holds the lock is not known" {
+  one_limited +hget
+  start_job
+  run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
+  assert_status 1
+  refute_contains "$stderr" '(pid '
+  finish_job
+  assert_status 7
+}
+
+@test "acl: without hdel the last holder's record stays until it expires" {
+  one_limited +hdel
+  run_lock --ttl 2s
+  assert_status 7
+  assert_no_key A "$LOCK"
+  assert_between 1 "$(cli A pttl "redlock:{$LOCK}:holder")" 12000
+}
+
+@test "acl: without info restarted servers are witnesses like any other" {
+  three_limited
+  two_forget
+  assert_status 69
+  stop_servers
+  three_limited +info
+  two_forget
+  assert_status 7
+}
+
+@test "acl: without info one server with two addresses is not known for one" {
+  local port
+  port=$(free_port)
+  one_limited
+  cli A config set port "$port" || skip "this server cannot open a port while it runs"
+  REDLOCK_SERVERS+=" redis://cron:password@127.0.0.1:$port"
+  run_lock
+  assert_status 78
+  cli A acl setuser cron -info
+  run_lock
+  assert_status 80 # released once, and so not there the second time
+}
+
+@test "acl: without info numbers still rise" {
+  three_limited +info
+  local last=0
+  for _ in 1 2 3 4 5; do
+    run_lock
+    assert_status 7
+    ((output > last)) || fail "$output after $last"
+    last=$output
+  done
+}
+
+@test "acl: without time numbers begin at 1, with it at the server's clock" {
+  one_limited +time
+  run_lock
+  [[ $output == 1 ]] || fail "it began at $output"
+  run_lock
+  [[ $output == 2 ]] || fail "it went on with $output"
+  stop_servers
+  one_limited
+  local before
+  before=$(now_ms)
+  run_lock
+  assert_between "$before" "$output" "$(($(now_ms) + 1))"
+}
+
+@test "acl: without hmget or hset several servers cannot agree on a number" {
+  local permissions
+  for permissions in +hmget +hset; do
+    start_limited A "$permissions"
+    start_limited B "$permissions"
+    # Two clocks that are read at different times.
+    delay_proxy "$B_SOCKET" 20
+    export REDLOCK_SERVERS="$A_CRON redis://cron:password@127.0.0.1:$PROXY_PORT"
+    run_lock --ttl 10s --server-wait 300ms --server-timeout 1s
+    assert_status 69
+    [[ -z $output ]] || fail "the job ran, with $output"
+    stop_servers
+  done
+}

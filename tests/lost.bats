@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Holding and losing: the lock is renewed while the job runs, and where it cannot be, the job is dead
+# before anybody else can have the lock.
+
+load lib/common
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI A_SOCKET
+  LOG=$SCRATCH/log
+  cat >"$SCRATCH/job" <<'JOB'
+#!/bin/bash
+# job LOG [STATUS|stubborn]: writes "beat TIME" every 20 ms until the file LOG.end exists; at a TERM
+# writes "TERM TIME" and exits with STATUS, 3 by default, or goes on.
+exec 2>/dev/null # of bash's "Terminated"
+now() { echo $((${EPOCHREALTIME//[.,]/} / 1000)); }
+if [[ $2 == stubborn ]]; then
+  trap '' TERM # the sleeps ignore it as well
+else
+  trap 'echo "TERM $(now)" >>"$1"; exit "${2:-3}"' TERM
+fi
+until [[ -e $1.end ]]; do
+  echo "beat $(now)" >>"$1"
+  sleep 0.02
+done
+echo "end $(now)" >>"$1"
+JOB
+  chmod +x "$SCRATCH/job"
+}
+teardown() { stop_all; }
+
+# run_job [OPTIONS…] -- [ARGUMENTS…]: starts the job above under the lock L, and waits until it runs;
+# sets $RUN (PID) and $MESSAGES (file).
+run_job() {
+  local options=()
+  while [[ $1 != -- ]]; do options+=("$1") && shift; done
+  background "$REDLOCK" run "${options[@]}" L -- "$SCRATCH/job" "$LOG" "${@:2}"
+  RUN=$BACKGROUND_PID MESSAGES=$BACKGROUND_ERR
+  wait_for_line "$LOG" beat
+}
+
+# time_of beat|TERM|end: when the job last wrote that.
+time_of() { awk -v what="$1" '$1 == what { time = $2 } END { print time ? time : 0 }' "$LOG"; }
+
+# expiry: when the key L would expire, as the server has it now.
+expiry() { echo $(($(now_ms) + $(cli A pttl L))); }
+# renewed_since EXPIRY: the key has got more life since.
+renewed_since() { (($(expiry) > $1 + 100)); }
+# wait_for_renewal: until one has come that was not there before.
+wait_for_renewal() { wait_until "$BOUND" renewed_since "$(expiry)"; }
+
+@test "renewals keep a lock beyond its ttl" {
+  run_job --ttl 1s --
+  timed "$REDLOCK" run -w 2.5 L -- true
+  assert_status 1
+  touch "$LOG.end"
+  await "$RUN"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_nothing_left A
+}
+
+@test "a renewal gives the full ttl again, before a half of it is gone" {
+  run_job --ttl 2s --
+  local try left least=2000
+  wait_for_renewal
+  for try in {1..60}; do
+    left=$(cli A pttl L)
+    ((left >= least)) || least=$left
+    sleep 0.02
+  done
+  assert_between 700 "$least" 2000
+}
+
+@test "the holder's record is renewed with the lock" {
+  run_job --ttl 1s --
+  cli A pexpire 'redlock:{L}:holder' 2000
+  wait_until "$BOUND" eval '(($(cli A pttl "redlock:{L}:holder") > 5000))'
+}
+
+@test "lost: the key was deleted, TERM comes with the next renewal" {
+  run_job --ttl 3s --
+  local deleted
+  deleted=$(now_ms)
+  cli A del L
+  await "$RUN"
+  assert_status 80
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'lost L, stopping the job'
+  assert_contains "$stderr" "$A_URI: the lock is gone there"
+  # A third of the ttl, and what a loaded machine takes: still long before the lease would end.
+  assert_between 0 $(($(time_of TERM) - deleted)) 2400
+  assert_nothing_left A
+}
+
+@test "lost: the key has another value, which stays" {
+  run_job -q --ttl 1s -- 0
+  cli A set L intruder
+  await "$RUN"
+  assert_status 80
+  assert_contains "$stderr" 'lost L'
+  assert_contains "$stderr" "$A_URI: somebody else holds the lock there"
+  refute_contains "$stderr" intruder
+  (($(time_of TERM) > 0))
+  [[ $(cli A get L) == intruder ]]
+}
+
+@test "lost: the key has another type, which stays" {
+  run_job --ttl 1s --
+  cli A eval 'redis.call("DEL", "L"); redis.call("RPUSH", "L", "one")' 0
+  await "$RUN"
+  assert_status 80
+  [[ $(cli A llen L) == 1 ]]
+}
+
+@test "lost: the server was restarted empty" {
+  run_job --ttl 2s --
+  restart_server A
+  await "$RUN"
+  assert_status 80
+  assert_contains "$stderr" "$A_URI: the lock is gone there"
+  (($(time_of TERM) > 0))
+  assert_nothing_left A
+}
+
+@test "lost: a job that goes on after TERM is killed after the grace" {
+  run_job --ttl 6s --kill-after 300ms -- stubborn
+  local deleted
+  deleted=$(now_ms)
+  cli A del L
+  await "$RUN"
+  assert_status 80
+  # TERM within 2 s, KILL 300 ms after it.
+  assert_between 250 $(($(time_of beat) - deleted)) 4500
+}
+
+@test "lost: the whole tree dies, with setsid and double forks" {
+  cat >"$SCRATCH/tree" <<'JOB'
+#!/bin/bash
+trap '' TERM
+setsid bash -c 'trap "" TERM; echo $$ >>"$0"; while :; do sleep 0.1; done' "$1" &
+(setsid bash -c 'bash -c "trap \"\" TERM; echo \$\$ >>\"\$0\"; while :; do sleep 0.1; done" "$0" & exit' "$1" &)
+bash -c 'trap "" TERM; echo $$ >>"$0"; while :; do sleep 0.1; done' "$1" &
+while :; do sleep 0.1; done
+JOB
+  chmod +x "$SCRATCH/tree"
+  background "$REDLOCK" run --ttl 2s --kill-after 100ms L -- "$SCRATCH/tree" "$SCRATCH/pids"
+  local redlock=$BACKGROUND_PID pid
+  wait_until "$BOUND" eval '[[ $(wc -l <"$SCRATCH/pids") == 3 ]]'
+  cli A del L
+  await "$redlock"
+  assert_status 80
+  while read -r pid; do gone "$pid" || fail "$pid is alive: $(tr '\0' ' ' <"/proc/$pid/cmdline")"; done <"$SCRATCH/pids"
+}
+
+@test "lost: children whose parent has ended at the TERM are waited for, and killed" {
+  # The main process obeys at once, its orphan does not.
+  background "$REDLOCK" run --ttl 2s --kill-after 300ms L -- bash -c \
+    'bash -c "trap \"\" TERM; echo \$\$ >\"\$0\"; while :; do sleep 0.05; done" "$0" & trap "exit 0" TERM
+     while :; do sleep 0.02; done' "$SCRATCH/pid"
+  wait_for "$SCRATCH/pid"
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 80
+  gone "$(<"$SCRATCH/pid")" || fail 'the orphan is alive'
+}
+
+@test "lost: a stopped job is continued, so that it sees its TERM" {
+  # Without the CONT the KILL would find it stopped, the TERM still pending.
+  background "$REDLOCK" run --ttl 6s --kill-after 2s L -- bash -c \
+    'trap "echo TERM >>\"$0\"; exit" TERM; echo $$ >"$0"; while :; do sleep 0.02; done' "$LOG"
+  wait_for "$LOG"
+  kill -STOP "$(<"$LOG")"
+  wait_until "$BOUND" stopped "$(<"$LOG")"
+  cli A del L
+  await "$BACKGROUND_PID" 20
+  assert_status 80
+  [[ $(tail -n 1 "$LOG") == TERM ]] || fail "$(<"$LOG")"
+}
+
+# ends_before_the_lease OUTAGE: the server becomes unusable by the command OUTAGE while the job runs;
+# the job is stopped neither needlessly early nor too late.
+ends_before_the_lease() {
+  local before after
+  wait_for_renewal
+  before=$(now_ms)
+  "$@"
+  after=$(now_ms)
+  await "$RUN"
+  assert_status 80
+  # The last renewal was at most ttl/3 before the outage began, so the job had at least until
+  # ttl - ttl/3 - grace - margin - drift, and no renewal was sent after the outage: never beyond
+  # ttl - margin.
+  assert_between $((before + 900)) "$(time_of beat)" $((after + 2000))
+}
+
+@test "server killed: the job gets TERM a grace before the lease ends, in plain words" {
+  run_job --ttl 2s -- 0
+  ends_before_the_lease kill_server A
+  (($(time_of TERM) > 0))
+  local -a said
+  mapfile -t said <<<"$stderr"
+  [[ ${said[0]} == "redlock: warning: L cannot be renewed, the job will be stopped in "*"$A_URI: "* ]] || fail "$stderr"
+  [[ ${said[1]} == "redlock: L could not be renewed in time, stopping the job before the lock expires: $A_URI: "* ]] ||
+    fail "$stderr"
+  # Each is said once, however often it was tried.
+  [[ $(grep -c 'warning: L cannot be renewed' <<<"$stderr") == 1 ]] || fail "$stderr"
+  [[ $(grep -c 'in time' <<<"$stderr") == 1 ]] || fail "$stderr"
+}
+
+@test "server killed: a job that ignores TERM is dead before the lease ends" {
+  run_job --ttl 2s -- stubborn
+  ends_before_the_lease kill_server A
+}
+
+@test "server stopped: a job that ignores TERM is dead before the lease ends" {
+  run_job --ttl 2s -- stubborn
+  ends_before_the_lease pause_server A
+  resume_server A
+}
+
+@test "server stopped and resumed after the end: nobody else ran at the same time" {
+  run_job --ttl 1s -- stubborn
+  background "$REDLOCK" run -w 30 --server-wait 30s L -- "$SCRATCH/job" "$SCRATCH/other"
+  local rival=$BACKGROUND_PID
+  pause_server A
+  await "$RUN"
+  assert_status 80
+  [[ ! -e $SCRATCH/other ]]
+  touch "$SCRATCH/other.end"
+  resume_server A
+  await "$rival"
+  assert_status 0
+  assert_nothing_left A
+}
+
+@test "-q silences the warning of an outage, not the end" {
+  run_job -q --ttl 1s --
+  kill_server A
+  await "$RUN"
+  assert_status 80
+  refute_contains "$stderr" 'cannot be renewed'
+  assert_contains "$stderr" 'could not be renewed in time'
+}
+
+@test "server stopped and resumed in time: the job lives on, and so do the renewals" {
+  run_job --ttl 3s --
+  pause_server A
+  wait_for_line "$MESSAGES" 'warning: L cannot be renewed'
+  resume_server A
+  wait_for_line "$MESSAGES" 'L: renewed again'
+  wait_for_renewal
+  wait_for_renewal
+  touch "$LOG.end"
+  await "$RUN"
+  assert_status 0
+  [[ $(time_of TERM) == 0 ]]
+  assert_nothing_left A
+}
+
+@test "a connection that breaks is made anew, and the lock is kept" {
+  run_job --ttl 1s --
+  local try
+  for try in 1 2 3; do
+    cli A client kill type normal
+    wait_for_renewal
+  done
+  touch "$LOG.end"
+  await "$RUN"
+  assert_status 0
+  [[ $(time_of TERM) == 0 ]]
+}
+
+@test "at release: the server is gone; the job's status stays, a warning says how long" {
+  timed "$REDLOCK" run --ttl 3s L -- sh -c 'kill -KILL "$0"; exit 7' "$A_PID"
+  assert_status 7
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'warning: release of L could not be confirmed'
+  assert_contains "$stderr" "$A_URI: "
+  assert_between 0 "$elapsed" 5000
+  restart_server A
+  run --separate-stderr "$REDLOCK" run -q --ttl 1s L -- sh -c 'kill -KILL "$0"; exit 7' "$A_PID"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "at release: the server is stopped; it gives the lock back when it wakes" {
+  run --separate-stderr "$REDLOCK" run --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
+  assert_status 7
+  assert_contains "$stderr" 'could not be confirmed'
+  resume_server A
+  wait_until "$BOUND" has_no_keys A
+}
+
+@test "at release: the server comes back within a moment, and the release succeeds" {
+  background "$REDLOCK" run -v --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
+  wait_for_line "$BACKGROUND_ERR" 'release: did not answer'
+  resume_server A
+  await "$BACKGROUND_PID"
+  assert_status 7
+  refute_contains "$stderr" 'could not be confirmed'
+  assert_nothing_left A
+}
+
+@test "a full stderr that nobody reads stops neither renewals nor the job" {
+  mkfifo "$SCRATCH/full"
+  exec 8<>"$SCRATCH/full"
+  # Full to the last byte.
+  dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=4096 2>/dev/null || true
+  dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=1 2>/dev/null || true
+  background bash -c 'exec "$@" 2>"$0" 8>&-' "$SCRATCH/full" \
+    "$REDLOCK" run -v --ttl 1s L -- "$SCRATCH/job" "$LOG"
+  wait_for_line "$LOG" beat
+  local try
+  for try in 1 2 3 4 5; do wait_for_renewal; done
+  touch "$LOG.end"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ $(time_of TERM) == 0 ]]
+  exec 8>&-
+}
+
+@test "redlock's own time-outs do not burden a slow but living server" {
+  # Three round trips of 120 ms each way are more than one --server-timeout in all, none is by itself.
+  delay_proxy "$A_SOCKET" 60
+  run --separate-stderr "$REDLOCK" run -S "$PROXY_URI" --ttl 5s L -- sh -c 'exit 4'
+  assert_status 4
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_nothing_left A
+}

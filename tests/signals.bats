@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Signals to redlock: before the job starts they end the wait and leave nothing behind, while it runs
+# they are the job's.
+
+load lib/common
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI A_SOCKET
+  LOG=$SCRATCH/log
+  cat >"$SCRATCH/job.py" <<'JOB'
+"""job.py LOG STATUS: with a child of its own in another session; both write each signal they get to
+LOG, and end when LOG.end exists, with STATUS."""
+import os, signal, sys, time
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+child = os.fork()
+who = "job" if child else "child"
+if not child:
+    os.setsid()
+def told(number, frame):
+    os.write(log, f"{who} {signal.Signals(number).name}\n".encode())
+for name in "TERM INT HUP QUIT USR1 USR2 ALRM WINCH VTALRM PROF IO URG PWR".split():
+    number = getattr(signal, "SIG" + name)
+    if signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(number, told)
+os.write(log, f"{who} ready\n".encode())
+while not os.path.exists(sys.argv[1] + ".end"):
+    time.sleep(0.02)
+if child:
+    os.waitpid(child, 0)
+os._exit(int(sys.argv[2]))
+JOB
+}
+teardown() { stop_all; }
+
+# run_job PREFIX…: starts the job under L, by these words if any; sets $RUN.
+run_job() {
+  background "$@" "$REDLOCK" run L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5
+  RUN=$BACKGROUND_PID
+  wait_for_line "$LOG" 'job ready'
+  wait_for_line "$LOG" 'child ready'
+}
+
+# end_job: lets the job end.
+end_job() {
+  touch "$LOG.end"
+  await "$RUN"
+}
+
+# assert_ends_by SIGNAL PID: the signal ends redlock, promptly, with 128 + n.
+assert_ends_by() {
+  local sent
+  sent=$(now_ms)
+  kill -"$1" "$2"
+  await "$2"
+  assert_status $((128 + $(kill -l "$1")))
+  assert_between 0 $(($(now_ms) - sent)) 3000
+}
+
+@test "signals to redlock reach the job and its children, and redlock lives on" {
+  run_job
+  local name
+  for name in TERM INT HUP QUIT USR1 USR2 ALRM WINCH VTALRM PROF IO URG PWR; do
+    kill -"$name" "$RUN"
+    wait_for_line "$LOG" "job SIG$name"
+    wait_for_line "$LOG" "child SIG$name"
+  done
+  has_key A L
+  end_job
+  assert_status 5
+  # Each came once.
+  [[ $(grep -c '^job SIG' "$LOG") == 13 && $(grep -c '^child SIG' "$LOG") == 13 ]] || fail "$(<"$LOG")"
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_nothing_left A
+}
+
+@test "real-time signals reach the job" {
+  background "$REDLOCK" run L -- bash -c 'trap "echo got; exit 4" RTMIN+3; echo >"$0"; while :; do sleep 0.02; done' "$LOG"
+  wait_for "$LOG"
+  kill -RTMIN+3 "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 4
+  assert_contains "$output" got
+}
+
+@test "a job that dies of the signal gives 128 + n, and the lock is free" {
+  local name
+  ulimit -c 0
+  for name in TERM INT HUP QUIT USR1; do
+    rm -f "$LOG"
+    # exec: the sleep itself, no shell that would clean up.
+    background "$REDLOCK" run L -- sh -c 'echo >"$0"; exec sleep 30' "$LOG"
+    wait_for "$LOG"
+    kill -"$name" "$BACKGROUND_PID"
+    await "$BACKGROUND_PID"
+    assert_status $((128 + $(kill -l "$name")))
+    assert_nothing_left A
+  done
+}
+
+@test "a job that ends in peace at the TERM keeps its own status" {
+  background "$REDLOCK" run L -- bash -c 'trap "exit 9" TERM; echo >"$0"; while :; do sleep 0.02; done' "$LOG"
+  wait_for "$LOG"
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 9
+  assert_nothing_left A
+}
+
+@test "under nohup a HUP ends neither redlock nor the job" {
+  run_job env --ignore-signal=HUP
+  kill -HUP "$RUN"
+  # USR1 came later: so the HUP has been dealt with.
+  kill -USR1 "$RUN"
+  wait_for_line "$LOG" 'job SIGUSR1'
+  refute_contains "$(<"$LOG")" SIGHUP
+  end_job
+  assert_status 5
+}
+
+@test "under nohup a HUP does not end the wait" {
+  cli A set L somebody
+  background env --ignore-signal=HUP "$REDLOCK" run -v L -- sh -c 'exit 6'
+  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  kill -HUP "$BACKGROUND_PID"
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 6
+}
+
+@test "a Ctrl-C that the terminal gave to job and redlock comes once" {
+  cat >"$SCRATCH/terminal.py" <<'TERMINAL'
+import os, pty, sys, time
+log = sys.argv[1]
+def has(text):
+    return os.path.exists(log) and text in open(log).read()
+def until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit("waited in vain")
+        time.sleep(0.02)
+pid, master = pty.fork()
+if not pid:
+    os.execv(sys.argv[2], sys.argv[2:])
+until(lambda: has("job ready") and has("child ready"))
+os.write(master, b"\x03")
+until(lambda: has("job SIGINT"))
+os.kill(pid, 10)
+until(lambda: has("job SIGUSR1"))
+open(log + ".end", "w").close()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+TERMINAL
+  run timeout 60 "$PYTHON" "$SCRATCH/terminal.py" "$LOG" "$REDLOCK" run L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5
+  assert_status 5
+  [[ $(grep -c 'job SIGINT' "$LOG") == 1 ]] || fail "$(<"$LOG")"
+  assert_nothing_left A
+}
+
+@test "while waiting, TERM, INT, HUP, QUIT and USR1 end it, and nothing is left" {
+  cli A set L somebody
+  local name
+  for name in TERM INT HUP QUIT USR1; do
+    background "$REDLOCK" run -v L -- true
+    wait_for_line "$BACKGROUND_ERR" 'L is held by'
+    assert_ends_by "$name" "$BACKGROUND_PID"
+  done
+  [[ $(cli A get L) == somebody ]]
+  cli A del L
+  assert_nothing_left A
+}
+
+@test "while waiting, WINCH and its like change nothing" {
+  cli A set L somebody
+  background "$REDLOCK" run -v L -- sh -c 'exit 6'
+  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  local name
+  for name in WINCH URG CONT CHLD; do kill -"$name" "$BACKGROUND_PID"; done
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 6
+}
+
+@test "while connecting to a black hole, INT and TERM end it" {
+  black_hole
+  local name
+  for name in INT TERM; do
+    background "$REDLOCK" run -v --server-wait 30s -S "$BLACK_HOLE_URI" L -- true
+    wait_for_line "$BACKGROUND_ERR" 'no connection within' # and tries again
+    assert_ends_by "$name" "$BACKGROUND_PID"
+  done
+}
+
+@test "while looking for an unreachable server, TERM ends it" {
+  background "$REDLOCK" run -v --server-wait 30s -S "unix://$SCRATCH/none" L -- true
+  wait_for_line "$BACKGROUND_ERR" 'no such socket'
+  assert_ends_by TERM "$BACKGROUND_PID"
+}
+
+@test "with an acquire in flight to a stopped server, TERM ends it and the lock is given back on waking" {
+  local name before
+  for name in TERM INT; do
+    before=$(evals A)
+    pause_server A
+    background "$REDLOCK" run -v --server-wait 30s L -- touch "$SCRATCH/ran"
+    wait_for_line "$BACKGROUND_ERR" 'acquire: did not answer'
+    assert_ends_by "$name" "$BACKGROUND_PID"
+    resume_server A
+    # The acquire has been carried out, and the release behind it.
+    wait_until "$BOUND" eval '(($(evals A) >= before + 2))'
+    wait_until "$BOUND" has_no_keys A
+    [[ ! -e $SCRATCH/ran ]]
+  done
+}
+
+@test "the same before the first time-out, and over TCP" {
+  start_server B --tcp
+  pause_server B
+  background "$REDLOCK" run -v --server-timeout 5s --ttl 60s --server-wait 30s -S "$B_TCP_URI" L -- touch "$SCRATCH/ran"
+  # The kernel accepts for the stopped server: its queue holds the request.
+  wait_until "$BOUND" awk -v "port=$(printf '0100007F:%04X' "$B_PORT")" \
+    '$2 == port && $4 == "01" { split($5, queue, ":"); if (queue[2] != "00000000") found = 1 } END { exit !found }' /proc/net/tcp
+  kill -TERM "$BACKGROUND_PID"
+  resume_server B
+  await "$BACKGROUND_PID"
+  assert_status 143
+  wait_until "$BOUND" has_no_keys B
+  [[ ! -e $SCRATCH/ran ]]
+}
+
+@test "a redlock that is killed leaves the lock for the rest of its ttl, not longer" {
+  background "$REDLOCK" run --ttl 2s L -- sh -c 'echo $$ >"$0"; exec sleep 30' "$LOG"
+  wait_for "$LOG"
+  local left
+  kill -KILL "$BACKGROUND_PID"
+  left=$(cli A pttl L)
+  assert_between 0 "$left" 2000
+  timed "$REDLOCK" run -w 20 L -- true
+  kill -KILL "$(<"$LOG")" 2>/dev/null || true
+  assert_status 0
+  assert_between $((left - 50)) "$elapsed" 5000
+}
+
+@test "SIGSTOP of redlock past a renewal, but within the ttl: the lock is kept" {
+  background "$REDLOCK" run --ttl 3s L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5
+  RUN=$BACKGROUND_PID
+  wait_for_line "$LOG" 'child ready'
+  kill -STOP "$RUN"
+  wait_until "$BOUND" eval '(($(cli A pttl L) < 1800))' # a renewal was due at 2000
+  kill -CONT "$RUN"
+  wait_until "$BOUND" eval '(($(cli A pttl L) > 2000))'
+  end_job
+  assert_status 5
+  refute_contains "$(<"$LOG")" SIGTERM
+  assert_nothing_left A
+}
+
+@test "SIGSTOP of redlock beyond the ttl: on waking it stops the job and says so" {
+  background "$REDLOCK" run --ttl 1s L -- bash -c 'trap "echo TERM >>\"$0\"; exit" TERM; echo ready >"$0"
+    while :; do sleep 0.02; done' "$LOG"
+  wait_for "$LOG"
+  kill -STOP "$BACKGROUND_PID"
+  wait_until "$BOUND" has_no_lock
+  kill -CONT "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 80
+  assert_contains "$stderr" 'redlock: '
+}
+has_no_lock() { [[ $(cli A exists L) == 0 ]]; }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "checks.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "story.h"
+
+namespace redlock::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+lock::Duration kill_margin(lock::Duration ttl) {
+  return std::clamp<lock::Duration>(ttl / 50, milliseconds(50), seconds(1));
+}
+
+Clock client_clock(const Schedule& schedule, std::size_t client) {
+  return {schedule.client[client].rate, seconds(1000 * (client + 1))};
+}
+
+void Checks::reset(const Schedule& schedule) {
+  schedule_ = &schedule;
+  const lock::Duration ttl = schedule.timing.ttl;
+  lease_length_ = ttl - ttl / 100 - milliseconds(2);
+  margin_ = kill_margin(ttl);
+  for (std::size_t i = 0; i < schedule.clients; ++i) {
+    clocks_[i] = client_clock(schedule, i);
+    leases_[i] = {};
+  }
+  grants_.clear();
+  violation_.reset();
+}
+
+void Checks::fail(std::string_view check, std::string what, Time at) {
+  if (violation_ || (!only_.empty() && only_ != check)) return;
+  violation_ = {check, std::move(what), at};
+}
+
+void Checks::session_began(std::size_t client) {
+  leases_[client] = {};
+}
+
+void Checks::begin_attempt(Lease& lease, lock::AttemptId attempt) {
+  lease.attempt = attempt;
+  lease.limit = {};
+  for (Word& word : lease.words) {
+    word.mine = false;
+    word.expires = word.best_expires = {};
+  }
+}
+
+void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at) {
+  Lease& lease = leases_[client];
+  Word& word = lease.words[ask.server];
+  if (ask.op == lock::Op::release) {
+    word.released = std::max(word.released, ask.attempt);
+    return;
+  }
+  if (ask.op == lock::Op::acquire && ask.attempt > lease.attempt) {
+    begin_attempt(lease, ask.attempt);
+    lease.began = at;
+  }
+  if (ask.op != lock::Op::renew && ask.attempt <= word.released) {
+    fail(
+        "reused",
+        client_name(client) + " asks " + server_name(ask.server) + " for a token after its release",
+        at);
+  }
+  if (ask.op != lock::Op::repair) return;
+  const auto holding = std::count_if(
+      lease.words.begin(), lease.words.begin() + static_cast<std::ptrdiff_t>(schedule_->servers),
+      [now](const Word& each) { return each.mine && each.expires > now; });
+  if (static_cast<std::size_t>(holding) < schedule_->servers / 2 + 1) {
+    fail("resurrected",
+         client_name(client) + " puts its key back on " + server_name(ask.server) +
+             " although no quorum holds it",
+         at);
+  }
+}
+
+void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
+  Lease& lease = leases_[client];
+  if (reply.ask.attempt != lease.attempt || reply.ask.op == lock::Op::release ||
+      reply.ask.op == lock::Op::commit || std::holds_alternative<lock::Unreachable>(reply.answer)) {
+    return;
+  }
+  Word& word = lease.words[reply.ask.server];
+  const bool granted = std::holds_alternative<lock::Granted>(reply.answer);
+  // A repaired key is there and counts for the lease, but is no vote: see lock/lease.cc.
+  const bool repaired = granted && reply.ask.op == lock::Op::repair;
+  word.mine = (granted && !repaired) || std::holds_alternative<lock::Renewed>(reply.answer);
+  if (!word.mine && !repaired) {
+    word.expires = {};
+    return;
+  }
+  word.expires = std::max(word.expires, reply.sent + lease_length_);
+  word.best_expires = std::max(word.best_expires, word.expires);
+  move_limit(client, at);
+}
+
+/// The quorum-th largest of what the servers promised.
+void Checks::move_limit(std::size_t client, Time at) {
+  Lease& lease = leases_[client];
+  std::array<lock::Instant, kMostServers> expiries{};
+  const std::size_t n = schedule_->servers;
+  for (std::size_t i = 0; i < n; ++i) expiries[i] = lease.words[i].best_expires;
+  std::sort(expiries.begin(), expiries.begin() + static_cast<std::ptrdiff_t>(n), std::greater<>());
+  if (lease.live) check_lifetime(client, at);
+  lease.limit = expiries[n / 2];
+}
+
+/// A client that was stopped over the moment of the KILL could not send it. It gets the time to.
+bool Checks::excused(std::size_t client, Time at) const {
+  const Lease& lease = leases_[client];
+  const lock::Instant now = clocks_[client].now(at);
+  return (lease.paused && now >= lease.limit - margin_) || now <= lease.excused_until;
+}
+
+void Checks::resumed(std::size_t client, Time at) {
+  Lease& lease = leases_[client];
+  if (lease.live && excused(client, at)) lease.excused_until = clocks_[client].now(at) + margin_;
+  lease.paused = false;
+}
+
+void Checks::check_lifetime(std::size_t client, Time at) {
+  if (clocks_[client].now(at) > leases_[client].limit && !excused(client, at)) {
+    fail("outlived", client_name(client) + "'s job lives after the end of its lease", at);
+  }
+}
+
+void Checks::job_gone(std::size_t client, Time at) {
+  check_lifetime(client, at);
+  leases_[client].live = false;
+}
+
+void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence,
+                         Token token, Time at) {
+  Lease& lease = leases_[client];
+  if (schedule_->assumptions_hold) check_overlap(client, at);
+  const bool votes_are_its = lease.granted_token == token;
+  const int votes = votes_are_its ? std::popcount(lease.granted_by) : 0;
+  const std::size_t real = schedule_->servers - (schedule_->twins ? 1 : 0);
+  if (lease.attempt != attempt ||
+      static_cast<std::size_t>(votes) < std::min(real, schedule_->servers / 2 + 1)) {
+    fail("quorum", client_name(client) + " starts its job with " + std::to_string(votes) + " votes",
+         at);
+  }
+  const Grant grant{fence, at, client};
+  check_fence(grant, lease.began);
+  grants_.push_back(grant);
+  lease.live = true;
+  lease.excused_until = {};
+}
+
+void Checks::check_overlap(std::size_t client, Time at) {
+  for (std::size_t other = 0; other < schedule_->clients; ++other) {
+    if (other == client || !leases_[other].live || excused(other, at)) continue;
+    fail("overlap", client_name(client) + "'s job starts while " + client_name(other) + "'s lives",
+         at);
+  }
+}
+
+void Checks::check_fence(const Grant& grant, Time began) {
+  for (const Grant& before : grants_) {
+    // Where the assumptions fail, two may hold the lock at once: then their order is nobody's.
+    const bool ordered = schedule_->assumptions_hold || before.started <= began;
+    if (grant.fence != before.fence && (grant.fence > before.fence || !ordered)) continue;
+    fail("fence",
+         client_name(grant.client) + "'s fence " + std::to_string(grant.fence) + " is not above " +
+             client_name(before.client) + "'s earlier " + std::to_string(before.fence),
+         grant.started);
+  }
+}
+
+void Checks::granted(std::size_t server, Token token) {
+  const std::uint32_t client = client_of(token);
+  Lease& lease = leases_[client];
+  if (token < lease.granted_token) return;
+  if (token > lease.granted_token) lease.granted_by = 0;
+  lease.granted_token = token;
+  lease.granted_by |= 1U << server;
+}
+
+void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner,
+                     Time at) {
+  if (owner == kNoToken || owner == kForeignType || client_of(owner) != client) return;
+  if (session_of(owner) != session) return;
+  fail("left", client_name(client) + " leaves " + token_text(owner) + " on " + server_name(server),
+       at);
+}
+
+void Checks::ended(Time at) {
+  if (schedule_->cron && grants_.empty()) {
+    fail("nobody", "several tried once at the same instant, and none ran", at);
+  }
+}
+
+}  // namespace redlock::sim

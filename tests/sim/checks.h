@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+//
+// What must never happen. Knows everything: true time, what was really sent, answered and started.
+// Its idea of a lease is its own, made of what clients were told, not of src/lock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lock/vote.h"
+#include "schedule.h"
+#include "server.h"
+
+namespace redlock::sim {
+
+struct Violation {
+  std::string_view check;
+  std::string what;
+  Time at;
+};
+
+/// DESIGN section 7, computed here once more.
+lock::Duration kill_margin(lock::Duration ttl);
+
+class Checks {
+ public:
+  void reset(const Schedule& schedule);
+  /// Looks for violations of this check alone.
+  void look_only_for(std::string_view check) { only_ = check; }
+
+  /// A client's new process.
+  void session_began(std::size_t client);
+  void asked(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at);
+  void answered(std::size_t client, const lock::Reply& reply, Time at);
+  void job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence, Token token,
+                   Time at);
+  void job_gone(std::size_t client, Time at);
+  void paused(std::size_t client) { leases_[client].paused = true; }
+  void resumed(std::size_t client, Time at);
+  /// A server carried out an acquire and granted it.
+  void granted(std::size_t server, Token token);
+  /// All that a process sent to a server was carried out, and nothing went wrong on the way.
+  void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner, Time at);
+  void ended(Time at);
+
+  void fail(std::string_view check, std::string what, Time at);
+  [[nodiscard]] const std::optional<Violation>& violation() const { return violation_; }
+  [[nodiscard]] std::size_t jobs() const { return grants_.size(); }
+
+ private:
+  struct Word {
+    bool mine = false;
+    lock::Instant expires{};       ///< zero once the server said otherwise
+    lock::Instant best_expires{};  ///< as it was told at best
+    lock::AttemptId released = 0;  ///< the latest attempt whose release was asked for
+  };
+  struct Lease {
+    lock::AttemptId attempt = 0;
+    Time began{};  ///< when the attempt first asked
+    std::array<Word, kMostServers> words{};
+    lock::Instant limit{};  ///< the last moment the job may live
+    bool live = false;
+    bool paused = false;
+    lock::Instant excused_until{};
+    Token granted_token = kNoToken;
+    std::uint32_t granted_by = 0;  ///< a bit for each server
+  };
+  struct Grant {
+    std::uint64_t fence;
+    Time started;
+    std::size_t client;
+  };
+
+  void begin_attempt(Lease& lease, lock::AttemptId attempt);
+  void move_limit(std::size_t client, Time at);
+  [[nodiscard]] bool excused(std::size_t client, Time at) const;
+  void check_lifetime(std::size_t client, Time at);
+  void check_overlap(std::size_t client, Time at);
+  void check_fence(const Grant& grant, Time began);
+
+  std::string_view only_;
+  const Schedule* schedule_ = nullptr;
+  lock::Duration lease_length_{};
+  lock::Duration margin_{};
+  std::array<Clock, kMostClients> clocks_{};
+  std::array<Lease, kMostClients> leases_{};
+  std::vector<Grant> grants_;
+  std::optional<Violation> violation_;
+};
+
+/// The clock of a client's host: the time since boot.
+Clock client_clock(const Schedule& schedule, std::size_t client);
+
+}  // namespace redlock::sim

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+#include "client.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace redlock::sim {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+void Client::reset(Scene& scene, std::size_t index) {
+  scene_ = &scene;
+  index_ = static_cast<std::uint8_t>(index);
+  clock_ = client_clock(*scene.schedule, index);
+  runs_ = 0;
+  served_ = signalled_ = paused_ = frozen_ = false;
+  session_.reset();
+  job_ = {};
+  stale_.reset();
+  stalled_.reset();
+  wake_at_ = kForever;
+  turns_at_once_ = 0;
+  starting_ = true;
+  scene.events->add(EventKind::client_starts, scene.schedule->client[index].starts, index_);
+}
+
+void Client::plan(lock::Plan& plan) {
+  const Schedule& schedule = *scene_->schedule;
+  plan.servers = schedule.servers;
+  plan.timing = schedule.timing;
+  plan.server_timeout = schedule.server_timeout;
+  plan.seed = random().next();
+  plan.patience.server_wait = random().one_of(seconds(10), seconds(10), seconds(2));
+  const std::uint32_t kind = random().below(100);
+  if (schedule.client[index_].tries_once) {
+    plan.patience.wait = lock::Duration::zero();
+  } else if (!scene_->calm && kind < 20) {
+    plan.patience.wait = random().between(milliseconds(20), schedule.timing.ttl * 2);
+  } else if (!scene_->calm && kind < 35) {
+    plan.patience.wait = lock::Duration::zero();
+  }
+  if (random().percent(5)) {
+    plan.max_runtime = random().between(milliseconds(1), schedule.timing.ttl * 2);
+  }
+}
+
+void Client::start() {
+  starting_ = false;
+  if (session_) return;
+  const lock::Instant local = clock_.now(now());
+  lock::Plan plan{};
+  this->plan(plan);
+  ++runs_;
+  session_.emplace(plan, local);
+  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
+    links_[i].begin(*scene_->network, *scene_->schedule, scene_->settings, scene_->mutation, index_,
+                    static_cast<std::uint8_t>(i), runs_);
+  }
+  arrivals_.clear();
+  next_arrival_ = 0;
+  job_.leader = job_.tree = job_.killed = job_.exited = false;
+  signalled_ = false;
+  scene_->checks->session_began(index_);
+  if (scene_->story->on()) say("starts redlock run");
+  turn();
+}
+
+void Client::take_in(std::size_t server, const Inbound& inbound) {
+  if (!session_) return;
+  links_[server].take_in(inbound);
+  turn();
+}
+
+void Client::signal() {
+  if (!session_) return;
+  signalled_ = true;
+  if (scene_->story->on()) say("gets a TERM");
+  turn();
+}
+
+/// One turn of the loop, as Runner::turn.
+void Client::turn() {
+  if (!session_ || paused_) return;
+  if (now() != last_turn_) turns_at_once_ = 0;
+  last_turn_ = now();
+  if (++turns_at_once_ > 2000) {
+    scene_->checks->fail("stuck", client_name(index_) + " turns without end", now());
+    return;
+  }
+  run_turn(clock_.now(now()));
+}
+
+void Client::run_turn(lock::Instant local) {
+  step(lock::Tick{}, local);
+  if (session_ && signalled_ && !stalled_) {
+    signalled_ = false;
+    step(lock::Signal{SIGTERM, false, true}, local);
+  }
+  if (session_ && job_.exited) {
+    job_.exited = false;
+    step(lock::JobExited{0}, local);
+  }
+  if (!stalled_) finish_turn(local);
+}
+
+/// The replies, from where the turn was interrupted.
+void Client::finish_turn(lock::Instant local) {
+  if (next_arrival_ == arrivals_.size()) {
+    arrivals_.clear();
+    next_arrival_ = 0;
+    for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].turn(local, arrivals_);
+  }
+  while (next_arrival_ < arrivals_.size() && !stalled_) {
+    Link::Arrival& arrival = arrivals_[next_arrival_++];
+    const lock::Reply reply{arrival.ask, arrival.sent, std::move(arrival.answer)};
+    if (scene_->story->on()) say_reply(reply);
+    scene_->checks->answered(index_, reply, now());
+    step(reply, local);
+  }
+  if (stalled_) return;
+  if (session_->stopping_job() && !job_.leader && !job_.tree) step(lock::JobTreeGone{}, local);
+  if (session_->finished()) {
+    end_session();
+  } else {
+    schedule_wake();
+  }
+}
+
+void Client::step(const lock::Event& event, lock::Instant local) {
+  for (const lock::Effect& effect : session_->step(event, local)) {
+    if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
+      perform(*ask, local);
+    } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
+      kill_job(kill->signal);
+    } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
+      spawn(*order, local);  // the last of its effects
+    }
+  }
+}
+
+void Client::perform(const lock::Ask& ask, lock::Instant local) {
+  if (scene_->story->on()) {
+    constexpr std::string_view kWords[] = {"acquire", "renew", "repair", "commit", "release"};
+    std::string what = "asks " + server_name(ask.server) + ": ";
+    what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
+    what += token_text(make_token(index_, runs_, ask.attempt));
+    if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
+    say(what);
+  }
+  scene_->checks->asked(index_, ask, local, now());
+  links_[ask.server].ask(ask, local);
+}
+
+void Client::spawn(const lock::Spawn& order, lock::Instant local) {
+  if (!scene_->calm && random().percent(scene_->schedule->stall_percent)) {
+    // Stopped between the decision and the fork.
+    stalled_ = order;
+    stale_ = local;
+    const Time length = random().between(milliseconds(1), scene_->schedule->timing.ttl);
+    pause(false);
+    scene_->events->add(EventKind::client_resumes, now() + length, index_);
+    return;
+  }
+  spawn_now(order, local);
+}
+
+/// As Runner::spawn: the clock is read once more.
+void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
+  if (clock_.now(now()) >= order.latest) {
+    if (scene_->story->on()) say("finds it too late to start the job");
+    return step(lock::JobTooLate{}, local);
+  }
+  const Schedule& schedule = *scene_->schedule;
+  job_ = {.leader = true,
+          .tree = true,
+          .killed = false,
+          .lingers = random().percent(20),
+          .exited = false,
+          .stamp = job_.stamp + 1};
+  served_ = scene_->calm;
+  if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
+  scene_->checks->job_started(index_, order.attempt, order.fence,
+                              make_token(index_, runs_, order.attempt), now());
+  Time runtime = random().between(milliseconds(1), milliseconds(30));
+  if (!scene_->calm) {
+    const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
+    runtime = random().one_of(runtime, longer, schedule.calm_from * 2);
+  }
+  scene_->events->add(EventKind::job_ends, now() + runtime, index_, job_.stamp);
+  step(lock::JobStarted{}, local);
+}
+
+/// A TERM may be obeyed at once, in a while or never; a KILL takes up to the margin.
+void Client::kill_job(int number) {
+  if (!job_.tree || (number != SIGTERM && number != SIGKILL)) return;
+  const lock::Duration grace = scene_->schedule->timing.grace;
+  if (number == SIGKILL && !job_.killed) {
+    job_.killed = true;
+    const lock::Duration most = kill_margin(scene_->schedule->timing.ttl) - milliseconds(2);
+    const Time takes = clock_.stretch(random().one_of<lock::Duration>(
+        {microseconds(100), random().between(microseconds(100), most), most, most}));
+    scene_->events->add(EventKind::tree_ends, now() + takes, index_, job_.stamp);
+  } else if (number == SIGTERM && random().percent(50)) {
+    const Time takes = random().between(microseconds(100), grace + milliseconds(10));
+    scene_->events->add(EventKind::job_ends, now() + takes, index_, job_.stamp);
+  }
+  if (scene_->story->on()) say(number == SIGKILL ? "sends its job KILL" : "sends its job TERM");
+}
+
+void Client::job_over() {
+  if (!job_.tree) return;
+  job_.tree = false;
+  if (scene_->story->on()) say("has no job any more");
+  scene_->checks->job_gone(index_, now());
+}
+
+void Client::job_ends(std::uint32_t stamp) {
+  if (stamp != job_.stamp || !job_.leader) return;
+  if (frozen_) {
+    scene_->events->add(EventKind::job_ends, now() + milliseconds(10), index_, stamp);
+    return;
+  }
+  job_.leader = false;
+  job_.exited = true;
+  // Descendants of a job that ends by itself are not the lock's business.
+  if (!job_.lingers || !session_->stopping_job()) job_over();
+  turn();
+}
+
+void Client::tree_ends(std::uint32_t stamp) {
+  if (stamp != job_.stamp || !job_.tree) return;
+  if (frozen_) {
+    scene_->events->add(EventKind::tree_ends, now() + milliseconds(1), index_, stamp);
+    return;
+  }
+  job_.exited = job_.exited || job_.leader;
+  job_.leader = false;
+  job_over();
+  turn();
+}
+
+void Client::pause(bool whole_host) {
+  if (!session_ || paused_) return;
+  paused_ = true;
+  frozen_ = whole_host;
+  paused_at_ = now();
+  // Stopped before the next turn reads its clock, or right after.
+  if (!stalled_ && random().percent(50)) stale_ = clock_.now(now());
+  scene_->checks->paused(index_);
+  if (scene_->story->on()) say(whole_host ? "is suspended, its job too" : "is stopped");
+}
+
+void Client::resume() {
+  if (!paused_) return;
+  if (scene_->story->on()) say("goes on");
+  if (frozen_ && scene_->mutation == Mutation::clock_stands_still) {
+    clock_ = Clock(scene_->schedule->client[index_].rate,
+                   clock_.shown(Time::zero()) - (now() - paused_at_));
+  }
+  paused_ = frozen_ = false;
+  scene_->checks->resumed(index_, now());
+  const std::optional<lock::Instant> stale = std::exchange(stale_, std::nullopt);
+  if (const auto order = std::exchange(stalled_, std::nullopt)) {
+    spawn_now(*order, *stale);
+    finish_turn(*stale);
+  } else if (stale) {
+    run_turn(*stale);
+  }
+  turn();
+}
+
+void Client::kill() {
+  if (!session_) return;
+  if (scene_->story->on()) say("is killed, its job too");
+  job_.leader = false;
+  job_over();
+  if (paused_) {
+    paused_ = frozen_ = false;
+    scene_->checks->resumed(index_, now());
+  }
+  stale_.reset();
+  stalled_.reset();
+  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
+  session_.reset();
+  start_later();
+}
+
+void Client::end_session() {
+  if (scene_->story->on()) {
+    constexpr std::string_view kWords[] = {"job ended",   "not started",   "conflict",
+                                           "unavailable", "misconfigured", "interrupted",
+                                           "lost",        "max runtime"};
+    say("ends: " + std::string(kWords[static_cast<std::size_t>(session_->outcome().kind)]));
+  }
+  if (job_.tree)
+    scene_->checks->fail("orphan", client_name(index_) + " leaves its job alone", now());
+  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
+  session_.reset();
+  const bool over =
+      scene_->schedule->cron || (scene_->calm && (served_ || scene_->schedule->twins));
+  if (!over) start_later();
+}
+
+void Client::start_later() {
+  const Time pause =
+      random().one_of<Time>({random().between(microseconds(100), milliseconds(5)),
+                             random().between(milliseconds(1), scene_->schedule->timing.ttl / 2)});
+  starting_ = true;
+  scene_->events->add(EventKind::client_starts, now() + pause, index_);
+}
+
+void Client::calm_down() {
+  if (paused_) resume();
+  if (job_.leader) {
+    scene_->events->add(EventKind::job_ends,
+                        now() + random().between(milliseconds(1), milliseconds(30)), index_,
+                        job_.stamp);
+  }
+}
+
+void Client::schedule_wake() {
+  lock::Instant deadline = session_->deadline();
+  for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
+    deadline = links_[i].has_news() ? lock::Instant{} : std::min(deadline, links_[i].deadline());
+  }
+  if (deadline == lock::kNever) return;
+  const Time at = std::max(clock_.when(deadline), now());
+  if (at >= wake_at_ || at == kForever) return;
+  wake_at_ = at;
+  scene_->events->add(EventKind::wake, at, index_);
+}
+
+void Client::wake(Time at) {
+  if (at != wake_at_) return;
+  wake_at_ = kForever;
+  turn();
+}
+
+void Client::say(std::string_view what) {
+  scene_->story->say(now(), client_name(index_), what);
+}
+
+void Client::say_reply(const lock::Reply& reply) {
+  constexpr std::string_view kWords[] = {"granted",   "refused",       "renewed",
+                                         "committed", "not committed", "released",
+                                         "missing",   "not mine",      "no answer"};
+  std::string what = "  hears " + server_name(reply.ask.server) + " on ";
+  what += token_text(make_token(index_, runs_, reply.ask.attempt)) + ": ";
+  what += kWords[reply.answer.index()];
+  if (const auto* grant = std::get_if<lock::Granted>(&reply.answer)) {
+    what += ", fence " + std::to_string(grant->fence);
+    if (grant->distrusted_for.count() > 0) what += ", restarted";
+  } else if (const auto* refused = std::get_if<lock::Refused>(&reply.answer)) {
+    what += " by " + refused->blocker;
+  } else if (const auto* unreachable = std::get_if<lock::Unreachable>(&reply.answer)) {
+    what += unreachable->maybe_applied ? ", perhaps carried out" : ", not carried out";
+  }
+  say(what);
+}
+
+}  // namespace redlock::sim

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// A host with `redlock run` on it: the loop of commands/runner.cc around a real lock::Session, and
+// the job. A client runs redlock again and again, each time as a new process and a new contender.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "checks.h"
+#include "events.h"
+#include "link.h"
+#include "lock/session.h"
+#include "network.h"
+#include "story.h"
+
+namespace redlock::sim {
+
+/// What all clients share.
+struct Scene {
+  const Schedule* schedule;
+  Events* events;
+  Network* network;
+  Random* random;
+  Checks* checks;
+  Story* story;
+  LockSettings settings;
+  Mutation mutation = Mutation::none;
+  bool calm = false;  ///< the fair phase
+};
+
+class Client {
+ public:
+  void reset(Scene& scene, std::size_t index);
+
+  void start();
+  void turn();
+  void wake(Time at);
+  void take_in(std::size_t server, const Inbound& inbound);
+  void signal();
+  /// SIGSTOP, or a suspend of the whole host, until resume().
+  void pause(bool whole_host);
+  void resume();
+  /// SIGKILL; the job dies with it.
+  void kill();
+  /// The fair phase: wait without a limit, end soon, and be done once served.
+  void calm_down();
+  void job_ends(std::uint32_t stamp);
+  void tree_ends(std::uint32_t stamp);
+
+  [[nodiscard]] bool done() const { return !session_ && !starting_; }
+  [[nodiscard]] bool running() const { return session_.has_value(); }
+
+ private:
+  struct Job {
+    bool leader = false;   ///< its main process lives
+    bool tree = false;     ///< something of it does
+    bool killed = false;   ///< the KILL is on its way
+    bool lingers = false;  ///< descendants survive the leader until the KILL
+    bool exited = false;   ///< the loop has not heard of it yet
+    std::uint32_t stamp = 0;
+  };
+
+  void plan(lock::Plan& plan);
+  void run_turn(lock::Instant now);
+  void finish_turn(lock::Instant now);
+  void step(const lock::Event& event, lock::Instant now);
+  void perform(const lock::Ask& ask, lock::Instant now);
+  void spawn(const lock::Spawn& order, lock::Instant now);
+  void spawn_now(const lock::Spawn& order, lock::Instant now);
+  void kill_job(int number);
+  void job_over();
+  void end_session();
+  void start_later();
+  void schedule_wake();
+  void say(std::string_view what);
+  void say_reply(const lock::Reply& reply);
+  [[nodiscard]] Time now() const { return scene_->events->now(); }
+  [[nodiscard]] Random& random() { return *scene_->random; }
+
+  Scene* scene_ = nullptr;
+  std::uint8_t index_ = 0;
+  Clock clock_;
+  std::uint32_t runs_ = 0;
+  bool starting_ = false;
+  bool served_ = false;  ///< in the fair phase
+  std::optional<lock::Session> session_;
+  std::array<Link, kMostServers> links_;
+  std::vector<Link::Arrival> arrivals_;
+  std::size_t next_arrival_ = 0;
+  Job job_;
+  bool signalled_ = false;
+  bool paused_ = false;
+  bool frozen_ = false;  ///< the host is suspended
+  Time paused_at_{};
+  std::optional<lock::Instant> stale_;  ///< the loop had read its clock before it was stopped
+  std::optional<lock::Spawn> stalled_;  ///< stopped in the middle of starting the job
+  Time wake_at_ = kForever;
+  Time last_turn_{};
+  std::uint32_t turns_at_once_ = 0;
+};
+
+}  // namespace redlock::sim

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "lock/time.h"
+
+namespace redlock::sim {
+
+/// True time, which nobody in the simulation can read: since the start of the schedule.
+using Time = lock::Duration;
+
+inline constexpr Time kForever = Time::max();
+
+/// A clock of one host: its own rate and its own zero. Whole numbers only, so that a schedule is
+/// the same on every machine.
+class Clock {
+ public:
+  Clock() = default;
+  /// `rate`: how much faster it runs than true time, in millionths; |rate| <= 100'000.
+  Clock(std::int64_t rate, lock::Duration origin) : rate_(rate), origin_(origin) {}
+
+  [[nodiscard]] lock::Duration shown(Time at) const {
+    return origin_ + at + lock::Duration(at.count() * rate_ / kMillion);
+  }
+  [[nodiscard]] lock::Instant now(Time at) const { return lock::Instant(shown(at)); }
+
+  /// The first true time at which it shows `instant` or more.
+  [[nodiscard]] Time when(lock::Instant instant) const {
+    const std::int64_t passed = instant.time_since_epoch().count() - origin_.count();
+    if (passed <= 0) return Time::zero();
+    if (passed > kBeyond) return kForever;
+    Time at(passed / (kMillion + rate_) * kMillion +
+            passed % (kMillion + rate_) * kMillion / (kMillion + rate_));
+    while (now(at) < instant) ++at;
+    return at;
+  }
+
+  /// True time until it has counted `length`, about.
+  [[nodiscard]] Time stretch(lock::Duration length) const {
+    return Time(length.count() / (kMillion + rate_) * kMillion);
+  }
+
+ private:
+  static constexpr std::int64_t kMillion = 1'000'000;
+  static constexpr std::int64_t kBeyond =
+      10'000'000'000'000;  // 10,000 s: past every schedule's end
+
+  std::int64_t rate_ = 0;
+  lock::Duration origin_{};
+};
+
+}  // namespace redlock::sim

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "link.h"
+
+#include <algorithm>
+
+namespace redlock::sim {
+
+namespace {
+
+constexpr std::size_t kMostUnanswered = 64;
+
+lock::Unreachable no_answer(bool maybe_applied) {
+  return {.maybe_applied = maybe_applied, .permanent = false, .why = {}};
+}
+
+bool is_gone(const lock::Answer& answer) {
+  return std::holds_alternative<lock::Released>(answer) ||
+         std::holds_alternative<lock::Missing>(answer) ||
+         std::holds_alternative<lock::NotMine>(answer);
+}
+
+}  // namespace
+
+void Link::begin(Network& network, const Schedule& schedule, const LockSettings& settings,
+                 Mutation mutation, std::uint8_t client, std::uint8_t server,
+                 std::uint32_t session) {
+  network_ = &network;
+  schedule_ = &schedule;
+  settings_ = &settings;
+  mutation_ = mutation;
+  client_ = client;
+  server_ = server;
+  session_ = session;
+  state_ = State::idle;
+  clean_ = true;
+  connection_ = kNoConnection;
+  connect_deadline_ = lock::kNever;
+  queue_.clear();
+  sent_.clear();
+  inbox_.clear();
+  ready_.clear();
+}
+
+bool Link::ever_sent(lock::AttemptId attempt) const {
+  return std::find(sent_.begin(), sent_.end(), attempt) != sent_.end();
+}
+
+void Link::ask(const lock::Ask& ask, lock::Instant now) {
+  if (ask.op == lock::Op::release) {
+    if (mutation_ != Mutation::unsent_kept) {
+      std::erase_if(queue_, [&](const Pending& pending) {
+        return pending.ask.attempt == ask.attempt && !pending.written;
+      });
+    }
+    if (!ever_sent(ask.attempt)) {
+      ready_.push_back({ask, now, lock::Missing{}});
+      return;
+    }
+  } else if (queue_.size() >= kMostUnanswered) {
+    ready_.push_back({ask, now, no_answer(false)});
+    return;
+  }
+  queue_.push_back({ask, now});
+  if (state_ == State::idle) {
+    connect(now);
+  } else if (state_ == State::ready) {
+    write(queue_.back(), now);
+  }
+}
+
+void Link::connect(lock::Instant now) {
+  state_ = State::dialing;
+  connect_deadline_ = now + schedule_->connect_timeout;
+  connection_ = network_->dial(client_, server_, session_, clean_);
+}
+
+void Link::write(Pending& pending, lock::Instant now) {
+  pending.written = true;
+  pending.sent = now;
+  pending.deadline = now + schedule_->server_timeout;
+  const lock::Ask& ask = pending.ask;
+  if (!ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
+  network_->send(connection_, {ask.op, token(ask.attempt), ask.fence});
+}
+
+void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
+  for (Arrival& arrival : ready_) arrivals.push_back(std::move(arrival));
+  ready_.clear();
+  for (const Inbound& inbound : inbox_) {
+    switch (inbound.kind) {
+      case Inbound::Kind::connected:
+        state_ = State::ready;
+        connect_deadline_ = lock::kNever;
+        for (Pending& pending : queue_) write(pending, now);
+        break;
+      case Inbound::Kind::refused:
+      case Inbound::Kind::broken:
+        disconnect(arrivals);
+        break;
+      case Inbound::Kind::response:
+        take_response(inbound.response, arrivals);
+        break;
+    }
+  }
+  inbox_.clear();
+  expire(now, arrivals);
+}
+
+void Link::take_response(const Response& response, std::vector<Arrival>& arrivals) {
+  Pending& pending = queue_.front();
+  lock::Answer answer = read_answer(response, *settings_, mutation_);
+  if (pending.ask.op == lock::Op::release && is_gone(answer)) {
+    std::erase(sent_, pending.ask.attempt);
+  }
+  arrivals.push_back({pending.ask, pending.sent, std::move(answer)});
+  queue_.erase(queue_.begin());
+}
+
+void Link::disconnect(std::vector<Arrival>& arrivals) {
+  if (state_ == State::ready) clean_ = false;
+  network_->hang_up(connection_, false);
+  connection_ = kNoConnection;
+  state_ = State::idle;
+  connect_deadline_ = lock::kNever;
+  for (const Pending& pending : queue_) {
+    if (pending.told == Told::nothing) {
+      arrivals.push_back({pending.ask, pending.sent, no_answer(pending.written)});
+    }
+  }
+  queue_.clear();
+}
+
+void Link::expire(lock::Instant now, std::vector<Arrival>& arrivals) {
+  if (now >= connect_deadline_) return disconnect(arrivals);
+  if (state_ != State::ready) return;
+  // Everything is written as soon as it can be: there are no full buffers here.
+  for (Pending& pending : queue_) {
+    if (now < pending.deadline || pending.told != Told::nothing) continue;
+    pending.told = Told::timed_out;
+    arrivals.push_back({pending.ask, pending.sent, no_answer(true)});
+  }
+}
+
+lock::Instant Link::deadline() const {
+  lock::Instant earliest = connect_deadline_;
+  for (const Pending& pending : queue_) {
+    if (pending.told == Told::nothing) earliest = std::min(earliest, pending.deadline);
+  }
+  return earliest;
+}
+
+void Link::end(bool orderly) {
+  if (connection_ != kNoConnection)
+    network_->hang_up(connection_, orderly && state_ == State::ready);
+  connection_ = kNoConnection;
+  inbox_.clear();
+}
+
+}  // namespace redlock::sim

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lock/time.h"
+#include "lock/vote.h"
+#include "network.h"
+
+namespace redlock::sim {
+
+/// One server as a client sees it: the time-outs, the queue and the words of redis/link.cc and
+/// redis/server_set.cc, over a simulated connection.
+class Link {
+ public:
+  struct Arrival {
+    lock::Ask ask;
+    lock::Instant sent;
+    lock::Answer answer;
+  };
+
+  /// A new process has no connection yet.
+  void begin(Network& network, const Schedule& schedule, const LockSettings& settings,
+             Mutation mutation, std::uint8_t client, std::uint8_t server, std::uint32_t session);
+
+  void ask(const lock::Ask& ask, lock::Instant now);
+  void take_in(const Inbound& inbound) { inbox_.push_back(inbound); }
+  /// Works off what came in, applies the time-outs, and appends what there is to say.
+  void turn(lock::Instant now, std::vector<Arrival>& arrivals);
+  [[nodiscard]] lock::Instant deadline() const;
+  [[nodiscard]] bool has_news() const { return !inbox_.empty() || !ready_.empty(); }
+  [[nodiscard]] ConnectionId connection() const { return connection_; }
+  /// The process is gone.
+  void end(bool orderly);
+
+ private:
+  enum class State : std::uint8_t { idle, dialing, ready };
+  enum class Told : std::uint8_t { nothing, timed_out };
+  struct Pending {
+    lock::Ask ask;
+    lock::Instant sent;
+    lock::Instant deadline = lock::kNever;
+    bool written = false;
+    Told told = Told::nothing;
+  };
+
+  [[nodiscard]] Token token(lock::AttemptId attempt) const {
+    return make_token(client_, session_, attempt);
+  }
+  void connect(lock::Instant now);
+  void write(Pending& pending, lock::Instant now);
+  void take_response(const Response& response, std::vector<Arrival>& arrivals);
+  void disconnect(std::vector<Arrival>& arrivals);
+  void expire(lock::Instant now, std::vector<Arrival>& arrivals);
+  [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const;
+
+  Network* network_ = nullptr;
+  const Schedule* schedule_ = nullptr;
+  const LockSettings* settings_ = nullptr;
+  Mutation mutation_ = Mutation::none;
+  std::uint8_t client_ = 0;
+  std::uint8_t server_ = 0;
+  std::uint32_t session_ = 0;
+  State state_ = State::idle;
+  bool clean_ = true;  ///< no connection of this process to the server has failed
+  ConnectionId connection_ = kNoConnection;
+  lock::Instant connect_deadline_ = lock::kNever;
+  std::vector<Pending> queue_;
+  std::vector<lock::AttemptId> sent_;
+  std::vector<Inbound> inbox_;
+  std::vector<Arrival> ready_;
+};
+
+}  // namespace redlock::sim

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+//
+// redlock_sim: schedules of faults around the real src/lock, each from one seed.
+//
+//   redlock_sim [-n COUNT | --seeds FROM..TO]   runs them, stops at the first violation
+//   redlock_sim --seed N [-v]                   one; with -v everything that happens in it
+//   redlock_sim --mutants                       shows that known mistakes are seen
+//   --mutation NAME                             with one of them made (see mutation.h)
+//   --only CHECK                                looks for violations of one check alone
+//
+// Exit status: 0 all is well, 1 a violation, 64 usage.
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mutation.h"
+#include "schedule.h"
+#include "shrink.h"
+#include "world.h"
+
+namespace {
+
+using redlock::sim::Mutation;
+using redlock::sim::Result;
+using redlock::sim::Schedule;
+using redlock::sim::World;
+
+struct Options {
+  std::uint64_t first = 1;
+  std::uint64_t last = 20'000;
+  bool one = false;
+  bool verbose = false;
+  bool mutants = false;
+  Mutation mutation = Mutation::none;
+  std::string_view only;
+};
+
+int usage() {
+  std::fputs(
+      "usage: redlock_sim [-n COUNT | --seeds FROM..TO | --seed N [-v]] [--mutation NAME]"
+      " [--only CHECK]\n"
+      "       redlock_sim --mutants\n",
+      stderr);
+  return 64;
+}
+
+bool read_number(std::string_view text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+bool read_range(std::string_view text, Options& options) {
+  const std::size_t dots = text.find("..");
+  return dots != std::string_view::npos && read_number(text.substr(0, dots), options.first) &&
+         read_number(text.substr(dots + 2), options.last);
+}
+
+std::optional<Options> read_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "-v") {
+      options.verbose = true;
+    } else if (word == "--mutants") {
+      options.mutants = true;
+    } else if (i + 1 == argc) {
+      return std::nullopt;
+    } else if (word == "-n") {
+      if (!read_number(argv[++i], options.last)) return std::nullopt;
+    } else if (word == "--seeds") {
+      if (!read_range(argv[++i], options)) return std::nullopt;
+    } else if (word == "--seed") {
+      options.one = true;
+      if (!read_number(argv[++i], options.first)) return std::nullopt;
+      options.last = options.first;
+    } else if (word == "--only") {
+      options.only = argv[++i];
+    } else if (word == "--mutation") {
+      const auto mutation = redlock::sim::mutation_named(argv[++i]);
+      if (!mutation) return std::nullopt;
+      options.mutation = *mutation;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return options;
+}
+
+void print_violation(World& world, const Schedule& schedule, const Result& result) {
+  const Schedule shorter = redlock::sim::shrink(world, schedule, result.violation->check);
+  const Result again = world.run(shorter, true);
+  const std::string hosts = redlock::sim::describe(shorter);
+  std::printf("%s%s", hosts.c_str(), world.story().c_str());
+  std::printf(
+      "VIOLATION %.*s: %s (seed %llu, %zu of its %zu faults; --seed %llu -v shows it whole)\n",
+      static_cast<int>(again.violation->check.size()), again.violation->check.data(),
+      again.violation->what.c_str(), static_cast<unsigned long long>(schedule.seed),
+      shorter.faults.size(), schedule.faults.size(),
+      static_cast<unsigned long long>(schedule.seed));
+}
+
+int run(const Options& options) {
+  const auto world = std::make_unique<World>(options.mutation);
+  world->look_only_for(options.only);
+  Schedule schedule;
+  std::uint64_t events = 0;
+  std::uint64_t jobs = 0;
+  const auto began = std::chrono::steady_clock::now();
+  for (std::uint64_t seed = options.first; seed <= options.last; ++seed) {
+    schedule.draw(seed);
+    const Result result = world->run(schedule, options.one && options.verbose);
+    events += result.events;
+    jobs += result.jobs;
+    if (options.one && options.verbose) {
+      std::printf("%s%s", redlock::sim::describe(schedule).c_str(), world->story().c_str());
+    }
+    if (!result.violation) continue;
+    if (options.one && options.verbose) {
+      std::printf("VIOLATION %s: %s\n", std::string(result.violation->check).c_str(),
+                  result.violation->what.c_str());
+    } else {
+      print_violation(*world, schedule, result);
+    }
+    return 1;
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const auto schedules = static_cast<double>(options.last - options.first + 1);
+  std::printf(
+      "%.0f schedules, %llu events, %llu jobs, no violation; %.0f schedules/s of %.0f events\n",
+      schedules, static_cast<unsigned long long>(events), static_cast<unsigned long long>(jobs),
+      schedules / took.count(), static_cast<double>(events) / schedules);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto options = read_options(argc, argv);
+  if (!options) return usage();
+  if (options->mutants) {
+    ::execl(REDLOCK_SIM_MUTANTS, REDLOCK_SIM_MUTANTS, nullptr);
+    std::fprintf(stderr, "redlock_sim: %s: %s\n", REDLOCK_SIM_MUTANTS, std::strerror(errno));
+    return 1;
+  }
+  return run(*options);
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+//
+// redlock_model_check SOCKET [COUNT [SEED]]: is the simulated server (server.h) the real one? Sends
+// random sequences of requests to the Redis server on a Unix socket, the way redis/ sends them, and
+// to the model; in between it does by hand what happens to keys: they expire, others set them, the
+// server gets another life. Every answer and every key left must be the same on both sides. The
+// database is flushed.
+//
+// Exit status: 0 no difference, 1 a difference, 64 usage, 69 no server.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "random.h"
+#include "redis/ballot.h"
+#include "redis/resp.h"
+#include "server.h"
+
+namespace {
+
+using namespace redlock;
+using sim::kForeignType;
+using sim::kNoToken;
+using sim::Random;
+using sim::Server;
+using sim::Token;
+
+constexpr std::int64_t kTtlMs = 60'000;
+constexpr std::int64_t kLoadedMachineMs = 5'000;  // clocks of both sides may be apart that much
+const char* const kKey = "model";
+const char* const kHolder = "redlock:{model}:holder";
+const char* const kFence = "redlock:{model}:fence";
+
+/// A blocking connection to the server.
+class Redis {
+ public:
+  explicit Redis(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) throw std::runtime_error("the path is too long");
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+      throw std::runtime_error(path + ": " + std::strerror(errno));
+    }
+  }
+  ~Redis() { ::close(fd_); }
+  Redis(const Redis&) = delete;
+  Redis& operator=(const Redis&) = delete;
+
+  /// The first of the replies.
+  redis::Value send(const redis::Flight& flight) {
+    std::string_view left = flight.wire;
+    while (!left.empty()) {
+      const ssize_t n = ::send(fd_, left.data(), left.size(), MSG_NOSIGNAL);
+      if (n <= 0) throw std::runtime_error("the connection broke");
+      left.remove_prefix(static_cast<std::size_t>(n));
+    }
+    redis::Value first = receive();
+    for (unsigned i = 1; i < flight.replies; ++i) receive();
+    return first;
+  }
+  redis::Value command(std::initializer_list<std::string_view> words) {
+    return send({redis::encode_command(words), 1});
+  }
+
+ private:
+  redis::Value receive() {
+    char chunk[4096];
+    while (true) {
+      if (auto value = parser_.next()) return *value;
+      const ssize_t n = ::recv(fd_, chunk, sizeof chunk, 0);
+      if (n <= 0) throw std::runtime_error("the connection broke");
+      parser_.feed({chunk, static_cast<std::size_t>(n)});
+    }
+  }
+
+  int fd_;
+  redis::ReplyParser parser_;
+};
+
+class ModelCheck {
+ public:
+  ModelCheck(const std::string& socket, std::uint64_t seed) : redis_(socket), random_(seed) {
+    const redis::Value info = redis_.command({"INFO", "server"});
+    run_id_ = field(info.text, "run_id:");
+    uptime_ = std::stoll(field(info.text, "uptime_in_seconds:"));
+  }
+
+  /// A sequence of its own: empty keys, a new restart grace.
+  bool sequence(std::uint64_t number) {
+    story_ = "sequence " + std::to_string(number) + "\n";
+    redis_.command({"FLUSHALL"});
+    settings_ = {kTtlMs, random_.one_of<std::int64_t>(0, 100'000)};
+    ballot_ = {.lock_key = kKey,
+               .holder_key = kHolder,
+               .fence_key = kFence,
+               .ttl = std::chrono::milliseconds(kTtlMs),
+               .holder_json = "{}",
+               .restart_grace = std::chrono::seconds(settings_.restart_grace_s)};
+    const std::int64_t now = time_ms();
+    model_.reset(0, sim::Clock(0, std::chrono::milliseconds(0)), now - uptime_ * 1000, settings_,
+                 sim::Mutation::none);
+    for (int step = 0; step < 30; ++step) {
+      const bool same = random_.percent(75) ? ask() : interfere();
+      if (!same || !same_keys()) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] const std::string& story() const { return story_; }
+
+ private:
+  static std::string field(const std::string& info, const std::string& name) {
+    const std::size_t at = info.find(name);
+    if (at == std::string::npos) throw std::runtime_error("INFO has no " + name);
+    const std::size_t begin = at + name.size();
+    return info.substr(begin, info.find_first_of("\r\n", begin) - begin);
+  }
+
+  std::int64_t time_ms() {
+    const redis::Value time = redis_.command({"TIME"});
+    return std::stoll(time.elements.at(0).text) * 1000 +
+           std::stoll(time.elements.at(1).text) / 1000;
+  }
+
+  bool ask() {
+    lock::Ask ask;
+    ask.op = random_.one_of(lock::Op::acquire, lock::Op::acquire, lock::Op::commit, lock::Op::renew,
+                            lock::Op::repair, lock::Op::release);
+    ask.attempt = 1 + random_.below(3);
+    const Token token = sim::make_token(0, 1, ask.attempt);
+    const Server::Fence last = model_.data().fence;
+    ask.fence = last.value + random_.below(4);
+    if (ask.fence > 0) --ask.fence;
+    const lock::Answer real = redis::read_answer(
+        ask.op, ballot_, redis_.send(redis::encode_request(ask, ballot_, sim::token_text(token))));
+    const std::int64_t now = time_ms();
+    uptime_ = std::stoll(field(redis_.command({"INFO", "server"}).text, "uptime_in_seconds:"));
+    const lock::Answer model =
+        sim::read_answer(model_.execute({ask.op, token, ask.fence}, std::chrono::milliseconds(now)),
+                         settings_, sim::Mutation::none);
+    const std::string told = words(ask.op, real);
+    story_ += sim::token_text(token) + " " + told + "\n";
+    if (told == words(ask.op, model) && close(real, model)) {
+      adopt(real, model);
+      return true;
+    }
+    story_ += "the model: " + words(ask.op, model) + "\n";
+    return false;
+  }
+
+  /// What has to be equal, as text. What depends on the moment is left to close().
+  std::string words(lock::Op op, const lock::Answer& answer) const {
+    constexpr const char* kOps[] = {"acquire", "renew", "repair", "commit", "release"};
+    constexpr const char* kAnswers[] = {"granted",   "refused",       "renewed",
+                                        "committed", "not committed", "released",
+                                        "missing",   "not mine",      "no answer"};
+    std::string text = std::string(kOps[static_cast<int>(op)]) + ": " + kAnswers[answer.index()];
+    if (const auto* granted = std::get_if<lock::Granted>(&answer)) {
+      text += granted->may_be_new ? ", may be new" : "";
+      text += granted->run_id.empty() ? ", no run_id" : "";
+      text += granted->fence == 0 ? ", no fence" : "";
+    } else if (const auto* refused = std::get_if<lock::Refused>(&answer)) {
+      text += " by " + refused->blocker + (refused->ttl_left ? "" : " for ever");
+    } else if (const auto* other = std::get_if<lock::NotMine>(&answer)) {
+      text += " but " + other->blocker;
+    } else if (const auto* no = std::get_if<lock::NotCommitted>(&answer)) {
+      text += ", " + std::to_string(no->last);
+    } else if (const auto* none = std::get_if<lock::Unreachable>(&answer)) {
+      text += none->maybe_applied || none->permanent ? ", " + none->why : ", nothing written";
+    }
+    return text;
+  }
+
+  /// Lengths of time and numbers from the clock: about the same. Other numbers: the same.
+  bool close(const lock::Answer& real, const lock::Answer& model) {
+    const auto near = [](std::int64_t a, std::int64_t b) {
+      return a - b < kLoadedMachineMs && b - a < kLoadedMachineMs;
+    };
+    if (const auto* refused = std::get_if<lock::Refused>(&real)) {
+      const auto& other = std::get<lock::Refused>(model);
+      return !refused->ttl_left || near(refused->ttl_left->count(), other.ttl_left->count());
+    }
+    if (const auto* granted = std::get_if<lock::Granted>(&real)) {
+      const auto& other = std::get<lock::Granted>(model);
+      const auto a = static_cast<std::int64_t>(granted->fence);
+      const auto b = static_cast<std::int64_t>(other.fence);
+      story_ += "  fence " + std::to_string(a) + ", the model's " + std::to_string(b) + "\n";
+      const bool from_clock = a > 1'000'000'000'000;
+      return near(granted->distrusted_for.count() * 1000, other.distrusted_for.count() * 1000) &&
+             (from_clock ? near(a, b) : a == b);
+    }
+    return true;
+  }
+
+  /// Where the clock made the number, goes on with the real server's, so that the next are equal.
+  void adopt(const lock::Answer& real, const lock::Answer& model) {
+    const auto* granted = std::get_if<lock::Granted>(&real);
+    if (granted == nullptr) return;
+    const std::uint64_t ours = std::get<lock::Granted>(model).fence;
+    Server::Data& data = model_.data();
+    if (data.fence.value == ours) data.fence.value = granted->fence;
+    for (Server::Numbered& numbered : data.holders) {
+      if (numbered.fence == ours && ours != 0) numbered.fence = granted->fence;
+    }
+  }
+
+  /// What happens to keys besides our requests.
+  bool interfere() {
+    Server::Data& data = model_.data();
+    const auto now = std::chrono::milliseconds(time_ms());
+    switch (random_.below(8)) {
+      case 0:
+        story_ += "the lock expires\n";
+        redis_.command({"PEXPIRE", kKey, "1"});
+        ::usleep(3'000);
+        data.lock = {};
+        return true;
+      case 1:
+        story_ += "another program sets the key\n";
+        redis_.command({"SET", kKey, sim::token_text(sim::make_token(sim::kForeigner, 1, 1)), "NX",
+                        "PX", "30000"});
+        model_.set_foreign(sim::make_token(sim::kForeigner, 1, 1), 30'000, now);
+        return true;
+      case 2:
+        story_ += "the key becomes a list that stays\n";
+        redis_.command({"DEL", kKey});
+        redis_.command({"RPUSH", kKey, "x"});
+        data.lock = {kForeignType, 0};
+        return true;
+      case 3:
+        story_ += "the key is deleted\n";
+        redis_.command({"DEL", kKey});
+        data.lock = {};
+        return true;
+      case 4:
+        story_ += "the fence is from an earlier life\n";
+        if (!data.fence.exists) return true;
+        redis_.command({"HSET", kFence, "run_id", "0000"});
+        data.fence.run_id = 0;
+        return true;
+      case 5:
+        story_ += "the fence is gone\n";
+        redis_.command({"DEL", kFence});
+        data.fence = {};
+        return true;
+      case 6:
+        story_ += "the fence is set to 41 in this life\n";
+        redis_.command({"HSET", kFence, "value", "41", "run_id", run_id_});
+        data.fence = {true, 41, model_.run_id()};
+        return true;
+      default:
+        story_ += "the lock of A1.2 has lost its end\n";
+        redis_.command({"SET", kKey, sim::token_text(sim::make_token(0, 1, 2))});
+        data.lock = {sim::make_token(0, 1, 2), 0};
+        return true;
+    }
+  }
+
+  bool same_keys() {
+    const std::int64_t now = time_ms();
+    const Token owner = model_.owner(std::chrono::milliseconds(now));
+    const std::string type = redis_.command({"TYPE", kKey}).text;
+    std::string real = type;
+    if (type == "string") real = redis_.command({"GET", kKey}).text;
+    const std::string model = owner == kNoToken       ? "none"
+                              : owner == kForeignType ? "list"
+                                                      : sim::token_text(owner);
+    const std::int64_t pttl = redis_.command({"PTTL", kKey}).integer;
+    const Server::Data& data = model_.data();
+    const std::int64_t left = owner == kNoToken           ? -2
+                              : data.lock.expires_ms == 0 ? -1
+                                                          : data.lock.expires_ms - now;
+    const redis::Value fence = redis_.command({"HMGET", kFence, "value", "run_id"});
+    const std::string value = data.fence.exists ? std::to_string(data.fence.value) : "";
+    const bool this_life = data.fence.exists && data.fence.run_id == model_.run_id();
+    const bool same_ttl =
+        (left < 0) == (pttl < 0) &&
+        (left < 0 ? left == pttl
+                  : pttl - left < kLoadedMachineMs && left - pttl < kLoadedMachineMs);
+    if (real == model && same_ttl && same_holders() && fence.elements.at(0).text == value &&
+        (fence.elements.at(1).text == run_id_) == this_life) {
+      return true;
+    }
+    story_ += "the key: " + real + " for " + std::to_string(pttl) + " ms, the model's: " + model +
+              " for " + std::to_string(left) + " ms; fence " + fence.elements.at(0).text +
+              ", the model's: " + value + "\n";
+    return false;
+  }
+
+  /// The numbers by token; a token that was only repaired has none.
+  bool same_holders() {
+    for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+      const Token token = sim::make_token(0, 1, attempt);
+      const std::string text = sim::token_text(token);
+      const redis::Value real = redis_.command({"HMGET", kHolder, text, "fence:" + text});
+      bool known = false;
+      std::string fence;
+      for (const Server::Numbered& numbered : model_.data().holders) {
+        if (numbered.token != token) continue;
+        known = numbered.who;
+        if (numbered.fence != 0) fence = std::to_string(numbered.fence);
+      }
+      if (known == !real.elements.at(0).text.empty() && fence == real.elements.at(1).text) continue;
+      story_ += "holder " + text + ": '" + real.elements.at(0).text + "' " +
+                real.elements.at(1).text + ", the model's: " + fence + "\n";
+      return false;
+    }
+    return true;
+  }
+
+  Redis redis_;
+  Random random_;
+  Server model_;
+  sim::LockSettings settings_;
+  redis::Ballot ballot_;
+  std::string run_id_;
+  std::int64_t uptime_ = 0;
+  std::string story_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs("usage: redlock_model_check SOCKET [COUNT [SEED]]\n", stderr);
+    return 64;
+  }
+  const std::uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 300;
+  const std::uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
+  try {
+    ModelCheck check(argv[1], seed);
+    for (std::uint64_t number = 0; number < count; ++number) {
+      if (check.sequence(number)) continue;
+      std::printf("%sthe model is not the server (seed %llu)\n", check.story().c_str(),
+                  static_cast<unsigned long long>(seed));
+      return 1;
+    }
+    std::printf("%llu sequences of 30 steps: the same answers, the same keys\n",
+                static_cast<unsigned long long>(count));
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "redlock_model_check: %s\n", error.what());
+    return 69;
+  }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace redlock::sim {
+
+/// Mistakes outside src/lock that the simulator can make on purpose, to show that it would see
+/// them: in the scripts, the transport or the loop. Those inside src/lock are made by
+/// tests/sim/mutants.
+enum class Mutation {
+  none,
+  run_id_ignored,  ///< acquire.lua: the counter of an old snapshot goes on as if nothing had been
+  fence_from_one,  ///< acquire.lua: a counter that is gone starts at 1, not at the clock
+  release_any,     ///< release.lua: deletes whatever is there
+  acquire_shared,  ///< acquire.lua: grants although another token is there
+  uptime_untold,   ///< ballot.cc: a fresh server counts as an old one
+  unsent_kept,     ///< server_set.cc: a release does not cancel what was not sent
+  clock_stands_still,  ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
+};
+
+inline constexpr struct {
+  Mutation mutation;
+  std::string_view name;
+} kMutations[] = {
+    {Mutation::run_id_ignored, "run_id_ignored"},
+    {Mutation::fence_from_one, "fence_from_one"},
+    {Mutation::release_any, "release_any"},
+    {Mutation::acquire_shared, "acquire_shared"},
+    {Mutation::uptime_untold, "uptime_untold"},
+    {Mutation::unsent_kept, "unsent_kept"},
+    {Mutation::clock_stands_still, "clock_stands_still"},
+};
+
+inline std::optional<Mutation> mutation_named(std::string_view name) {
+  for (const auto& entry : kMutations) {
+    if (entry.name == name) return entry.mutation;
+  }
+  return std::nullopt;
+}
+
+}  // namespace redlock::sim

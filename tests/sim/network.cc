@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "network.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace redlock::sim {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+void Network::reset(const Schedule& schedule) {
+  schedule_ = &schedule;
+  free_.clear();
+  for (std::size_t i = 0; i < used_; ++i) {
+    ++connections_[i].stamp;
+    connections_[i].used = false;
+  }
+  used_ = 0;
+  calm_ = false;
+  std::memset(down_, 0, sizeof down_);
+  std::memset(stopped_, 0, sizeof stopped_);
+  for (auto& held : to_server_) std::fill(std::begin(held), std::end(held), Time::zero());
+  for (auto& held : to_client_) std::fill(std::begin(held), std::end(held), Time::zero());
+}
+
+Time Network::delay() {
+  if (calm_) return random_.between(schedule_->delay_low, milliseconds(1));
+  Time delay = random_.between(schedule_->delay_low, schedule_->delay_high);
+  if (schedule_->late_percent > 0 && random_.percent(schedule_->late_percent)) {
+    delay += random_.between(Time::zero(), schedule_->late);
+  }
+  return delay;
+}
+
+void Network::schedule(EventKind kind, ConnectionId id, Time at) {
+  ++connections_[id].coming;
+  events_.add(kind, at, id, connections_[id].stamp);
+}
+
+void Network::free(ConnectionId id) {
+  connections_[id].used = false;
+  ++connections_[id].stamp;
+  free_.push_back(id);
+}
+
+void Network::settle(ConnectionId id) {
+  Connection& connection = connections_[id];
+  if (--connection.coming > 0 || connection.open || connection.arrived > 0) return;
+  free(id);
+}
+
+ConnectionId Network::dial(std::uint8_t client, std::uint8_t server, std::uint32_t session,
+                           bool clean) {
+  ConnectionId id;
+  if (!free_.empty()) {
+    id = free_.back();
+    free_.pop_back();
+  } else {
+    id = static_cast<ConnectionId>(used_++);
+    if (used_ > connections_.size()) connections_.emplace_back();
+  }
+  Connection& connection = connections_[id];
+  connection.used = true;
+  connection.client = client;
+  connection.server = server;
+  connection.session = session;
+  connection.open = true;
+  connection.served = true;
+  connection.breaking = connection.over = connection.fin = false;
+  connection.clean = clean;
+  connection.arrived = connection.coming = 0;
+  connection.requests.clear();
+  connection.responses.clear();
+  connection.last_request = connection.last_response = Time::zero();
+  const Time held = std::max(to_server_[client][server], to_client_[client][server]);
+  const Time at = std::max(events_.now(), held) + delay() + delay();
+  schedule(down_[server] ? EventKind::refused : EventKind::connected, id, at);
+  return id;
+}
+
+void Network::send(ConnectionId id, const Request& request) {
+  Connection& connection = connections_[id];
+  if (connection.breaking || !connection.served) {
+    if (!connection.breaking) cut(id);  // the other end is gone: the first packet tells
+    return;
+  }
+  const Time now = events_.now();
+  const Time held = to_server_[connection.client][connection.server];
+  const Time back = std::max(held, to_client_[connection.client][connection.server]);
+  // TCP_USER_TIMEOUT, see redis/server_set.cc: what is not acknowledged by then breaks it.
+  const Time limit = std::max<Time>(seconds(1), schedule_->timing.ttl / 6);
+  if (back > now + limit) {
+    connection.breaking = true;
+    schedule(EventKind::broken, id, now + limit);
+    if (held > now + limit) return;
+  }
+  connection.last_request = std::max(connection.last_request, std::max(now, held) + delay());
+  connection.requests.push(request);
+  schedule(EventKind::request, id, connection.last_request);
+  if (!calm_ && schedule_->break_percent > 0 && random_.percent(schedule_->break_percent)) cut(id);
+}
+
+bool Network::arrive(ConnectionId id) {
+  Connection& connection = connections_[id];
+  if (!connection.served || connection.requests.size() <= connection.arrived) return false;
+  if (!stopped_[connection.server]) return true;
+  ++connection.arrived;
+  return false;
+}
+
+bool Network::may_run(ConnectionId id) const {
+  const Connection& connection = connections_[id];
+  return connection.served && !stopped_[connection.server] && connection.arrived > 0;
+}
+
+Request Network::take_request(ConnectionId id) {
+  Connection& connection = connections_[id];
+  const Request request = connection.requests.front();
+  connection.requests.pop();
+  return request;
+}
+
+void Network::respond(ConnectionId id, const Response& response) {
+  Connection& connection = connections_[id];
+  if (!connection.open || connection.breaking) return;
+  const Time held = to_client_[connection.client][connection.server];
+  connection.last_response =
+      std::max(connection.last_response, std::max(events_.now(), held) + delay());
+  connection.responses.push(response);
+  schedule(EventKind::response, id, connection.last_response);
+}
+
+bool Network::take_response(ConnectionId id, Response& response) {
+  Connection& connection = connections_[id];
+  if (!connection.open || connection.over || connection.responses.empty()) return false;
+  response = connection.responses.front();
+  connection.responses.pop();
+  return true;
+}
+
+void Network::hang_up(ConnectionId id, bool orderly) {
+  Connection& connection = connections_[id];
+  connection.open = false;
+  connection.fin = orderly && connection.clean && !connection.breaking;
+  if (connection.coming == 0 && connection.arrived == 0) free(id);
+}
+
+void Network::cut(ConnectionId id) {
+  Connection& connection = connections_[id];
+  if (connection.breaking) return;
+  connection.breaking = true;
+  const auto on_their_way = static_cast<std::uint32_t>(connection.requests.size());
+  const std::size_t arrive = random_.below(on_their_way + 1);
+  connection.requests.keep_first(std::max<std::size_t>(arrive, connection.arrived));
+  const Time held = to_client_[connection.client][connection.server];
+  connection.last_response =
+      std::max(connection.last_response, std::max(events_.now(), held) + delay());
+  schedule(EventKind::broken, id, connection.last_response);
+}
+
+void Network::cut(std::uint8_t client, std::uint8_t server) {
+  for (ConnectionId id = 0; id < used_; ++id) {
+    const Connection& connection = connections_[id];
+    if (connection.used && connection.open && connection.client == client &&
+        connection.server == server)
+      cut(id);
+  }
+}
+
+void Network::hold(std::uint8_t client, std::uint8_t server, bool to_server, Time until) {
+  Time& held = to_server ? to_server_[client][server] : to_client_[client][server];
+  held = std::max(held, until);
+}
+
+void Network::heal() {
+  calm_ = true;
+  for (auto& held : to_server_) std::fill(std::begin(held), std::end(held), Time::zero());
+  for (auto& held : to_client_) std::fill(std::begin(held), std::end(held), Time::zero());
+}
+
+void Network::server_down(std::uint8_t server) {
+  down_[server] = true;
+  stopped_[server] = false;
+  for (ConnectionId id = 0; id < used_; ++id) {
+    Connection& connection = connections_[id];
+    if (!connection.used || connection.server != server || !connection.served) continue;
+    connection.served = false;
+    connection.arrived = 0;
+    connection.requests.clear();
+    // A dead process is told of at once, a dead host when something is sent to it again.
+    if (connection.open && random_.percent(70)) cut(id);
+    if (!connection.open && connection.coming == 0) free(id);
+  }
+}
+
+void Network::server_continued(std::uint8_t server) {
+  stopped_[server] = false;
+  for (ConnectionId id = 0; id < used_; ++id) {
+    const Connection& connection = connections_[id];
+    if (!connection.used || connection.server != server || connection.arrived == 0) continue;
+    // Each connection in its order, one connection before or after the other.
+    Time at = events_.now();
+    for (std::uint32_t i = 0; i < connection.arrived; ++i) {
+      at += random_.between(microseconds(1), microseconds(50));
+      schedule(EventKind::run_request, id, at);
+    }
+    connections_[id].last_request = std::max(connection.last_request, at);
+  }
+}
+
+}  // namespace redlock::sim

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// Connections between clients and servers, as TCP makes them: what one of them carries stays in
+// order, different ones overtake each other; a lost packet is a late one; and when one breaks,
+// what was on its way to the server may still be carried out.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "events.h"
+#include "random.h"
+#include "schedule.h"
+#include "server.h"
+
+namespace redlock::sim {
+
+using ConnectionId = std::uint32_t;
+inline constexpr ConnectionId kNoConnection = ~ConnectionId{0};
+
+/// A queue that keeps its memory.
+template <class T>
+class Fifo {
+ public:
+  void push(const T& item) { items_.push_back(item); }
+  T& front() { return items_[head_]; }
+  void pop() {
+    if (++head_ == items_.size()) clear();
+  }
+  void clear() {
+    items_.clear();
+    head_ = 0;
+  }
+  [[nodiscard]] bool empty() const { return items_.empty(); }
+  [[nodiscard]] std::size_t size() const { return items_.size() - head_; }
+  void keep_first(std::size_t n) {
+    items_.resize(head_ + n);
+    if (n == 0) clear();
+  }
+
+ private:
+  std::vector<T> items_;
+  std::size_t head_ = 0;
+};
+
+struct Connection {
+  std::uint8_t client = 0;
+  std::uint8_t server = 0;
+  std::uint32_t session = 0;  ///< the client's
+  bool used = false;          ///< the slot is
+  bool open = false;          ///< at the client's end
+  bool served = false;        ///< at the server's end
+  bool breaking = false;      ///< the client will be told
+  bool over = false;          ///< … and has been
+  bool fin = false;           ///< the client has hung up in good order
+  bool clean = true;          ///< the session had no other one to this server that failed
+  std::uint32_t arrived = 0;  ///< requests that wait in the server's kernel
+  Fifo<Request> requests;     ///< on their way, or arrived
+  Fifo<Response> responses;   ///< on their way
+  Time last_request{};
+  Time last_response{};
+  std::uint32_t stamp = 0;   ///< grows when the slot is used again: old events are void
+  std::uint32_t coming = 0;  ///< events that are still to come
+};
+
+/// What a client gets from the network, in order.
+struct Inbound {
+  enum class Kind : std::uint8_t { connected, refused, broken, response };
+  Kind kind;
+  Response response{};
+};
+
+class Network {
+ public:
+  Network(Events& events, Random& random) : events_(events), random_(random) {}
+  void reset(const Schedule& schedule);
+
+  ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t session, bool clean);
+  void send(ConnectionId id, const Request& request);
+  void respond(ConnectionId id, const Response& response);
+  /// The client closes it: `orderly`, with all that was sent still on its way.
+  void hang_up(ConnectionId id, bool orderly);
+  /// It breaks; the client gets to know soon. A random part of what is on its way arrives.
+  void cut(ConnectionId id);
+  void cut(std::uint8_t client, std::uint8_t server);
+
+  void hold(std::uint8_t client, std::uint8_t server, bool to_server, Time until);
+  void heal();
+
+  void server_down(std::uint8_t server);
+  void server_up(std::uint8_t server) { down_[server] = false; }
+  void server_stopped(std::uint8_t server) { stopped_[server] = true; }
+  void server_continued(std::uint8_t server);
+
+  /// A request has arrived at the server's kernel. True: it is the server's turn to carry it out.
+  bool arrive(ConnectionId id);
+  /// The event of a request that waited while the server was stopped.
+  [[nodiscard]] bool may_run(ConnectionId id) const;
+  Request take_request(ConnectionId id);
+  bool take_response(ConnectionId id, Response& response);
+  /// An event of the connection is over: if it was the last, the slot is free again.
+  void settle(ConnectionId id);
+
+  [[nodiscard]] Connection& at(ConnectionId id) { return connections_[id]; }
+  [[nodiscard]] bool current(ConnectionId id, std::uint32_t stamp) const {
+    return connections_[id].stamp == stamp;
+  }
+
+ private:
+  void free(ConnectionId id);
+  [[nodiscard]] Time delay();
+  void schedule(EventKind kind, ConnectionId id, Time at);
+
+  Events& events_;
+  Random& random_;
+  const Schedule* schedule_ = nullptr;
+  std::vector<Connection> connections_;
+  std::vector<ConnectionId> free_;
+  std::size_t used_ = 0;
+  bool calm_ = false;
+  Time to_server_[kMostClients][kMostServers]{};  ///< held up until
+  Time to_client_[kMostClients][kMostServers]{};
+  bool down_[kMostServers]{};
+  bool stopped_[kMostServers]{};
+};
+
+}  // namespace redlock::sim

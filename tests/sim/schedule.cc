@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "schedule.h"
+
+#include <algorithm>
+
+namespace redlock::sim {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+using Kind = Fault::Kind;
+
+/// The time of day at the start of every schedule: the fence is seeded from it.
+constexpr std::uint64_t kStartMs = 1'800'000'000'000;
+
+/// Relative drift within the bound (1 % and 2 ms of the ttl): half of it for either side.
+constexpr std::int64_t kHalfDrift = 4'900;
+
+enum Profile : std::uint32_t { calm, network, servers_fail, clients_fail, everything, agreeing };
+
+/// Not lock::quorum: that is under test.
+std::size_t quorum(std::size_t n) {
+  return n / 2 + 1;
+}
+
+bool loses_data(Kind kind) {
+  return kind == Kind::crash_old || kind == Kind::crash_empty || kind == Kind::flush;
+}
+
+bool restarts(Kind kind) {
+  return kind == Kind::crash_kept || kind == Kind::crash_old || kind == Kind::crash_empty;
+}
+
+}  // namespace
+
+std::string_view text(Fault::Kind kind) {
+  constexpr std::string_view kTexts[] = {"cut",         "deaf",     "mute",       "isolate",
+                                         "stop",        "snapshot", "crash_kept", "crash_old",
+                                         "crash_empty", "flush",    "foreign",    "pause",
+                                         "suspend",     "kill",     "signal"};
+  return kTexts[static_cast<std::size_t>(kind)];
+}
+
+void Schedule::draw(std::uint64_t new_seed) {
+  std::vector<Fault> memory = std::move(faults);
+  *this = {};
+  faults = std::move(memory);
+  faults.clear();
+  seed = new_seed;
+  Random random(seed);
+  run_seed = random.next();
+
+  servers = random.one_of<std::size_t>(1, 2, 3, 3, 3, 3, 3, 4, 5, 5);
+  clients = random.one_of<std::size_t>(1, 2, 2, 2, 3, 3, 4);
+  timing.ttl = random.one_of<Time>(seconds(1), seconds(1), seconds(2), seconds(5));
+  timing.grace = random.one_of<Time>(timing.ttl / 6, timing.ttl / 6, Time::zero(), timing.ttl / 3);
+  restart_grace = timing.ttl * random.one_of(0, 1, 1, 1, 2);
+  server_timeout = std::min<Time>(milliseconds(200), timing.ttl / 10);
+  connect_timeout = timing.ttl / 10;
+  delay_low = microseconds(300);
+  delay_high = random.one_of<Time>(microseconds(600), milliseconds(2), milliseconds(10));
+  late_percent = random.one_of(0U, 0U, 1U, 5U);
+  late = random.one_of<Time>(milliseconds(20), server_timeout * 2, timing.ttl / 2);
+  stall_percent = random.one_of(0U, 0U, 10U);
+  calm_from = random.between(timing.ttl / 2, timing.ttl * 3);
+  draw_hosts(random);
+  draw_faults(random);
+  keep_fences(random);
+  if (assumptions_hold) keep_assumptions();
+}
+
+void Schedule::draw_hosts(Random& random) {
+  const std::int64_t drift = random.one_of<std::int64_t>(0, kHalfDrift, kHalfDrift);
+  const Time skew = random.one_of<Time>(Time::zero(), milliseconds(50), seconds(2));
+  const std::uint32_t age = random.below(4);
+  for (std::size_t i = 0; i < kMostServers; ++i) {
+    ServerHost& host = server[i];
+    host.rate = drift * random.one_of(-1, 0, 1, 1);
+    host.wall_offset = random.between(Time::zero(), skew);
+    host.same_as = static_cast<std::uint8_t>(i);
+    host.up_for = age == 0 ? Time::zero() : restart_grace * random.one_of(3, 3, age == 1 ? 0 : 3);
+    if (age == 3 && random.percent(80)) {
+      host.fence = kStartMs - 100'000 + random.below(3);
+      host.fence_of_this_life = !random.percent(10);
+    }
+  }
+  cron = clients > 1 && random.percent(8);
+  const bool together = cron || random.percent(30);
+  for (ClientHost& host : client) {
+    host.rate = drift * random.one_of(-1, -1, 0, 1);
+    host.starts = random.between(Time::zero(), together ? Time(milliseconds(3)) : timing.ttl / 2);
+    host.tries_once = cron;
+  }
+  if (servers >= 3 && !cron && random.percent(4)) {
+    twins = true;
+    server[1].same_as = 0;
+  }
+}
+
+void Schedule::draw_faults(Random& random) {
+  const std::uint32_t profile =
+      random.one_of<std::uint32_t>(calm, network, network, servers_fail, servers_fail, servers_fail,
+                                   clients_fail, everything, everything, agreeing);
+  if (cron) {
+    late_percent = 0;
+    stall_percent = 0;
+    for (ServerHost& host : server) {
+      host.up_for = restart_grace * 3;
+      host.fence_of_this_life = true;
+    }
+    return;
+  }
+  if (profile == calm) return;
+  break_percent = random.one_of(0U, 0U, 0U, 2U);
+  if (profile == agreeing) return draw_disagreement(random);
+  if (random.percent(15)) {
+    assumptions_hold = false;
+    for (ClientHost& host : client) host.rate *= random.one_of(1, 10);
+    for (ServerHost& host : server) host.rate *= random.one_of(1, 10);
+  }
+  const std::uint32_t count = 1 + random.below(profile == everything ? 8 : 5);
+  for (std::uint32_t i = 0; i < count; ++i) faults.push_back(draw_fault(random, profile));
+  std::sort(faults.begin(), faults.end(),
+            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+}
+
+/// Servers whose counters differ, so that every grant needs a commit, and lines that break
+/// meanwhile.
+void Schedule::draw_disagreement(Random& random) {
+  servers = std::max<std::size_t>(servers, 3);
+  late_percent = 20;
+  break_percent = 10;
+  late = server_timeout * 2;
+  for (ServerHost& host : server) {
+    host.up_for = restart_grace * 3;
+    host.fence = kStartMs - 100'000 + random.below(3);
+    host.fence_of_this_life = true;
+  }
+  const std::uint32_t count = 3 + random.below(6);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Fault fault = draw_fault(random, network);
+    if (random.percent(60)) fault.kind = Kind::cut;
+    faults.push_back(fault);
+  }
+  std::sort(faults.begin(), faults.end(),
+            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+}
+
+Fault Schedule::draw_fault(Random& random, std::uint32_t profile) const {
+  Fault fault;
+  fault.at = random.between(Time::zero(), calm_from);
+  const auto pick = profile == everything
+                        ? random.one_of<std::uint32_t>(network, servers_fail, clients_fail)
+                        : profile;
+  if (pick == network) {
+    fault.kind =
+        random.one_of(Kind::cut, Kind::deaf, Kind::mute, Kind::isolate, Kind::isolate, Kind::stop);
+  } else if (pick == servers_fail) {
+    fault.kind = random.one_of(Kind::stop, Kind::snapshot, Kind::snapshot, Kind::crash_kept,
+                               Kind::crash_old, Kind::crash_old, Kind::crash_empty,
+                               Kind::crash_empty, Kind::isolate, Kind::foreign);
+    if (!assumptions_hold && random.percent(10)) fault.kind = Kind::flush;
+  } else {
+    fault.kind = random.one_of(Kind::pause, Kind::pause, Kind::suspend, Kind::kill, Kind::signal,
+                               Kind::isolate);
+  }
+  fault.client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
+  fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+  if (fault.kind == Kind::isolate) {
+    fault.server = static_cast<std::uint8_t>(1 + random.below((1U << servers) - 1));
+  }
+  fault.length = random.one_of<Time>({random.between(milliseconds(1), milliseconds(60)),
+                                      random.between(milliseconds(20), timing.ttl / 2),
+                                      random.between(timing.ttl / 2, timing.ttl * 2)});
+  return fault;
+}
+
+/// Fewer than a quorum of servers forget within one lease, and none without a restart: what is too
+/// much keeps its data.
+void Schedule::keep_assumptions() {
+  const Time lease = timing.ttl + timing.ttl / 50 + milliseconds(10);
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    Fault& fault = faults[i];
+    if (!loses_data(fault.kind)) continue;
+    std::uint32_t forgot = 0;
+    for (std::size_t j = 0; j < i; ++j) {
+      const Fault& before = faults[j];
+      // An earlier one may still be down: it forgets when it comes back.
+      if (loses_data(before.kind) && before.at + before.length + lease >= fault.at) {
+        forgot |= 1U << server[before.server].same_as;
+      }
+    }
+    forgot |= 1U << server[fault.server].same_as;
+    std::size_t votes = 0;
+    for (std::size_t s = 0; s < servers; ++s) votes += forgot >> server[s].same_as & 1U;
+    // A quorum of twins has fewer servers than votes: those that really are there must not forget.
+    const std::size_t real = twins ? servers - 1 : servers;
+    if (restart_grace == Time::zero() || votes >= quorum(servers) || votes >= quorum(real)) {
+      fault.kind = Kind::crash_kept;
+    }
+  }
+}
+
+/// The fence's promise: a server that loses data is away for longer than clocks disagree.
+void Schedule::keep_fences(Random& random) {
+  const bool loses = std::any_of(faults.begin(), faults.end(),
+                                 [](const Fault& fault) { return loses_data(fault.kind); });
+  if (!loses) return;
+  const bool flushes = std::any_of(faults.begin(), faults.end(),
+                                   [](const Fault& fault) { return fault.kind == Kind::flush; });
+  if (flushes || random.percent(50)) {
+    for (ServerHost& host : server) {
+      host.wall_offset = Time::zero();
+      host.rate = 0;
+    }
+  }
+  std::int64_t rate = 0;
+  Time skew{};
+  for (const ServerHost& host : server) {
+    rate = std::max(rate, host.rate < 0 ? -host.rate : host.rate);
+    skew = std::max(skew, host.wall_offset);
+  }
+  const Time apart = skew + Time(2 * rate * (calm_from * 6 + seconds(30)).count() / 1'000'000);
+  for (Fault& fault : faults) {
+    if (restarts(fault.kind) || fault.kind == Kind::flush) {
+      fault.length = std::max<Time>(fault.length, apart + milliseconds(20));
+    }
+  }
+}
+
+}  // namespace redlock::sim

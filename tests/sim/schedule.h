@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+//
+// What will go wrong, drawn from a seed: the hosts, their clocks, and a list of faults. After the
+// faults comes a fair phase, in which everything works and everybody must get the lock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "clock.h"
+#include "lock/timing.h"
+#include "random.h"
+
+namespace redlock::sim {
+
+inline constexpr std::size_t kMostServers = 5;
+inline constexpr std::size_t kMostClients = 4;
+
+struct Fault {
+  enum class Kind : std::uint8_t {
+    cut,          ///< the connection of client and server breaks
+    deaf,         ///< what the client sends to the server is held up for `length`
+    mute,         ///< what the server sends to the client is
+    isolate,      ///< both, for the client and the servers in the bit set `server`
+    stop,         ///< the server is stopped (SIGSTOP) for `length`
+    snapshot,     ///< the server saves its data
+    crash_kept,   ///< the server dies and is back with all data after `length`
+    crash_old,    ///< … with the data of its last snapshot
+    crash_empty,  ///< … with none
+    flush,        ///< FLUSHALL, which takes `length`
+    foreign,      ///< some other program sets the key on the server for `length`
+    pause,        ///< the client's process is stopped, its job goes on
+    suspend,      ///< the client's host is suspended, its job with it
+    kill,         ///< the client and its job are killed
+    signal,       ///< the client is sent TERM
+  };
+  Time at{};
+  Kind kind = Kind::cut;
+  std::uint8_t client = 0;
+  std::uint8_t server = 0;
+  Time length{};
+};
+
+std::string_view text(Fault::Kind kind);
+
+struct ServerHost {
+  std::int64_t rate = 0;    ///< of its clock, in millionths
+  Time wall_offset{};       ///< of its time of day
+  Time up_for{};            ///< at the start
+  std::uint64_t fence = 0;  ///< the counter at the start; 0: none
+  bool fence_of_this_life = true;
+  std::uint8_t same_as = 0;  ///< another server's index: the same server under two addresses
+};
+
+struct ClientHost {
+  std::int64_t rate = 0;
+  Time starts{};
+  bool tries_once = false;  ///< every run with -n
+};
+
+/// Everything the seed decides before the first event. What is left to the run (delays, how long a
+/// job takes) is drawn from a generator seeded with `run_seed`.
+struct Schedule {
+  std::uint64_t seed = 0;
+  std::uint64_t run_seed = 0;
+  std::size_t servers = 1;
+  std::size_t clients = 1;
+  lock::Timing timing{};
+  lock::Duration restart_grace{};
+  lock::Duration server_timeout{};
+  lock::Duration connect_timeout{};
+  Time delay_low{};
+  Time delay_high{};
+  std::uint32_t late_percent = 0;  ///< of the messages take up to `late` longer
+  Time late{};
+  std::uint32_t break_percent = 0;  ///< of the requests break their connection soon
+  std::uint32_t stall_percent = 0;  ///< of the jobs' starts are held up in the middle
+  std::array<ServerHost, kMostServers> server{};
+  std::array<ClientHost, kMostClients> client{};
+  std::vector<Fault> faults;  ///< in the order of time
+  Time calm_from{};           ///< the fair phase begins
+
+  bool assumptions_hold = true;  ///< of DESIGN section 1: then there is never a second job
+  bool cron = false;             ///< nothing but simultaneous `-n`s and no faults: one must run
+  bool twins = false;            ///< two addresses of one server
+
+  /// Makes this the schedule of a seed. Keeps its memory.
+  void draw(std::uint64_t seed);
+
+ private:
+  void draw_hosts(Random& random);
+  void draw_faults(Random& random);
+  void draw_disagreement(Random& random);
+  Fault draw_fault(Random& random, std::uint32_t profile) const;
+  void keep_assumptions();
+  void keep_fences(Random& random);
+};
+
+}  // namespace redlock::sim

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "server.h"
+
+#include <algorithm>
+
+namespace redlock::sim {
+
+namespace {
+
+using Word = Response::Word;
+
+std::string value_text(Token value) {
+  return value == kForeignType ? std::string("type:list") : token_text(value);
+}
+
+/// The server's run_id, as text that fits into a string without an allocation.
+std::string run_id_text(std::uint32_t run_id) {
+  return run_id == 0 ? std::string() : "run" + std::to_string(run_id);
+}
+
+lock::Granted read_granted(const Response& response, const LockSettings& settings,
+                           Mutation mutation) {
+  lock::Granted granted{.run_id = run_id_text(response.run_id), .fence = response.fence};
+  if (response.run_id == 0) return granted;
+  const std::int64_t grace = settings.restart_grace_s;
+  if (grace > 0 && mutation != Mutation::uptime_untold) {
+    granted.distrusted_for =
+        std::chrono::seconds(std::max<std::int64_t>(grace + 1 - response.uptime, 0));
+  }
+  granted.may_be_new = response.trace == Trace::none ||
+                       (response.trace == Trace::present && response.uptime < 2 * grace);
+  return granted;
+}
+
+}  // namespace
+
+std::string token_text(Token token) {
+  std::string text(1, static_cast<char>('A' + client_of(token)));
+  text += std::to_string(session_of(token));
+  text += '.';
+  return text += std::to_string(token & 0xffffU);
+}
+
+lock::Answer read_answer(const Response& response, const LockSettings& settings,
+                         Mutation mutation) {
+  switch (response.word) {
+    case Word::granted:
+      return read_granted(response, settings, mutation);
+    case Word::refused: {
+      lock::Refused refused{value_text(response.value), std::nullopt, {}};
+      if (response.pttl != -1) refused.ttl_left = std::chrono::milliseconds(response.pttl);
+      return refused;
+    }
+    case Word::fresh:
+      return lock::Unreachable{.maybe_applied = false, .why = "fresh"};
+    case Word::committed:
+      return lock::Committed{};
+    case Word::not_committed:
+      return lock::NotCommitted{response.fence};
+    case Word::renewed:
+      return lock::Renewed{};
+    case Word::released:
+      return lock::Released{};
+    case Word::missing:
+      return lock::Missing{};
+    case Word::not_mine:
+      break;
+  }
+  return lock::NotMine{value_text(response.value)};
+}
+
+void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
+                   const LockSettings& settings, Mutation mutation) {
+  index_ = index + 1;
+  life_ = 1;
+  clock_ = clock;
+  started_ms_ = started_ms;
+  settings_ = settings;
+  mutation_ = mutation;
+  data_ = {};
+  snapshot_ = {};
+}
+
+Response Server::execute(const Request& request, Time now) {
+  // A script sees one time from its beginning to its end.
+  const std::int64_t clock = now_ms(now);
+  expire(clock);
+  switch (request.op) {
+    case lock::Op::acquire:
+      return acquire(request, clock);
+    case lock::Op::commit:
+      return commit(request);
+    case lock::Op::renew:
+      return renew(request, clock);
+    case lock::Op::repair:
+      return repair(request, clock);
+    case lock::Op::release:
+      break;
+  }
+  return release(request);
+}
+
+Response Server::acquire(const Request& request, std::int64_t now) {
+  const bool free = data_.lock.value == kNoToken;
+  const bool ours = data_.lock.value == request.token;
+  if (!free && !ours && mutation_ != Mutation::acquire_shared) return refusal(now);
+
+  const std::int64_t uptime = now / 1000 - started_ms_ / 1000;
+  Trace trace = Trace::none;
+  if (data_.fence.exists) {
+    trace = data_.fence.run_id == run_id() ? Trace::present : Trace::earlier;
+  }
+  const std::int64_t grace = settings_.restart_grace_s;
+  if (!ours && trace == Trace::earlier && grace > 0 && uptime < grace + 1) {
+    return {.word = Word::fresh, .uptime = uptime};
+  }
+
+  if (ours) {
+    data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + settings_.ttl_ms);
+  } else {
+    data_.lock = {request.token, now + settings_.ttl_ms};
+    data_.holders.clear();
+  }
+  std::uint64_t fence = ours ? number(request.token) : 0;
+  if (fence == 0) fence = next_fence(trace, now);
+  numbered(request.token) = {request.token, fence, true};
+  data_.holders_expire_ms = now + settings_.ttl_ms + 10'000;
+  return {
+      .word = Word::granted, .trace = trace, .run_id = run_id(), .uptime = uptime, .fence = fence};
+}
+
+/// In a new life the counter may be older than numbers already given out: it goes on from the
+/// clock.
+std::uint64_t Server::next_fence(Trace trace, std::int64_t now) {
+  std::uint64_t before = data_.fence.exists ? data_.fence.value : 0;
+  bool from_clock = trace != Trace::present;
+  if (mutation_ == Mutation::run_id_ignored) from_clock = trace == Trace::none;
+  if (mutation_ == Mutation::fence_from_one && trace == Trace::none) from_clock = false;
+  if (from_clock) before = std::max(before, static_cast<std::uint64_t>(now));
+  data_.fence = {true, before + 1, run_id()};
+  return before + 1;
+}
+
+Response Server::commit(const Request& request) {
+  Fence& fence = data_.fence;
+  if (data_.lock.value != request.token || !fence.exists) return {.word = Word::not_committed};
+  if (fence.run_id != run_id() || fence.value >= request.fence) {
+    return {.word = Word::not_committed, .fence = fence.value};
+  }
+  fence.value = request.fence;
+  numbered(request.token).fence = request.fence;
+  return {.word = Word::committed};
+}
+
+Response Server::renew(const Request& request, std::int64_t now) {
+  // The second command of the flight: the holder hash lives on with the lock, whoever asks.
+  if (!data_.holders.empty()) data_.holders_expire_ms = now + settings_.ttl_ms + 10'000;
+  if (data_.lock.value == kNoToken) return {.word = Word::missing};
+  if (data_.lock.value != request.token) {
+    return {.word = Word::not_mine, .value = data_.lock.value};
+  }
+  data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + settings_.ttl_ms);
+  return {.word = Word::renewed};
+}
+
+Response Server::repair(const Request& request, std::int64_t now) {
+  if (data_.lock.value == kNoToken) {
+    data_.lock = {request.token, now + settings_.ttl_ms};
+    numbered(request.token).who = true;
+    data_.holders_expire_ms = now + settings_.ttl_ms + 10'000;
+    return {.word = Word::granted};
+  }
+  if (data_.lock.value == request.token) return {.word = Word::granted};
+  return refusal(now);
+}
+
+Response Server::release(const Request& request) {
+  std::erase_if(data_.holders, [&](const Numbered& each) { return each.token == request.token; });
+  if (data_.lock.value == kNoToken) return {.word = Word::missing};
+  if (data_.lock.value != request.token && mutation_ != Mutation::release_any) {
+    return {.word = Word::not_mine, .value = data_.lock.value};
+  }
+  data_.lock = {};
+  return {.word = Word::released};
+}
+
+Response Server::refusal(std::int64_t now) const {
+  const Key& key = data_.lock;
+  return {.word = Word::refused,
+          .value = key.value,
+          .pttl = key.expires_ms == 0 ? -1 : key.expires_ms - now};
+}
+
+Server::Numbered& Server::numbered(Token token) {
+  for (Numbered& each : data_.holders) {
+    if (each.token == token) return each;
+  }
+  if (data_.holders.empty()) data_.holders_expire_ms = kNever;
+  return data_.holders.emplace_back(Numbered{token, 0, false});
+}
+
+std::uint64_t Server::number(Token token) const {
+  for (const Numbered& each : data_.holders) {
+    if (each.token == token) return each.fence;
+  }
+  return 0;
+}
+
+/// Redis: a key is gone once the clock shows more than its expiry.
+void Server::expire(std::int64_t now) {
+  if (data_.lock.value != kNoToken && data_.lock.expires_ms != 0 && now > data_.lock.expires_ms) {
+    data_.lock = {};
+  }
+  if (now > data_.holders_expire_ms) data_.holders.clear();
+}
+
+void Server::restart(Restart how, Time now) {
+  if (how == Restart::snapshot) data_ = snapshot_;
+  if (how == Restart::empty) data_ = {};
+  ++life_;
+  started_ms_ = now_ms(now);
+}
+
+void Server::set_foreign(Token value, std::int64_t ttl_ms, Time now) {
+  expire(now_ms(now));
+  if (data_.lock.value == kNoToken) data_.lock = {value, now_ms(now) + ttl_ms};
+}
+
+Token Server::owner(Time now) const {
+  const Key& key = data_.lock;
+  return key.expires_ms != 0 && now_ms(now) > key.expires_ms ? kNoToken : key.value;
+}
+
+}  // namespace redlock::sim

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//
+// A Redis server as far as one lock goes: what src/redis/scripts/*.lua do, line by line, on the
+// server's own clock. redlock_model_check holds it against a real server. Absent on purpose: the
+// wire (network.h) and when a server is up (world.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "clock.h"
+#include "lock/vote.h"
+#include "mutation.h"
+
+namespace redlock::sim {
+
+/// What a key may hold: a token by its number. 0: nothing; the largest: a key that is no string.
+using Token = std::uint32_t;
+inline constexpr Token kNoToken = 0;
+inline constexpr Token kForeignType = ~Token{0};
+inline constexpr std::uint32_t kForeigner = 15;  ///< as a client: some other program
+
+constexpr Token make_token(std::uint32_t client, std::uint32_t session, std::uint32_t attempt) {
+  return 1U << 31U | client << 27U | (session & 0x7ffU) << 16U | (attempt & 0xffffU);
+}
+constexpr std::uint32_t client_of(Token token) {
+  return token >> 27U & 0xfU;
+}
+constexpr std::uint32_t session_of(Token token) {
+  return token >> 16U & 0x7ffU;
+}
+/// "B3.2": client B, its third run, second attempt. Short enough not to be allocated.
+std::string token_text(Token token);
+
+struct Request {
+  lock::Op op;
+  Token token;
+  std::uint64_t fence;
+};
+
+enum class Trace : std::uint8_t { none, present, earlier };
+
+struct Response {
+  enum class Word : std::uint8_t {
+    granted,
+    refused,
+    fresh,
+    committed,
+    not_committed,
+    renewed,
+    released,
+    missing,
+    not_mine
+  };
+  Word word;
+  Trace trace = Trace::none;
+  Token value = kNoToken;    ///< refused, not_mine
+  std::int64_t pttl = 0;     ///< refused
+  std::uint32_t run_id = 0;  ///< granted; 0: not told (a repair)
+  std::int64_t uptime = 0;   ///< granted, fresh
+  std::uint64_t fence = 0;   ///< granted; not_committed: the last one
+};
+
+/// The same for every request on the lock.
+struct LockSettings {
+  std::int64_t ttl_ms = 0;
+  std::int64_t restart_grace_s = 0;
+};
+
+/// redis/ballot.cc: what the client makes of a reply.
+lock::Answer read_answer(const Response& response, const LockSettings& settings, Mutation mutation);
+
+class Server {
+ public:
+  static constexpr std::int64_t kNever = INT64_MAX;
+  struct Fence {
+    bool exists = false;
+    std::uint64_t value = 0;
+    std::uint32_t run_id = 0;
+  };
+  struct Key {
+    Token value = kNoToken;
+    std::int64_t expires_ms = 0;
+  };
+  /// The fields of the holder hash that belong to a token.
+  struct Numbered {
+    Token token;
+    std::uint64_t fence;  ///< the number given to it; 0: none
+    bool who;             ///< whether it says who that is
+  };
+  struct Data {
+    Key lock;
+    Fence fence;
+    std::vector<Numbered> holders;
+    std::int64_t holders_expire_ms = kNever;  ///< when the hash ends, if there is one
+  };
+
+  Server() = default;
+  /// `clock` shows the time of day. Up since `started_ms` on it.
+  void reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
+             const LockSettings& settings, Mutation mutation);
+
+  /// Runs a script.
+  Response execute(const Request& request, Time now);
+
+  void take_snapshot() { snapshot_ = data_; }
+  enum class Restart { kept, snapshot, empty };
+  void restart(Restart how, Time now);
+
+  /// Another program's SET key value NX PX.
+  void set_foreign(Token value, std::int64_t ttl_ms, Time now);
+  void flush() { data_ = {}; }
+
+  /// Whose the lock is.
+  [[nodiscard]] Token owner(Time now) const;
+  [[nodiscard]] std::int64_t now_ms(Time now) const {
+    return clock_.shown(now).count() / 1'000'000;
+  }
+  [[nodiscard]] std::uint32_t run_id() const { return index_ * 1000 + life_; }
+  [[nodiscard]] Data& data() { return data_; }
+
+ private:
+  Response acquire(const Request& request, std::int64_t now);
+  Response commit(const Request& request);
+  Response renew(const Request& request, std::int64_t now);
+  Response repair(const Request& request, std::int64_t now);
+  Response release(const Request& request);
+  [[nodiscard]] Response refusal(std::int64_t now) const;
+  std::uint64_t next_fence(Trace trace, std::int64_t now);
+  Numbered& numbered(Token token);
+  [[nodiscard]] std::uint64_t number(Token token) const;
+  void expire(std::int64_t now);
+
+  std::uint32_t index_ = 0;
+  std::uint32_t life_ = 1;
+  Clock clock_;
+  std::int64_t started_ms_ = 0;
+  LockSettings settings_;
+  Mutation mutation_ = Mutation::none;
+  Data data_;
+  Data snapshot_;
+};
+
+}  // namespace redlock::sim

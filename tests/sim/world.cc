@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+#include "world.h"
+
+#include <algorithm>
+
+namespace redlock::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+using Kind = Fault::Kind;
+
+/// The time of day when every schedule starts.
+constexpr std::int64_t kStartMs = 1'800'000'000'000;
+
+Server::Restart how(Kind kind) {
+  if (kind == Kind::crash_old) return Server::Restart::snapshot;
+  return kind == Kind::crash_kept ? Server::Restart::kept : Server::Restart::empty;
+}
+
+bool is_crash(Kind kind) {
+  return kind == Kind::crash_kept || kind == Kind::crash_old || kind == Kind::crash_empty;
+}
+
+}  // namespace
+
+template <class Each>
+void World::each_address(std::uint8_t server, Each each) {
+  for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
+    if (real(i) == real(server)) each(i);
+  }
+}
+
+void World::set_up() {
+  events_.reset();
+  network_.reset(*schedule_);
+  checks_.reset(*schedule_);
+  scene_.schedule = schedule_;
+  scene_.events = &events_;
+  scene_.network = &network_;
+  scene_.random = &random_;
+  scene_.checks = &checks_;
+  scene_.story = &story_;
+  scene_.calm = false;
+  scene_.settings = {schedule_->timing.ttl / milliseconds(1),
+                     schedule_->restart_grace / seconds(1)};
+  for (std::size_t i = 0; i < schedule_->servers; ++i) {
+    const ServerHost& host = schedule_->server[i];
+    const Clock clock(host.rate, milliseconds(kStartMs) + host.wall_offset);
+    const std::int64_t started = (clock.shown(Time::zero()) - host.up_for).count() / 1'000'000;
+    servers_[i].reset(static_cast<std::uint32_t>(i), clock, started, scene_.settings,
+                      scene_.mutation);
+    if (host.fence != 0) {
+      const std::uint32_t life = host.fence_of_this_life ? servers_[i].run_id() : 0;
+      servers_[i].data().fence = {true, host.fence, life};
+    }
+    servers_[i].take_snapshot();
+    stopped_[i] = crashed_[i] = 0;
+  }
+  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].reset(scene_, i);
+  for (std::uint32_t i = 0; i < schedule_->faults.size(); ++i) {
+    events_.add(EventKind::fault, schedule_->faults[i].at, i);
+  }
+  events_.add(EventKind::calm, schedule_->calm_from, 0);
+}
+
+Result World::run(const Schedule& schedule, bool trace) {
+  schedule_ = &schedule;
+  random_ = Random(schedule.run_seed);
+  story_.reset(trace);
+  set_up();
+  const Time bound =
+      schedule.calm_from + schedule.restart_grace * 2 + schedule.timing.ttl * 4 + seconds(90);
+  Result result;
+  while (!events_.empty() && !checks_.violation()) {
+    const Event event = events_.next();
+    ++result.events;
+    if (event.at > bound && !all_done()) {
+      checks_.fail("starved", "somebody still waits long after everything was well again",
+                   event.at);
+      break;
+    }
+    happen(event);
+  }
+  if (!all_done()) checks_.fail("stuck", "somebody waits for nothing", events_.now());
+  checks_.ended(events_.now());
+  result.violation = checks_.violation();
+  result.jobs = checks_.jobs();
+  return result;
+}
+
+bool World::all_done() const {
+  for (std::size_t i = 0; i < schedule_->clients; ++i) {
+    if (!clients_[i].done()) return false;
+  }
+  return true;
+}
+
+void World::happen(const Event& event) {
+  switch (event.kind) {
+    case EventKind::fault:
+      return begin(schedule_->faults[event.who], event.who);
+    case EventKind::fault_over:
+      return end(schedule_->faults[event.who]);
+    case EventKind::calm:
+      return calm_down();
+    case EventKind::wake:
+      return clients_[event.who].wake(event.at);
+    case EventKind::client_starts:
+      return clients_[event.who].start();
+    case EventKind::client_resumes:
+      return clients_[event.who].resume();
+    case EventKind::job_ends:
+      return clients_[event.who].job_ends(event.stamp);
+    case EventKind::tree_ends:
+      return clients_[event.who].tree_ends(event.stamp);
+    case EventKind::connected:
+    case EventKind::refused:
+    case EventKind::broken:
+    case EventKind::request:
+    case EventKind::run_request:
+    case EventKind::response:
+      return connection_event(event);
+  }
+}
+
+void World::connection_event(const Event& event) {
+  const ConnectionId id = event.who;
+  if (!network_.current(id, event.stamp)) return;
+  Connection& connection = network_.at(id);
+  const std::size_t server = connection.server;
+  Client& client = clients_[connection.client];
+  switch (event.kind) {
+    case EventKind::request:
+      if (network_.arrive(id)) serve(id);
+      break;
+    case EventKind::run_request:
+      if (network_.may_run(id)) {
+        --connection.arrived;
+        serve(id);
+      }
+      break;
+    case EventKind::response: {
+      Inbound inbound{Inbound::Kind::response, {}};
+      if (network_.take_response(id, inbound.response)) client.take_in(server, inbound);
+      break;
+    }
+    case EventKind::connected:
+      // Down in the meantime: what is sent will not get there, and tells.
+      if (connection.open && !connection.over)
+        client.take_in(server, {Inbound::Kind::connected, {}});
+      break;
+    default:
+      if (!connection.open || connection.over) break;
+      connection.over = true;
+      client.take_in(
+          server,
+          {event.kind == EventKind::refused ? Inbound::Kind::refused : Inbound::Kind::broken, {}});
+      break;
+  }
+  network_.settle(id);
+}
+
+void World::serve(ConnectionId id) {
+  const Request request = network_.take_request(id);
+  const std::uint8_t address = network_.at(id).server;
+  Server& server = servers_[real(address)];
+  const Response response = server.execute(request, events_.now());
+  if (request.op == lock::Op::acquire && response.word == Response::Word::granted) {
+    checks_.granted(real(address), request.token);
+  }
+  if (story_.on()) {
+    const Token owner = server.owner(events_.now());
+    std::string what = "carries out a request of " + token_text(request.token) + "; the lock is ";
+    what += owner == kNoToken       ? "free"
+            : owner == kForeignType ? "foreign"
+                                    : token_text(owner) + "'s";
+    story_.say(events_.now(), server_name(address), what);
+  }
+  network_.respond(id, response);
+  check_hung_up(id);
+}
+
+/// The last request of a process that has ended in good order: nothing of it may be left here.
+void World::check_hung_up(ConnectionId id) {
+  const Connection& connection = network_.at(id);
+  if (!connection.fin || !connection.requests.empty() || schedule_->twins) return;
+  checks_.hung_up(connection.client, connection.session, connection.server,
+                  servers_[real(connection.server)].owner(events_.now()), events_.now());
+}
+
+void World::begin(const Fault& fault, std::uint32_t number) {
+  const Time now = events_.now();
+  if (story_.on()) {
+    const bool of_client = fault.kind >= Kind::pause || fault.kind <= Kind::isolate;
+    std::string who = of_client ? client_name(fault.client) : std::string();
+    who +=
+        fault.kind >= Kind::pause || fault.kind == Kind::isolate ? "" : server_name(fault.server);
+    std::string what(text(fault.kind));
+    if (fault.kind == Kind::isolate) {
+      what += " from";
+      for (std::size_t i = 0; i < schedule_->servers; ++i) {
+        if ((fault.server >> i & 1U) != 0) what += ' ' + server_name(i);
+      }
+    }
+    story_.say(now, who,
+               "FAULT " + what + " for " + std::to_string(fault.length / milliseconds(1)) + " ms");
+  }
+  Client& client = clients_[fault.client];
+  switch (fault.kind) {
+    case Kind::cut:
+      return network_.cut(fault.client, fault.server);
+    case Kind::deaf:
+    case Kind::mute:
+      return network_.hold(fault.client, fault.server, fault.kind == Kind::deaf,
+                           now + fault.length);
+    case Kind::isolate:
+      return isolate(fault.client, fault.server, now + fault.length);
+    case Kind::snapshot:
+      return servers_[real(fault.server)].take_snapshot();
+    case Kind::foreign:
+      return servers_[real(fault.server)].set_foreign(
+          fault.length > milliseconds(100) ? kForeignType : make_token(kForeigner, 1, 1),
+          fault.length / milliseconds(1), now);
+    case Kind::stop:
+    case Kind::flush:
+      ++stopped_[real(fault.server)];
+      each_address(fault.server, [&](std::uint8_t s) { network_.server_stopped(s); });
+      break;
+    case Kind::crash_kept:
+    case Kind::crash_old:
+    case Kind::crash_empty:
+      crash(fault.server);
+      break;
+    case Kind::pause:
+    case Kind::suspend:
+      client.pause(fault.kind == Kind::suspend);
+      events_.add(EventKind::client_resumes, now + fault.length, fault.client);
+      return;
+    case Kind::kill:
+      return client.kill();
+    case Kind::signal:
+      return client.signal();
+  }
+  events_.add(EventKind::fault_over, now + fault.length, number);
+}
+
+void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {
+  for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
+    if ((servers >> i & 1U) == 0) continue;
+    network_.hold(client, i, true, until);
+    network_.hold(client, i, false, until);
+  }
+}
+
+void World::crash(std::uint8_t server) {
+  ++crashed_[real(server)];
+  each_address(server, [&](std::uint8_t s) { network_.server_down(s); });
+}
+
+void World::end(const Fault& fault) {
+  const std::uint8_t server = real(fault.server);
+  if (is_crash(fault.kind)) return come_back(fault);
+  if (fault.kind == Kind::flush) servers_[server].flush();
+  if (--stopped_[server] > 0 || crashed_[server] > 0) return;
+  if (story_.on()) story_.say(events_.now(), server_name(server), "goes on");
+  each_address(server, [&](std::uint8_t s) { network_.server_continued(s); });
+}
+
+/// Crashes that overlap are one with several restarts: data is lost if one of them loses it.
+void World::come_back(const Fault& fault) {
+  const std::uint8_t server = real(fault.server);
+  servers_[server].restart(how(fault.kind), events_.now());
+  if (--crashed_[server] > 0) return;
+  if (story_.on()) story_.say(events_.now(), server_name(server), "is back");
+  each_address(server, [&](std::uint8_t s) {
+    network_.server_up(s);
+    if (stopped_[server] == 0) network_.server_continued(s);
+  });
+}
+
+void World::calm_down() {
+  if (story_.on()) story_.say(events_.now(), "", "ALL IS WELL from here on");
+  scene_.calm = true;
+  network_.heal();
+  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].calm_down();
+}
+
+}  // namespace redlock::sim

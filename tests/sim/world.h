@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// Runs one schedule from its seed to its end or its first violation. A world is used again and
+// again, so that it allocates next to nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "checks.h"
+#include "client.h"
+#include "events.h"
+#include "network.h"
+#include "schedule.h"
+#include "server.h"
+#include "story.h"
+
+namespace redlock::sim {
+
+struct Result {
+  std::optional<Violation> violation;
+  std::uint64_t events = 0;
+  std::uint64_t jobs = 0;
+};
+
+class World {
+ public:
+  explicit World(Mutation mutation) : network_(events_, random_) { scene_.mutation = mutation; }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  void look_only_for(std::string_view check) { checks_.look_only_for(check); }
+  Result run(const Schedule& schedule, bool trace);
+  [[nodiscard]] const std::string& story() const { return story_.text(); }
+
+ private:
+  void set_up();
+  void happen(const Event& event);
+  void begin(const Fault& fault, std::uint32_t number);
+  void end(const Fault& fault);
+  void crash(std::uint8_t server);
+  void come_back(const Fault& fault);
+  void isolate(std::uint8_t client, std::uint8_t servers, Time until);
+  void calm_down();
+  void connection_event(const Event& event);
+  void serve(ConnectionId id);
+  void check_hung_up(ConnectionId id);
+  [[nodiscard]] bool all_done() const;
+  [[nodiscard]] std::uint8_t real(std::uint8_t server) const {
+    return schedule_->server[server].same_as;
+  }
+  /// Both addresses of a server that has two.
+  template <class Each>
+  void each_address(std::uint8_t server, Each each);
+
+  const Schedule* schedule_ = nullptr;
+  Events events_;
+  Random random_{0};
+  Checks checks_;
+  Story story_;
+  Scene scene_{};
+  Network network_;
+  std::array<Server, kMostServers> servers_;
+  std::array<Client, kMostClients> clients_;
+  std::array<std::uint32_t, kMostServers> stopped_{};  ///< by how many faults
+  std::array<std::uint32_t, kMostServers> crashed_{};
+};
+
+}  // namespace redlock::sim

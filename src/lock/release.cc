@@ -27,10 +27,10 @@ void Release::record(const Reply& reply) {
     return;
   }
   entry->last = reply.answer;
-  if (const auto* unreachable = std::get_if<Unreachable>(&reply.answer)) {
+  if (std::holds_alternative<Unreachable>(reply.answer)) {
     entry->state = State::failed;
-    entry->maybe_done |= unreachable->maybe_applied;
-  } else if (std::holds_alternative<Released>(reply.answer) || entry->maybe_done) {
+    entry->failed_before = true;
+  } else if (std::holds_alternative<Released>(reply.answer) || entry->failed_before) {
     entry->state = State::released;
   } else {
     entry->state = State::gone;

@@ -28,8 +28,9 @@ class Release {
   /// Something failed and waits for retry().
   [[nodiscard]] bool has_failed() const;
 
-  [[nodiscard]] std::size_t released(AttemptId attempt) const;  ///< servers that deleted it
-  [[nodiscard]] std::size_t gone(AttemptId attempt) const;      ///< servers where it was not there
+  [[nodiscard]] std::size_t released(AttemptId attempt) const;  ///< servers where it is no more
+  /// Servers where it was not there when they were first asked.
+  [[nodiscard]] std::size_t gone(AttemptId attempt) const;
   [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;
 
  private:
@@ -38,7 +39,10 @@ class Release {
     ServerIndex server;
     AttemptId attempt;
     State state = State::asked;
-    bool maybe_done = false;  ///< an earlier request may have deleted it: "missing" then is success
+    /// An earlier request failed. It may have deleted the token all the same; or the server was
+    /// down, and what it forgot it may have forgotten after the job's end. Either way "missing" now
+    /// says that nothing is left there, and nothing about what was.
+    bool failed_before = false;
     Answer last = Missing{};
   };
 

@@ -220,9 +220,11 @@ void Session::stop_job(StopReason reason) {
       reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease_->complaints()});
   if (already_stopping) return;
   stop_began_ = now_;
+  // Where the time of the KILL has come already, nothing softer goes before it: after a suspend the
+  // CONT would let a stopped job run on a lease that is over.
+  if (now_ >= kill_at()) return tick_stopping();
   effects_.emplace_back(Kill{SIGTERM});
   effects_.emplace_back(Kill{SIGCONT});
-  if (now_ >= kill_at()) tick_stopping();
 }
 
 void Session::tick_stopping() {

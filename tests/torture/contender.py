@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""A contender: `redlock run` in a loop, each time with another kind of patience and another job."""
+import asyncio
+import os
+import signal
+
+import processes
+from proxy import Line
+
+CONFLICT = 7  # what -E is given
+STUCK = 40  # seconds after the end in which every redlock must have come back
+
+
+class Contender:
+    def __init__(self, number, lock, world, rng):
+        self.number = number
+        self.lock = lock
+        self.world = world
+        self.rng = rng
+        self.lines = [Line(server.socket, rng) for server in world.servers]
+        self.environment = {}
+        self.process = None
+        self.in_trouble = False  # one fault at a time
+        self.killed = False
+        self.stderr = open(f"{world.directory}/redlock.{number}.err", "ab")
+
+    async def connect(self):
+        for line in self.lines:
+            await line.start()
+        uris = " ".join(f"redis://127.0.0.1:{line.port}" for line in self.lines)
+        inherited = {
+            key: value for key, value in os.environ.items()
+            if not key.startswith(("REDLOCK_", "REDISCLI_"))
+        }  # fmt: skip
+        self.environment = {**inherited, "REDLOCK_SERVERS": uris}
+
+    async def loop(self):
+        while not self.world.ending:
+            await self.run_once()
+            await asyncio.sleep(self.rng.uniform(0, 0.3))
+
+    def patience(self):
+        kind = self.rng.random()
+        if kind < 0.25:
+            words = ["-n"]
+        elif kind < 0.65:
+            words = ["-w", f"{self.rng.uniform(0.2, 4):.2f}"]
+        else:
+            words = []  # for ever
+        return words + (["-E", str(CONFLICT)] if self.rng.random() < 0.3 else [])
+
+    def job(self):
+        """Most are short; some need several renewals, and some resist."""
+        ttl = self.world.ttl * 1000
+        kind = self.rng.random()
+        if kind < self.world.long_jobs:
+            length = self.rng.uniform(1.2 * ttl, 3 * ttl)
+        elif self.rng.random() < 0.75:
+            length = self.rng.uniform(5, 80)
+        else:
+            length = self.rng.uniform(80, 500)
+        habits = ["ignore-term"] if self.rng.random() < 0.25 else []
+        if self.rng.random() < 0.2:
+            habits.append("child")
+        return [self.world.job, self.world.directory, str(self.number), f"{length:.0f}", *habits]
+
+    async def run_once(self):
+        world = self.world
+        patience = self.patience()
+        self.killed = False
+        self.process = await asyncio.create_subprocess_exec(
+            "setpriv", "--pdeathsig", "KILL", "--", world.redlock, "run", "-v",
+            "--ttl", f"{world.ttl}s", "--restart-grace", f"{world.restart_grace}s",
+            "--kill-after", f"{self.rng.uniform(0.05, world.ttl / 3):.2f}",
+            *patience, self.lock, "--", *self.job(),
+            stdin=asyncio.subprocess.DEVNULL, stdout=self.stderr, stderr=self.stderr,
+            env=self.environment)  # fmt: skip
+        pid = self.process.pid
+        world.log("asks", self.number, self.lock, pid, " ".join(patience) or "for ever")
+        status = await self.process.wait()
+        while self.in_trouble:  # whoever plays with it has more to log
+            await asyncio.sleep(0.01)
+        self.process = None
+        world.log("left", self.number, self.lock, pid, "killed" if self.killed else status)
+
+    # What can be done to it.
+
+    async def freeze(self):
+        """Stops redlock and all below it; the job first, so that it never runs unwatched."""
+        pid = self.process.pid
+        below = set()
+        if self.world.kill_clients == "group":
+            below = await processes.stop_below(pid)
+        await processes.stop(pid)
+        if self.world.kill_clients == "group":
+            below |= await processes.stop_below(pid)  # what it started meanwhile
+        self.world.log("frozen", self.number, self.lock, pid)
+        return pid, below
+
+    async def thaw(self, pid, below):
+        """Lets redlock look at its lease first, as its job must not run on one that is over."""
+        before = processes.sleeps(pid)
+        self.world.log("thawing", self.number, self.lock, pid)
+        processes.send(pid, signal.SIGCONT)
+        while 0 < processes.sleeps(pid) <= before:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.1)
+        self.world.log("thawed", self.number, self.lock, pid)
+        for process in below:
+            if (stat := processes.stat_of(process)) and stat[0] == "T":
+                processes.send(process, signal.SIGCONT)
+
+    async def kill(self):
+        self.killed = True
+        pid, below = await self.freeze()
+        for process in (pid, *below):
+            processes.send(process, signal.SIGKILL)
+        for process in (pid, *below):
+            await processes.gone(process)
+        self.world.log("killed", self.number, self.lock, pid)
+
+    def terminate(self):
+        processes.send(self.process.pid, signal.SIGTERM)
+
+    async def give_up(self):
+        """After the end: still there means stuck."""
+        if self.process is None:
+            return
+        self.world.log("stuck", self.number, self.lock, self.process.pid)
+        for pid in (*processes.descendants(self.process.pid), self.process.pid):
+            processes.send(pid, signal.SIGKILL)
+
+    def close(self):
+        for line in self.lines:
+            line.stop()
+        self.stderr.close()
+        if os.path.getsize(self.stderr.name) == 0:
+            os.unlink(self.stderr.name)

@@ -59,13 +59,13 @@ assert_words() {
 @test "the holder's record says who, and does not outlive the lock" {
   local record
   run env LOGNAME=someone "$REDLOCK" run L -- sh -c \
-    'redis-cli -s "$A_SOCKET" hget "redlock:{L}:holder" "$REDLOCK_TOKEN"; echo $PPID
+    'redis-cli -s "$A_SOCKET" hget "redlock:{L}:holder" "$REDLOCK_TOKEN"; ps -o ppid= -p $PPID | tr -d " "
      redis-cli -s "$A_SOCKET" pttl "redlock:{L}:holder"'
   assert_status 0
   record=${lines[0]}
   assert_contains "$record" "\"host\":\"$(hostname)\""
   assert_contains "$record" '"user":"someone"'
-  assert_contains "$record" "\"pid\":${lines[1]}"
+  assert_contains "$record" "\"pid\":${lines[1]}," # the one the user sees, on top of the worker
   assert_contains "$record" '"command":"sh -c '
   assert_between 30001 "${lines[2]}" 45000
   assert_nothing_left A

@@ -30,6 +30,8 @@ lock::Plan plan_for(const config::Settings& settings) {
       .timing = {.ttl = settings.ttl, .grace = grace},
       .patience = {.wait = settings.wait, .server_wait = settings.server_wait},
       .max_runtime = settings.max_runtime,
+      .stop_signal = settings.stop_signal,
+      .wait_all = settings.wait_all,
       .server_timeout = at_most_a_tenth_of_the_ttl(settings.server_timeout, settings.ttl),
       .seed = os::random_seed(),
   };
@@ -38,27 +40,6 @@ lock::Plan plan_for(const config::Settings& settings) {
 diag::Verbosity verbosity_of(const config::Settings& settings) {
   if (settings.verbose) return diag::Verbosity::verbose;
   return settings.quiet ? diag::Verbosity::quiet : diag::Verbosity::normal;
-}
-
-int exit_status(const lock::Outcome& outcome, int conflict_status) {
-  switch (outcome.kind) {
-    case lock::Outcome::Kind::job_ended:
-    case lock::Outcome::Kind::not_started:
-      return outcome.number;
-    case lock::Outcome::Kind::conflict:
-      return conflict_status;
-    case lock::Outcome::Kind::unavailable:
-      return static_cast<int>(ExitStatus::unavailable);
-    case lock::Outcome::Kind::misconfigured:
-      return static_cast<int>(ExitStatus::config);
-    case lock::Outcome::Kind::interrupted:
-      return 128 + outcome.number;
-    case lock::Outcome::Kind::lost:
-      return static_cast<int>(ExitStatus::lost);
-    case lock::Outcome::Kind::max_runtime:
-      return static_cast<int>(ExitStatus::max_runtime);
-  }
-  return static_cast<int>(ExitStatus::os_error);
 }
 
 }  // namespace
@@ -81,10 +62,12 @@ int run(const cli::Run& request) {
   os::Stderr out;
   diag::Reporter reporter(out, request.name, std::move(names), verbosity_of(settings));
 
-  Runner runner(plan, {.lock_name = request.name, .argv = request.job}, servers, out, reporter);
-  const lock::Outcome outcome = runner.run();
+  Runner runner(
+      plan, {.lock_name = request.name, .argv = request.job, .on_lost = settings.on_lost}, servers,
+      out, reporter, settings.conflict_exit_code);
+  const int status = runner.run();
   out.drain(milliseconds(100));
-  return exit_status(outcome, settings.conflict_exit_code);
+  return status;
 }
 
 }  // namespace redlock::commands

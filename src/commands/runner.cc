@@ -1,63 +1,121 @@
 // SPDX-License-Identifier: MIT
 #include "commands/runner.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <utility>
 
 #include "diag/holder.h"
+#include "error.h"
 #include "exit_status.h"
 #include "os/child.h"
 #include "os/clock.h"
 
 namespace redlock::commands {
 
+namespace {
+
+using Kind = WorkerMessage::Kind;
+
+int exit_status(const lock::Outcome& outcome, int conflict_status) {
+  switch (outcome.kind) {
+    case lock::Outcome::Kind::job_ended:
+    case lock::Outcome::Kind::not_started:
+      return outcome.number;
+    case lock::Outcome::Kind::conflict:
+      return conflict_status;
+    case lock::Outcome::Kind::unavailable:
+      return static_cast<int>(ExitStatus::unavailable);
+    case lock::Outcome::Kind::misconfigured:
+      return static_cast<int>(ExitStatus::config);
+    case lock::Outcome::Kind::interrupted:
+      return 128 + outcome.number;
+    case lock::Outcome::Kind::lost:
+      return static_cast<int>(ExitStatus::lost);
+    case lock::Outcome::Kind::max_runtime:
+      return static_cast<int>(ExitStatus::max_runtime);
+  }
+  return static_cast<int>(ExitStatus::os_error);
+}
+
+struct Pipe {
+  os::Fd read;  ///< non-blocking
+  os::Fd write;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    throw Error(ExitStatus::os_error, std::string("cannot create a pipe: ") + std::strerror(errno));
+  }
+  return {os::Fd(ends[0]), os::Fd(ends[1])};
+}
+
+}  // namespace
+
 Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-               diag::Reporter& reporter)
-    : job_(std::move(job)),
+               diag::Reporter& reporter, int conflict_status)
+    : plan_(plan),
+      job_(std::move(job)),
+      conflict_status_(conflict_status),
       servers_(servers),
       out_(out),
       reporter_(reporter),
       session_(plan, os::boot_now()) {}
 
-lock::Outcome Runner::run() {
+int Runner::run() {
   try {
-    step(lock::Tick{}, os::boot_now());
-    while (!session_.finished()) turn();
+    loop();
   } catch (...) {
     // The machine fails under us: without supervision the job must not outlive its lock.
     if (job_pid_ > 0) tree_.signal(SIGKILL);
     throw;
   }
-  return session_.outcome();
+  if (top_) return top_->watch();
+  const int status = exit_status(session_.outcome(), conflict_status_);
+  if (hook_) hook_->finish(out_);
+  out_.drain(std::chrono::milliseconds(100));
+  if (worker_) worker_->leave(status);
+  return status;
+}
+
+void Runner::loop() {
+  step(lock::Tick{}, os::boot_now());
+  while (!session_.finished() && !top_) turn();
 }
 
 void Runner::turn() {
   interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
+  interests_.push_back(worker_ ? worker_->interest() : os::Interest{});
   servers_.interests(interests_);
   loop_.wait(interests_, std::min(session_.deadline(), servers_.deadline()));
   const lock::Instant now = os::boot_now();
 
   step(lock::Tick{}, now);  // overdue deadlines come before everything else
-  if (interests_.front().ready) {
+  if (top_) return;
+  if (interests_[0].ready) {
     for (const os::ReceivedSignal& signal : signals_.take()) {
-      if (signal.number == SIGCHLD) continue;
-      step(lock::Signal{signal.number, signal.from_kernel,
-                        os::ends_process_by_default(signal.number)},
-           now);
+      // With a job they are its own, and the top's to pass on.
+      if (signal.number == SIGCHLD || worker_) continue;
+      step(lock::Signal{signal.number, os::ends_process_by_default(signal.number)}, now);
     }
     reap(now);
   }
+  if (interests_[1].ready && worker_->top_is_gone()) step(lock::TopGone{}, now);
   for (lock::Reply& reply : servers_.turn(now)) {
     reporter_.say_vote(reply);
     step(std::move(reply), now);
+    if (top_) return;
   }
-  if (session_.stopping_job() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
+  if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
 }
 
 /// One event, and what follows from carrying out its effects.
@@ -65,7 +123,9 @@ void Runner::step(lock::Event event, lock::Instant now) {
   std::vector<lock::Event> events;
   events.push_back(std::move(event));
   for (std::size_t next = 0; next < events.size(); ++next) {
-    for (const lock::Effect& effect : session_.step(events[next], now)) {
+    const lock::Effects effects = session_.step(events[next], now);
+    if (worker_) worker_->publish(session_);  // the top is to know before anything is done
+    for (const lock::Effect& effect : effects) {
       if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
     }
   }
@@ -76,42 +136,140 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
     servers_.ask(*ask, now);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     tree_.signal(kill->signal);
-  } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
-    reporter_.say(*report);
+  } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
+    report(*what);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     return spawn(*order);
   }
   return std::nullopt;
 }
 
-lock::Event Runner::spawn(const lock::Spawn& order) {
-  const std::vector<std::string> environment = os::environment_with(
-      {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
-      {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
-       "REDLOCK_FENCE=" + std::to_string(order.fence)});
-  // The clock is read once more: we may have been stopped since the votes came in.
-  if (os::boot_now() >= order.latest) return lock::JobTooLate{};
-  const os::Spawned spawned = os::spawn(job_.argv, environment, signals_);
-  if (spawned.pid > 0) {
-    job_pid_ = spawned.pid;
-    return lock::JobStarted{};
-  }
-  const ExitStatus status = spawned.no_process        ? ExitStatus::os_error
-                            : spawned.error == ENOENT ? ExitStatus::not_found
-                                                      : ExitStatus::cannot_execute;
-  out_.line(fmt::format("redlock: cannot run {}: {}", diag::printable(job_.argv.front(), 200),
-                        std::strerror(spawned.error)));
-  return lock::JobFailedToStart{static_cast<int>(status)};
+void Runner::report(const lock::Report& report) {
+  reporter_.say(report);
+  const auto* stopping = std::get_if<lock::report::Stopping>(&report);
+  const bool lost = std::holds_alternative<lock::report::NotOursAtRelease>(report) ||
+                    (stopping != nullptr && (stopping->reason == lock::StopReason::lost ||
+                                             stopping->reason == lock::StopReason::lease_ending));
+  if (lost && hook_) hook_->start(tree_, signals_, out_);
 }
 
 /// As a subreaper we get every orphan of the job's, besides the job itself.
 void Runner::reap(lock::Instant now) {
   int status = 0;
-  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (pid != job_pid_) continue;
-    job_pid_ = -1;
-    step(lock::JobExited{WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status)}, now);
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+    if (pid != job_pid_) {
+      if (hook_ && (WIFEXITED(status) || WIFSIGNALED(status))) hook_->reaped(pid);
+    } else if (WIFSTOPPED(status)) {
+      worker_->tell(Kind::job_stopped, WSTOPSIG(status));
+    } else if (WIFCONTINUED(status)) {
+      if (terminal_) worker_->continue_top();
+    } else {
+      job_pid_ = -1;
+      const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      worker_->job_ended(code);
+      step(lock::JobExited{code}, now);
+    }
   }
+}
+
+/// The parent returns what became of the start, nothing if it is the top from now on; the child
+/// returns only if the job runs.
+std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
+  environment_ = os::environment_with(
+      {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
+      {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
+       "REDLOCK_FENCE=" + std::to_string(order.fence)});
+  hook_.emplace(job_.on_lost, environment_);
+  terminal_ = os::Terminal::of_foreground_leader();
+  supervision_.emplace();
+  (*supervision_)->publish(session_.standing());
+  Pipe pipe = make_pipe();
+  const pid_t top = ::getpid();
+  const pid_t worker = ::fork();
+  if (worker < 0) return cannot_run({Kind::no_process, errno});
+  if (worker > 0) {
+    pipe.write.reset();
+    return await_start(order, worker, std::move(pipe.read));
+  }
+  pipe.read.reset();
+  return start_job(order, top, std::move(pipe.write));
+}
+
+lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messages) {
+  const pid_t group = ::getpgrp();
+  worker_.emplace(top, std::move(messages), **supervision_);
+  tree_ = os::ProcessTree();
+  signals_.take_job_control();
+  // The clock is read once more: we may have been stopped since the votes came in.
+  if (worker_->top_is_gone() || os::boot_now() >= order.latest) {
+    worker_->tell(Kind::job_too_late);
+    ::_exit(0);
+  }
+  const os::Spawned spawned =
+      os::spawn(job_.argv, environment_, signals_,
+                terminal_ ? os::Placement{.group = 0, .terminal = terminal_->fd()}
+                          : os::Placement{.group = group, .terminal = -1});
+  if (spawned.pid < 0) {
+    worker_->tell(spawned.no_process ? Kind::no_process : Kind::job_failed, spawned.error);
+    ::_exit(0);
+  }
+  job_pid_ = spawned.pid;
+  worker_->tell(Kind::job_started, spawned.pid);
+  return lock::JobStarted{};
+}
+
+std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t worker,
+                                               os::Fd messages) {
+  std::array<os::Interest, 1> interests{os::Interest{.fd = messages.get(), .read = true}};
+  WorkerMessage message{};
+  ssize_t length = -1;
+  do {
+    loop_.wait(interests, order.latest);
+    length = ::read(messages.get(), &message, sizeof message);
+  } while (length < 0 && os::boot_now() < order.latest);
+
+  if (length != sizeof message) {
+    give_up_worker(worker);
+    if (length < 0) return lock::JobTooLate{};
+    out_.line("redlock: the process that was to start the job was killed");
+    return lock::JobFailedToStart{static_cast<int>(ExitStatus::os_error)};
+  }
+  if (message.kind != Kind::job_started) {
+    ::waitpid(worker, nullptr, 0);
+    if (message.kind == Kind::job_too_late) return lock::JobTooLate{};
+    return cannot_run(message);
+  }
+  servers_.drop_connections();
+  out_.leave_to_child();
+  if (terminal_) signals_.take_job_control();
+  top_.emplace(Top::Worker{worker, std::move(messages)},
+               Top::Job{message.value, plan_.wait_all, plan_.stop_signal, job_.lock_name},
+               plan_.timing, **supervision_, std::move(terminal_), signals_, tree_, out_,
+               std::move(*hook_));
+  hook_.reset();
+  return std::nullopt;
+}
+
+/// A worker that was stopped before it could start the job, or killed perhaps just after: nothing of
+/// either may be left when the lock is given back.
+void Runner::give_up_worker(pid_t worker) {
+  ::kill(worker, SIGKILL);
+  ::waitpid(worker, nullptr, 0);
+  const lock::Instant limit = os::boot_now() + plan_.timing.grace;
+  while (!tree_.empty() && os::boot_now() < limit) {
+    tree_.signal(SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+}
+
+lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
+  const ExitStatus status = message.kind == Kind::no_process ? ExitStatus::os_error
+                            : message.value == ENOENT        ? ExitStatus::not_found
+                                                             : ExitStatus::cannot_execute;
+  out_.line(fmt::format("redlock: cannot run {}: {}", diag::printable(job_.argv.front(), 200),
+                        std::strerror(message.value)));
+  return {static_cast<int>(status)};
 }
 
 }  // namespace redlock::commands

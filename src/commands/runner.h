@@ -7,12 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "commands/lost_hook.h"
+#include "commands/supervision.h"
+#include "commands/top.h"
+#include "commands/worker.h"
 #include "diag/reporter.h"
 #include "lock/session.h"
 #include "os/loop.h"
 #include "os/process_tree.h"
+#include "os/shared_page.h"
 #include "os/signals.h"
 #include "os/stderr.h"
+#include "os/terminal.h"
 #include "redis/server_set.h"
 
 namespace redlock::commands {
@@ -20,26 +26,41 @@ namespace redlock::commands {
 struct Job {
   std::string lock_name;
   std::vector<std::string> argv;
+  std::string on_lost;  ///< a command; empty: none
 };
 
 /// The heart of `redlock run`: one loop that turns what happens (replies, signals, the job's end,
 /// time passing) into events for the session, and carries out the effects it returns.
+///
+/// Until the lock is held this is one process. Then it forks: the child goes on with the loop, as
+/// the worker, and starts the job; the parent becomes the top (commands/supervision.h). Should the
+/// job not be started after all, the child is gone as if it had never been, and the parent goes on.
 class Runner {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-         diag::Reporter& reporter);
+         diag::Reporter& reporter, int conflict_status);
 
-  /// Until the job has ended and the lock is given back, or the attempt has failed.
-  lock::Outcome run();
+  /// Until the job has ended and the lock is given back, or the attempt has failed. Returns
+  /// redlock's exit status; in the parent only.
+  int run();
 
  private:
+  void loop();
   void turn();
   void step(lock::Event event, lock::Instant now);
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
-  lock::Event spawn(const lock::Spawn& order);
+  void report(const lock::Report& report);
   void reap(lock::Instant now);
 
+  std::optional<lock::Event> spawn(const lock::Spawn& order);
+  lock::Event start_job(const lock::Spawn& order, pid_t top, os::Fd messages);
+  std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
+  void give_up_worker(pid_t worker);
+  [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);
+
+  lock::Plan plan_;
   Job job_;
+  int conflict_status_;
   os::SignalSource signals_;  // first: from here on no signal ends us with a lock in our hands
   os::ProcessTree tree_;
   os::Loop loop_;
@@ -48,6 +69,13 @@ class Runner {
   diag::Reporter& reporter_;
   lock::Session session_;
   std::vector<os::Interest> interests_;
+
+  std::vector<std::string> environment_;  ///< the job's
+  std::optional<os::SharedPage<Supervision>> supervision_;
+  std::optional<os::Terminal> terminal_;  ///< for a job that is to have it
+  std::optional<Worker> worker_;          ///< what we are, in the child
+  std::optional<Top> top_;                ///< what we have become, in the parent
+  std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
 };
 

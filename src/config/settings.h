@@ -25,6 +25,9 @@ struct Settings {
   std::string prefix;
   std::optional<std::chrono::nanoseconds> wait;         ///< none: for ever; zero: -n
   std::optional<std::chrono::nanoseconds> max_runtime;  ///< none: no limit; never zero
+  int stop_signal = 15;                                 ///< SIGTERM
+  bool wait_all = false;
+  std::string on_lost;          ///< a command for the shell; empty: none
   int conflict_exit_code = 1;                           ///< 0 to 255
   bool quiet = false;
   bool verbose = false;

@@ -2,6 +2,8 @@
 #include "config/table.h"
 
 #include <charconv>
+#include <csignal>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -51,6 +53,20 @@ int integer(std::string_view value, int least, int most) {
     refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
   }
   return number;
+}
+
+/// A signal as kill(1) takes it: TERM, SIGTERM or 15.
+int signal(std::string_view value) {
+  int number = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  const bool is_number = error == std::errc{} && stop == end;
+  const std::string_view name = value.starts_with("SIG") ? value.substr(3) : value;
+  for (int candidate = 1; candidate < SIGRTMIN; ++candidate) {
+    const char* const known = ::sigabbrev_np(candidate);
+    if (is_number ? candidate == number : known != nullptr && name == known) return candidate;
+  }
+  refuse("a signal (TERM, SIGTERM, 15)", value);
 }
 
 /// Both lists of servers: a flag brings one URI, the environment several.
@@ -120,6 +136,16 @@ constexpr Row kTable[] = {
      }},
     {Key::max_runtime, "max-runtime", "--max-runtime", nullptr, "TIME", kHolding,
      "stop the command after this long", "no limit", Type::duration, kRun, set_max_runtime},
+    {Key::signal, "signal", "--signal", nullptr, "SIGNAL", kHolding,
+     "the first signal when the command must be stopped: a name or number", "TERM", Type::text,
+     kRun,
+     [](Draft& draft, std::string_view value) { draft.settings.stop_signal = signal(value); }},
+    {Key::wait_all, "wait-all", "--wait-all", nullptr, "", kHolding,
+     "hold the lock until everything the command started has ended", "", Type::toggle, kRun,
+     [](Draft& draft, std::string_view) { draft.settings.wait_all = true; }},
+    {Key::on_lost, "on-lost", "--on-lost", "REDLOCK_ON_LOST", "COMMAND", kHolding,
+     "run this with /bin/sh when the command is stopped because of the lock", "", Type::text, kRun,
+     [](Draft& draft, std::string_view value) { draft.settings.on_lost = value; }},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},

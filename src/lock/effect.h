@@ -21,7 +21,7 @@ struct Spawn {
   Instant latest;
 };
 
-/// Send a signal to the job's main process and every descendant.
+/// Send a signal to the job's main process, its process group and every descendant.
 struct Kill {
   int signal;
 };
@@ -30,6 +30,7 @@ enum class StopReason {
   lost,          ///< servers said that the lock is not ours any more
   lease_ending,  ///< it could not be renewed in time
   max_runtime,   ///< the job ran longer than allowed
+  top_gone,      ///< redlock's process on top is dead (lock/watch.h), and with it whoever waits
 };
 
 /// A server and what it last had to say, where that was no vote for us.

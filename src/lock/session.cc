@@ -50,9 +50,12 @@ Effects Session::step(const Event& event, Instant now) {
                  },
                  [this](const JobExited& exit) { on_job_exited(exit.status); },
                  [this](const JobTreeGone&) {
-                   if (phase_ == Phase::stopping && job_gone_) release_lease();
+                   if (job_gone_ && watching_tree()) release_lease();
                  },
                  [this](const Signal& signal) { on_signal(signal); },
+                 [this](const TopGone&) {
+                   if (phase_ == Phase::running) stop_job(StopReason::top_gone);
+                 },
              },
              event);
   return std::exchange(effects_, {});
@@ -179,7 +182,6 @@ void Session::start_job() {
 void Session::on_job_started() {
   phase_ = Phase::running;
   job_began_ = now_;
-  for (const int signal : std::exchange(early_signals_, {})) effects_.emplace_back(Kill{signal});
   check_lease();
 }
 
@@ -223,8 +225,26 @@ void Session::stop_job(StopReason reason) {
   // Where the time of the KILL has come already, nothing softer goes before it: after a suspend the
   // CONT would let a stopped job run on a lease that is over.
   if (now_ >= kill_at()) return tick_stopping();
-  effects_.emplace_back(Kill{SIGTERM});
+  effects_.emplace_back(Kill{plan_.stop_signal});
   effects_.emplace_back(Kill{SIGCONT});
+}
+
+bool Session::watching_tree() const {
+  return phase_ == Phase::stopping || (phase_ == Phase::running && plan_.wait_all && job_gone_);
+}
+
+Standing Session::standing() const {
+  const Instant lease_end =
+      lease_->lost() ? lease_->valid_until_before_loss() : lease_->valid_until();
+  switch (phase_) {
+    case Phase::starting:
+    case Phase::running:
+      return {Standing::Phase::running, term_at(), lease_end};
+    case Phase::stopping:
+      return {Standing::Phase::stopping, next_kill_ == kNever ? kill_at() : next_kill_, lease_end};
+    default:
+      return {Standing::Phase::releasing, release_limit_, lease_end};
+  }
 }
 
 void Session::tick_stopping() {
@@ -236,18 +256,13 @@ void Session::tick_stopping() {
 void Session::on_job_exited(int status) {
   job_gone_ = true;
   outcome_ = {Outcome::Kind::job_ended, status};
-  if (phase_ != Phase::stopping) release_lease();
+  if (!watching_tree()) release_lease();
 }
 
 void Session::on_signal(const Signal& signal) {
-  if (phase_ == Phase::running || phase_ == Phase::stopping) {
-    if (!signal.to_whole_group && !job_gone_) effects_.emplace_back(Kill{signal.number});
-  } else if (phase_ == Phase::starting) {
-    early_signals_.push_back(signal.number);
-  } else if ((phase_ == Phase::acquiring || phase_ == Phase::numbering) && signal.ends_waiting) {
-    acquisition_.give_back(effects_);
-    end_without_job({Outcome::Kind::interrupted, signal.number}, plan_.server_timeout);
-  }
+  if ((phase_ != Phase::acquiring && phase_ != Phase::numbering) || !signal.ends_waiting) return;
+  acquisition_.give_back(effects_);
+  end_without_job({Outcome::Kind::interrupted, signal.number}, plan_.server_timeout);
 }
 
 void Session::end_without_job(const Outcome& outcome, Duration patience) {

@@ -26,6 +26,7 @@
 #include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
+#include "lock/watch.h"
 
 namespace redlock::lock {
 
@@ -43,17 +44,19 @@ struct JobExited {
   int status;
 };
 /// The job's main process is dead and so is every descendant. Expected only while
-/// Session::stopping_job().
+/// Session::watching_tree().
 struct JobTreeGone {};
-/// redlock itself got a signal. `to_whole_group`: the job has it already, by the kernel's hand.
+/// redlock itself got a signal while it has no job; one whose default action ends a process ends the
+/// session. While there is a job, signals are the job's, and the process on top passes them on.
 struct Signal {
   int number;
-  bool to_whole_group;
-  bool ends_waiting;  ///< its default action ends a process
+  bool ends_waiting;
 };
+/// redlock's process on top is dead: nobody waits for the job any more.
+struct TopGone {};
 
 using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
-                           JobTreeGone, Signal>;
+                           JobTreeGone, Signal, TopGone>;
 
 /// What a session is to do; constant during its life.
 struct Plan {
@@ -61,6 +64,8 @@ struct Plan {
   Timing timing;
   Patience patience;
   std::optional<Duration> max_runtime;
+  int stop_signal = 15;   ///< the first one when the job must be stopped (SIGTERM)
+  bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
   Duration server_timeout;  ///< how long a last answer is waited for after giving up
   std::uint64_t seed;       ///< of the jitter
 };
@@ -94,8 +99,11 @@ class Session {
   /// Only when finished.
   [[nodiscard]] const Outcome& outcome() const { return *outcome_; }
 
-  /// The job is being ended: whoever watches it reports JobTreeGone when nothing of it is left.
-  [[nodiscard]] bool stopping_job() const { return phase_ == Phase::stopping; }
+  /// Whoever watches the job is to report JobTreeGone when nothing of it is left.
+  [[nodiscard]] bool watching_tree() const;
+
+  /// What the process on top has to know. Only once a job is to be started.
+  [[nodiscard]] Standing standing() const;
 
  private:
   enum class Phase { acquiring, numbering, starting, running, stopping, releasing, finished };
@@ -135,7 +143,6 @@ class Session {
 
   Instant job_began_{};
   bool job_gone_ = false;
-  std::vector<int> early_signals_;  ///< that came between Spawn and its answer
   bool told_failing_ = false;
   std::optional<StopReason> stop_reason_;
   Instant stop_began_{};

@@ -25,9 +25,12 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 /// and a failed exec can tell its errno through the shared memory. The child may only do what is
 /// safe while it borrows the parent's stack; that is why this is a function of its own.
 [[gnu::noinline]] pid_t vfork_exec(char* const* argv, char* const* environment,
-                                   const SignalSource& signals, volatile int& error) {
+                                   const SignalSource& signals, Placement placement,
+                                   volatile int& error) {
   const pid_t pid = ::vfork();
   if (pid != 0) return pid;
+  ::setpgid(0, placement.group);
+  if (placement.terminal >= 0) ::tcsetpgrp(placement.terminal, ::getpgrp());
   if (signals.child_was_ignored()) std::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &signals.entry_mask(), nullptr);
   ::execvpe(argv[0], argv, environment);
@@ -38,11 +41,11 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 }  // namespace
 
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-              const SignalSource& signals) {
+              const SignalSource& signals, Placement placement) {
   const std::vector<char*> arguments = pointers(argv);
   const std::vector<char*> variables = pointers(environment);
   volatile int error = 0;
-  const pid_t pid = vfork_exec(arguments.data(), variables.data(), signals, error);
+  const pid_t pid = vfork_exec(arguments.data(), variables.data(), signals, placement, error);
   if (pid < 0) return {.error = errno, .no_process = true};
   if (error != 0) {
     ::waitpid(pid, nullptr, 0);

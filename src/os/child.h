@@ -16,12 +16,18 @@ struct Spawned {
   bool no_process = false;  ///< it was vfork: no process could be made
 };
 
+/// Where a child goes in job control (credentials(7)).
+struct Placement {
+  pid_t group = 0;    ///< the process group to join; 0: one of its own
+  int terminal = -1;  ///< descriptor of a terminal whose foreground its group becomes; -1: none
+};
+
 /// Starts argv[0] (looked up in PATH, run by /bin/sh if it is a script without "#!", as execvp(3)
-/// does) with our own descriptors, directory, group and limits, with the signal mask and
-/// dispositions redlock itself was started with, and with `environment` ("NAME=value", the whole of
-/// it). Returns once the command runs or has failed to.
+/// does) with our own descriptors, directory and limits, with the signal mask and dispositions
+/// redlock itself was started with, and with `environment` ("NAME=value", the whole of it). Returns
+/// once the command runs or has failed to. To give it the terminal, SIGTTOU must be blocked.
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-              const SignalSource& signals);
+              const SignalSource& signals, Placement placement);
 
 /// This process's environment without the variables named in `dropped`, plus `added`.
 std::vector<std::string> environment_with(const std::vector<std::string>& dropped,

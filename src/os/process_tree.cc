@@ -12,10 +12,14 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -90,7 +94,7 @@ std::vector<pid_t> ProcessTree::descendants() const {
     to_visit.pop_back();
     const auto [first, last] = children.equal_range(parent);
     for (auto child = first; child != last; ++child) {
-      if (std::find(not_ours_.begin(), not_ours_.end(), child->second) != not_ours_.end()) continue;
+      if (is_not_ours(child->second)) continue;
       found.push_back(child->second);
       to_visit.push_back(child->second);
     }
@@ -99,7 +103,40 @@ std::vector<pid_t> ProcessTree::descendants() const {
 }
 
 void ProcessTree::signal(int number) const {
+  signal_once(number);
+  if (number == SIGKILL && !empty()) hunt();
+}
+
+/// A process that forks a copy and exits has another pid whenever a walk through /proc is over. But
+/// each of its copies becomes our child as soon as its parent is gone, and the list of our children
+/// is one small file (proc(5); Linux may have been built without it). A child's pid is its own until
+/// we reap it.
+void ProcessTree::hunt() const {
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  const std::string path = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
+  const auto begin = steady_clock::now();
+  auto last_found = begin;
+  std::set<pid_t> found;
+  for (auto now = begin; now < last_found + milliseconds(2) && now < begin + milliseconds(20);
+       now = steady_clock::now()) {
+    std::ifstream file(path);
+    for (pid_t pid = 0; file >> pid;) {
+      if (pid == spared_ || !found.insert(pid).second || is_not_ours(pid)) continue;
+      ::kill(pid, SIGKILL);
+      last_found = now;
+    }
+  }
+  signal_once(SIGKILL);
+}
+
+bool ProcessTree::is_not_ours(pid_t pid) const {
+  return std::find(not_ours_.begin(), not_ours_.end(), pid) != not_ours_.end();
+}
+
+void ProcessTree::signal_once(int number) const {
   for (const pid_t pid : descendants()) {
+    if (pid == spared_) continue;
     // A pidfd, and a second look through it, because a pid may be used again at any time except
     // while its process or zombie exists (glibc 2.36 has the calls, but not in a header for C++).
     const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -110,8 +147,14 @@ void ProcessTree::signal(int number) const {
   }
 }
 
+/// A walk through /proc may miss one that forks and exits in a loop. But whatever is left of the
+/// tree, one of it is our child, and the kernel knows whether we have any.
 bool ProcessTree::empty() const {
-  return descendants().empty();
+  siginfo_t info{};
+  if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return true;
+  if (not_ours_.empty() && spared_ < 0) return false;
+  const std::vector<pid_t> found = descendants();
+  return std::all_of(found.begin(), found.end(), [this](pid_t pid) { return pid == spared_; });
 }
 
 }  // namespace redlock::os

@@ -38,24 +38,43 @@ bool ends_process_by_default(int signal) {
 }
 
 SignalSource::SignalSource() {
-  sigset_t ours;
-  sigemptyset(&ours);
-  sigaddset(&ours, SIGCHLD);
+  sigemptyset(&taken_);
+  sigaddset(&taken_, SIGCHLD);
   for (const int signal : kPassedOn) {
-    if (!ignored(signal)) sigaddset(&ours, signal);
+    if (!ignored(signal)) sigaddset(&taken_, signal);
   }
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) {
-    if (!ignored(signal)) sigaddset(&ours, signal);
+    if (!ignored(signal)) sigaddset(&taken_, signal);
   }
-  sigset_t blocked = ours;
+  sigset_t blocked = taken_;
   sigaddset(&blocked, SIGPIPE);
   if (::sigprocmask(SIG_BLOCK, &blocked, &entry_mask_) != 0) fail("sigprocmask");
   if (ignored(SIGCHLD)) {
     child_was_ignored_ = true;
     std::signal(SIGCHLD, SIG_DFL);
   }
-  fd_ = Fd(::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
+  fd_ = Fd(::signalfd(-1, &taken_, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_) fail("signalfd");
+}
+
+void SignalSource::take_job_control() {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  for (const int signal : {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT}) sigaddset(&blocked, signal);
+  if (::sigprocmask(SIG_BLOCK, &blocked, nullptr) != 0) fail("sigprocmask");
+  for (const int signal : {SIGTSTP, SIGCONT}) {
+    if (!ignored(signal)) sigaddset(&taken_, signal);
+  }
+  if (::signalfd(fd_.get(), &taken_, 0) < 0) fail("signalfd");
+}
+
+void SignalSource::stop_self(int signal) {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::raise(signal);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);  // here we stop
+  ::sigprocmask(SIG_BLOCK, &one, nullptr);
 }
 
 std::vector<ReceivedSignal> SignalSource::take() {

@@ -18,7 +18,8 @@ struct ReceivedSignal {
 bool ends_process_by_default(int signal);
 
 /// The signals that redlock acts on or passes to the job, as a descriptor to poll. From
-/// construction on they are blocked; a job must be started with entry_mask(). Signals that were
+/// construction on they are blocked, in children forked later too; a job must be started with
+/// entry_mask(). Signals that were
 /// ignored at entry (nohup) are left alone: a blocked signal is queued even if it is ignored.
 /// SIGPIPE is blocked for good: a broken pipe is an error code here, not a death.
 class SignalSource {
@@ -33,12 +34,21 @@ class SignalSource {
 
   [[nodiscard]] const sigset_t& entry_mask() const { return entry_mask_; }
 
+  /// From now on job control (TSTP, TTIN, TTOU) stops this process no more; TSTP and CONT come out
+  /// of take().
+  void take_job_control();
+
+  /// Stops this process by a job control signal's default action, after take_job_control(). Returns
+  /// when it has been continued; at once in a process group that nobody could continue.
+  void stop_self(int signal);
+
   /// SIGCHLD was ignored at entry. Undone here (nobody could wait for the job), but it is what the
   /// job must see.
   [[nodiscard]] bool child_was_ignored() const { return child_was_ignored_; }
 
  private:
   Fd fd_;
+  sigset_t taken_{};
   sigset_t entry_mask_{};
   bool child_was_ignored_ = false;
 };

@@ -22,6 +22,9 @@ class Stderr {
   /// Tries to get rid of what was kept, for at most `patience`.
   void drain(std::chrono::milliseconds patience);
 
+  /// Forgets what was kept: a forked child will write it.
+  void leave_to_child() { kept_.clear(); }
+
   /// Standard error is a terminal.
   static bool is_terminal();
 

@@ -103,6 +103,10 @@ lock::Instant ServerSet::deadline() const {
   return earliest;
 }
 
+void ServerSet::drop_connections() {
+  impl_->links.clear();
+}
+
 std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
   std::vector<lock::Reply> replies = std::exchange(impl_->ready, {});
   for (Link& link : impl_->links) {

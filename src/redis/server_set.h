@@ -54,6 +54,10 @@ class ServerSet {
   /// the replies that came in, in the order they came.
   std::vector<lock::Reply> turn(lock::Instant now);
 
+  /// Lets go of every connection without a word on any of them: they are a forked child's now.
+  /// Nothing can be asked any more.
+  void drop_connections();
+
   /// The token of an attempt that was asked for at least once, 40 hex digits.
   [[nodiscard]] const std::string& token(lock::AttemptId attempt) const;
 

@@ -97,7 +97,7 @@ void Client::run_turn(lock::Instant local) {
   step(lock::Tick{}, local);
   if (session_ && signalled_ && !stalled_) {
     signalled_ = false;
-    step(lock::Signal{SIGTERM, false, true}, local);
+    step(lock::Signal{SIGTERM, true}, local);
   }
   if (session_ && job_.exited) {
     job_.exited = false;
@@ -121,7 +121,7 @@ void Client::finish_turn(lock::Instant local) {
     step(reply, local);
   }
   if (stalled_) return;
-  if (session_->stopping_job() && !job_.leader && !job_.tree) step(lock::JobTreeGone{}, local);
+  if (session_->watching_tree() && !job_.leader && !job_.tree) step(lock::JobTreeGone{}, local);
   if (session_->finished()) {
     end_session();
   } else {
@@ -226,7 +226,7 @@ void Client::job_ends(std::uint32_t stamp) {
   job_.leader = false;
   job_.exited = true;
   // Descendants of a job that ends by itself are not the lock's business.
-  if (!job_.lingers || !session_->stopping_job()) job_over();
+  if (!job_.lingers || !session_->watching_tree()) job_over();
   turn();
 }
 

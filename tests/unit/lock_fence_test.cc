@@ -128,7 +128,7 @@ TEST_CASE("agreeing took too long: the lock goes back") {
 
 TEST_CASE("a signal while agreeing gives the lock back") {
   Harness harness = disagreeing();
-  harness.step(Signal{SIGTERM, false, true});
+  harness.step(Signal{SIGTERM, true});
   CHECK(harness.asked(Op::release) == 3);
   CHECK_FALSE(harness.session.finished());
   for (ServerIndex server = 0; server < 3; ++server)

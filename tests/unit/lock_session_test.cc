@@ -197,31 +197,93 @@ TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
   SUBCASE("refused everywhere: at once") {
     Harness harness(plan_for(1));
     harness.answer(0, Op::acquire, held_by("other"));
-    harness.step(Signal{SIGINT, true, true});
+    harness.step(Signal{SIGINT, true});
     REQUIRE(harness.session.finished());
     CHECK(harness.session.outcome().kind == Outcome::Kind::interrupted);
     CHECK(harness.session.outcome().number == SIGINT);
   }
   SUBCASE("a request is out: after its release") {
     Harness harness(plan_for(1));
-    harness.step(Signal{SIGTERM, false, true});
+    harness.step(Signal{SIGTERM, true});
     CHECK_FALSE(harness.session.finished());
     REQUIRE(harness.answer(0, Op::release, Released{}));
     CHECK(harness.session.finished());
   }
   SUBCASE("not those that do not end a process") {
     Harness harness(plan_for(1));
-    harness.step(Signal{SIGWINCH, false, false});
+    harness.step(Signal{SIGWINCH, false});
     CHECK_FALSE(harness.session.finished());
     CHECK(harness.asked(Op::release) == 0);
   }
 }
 
-TEST_CASE("a signal goes to the job, unless the terminal gave it to all of us") {
+TEST_CASE("while there is a job, signals are none of the session's business") {
   Harness harness = running();
-  harness.step(Signal{SIGTERM, false, true});
-  harness.step(Signal{SIGINT, true, true});
-  CHECK(harness.kills() == std::vector<int>{SIGTERM});
+  harness.step(Signal{SIGTERM, true});
+  harness.step(Signal{SIGINT, true});
+  CHECK(harness.effects.empty());
+}
+
+TEST_CASE("the process on top is gone: the job is stopped, and the lock released after it") {
+  Harness harness = running();
+  harness.step(TopGone{});
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  harness.advance(5s);
+  CHECK(harness.kills().back() == SIGKILL);
+  harness.step(JobExited{137});
+  CHECK(harness.asked(Op::release) == 0);
+  harness.step(JobTreeGone{});
+  CHECK(harness.asked(Op::release) == 1);
+}
+
+TEST_CASE("--wait-all: renewed and held until every descendant has ended") {
+  Plan plan = plan_for(1);
+  plan.wait_all = true;
+  Harness harness = running(plan);
+  harness.step(JobExited{4});
+  CHECK(harness.session.watching_tree());
+  CHECK(harness.asked(Op::release) == 0);
+  harness.advance(10s);
+  CHECK(harness.answer(0, Op::renew, Renewed{}));
+  SUBCASE("the tree ends") {
+    harness.step(JobTreeGone{});
+    REQUIRE(harness.answer(0, Op::release, Released{}));
+    CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+    CHECK(harness.session.outcome().number == 4);
+  }
+  SUBCASE("the lock is lost: the tree is stopped") {
+    harness.advance(10s);
+    harness.answer(0, Op::renew, Missing{});
+    CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  }
+}
+
+TEST_CASE("--signal chooses what comes first") {
+  Plan plan = plan_for(1);
+  plan.stop_signal = SIGINT;
+  Harness harness = running(plan);
+  harness.step(TopGone{});
+  CHECK(harness.kills() == std::vector<int>{SIGINT, SIGCONT});
+}
+
+TEST_CASE("what the worker tells the process on top") {
+  Harness harness = running();
+  const Instant valid_until = Harness::start + 30s - 302ms;
+  Standing standing = harness.session.standing();
+  CHECK(standing.phase == Standing::Phase::running);
+  CHECK(standing.valid_until == valid_until);
+  CHECK(standing.act_by == valid_until - 600ms - 5s);
+  harness.advance(valid_until - 600ms - 5s - harness.now);
+  standing = harness.session.standing();
+  CHECK(standing.phase == Standing::Phase::stopping);
+  CHECK(standing.act_by == valid_until - 600ms);
+  harness.advance(5s);
+  CHECK(harness.session.standing().act_by == harness.now + 20ms);
+  harness.step(JobExited{137});
+  harness.step(JobTreeGone{});
+  standing = harness.session.standing();
+  CHECK(standing.phase == Standing::Phase::releasing);
+  CHECK(standing.act_by > harness.now);
 }
 
 TEST_CASE("renewal every third of the ttl moves validity to the new request") {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// What the two processes of `redlock run` say to each other. Once the lock is held:
+//
+//   top (the PID the user sees)    commands/top.h: the user's signals, the terminal, and a timer
+//    └─ worker                     commands/runner.h: servers, session, renewals
+//        └─ job
+//
+// Both are subreapers, so that whichever of them is killed, the other has the whole job below it
+// and ends it before the lease is over. Neither waits for a word of the other's: where things stand
+// is read from memory both share, and death from a SIGCHLD or a pidfd. The pipe from the worker is
+// for what the top must do at once.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "lock/watch.h"
+
+namespace redlock::commands {
+
+/// In an os::SharedPage. The worker writes, the top reads.
+struct Supervision {
+  static constexpr int kNone = -1;
+
+  std::atomic<int> job_status{kNone};   ///< of the job's main process, once it has been reaped
+  std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker has nothing left to do
+
+  /// What a reader finds may be of two moments: that is harmless, as both were true when written
+  /// and a later act_by comes with a later valid_until.
+  void publish(const lock::Standing& standing) {
+    valid_until_.store(standing.valid_until.time_since_epoch().count());
+    act_by_.store(standing.act_by.time_since_epoch().count());
+    phase_.store(standing.phase);
+    if (standing.phase == lock::Standing::Phase::stopping) stopped_job_.store(true);
+  }
+  /// It was at some time.
+  [[nodiscard]] bool stopped_job() const { return stopped_job_.load(); }
+  [[nodiscard]] lock::Standing standing() const {
+    return {.phase = phase_.load(),
+            .act_by = lock::Instant(lock::Duration(act_by_.load())),
+            .valid_until = lock::Instant(lock::Duration(valid_until_.load()))};
+  }
+
+ private:
+  std::atomic<lock::Standing::Phase> phase_{lock::Standing::Phase::running};
+  std::atomic<bool> stopped_job_{false};
+  std::atomic<std::int64_t> act_by_{0};
+  std::atomic<std::int64_t> valid_until_{0};
+  static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+};
+
+/// A message from the worker, written whole (far less than PIPE_BUF).
+struct WorkerMessage {
+  enum class Kind : int {
+    job_started,  ///< value: its PID
+    job_too_late,
+    job_failed,   ///< value: errno of exec
+    no_process,   ///< value: errno of vfork
+    job_stopped,  ///< value: the signal that stopped it
+  };
+  Kind kind;
+  int value;
+};
+
+}  // namespace redlock::commands

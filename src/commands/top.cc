@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "commands/top.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "diag/holder.h"
+#include "exit_status.h"
+#include "os/clock.h"
+
+namespace redlock::commands {
+
+Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& supervision,
+         std::optional<os::Terminal> terminal, os::SignalSource& signals, os::ProcessTree& tree,
+         os::Stderr& out, LostHook hook)
+    : worker_(std::move(worker)),
+      job_(std::move(job)),
+      supervision_(supervision),
+      terminal_(std::move(terminal)),
+      signals_(signals),
+      tree_(tree),
+      out_(out),
+      hook_(std::move(hook)),
+      watch_(timing) {
+  tree_.spare(worker_.pid);
+}
+
+int Top::watch() {
+  while (!done()) turn();
+  if (terminal_) give_back_terminal();
+  if (!watch_.alone()) return supervision_.exit_status.load();
+  hook_.finish(out_);
+  return end_alone();
+}
+
+bool Top::done() const {
+  if (!worker_gone_) return false;
+  return watch_.alone() ? !job_left() : supervision_.exit_status.load() != Supervision::kNone;
+}
+
+void Top::turn() {
+  std::array<os::Interest, 2> interests{
+      os::Interest{.fd = signals_.fd(), .read = true},
+      os::Interest{.fd = worker_gone_ ? -1 : worker_.messages.get(), .read = true}};
+  // Once nothing of the job is left, only the worker's death is waited for.
+  const bool finished = watch_.alone() && !job_left();
+  loop_.wait(interests, finished ? lock::kNever : watch_.deadline(supervision_.standing()));
+
+  act(os::boot_now());  // an overdue deadline comes before everything else
+  reap();
+  if (interests[1].ready) take_messages();
+  if (interests[0].ready) {
+    for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal);
+  }
+  act(os::boot_now());  // the worker may just have been found dead
+}
+
+void Top::act(lock::Instant now) {
+  if (worker_gone_ && supervision_.exit_status.load() != Supervision::kNone) return;
+  for (const auto step : watch_.step(supervision_.standing(), worker_gone_, job_left(), now)) {
+    carry_out(step);
+  }
+}
+
+void Top::carry_out(lock::Watch::Act act) {
+  const std::string lock = diag::printable(job_.lock, 255);
+  switch (act) {
+    case lock::Watch::Act::kill_worker:
+      ::kill(worker_.pid, SIGKILL);
+      if (job_left()) {
+        out_.line(fmt::format("redlock: {}: the process that renews the lock (PID {}) is stopped or "
+                              "stuck, killed; stopping the job before the lock expires",
+                              lock, worker_.pid));
+        told_ = true;
+      }
+      return;
+    case lock::Watch::Act::stop_job:
+      tree_.signal(job_.stop_signal);
+      tree_.signal(SIGCONT);
+      break;
+    case lock::Watch::Act::kill_job:
+      tree_.signal(SIGKILL);
+      break;
+  }
+  if (!std::exchange(told_, true)) {
+    out_.line(fmt::format("redlock: {}: the process that renewed the lock (PID {}) was killed; "
+                          "stopping the job before the lock expires",
+                          lock, worker_.pid));
+  }
+  hook_.start(tree_, signals_, out_);
+}
+
+/// The worker; and once that is dead, all that was below it.
+void Top::reap() {
+  int status = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    hook_.reaped(pid);
+    if (pid == worker_.pid) {
+      worker_gone_ = true;
+      tree_.spare(-1);
+    } else if (pid == job_.pid) {
+      job_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    }
+  }
+}
+
+/// What has to be gone before the lock is. Of a job that ended by itself its descendants live on.
+bool Top::job_left() const {
+  if (job_status() == Supervision::kNone) {
+    // Once the worker is dead, the job is our child until we fetch its status. If it is not, the
+    // worker was killed between fetching that and telling it.
+    siginfo_t info{};
+    return !worker_gone_ || ::waitid(P_PID, static_cast<id_t>(job_.pid), &info,
+                                     WEXITED | WNOHANG | WNOWAIT) == 0;
+  }
+  return (watch_.stopped_job() || supervision_.stopped_job() || job_.wait_all) && !tree_.empty();
+}
+
+int Top::job_status() const {
+  return job_status_.value_or(supervision_.job_status.load());
+}
+
+void Top::take_signal(const os::ReceivedSignal& signal) {
+  if (signal.number == SIGCHLD) return;
+  if (signal.number == SIGCONT) return continue_job();
+  if (supervision_.job_status.load() != Supervision::kNone) return;  // it has ended
+  // What the terminal sends goes to the whole foreground group: to the job, if that is in ours. But
+  // the hang-up of a terminal goes to the leader of its session alone.
+  const bool job_has_it =
+      signal.from_kernel && !terminal_ && !(signal.number == SIGHUP && os::leads_session());
+  if (!job_has_it) tree_.signal(signal.number);
+}
+
+void Top::take_messages() {
+  WorkerMessage message{};
+  while (::read(worker_.messages.get(), &message, sizeof message) == sizeof message) {
+    if (message.kind == WorkerMessage::Kind::job_stopped) stop_with_job(message.value);
+  }
+}
+
+/// The job has been stopped, by Ctrl-Z perhaps: so are we, for the shell to notice. The worker goes
+/// on renewing.
+void Top::stop_with_job(int signal) {
+  if (!terminal_) return;
+  signals_.stop_self(signal);
+  continue_job();
+}
+
+/// By fg: the terminal was given to our group, and is the job's. By bg, or where nobody could stop
+/// us: the job just goes on.
+void Top::continue_job() {
+  if (!terminal_) return;
+  if (terminal_->foreground() == ::getpgrp()) terminal_->give_to(job_.pid);
+  ::kill(-job_.pid, SIGCONT);
+}
+
+/// If it is still with the job, or with one of its groups that is no more: not if the shell took it
+/// meanwhile. A job that died of a signal had no time to put echo and the like in order.
+void Top::give_back_terminal() {
+  const pid_t holder = terminal_->foreground();
+  if (holder != job_.pid && !(holder > 0 && ::kill(-holder, 0) != 0 && errno == ESRCH)) return;
+  terminal_->give_to(::getpgrp());
+  if (watch_.stopped_job() || job_status() > 128) terminal_->restore_modes();
+}
+
+/// Without the worker: nothing was released.
+int Top::end_alone() {
+  if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
+    return static_cast<int>(ExitStatus::lost);
+  }
+  const lock::Duration left =
+      std::max(supervision_.standing().valid_until - os::boot_now(), lock::Duration::zero());
+  out_.line(fmt::format("redlock: warning: {} could not be released, as the process that renews it "
+                        "(PID {}) was killed; it stays locked for about {}",
+                        diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
+  return job_status();
+}
+
+}  // namespace redlock::commands

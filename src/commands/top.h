@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "commands/lost_hook.h"
+#include "commands/supervision.h"
+#include "lock/timing.h"
+#include "lock/watch.h"
+#include "os/fd.h"
+#include "os/loop.h"
+#include "os/process_tree.h"
+#include "os/signals.h"
+#include "os/stderr.h"
+#include "os/terminal.h"
+
+namespace redlock::commands {
+
+/// The process on top while there is a job (commands/supervision.h): passes signals on, lends the
+/// job the terminal, and does the worker's work of stopping the job where the worker fails to.
+class Top {
+ public:
+  struct Job {
+    pid_t pid;
+    bool wait_all;  ///< descendants count as the job
+    int stop_signal;
+    std::string lock;  ///< how messages call it
+  };
+  struct Worker {
+    pid_t pid;
+    os::Fd messages;  ///< non-blocking
+  };
+
+  Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& supervision,
+      std::optional<os::Terminal> terminal, os::SignalSource& signals, os::ProcessTree& tree,
+      os::Stderr& out, LostHook hook);
+
+  /// Until the worker is done, or the job is and the worker cannot be. Returns redlock's status.
+  int watch();
+
+ private:
+  void turn();
+  void act(lock::Instant now);
+  void carry_out(lock::Watch::Act act);
+  void reap();
+  void take_signal(const os::ReceivedSignal& signal);
+  void take_messages();
+  void stop_with_job(int signal);
+  void continue_job();
+  void give_back_terminal();
+  int end_alone();
+  [[nodiscard]] bool job_left() const;
+  [[nodiscard]] bool done() const;
+  [[nodiscard]] int job_status() const;  ///< Supervision::kNone: not known
+
+  Worker worker_;
+  Job job_;
+  const Supervision& supervision_;
+  std::optional<os::Terminal> terminal_;
+  os::SignalSource& signals_;
+  os::ProcessTree& tree_;
+  os::Stderr& out_;
+  LostHook hook_;
+  os::Loop loop_;
+  lock::Watch watch_;
+  bool worker_gone_ = false;
+  bool told_ = false;
+  std::optional<int> job_status_;  ///< of a job that became ours to reap
+};
+
+}  // namespace redlock::commands

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "commands/worker.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+#include "os/terminal.h"
+
+namespace redlock::commands {
+
+Worker::Worker(pid_t top, os::Fd messages, Supervision& supervision)
+    : top_(static_cast<int>(::syscall(SYS_pidfd_open, top, 0))),
+      top_pid_(top),
+      messages_(std::move(messages)),
+      supervision_(supervision) {
+  if (::getsid(0) != top) ::setpgid(0, 0);
+}
+
+/// A parent that died before the pidfd was opened is seen by our having another one.
+bool Worker::top_is_gone() const {
+  pollfd death{top_.get(), POLLIN, 0};
+  return !top_ || ::getppid() != top_pid_ || ::poll(&death, 1, 0) > 0;
+}
+
+void Worker::tell(WorkerMessage::Kind kind, int value) const {
+  const WorkerMessage message{kind, value};
+  // A pipe that is full has a stopped reader, who will see the job's end all the same.
+  if (::write(messages_.get(), &message, sizeof message) < 0) return;
+}
+
+void Worker::job_ended(int status) {
+  supervision_.job_status.store(status);
+  continue_top();
+}
+
+void Worker::continue_top() const {
+  ::syscall(SYS_pidfd_send_signal, top_.get(), SIGCONT, nullptr, 0);
+}
+
+void Worker::leave(int status) {
+  supervision_.exit_status.store(status);
+  ::_exit(status);
+}
+
+}  // namespace redlock::commands

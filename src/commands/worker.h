@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include "commands/supervision.h"
+#include "lock/session.h"
+#include "os/fd.h"
+#include "os/loop.h"
+
+namespace redlock::commands {
+
+/// The worker's side of the supervision (commands/supervision.h): it tells the process on top how
+/// things stand, and sees when that one is gone.
+class Worker {
+ public:
+  /// In the forked child, whose parent is `top`: out of its process group, so that a stop of the
+  /// whole group (`kill -STOP %1`) leaves the renewals going; but not where nobody does job control
+  /// (os::leads_session), since one member with a parent elsewhere would make the group one that
+  /// Ctrl-Z stops, with nobody to continue it.
+  Worker(pid_t top, os::Fd messages, Supervision& supervision);
+
+  /// To be watched: readable once the top is dead.
+  [[nodiscard]] os::Interest interest() const { return {.fd = top_.get(), .read = true}; }
+  [[nodiscard]] bool top_is_gone() const;
+
+  void tell(WorkerMessage::Kind kind, int value = 0) const;
+  void publish(const lock::Session& session) { supervision_.publish(session.standing()); }
+
+  /// The job's main process has been reaped. A top that was stopped goes on, to see it.
+  void job_ended(int status);
+  void continue_top() const;
+
+  /// The last deed: redlock is to end with `status`. Ends this process.
+  [[noreturn]] void leave(int status);
+
+ private:
+  os::Fd top_;  ///< pidfd
+  pid_t top_pid_;
+  os::Fd messages_;
+  Supervision& supervision_;
+};
+
+}  // namespace redlock::commands

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Two processes watch over a job, so that it outlives its lock by no single failure: the worker,
+// which runs the session, and the one on top of it, whose only care is the moment at which the
+// worker ought to have acted. What the one on top decides stands here; like all of lock/ it is told
+// the time and does nothing itself.
+#pragma once
+
+#include <vector>
+
+#include "lock/time.h"
+#include "lock/timing.h"
+
+namespace redlock::lock {
+
+/// What the worker has told about itself.
+struct Standing {
+  enum class Phase { running, stopping, releasing };
+  Phase phase;
+  /// By then it will have taken its next step: renewed, sent a signal, left.
+  Instant act_by;
+  Instant valid_until;
+};
+
+class Watch {
+ public:
+  enum class Act {
+    kill_worker,  ///< first of all: a worker that wakes must not act beside us
+    stop_job,     ///< the first signal, and CONT
+    kill_job,     ///< KILL to all of it, again and again until nothing is left
+  };
+
+  explicit Watch(const Timing& timing) : timing_(timing) {}
+
+  /// What is to be done at `now`. `worker_gone`: it is dead. `job_left`: anything of the job that has
+  /// to end before the lock does.
+  std::vector<Act> step(const Standing& standing, bool worker_gone, bool job_left, Instant now);
+
+  /// When step() is due at the latest, if nothing happens before.
+  [[nodiscard]] Instant deadline(const Standing& standing) const;
+
+  /// The worker is out, and the job ours alone. No lock is renewed or released any more.
+  [[nodiscard]] bool alone() const { return alone_; }
+  /// And was told to end, by us or by the worker before.
+  [[nodiscard]] bool stopped_job() const { return stopped_; }
+
+ private:
+  void take_over(const Standing& standing, bool worker_gone, Instant now);
+
+  Timing timing_;
+  bool alone_ = false;
+  bool stopped_ = false;
+  Instant stop_at_{};
+  Instant kill_at_{};
+};
+
+}  // namespace redlock::lock

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+#include <termios.h>
+
+#include <optional>
+
+#include "os/fd.h"
+
+namespace redlock::os {
+
+/// We lead our session: nobody above us does job control (ssh -t, a container, a terminal started
+/// with a command).
+bool leads_session();
+
+/// The controlling terminal of a job that is to have it for itself: for a process that leads the
+/// terminal's foreground group, below a shell with job control, and is no part of a pipeline (in a
+/// group of its own the job would be in the background beside its `less`).
+class Terminal {
+ public:
+  /// None where the job belongs into our own process group.
+  static std::optional<Terminal> of_foreground_leader();
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+  /// The process group in the foreground, -1 without.
+  [[nodiscard]] pid_t foreground() const;
+
+  /// Gives the terminal to a group. The caller blocks SIGTTOU.
+  void give_to(pid_t group) const;
+
+  /// Echo and the like as they were when this object was made.
+  void restore_modes() const;
+
+ private:
+  explicit Terminal(Fd fd);
+
+  Fd fd_;
+  termios modes_{};
+  bool has_modes_;
+};
+
+}  // namespace redlock::os

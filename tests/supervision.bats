@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Two processes watch over a job: whichever of them is killed, stopped or stuck, the job does not
+# outlive its lock.
+
+load lib/common
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI A_SOCKET
+  LOG=$SCRATCH/log
+  cat >"$SCRATCH/job.py" <<'JOB'
+"""job.py LOG [STATUS] [stubborn] [tree]: writes "beat TIME", in ms since boot, every 10 ms until
+LOG.end exists, and "TERM TIME" at a TERM, which ends it unless stubborn. tree: with a stubborn
+grandchild in a session of its own that does the same. Names its PIDs in LOG.pids."""
+import os, signal, sys, time
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+habits = sys.argv[3:]
+def say(word):
+    os.write(log, f"{word} {time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000}\n".encode())
+def told(number, frame):
+    say(signal.Signals(number).name[3:])
+    if "stubborn" not in habits:
+        os._exit(int(sys.argv[2]))
+if "tree" in habits and os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    habits.append("stubborn")
+for name in "TERM", "INT", "USR1":
+    signal.signal(getattr(signal, "SIG" + name), told)
+with open(sys.argv[1] + ".pids", "a") as pids:
+    print(os.getpid(), file=pids)
+while not os.path.exists(sys.argv[1] + ".end"):
+    say("beat")
+    time.sleep(0.01)
+say("end")
+os._exit(int(sys.argv[2]))
+JOB
+}
+teardown() { stop_all; }
+
+now_boot() { "$PYTHON" -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)'; }
+
+# child_of PID: prints its only child.
+child_of() { tr -d ' ' <"/proc/$1/task/$1/children"; }
+
+# run_job [OPTIONS…] -- [STATUS HABITS…]: the job above under L; sets $TOP, $WORKER and $JOB (PIDs).
+run_job() {
+  local options=()
+  while [[ $1 != -- ]]; do options+=("$1") && shift; done
+  background "$REDLOCK" run "${options[@]}" L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" "${@:2}"
+  TOP=$BACKGROUND_PID
+  wait_for_line "$LOG" beat
+  WORKER=$(child_of "$TOP")
+  JOB=$(child_of "$WORKER")
+}
+
+# last WORD: when the job last wrote it, 0 for never.
+last() { awk -v what="$1" '$1 == what { time = $2 } END { print time + 0 }' "$LOG"; }
+
+# nothing_of_the_job: none of its processes is left.
+nothing_of_the_job() {
+  local pid
+  while read -r pid; do gone "$pid" || return 1; done <"$LOG.pids"
+}
+
+# lease_end: when the lock's key expires, in ms since boot, as the server has it now.
+lease_end() { echo $(($(now_boot) + $(cli A pttl L))); }
+
+@test "top killed: the job is stopped at once, and the lock released" {
+  run_job --ttl 30s -- 5
+  kill -KILL "$TOP"
+  wait_until "$BOUND" nothing_of_the_job
+  wait_until "$BOUND" has_no_keys A
+  wait_gone "$WORKER"
+  (($(last TERM) > 0))
+  assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: L: redlock was killed, stopping the job'
+}
+
+@test "top killed: a whole tree that ignores TERM dies too, after the grace" {
+  run_job --ttl 30s --kill-after 200ms -- 5 stubborn tree
+  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+  kill -KILL "$TOP"
+  wait_until "$BOUND" nothing_of_the_job
+  wait_until "$BOUND" has_no_keys A
+  wait_gone "$WORKER"
+}
+
+@test "top stopped: job and renewals go on, and the job's end wakes it" {
+  run_job --ttl 1s -- 5
+  kill -STOP "$TOP"
+  wait_until "$BOUND" stopped "$TOP"
+  local end
+  end=$(lease_end)
+  wait_until "$BOUND" eval '(($(last beat) > end + 500))'
+  has_key A L
+  touch "$LOG.end"
+  await "$TOP"
+  assert_status 5
+  assert_nothing_left A
+}
+
+@test "worker killed: a job that ends in time keeps its status, with a warning" {
+  run_job --ttl 30s -- 5
+  kill -KILL "$WORKER"
+  kill -USR1 "$TOP" # is passed on all the same
+  wait_for_line "$LOG" USR1
+  await "$TOP"
+  assert_status 5
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'L could not be released'
+  assert_contains "$stderr" "(PID $WORKER) was killed; it stays locked for about"
+  has_key A L
+}
+
+@test "worker killed: TERM a grace before the end, and dead before the lease is over" {
+  local end
+  run_job --ttl 3s --kill-after 500ms -- 5
+  kill -KILL "$WORKER"
+  end=$(lease_end)
+  await "$TOP"
+  assert_status 80
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'was killed; stopping the job before the lock expires'
+  # Of what is left: the grace, the margin of 60 ms, and the drift of 32.
+  assert_between $((end - 1500)) "$(last TERM)" $((end - 400))
+}
+
+@test "worker killed: a stubborn tree is dead before the lease is over" {
+  local end
+  run_job --ttl 2s --kill-after 300ms -- 5 stubborn tree
+  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+  kill -KILL "$WORKER"
+  end=$(lease_end)
+  await "$TOP"
+  assert_status 80
+  nothing_of_the_job
+  assert_between $((end - 1000)) "$(last beat)" "$end"
+}
+
+@test "worker stopped: it is killed in time, and the job dead before the lease is over" {
+  local end
+  run_job --ttl 2s --kill-after 300ms -- 5 stubborn tree
+  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+  kill -STOP "$WORKER"
+  end=$(lease_end)
+  await "$TOP"
+  assert_status 80
+  nothing_of_the_job
+  gone "$WORKER"
+  (($(last TERM) > 0))
+  assert_between $((end - 1000)) "$(last beat)" "$end"
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "(PID $WORKER) is stopped or stuck, killed"
+}
+
+@test "worker stopped for a moment: nothing happens" {
+  run_job --ttl 3s -- 5
+  kill -STOP "$WORKER"
+  wait_until "$BOUND" eval '(($(cli A pttl L) < 1800))' # a renewal was due at 2000
+  kill -CONT "$WORKER"
+  wait_until "$BOUND" eval '(($(cli A pttl L) > 2000))'
+  touch "$LOG.end"
+  await "$TOP"
+  assert_status 5
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_nothing_left A
+}
+
+@test "worker killed while the job is being stopped: the KILL comes all the same" {
+  run_job --ttl 30s --kill-after 1s --max-runtime 300ms -- 5 stubborn
+  wait_for_line "$LOG" TERM
+  kill -KILL "$WORKER"
+  await "$TOP"
+  assert_status 80
+  nothing_of_the_job
+  assert_between 0 $(($(last beat) - $(last TERM))) 2500
+}
+
+@test "worker stopped in the release: redlock leaves, with the job's status" {
+  run_job --ttl 30s --server-timeout 100ms -- 5
+  pause_server A
+  touch "$LOG.end"
+  wait_until "$BOUND" gone "$JOB"
+  kill -STOP "$WORKER"
+  await "$TOP"
+  assert_status 5
+  resume_server A
+}
+
+@test "everything stopped beyond the lease: the job never runs again" {
+  local stopped_at
+  run_job --ttl 1s -- 5 tree
+  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+  local pid
+  for pid in $(<"$LOG.pids") "$WORKER" "$TOP"; do
+    kill -STOP "$pid"
+    wait_until "$BOUND" stopped "$pid"
+  done
+  stopped_at=$(now_boot)
+  wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
+  kill -CONT "$WORKER" "$TOP"
+  await "$TOP"
+  assert_status 80
+  nothing_of_the_job
+  assert_between 0 "$(last beat)" "$stopped_at"
+  [[ $(last TERM) == 0 && $(last end) == 0 ]] || fail "$(tail -n 3 "$LOG")"
+}
+
+@test "the same with the top alone to wake, and with the worker alone" {
+  local first second pid
+  for first in TOP WORKER; do
+    rm -f "$LOG" "$LOG.pids"
+    run_job --ttl 1s -- 5
+    for pid in "$JOB" "$WORKER" "$TOP"; do
+      kill -STOP "$pid"
+      wait_until "$BOUND" stopped "$pid"
+    done
+    wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
+    kill -CONT "${!first}"
+    wait_until "$BOUND" nothing_of_the_job
+    kill -CONT "$TOP" 2>/dev/null || true
+    await "$TOP"
+    assert_status 80
+    [[ $(last TERM) == 0 ]]
+  done
+}
+
+@test "top killed before there is a worker: nothing is left but what the server still grants" {
+  cli A set L somebody
+  background "$REDLOCK" run --ttl 2s L -- touch "$SCRATCH/ran"
+  wait_until "$BOUND" eval '(($(evals A) > 0))'
+  kill -KILL "$BACKGROUND_PID"
+  wait_gone "$BACKGROUND_PID"
+  cli A del L
+  assert_nothing_left A
+  [[ ! -e $SCRATCH/ran ]]
+}
+
+@test "lost: what forks and exits in a loop is caught" {
+  local end
+  cat >"$SCRATCH/hop.py" <<'HOP'
+"""hop.py LOG: goes from process to process, each in a session of its own."""
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+end = time.monotonic() + 20 # should it not be caught
+if os.fork():
+    signal.pause() # the job's main process waits
+while time.monotonic() < end:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    os.write(log, f"beat {time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000}\n".encode())
+HOP
+  background "$REDLOCK" run --ttl 3s --kill-after 200ms L -- "$PYTHON" -SEI "$SCRATCH/hop.py" "$LOG"
+  wait_for_line "$LOG" beat
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 80
+  end=$(now_boot)
+  sleep 0.2 # it would beat a thousand times
+  (($(last beat) <= end)) || fail 'it hops on'
+}
+
+@test "--wait-all holds the lock until the last descendant has ended" {
+  background "$REDLOCK" run --ttl 1s --wait-all L -- sh -c \
+    'setsid sh -c "until test -e \"\$0.end\"; do sleep 0.02; done" "$0" >/dev/null 2>&1 & echo ready >"$0"; exit 4' "$LOG"
+  wait_for "$LOG"
+  timed "$REDLOCK" run -w 2 L -- true
+  assert_status 1
+  touch "$LOG.end"
+  await "$BACKGROUND_PID"
+  assert_status 4
+  assert_nothing_left A
+}
+
+@test "without it, a descendant of a job that ended lives on" {
+  run "$REDLOCK" run L -- sh -c \
+    'setsid sh -c "until test -e \"\$0.end\"; do sleep 0.02; done; echo lived >\"\$0\"" "$0" >/dev/null 2>&1 & exit 4' "$LOG"
+  assert_status 4
+  assert_nothing_left A
+  touch "$LOG.end"
+  wait_for_line "$LOG" lived
+}
+
+@test "--wait-all: when the lock is lost, what is left is stopped" {
+  background "$REDLOCK" run --ttl 1s --kill-after 200ms --wait-all L -- sh -c \
+    'setsid sh -c "trap \"\" TERM; echo \$\$ >\"\$0\"; while :; do sleep 0.02; done" "$0" >/dev/null 2>&1 & exit 4' "$LOG"
+  wait_for "$LOG"
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 80
+  gone "$(<"$LOG")"
+}
+
+@test "--signal chooses the first signal" {
+  run_job --ttl 3s --signal INT -- 7
+  cli A del L
+  await "$TOP"
+  assert_status 80
+  [[ $(last INT) != 0 && $(last TERM) == 0 ]] || fail "$(tail -n 3 "$LOG")"
+  run "$REDLOCK" run --signal NONE L -- true
+  assert_status 64
+  assert_contains "$output" "--signal: expected a signal (TERM, SIGTERM, 15), not 'NONE'"
+  run "$REDLOCK" run --signal sig L -- true
+  assert_status 64
+  run "$REDLOCK" run --signal 10 --max-runtime 100ms L -- sleep 20
+  assert_status 124
+}
+
+@test "--on-lost runs with the job's environment, is no part of the job, and delays no release" {
+  run_job --ttl 3s --kill-after 200ms --on-lost \
+    'trap "" TERM; echo "$REDLOCK_NAME $REDLOCK_FENCE ${#REDLOCK_TOKEN}" >"'"$SCRATCH"'/told"; until [ -e "'"$SCRATCH"'/go" ]; do sleep 0.02; done; echo done >>"'"$SCRATCH"'/told"' -- 5 stubborn
+  cli A del L
+  wait_for "$SCRATCH/told"
+  wait_until "$BOUND" nothing_of_the_job
+  assert_free L
+  touch "$SCRATCH/go"
+  await "$TOP"
+  assert_status 80
+  [[ $(<"$SCRATCH/told") =~ ^L\ [0-9]+\ 40$'\n'done$ ]] || fail "$(<"$SCRATCH/told")"
+}
+
+@test "--on-lost runs when the worker was killed, too, and not when all went well" {
+  run "$REDLOCK" run --on-lost "touch '$SCRATCH/told'" L -- true
+  assert_status 0
+  [[ ! -e $SCRATCH/told ]]
+  run_job --ttl 1s --on-lost "touch '$SCRATCH/told'" -- 5
+  kill -KILL "$WORKER"
+  await "$TOP"
+  assert_status 80
+  [[ -e $SCRATCH/told ]]
+}
+
+@test "--on-lost is bounded in time" {
+  run_job --ttl 1s --on-lost "echo \$\$ >'$SCRATCH/told'; sleep 60" -- 5
+  cli A del L
+  await "$TOP" 30
+  assert_status 80
+  assert_contains "$stderr" '--on-lost took longer than 10 s'
+  wait_until "$BOUND" gone "$(<"$SCRATCH/told")"
+}
+
+@test "redlock that is waited for by a pipe: it ends when the lock is free, not before" {
+  run bash -c '"$REDLOCK" run L -- sh -c "echo out" | cat; redis-cli -s "$A_SOCKET" exists L'
+  [[ $output == out$'\n'0 ]] || fail "$output"
+}

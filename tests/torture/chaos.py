@@ -169,9 +169,7 @@ class Chaos:
     async def stop_client(self, client, length):
         if client.process is None:
             return False
-        pid, below = await client.freeze()
-        await asyncio.sleep(length)
-        await client.thaw(pid, below)
+        await client.stop(length)
 
     async def terminate_client(self, client, _length):
         if client.process is None:

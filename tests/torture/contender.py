@@ -21,7 +21,9 @@ class Contender:
         self.environment = {}
         self.process = None
         self.in_trouble = False  # one fault at a time
-        self.killed = False
+        self.fate = None  # what ended it, if not redlock itself
+        self.runs = 0
+        self.run = ""  # the name of the present one
         self.stderr = open(f"{world.directory}/redlock.{number}.err", "ab")
 
     async def connect(self):
@@ -62,12 +64,14 @@ class Contender:
         habits = ["ignore-term"] if self.rng.random() < 0.25 else []
         if self.rng.random() < 0.2:
             habits.append("child")
-        return [self.world.job, self.world.directory, str(self.number), f"{length:.0f}", *habits]
+        return [self.world.job, self.world.directory, str(self.number), self.run, f"{length:.0f}", *habits]
 
     async def run_once(self):
         world = self.world
         patience = self.patience()
-        self.killed = False
+        self.fate = None
+        self.runs += 1
+        self.run = f"{self.number}.{self.runs}"
         self.process = await asyncio.create_subprocess_exec(
             "setpriv", "--pdeathsig", "KILL", "--", world.redlock, "run", "-v",
             "--ttl", f"{world.ttl}s", "--restart-grace", f"{world.restart_grace}s",
@@ -75,49 +79,85 @@ class Contender:
             *patience, self.lock, "--", *self.job(),
             stdin=asyncio.subprocess.DEVNULL, stdout=self.stderr, stderr=self.stderr,
             env=self.environment)  # fmt: skip
-        pid = self.process.pid
-        world.log("asks", self.number, self.lock, pid, " ".join(patience) or "for ever")
+        world.log("asks", self.number, self.lock, self.run, " ".join(patience) or "for ever")
         status = await self.process.wait()
         while self.in_trouble:  # whoever plays with it has more to log
             await asyncio.sleep(0.01)
         self.process = None
-        world.log("left", self.number, self.lock, pid, "killed" if self.killed else status)
+        world.log("left", self.number, self.lock, self.run, self.fate or status)
 
     # What can be done to it.
 
+    def victims(self):
+        """Whom a kill or a stop hits: redlock and its job together, as when a host dies or is
+        suspended, or one of redlock's two processes alone. "both": those, and not the job."""
+        kind = self.world.kill_clients
+        if kind == "any":
+            kind = self.rng.choice(("group", "top", "worker"))
+        redlock = self.redlock()
+        if kind == "group" or len(redlock) < 2:  # a second failure must not follow upon the first
+            return "group", []
+        return kind, {"top": redlock[:1], "worker": redlock[1:], "both": redlock}[kind]
+
+    def redlock(self):
+        """PIDs of the one on top and of its worker, if there is one."""
+        top = self.process.pid
+        program = processes.program(top)
+        below = processes.families().get(top, [])
+        return [top, *(pid for pid in below if processes.program(pid) == program)]
+
+    async def stop(self, length):
+        kind, victims = self.victims()
+        if kind == "group":
+            top, below = await self.freeze()
+            await asyncio.sleep(length)
+            return await self.thaw(top, below)
+        for pid in victims:
+            await processes.stop(pid)
+        await asyncio.sleep(length)
+        for pid in victims:
+            if (stat := processes.stat_of(pid)) and stat[0] == "T":
+                processes.send(pid, signal.SIGCONT)
+
     async def freeze(self):
         """Stops redlock and all below it; the job first, so that it never runs unwatched."""
-        pid = self.process.pid
-        below = set()
-        if self.world.kill_clients == "group":
-            below = await processes.stop_below(pid)
-        await processes.stop(pid)
-        if self.world.kill_clients == "group":
-            below |= await processes.stop_below(pid)  # what it started meanwhile
-        self.world.log("frozen", self.number, self.lock, pid)
-        return pid, below
+        top = self.process.pid
+        below = await processes.stop_below(top)
+        await processes.stop(top)
+        below |= await processes.stop_below(top)  # what it started meanwhile
+        self.world.log("frozen", self.number, self.lock, self.run)
+        return top, below
 
-    async def thaw(self, pid, below):
+    async def thaw(self, top, below):
         """Lets redlock look at its lease first, as its job must not run on one that is over."""
-        before = processes.sleeps(pid)
-        self.world.log("thawing", self.number, self.lock, pid)
-        processes.send(pid, signal.SIGCONT)
-        while 0 < processes.sleeps(pid) <= before:
-            await asyncio.sleep(0.005)
+        redlock = self.redlock()
+        before = {pid: processes.sleeps(pid) for pid in redlock}
+        self.world.log("thawing", self.number, self.lock, self.run)
+        for pid in redlock:
+            processes.send(pid, signal.SIGCONT)
+        for pid in redlock:
+            while 0 < processes.sleeps(pid) <= before[pid]:
+                await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)
-        self.world.log("thawed", self.number, self.lock, pid)
+        self.world.log("thawed", self.number, self.lock, self.run)
         for process in below:
             if (stat := processes.stat_of(process)) and stat[0] == "T":
                 processes.send(process, signal.SIGCONT)
 
     async def kill(self):
-        self.killed = True
-        pid, below = await self.freeze()
-        for process in (pid, *below):
-            processes.send(process, signal.SIGKILL)
-        for process in (pid, *below):
-            await processes.gone(process)
-        self.world.log("killed", self.number, self.lock, pid)
+        kind, victims = self.victims()
+        if kind == "group":
+            self.fate = "killed"
+            top, below = await self.freeze()
+            victims = [top, *below]
+        elif kind != "worker":
+            self.fate = "orphaned"
+        for pid in victims:
+            processes.send(pid, signal.SIGKILL)
+        for pid in victims:
+            await processes.gone(pid)
+        if kind == "group":
+            self.world.log("killed", self.number, self.lock, self.run)
 
     def terminate(self):
         processes.send(self.process.pid, signal.SIGTERM)
@@ -126,7 +166,7 @@ class Contender:
         """After the end: still there means stuck."""
         if self.process is None:
             return
-        self.world.log("stuck", self.number, self.lock, self.process.pid)
+        self.world.log("stuck", self.number, self.lock, self.run)
         for pid in (*processes.descendants(self.process.pid), self.process.pid):
             processes.send(pid, signal.SIGKILL)
 

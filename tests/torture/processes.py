@@ -29,6 +29,14 @@ def stat_of(pid):
     return state, int(parent)
 
 
+def program(pid):
+    """What the process runs, or None if it is gone."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 def families():
     """{parent: its living children}, of all processes."""
     children = {}

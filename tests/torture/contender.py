@@ -75,7 +75,7 @@ class Contender:
         self.process = await asyncio.create_subprocess_exec(
             "setpriv", "--pdeathsig", "KILL", "--", world.redlock, "run", "-v",
             "--ttl", f"{world.ttl}s", "--restart-grace", f"{world.restart_grace}s",
-            "--kill-after", f"{self.rng.uniform(0.05, world.ttl / 3):.2f}",
+            "--kill-after", f"{self.rng.uniform(0.05, world.ttl / 3 - 0.01):.2f}",
             *patience, self.lock, "--", *self.job(),
             stdin=asyncio.subprocess.DEVNULL, stdout=self.stderr, stderr=self.stderr,
             env=self.environment)  # fmt: skip

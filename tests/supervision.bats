@@ -348,3 +348,18 @@ HOP
   run bash -c '"$REDLOCK" run L -- sh -c "echo out" | cat; redis-cli -s "$A_SOCKET" exists L'
   [[ $output == out$'\n'0 ]] || fail "$output"
 }
+
+@test "where nobody does job control, redlock's end does not hang up a group with a stopped process" {
+  # The kernel does that to a group that becomes orphaned. Cron's and CI's always were.
+  cat >"$SCRATCH/script" <<'SCRIPT'
+trap 'echo HUP' HUP
+sleep 30 &
+kill -STOP $!
+"$REDLOCK" run L -- echo ran
+"$REDLOCK" run L -- sh -c 'kill -KILL $PPID; sleep 0.1'
+echo $?
+kill -KILL $!
+SCRIPT
+  run --separate-stderr setsid sh "$SCRATCH/script"
+  [[ $output == ran$'\n'0 ]] || fail "$output"
+}

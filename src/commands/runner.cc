@@ -180,7 +180,8 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
       {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
        "REDLOCK_FENCE=" + std::to_string(order.fence)});
   hook_.emplace(job_.on_lost, environment_);
-  terminal_ = os::Terminal::of_foreground_leader();
+  job_control_ = os::has_job_control();
+  if (job_control_) terminal_ = os::Terminal::of_foreground_leader();
   supervision_.emplace();
   (*supervision_)->publish(session_.standing());
   Pipe pipe = make_pipe();
@@ -197,7 +198,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 
 lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messages) {
   const pid_t group = ::getpgrp();
-  worker_.emplace(top, std::move(messages), **supervision_);
+  worker_.emplace(top, job_control_, std::move(messages), **supervision_);
   tree_ = os::ProcessTree();
   signals_.take_job_control();
   // The clock is read once more: we may have been stopped since the votes came in.

@@ -72,6 +72,7 @@ class Runner {
 
   std::vector<std::string> environment_;  ///< the job's
   std::optional<os::SharedPage<Supervision>> supervision_;
+  bool job_control_ = false;
   std::optional<os::Terminal> terminal_;  ///< for a job that is to have it
   std::optional<Worker> worker_;          ///< what we are, in the child
   std::optional<Top> top_;                ///< what we have become, in the parent

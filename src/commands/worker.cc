@@ -8,16 +8,14 @@
 #include <csignal>
 #include <utility>
 
-#include "os/terminal.h"
-
 namespace redlock::commands {
 
-Worker::Worker(pid_t top, os::Fd messages, Supervision& supervision)
+Worker::Worker(pid_t top, bool own_group, os::Fd messages, Supervision& supervision)
     : top_(static_cast<int>(::syscall(SYS_pidfd_open, top, 0))),
       top_pid_(top),
       messages_(std::move(messages)),
       supervision_(supervision) {
-  if (::getsid(0) != top) ::setpgid(0, 0);
+  if (own_group) ::setpgid(0, 0);
 }
 
 /// A parent that died before the pidfd was opened is seen by our having another one.

@@ -14,11 +14,10 @@ namespace redlock::commands {
 /// things stand, and sees when that one is gone.
 class Worker {
  public:
-  /// In the forked child, whose parent is `top`: out of its process group, so that a stop of the
-  /// whole group (`kill -STOP %1`) leaves the renewals going; but not where nobody does job control
-  /// (os::leads_session), since one member with a parent elsewhere would make the group one that
-  /// Ctrl-Z stops, with nobody to continue it.
-  Worker(pid_t top, os::Fd messages, Supervision& supervision);
+  /// In the forked child, whose parent is `top`. `own_group`: out of its process group, so that a
+  /// stop of the whole group (`kill -STOP %1`) leaves the renewals going; only with
+  /// os::has_job_control().
+  Worker(pid_t top, bool own_group, os::Fd messages, Supervision& supervision);
 
   /// To be watched: readable once the top is dead.
   [[nodiscard]] os::Interest interest() const { return {.fd = top_.get(), .read = true}; }

@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include "os/process_tree.h"
+
 namespace redlock::os {
 
 namespace {
@@ -22,8 +24,17 @@ bool leads_session() {
   return ::getsid(0) == ::getpid();
 }
 
+bool has_job_control() {
+  const pid_t group = ::getpgrp();
+  pid_t ancestor = ::getppid();
+  while (ancestor > 1 && ::getpgid(ancestor) == group) {
+    ancestor = living_parent(ancestor).value_or(0);
+  }
+  return ancestor > 0 && ::getpgid(ancestor) != group && ::getsid(ancestor) == ::getsid(0);
+}
+
 std::optional<Terminal> Terminal::of_foreground_leader() {
-  if (::getpgrp() != ::getpid() || leads_session()) return std::nullopt;
+  if (::getpgrp() != ::getpid()) return std::nullopt;
   if (is_pipe(STDIN_FILENO) || is_pipe(STDOUT_FILENO)) return std::nullopt;
   Fd fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!fd || ::tcgetpgrp(fd.get()) != ::getpgrp()) return std::nullopt;

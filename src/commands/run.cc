@@ -27,7 +27,7 @@ lock::Plan plan_for(const config::Settings& settings) {
       std::min<milliseconds>(std::chrono::seconds(5), settings.ttl / 6));
   return {
       .servers = settings.servers.size(),
-      .timing = {.ttl = settings.ttl, .grace = grace},
+      .timing = {.ttl = settings.ttl, .grace = grace, .min_hold = settings.min_hold},
       .patience = {.wait = settings.wait, .server_wait = settings.server_wait},
       .max_runtime = settings.max_runtime,
       .server_timeout = at_most_a_tenth_of_the_ttl(settings.server_timeout, settings.ttl),

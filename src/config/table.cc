@@ -25,6 +25,7 @@ struct Bounds {
   nanoseconds most;
 };
 constexpr nanoseconds kLongestGrace = 48h;  // twice the longest ttl
+constexpr nanoseconds kLongestHold = 720h;  // the fence of an idle lock lives as long
 constexpr Bounds kAnyTime{0ns, kLongestDuration};
 
 nanoseconds duration(std::string_view value, Bounds bounds = kAnyTime) {
@@ -120,6 +121,13 @@ constexpr Row kTable[] = {
      }},
     {Key::max_runtime, "max-runtime", "--max-runtime", nullptr, "TIME", kHolding,
      "stop the command after this long", "no limit", Type::duration, kRun, set_max_runtime},
+    {Key::min_hold, "min-hold", "--min-hold", nullptr, "TIME", kHolding,
+     "keep the lock for this long from the start on, although the command has ended", "0",
+     Type::duration, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.min_hold =
+           std::chrono::ceil<milliseconds>(duration(value, {0ns, kLongestHold}));
+     }},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},

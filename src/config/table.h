@@ -42,6 +42,7 @@ enum class Key : std::size_t {
   ttl,
   kill_after,
   max_runtime,
+  min_hold,
   command,
   server,
   server_timeout,

@@ -80,24 +80,30 @@ std::string for_people(std::chrono::nanoseconds length) {
 }
 
 std::string describe(const lock::Refused& refusal) {
-  std::string who;
+  const bool cooling = refusal.blocker.starts_with("cooling:");
+  std::string who = cooling ? "cooling down after " : "held by ";
   const nlohmann::json object = nlohmann::json::parse(refusal.holder, nullptr, false);
   if (object.is_object()) {
-    who = fmt::format("{}@{} (pid {}, {})", printable(text_of(object, "user"), 64),
-                      printable(text_of(object, "host"), 64), number_of(object, "pid"),
-                      printable(text_of(object, "command"), kMostCommandBytes));
+    who += fmt::format("{}@{} (pid {}, {})", printable(text_of(object, "user"), 64),
+                       printable(text_of(object, "host"), 64), number_of(object, "pid"),
+                       printable(text_of(object, "command"), kMostCommandBytes));
     const std::chrono::milliseconds since(number_of(object, "since"));
-    if (since.count() > 0 && since < unix_now()) who += " for " + for_people(unix_now() - since);
+    if (since.count() > 0 && since < unix_now()) {
+      who += (cooling ? ", begun " : " for ") + for_people(unix_now() - since);
+      who += cooling ? " ago" : "";
+    }
   } else if (refusal.blocker.starts_with("type:")) {
-    who = fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
-                      printable(std::string_view(refusal.blocker).substr(5), 20));
+    who += fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
+                       printable(std::string_view(refusal.blocker).substr(5), 20));
   } else {
-    who = "another program (its key says nothing about itself)";
+    who += cooling ? "a run (which says nothing about itself)"
+                   : "another program (its key says nothing about itself)";
   }
   if (!refusal.ttl_left) {
     who += "; it never expires by itself";
   } else {
-    who += fmt::format("; unless renewed it expires in {}", for_people(*refusal.ttl_left));
+    who += cooling ? "; free in " : "; unless renewed it expires in ";
+    who += for_people(*refusal.ttl_left);
   }
   return who;
 }

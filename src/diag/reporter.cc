@@ -71,11 +71,13 @@ std::string vote_text(const lock::Answer& answer) {
             return fmt::format("granted, but started only just now, no witness for another {} s",
                                grant.distrusted_for.count());
           },
-          [](const lock::Refused& refusal) { return "refused, held by " + describe(refusal); },
+          [](const lock::Refused& refusal) { return "refused, " + describe(refusal); },
           [](const lock::Renewed&) { return std::string("renewed"); },
           [](const lock::Committed&) { return std::string("stored"); },
           [](const lock::NotCommitted&) { return std::string("not stored"); },
-          [](const lock::Released&) { return std::string("released"); },
+          [](const lock::Released& released) {
+            return std::string(released.cooling ? "cooling down" : "released");
+          },
           [](const lock::Missing&) { return std::string("not there"); },
           [](const auto& other) { return complaint_text(other); },
       },
@@ -115,7 +117,7 @@ void Reporter::say(const lock::Report& report) {
       lock::Overloaded{
           [this](const Contended& contended) {
             const std::string who = contended.refusal
-                                        ? "held by " + describe(*contended.refusal)
+                                        ? describe(*contended.refusal)
                                         : std::string("fought for by several contenders");
             to_person(fmt::format("{} is {}{}", lock_, who, contended.gave_up ? "" : "; waiting"));
           },
@@ -163,7 +165,10 @@ void Reporter::say(const lock::Report& report) {
           },
           [this](const Released& released) {
             line(Verbosity::verbose,
-                 fmt::format("{}: released after {}", lock_, for_people(released.held)));
+                 released.cools_for == lock::Duration::zero()
+                     ? fmt::format("{}: released after {}", lock_, for_people(released.held))
+                     : fmt::format("{}: ended after {}, cooling down for another {}", lock_,
+                                   for_people(released.held), for_people(released.cools_for)));
           },
       },
       report);

@@ -71,8 +71,8 @@ void Acquisition::start_round(Instant now, Effects& effects) {
   in_round_ = true;
   round_began_ = now;
   // Same connections, so a release that failed before gets there ahead of the new question.
-  release_.retry(effects);
-  for (const Ask& ask : attempt_.begin_round(++round_)) effects.emplace_back(ask);
+  release_.retry(now, effects);
+  for (const Ask& ask : attempt_.begin_round(++round_, timing_)) effects.emplace_back(ask);
 }
 
 void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {

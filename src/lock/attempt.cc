@@ -27,14 +27,18 @@ Instant quorum_expiry(std::vector<Instant> expiries) {
   return *nth;
 }
 
-std::vector<Ask> Attempt::begin_round(std::uint32_t round) {
+std::vector<Ask> Attempt::begin_round(std::uint32_t round, const Timing& timing) {
   std::vector<Ask> asks;
   for (ServerIndex server = 0; server < ballots_.size(); ++server) {
     Ballot& ballot = ballots_[server];
     ballot.reported = ballot.standing == Standing::granted;
     if (ballot.standing != Standing::absent && ballot.standing != Standing::refused) continue;
     ballot.standing = Standing::asked;
-    asks.push_back({server, Op::acquire, id_, round});
+    asks.push_back({.server = server,
+                    .op = Op::acquire,
+                    .attempt = id_,
+                    .round = round,
+                    .life = timing.life()});
   }
   return asks;
 }

@@ -57,7 +57,7 @@ class Attempt {
   Attempt(AttemptId id, std::size_t servers) : id_(id), ballots_(servers) {}
 
   /// Asks every server on which the token certainly is not.
-  std::vector<Ask> begin_round(std::uint32_t round);
+  std::vector<Ask> begin_round(std::uint32_t round, const Timing& timing);
 
   /// Takes an answer to one of this attempt's acquire requests.
   void record(const Reply& reply, const Timing& timing);

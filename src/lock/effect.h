@@ -81,6 +81,7 @@ struct ReleaseUnconfirmed {
 };
 struct Released {
   Duration held;
+  Duration cools_for;  ///< the rest of a minimum hold, during which nobody gets it; zero: free
 };
 
 }  // namespace report

@@ -253,7 +253,7 @@ void Session::end_without_job(const Outcome& outcome, Duration patience) {
   phase_ = Phase::releasing;
   release_limit_ = now_ + patience;
   release_retry_ = kNever;
-  acquisition_.release().retry(effects_);
+  acquisition_.release().retry(now_, effects_);
   check_release();
 }
 
@@ -264,17 +264,25 @@ void Session::release_lease() {
   const Duration valid_for = lease_->valid_until() - now_;
   release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), plan_.server_timeout);
   release_retry_ = kNever;
-  acquisition_.release().retry(effects_);
+  acquisition_.release().retry(now_, effects_);
+  const Instant keep_until = may_cool() ? lease_->keep_until() : Instant{};
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    acquisition_.release().begin(server, lease_->attempt(), effects_);
+    acquisition_.release().begin_cooling(server, lease_->attempt(), keep_until, now_, effects_);
   }
+}
+
+/// A minimum hold is for what ran under a lock that was ours to its end: a command that could not
+/// be started is another host's to try, and a lost lock is nobody's to keep.
+bool Session::may_cool() const {
+  const bool lost = lease_->lost() || (stop_reason_ && *stop_reason_ != StopReason::max_runtime);
+  return outcome_->kind == Outcome::Kind::job_ended && !lost;
 }
 
 void Session::tick_releasing() {
   if (now_ >= release_limit_) return finish();
   if (now_ >= release_retry_) {
     release_retry_ = kNever;
-    acquisition_.release().retry(effects_);
+    acquisition_.release().retry(now_, effects_);
   }
 }
 
@@ -296,17 +304,27 @@ void Session::finish() {
   const bool lost_before = lease_->lost();
   if (release.gone(lease_->attempt()) >= blocking_minority(plan_.servers)) {
     if (!lost_before) emit(report::NotOursAtRelease{release.complaints(lease_->attempt())});
+    undo_cooling();
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::lost};
   } else if (release.released(lease_->attempt()) < quorum(plan_.servers)) {
     emit(report::ReleaseUnconfirmed{release.complaints(lease_->attempt()),
                                     std::max(lease_->gone_by() - now_, Duration::zero())});
   } else {
-    emit(report::Released{now_ - job_began_});
+    const Duration rest = may_cool() ? lease_->keep_until() - now_ : Duration::zero();
+    emit(report::Released{now_ - job_began_, std::max(rest, Duration::zero())});
   }
   if (stop_reason_ == StopReason::max_runtime) {
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::max_runtime};
   } else if (stop_reason_) {
     outcome_ = {Outcome::Kind::lost};
+  }
+}
+
+/// What the release left cooling on a minority, when the others said that the lock was lost.
+void Session::undo_cooling() {
+  if (!may_cool() || lease_->keep_until() <= now_) return;
+  for (ServerIndex server = 0; server < plan_.servers; ++server) {
+    effects_.emplace_back(Ask{.server = server, .op = Op::release, .attempt = lease_->attempt()});
   }
 }
 

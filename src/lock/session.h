@@ -116,10 +116,12 @@ class Session {
   void stop_job(StopReason reason);
   void end_without_job(const Outcome& outcome, Duration patience);
   void release_lease();
+  void undo_cooling();
   void check_release();
   void finish();
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
+  [[nodiscard]] bool may_cool() const;
   [[nodiscard]] Instant term_at() const;
   [[nodiscard]] Instant kill_at() const;
 

@@ -25,7 +25,7 @@ enum class Op {
   renew,    ///< give it the full ttl again if it is ours
   repair,   ///< put the key back where it is missing (SET NX) while a quorum holds
   commit,   ///< raise the fencing number of our grant
-  release,  ///< delete it if it is ours; queued behind whatever was sent before
+  release,  ///< delete it if it is ours, or let it cool; queued behind whatever was sent before
 };
 
 /// A request to one server. `round` only tells requests of the same kind apart.
@@ -35,6 +35,9 @@ struct Ask {
   AttemptId attempt = 0;
   std::uint32_t round = 0;
   std::uint64_t fence = 0;  ///< commit: the number
+  /// acquire, renew, repair: the life the key shall have at least. release: what is left of a
+  /// minimum hold, for which the key stays as "cooling"; zero: it is deleted.
+  Duration life{};
 
   friend bool operator==(const Ask&, const Ask&) = default;
 };
@@ -72,8 +75,10 @@ struct NotCommitted {
   std::uint64_t last;  ///< the server's number, 0 if it has none
 };
 
-/// release: it was ours and is deleted.
-struct Released {};
+/// release: it was ours and is deleted, or cooling for the rest of its minimum hold.
+struct Released {
+  bool cooling = false;
+};
 
 /// renew, release: no such key.
 struct Missing {};

@@ -113,6 +113,7 @@ std::optional<lock::Answer> read_repair(std::string_view word, const Value& repl
 std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const Value& reply) {
   if (op == lock::Op::renew && word == "renewed") return lock::Renewed{};
   if (op == lock::Op::release && word == "released") return lock::Released{};
+  if (op == lock::Op::release && word == "cooling") return lock::Released{.cooling = true};
   if (word == "missing") return lock::Missing{};
   if (word == "not_mine" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
     return lock::NotMine{reply.elements[1].text};
@@ -136,24 +137,34 @@ std::optional<lock::Answer> read(lock::Op op, const Ballot& ballot, std::string_
   return read_other(op, word, reply);
 }
 
+/// With what is said of its holder: that goes with the lock, or stays as long as it cools.
+Flight encode_release(const Ballot& ballot, const std::string& token, const std::string& life,
+                      const std::string& holder_life) {
+  const std::string script =
+      encode_command({"EVAL", scripts::release, "1", ballot.lock_key, token, life});
+  if (life != "0") {
+    return {script + encode_command({"PEXPIRE", ballot.holder_key, holder_life}), 2};
+  }
+  return {script + encode_command({"HDEL", ballot.holder_key, token, "fence:" + token}), 2};
+}
+
 }  // namespace
 
 Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const std::string& token) {
-  const std::string ttl = std::to_string(ballot.ttl.count());
+  // Rounded up: a key that lives longer than is assumed does no harm.
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(ask.life);
+  const std::string life = std::to_string(milliseconds.count());
+  const std::string holder_life = std::to_string((milliseconds + kHolderExtra).count());
   switch (ask.op) {
-    case lock::Op::renew: {
-      const std::string holder_ttl = std::to_string((ballot.ttl + kHolderExtra).count());
-      return {encode_command({"EVAL", scripts::renew, "1", ballot.lock_key, token, ttl}) +
-                  encode_command({"PEXPIRE", ballot.holder_key, holder_ttl}),
+    case lock::Op::renew:
+      return {encode_command({"EVAL", scripts::renew, "1", ballot.lock_key, token, life}) +
+                  encode_command({"PEXPIRE", ballot.holder_key, holder_life}),
               2};
-    }
     case lock::Op::release:
-      return {encode_command({"EVAL", scripts::release, "1", ballot.lock_key, token}) +
-                  encode_command({"HDEL", ballot.holder_key, token, "fence:" + token}),
-              2};
+      return encode_release(ballot, token, life, holder_life);
     case lock::Op::repair:
       return {encode_command({"EVAL", scripts::repair, "2", ballot.lock_key, ballot.holder_key,
-                              token, ttl, ballot.holder_json}),
+                              token, life, ballot.holder_json}),
               1};
     case lock::Op::commit:
       return {encode_command({"EVAL", scripts::commit, "3", ballot.lock_key, ballot.holder_key,
@@ -163,7 +174,7 @@ Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const std::str
       break;
   }
   return {encode_command({"EVAL", scripts::acquire, "3", ballot.lock_key, ballot.holder_key,
-                          ballot.fence_key, token, ttl, ballot.holder_json,
+                          ballot.fence_key, token, life, ballot.holder_json,
                           std::to_string(ballot.restart_grace.count())}),
           1};
 }

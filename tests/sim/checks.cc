@@ -28,6 +28,7 @@ void Checks::reset(const Schedule& schedule) {
   for (std::size_t i = 0; i < schedule.clients; ++i) {
     clocks_[i] = client_clock(schedule, i);
     leases_[i] = {};
+    holds_[i] = {};
   }
   grants_.clear();
   violation_.reset();
@@ -56,6 +57,7 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
   Word& word = lease.words[ask.server];
   if (ask.op == lock::Op::release) {
     word.released = std::max(word.released, ask.attempt);
+    if (ask.life > Time{}) check_cooling(client, ask, now, at);
     return;
   }
   if (ask.op == lock::Op::acquire && ask.attempt > lease.attempt) {
@@ -139,6 +141,7 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
                          Token token, Time at) {
   Lease& lease = leases_[client];
   if (schedule_->assumptions_hold) check_overlap(client, at);
+  if (schedule_->holds_are_kept) check_holds(client, at);
   const bool votes_are_its = lease.granted_token == token;
   const int votes = votes_are_its ? std::popcount(lease.granted_by) : 0;
   const std::size_t real = schedule_->servers - (schedule_->twins ? 1 : 0);
@@ -152,6 +155,37 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   grants_.push_back(grant);
   lease.live = true;
   lease.excused_until = {};
+  // A server counts the life of the key from when it was asked for, by its own clock.
+  const Time hold = schedule_->client[client].min_hold;
+  const Time until = lease.began + hold - hold / 100 - milliseconds(2);
+  holds_[client] = {until, at, session_of(token), false};
+}
+
+/// Only a job's end may ask for it, and for no more than is left.
+void Checks::check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at) {
+  const lock::Instant end =
+      clocks_[client].now(holds_[client].began) + schedule_->client[client].min_hold;
+  if (leases_[client].attempt == ask.attempt && now + ask.life <= end) return;
+  fail("overdone", client_name(client) + " keeps the lock too long", at);
+}
+
+/// A lost lock is not kept.
+void Checks::session_ended(std::size_t client, std::uint32_t session,
+                           const lock::Outcome& outcome) {
+  Hold& hold = holds_[client];
+  if (hold.session != session || outcome.kind != lock::Outcome::Kind::lost) return;
+  hold.until = {};
+  hold.lost = true;
+}
+
+void Checks::check_holds(std::size_t client, Time at) {
+  for (std::size_t other = 0; other < schedule_->clients; ++other) {
+    if (at >= holds_[other].until) continue;
+    fail("cut_short",
+         client_name(client) + "'s job starts before the minimum hold of " + client_name(other) +
+             " is over",
+         at);
+  }
 }
 
 void Checks::check_overlap(std::size_t client, Time at) {
@@ -187,6 +221,9 @@ void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t serv
                      Time at) {
   if (owner == kNoToken || owner == kForeignType || client_of(owner) != client) return;
   if (session_of(owner) != session) return;
+  const Hold& hold = holds_[client];
+  const bool may_cool = hold.session > session || (hold.session == session && !hold.lost);
+  if (is_cooling(owner) && may_cool && schedule_->client[client].min_hold > Time{}) return;
   fail("left", client_name(client) + " leaves " + token_text(owner) + " on " + server_name(server),
        at);
 }

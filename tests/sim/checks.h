@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/session.h"
 #include "lock/vote.h"
 #include "schedule.h"
 #include "server.h"
@@ -39,6 +40,10 @@ class Checks {
   void job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence, Token token,
                    Time at);
   void job_gone(std::size_t client, Time at);
+  /// The client stops its job: if that is because the lock is lost, it is not kept.
+  void stopping(std::size_t client) { holds_[client].until = {}; }
+  /// In good order.
+  void session_ended(std::size_t client, std::uint32_t session, const lock::Outcome& outcome);
   void paused(std::size_t client) { leases_[client].paused = true; }
   void resumed(std::size_t client, Time at);
   /// A server carried out an acquire and granted it.
@@ -69,6 +74,13 @@ class Checks {
     Token granted_token = kNoToken;
     std::uint32_t granted_by = 0;  ///< a bit for each server
   };
+  /// What a client's last job keeps from others, also when it has ended.
+  struct Hold {
+    Time until{};
+    Time began{};  ///< of the job
+    std::uint32_t session = 0;
+    bool lost = false;
+  };
   struct Grant {
     std::uint64_t fence;
     Time started;
@@ -80,6 +92,8 @@ class Checks {
   [[nodiscard]] bool excused(std::size_t client, Time at) const;
   void check_lifetime(std::size_t client, Time at);
   void check_overlap(std::size_t client, Time at);
+  void check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at);
+  void check_holds(std::size_t client, Time at);
   void check_fence(const Grant& grant, Time began);
 
   std::string_view only_;
@@ -88,6 +102,7 @@ class Checks {
   lock::Duration margin_{};
   std::array<Clock, kMostClients> clocks_{};
   std::array<Lease, kMostClients> leases_{};
+  std::array<Hold, kMostClients> holds_{};
   std::vector<Grant> grants_;
   std::optional<Violation> violation_;
 };

@@ -31,6 +31,7 @@ void Client::plan(lock::Plan& plan) {
   const Schedule& schedule = *scene_->schedule;
   plan.servers = schedule.servers;
   plan.timing = schedule.timing;
+  plan.timing.min_hold = schedule.client[index_].min_hold;
   plan.server_timeout = schedule.server_timeout;
   plan.seed = random().next();
   plan.patience.server_wait = random().one_of(seconds(10), seconds(10), seconds(2));
@@ -173,6 +174,10 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
     if (scene_->story->on()) say("finds it too late to start the job");
     return step(lock::JobTooLate{}, local);
   }
+  if (!scene_->calm && !scene_->schedule->cron && random().percent(3)) {
+    if (scene_->story->on()) say("cannot start its job");
+    return step(lock::JobFailedToStart{127}, local);
+  }
   const Schedule& schedule = *scene_->schedule;
   job_ = {.leader = true,
           .tree = true,
@@ -196,6 +201,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
 /// A TERM may be obeyed at once, in a while or never; a KILL takes up to the margin.
 void Client::kill_job(int number) {
   if (!job_.tree || (number != SIGTERM && number != SIGKILL)) return;
+  if (session_->stopping_job()) scene_->checks->stopping(index_);
   const lock::Duration grace = scene_->schedule->timing.grace;
   if (number == SIGKILL && !job_.killed) {
     job_.killed = true;
@@ -298,6 +304,7 @@ void Client::end_session() {
   if (job_.tree)
     scene_->checks->fail("orphan", client_name(index_) + " leaves its job alone", now());
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
+  scene_->checks->session_ended(index_, runs_ & 0x7ffU, session_->outcome());
   session_.reset();
   const bool over =
       scene_->schedule->cron || (scene_->calm && (served_ || scene_->schedule->twins));

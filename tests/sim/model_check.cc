@@ -98,11 +98,10 @@ class ModelCheck {
   bool sequence(std::uint64_t number) {
     story_ = "sequence " + std::to_string(number) + "\n";
     redis_.command({"FLUSHALL"});
-    settings_ = {kTtlMs, random_.one_of<std::int64_t>(0, 100'000)};
+    settings_ = {random_.one_of<std::int64_t>(0, 100'000)};
     ballot_ = {.lock_key = kKey,
                .holder_key = kHolder,
                .fence_key = kFence,
-               .ttl = std::chrono::milliseconds(kTtlMs),
                .holder_json = "{}",
                .restart_grace = std::chrono::seconds(settings_.restart_grace_s)};
     const std::int64_t now = time_ms();
@@ -140,13 +139,17 @@ class ModelCheck {
     const Server::Fence last = model_.data().fence;
     ask.fence = last.value + random_.below(4);
     if (ask.fence > 0) --ask.fence;
+    const std::int64_t life_ms = ask.op == lock::Op::release
+                                     ? random_.one_of<std::int64_t>(0, kTtlMs / 2, kTtlMs * 3)
+                                     : random_.one_of<std::int64_t>(kTtlMs, kTtlMs * 2);
+    ask.life = std::chrono::milliseconds(life_ms);
     const lock::Answer real = redis::read_answer(
         ask.op, ballot_, redis_.send(redis::encode_request(ask, ballot_, sim::token_text(token))));
     const std::int64_t now = time_ms();
     uptime_ = std::stoll(field(redis_.command({"INFO", "server"}).text, "uptime_in_seconds:"));
-    const lock::Answer model =
-        sim::read_answer(model_.execute({ask.op, token, ask.fence}, std::chrono::milliseconds(now)),
-                         settings_, sim::Mutation::none);
+    const lock::Answer model = sim::read_answer(
+        model_.execute({ask.op, token, ask.fence, life_ms}, std::chrono::milliseconds(now)),
+        settings_, sim::Mutation::none);
     const std::string told = words(ask.op, real);
     story_ += sim::token_text(token) + " " + told + "\n";
     if (told == words(ask.op, model) && close(real, model)) {
@@ -170,6 +173,8 @@ class ModelCheck {
       text += granted->fence == 0 ? ", no fence" : "";
     } else if (const auto* refused = std::get_if<lock::Refused>(&answer)) {
       text += " by " + refused->blocker + (refused->ttl_left ? "" : " for ever");
+    } else if (const auto* released = std::get_if<lock::Released>(&answer)) {
+      text += released->cooling ? ", cooling" : "";
     } else if (const auto* other = std::get_if<lock::NotMine>(&answer)) {
       text += " but " + other->blocker;
     } else if (const auto* no = std::get_if<lock::NotCommitted>(&answer)) {

@@ -14,6 +14,7 @@ enum class Mutation {
   run_id_ignored,  ///< acquire.lua: the counter of an old snapshot goes on as if nothing had been
   fence_from_one,  ///< acquire.lua: a counter that is gone starts at 1, not at the clock
   release_any,     ///< release.lua: deletes whatever is there
+  cool_any,        ///< release.lua: makes whatever is there cooling
   acquire_shared,  ///< acquire.lua: grants although another token is there
   uptime_untold,   ///< ballot.cc: a fresh server counts as an old one
   unsent_kept,     ///< server_set.cc: a release does not cancel what was not sent
@@ -27,6 +28,7 @@ inline constexpr struct {
     {Mutation::run_id_ignored, "run_id_ignored"},
     {Mutation::fence_from_one, "fence_from_one"},
     {Mutation::release_any, "release_any"},
+    {Mutation::cool_any, "cool_any"},
     {Mutation::acquire_shared, "acquire_shared"},
     {Mutation::uptime_untold, "uptime_untold"},
     {Mutation::unsent_kept, "unsent_kept"},

@@ -35,10 +35,11 @@ lock::Granted read_granted(const Response& response, const LockSettings& setting
 }  // namespace
 
 std::string token_text(Token token) {
-  std::string text(1, static_cast<char>('A' + client_of(token)));
+  std::string text = is_cooling(token) ? "cooling:" : "";
+  text += static_cast<char>('A' + client_of(token));
   text += std::to_string(session_of(token));
   text += '.';
-  return text += std::to_string(token & 0xffffU);
+  return text += std::to_string(token & 0x7fffU);
 }
 
 lock::Answer read_answer(const Response& response, const LockSettings& settings,
@@ -61,6 +62,8 @@ lock::Answer read_answer(const Response& response, const LockSettings& settings,
       return lock::Renewed{};
     case Word::released:
       return lock::Released{};
+    case Word::cooling:
+      return lock::Released{.cooling = true};
     case Word::missing:
       return lock::Missing{};
     case Word::not_mine:
@@ -97,7 +100,7 @@ Response Server::execute(const Request& request, Time now) {
     case lock::Op::release:
       break;
   }
-  return release(request);
+  return release(request, clock);
 }
 
 Response Server::acquire(const Request& request, std::int64_t now) {
@@ -116,15 +119,15 @@ Response Server::acquire(const Request& request, std::int64_t now) {
   }
 
   if (ours) {
-    data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + settings_.ttl_ms);
+    data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
   } else {
-    data_.lock = {request.token, now + settings_.ttl_ms};
+    data_.lock = {request.token, now + request.life_ms};
     data_.holders.clear();
   }
   std::uint64_t fence = ours ? number(request.token) : 0;
   if (fence == 0) fence = next_fence(trace, now);
   numbered(request.token) = {request.token, fence, true};
-  data_.holders_expire_ms = now + settings_.ttl_ms + 10'000;
+  data_.holders_expire_ms = now + request.life_ms + 10'000;
   return {
       .word = Word::granted, .trace = trace, .run_id = run_id(), .uptime = uptime, .fence = fence};
 }
@@ -154,33 +157,45 @@ Response Server::commit(const Request& request) {
 
 Response Server::renew(const Request& request, std::int64_t now) {
   // The second command of the flight: the holder hash lives on with the lock, whoever asks.
-  if (!data_.holders.empty()) data_.holders_expire_ms = now + settings_.ttl_ms + 10'000;
+  if (!data_.holders.empty()) data_.holders_expire_ms = now + request.life_ms + 10'000;
   if (data_.lock.value == kNoToken) return {.word = Word::missing};
   if (data_.lock.value != request.token) {
     return {.word = Word::not_mine, .value = data_.lock.value};
   }
-  data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + settings_.ttl_ms);
+  data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
   return {.word = Word::renewed};
 }
 
 Response Server::repair(const Request& request, std::int64_t now) {
   if (data_.lock.value == kNoToken) {
-    data_.lock = {request.token, now + settings_.ttl_ms};
+    data_.lock = {request.token, now + request.life_ms};
     numbered(request.token).who = true;
-    data_.holders_expire_ms = now + settings_.ttl_ms + 10'000;
+    data_.holders_expire_ms = now + request.life_ms + 10'000;
     return {.word = Word::granted};
   }
   if (data_.lock.value == request.token) return {.word = Word::granted};
   return refusal(now);
 }
 
-Response Server::release(const Request& request) {
-  std::erase_if(data_.holders, [&](const Numbered& each) { return each.token == request.token; });
-  if (data_.lock.value == kNoToken) return {.word = Word::missing};
-  if (data_.lock.value != request.token && mutation_ != Mutation::release_any) {
-    return {.word = Word::not_mine, .value = data_.lock.value};
+Response Server::release(const Request& request, std::int64_t now) {
+  Key& key = data_.lock;
+  const bool cools = request.life_ms > 0;
+  if (cools && !data_.holders.empty()) data_.holders_expire_ms = now + request.life_ms + 10'000;
+  if (!cools) {
+    std::erase_if(data_.holders, [&](const Numbered& each) { return each.token == request.token; });
   }
-  data_.lock = {};
+  if (key.value == kNoToken) return {.word = Word::missing};
+  const Token cold = cooling(request.token);
+  if (cools && key.value == cold) return {.word = Word::cooling};
+  if (cools && (key.value == request.token || mutation_ == Mutation::cool_any)) {
+    const std::int64_t end = now + request.life_ms;
+    key = {cold, key.expires_ms != 0 ? std::min(key.expires_ms, end) : end};
+    return {.word = Word::cooling};
+  }
+  if (key.value != request.token && key.value != cold && mutation_ != Mutation::release_any) {
+    return {.word = Word::not_mine, .value = key.value};
+  }
+  key = {};
   return {.word = Word::released};
 }
 

@@ -30,7 +30,6 @@ Value parse(const std::string& wire) {
 const Ballot kBallot{.lock_key = "n",
                      .holder_key = "redlock:{n}:holder",
                      .fence_key = "redlock:{n}:fence",
-                     .ttl = std::chrono::seconds(30),
                      .holder_json = "{}",
                      .restart_grace = std::chrono::seconds(60)};
 
@@ -171,13 +170,14 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   const Ballot ballot{.lock_key = "name",
                       .holder_key = "redlock:{name}:holder",
                       .fence_key = "redlock:{name}:fence",
-                      .ttl = std::chrono::milliseconds(30'000),
                       .holder_json = "{}",
                       .restart_grace = std::chrono::seconds(60)};
   const std::string renew(redis::scripts::renew);
   const std::string release(redis::scripts::release);
   const std::string acquire(redis::scripts::acquire);
-  const auto ask = [](Op op) { return lock::Ask{.op = op, .attempt = 1, .fence = 7}; };
+  const auto ask = [](Op op, std::chrono::nanoseconds life = std::chrono::seconds(30)) {
+    return lock::Ask{.op = op, .attempt = 1, .fence = 7, .life = life};
+  };
   const auto same = [](const Flight& flight, unsigned replies, const std::string& wire) {
     CHECK(flight.replies == replies);
     CHECK(flight.wire == wire);
@@ -185,9 +185,13 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   same(redis::encode_request(ask(Op::renew), ballot, "T"), 2,
        redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}) +
            redis::encode_command({"PEXPIRE", "redlock:{name}:holder", "40000"}));
-  same(redis::encode_request(ask(Op::release), ballot, "T"), 2,
-       redis::encode_command({"EVAL", release, "1", "name", "T"}) +
+  same(redis::encode_request(ask(Op::release, std::chrono::seconds(0)), ballot, "T"), 2,
+       redis::encode_command({"EVAL", release, "1", "name", "T", "0"}) +
            redis::encode_command({"HDEL", "redlock:{name}:holder", "T", "fence:T"}));
+  // Part of a millisecond is one: a key that cools longer does no harm.
+  same(redis::encode_request(ask(Op::release, std::chrono::microseconds(1500)), ballot, "T"), 2,
+       redis::encode_command({"EVAL", release, "1", "name", "T", "2"}) +
+           redis::encode_command({"PEXPIRE", "redlock:{name}:holder", "10002"}));
   same(redis::encode_request(ask(Op::acquire), ballot, "T"), 1,
        redis::encode_command({"EVAL", acquire, "3", "name", "redlock:{name}:holder",
                               "redlock:{name}:fence", "T", "30000", "{}", "60"}));

@@ -6,7 +6,7 @@
 -- KEYS[2]  the holder hash
 -- KEYS[3]  the fence hash: the last fencing number and the run_id of the life it was given in
 -- ARGV[1]  our token
--- ARGV[2]  the lock's time to live, in ms
+-- ARGV[2]  the lock's time to live, in ms: the ttl, or the minimum hold if that is longer
 -- ARGV[3]  who we are, as JSON
 -- ARGV[4]  restart grace, in s: a server that is up for less has perhaps forgotten what it held
 --
@@ -29,7 +29,7 @@ if kind == 'string' then
   ours = value == ARGV[1]
   if not ours then
     -- The value may be anybody's, of any size; who the holder is may be unknown or unreadable.
-    local who = redis.pcall('HGET', KEYS[2], value)
+    local who = redis.pcall('HGET', KEYS[2], string.match(value, '^cooling:(.*)') or value)
     if type(who) ~= 'string' or #who > 8192 then who = '' end
     return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), who}
   end

@@ -27,7 +27,10 @@ lock::Plan plan_for(const config::Settings& settings) {
       std::min<milliseconds>(std::chrono::seconds(5), settings.ttl / 6));
   return {
       .servers = settings.servers.size(),
-      .timing = {.ttl = settings.ttl, .grace = grace, .min_hold = settings.min_hold},
+      .timing = {.ttl = settings.ttl,
+                 .grace = grace,
+                 .min_hold = settings.min_hold,
+                 .once = settings.once},
       .patience = {.wait = settings.wait, .server_wait = settings.server_wait},
       .max_runtime = settings.max_runtime,
       .server_timeout = at_most_a_tenth_of_the_ttl(settings.server_timeout, settings.ttl),
@@ -40,13 +43,15 @@ diag::Verbosity verbosity_of(const config::Settings& settings) {
   return settings.quiet ? diag::Verbosity::quiet : diag::Verbosity::normal;
 }
 
-int exit_status(const lock::Outcome& outcome, int conflict_status) {
+int exit_status(const lock::Outcome& outcome, const config::Settings& settings) {
   switch (outcome.kind) {
     case lock::Outcome::Kind::job_ended:
     case lock::Outcome::Kind::not_started:
       return outcome.number;
     case lock::Outcome::Kind::conflict:
-      return conflict_status;
+      return settings.conflict_exit_code;
+    case lock::Outcome::Kind::done:
+      return settings.once_exit_code;
     case lock::Outcome::Kind::unavailable:
       return static_cast<int>(ExitStatus::unavailable);
     case lock::Outcome::Kind::misconfigured:
@@ -84,7 +89,7 @@ int run(const cli::Run& request) {
   Runner runner(plan, {.lock_name = request.name, .argv = request.job}, servers, out, reporter);
   const lock::Outcome outcome = runner.run();
   out.drain(milliseconds(100));
-  return exit_status(outcome, settings.conflict_exit_code);
+  return exit_status(outcome, settings);
 }
 
 }  // namespace redlock::commands

@@ -128,6 +128,16 @@ constexpr Row kTable[] = {
        draft.settings.min_hold =
            std::chrono::ceil<milliseconds>(duration(value, {0ns, kLongestHold}));
      }},
+    {Key::once, "once", "--once", nullptr, "TIME", kHolding,
+     "do nothing if a successful run began less than this ago", "", Type::duration, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.once = std::chrono::ceil<milliseconds>(duration(value, {1s, kLongestHold}));
+     }},
+    {Key::once_exit_code, "once-exit-code", "--once-exit-code", nullptr, "N", kHolding,
+     "exit status when --once found such a run", "0", Type::integer, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.once_exit_code = integer(value, 0, 255);
+     }},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},

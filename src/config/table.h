@@ -43,6 +43,8 @@ enum class Key : std::size_t {
   kill_after,
   max_runtime,
   min_hold,
+  once,
+  once_exit_code,
   command,
   server,
   server_timeout,

@@ -22,6 +22,13 @@ long long number_of(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_number_integer() ? found->get<long long>() : 0;
 }
 
+/// "root@web1 (pid 4711, ./backup.sh)"
+std::string person(const nlohmann::json& holder) {
+  return fmt::format("{}@{} (pid {}, {})", printable(text_of(holder, "user"), 64),
+                     printable(text_of(holder, "host"), 64), number_of(holder, "pid"),
+                     printable(text_of(holder, "command"), kMostCommandBytes));
+}
+
 std::chrono::milliseconds unix_now() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -84,9 +91,7 @@ std::string describe(const lock::Refused& refusal) {
   std::string who = cooling ? "cooling down after " : "held by ";
   const nlohmann::json object = nlohmann::json::parse(refusal.holder, nullptr, false);
   if (object.is_object()) {
-    who += fmt::format("{}@{} (pid {}, {})", printable(text_of(object, "user"), 64),
-                       printable(text_of(object, "host"), 64), number_of(object, "pid"),
-                       printable(text_of(object, "command"), kMostCommandBytes));
+    who += person(object);
     const std::chrono::milliseconds since(number_of(object, "since"));
     if (since.count() > 0 && since < unix_now()) {
       who += (cooling ? ", begun " : " for ") + for_people(unix_now() - since);
@@ -106,6 +111,13 @@ std::string describe(const lock::Refused& refusal) {
     who += for_people(*refusal.ttl_left);
   }
   return who;
+}
+
+std::string describe(const lock::Done& done) {
+  const nlohmann::json object = nlohmann::json::parse(done.who, nullptr, false);
+  return fmt::format("done by {}, begun {} ago",
+                     object.is_object() ? person(object) : std::string("somebody"),
+                     for_people(done.age));
 }
 
 }  // namespace redlock::diag

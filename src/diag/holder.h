@@ -31,6 +31,9 @@ std::string shell_like(const std::vector<std::string>& argv);
 /// "cooling down after …", or what is known of a foreign client's key. Safe to print: what came from a server is cleaned.
 std::string describe(const lock::Refused& refusal);
 
+/// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
+std::string describe(const lock::Done& done);
+
 /// Text from elsewhere made fit for a terminal and one line: control bytes become '?'.
 std::string printable(std::string_view text, std::size_t most_bytes);
 

@@ -57,6 +57,10 @@ std::string_view op_name(lock::Op op) {
       return "commit fence";
     case lock::Op::repair:
       return "repair";
+    case lock::Op::mark:
+      return "mark as done";
+    case lock::Op::unmark:
+      return "take the mark back";
     case lock::Op::release:
       return "release";
   }
@@ -79,6 +83,8 @@ std::string vote_text(const lock::Answer& answer) {
             return std::string(released.cooling ? "cooling down" : "released");
           },
           [](const lock::Missing&) { return std::string("not there"); },
+          [](const lock::Done& done) { return describe(done); },
+          [](const lock::Marked&) { return std::string("marked"); },
           [](const auto& other) { return complaint_text(other); },
       },
       answer);
@@ -155,6 +161,16 @@ void Reporter::say(const lock::Report& report) {
                  fmt::format("{} was no longer ours when the job ended, somebody else may have run "
                              "at the same time: {}",
                              lock_, list(not_ours.complaints)));
+          },
+          [this](const Skipped& skipped) {
+            to_person(fmt::format("{}: skipped, {}", lock_, describe(skipped.done)));
+          },
+          [this](const MarkUnconfirmed& unconfirmed) {
+            line(
+                Verbosity::normal,
+                fmt::format("warning: too few servers know that {} was done, --once may let it run "
+                            "again: {}",
+                            lock_, list(unconfirmed.complaints)));
           },
           [this](const ReleaseUnconfirmed& unconfirmed) {
             line(Verbosity::normal,

@@ -28,6 +28,9 @@ struct Timing {
   /// How long the lock stays taken from when it was asked for, however early the job ends: other
   /// hosts whose clocks are behind shall not run it again. Nothing that must be safe rests on it.
   Duration min_hold{};
+  /// A run that was successful and began less than this ago makes another one superfluous. Zero:
+  /// none does.
+  Duration once{};
 
   /// The life a key is given when the lock is taken.
   [[nodiscard]] constexpr Duration life() const { return std::max(ttl, min_hold); }

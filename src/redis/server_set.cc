@@ -65,6 +65,7 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
   impl_->ballot = {.lock_key = key,
                    .holder_key = helper_key(key, "holder"),
                    .fence_key = helper_key(key, "fence"),
+                   .done_key = helper_key(key, "done"),
                    .holder_json = std::move(holder_json),
                    .restart_grace = restart_grace};
   for (const Endpoint& endpoint : impl_->endpoints) {

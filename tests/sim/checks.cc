@@ -31,6 +31,7 @@ void Checks::reset(const Schedule& schedule) {
     holds_[i] = {};
   }
   grants_.clear();
+  successes_.clear();
   violation_.reset();
 }
 
@@ -60,6 +61,7 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
     if (ask.life > Time{}) check_cooling(client, ask, now, at);
     return;
   }
+  if (ask.op == lock::Op::mark || ask.op == lock::Op::unmark) return;
   if (ask.op == lock::Op::acquire && ask.attempt > lease.attempt) {
     begin_attempt(lease, ask.attempt);
     lease.began = at;
@@ -158,7 +160,8 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   // A server counts the life of the key from when it was asked for, by its own clock.
   const Time hold = schedule_->client[client].min_hold;
   const Time until = lease.began + hold - hold / 100 - milliseconds(2);
-  holds_[client] = {until, at, session_of(token), false};
+  if (schedule_->marks_are_kept) check_once(client, at);
+  holds_[client] = {.until = until, .began = at, .session = session_of(token)};
 }
 
 /// Only a job's end may ask for it, and for no more than is left.
@@ -170,12 +173,21 @@ void Checks::check_cooling(std::size_t client, const lock::Ask& ask, lock::Insta
 }
 
 /// A lost lock is not kept.
-void Checks::session_ended(std::size_t client, std::uint32_t session,
-                           const lock::Outcome& outcome) {
+void Checks::session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end,
+                           bool marked, Time at) {
+  using Kind = lock::Outcome::Kind;
+  if (end == Kind::done) check_skip(client, at);
   Hold& hold = holds_[client];
-  if (hold.session != session || outcome.kind != lock::Outcome::Kind::lost) return;
-  hold.until = {};
-  hold.lost = true;
+  if (hold.session != session) return;
+  if (end == Kind::lost) {
+    hold.until = {};
+    hold.lost = true;
+  }
+  const bool once = schedule_->client[client].once > Time{};
+  if (end != Kind::job_ended || !hold.ended_well || !marked || !once) return;
+  for (Success& success : successes_) {
+    if (success.client == client && success.began == hold.began) success.known = true;
+  }
 }
 
 void Checks::check_holds(std::size_t client, Time at) {
@@ -186,6 +198,36 @@ void Checks::check_holds(std::size_t client, Time at) {
              " is over",
          at);
   }
+}
+
+void Checks::job_exited(std::size_t client, bool well) {
+  holds_[client].ended_well = well;
+  if (well) successes_.push_back({holds_[client].began, client});
+}
+
+/// What a quorum knows of is not done again. A mark's time is that of a vote that came late: by less
+/// than a ttl, or no job would have been started on it.
+void Checks::check_once(std::size_t client, Time at) {
+  const Time period = schedule_->client[client].once;
+  for (const Success& success : successes_) {
+    if (!success.known || schedule_->client[success.client].once < period) continue;
+    if (at - success.began >= period - period / 50 - schedule_->timing.ttl) continue;
+    fail("twice",
+         client_name(client) + "'s job starts although " + client_name(success.client) +
+             "'s was successful",
+         at);
+  }
+}
+
+/// Only a successful run makes another one superfluous, and only for a time. (A run that is known
+/// may have ended just now.)
+void Checks::check_skip(std::size_t client, Time at) {
+  const Time period = schedule_->client[client].once;
+  const Time most = period + period / 50 + schedule_->timing.ttl * 2;
+  for (const Success& success : successes_) {
+    if (at - success.began <= most || !schedule_->assumptions_hold) return;
+  }
+  fail("skipped", client_name(client) + " does nothing, but nobody has done it", at);
 }
 
 void Checks::check_overlap(std::size_t client, Time at) {

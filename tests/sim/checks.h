@@ -43,7 +43,10 @@ class Checks {
   /// The client stops its job: if that is because the lock is lost, it is not kept.
   void stopping(std::size_t client) { holds_[client].until = {}; }
   /// In good order.
-  void session_ended(std::size_t client, std::uint32_t session, const lock::Outcome& outcome);
+  void session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end,
+                     bool marked, Time at);
+  /// The loop has told the session: well, or badly or because it was stopped.
+  void job_exited(std::size_t client, bool well);
   void paused(std::size_t client) { leases_[client].paused = true; }
   void resumed(std::size_t client, Time at);
   /// A server carried out an acquire and granted it.
@@ -78,8 +81,15 @@ class Checks {
   struct Hold {
     Time until{};
     Time began{};  ///< of the job
+    bool ended_well = false;
     std::uint32_t session = 0;
     bool lost = false;
+  };
+  /// A run that ended well.
+  struct Success {
+    Time began;
+    std::size_t client;
+    bool known = false;  ///< to a quorum of servers
   };
   struct Grant {
     std::uint64_t fence;
@@ -94,6 +104,8 @@ class Checks {
   void check_overlap(std::size_t client, Time at);
   void check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at);
   void check_holds(std::size_t client, Time at);
+  void check_once(std::size_t client, Time at);
+  void check_skip(std::size_t client, Time at);
   void check_fence(const Grant& grant, Time began);
 
   std::string_view only_;
@@ -104,6 +116,7 @@ class Checks {
   std::array<Lease, kMostClients> leases_{};
   std::array<Hold, kMostClients> holds_{};
   std::vector<Grant> grants_;
+  std::vector<Success> successes_;
   std::optional<Violation> violation_;
 };
 

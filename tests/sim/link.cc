@@ -82,7 +82,9 @@ void Link::write(Pending& pending, lock::Instant now) {
   const lock::Ask& ask = pending.ask;
   if (!ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
   const std::int64_t life_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.life).count();
-  network_->send(connection_, {ask.op, token(ask.attempt), ask.fence, life_ms});
+  const std::int64_t once_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.once).count();
+  network_->send(connection_,
+                 {ask.op, token(ask.attempt), ask.fence, life_ms, once_ms, ask.began.count()});
 }
 
 void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {

@@ -74,10 +74,17 @@ void Schedule::draw(std::uint64_t new_seed) {
   const bool forgets = std::any_of(faults.begin(), faults.end(),
                                    [](const Fault& fault) { return loses_data(fault.kind); });
   holds_are_kept = assumptions_hold && (!forgets || longest_hold() <= restart_grace);
+  marks_are_kept = assumptions_hold && !forgets && !twins;
 }
 
-/// Minimum holds in every third schedule, of some hosts.
+/// Minimum holds in every third schedule, of some hosts; runs that are needed only once in others.
 void Schedule::draw_holds(Random& random) {
+  if (random.percent(25)) {
+    const Time period = random.between(timing.ttl / 2, timing.ttl * 4);
+    for (ClientHost& host : client) {
+      host.once = random.one_of<Time>({period, period, period, period * 2, Time::zero()});
+    }
+  }
   if (!random.percent(33)) return;
   for (ClientHost& host : client) {
     const Time length = random.between(milliseconds(1), timing.ttl * 3);

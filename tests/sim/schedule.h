@@ -59,6 +59,7 @@ struct ClientHost {
   Time starts{};
   bool tries_once = false;  ///< every run with -n
   Time min_hold{};
+  Time once{};  ///< zero: without
 };
 
 /// Everything the seed decides before the first event. What is left to the run (delays, how long a
@@ -86,8 +87,9 @@ struct Schedule {
   bool assumptions_hold = true;  ///< of DESIGN section 1: then there is never a second job
   /// No server that forgets grants before every minimum hold is over: then none is cut short.
   bool holds_are_kept = true;
-  bool cron = false;   ///< nothing but simultaneous `-n`s and no faults: one must run
-  bool twins = false;  ///< two addresses of one server
+  bool marks_are_kept = true;  ///< no server forgets
+  bool cron = false;           ///< nothing but simultaneous `-n`s and no faults: one must run
+  bool twins = false;          ///< two addresses of one server
 
   [[nodiscard]] Time longest_hold() const;
 

@@ -44,7 +44,9 @@ struct Request {
   lock::Op op;
   Token token;
   std::uint64_t fence;
-  std::int64_t life_ms;  ///< lock::Ask::life
+  std::int64_t life_ms;       ///< lock::Ask::life
+  std::int64_t once_ms = 0;   ///< lock::Ask::once
+  std::int64_t began_ms = 0;  ///< lock::Ask::began
 };
 
 enum class Trace : std::uint8_t { none, present, earlier };
@@ -60,15 +62,19 @@ struct Response {
     released,
     cooling,
     missing,
-    not_mine
+    not_mine,
+    done,
+    marked
   };
   Word word;
   Trace trace = Trace::none;
   Token value = kNoToken;    ///< refused, not_mine
-  std::int64_t pttl = 0;     ///< refused
+  std::int64_t pttl = 0;     ///< refused, done
   std::uint32_t run_id = 0;  ///< granted; 0: not told (a repair)
   std::int64_t uptime = 0;   ///< granted, fresh
   std::uint64_t fence = 0;   ///< granted; not_committed: the last one
+  std::int64_t clock = 0;    ///< granted, refused
+  std::int64_t age = 0;      ///< done
 };
 
 /// The same for every request on the lock.
@@ -97,8 +103,13 @@ class Server {
     std::uint64_t fence;  ///< the number given to it; 0: none
     bool who;             ///< whether it says who that is
   };
+  struct Done {
+    std::int64_t began_ms = 0;  ///< 0: there is no mark
+    std::int64_t expires_ms = 0;
+  };
   struct Data {
     Key lock;
+    Done done;
     Fence fence;
     std::vector<Numbered> holders;
     std::int64_t holders_expire_ms = kNever;  ///< when the hash ends, if there is one
@@ -131,6 +142,8 @@ class Server {
  private:
   Response acquire(const Request& request, std::int64_t now);
   Response commit(const Request& request);
+  Response mark(const Request& request, std::int64_t now);
+  Response unmark(const Request& request);
   Response renew(const Request& request, std::int64_t now);
   Response repair(const Request& request, std::int64_t now);
   Response release(const Request& request, std::int64_t now);

@@ -55,6 +55,7 @@ need_to_test() {
   need mandoc has_command mandoc
   need util-linux has_command setpriv
   need procps has_command ps
+  need busybox-static busybox crond --help # Debian's busybox has no cron daemon
 }
 
 need_for_all() {

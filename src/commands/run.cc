@@ -27,7 +27,10 @@ lock::Plan plan_for(const config::Settings& settings) {
       std::min<milliseconds>(std::chrono::seconds(5), settings.ttl / 6));
   return {
       .servers = settings.servers.size(),
-      .timing = {.ttl = settings.ttl, .grace = grace},
+      .timing = {.ttl = settings.ttl,
+                 .grace = grace,
+                 .min_hold = settings.min_hold,
+                 .once = settings.once},
       .patience = {.wait = settings.wait, .server_wait = settings.server_wait},
       .max_runtime = settings.max_runtime,
       .stop_signal = settings.stop_signal,
@@ -64,7 +67,7 @@ int run(const cli::Run& request) {
 
   Runner runner(
       plan, {.lock_name = request.name, .argv = request.job, .on_lost = settings.on_lost}, servers,
-      out, reporter, settings.conflict_exit_code);
+      out, reporter, {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
   const int status = runner.run();
   out.drain(milliseconds(100));
   return status;

@@ -25,13 +25,15 @@ namespace {
 
 using Kind = WorkerMessage::Kind;
 
-int exit_status(const lock::Outcome& outcome, int conflict_status) {
+int exit_status(const lock::Outcome& outcome, ChosenStatus chosen) {
   switch (outcome.kind) {
     case lock::Outcome::Kind::job_ended:
     case lock::Outcome::Kind::not_started:
       return outcome.number;
     case lock::Outcome::Kind::conflict:
-      return conflict_status;
+      return chosen.conflict;
+    case lock::Outcome::Kind::done:
+      return chosen.done;
     case lock::Outcome::Kind::unavailable:
       return static_cast<int>(ExitStatus::unavailable);
     case lock::Outcome::Kind::misconfigured:
@@ -62,10 +64,10 @@ Pipe make_pipe() {
 }  // namespace
 
 Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-               diag::Reporter& reporter, int conflict_status)
+               diag::Reporter& reporter, ChosenStatus chosen)
     : plan_(plan),
       job_(std::move(job)),
-      conflict_status_(conflict_status),
+      chosen_(chosen),
       servers_(servers),
       out_(out),
       reporter_(reporter),
@@ -80,7 +82,7 @@ int Runner::run() {
     throw;
   }
   if (top_) return top_->watch();
-  const int status = exit_status(session_.outcome(), conflict_status_);
+  const int status = exit_status(session_.outcome(), chosen_);
   if (hook_) hook_->finish(out_);
   out_.drain(std::chrono::milliseconds(100));
   if (worker_) worker_->leave(status);

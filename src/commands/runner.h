@@ -29,6 +29,12 @@ struct Job {
   std::string on_lost;  ///< a command; empty: none
 };
 
+/// Exit statuses that the user chooses.
+struct ChosenStatus {
+  int conflict;  ///< somebody else holds the lock
+  int done;      ///< --once: somebody has run already
+};
+
 /// The heart of `redlock run`: one loop that turns what happens (replies, signals, the job's end,
 /// time passing) into events for the session, and carries out the effects it returns.
 ///
@@ -38,7 +44,7 @@ struct Job {
 class Runner {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-         diag::Reporter& reporter, int conflict_status);
+         diag::Reporter& reporter, ChosenStatus chosen);
 
   /// Until the job has ended and the lock is given back, or the attempt has failed. Returns
   /// redlock's exit status; in the parent only.
@@ -60,7 +66,7 @@ class Runner {
 
   lock::Plan plan_;
   Job job_;
-  int conflict_status_;
+  ChosenStatus chosen_;
   os::SignalSource signals_;  // first: from here on no signal ends us with a lock in our hands
   os::ProcessTree tree_;
   os::Loop loop_;

@@ -18,6 +18,9 @@ struct Settings {
   std::chrono::milliseconds ttl{30'000};  ///< 1 s to 24 h
   /// The grace. At most ttl/3; none: min(5 s, ttl/6).
   std::optional<std::chrono::milliseconds> kill_after;
+  std::chrono::milliseconds min_hold{0};          ///< at most 30 days
+  std::chrono::milliseconds once{0};              ///< none: zero; else 1 s to 30 days
+  int once_exit_code = 0;                         ///< 0 to 255
   std::chrono::milliseconds server_timeout{200};  ///< at least 1 ms; used: at most ttl/10
   /// Zero: servers are trusted as soon as they run.
   std::chrono::seconds restart_grace{60};

@@ -27,6 +27,7 @@ struct Bounds {
   nanoseconds most;
 };
 constexpr nanoseconds kLongestGrace = 48h;  // twice the longest ttl
+constexpr nanoseconds kLongestHold = 720h;  // the fence of an idle lock lives as long
 constexpr Bounds kAnyTime{0ns, kLongestDuration};
 
 nanoseconds duration(std::string_view value, Bounds bounds = kAnyTime) {
@@ -146,6 +147,23 @@ constexpr Row kTable[] = {
     {Key::on_lost, "on-lost", "--on-lost", "REDLOCK_ON_LOST", "COMMAND", kHolding,
      "run this with /bin/sh when the command is stopped because of the lock", "", Type::text, kRun,
      [](Draft& draft, std::string_view value) { draft.settings.on_lost = value; }},
+    {Key::min_hold, "min-hold", "--min-hold", nullptr, "TIME", kHolding,
+     "keep the lock for this long from the start on, although the command has ended", "0",
+     Type::duration, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.min_hold =
+           std::chrono::ceil<milliseconds>(duration(value, {0ns, kLongestHold}));
+     }},
+    {Key::once, "once", "--once", nullptr, "TIME", kHolding,
+     "do nothing if a successful run began less than this ago", "", Type::duration, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.once = std::chrono::ceil<milliseconds>(duration(value, {1s, kLongestHold}));
+     }},
+    {Key::once_exit_code, "once-exit-code", "--once-exit-code", nullptr, "N", kHolding,
+     "exit status when --once found such a run", "0", Type::integer, kRun,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.once_exit_code = integer(value, 0, 255);
+     }},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},

@@ -22,6 +22,13 @@ long long number_of(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_number_integer() ? found->get<long long>() : 0;
 }
 
+/// "root@web1 (pid 4711, ./backup.sh)"
+std::string person(const nlohmann::json& holder) {
+  return fmt::format("{}@{} (pid {}, {})", printable(text_of(holder, "user"), 64),
+                     printable(text_of(holder, "host"), 64), number_of(holder, "pid"),
+                     printable(text_of(holder, "command"), kMostCommandBytes));
+}
+
 std::chrono::milliseconds unix_now() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -80,26 +87,37 @@ std::string for_people(std::chrono::nanoseconds length) {
 }
 
 std::string describe(const lock::Refused& refusal) {
-  std::string who;
+  const bool cooling = refusal.blocker.starts_with("cooling:");
+  std::string who = cooling ? "cooling down after " : "held by ";
   const nlohmann::json object = nlohmann::json::parse(refusal.holder, nullptr, false);
   if (object.is_object()) {
-    who = fmt::format("{}@{} (pid {}, {})", printable(text_of(object, "user"), 64),
-                      printable(text_of(object, "host"), 64), number_of(object, "pid"),
-                      printable(text_of(object, "command"), kMostCommandBytes));
+    who += person(object);
     const std::chrono::milliseconds since(number_of(object, "since"));
-    if (since.count() > 0 && since < unix_now()) who += " for " + for_people(unix_now() - since);
+    if (since.count() > 0 && since < unix_now()) {
+      who += (cooling ? ", begun " : " for ") + for_people(unix_now() - since);
+      who += cooling ? " ago" : "";
+    }
   } else if (refusal.blocker.starts_with("type:")) {
-    who = fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
-                      printable(std::string_view(refusal.blocker).substr(5), 20));
+    who += fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
+                       printable(std::string_view(refusal.blocker).substr(5), 20));
   } else {
-    who = "another program (its key says nothing about itself)";
+    who += cooling ? "a run (which says nothing about itself)"
+                   : "another program (its key says nothing about itself)";
   }
   if (!refusal.ttl_left) {
     who += "; it never expires by itself";
   } else {
-    who += fmt::format("; unless renewed it expires in {}", for_people(*refusal.ttl_left));
+    who += cooling ? "; free in " : "; unless renewed it expires in ";
+    who += for_people(*refusal.ttl_left);
   }
   return who;
+}
+
+std::string describe(const lock::Done& done) {
+  const nlohmann::json object = nlohmann::json::parse(done.who, nullptr, false);
+  return fmt::format("done by {}, begun {} ago",
+                     object.is_object() ? person(object) : std::string("somebody"),
+                     for_people(done.age));
 }
 
 }  // namespace redlock::diag

@@ -27,9 +27,12 @@ std::string to_json(const Holder& holder);
 /// A command line as a person would type it, cut to a length fit for a message.
 std::string shell_like(const std::vector<std::string>& argv);
 
-/// One phrase for the one in our way: "root@web1 (pid 4711, ./backup.sh), for 3m 2s", or what is
-/// known of a foreign client's key. Safe to print: what came from a server is cleaned.
+/// One phrase for the one in our way: "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s",
+/// "cooling down after …", or what is known of a foreign client's key. Safe to print: what came from a server is cleaned.
 std::string describe(const lock::Refused& refusal);
+
+/// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
+std::string describe(const lock::Done& done);
 
 /// Text from elsewhere made fit for a terminal and one line: control bytes become '?'.
 std::string printable(std::string_view text, std::size_t most_bytes);

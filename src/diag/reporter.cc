@@ -57,6 +57,10 @@ std::string_view op_name(lock::Op op) {
       return "commit fence";
     case lock::Op::repair:
       return "repair";
+    case lock::Op::mark:
+      return "mark as done";
+    case lock::Op::unmark:
+      return "take the mark back";
     case lock::Op::release:
       return "release";
   }
@@ -71,12 +75,16 @@ std::string vote_text(const lock::Answer& answer) {
             return fmt::format("granted, but started only just now, no witness for another {} s",
                                grant.distrusted_for.count());
           },
-          [](const lock::Refused& refusal) { return "refused, held by " + describe(refusal); },
+          [](const lock::Refused& refusal) { return "refused, " + describe(refusal); },
           [](const lock::Renewed&) { return std::string("renewed"); },
           [](const lock::Committed&) { return std::string("stored"); },
           [](const lock::NotCommitted&) { return std::string("not stored"); },
-          [](const lock::Released&) { return std::string("released"); },
+          [](const lock::Released& released) {
+            return std::string(released.cooling ? "cooling down" : "released");
+          },
           [](const lock::Missing&) { return std::string("not there"); },
+          [](const lock::Done& done) { return describe(done); },
+          [](const lock::Marked&) { return std::string("marked"); },
           [](const auto& other) { return complaint_text(other); },
       },
       answer);
@@ -115,7 +123,7 @@ void Reporter::say(const lock::Report& report) {
       lock::Overloaded{
           [this](const Contended& contended) {
             const std::string who = contended.refusal
-                                        ? "held by " + describe(*contended.refusal)
+                                        ? describe(*contended.refusal)
                                         : std::string("fought for by several contenders");
             to_person(fmt::format("{} is {}{}", lock_, who, contended.gave_up ? "" : "; waiting"));
           },
@@ -154,6 +162,16 @@ void Reporter::say(const lock::Report& report) {
                              "at the same time: {}",
                              lock_, list(not_ours.complaints)));
           },
+          [this](const Skipped& skipped) {
+            to_person(fmt::format("{}: skipped, {}", lock_, describe(skipped.done)));
+          },
+          [this](const MarkUnconfirmed& unconfirmed) {
+            line(
+                Verbosity::normal,
+                fmt::format("warning: too few servers know that {} was done, --once may let it run "
+                            "again: {}",
+                            lock_, list(unconfirmed.complaints)));
+          },
           [this](const ReleaseUnconfirmed& unconfirmed) {
             line(Verbosity::normal,
                  fmt::format(
@@ -163,7 +181,10 @@ void Reporter::say(const lock::Report& report) {
           },
           [this](const Released& released) {
             line(Verbosity::verbose,
-                 fmt::format("{}: released after {}", lock_, for_people(released.held)));
+                 released.cools_for == lock::Duration::zero()
+                     ? fmt::format("{}: released after {}", lock_, for_people(released.held))
+                     : fmt::format("{}: ended after {}, cooling down for another {}", lock_,
+                                   for_people(released.held), for_people(released.cools_for)));
           },
       },
       report);

@@ -71,8 +71,8 @@ void Acquisition::start_round(Instant now, Effects& effects) {
   in_round_ = true;
   round_began_ = now;
   // Same connections, so a release that failed before gets there ahead of the new question.
-  release_.retry(effects);
-  for (const Ask& ask : attempt_.begin_round(++round_)) effects.emplace_back(ask);
+  release_.retry(now, effects);
+  for (const Ask& ask : attempt_.begin_round(++round_, timing_)) effects.emplace_back(ask);
 }
 
 void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
@@ -104,6 +104,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
     return;
   }
   if (verdict == Verdict::same_server) return reject_twins(effects);
+  if (verdict == Verdict::done) return give_up(State::done, effects);
   if (verdict == Verdict::split && same_refusals_as_last_round()) verdict = Verdict::conflict;
   // Servers that cannot be trusted yet are as good as none.
   if (verdict == Verdict::distrusted) note_distrusted();
@@ -182,6 +183,7 @@ void Acquisition::give_back(Effects& effects) {
 }
 
 void Acquisition::give_up(State why, Effects& effects) {
+  if (attempt_.done() && why != State::misconfigured) why = State::done;
   state_ = why;
   in_round_ = false;
   if (why == State::conflict) {

@@ -20,7 +20,7 @@ namespace redlock::lock {
 /// Getting the lock: rounds of one attempt after another, pauses between them, and the limits.
 class Acquisition {
  public:
-  enum class State { trying, won, conflict, unavailable, misconfigured };
+  enum class State { trying, won, done, conflict, unavailable, misconfigured };
 
   /// Starts at `now`; the first round is asked for in the first tick. servers >= 1.
   Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
@@ -48,6 +48,9 @@ class Acquisition {
 
   /// The same where no fencing number could be agreed on: the servers are as good as unreachable.
   void abandon_unnumbered(Instant now, Effects& effects);
+
+  /// A won attempt's late votes may tell of a run that makes ours superfluous.
+  void yield_to_done(Effects& effects) { give_up(State::done, effects); }
 
   /// A won attempt's late votes may show that two configured servers are one: then it is no win.
   void reject_twins(Effects& effects);

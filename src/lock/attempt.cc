@@ -27,14 +27,19 @@ Instant quorum_expiry(std::vector<Instant> expiries) {
   return *nth;
 }
 
-std::vector<Ask> Attempt::begin_round(std::uint32_t round) {
+std::vector<Ask> Attempt::begin_round(std::uint32_t round, const Timing& timing) {
   std::vector<Ask> asks;
   for (ServerIndex server = 0; server < ballots_.size(); ++server) {
     Ballot& ballot = ballots_[server];
     ballot.reported = ballot.standing == Standing::granted;
     if (ballot.standing != Standing::absent && ballot.standing != Standing::refused) continue;
     ballot.standing = Standing::asked;
-    asks.push_back({server, Op::acquire, id_, round});
+    asks.push_back({.server = server,
+                    .op = Op::acquire,
+                    .attempt = id_,
+                    .round = round,
+                    .life = timing.life(),
+                    .once = timing.once});
   }
   return asks;
 }
@@ -50,6 +55,9 @@ void Attempt::record(const Reply& reply, const Timing& timing) {
   } else if (const auto* refusal = std::get_if<Refused>(&reply.answer)) {
     ballot.standing = Standing::refused;
     ballot.refusal = *refusal;
+    ballot.permanent = false;
+  } else if (std::holds_alternative<Done>(reply.answer)) {
+    ballot.standing = Standing::done;
     ballot.permanent = false;
   } else if (const auto* unreachable = std::get_if<Unreachable>(&reply.answer)) {
     ballot.standing = unreachable->maybe_applied ? Standing::uncertain : Standing::absent;
@@ -75,6 +83,12 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
   }
 
   if (same_server()) return Verdict::same_server;
+  // One server that knows of a run is enough, whatever a quorum has forgotten. So all are waited
+  // for, also because those that lack the mark shall get it.
+  if (pending > 0 && (done() || (granted >= needed && timing.once > Duration::zero()))) {
+    return Verdict::pending;
+  }
+  if (done()) return Verdict::done;
   if (granted >= needed) {
     if (valid_until() - now < timing.needed_to_start()) return Verdict::split;
     if (trustworthy()) return Verdict::won;
@@ -103,6 +117,11 @@ bool Attempt::trustworthy() const {
   return trusted >= blocking_minority(ballots_.size()) || maybe_new == ballots_.size();
 }
 
+bool Attempt::done() const {
+  return std::any_of(ballots_.begin(), ballots_.end(),
+                     [](const Ballot& ballot) { return ballot.standing == Standing::done; });
+}
+
 std::optional<std::pair<ServerIndex, ServerIndex>> Attempt::same_server() const {
   std::map<std::string_view, ServerIndex> seen;
   for (ServerIndex server = 0; server < ballots_.size(); ++server) {
@@ -127,7 +146,8 @@ std::vector<ServerIndex> Attempt::entered() const {
   std::vector<ServerIndex> servers;
   for (ServerIndex server = 0; server < ballots_.size(); ++server) {
     const Standing standing = ballots_[server].standing;
-    if (standing != Standing::absent && standing != Standing::refused) servers.push_back(server);
+    if (standing == Standing::absent || standing == Standing::refused) continue;
+    if (standing != Standing::done) servers.push_back(server);
   }
   return servers;
 }

@@ -26,6 +26,7 @@ Instant quorum_expiry(std::vector<Instant> expiries);
 enum class Verdict {
   pending,      ///< answers are missing that may still decide
   won,          ///< a quorum granted, with enough validity left to start a job
+  done,         ///< one knows of a successful run that makes ours superfluous
   conflict,     ///< a quorum refuses for one and the same holder
   split,        ///< a quorum answered, but nobody has it: contenders took each other's votes
   unavailable,  ///< fewer than a quorum answered
@@ -44,6 +45,7 @@ class Attempt {
     granted,    ///<
     refused,    ///< our token is certainly not there
     uncertain,  ///< asked and given up on: the token may be there
+    done,       ///< not needed: our token is certainly not there
   };
   struct Ballot {
     Standing standing = Standing::absent;
@@ -57,7 +59,7 @@ class Attempt {
   Attempt(AttemptId id, std::size_t servers) : id_(id), ballots_(servers) {}
 
   /// Asks every server on which the token certainly is not.
-  std::vector<Ask> begin_round(std::uint32_t round);
+  std::vector<Ask> begin_round(std::uint32_t round, const Timing& timing);
 
   /// Takes an answer to one of this attempt's acquire requests.
   void record(const Reply& reply, const Timing& timing);
@@ -73,6 +75,9 @@ class Attempt {
 
   /// The refusal to show to a person: the holder named by most servers. None if nobody refused.
   [[nodiscard]] const Refused* main_refusal() const;
+
+  /// A server knows of a successful run that makes ours superfluous.
+  [[nodiscard]] bool done() const;
 
   /// Two configured servers that are one: their votes would count twice.
   [[nodiscard]] std::optional<std::pair<ServerIndex, ServerIndex>> same_server() const;

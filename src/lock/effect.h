@@ -76,20 +76,29 @@ struct Stopping {
 struct NotOursAtRelease {
   std::vector<Complaint> complaints;
 };
+/// A successful run of another makes ours superfluous.
+struct Skipped {
+  Done done;
+};
+/// Fewer than a quorum know that our run was successful.
+struct MarkUnconfirmed {
+  std::vector<Complaint> complaints;
+};
 struct ReleaseUnconfirmed {
   std::vector<Complaint> complaints;
   Duration stays_for;  ///< at most, on servers that were not reached
 };
 struct Released {
   Duration held;
+  Duration cools_for;  ///< the rest of a minimum hold, during which nobody gets it; zero: free
 };
 
 }  // namespace report
 
-using Report =
-    std::variant<report::Contended, report::Acquired, report::Unavailable, report::SameServer,
-                 report::RenewalFailing, report::RenewalRecovered, report::Stopping,
-                 report::NotOursAtRelease, report::ReleaseUnconfirmed, report::Released>;
+using Report = std::variant<report::Contended, report::Acquired, report::Unavailable,
+                            report::SameServer, report::RenewalFailing, report::RenewalRecovered,
+                            report::Stopping, report::NotOursAtRelease, report::Skipped,
+                            report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
 using Effect = std::variant<Ask, Spawn, Kill, Report>;
 using Effects = std::vector<Effect>;

@@ -38,7 +38,11 @@ void FenceAgreement::ask_commit(Effects& effects) {
   number_ = std::max(largest_, number_) + 1;
   std::fill(words_.begin(), words_.end(), Word::none);
   for (ServerIndex server = 0; server < words_.size(); ++server) {
-    effects.emplace_back(Ask{server, Op::commit, attempt_, round_, number_});
+    effects.emplace_back(Ask{.server = server,
+                             .op = Op::commit,
+                             .attempt = attempt_,
+                             .round = round_,
+                             .fence = number_});
   }
 }
 

@@ -11,7 +11,8 @@ Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
       attempt_(won.id()),
       standings_(won.ballots().size()),
       next_round_(now + timing.renew_every()),
-      last_asked_(now) {
+      last_asked_(now),
+      keep_until_(now) {
   for (ServerIndex server = 0; server < standings_.size(); ++server) {
     const Attempt::Ballot& ballot = won.ballots()[server];
     Standing& standing = standings_[server];
@@ -21,8 +22,9 @@ Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
       standing.run_id = ballot.grant.run_id;
       standing.last = Granted{};
       // Paced by the oldest vote, so that a slow acquire does not delay the first renewal.
-      next_round_ = std::min(next_round_,
-                             ballot.expires - timing.ttl + timing.drift() + timing.renew_every());
+      const Instant sent = ballot.expires - timing.ttl + timing.drift();
+      next_round_ = std::min(next_round_, sent + timing.renew_every());
+      keep_until_ = std::min(keep_until_, sent);
     } else if (ballot.standing == Attempt::Standing::refused) {
       standing.latest = Word::elsewhere;
       standing.last = NotMine{ballot.refusal.blocker};
@@ -30,6 +32,7 @@ Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
       standing.last = Unreachable{};
     }
   }
+  keep_until_ += timing.min_hold;
   settle(Instant{});
 }
 
@@ -45,8 +48,24 @@ void Lease::ask_round(Instant now, Effects& effects) {
   renewed_ = 0;
   next_round_ = now + timing_.renew_every();
   for (ServerIndex server = 0; server < standings_.size(); ++server) {
-    effects.emplace_back(Ask{server, Op::renew, attempt_, round_});
+    ask(server, Op::renew, now, effects);
   }
+}
+
+/// The key gets what is left of the minimum hold where that is more than the ttl, so that not even
+/// a KILL of redlock itself ends it early.
+void Lease::ask(ServerIndex server, Op op, Instant now, Effects& effects) const {
+  effects.emplace_back(Ask{.server = server,
+                           .op = op,
+                           .attempt = attempt_,
+                           .round = round_,
+                           .life = std::max(timing_.ttl, keep_until_ - now)});
+}
+
+Instant Lease::gone_by() const {
+  const Instant lease_over = last_asked_ + timing_.ttl + timing_.drift();
+  if (timing_.min_hold == Duration::zero()) return lease_over;
+  return std::max(lease_over, keep_until_ + timing_.drift(timing_.min_hold));
 }
 
 void Lease::record(const Reply& reply, Instant now, Effects& effects) {
@@ -71,7 +90,7 @@ void Lease::repair(Instant now, Effects& effects) {
   if (lost_ || !quorum_holds(now)) return;
   for (ServerIndex server = 0; server < standings_.size(); ++server) {
     if (!std::exchange(standings_[server].wants_repair, false)) continue;
-    effects.emplace_back(Ask{server, Op::repair, attempt_, round_});
+    ask(server, Op::repair, now, effects);
   }
 }
 

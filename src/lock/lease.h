@@ -20,6 +20,10 @@ class Lease {
   /// From an attempt that has won at `now`.
   Lease(const Attempt& won, const Timing& timing, Instant now);
 
+  /// The end of the minimum hold, which counts from the request for the oldest vote; past if there
+  /// is none.
+  [[nodiscard]] Instant keep_until() const { return keep_until_; }
+
   /// Asks all servers to renew when that is due.
   void tick(Instant now, Effects& effects);
 
@@ -41,7 +45,7 @@ class Lease {
   [[nodiscard]] bool failing() const { return failing_; }
 
   /// When the key is gone from every server by itself at the latest, whatever got lost on the way.
-  [[nodiscard]] Instant gone_by() const { return last_asked_ + timing_.ttl + timing_.drift(); }
+  [[nodiscard]] Instant gone_by() const;
 
   [[nodiscard]] AttemptId attempt() const { return attempt_; }
   /// Each server that does not hold our token as far as we know, with its last words.
@@ -60,6 +64,7 @@ class Lease {
   };
 
   void ask_round(Instant now, Effects& effects);
+  void ask(ServerIndex server, Op op, Instant now, Effects& effects) const;
   void count_round(const Reply& reply, bool renewed, Instant now);
   void take_word(Standing& standing, const Reply& reply);
   void unmask_twin(ServerIndex server, const Reply& reply, Effects& effects);
@@ -74,6 +79,7 @@ class Lease {
   Instant valid_until_before_loss_{};
   Instant next_round_;
   Instant last_asked_;
+  Instant keep_until_;
   std::uint32_t round_ = 0;
   std::size_t answered_ = 0;
   std::size_t renewed_ = 0;

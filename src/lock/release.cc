@@ -6,15 +6,27 @@
 namespace redlock::lock {
 
 void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
-  entries_.push_back({.server = server, .attempt = attempt});
-  effects.emplace_back(Ask{server, Op::release, attempt, 0});
+  begin_cooling(server, attempt, Instant{}, Instant{}, effects);
 }
 
-void Release::retry(Effects& effects) {
+void Release::begin_cooling(ServerIndex server, AttemptId attempt, Instant until, Instant now,
+                            Effects& effects) {
+  entries_.push_back({.server = server, .attempt = attempt, .cool_until = until});
+  ask(entries_.back(), now, effects);
+}
+
+void Release::ask(const Entry& entry, Instant now, Effects& effects) {
+  effects.emplace_back(Ask{.server = entry.server,
+                           .op = Op::release,
+                           .attempt = entry.attempt,
+                           .life = std::max(entry.cool_until - now, Duration::zero())});
+}
+
+void Release::retry(Instant now, Effects& effects) {
   for (Entry& entry : entries_) {
     if (entry.state != State::failed) continue;
     entry.state = State::asked;
-    effects.emplace_back(Ask{entry.server, Op::release, entry.attempt, 0});
+    ask(entry, now, effects);
   }
 }
 

@@ -17,8 +17,12 @@ class Release {
   /// Asks `server` to delete the attempt's token. Queues behind what that server was asked before.
   void begin(ServerIndex server, AttemptId attempt, Effects& effects);
 
+  /// The same at the end of a job with a minimum hold: until its end the key stays, as cooling.
+  void begin_cooling(ServerIndex server, AttemptId attempt, Instant until, Instant now,
+                     Effects& effects);
+
   /// Asks again where the release did not get through. Harmless where it did after all.
-  void retry(Effects& effects);
+  void retry(Instant now, Effects& effects);
 
   /// Takes the answer to a release; others are ignored.
   void record(const Reply& reply);
@@ -28,7 +32,7 @@ class Release {
   /// Something failed and waits for retry().
   [[nodiscard]] bool has_failed() const;
 
-  [[nodiscard]] std::size_t released(AttemptId attempt) const;  ///< servers where it is no more
+  [[nodiscard]] std::size_t released(AttemptId attempt) const;  ///< servers that took it back
   /// Servers where it was not there when they were first asked.
   [[nodiscard]] std::size_t gone(AttemptId attempt) const;
   [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;
@@ -38,6 +42,7 @@ class Release {
   struct Entry {
     ServerIndex server;
     AttemptId attempt;
+    Instant cool_until{};  ///< in the past: delete
     State state = State::asked;
     /// An earlier request failed. It may have deleted the token all the same; or the server was
     /// down, and what it forgot it may have forgotten after the job's end. Either way "missing" now
@@ -46,6 +51,7 @@ class Release {
     Answer last = Missing{};
   };
 
+  static void ask(const Entry& entry, Instant now, Effects& effects);
   [[nodiscard]] std::size_t count(AttemptId attempt, State state) const;
 
   std::vector<Entry> entries_;

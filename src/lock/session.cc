@@ -31,7 +31,8 @@ Session::Session(const Plan& plan, Instant now)
     : plan_(plan),
       now_(now),
       began_(now),
-      acquisition_(plan.servers, plan.timing, plan.patience, plan.seed, now) {}
+      acquisition_(plan.servers, plan.timing, plan.patience, plan.seed, now),
+      once_(plan.servers) {}
 
 Effects Session::step(const Event& event, Instant now) {
   now_ = now;
@@ -110,6 +111,11 @@ void Session::on_tick() {
 
 void Session::on_reply(const Reply& reply) {
   if (phase_ == Phase::finished) return;
+  once_.record(reply, now_);
+  if (reply.ask.op == Op::mark || reply.ask.op == Op::unmark) {
+    if (phase_ == Phase::releasing) check_release();
+    return;
+  }
   if (phase_ == Phase::acquiring) {
     acquisition_.record(reply, now_, effects_);
     return check_acquisition();
@@ -135,6 +141,10 @@ void Session::check_acquisition() {
   switch (acquisition_.state()) {
     case Acquisition::State::trying:
       return;
+    case Acquisition::State::done:
+      emit(report::Skipped{*once_.found()});
+      once_.copy(effects_);
+      return end_without_job({Outcome::Kind::done}, plan_.server_timeout);
     case Acquisition::State::conflict:
       return end_without_job({Outcome::Kind::conflict}, kFarewell);
     case Acquisition::State::unavailable:
@@ -162,6 +172,10 @@ void Session::start_job() {
   const Attempt& won = acquisition_.attempt();
   if (won.same_server()) {
     acquisition_.reject_twins(effects_);
+    return check_acquisition();
+  }
+  if (won.done()) {
+    acquisition_.yield_to_done(effects_);
     return check_acquisition();
   }
   if (won.valid_until() - now_ < plan_.timing.needed_to_start()) {
@@ -270,7 +284,7 @@ void Session::end_without_job(const Outcome& outcome, Duration patience) {
   phase_ = Phase::releasing;
   release_limit_ = now_ + patience;
   release_retry_ = kNever;
-  acquisition_.release().retry(effects_);
+  acquisition_.release().retry(now_, effects_);
   check_release();
 }
 
@@ -281,29 +295,48 @@ void Session::release_lease() {
   const Duration valid_for = lease_->valid_until() - now_;
   release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), plan_.server_timeout);
   release_retry_ = kNever;
-  acquisition_.release().retry(effects_);
+  acquisition_.release().retry(now_, effects_);
+  // Ahead of the release on every server's connection: who finds the lock free finds the mark, too.
+  if (may_mark()) once_.mark(job_began_, plan_.timing.once, effects_);
+  const Instant keep_until = may_cool() ? lease_->keep_until() : Instant{};
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    acquisition_.release().begin(server, lease_->attempt(), effects_);
+    acquisition_.release().begin_cooling(server, lease_->attempt(), keep_until, now_, effects_);
   }
+}
+
+/// A minimum hold is for what ran under a lock that was ours to its end: a command that could not
+/// be started is another host's to try, and a lost lock is nobody's to keep.
+bool Session::may_cool() const {
+  const bool lost = lease_->lost() || (stop_reason_ && *stop_reason_ != StopReason::max_runtime);
+  return outcome_->kind == Outcome::Kind::job_ended && !lost;
+}
+
+/// Only what ended well and by itself, under a lock that was ours, need not be tried again.
+bool Session::may_mark() const {
+  return plan_.timing.once > Duration::zero() && may_cool() && !stop_reason_ &&
+         outcome_->number == 0;
 }
 
 void Session::tick_releasing() {
   if (now_ >= release_limit_) return finish();
   if (now_ >= release_retry_) {
     release_retry_ = kNever;
-    acquisition_.release().retry(effects_);
+    once_.retry(effects_);
+    acquisition_.release().retry(now_, effects_);
   }
 }
 
 void Session::check_release() {
   Release& release = acquisition_.release();
-  const bool settled = release.settled();
+  const bool settled = release.settled() && once_.settled();
+  const bool owes_marks = lease_ && may_mark() && once_.marked() < quorum(plan_.servers);
   const bool quorum_released =
-      lease_ && release.released(lease_->attempt()) >= quorum(plan_.servers);
+      lease_ && !owes_marks && release.released(lease_->attempt()) >= quorum(plan_.servers);
   const bool never_ours =
       lease_ && release.gone(lease_->attempt()) >= blocking_minority(plan_.servers);
   if (settled || quorum_released || never_ours) return finish();
-  if (release.has_failed() && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;
+  const bool has_failed = release.has_failed() || once_.has_failed();
+  if (has_failed && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;
 }
 
 void Session::finish() {
@@ -313,17 +346,31 @@ void Session::finish() {
   const bool lost_before = lease_->lost();
   if (release.gone(lease_->attempt()) >= blocking_minority(plan_.servers)) {
     if (!lost_before) emit(report::NotOursAtRelease{release.complaints(lease_->attempt())});
+    undo_release();
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::lost};
   } else if (release.released(lease_->attempt()) < quorum(plan_.servers)) {
     emit(report::ReleaseUnconfirmed{release.complaints(lease_->attempt()),
                                     std::max(lease_->gone_by() - now_, Duration::zero())});
   } else {
-    emit(report::Released{now_ - job_began_});
+    const Duration rest = may_cool() ? lease_->keep_until() - now_ : Duration::zero();
+    emit(report::Released{now_ - job_began_, std::max(rest, Duration::zero())});
+  }
+  if (may_mark() && once_.marked() < quorum(plan_.servers)) {
+    emit(report::MarkUnconfirmed{once_.complaints()});
   }
   if (stop_reason_ == StopReason::max_runtime) {
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::max_runtime};
   } else if (stop_reason_) {
     outcome_ = {Outcome::Kind::lost};
+  }
+}
+
+/// What the release left behind on a minority, when the others said that the lock was lost.
+void Session::undo_release() {
+  once_.undo(effects_);
+  if (!may_cool() || lease_->keep_until() <= now_) return;
+  for (ServerIndex server = 0; server < plan_.servers; ++server) {
+    effects_.emplace_back(Ask{.server = server, .op = Op::release, .attempt = lease_->attempt()});
   }
 }
 

@@ -22,6 +22,7 @@
 #include "lock/effect.h"
 #include "lock/fence.h"
 #include "lock/lease.h"
+#include "lock/once.h"
 #include "lock/release.h"
 #include "lock/time.h"
 #include "lock/timing.h"
@@ -74,6 +75,7 @@ struct Outcome {
   enum class Kind {
     job_ended,
     not_started,
+    done,
     conflict,
     unavailable,
     misconfigured,
@@ -124,10 +126,13 @@ class Session {
   void stop_job(StopReason reason);
   void end_without_job(const Outcome& outcome, Duration patience);
   void release_lease();
+  void undo_release();
   void check_release();
   void finish();
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
+  [[nodiscard]] bool may_cool() const;
+  [[nodiscard]] bool may_mark() const;
   [[nodiscard]] Instant term_at() const;
   [[nodiscard]] Instant kill_at() const;
 
@@ -138,6 +143,7 @@ class Session {
   Acquisition acquisition_;
   std::optional<FenceAgreement> fence_;
   std::optional<Lease> lease_;
+  Once once_;
   Effects effects_;
   std::optional<Outcome> outcome_;
 

@@ -25,11 +25,21 @@ constexpr std::size_t blocking_minority(std::size_t servers) {
 struct Timing {
   Duration ttl;    ///< life of the key on a server: 1 s to 24 h
   Duration grace;  ///< between TERM and KILL: at most ttl/3
+  /// How long the lock stays taken from when it was asked for, however early the job ends: other
+  /// hosts whose clocks are behind shall not run it again. Nothing that must be safe rests on it.
+  Duration min_hold{};
+  /// A run that was successful and began less than this ago makes another one superfluous. Zero:
+  /// none does.
+  Duration once{};
+
+  /// The life a key is given when the lock is taken.
+  [[nodiscard]] constexpr Duration life() const { return std::max(ttl, min_hold); }
 
   /// How much faster a server's clock may run during one ttl, and its rounding of milliseconds
   /// (the Redlock algorithm's own figures).
-  [[nodiscard]] constexpr Duration drift() const {
-    return ttl / 100 + std::chrono::milliseconds(2);
+  [[nodiscard]] constexpr Duration drift() const { return drift(ttl); }
+  static constexpr Duration drift(Duration length) {
+    return length / 100 + std::chrono::milliseconds(2);
   }
 
   /// What a KILL may take to be carried out before the lease is over.

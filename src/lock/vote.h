@@ -25,7 +25,9 @@ enum class Op {
   renew,    ///< give it the full ttl again if it is ours
   repair,   ///< put the key back where it is missing (SET NX) while a quorum holds
   commit,   ///< raise the fencing number of our grant
-  release,  ///< delete it if it is ours; queued behind whatever was sent before
+  mark,     ///< note that a run was successful (--once)
+  unmark,   ///< take that back
+  release,  ///< delete it if it is ours, or let it cool; queued behind whatever was sent before
 };
 
 /// A request to one server. `round` only tells requests of the same kind apart.
@@ -35,6 +37,14 @@ struct Ask {
   AttemptId attempt = 0;
   std::uint32_t round = 0;
   std::uint64_t fence = 0;  ///< commit: the number
+  /// acquire, renew, repair: the life the key shall have at least. release: what is left of a
+  /// minimum hold, for which the key stays as "cooling"; zero: it is deleted. mark: how long from
+  /// `began` on.
+  Duration life{};
+  /// acquire: a successful run that began less than this ago is to be told instead. Zero: no.
+  Duration once{};
+  std::chrono::milliseconds began{};  ///< mark, unmark: of the run, by the server's clock
+  std::string who{};                  ///< mark, unmark: whose run (JSON); empty: ours
 
   friend bool operator==(const Ask&, const Ask&) = default;
 };
@@ -52,6 +62,8 @@ struct Granted {
   bool may_be_new = false;
   /// The fencing number this server gave to the token; 0 if it gave none.
   std::uint64_t fence = 0;
+  /// What the server's clock shows, if that was asked for (Ask::once); 0: not known.
+  std::chrono::milliseconds clock{0};
 };
 
 /// acquire, repair: somebody else holds it. Proof that our token is not on that server.
@@ -59,7 +71,18 @@ struct Refused {
   std::string blocker;  ///< the value in the key, or "type:<t>" for a key that is no string
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: the key never expires
   std::string holder;  ///< who that is (JSON as stored by the holder), empty if not known
+  std::chrono::milliseconds clock{0};  ///< as in Granted
 };
+
+/// acquire: not needed, a successful run began recently enough. Our token is not on that server.
+struct Done {
+  std::chrono::milliseconds age;   ///< since that run began
+  std::chrono::milliseconds left;  ///< for which the server will go on telling so
+  std::string who;                 ///< JSON as in Refused
+};
+
+/// mark: the server knows of that run, or of a later one.
+struct Marked {};
 
 /// renew: ours, with a full ttl from the time the request was sent.
 struct Renewed {};
@@ -72,10 +95,12 @@ struct NotCommitted {
   std::uint64_t last;  ///< the server's number, 0 if it has none
 };
 
-/// release: it was ours and is deleted.
-struct Released {};
+/// release: it was ours and is deleted, or cooling for the rest of its minimum hold.
+struct Released {
+  bool cooling = false;
+};
 
-/// renew, release: no such key.
+/// renew, release, unmark: no such key.
 struct Missing {};
 
 /// renew, release: the key holds something else.
@@ -91,7 +116,7 @@ struct Unreachable {
 };
 
 using Answer = std::variant<Granted, Refused, Renewed, Committed, NotCommitted, Released, Missing,
-                            NotMine, Unreachable>;
+                            NotMine, Unreachable, Done, Marked>;
 
 /// An answer to `ask`. After an Unreachable by time-out a second, real answer may follow when the
 /// server answers late after all. `sent`: when the request was handed to the kernel (or, where that

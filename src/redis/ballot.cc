@@ -23,20 +23,54 @@ bool is_string(const Value& value) {
   return value.type == Value::Type::string;
 }
 
+/// Numbers travel as text: a reply of Lua's number would lose all beyond 2^53, one of text can be
+/// checked for it.
+std::optional<std::uint64_t> read_number(const Value& value) {
+  constexpr std::uint64_t kMost = 1ULL << 53U;
+  if (!is_string(value)) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* const end = value.text.data() + value.text.size();
+  const auto [stop, error] = std::from_chars(value.text.data(), end, number);
+  if (error != std::errc{} || stop != end || number > kMost) return std::nullopt;
+  return number;
+}
+
+/// A server's time of day. One that no clock shows is none: it would be added to others.
+std::optional<std::chrono::milliseconds> read_clock(const Value& value) {
+  constexpr std::uint64_t kYear2500 = 16'725'225'600'000;
+  const auto number = read_number(value);
+  if (!number) return std::nullopt;
+  return std::chrono::milliseconds(*number > kYear2500 ? 0 : *number);
+}
+
+std::chrono::milliseconds length(const Value& value) {
+  return std::chrono::milliseconds(std::clamp<std::int64_t>(value.integer, 0, kMaxTtlLeft.count()));
+}
+
 std::optional<lock::Answer> read_refused(const Value& reply) {
-  if (reply.elements.size() != 4) return std::nullopt;
+  if (reply.elements.size() != 5) return std::nullopt;
   const Value& blocker = reply.elements[1];
   const Value& left = reply.elements[2];
   const Value& holder = reply.elements[3];
-  if (!is_string(blocker) || left.type != Value::Type::integer || !is_string(holder)) {
+  const auto clock = read_clock(reply.elements[4]);
+  if (!is_string(blocker) || left.type != Value::Type::integer || !is_string(holder) || !clock) {
     return std::nullopt;
   }
-  lock::Refused refused{blocker.text, std::nullopt, holder.text};
-  if (left.integer != -1) {  // -1: it never expires; -2: it just did
-    const auto clamped = std::clamp<std::int64_t>(left.integer, 0, kMaxTtlLeft.count());
-    refused.ttl_left = std::chrono::milliseconds(clamped);
-  }
+  lock::Refused refused{blocker.text, std::nullopt, holder.text, *clock};
+  // -1: it never expires; -2: it just did
+  if (left.integer != -1) refused.ttl_left = length(left);
   return refused;
+}
+
+std::optional<lock::Answer> read_done(const Value& reply) {
+  if (reply.elements.size() != 4) return std::nullopt;
+  const Value& age = reply.elements[1];
+  const Value& left = reply.elements[2];
+  const Value& who = reply.elements[3];
+  if (age.type != Value::Type::integer || left.type != Value::Type::integer || !is_string(who)) {
+    return std::nullopt;
+  }
+  return lock::Done{length(age), length(left), who.text};
 }
 
 /// How long a server that is up for `uptime` is still no witness. One second more than the grace,
@@ -53,36 +87,25 @@ std::optional<std::chrono::seconds> read_uptime(const Value& value) {
   return std::chrono::seconds(std::clamp<std::int64_t>(value.integer, 0, kMost));
 }
 
-/// Numbers travel as text: a reply of Lua's number would lose all beyond 2^53, one of text can be
-/// checked for it.
-std::optional<std::uint64_t> read_fence(const Value& value) {
-  constexpr std::uint64_t kMost = 1ULL << 53U;
-  if (!is_string(value)) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* const end = value.text.data() + value.text.size();
-  const auto [stop, error] = std::from_chars(value.text.data(), end, number);
-  if (error != std::errc{} || stop != end || number > kMost) return std::nullopt;
-  return number;
-}
-
 std::optional<lock::Answer> read_commit(std::string_view word, const Value& reply) {
   if (word == "committed" && reply.elements.size() == 1) return lock::Committed{};
   if (word != "not_committed" || reply.elements.size() != 2) return std::nullopt;
-  const auto last = read_fence(reply.elements[1]);
+  const auto last = read_number(reply.elements[1]);
   if (!last) return std::nullopt;
   return lock::NotCommitted{*last};
 }
 
 std::optional<lock::Answer> read_granted(const Ballot& ballot, const Value& reply) {
-  if (reply.elements.size() != 5) return std::nullopt;
+  if (reply.elements.size() != 6) return std::nullopt;
   const Value& run_id = reply.elements[1];
   const auto uptime = read_uptime(reply.elements[2]);
   const Value& trace = reply.elements[3];
   const Value& fence = reply.elements[4];
   if (!is_string(run_id) || !uptime || !is_string(trace)) return std::nullopt;
-  const auto number = read_fence(fence);
-  if (!number) return std::nullopt;
-  lock::Granted granted{.run_id = run_id.text, .fence = *number};
+  const auto number = read_number(fence);
+  const auto clock = read_clock(reply.elements[5]);
+  if (!number || !clock) return std::nullopt;
+  lock::Granted granted{.run_id = run_id.text, .fence = *number, .clock = *clock};
   // Without a run_id (no permission for INFO) nothing is known of the server's age.
   if (!run_id.text.empty()) granted.distrusted_for = distrusted_for(ballot, *uptime);
   granted.may_be_new =
@@ -94,6 +117,7 @@ std::optional<lock::Answer> read_acquire(const Ballot& ballot, std::string_view 
                                          const Value& reply) {
   if (word == "granted") return read_granted(ballot, reply);
   if (word == "refused") return read_refused(reply);
+  if (word == "done") return read_done(reply);
   if (word == "fresh" && reply.elements.size() == 2) {
     const auto uptime = read_uptime(reply.elements[1]);
     if (uptime) return restarted(*uptime, distrusted_for(ballot, *uptime));
@@ -112,7 +136,10 @@ std::optional<lock::Answer> read_repair(std::string_view word, const Value& repl
 
 std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const Value& reply) {
   if (op == lock::Op::renew && word == "renewed") return lock::Renewed{};
+  if (op == lock::Op::mark && word == "marked") return lock::Marked{};
+  if (op == lock::Op::unmark && word == "released") return lock::Released{};
   if (op == lock::Op::release && word == "released") return lock::Released{};
+  if (op == lock::Op::release && word == "cooling") return lock::Released{.cooling = true};
   if (word == "missing") return lock::Missing{};
   if (word == "not_mine" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
     return lock::NotMine{reply.elements[1].text};
@@ -130,30 +157,72 @@ std::optional<lock::Answer> read(lock::Op op, const Ballot& ballot, std::string_
     case lock::Op::repair:
       return read_repair(word, reply);
     case lock::Op::renew:
+    case lock::Op::mark:
+    case lock::Op::unmark:
     case lock::Op::release:
       break;
   }
   return read_other(op, word, reply);
 }
 
+/// With what is said of its holder: that goes with the lock, or stays as long as it cools.
+Flight encode_release(const Ballot& ballot, const std::string& token, const std::string& life,
+                      const std::string& holder_life) {
+  const std::string script =
+      encode_command({"EVAL", scripts::release, "1", ballot.lock_key, token, life});
+  if (life != "0") {
+    return {script + encode_command({"PEXPIRE", ballot.holder_key, holder_life}), 2};
+  }
+  return {script + encode_command({"HDEL", ballot.holder_key, token, "fence:" + token}), 2};
+}
+
+Flight encode_acquire(const lock::Ask& ask, const Ballot& ballot, const std::string& token,
+                      const std::string& life) {
+  const std::string grace = std::to_string(ballot.restart_grace.count());
+  if (ask.once == lock::Duration::zero()) {
+    return {encode_command({"EVAL", scripts::acquire, "3", ballot.lock_key, ballot.holder_key,
+                            ballot.fence_key, token, life, ballot.holder_json, grace}),
+            1};
+  }
+  const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
+  return {encode_command({"EVAL", scripts::acquire, "4", ballot.lock_key, ballot.holder_key,
+                          ballot.fence_key, ballot.done_key, token, life, ballot.holder_json, grace,
+                          std::to_string(period.count())}),
+          1};
+}
+
+Flight encode_mark(const lock::Ask& ask, const Ballot& ballot, const std::string& life) {
+  const std::string began = std::to_string(ask.began.count());
+  const std::string& who = ask.who.empty() ? ballot.holder_json : ask.who;
+  if (ask.op == lock::Op::unmark) {
+    // To compare and delete is what the release does.
+    return {
+        encode_command({"EVAL", scripts::release, "1", ballot.done_key, began + " " + who, "0"}),
+        1};
+  }
+  return {encode_command({"EVAL", scripts::mark, "1", ballot.done_key, began, life, who}), 1};
+}
+
 }  // namespace
 
 Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const std::string& token) {
-  const std::string ttl = std::to_string(ballot.ttl.count());
+  // Rounded up: a key that lives longer than is assumed does no harm.
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(ask.life);
+  const std::string life = std::to_string(milliseconds.count());
+  const std::string holder_life = std::to_string((milliseconds + kHolderExtra).count());
   switch (ask.op) {
-    case lock::Op::renew: {
-      const std::string holder_ttl = std::to_string((ballot.ttl + kHolderExtra).count());
-      return {encode_command({"EVAL", scripts::renew, "1", ballot.lock_key, token, ttl}) +
-                  encode_command({"PEXPIRE", ballot.holder_key, holder_ttl}),
+    case lock::Op::renew:
+      return {encode_command({"EVAL", scripts::renew, "1", ballot.lock_key, token, life}) +
+                  encode_command({"PEXPIRE", ballot.holder_key, holder_life}),
               2};
-    }
     case lock::Op::release:
-      return {encode_command({"EVAL", scripts::release, "1", ballot.lock_key, token}) +
-                  encode_command({"HDEL", ballot.holder_key, token, "fence:" + token}),
-              2};
+      return encode_release(ballot, token, life, holder_life);
+    case lock::Op::mark:
+    case lock::Op::unmark:
+      return encode_mark(ask, ballot, life);
     case lock::Op::repair:
       return {encode_command({"EVAL", scripts::repair, "2", ballot.lock_key, ballot.holder_key,
-                              token, ttl, ballot.holder_json}),
+                              token, life, ballot.holder_json}),
               1};
     case lock::Op::commit:
       return {encode_command({"EVAL", scripts::commit, "3", ballot.lock_key, ballot.holder_key,
@@ -162,10 +231,7 @@ Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const std::str
     case lock::Op::acquire:
       break;
   }
-  return {encode_command({"EVAL", scripts::acquire, "3", ballot.lock_key, ballot.holder_key,
-                          ballot.fence_key, token, ttl, ballot.holder_json,
-                          std::to_string(ballot.restart_grace.count())}),
-          1};
+  return encode_acquire(ask, ballot, token, life);
 }
 
 lock::Answer read_answer(lock::Op op, const Ballot& ballot, const Value& reply) {

@@ -17,7 +17,7 @@ struct Ballot {
   std::string lock_key;
   std::string holder_key;
   std::string fence_key;
-  std::chrono::milliseconds ttl{};
+  std::string done_key;
   std::string holder_json;
   std::chrono::seconds restart_grace{};  ///< 0: servers are trusted as soon as they run
 };

@@ -24,7 +24,8 @@ std::chrono::milliseconds user_timeout(std::chrono::milliseconds ttl) {
 }
 
 bool is_gone(const lock::Answer& answer) {
-  return std::holds_alternative<lock::Released>(answer) ||
+  const auto* released = std::get_if<lock::Released>(&answer);
+  return (released != nullptr && !released->cooling) ||
          std::holds_alternative<lock::Missing>(answer) ||
          std::holds_alternative<lock::NotMine>(answer);
 }
@@ -64,7 +65,7 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
   impl_->ballot = {.lock_key = key,
                    .holder_key = helper_key(key, "holder"),
                    .fence_key = helper_key(key, "fence"),
-                   .ttl = ttl,
+                   .done_key = helper_key(key, "done"),
                    .holder_json = std::move(holder_json),
                    .restart_grace = restart_grace};
   for (const Endpoint& endpoint : impl_->endpoints) {

@@ -28,8 +28,10 @@ void Checks::reset(const Schedule& schedule) {
   for (std::size_t i = 0; i < schedule.clients; ++i) {
     clocks_[i] = client_clock(schedule, i);
     leases_[i] = {};
+    holds_[i] = {};
   }
   grants_.clear();
+  successes_.clear();
   violation_.reset();
 }
 
@@ -56,8 +58,10 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
   Word& word = lease.words[ask.server];
   if (ask.op == lock::Op::release) {
     word.released = std::max(word.released, ask.attempt);
+    if (ask.life > Time{}) check_cooling(client, ask, now, at);
     return;
   }
+  if (ask.op == lock::Op::mark || ask.op == lock::Op::unmark) return;
   if (ask.op == lock::Op::acquire && ask.attempt > lease.attempt) {
     begin_attempt(lease, ask.attempt);
     lease.began = at;
@@ -139,6 +143,7 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
                          Token token, Time at) {
   Lease& lease = leases_[client];
   if (schedule_->assumptions_hold) check_overlap(client, at);
+  if (schedule_->holds_are_kept) check_holds(client, at);
   const bool votes_are_its = lease.granted_token == token;
   const int votes = votes_are_its ? std::popcount(lease.granted_by) : 0;
   const std::size_t real = schedule_->servers - (schedule_->twins ? 1 : 0);
@@ -152,6 +157,77 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   grants_.push_back(grant);
   lease.live = true;
   lease.excused_until = {};
+  // A server counts the life of the key from when it was asked for, by its own clock.
+  const Time hold = schedule_->client[client].min_hold;
+  const Time until = lease.began + hold - hold / 100 - milliseconds(2);
+  if (schedule_->marks_are_kept) check_once(client, at);
+  holds_[client] = {.until = until, .began = at, .session = session_of(token)};
+}
+
+/// Only a job's end may ask for it, and for no more than is left.
+void Checks::check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at) {
+  const lock::Instant end =
+      clocks_[client].now(holds_[client].began) + schedule_->client[client].min_hold;
+  if (leases_[client].attempt == ask.attempt && now + ask.life <= end) return;
+  fail("overdone", client_name(client) + " keeps the lock too long", at);
+}
+
+/// A lost lock is not kept.
+void Checks::session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end,
+                           bool marked, Time at) {
+  using Kind = lock::Outcome::Kind;
+  if (end == Kind::done) check_skip(client, at);
+  Hold& hold = holds_[client];
+  if (hold.session != session) return;
+  if (end == Kind::lost) {
+    hold.until = {};
+    hold.lost = true;
+  }
+  const bool once = schedule_->client[client].once > Time{};
+  if (end != Kind::job_ended || !hold.ended_well || !marked || !once) return;
+  for (Success& success : successes_) {
+    if (success.client == client && success.began == hold.began) success.known = true;
+  }
+}
+
+void Checks::check_holds(std::size_t client, Time at) {
+  for (std::size_t other = 0; other < schedule_->clients; ++other) {
+    if (at >= holds_[other].until) continue;
+    fail("cut_short",
+         client_name(client) + "'s job starts before the minimum hold of " + client_name(other) +
+             " is over",
+         at);
+  }
+}
+
+void Checks::job_exited(std::size_t client, bool well) {
+  holds_[client].ended_well = well;
+  if (well) successes_.push_back({holds_[client].began, client});
+}
+
+/// What a quorum knows of is not done again. A mark's time is that of a vote that came late: by less
+/// than a ttl, or no job would have been started on it.
+void Checks::check_once(std::size_t client, Time at) {
+  const Time period = schedule_->client[client].once;
+  for (const Success& success : successes_) {
+    if (!success.known || schedule_->client[success.client].once < period) continue;
+    if (at - success.began >= period - period / 50 - schedule_->timing.ttl) continue;
+    fail("twice",
+         client_name(client) + "'s job starts although " + client_name(success.client) +
+             "'s was successful",
+         at);
+  }
+}
+
+/// Only a successful run makes another one superfluous, and only for a time. (A run that is known
+/// may have ended just now.)
+void Checks::check_skip(std::size_t client, Time at) {
+  const Time period = schedule_->client[client].once;
+  const Time most = period + period / 50 + schedule_->timing.ttl * 2;
+  for (const Success& success : successes_) {
+    if (at - success.began <= most || !schedule_->assumptions_hold) return;
+  }
+  fail("skipped", client_name(client) + " does nothing, but nobody has done it", at);
 }
 
 void Checks::check_overlap(std::size_t client, Time at) {
@@ -187,6 +263,9 @@ void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t serv
                      Time at) {
   if (owner == kNoToken || owner == kForeignType || client_of(owner) != client) return;
   if (session_of(owner) != session) return;
+  const Hold& hold = holds_[client];
+  const bool may_cool = hold.session > session || (hold.session == session && !hold.lost);
+  if (is_cooling(owner) && may_cool && schedule_->client[client].min_hold > Time{}) return;
   fail("left", client_name(client) + " leaves " + token_text(owner) + " on " + server_name(server),
        at);
 }

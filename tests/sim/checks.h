@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/session.h"
 #include "lock/vote.h"
 #include "schedule.h"
 #include "server.h"
@@ -39,6 +40,13 @@ class Checks {
   void job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence, Token token,
                    Time at);
   void job_gone(std::size_t client, Time at);
+  /// The client stops its job: if that is because the lock is lost, it is not kept.
+  void stopping(std::size_t client) { holds_[client].until = {}; }
+  /// In good order.
+  void session_ended(std::size_t client, std::uint32_t session, lock::Outcome::Kind end,
+                     bool marked, Time at);
+  /// The loop has told the session: well, or badly or because it was stopped.
+  void job_exited(std::size_t client, bool well);
   void paused(std::size_t client) { leases_[client].paused = true; }
   void resumed(std::size_t client, Time at);
   /// A server carried out an acquire and granted it.
@@ -69,6 +77,20 @@ class Checks {
     Token granted_token = kNoToken;
     std::uint32_t granted_by = 0;  ///< a bit for each server
   };
+  /// What a client's last job keeps from others, also when it has ended.
+  struct Hold {
+    Time until{};
+    Time began{};  ///< of the job
+    bool ended_well = false;
+    std::uint32_t session = 0;
+    bool lost = false;
+  };
+  /// A run that ended well.
+  struct Success {
+    Time began;
+    std::size_t client;
+    bool known = false;  ///< to a quorum of servers
+  };
   struct Grant {
     std::uint64_t fence;
     Time started;
@@ -80,6 +102,10 @@ class Checks {
   [[nodiscard]] bool excused(std::size_t client, Time at) const;
   void check_lifetime(std::size_t client, Time at);
   void check_overlap(std::size_t client, Time at);
+  void check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at);
+  void check_holds(std::size_t client, Time at);
+  void check_once(std::size_t client, Time at);
+  void check_skip(std::size_t client, Time at);
   void check_fence(const Grant& grant, Time began);
 
   std::string_view only_;
@@ -88,7 +114,9 @@ class Checks {
   lock::Duration margin_{};
   std::array<Clock, kMostClients> clocks_{};
   std::array<Lease, kMostClients> leases_{};
+  std::array<Hold, kMostClients> holds_{};
   std::vector<Grant> grants_;
+  std::vector<Success> successes_;
   std::optional<Violation> violation_;
 };
 

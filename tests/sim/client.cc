@@ -31,6 +31,8 @@ void Client::plan(lock::Plan& plan) {
   const Schedule& schedule = *scene_->schedule;
   plan.servers = schedule.servers;
   plan.timing = schedule.timing;
+  plan.timing.once = schedule.client[index_].once;
+  plan.timing.min_hold = schedule.client[index_].min_hold;
   plan.server_timeout = schedule.server_timeout;
   plan.seed = random().next();
   plan.patience.server_wait = random().one_of(seconds(10), seconds(10), seconds(2));
@@ -62,7 +64,7 @@ void Client::start() {
   arrivals_.clear();
   next_arrival_ = 0;
   job_.leader = job_.tree = job_.killed = job_.exited = false;
-  signalled_ = false;
+  signalled_ = mark_missing_ = false;
   scene_->checks->session_began(index_);
   if (scene_->story->on()) say("starts redlock run");
   turn();
@@ -101,7 +103,8 @@ void Client::run_turn(lock::Instant local) {
   }
   if (session_ && job_.exited) {
     job_.exited = false;
-    step(lock::JobExited{0}, local);
+    scene_->checks->job_exited(index_, job_.status == 0 && !session_->watching_tree());
+    step(lock::JobExited{job_.status}, local);
   }
   if (!stalled_) finish_turn(local);
 }
@@ -135,6 +138,8 @@ void Client::step(const lock::Event& event, lock::Instant local) {
       perform(*ask, local);
     } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
       kill_job(kill->signal);
+    } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
+      if (std::holds_alternative<lock::report::MarkUnconfirmed>(*report)) mark_missing_ = true;
     } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
       spawn(*order, local);  // the last of its effects
     }
@@ -143,7 +148,8 @@ void Client::step(const lock::Event& event, lock::Instant local) {
 
 void Client::perform(const lock::Ask& ask, lock::Instant local) {
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"acquire", "renew", "repair", "commit", "release"};
+    constexpr std::string_view kWords[] = {"acquire", "renew",  "repair", "commit",
+                                           "mark",    "unmark", "release"};
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
     what += token_text(make_token(index_, runs_, ask.attempt));
@@ -173,13 +179,18 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
     if (scene_->story->on()) say("finds it too late to start the job");
     return step(lock::JobTooLate{}, local);
   }
+  if (!scene_->calm && !scene_->schedule->cron && random().percent(3)) {
+    if (scene_->story->on()) say("cannot start its job");
+    return step(lock::JobFailedToStart{127}, local);
+  }
   const Schedule& schedule = *scene_->schedule;
   job_ = {.leader = true,
           .tree = true,
           .killed = false,
           .lingers = random().percent(20),
           .exited = false,
-          .stamp = job_.stamp + 1};
+          .stamp = job_.stamp + 1,
+          .status = random().percent(20) ? 1 : 0};
   served_ = scene_->calm;
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
   scene_->checks->job_started(index_, order.attempt, order.fence,
@@ -196,6 +207,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
 /// A TERM may be obeyed at once, in a while or never; a KILL takes up to the margin.
 void Client::kill_job(int number) {
   if (!job_.tree || (number != SIGTERM && number != SIGKILL)) return;
+  if (session_->watching_tree()) scene_->checks->stopping(index_);
   const lock::Duration grace = scene_->schedule->timing.grace;
   if (number == SIGKILL && !job_.killed) {
     job_.killed = true;
@@ -290,14 +302,17 @@ void Client::kill() {
 
 void Client::end_session() {
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"job ended",   "not started",   "conflict",
-                                           "unavailable", "misconfigured", "interrupted",
-                                           "lost",        "max runtime"};
+    constexpr std::string_view kWords[] = {"job ended",   "not started", "done",
+                                           "conflict",    "unavailable", "misconfigured",
+                                           "interrupted", "lost",        "max runtime"};
     say("ends: " + std::string(kWords[static_cast<std::size_t>(session_->outcome().kind)]));
   }
   if (job_.tree)
     scene_->checks->fail("orphan", client_name(index_) + " leaves its job alone", now());
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
+  const lock::Outcome::Kind end = session_->outcome().kind;
+  scene_->checks->session_ended(index_, runs_ & 0x7ffU, end, !mark_missing_, now());
+  if (end == lock::Outcome::Kind::done) served_ = scene_->calm;
   session_.reset();
   const bool over =
       scene_->schedule->cron || (scene_->calm && (served_ || scene_->schedule->twins));
@@ -344,9 +359,9 @@ void Client::say(std::string_view what) {
 }
 
 void Client::say_reply(const lock::Reply& reply) {
-  constexpr std::string_view kWords[] = {"granted",   "refused",       "renewed",
-                                         "committed", "not committed", "released",
-                                         "missing",   "not mine",      "no answer"};
+  constexpr std::string_view kWords[] = {"granted",       "refused",  "renewed", "committed",
+                                         "not committed", "released", "missing", "not mine",
+                                         "no answer",     "done",     "marked"};
   std::string what = "  hears " + server_name(reply.ask.server) + " on ";
   what += token_text(make_token(index_, runs_, reply.ask.attempt)) + ": ";
   what += kWords[reply.answer.index()];

@@ -61,6 +61,7 @@ class Client {
     bool lingers = false;  ///< descendants survive the leader until the KILL
     bool exited = false;   ///< the loop has not heard of it yet
     std::uint32_t stamp = 0;
+    int status = 0;
   };
 
   void plan(lock::Plan& plan);
@@ -92,6 +93,7 @@ class Client {
   std::size_t next_arrival_ = 0;
   Job job_;
   bool signalled_ = false;
+  bool mark_missing_ = false;  ///< told: fewer than a quorum know of its success
   bool paused_ = false;
   bool frozen_ = false;  ///< the host is suspended
   Time paused_at_{};

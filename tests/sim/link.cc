@@ -14,7 +14,8 @@ lock::Unreachable no_answer(bool maybe_applied) {
 }
 
 bool is_gone(const lock::Answer& answer) {
-  return std::holds_alternative<lock::Released>(answer) ||
+  const auto* released = std::get_if<lock::Released>(&answer);
+  return (released != nullptr && !released->cooling) ||
          std::holds_alternative<lock::Missing>(answer) ||
          std::holds_alternative<lock::NotMine>(answer);
 }
@@ -80,7 +81,10 @@ void Link::write(Pending& pending, lock::Instant now) {
   pending.deadline = now + schedule_->server_timeout;
   const lock::Ask& ask = pending.ask;
   if (!ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
-  network_->send(connection_, {ask.op, token(ask.attempt), ask.fence});
+  const std::int64_t life_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.life).count();
+  const std::int64_t once_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.once).count();
+  network_->send(connection_,
+                 {ask.op, token(ask.attempt), ask.fence, life_ms, once_ms, ask.began.count()});
 }
 
 void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {

@@ -38,6 +38,7 @@ constexpr std::int64_t kLoadedMachineMs = 5'000;  // clocks of both sides may be
 const char* const kKey = "model";
 const char* const kHolder = "redlock:{model}:holder";
 const char* const kFence = "redlock:{model}:fence";
+const char* const kDone = "redlock:{model}:done";
 
 /// A blocking connection to the server.
 class Redis {
@@ -98,11 +99,11 @@ class ModelCheck {
   bool sequence(std::uint64_t number) {
     story_ = "sequence " + std::to_string(number) + "\n";
     redis_.command({"FLUSHALL"});
-    settings_ = {kTtlMs, random_.one_of<std::int64_t>(0, 100'000)};
+    settings_ = {random_.one_of<std::int64_t>(0, 100'000)};
     ballot_ = {.lock_key = kKey,
                .holder_key = kHolder,
                .fence_key = kFence,
-               .ttl = std::chrono::milliseconds(kTtlMs),
+               .done_key = kDone,
                .holder_json = "{}",
                .restart_grace = std::chrono::seconds(settings_.restart_grace_s)};
     const std::int64_t now = time_ms();
@@ -134,19 +135,32 @@ class ModelCheck {
   bool ask() {
     lock::Ask ask;
     ask.op = random_.one_of(lock::Op::acquire, lock::Op::acquire, lock::Op::commit, lock::Op::renew,
-                            lock::Op::repair, lock::Op::release);
+                            lock::Op::repair, lock::Op::mark, lock::Op::unmark, lock::Op::release);
     ask.attempt = 1 + random_.below(3);
     const Token token = sim::make_token(0, 1, ask.attempt);
     const Server::Fence last = model_.data().fence;
     ask.fence = last.value + random_.below(4);
     if (ask.fence > 0) --ask.fence;
+    const std::int64_t life_ms = ask.op == lock::Op::release
+                                     ? random_.one_of<std::int64_t>(0, kTtlMs / 2, kTtlMs * 3)
+                                     : random_.one_of<std::int64_t>(kTtlMs, kTtlMs * 2);
+    ask.life = std::chrono::milliseconds(life_ms);
+    const std::int64_t once_ms = random_.one_of<std::int64_t>(0, kTtlMs * 5);
+    ask.once = std::chrono::milliseconds(once_ms);
+    // Of runs that are apart by more than the clocks; the first is over.
+    ask.began = std::chrono::milliseconds(time_ms() / 1000 * 1000 -
+                                          kTtlMs * random_.one_of<std::int64_t>(4, 2, 1));
+    if (ask.op == lock::Op::unmark && random_.percent(70)) {
+      ask.began = std::chrono::milliseconds(model_.data().done.began_ms);
+    }
     const lock::Answer real = redis::read_answer(
         ask.op, ballot_, redis_.send(redis::encode_request(ask, ballot_, sim::token_text(token))));
     const std::int64_t now = time_ms();
     uptime_ = std::stoll(field(redis_.command({"INFO", "server"}).text, "uptime_in_seconds:"));
-    const lock::Answer model =
-        sim::read_answer(model_.execute({ask.op, token, ask.fence}, std::chrono::milliseconds(now)),
-                         settings_, sim::Mutation::none);
+    const lock::Answer model = sim::read_answer(
+        model_.execute({ask.op, token, ask.fence, life_ms, once_ms, ask.began.count()},
+                       std::chrono::milliseconds(now)),
+        settings_, sim::Mutation::none);
     const std::string told = words(ask.op, real);
     story_ += sim::token_text(token) + " " + told + "\n";
     if (told == words(ask.op, model) && close(real, model)) {
@@ -159,19 +173,23 @@ class ModelCheck {
 
   /// What has to be equal, as text. What depends on the moment is left to close().
   std::string words(lock::Op op, const lock::Answer& answer) const {
-    constexpr const char* kOps[] = {"acquire", "renew", "repair", "commit", "release"};
-    constexpr const char* kAnswers[] = {"granted",   "refused",       "renewed",
-                                        "committed", "not committed", "released",
-                                        "missing",   "not mine",      "no answer"};
+    constexpr const char* kOps[] = {"acquire", "renew",  "repair", "commit",
+                                    "mark",    "unmark", "release"};
+    constexpr const char* kAnswers[] = {"granted",       "refused",  "renewed", "committed",
+                                        "not committed", "released", "missing", "not mine",
+                                        "no answer",     "done",     "marked"};
     std::string text = std::string(kOps[static_cast<int>(op)]) + ": " + kAnswers[answer.index()];
     if (const auto* granted = std::get_if<lock::Granted>(&answer)) {
       text += granted->may_be_new ? ", may be new" : "";
       text += granted->run_id.empty() ? ", no run_id" : "";
       text += granted->fence == 0 ? ", no fence" : "";
+      text += granted->clock.count() == 0 ? ", no clock" : "";
     } else if (const auto* refused = std::get_if<lock::Refused>(&answer)) {
       text += " by " + refused->blocker + (refused->ttl_left ? "" : " for ever");
+    } else if (const auto* released = std::get_if<lock::Released>(&answer)) {
+      text += released->cooling ? ", cooling" : "";
     } else if (const auto* other = std::get_if<lock::NotMine>(&answer)) {
-      text += " but " + other->blocker;
+      if (op != lock::Op::unmark) text += " but " + other->blocker;
     } else if (const auto* no = std::get_if<lock::NotCommitted>(&answer)) {
       text += ", " + std::to_string(no->last);
     } else if (const auto* none = std::get_if<lock::Unreachable>(&answer)) {
@@ -189,6 +207,11 @@ class ModelCheck {
       const auto& other = std::get<lock::Refused>(model);
       return !refused->ttl_left || near(refused->ttl_left->count(), other.ttl_left->count());
     }
+    if (const auto* done = std::get_if<lock::Done>(&real)) {
+      const auto& other = std::get<lock::Done>(model);
+      return near(done->age.count(), other.age.count()) &&
+             near(done->left.count(), other.left.count());
+    }
     if (const auto* granted = std::get_if<lock::Granted>(&real)) {
       const auto& other = std::get<lock::Granted>(model);
       const auto a = static_cast<std::int64_t>(granted->fence);
@@ -196,6 +219,7 @@ class ModelCheck {
       story_ += "  fence " + std::to_string(a) + ", the model's " + std::to_string(b) + "\n";
       const bool from_clock = a > 1'000'000'000'000;
       return near(granted->distrusted_for.count() * 1000, other.distrusted_for.count() * 1000) &&
+             near(granted->clock.count(), other.clock.count()) &&
              (from_clock ? near(a, b) : a == b);
     }
     return true;
@@ -286,13 +310,21 @@ class ModelCheck {
         (left < 0) == (pttl < 0) &&
         (left < 0 ? left == pttl
                   : pttl - left < kLoadedMachineMs && left - pttl < kLoadedMachineMs);
-    if (real == model && same_ttl && same_holders() && fence.elements.at(0).text == value &&
-        (fence.elements.at(1).text == run_id_) == this_life) {
+    if (real == model && same_ttl && same_holders() && same_mark() &&
+        fence.elements.at(0).text == value && (fence.elements.at(1).text == run_id_) == this_life) {
       return true;
     }
     story_ += "the key: " + real + " for " + std::to_string(pttl) + " ms, the model's: " + model +
               " for " + std::to_string(left) + " ms; fence " + fence.elements.at(0).text +
               ", the model's: " + value + "\n";
+    return false;
+  }
+
+  bool same_mark() {
+    const std::string real = redis_.command({"GET", kDone}).text;
+    const std::int64_t began = model_.data().done.began_ms;
+    if (real == (began == 0 ? "" : std::to_string(began) + " {}")) return true;
+    story_ += "the mark: '" + real + "', the model's: " + std::to_string(began) + "\n";
     return false;
   }
 

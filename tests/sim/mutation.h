@@ -11,12 +11,15 @@ namespace redlock::sim {
 /// tests/sim/mutants.
 enum class Mutation {
   none,
-  run_id_ignored,  ///< acquire.lua: the counter of an old snapshot goes on as if nothing had been
-  fence_from_one,  ///< acquire.lua: a counter that is gone starts at 1, not at the clock
-  release_any,     ///< release.lua: deletes whatever is there
-  acquire_shared,  ///< acquire.lua: grants although another token is there
-  uptime_untold,   ///< ballot.cc: a fresh server counts as an old one
-  unsent_kept,     ///< server_set.cc: a release does not cancel what was not sent
+  run_id_ignored,   ///< acquire.lua: the counter of an old snapshot goes on as if nothing had been
+  fence_from_one,   ///< acquire.lua: a counter that is gone starts at 1, not at the clock
+  release_any,      ///< release.lua: deletes whatever is there
+  cool_any,         ///< release.lua: makes whatever is there cooling
+  mark_unseen,      ///< acquire.lua: does not look whether a run was successful
+  mark_on_arrival,  ///< mark.lua: a run began when its mark arrives
+  acquire_shared,   ///< acquire.lua: grants although another token is there
+  uptime_untold,    ///< ballot.cc: a fresh server counts as an old one
+  unsent_kept,      ///< server_set.cc: a release does not cancel what was not sent
   clock_stands_still,  ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
 };
 
@@ -27,6 +30,9 @@ inline constexpr struct {
     {Mutation::run_id_ignored, "run_id_ignored"},
     {Mutation::fence_from_one, "fence_from_one"},
     {Mutation::release_any, "release_any"},
+    {Mutation::cool_any, "cool_any"},
+    {Mutation::mark_unseen, "mark_unseen"},
+    {Mutation::mark_on_arrival, "mark_on_arrival"},
     {Mutation::acquire_shared, "acquire_shared"},
     {Mutation::uptime_untold, "uptime_untold"},
     {Mutation::unsent_kept, "unsent_kept"},

@@ -69,7 +69,33 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_hosts(random);
   draw_faults(random);
   keep_fences(random);
+  draw_holds(random);
   if (assumptions_hold) keep_assumptions();
+  const bool forgets = std::any_of(faults.begin(), faults.end(),
+                                   [](const Fault& fault) { return loses_data(fault.kind); });
+  holds_are_kept = assumptions_hold && (!forgets || longest_hold() <= restart_grace);
+  marks_are_kept = assumptions_hold && !forgets && !twins;
+}
+
+/// Minimum holds in every third schedule, of some hosts; runs that are needed only once in others.
+void Schedule::draw_holds(Random& random) {
+  if (random.percent(25)) {
+    const Time period = random.between(timing.ttl / 2, timing.ttl * 4);
+    for (ClientHost& host : client) {
+      host.once = random.one_of<Time>({period, period, period, period * 2, Time::zero()});
+    }
+  }
+  if (!random.percent(33)) return;
+  for (ClientHost& host : client) {
+    const Time length = random.between(milliseconds(1), timing.ttl * 3);
+    host.min_hold = random.one_of<Time>({Time::zero(), timing.ttl, length, length});
+  }
+}
+
+Time Schedule::longest_hold() const {
+  Time longest{};
+  for (std::size_t i = 0; i < clients; ++i) longest = std::max(longest, client[i].min_hold);
+  return longest;
 }
 
 void Schedule::draw_hosts(Random& random) {
@@ -181,7 +207,8 @@ Fault Schedule::draw_fault(Random& random, std::uint32_t profile) const {
 /// Fewer than a quorum of servers forget within one lease, and none without a restart: what is too
 /// much keeps its data.
 void Schedule::keep_assumptions() {
-  const Time lease = timing.ttl + timing.ttl / 50 + milliseconds(10);
+  const Time life = std::max(timing.ttl, longest_hold());
+  const Time lease = life + life / 50 + milliseconds(10);
   for (std::size_t i = 0; i < faults.size(); ++i) {
     Fault& fault = faults[i];
     if (!loses_data(fault.kind)) continue;

@@ -58,6 +58,8 @@ struct ClientHost {
   std::int64_t rate = 0;
   Time starts{};
   bool tries_once = false;  ///< every run with -n
+  Time min_hold{};
+  Time once{};  ///< zero: without
 };
 
 /// Everything the seed decides before the first event. What is left to the run (delays, how long a
@@ -83,14 +85,20 @@ struct Schedule {
   Time calm_from{};           ///< the fair phase begins
 
   bool assumptions_hold = true;  ///< of DESIGN section 1: then there is never a second job
-  bool cron = false;             ///< nothing but simultaneous `-n`s and no faults: one must run
-  bool twins = false;            ///< two addresses of one server
+  /// No server that forgets grants before every minimum hold is over: then none is cut short.
+  bool holds_are_kept = true;
+  bool marks_are_kept = true;  ///< no server forgets
+  bool cron = false;           ///< nothing but simultaneous `-n`s and no faults: one must run
+  bool twins = false;          ///< two addresses of one server
+
+  [[nodiscard]] Time longest_hold() const;
 
   /// Makes this the schedule of a seed. Keeps its memory.
   void draw(std::uint64_t seed);
 
  private:
   void draw_hosts(Random& random);
+  void draw_holds(Random& random);
   void draw_faults(Random& random);
   void draw_disagreement(Random& random);
   Fault draw_fault(Random& random, std::uint32_t profile) const;

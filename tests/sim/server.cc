@@ -20,7 +20,9 @@ std::string run_id_text(std::uint32_t run_id) {
 
 lock::Granted read_granted(const Response& response, const LockSettings& settings,
                            Mutation mutation) {
-  lock::Granted granted{.run_id = run_id_text(response.run_id), .fence = response.fence};
+  lock::Granted granted{.run_id = run_id_text(response.run_id),
+                        .fence = response.fence,
+                        .clock = std::chrono::milliseconds(response.clock)};
   if (response.run_id == 0) return granted;
   const std::int64_t grace = settings.restart_grace_s;
   if (grace > 0 && mutation != Mutation::uptime_untold) {
@@ -35,10 +37,11 @@ lock::Granted read_granted(const Response& response, const LockSettings& setting
 }  // namespace
 
 std::string token_text(Token token) {
-  std::string text(1, static_cast<char>('A' + client_of(token)));
+  std::string text = is_cooling(token) ? "cooling:" : "";
+  text += static_cast<char>('A' + client_of(token));
   text += std::to_string(session_of(token));
   text += '.';
-  return text += std::to_string(token & 0xffffU);
+  return text += std::to_string(token & 0x7fffU);
 }
 
 lock::Answer read_answer(const Response& response, const LockSettings& settings,
@@ -47,7 +50,8 @@ lock::Answer read_answer(const Response& response, const LockSettings& settings,
     case Word::granted:
       return read_granted(response, settings, mutation);
     case Word::refused: {
-      lock::Refused refused{value_text(response.value), std::nullopt, {}};
+      lock::Refused refused{
+          value_text(response.value), std::nullopt, {}, std::chrono::milliseconds(response.clock)};
       if (response.pttl != -1) refused.ttl_left = std::chrono::milliseconds(response.pttl);
       return refused;
     }
@@ -61,8 +65,15 @@ lock::Answer read_answer(const Response& response, const LockSettings& settings,
       return lock::Renewed{};
     case Word::released:
       return lock::Released{};
+    case Word::cooling:
+      return lock::Released{.cooling = true};
     case Word::missing:
       return lock::Missing{};
+    case Word::done:
+      return lock::Done{
+          std::chrono::milliseconds(response.age), std::chrono::milliseconds(response.pttl), {}};
+    case Word::marked:
+      return lock::Marked{};
     case Word::not_mine:
       break;
   }
@@ -94,16 +105,33 @@ Response Server::execute(const Request& request, Time now) {
       return renew(request, clock);
     case lock::Op::repair:
       return repair(request, clock);
+    case lock::Op::mark:
+      return mark(request, clock);
+    case lock::Op::unmark:
+      return unmark(request);
     case lock::Op::release:
       break;
   }
-  return release(request);
+  return release(request, clock);
 }
 
 Response Server::acquire(const Request& request, std::int64_t now) {
   const bool free = data_.lock.value == kNoToken;
   const bool ours = data_.lock.value == request.token;
-  if (!free && !ours && mutation_ != Mutation::acquire_shared) return refusal(now);
+  const bool once = request.once_ms > 0 && mutation_ != Mutation::mark_unseen;
+  const std::int64_t age = now - data_.done.began_ms;
+  if (once && !ours && data_.done.began_ms != 0 && age < request.once_ms &&
+      age > -request.once_ms) {
+    return {.word = Word::done,
+            .pttl = data_.done.expires_ms - now,
+            .age = std::max<std::int64_t>(age, 0)};
+  }
+  const std::int64_t told = request.once_ms > 0 ? now : 0;
+  if (!free && !ours && mutation_ != Mutation::acquire_shared) {
+    Response refused = refusal(now);
+    refused.clock = told;
+    return refused;
+  }
 
   const std::int64_t uptime = now / 1000 - started_ms_ / 1000;
   Trace trace = Trace::none;
@@ -116,17 +144,21 @@ Response Server::acquire(const Request& request, std::int64_t now) {
   }
 
   if (ours) {
-    data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + settings_.ttl_ms);
+    data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
   } else {
-    data_.lock = {request.token, now + settings_.ttl_ms};
+    data_.lock = {request.token, now + request.life_ms};
     data_.holders.clear();
   }
   std::uint64_t fence = ours ? number(request.token) : 0;
   if (fence == 0) fence = next_fence(trace, now);
   numbered(request.token) = {request.token, fence, true};
-  data_.holders_expire_ms = now + settings_.ttl_ms + 10'000;
-  return {
-      .word = Word::granted, .trace = trace, .run_id = run_id(), .uptime = uptime, .fence = fence};
+  data_.holders_expire_ms = now + request.life_ms + 10'000;
+  return {.word = Word::granted,
+          .trace = trace,
+          .run_id = run_id(),
+          .uptime = uptime,
+          .fence = fence,
+          .clock = told};
 }
 
 /// In a new life the counter may be older than numbers already given out: it goes on from the
@@ -152,35 +184,63 @@ Response Server::commit(const Request& request) {
   return {.word = Word::committed};
 }
 
+Response Server::mark(const Request& request, std::int64_t now) {
+  std::int64_t began = request.began_ms;
+  if (mutation_ == Mutation::mark_on_arrival) began = now;
+  if (data_.done.began_ms >= began) return {.word = Word::marked};
+  const std::int64_t end = std::max(began + request.life_ms, data_.done.expires_ms);
+  if (end > now) data_.done = {began, end};
+  return {.word = Word::marked};
+}
+
+Response Server::unmark(const Request& request) {
+  if (data_.done.began_ms == 0) return {.word = Word::missing};
+  if (data_.done.began_ms != request.began_ms) return {.word = Word::not_mine};
+  data_.done = {};
+  return {.word = Word::released};
+}
+
 Response Server::renew(const Request& request, std::int64_t now) {
   // The second command of the flight: the holder hash lives on with the lock, whoever asks.
-  if (!data_.holders.empty()) data_.holders_expire_ms = now + settings_.ttl_ms + 10'000;
+  if (!data_.holders.empty()) data_.holders_expire_ms = now + request.life_ms + 10'000;
   if (data_.lock.value == kNoToken) return {.word = Word::missing};
   if (data_.lock.value != request.token) {
     return {.word = Word::not_mine, .value = data_.lock.value};
   }
-  data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + settings_.ttl_ms);
+  data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
   return {.word = Word::renewed};
 }
 
 Response Server::repair(const Request& request, std::int64_t now) {
   if (data_.lock.value == kNoToken) {
-    data_.lock = {request.token, now + settings_.ttl_ms};
+    data_.lock = {request.token, now + request.life_ms};
     numbered(request.token).who = true;
-    data_.holders_expire_ms = now + settings_.ttl_ms + 10'000;
+    data_.holders_expire_ms = now + request.life_ms + 10'000;
     return {.word = Word::granted};
   }
   if (data_.lock.value == request.token) return {.word = Word::granted};
   return refusal(now);
 }
 
-Response Server::release(const Request& request) {
-  std::erase_if(data_.holders, [&](const Numbered& each) { return each.token == request.token; });
-  if (data_.lock.value == kNoToken) return {.word = Word::missing};
-  if (data_.lock.value != request.token && mutation_ != Mutation::release_any) {
-    return {.word = Word::not_mine, .value = data_.lock.value};
+Response Server::release(const Request& request, std::int64_t now) {
+  Key& key = data_.lock;
+  const bool cools = request.life_ms > 0;
+  if (cools && !data_.holders.empty()) data_.holders_expire_ms = now + request.life_ms + 10'000;
+  if (!cools) {
+    std::erase_if(data_.holders, [&](const Numbered& each) { return each.token == request.token; });
   }
-  data_.lock = {};
+  if (key.value == kNoToken) return {.word = Word::missing};
+  const Token cold = cooling(request.token);
+  if (cools && key.value == cold) return {.word = Word::cooling};
+  if (cools && (key.value == request.token || mutation_ == Mutation::cool_any)) {
+    const std::int64_t end = now + request.life_ms;
+    key = {cold, key.expires_ms != 0 ? std::min(key.expires_ms, end) : end};
+    return {.word = Word::cooling};
+  }
+  if (key.value != request.token && key.value != cold && mutation_ != Mutation::release_any) {
+    return {.word = Word::not_mine, .value = key.value};
+  }
+  key = {};
   return {.word = Word::released};
 }
 
@@ -212,6 +272,7 @@ void Server::expire(std::int64_t now) {
     data_.lock = {};
   }
   if (now > data_.holders_expire_ms) data_.holders.clear();
+  if (now > data_.done.expires_ms) data_.done = {};
 }
 
 void Server::restart(Restart how, Time now) {

@@ -22,13 +22,20 @@ inline constexpr Token kForeignType = ~Token{0};
 inline constexpr std::uint32_t kForeigner = 15;  ///< as a client: some other program
 
 constexpr Token make_token(std::uint32_t client, std::uint32_t session, std::uint32_t attempt) {
-  return 1U << 31U | client << 27U | (session & 0x7ffU) << 16U | (attempt & 0xffffU);
+  return 1U << 31U | client << 27U | (session & 0x7ffU) << 16U | (attempt & 0x7fffU);
 }
 constexpr std::uint32_t client_of(Token token) {
   return token >> 27U & 0xfU;
 }
 constexpr std::uint32_t session_of(Token token) {
   return token >> 16U & 0x7ffU;
+}
+/// What a release with a minimum hold leaves in the key: the token, cooling.
+constexpr Token cooling(Token token) {
+  return token | 0x8000U;
+}
+constexpr bool is_cooling(Token value) {
+  return value != kForeignType && (value & 0x8000U) != 0;
 }
 /// "B3.2": client B, its third run, second attempt. Short enough not to be allocated.
 std::string token_text(Token token);
@@ -37,6 +44,9 @@ struct Request {
   lock::Op op;
   Token token;
   std::uint64_t fence;
+  std::int64_t life_ms;       ///< lock::Ask::life
+  std::int64_t once_ms = 0;   ///< lock::Ask::once
+  std::int64_t began_ms = 0;  ///< lock::Ask::began
 };
 
 enum class Trace : std::uint8_t { none, present, earlier };
@@ -50,21 +60,25 @@ struct Response {
     not_committed,
     renewed,
     released,
+    cooling,
     missing,
-    not_mine
+    not_mine,
+    done,
+    marked
   };
   Word word;
   Trace trace = Trace::none;
   Token value = kNoToken;    ///< refused, not_mine
-  std::int64_t pttl = 0;     ///< refused
+  std::int64_t pttl = 0;     ///< refused, done
   std::uint32_t run_id = 0;  ///< granted; 0: not told (a repair)
   std::int64_t uptime = 0;   ///< granted, fresh
   std::uint64_t fence = 0;   ///< granted; not_committed: the last one
+  std::int64_t clock = 0;    ///< granted, refused
+  std::int64_t age = 0;      ///< done
 };
 
 /// The same for every request on the lock.
 struct LockSettings {
-  std::int64_t ttl_ms = 0;
   std::int64_t restart_grace_s = 0;
 };
 
@@ -89,8 +103,13 @@ class Server {
     std::uint64_t fence;  ///< the number given to it; 0: none
     bool who;             ///< whether it says who that is
   };
+  struct Done {
+    std::int64_t began_ms = 0;  ///< 0: there is no mark
+    std::int64_t expires_ms = 0;
+  };
   struct Data {
     Key lock;
+    Done done;
     Fence fence;
     std::vector<Numbered> holders;
     std::int64_t holders_expire_ms = kNever;  ///< when the hash ends, if there is one
@@ -112,7 +131,7 @@ class Server {
   void set_foreign(Token value, std::int64_t ttl_ms, Time now);
   void flush() { data_ = {}; }
 
-  /// Whose the lock is.
+  /// What is in the lock's key.
   [[nodiscard]] Token owner(Time now) const;
   [[nodiscard]] std::int64_t now_ms(Time now) const {
     return clock_.shown(now).count() / 1'000'000;
@@ -123,9 +142,11 @@ class Server {
  private:
   Response acquire(const Request& request, std::int64_t now);
   Response commit(const Request& request);
+  Response mark(const Request& request, std::int64_t now);
+  Response unmark(const Request& request);
   Response renew(const Request& request, std::int64_t now);
   Response repair(const Request& request, std::int64_t now);
-  Response release(const Request& request);
+  Response release(const Request& request, std::int64_t now);
   [[nodiscard]] Response refusal(std::int64_t now) const;
   std::uint64_t next_fence(Trace trace, std::int64_t now);
   Numbered& numbered(Token token);

@@ -44,8 +44,7 @@ void World::set_up() {
   scene_.checks = &checks_;
   scene_.story = &story_;
   scene_.calm = false;
-  scene_.settings = {schedule_->timing.ttl / milliseconds(1),
-                     schedule_->restart_grace / seconds(1)};
+  scene_.settings = {schedule_->restart_grace / seconds(1)};
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
     const ServerHost& host = schedule_->server[i];
     const Clock clock(host.rate, milliseconds(kStartMs) + host.wall_offset);
@@ -71,8 +70,8 @@ Result World::run(const Schedule& schedule, bool trace) {
   random_ = Random(schedule.run_seed);
   story_.reset(trace);
   set_up();
-  const Time bound =
-      schedule.calm_from + schedule.restart_grace * 2 + schedule.timing.ttl * 4 + seconds(90);
+  const Time bound = schedule.calm_from + schedule.restart_grace * 2 + schedule.timing.ttl * 4 +
+                     seconds(90) + schedule.longest_hold() * static_cast<int>(2 * schedule.clients);
   Result result;
   while (!events_.empty() && !checks_.violation()) {
     const Event event = events_.next();

@@ -30,7 +30,7 @@ Value parse(const std::string& wire) {
 const Ballot kBallot{.lock_key = "n",
                      .holder_key = "redlock:{n}:holder",
                      .fence_key = "redlock:{n}:fence",
-                     .ttl = std::chrono::seconds(30),
+                     .done_key = "redlock:{n}:done",
                      .holder_json = "{}",
                      .restart_grace = std::chrono::seconds(60)};
 
@@ -45,17 +45,17 @@ std::string bulk(const std::string& text) {
 }
 
 std::string refused(const std::string& pttl) {
-  std::string wire = "*4\r\n";
+  std::string wire = "*5\r\n";
   wire.append(bulk("refused")).append(bulk("T"));
-  return wire.append(":").append(pttl).append("\r\n").append(bulk("{}"));
+  return wire.append(":").append(pttl).append("\r\n").append(bulk("{}")).append(bulk("0"));
 }
 
 std::string granted(const std::string& run_id, int uptime, const std::string& trace,
-                    const std::string& fence) {
-  std::string wire = "*5\r\n";
+                    const std::string& fence, const std::string& clock = "0") {
+  std::string wire = "*6\r\n";
   wire.append(bulk("granted")).append(bulk(run_id));
   wire.append(":").append(std::to_string(uptime)).append("\r\n");
-  return wire.append(bulk(trace)).append(bulk(fence));
+  return wire.append(bulk(trace)).append(bulk(fence)).append(bulk(clock));
 }
 
 }  // namespace
@@ -79,6 +79,26 @@ TEST_CASE("ballot: a server that was started only just now is no witness") {
   CHECK_FALSE(fresh.permanent);
   CHECK(fresh.why.find("restarted 12 s ago") != std::string::npos);
   CHECK(fresh.why.find("trusted in 49 s") != std::string::npos);
+}
+
+TEST_CASE("ballot: a run that was successful") {
+  const std::string wire = "*4\r\n$4\r\ndone\r\n:1500\r\n:-1\r\n$2\r\n{}\r\n";
+  const auto done = std::get<lock::Done>(read(Op::acquire, wire));
+  CHECK(done.age == std::chrono::milliseconds(1500));
+  CHECK(done.left == std::chrono::milliseconds(0));
+  CHECK(done.who == "{}");
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::renew, wire)));
+  CHECK(std::holds_alternative<lock::Marked>(read(Op::mark, "*1\r\n$6\r\nmarked\r\n")));
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::acquire, "*1\r\n$4\r\ndone\r\n")));
+}
+
+TEST_CASE("ballot: a server's clock") {
+  const auto clock = [](const std::string& text) {
+    return std::get<lock::Granted>(read(Op::acquire, granted("abc", 1, "none", "1", text))).clock;
+  };
+  CHECK(clock("0").count() == 0);
+  CHECK(clock("1800000000000").count() == 1'800'000'000'000);
+  CHECK(clock("9000000000000000").count() == 0);  // no clock shows that: it would overflow
 }
 
 TEST_CASE("ballot: a replica has no vote") {
@@ -171,13 +191,15 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   const Ballot ballot{.lock_key = "name",
                       .holder_key = "redlock:{name}:holder",
                       .fence_key = "redlock:{name}:fence",
-                      .ttl = std::chrono::milliseconds(30'000),
+                      .done_key = "redlock:{name}:done",
                       .holder_json = "{}",
                       .restart_grace = std::chrono::seconds(60)};
   const std::string renew(redis::scripts::renew);
   const std::string release(redis::scripts::release);
   const std::string acquire(redis::scripts::acquire);
-  const auto ask = [](Op op) { return lock::Ask{.op = op, .attempt = 1, .fence = 7}; };
+  const auto ask = [](Op op, std::chrono::nanoseconds life = std::chrono::seconds(30)) {
+    return lock::Ask{.op = op, .attempt = 1, .fence = 7, .life = life};
+  };
   const auto same = [](const Flight& flight, unsigned replies, const std::string& wire) {
     CHECK(flight.replies == replies);
     CHECK(flight.wire == wire);
@@ -185,12 +207,35 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   same(redis::encode_request(ask(Op::renew), ballot, "T"), 2,
        redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}) +
            redis::encode_command({"PEXPIRE", "redlock:{name}:holder", "40000"}));
-  same(redis::encode_request(ask(Op::release), ballot, "T"), 2,
-       redis::encode_command({"EVAL", release, "1", "name", "T"}) +
+  same(redis::encode_request(ask(Op::release, std::chrono::seconds(0)), ballot, "T"), 2,
+       redis::encode_command({"EVAL", release, "1", "name", "T", "0"}) +
            redis::encode_command({"HDEL", "redlock:{name}:holder", "T", "fence:T"}));
+  // Part of a millisecond is one: a key that cools longer does no harm.
+  same(redis::encode_request(ask(Op::release, std::chrono::microseconds(1500)), ballot, "T"), 2,
+       redis::encode_command({"EVAL", release, "1", "name", "T", "2"}) +
+           redis::encode_command({"PEXPIRE", "redlock:{name}:holder", "10002"}));
   same(redis::encode_request(ask(Op::acquire), ballot, "T"), 1,
        redis::encode_command({"EVAL", acquire, "3", "name", "redlock:{name}:holder",
                               "redlock:{name}:fence", "T", "30000", "{}", "60"}));
+  lock::Ask once = ask(Op::acquire);
+  once.once = std::chrono::seconds(50);
+  same(redis::encode_request(once, ballot, "T"), 1,
+       redis::encode_command({"EVAL", acquire, "4", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "redlock:{name}:done", "T", "30000", "{}",
+                              "60", "50000"}));
+  lock::Ask mark = ask(Op::mark);
+  mark.began = std::chrono::milliseconds(1234);
+  const std::string mark_script(redis::scripts::mark);
+  same(redis::encode_request(mark, ballot, "T"), 1,
+       redis::encode_command(
+           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "{}"}));
+  mark.who = "them";
+  same(redis::encode_request(mark, ballot, "T"), 1,
+       redis::encode_command(
+           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "them"}));
+  mark.op = Op::unmark;
+  same(redis::encode_request(mark, ballot, "T"), 1,
+       redis::encode_command({"EVAL", release, "1", "redlock:{name}:done", "1234 them", "0"}));
   same(redis::encode_request(ask(Op::commit), ballot, "T"), 1,
        redis::encode_command({"EVAL", std::string(redis::scripts::commit), "3", "name",
                               "redlock:{name}:holder", "redlock:{name}:fence", "T", "7"}));
@@ -201,8 +246,8 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
 
 TEST_CASE("ballot: the embedded scripts are whole and bare of comments") {
   for (const std::string_view script :
-       {redis::scripts::acquire, redis::scripts::commit, redis::scripts::renew,
-        redis::scripts::repair, redis::scripts::release}) {
+       {redis::scripts::acquire, redis::scripts::commit, redis::scripts::mark,
+        redis::scripts::renew, redis::scripts::repair, redis::scripts::release}) {
     CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);
     CHECK(script.find("--") == std::string_view::npos);

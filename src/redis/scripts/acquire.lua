@@ -6,35 +6,60 @@
 -- KEYS[2]  the holder hash
 -- KEYS[3]  the fence hash: the last fencing number and the run_id of the life it was given in
 -- ARGV[1]  our token
--- ARGV[2]  the lock's time to live, in ms
+-- ARGV[2]  the lock's time to live, in ms: the ttl, or the minimum hold if that is longer
 -- ARGV[3]  who we are, as JSON
 -- ARGV[4]  restart grace, in s: a server that is up for less has perhaps forgotten what it held
+-- and for `--once`, else neither:
+-- KEYS[4]  the mark of the last successful run: when it began by this server's clock, and who it was
+-- ARGV[5]  how long ago that must be, in ms
 --
--- {'granted', run_id or '', uptime in s, trace, fence}
+-- {'granted', run_id or '', uptime in s, trace, fence, clock}
 --     the lock holds our token, for at least the ttl. trace: 'none', this name was never locked
 --     here; 'present', last in this life of the server; 'earlier', before it was restarted.
---     fence: the number of this grant, '0' if none could be stored.
--- {'refused', value, pttl, holder or ''}    it holds something else; pttl -1: for ever
+--     fence: the number of this grant, '0' if none could be stored. clock: ms since 1970, '0' unless
+--     there is a KEYS[4].
+-- {'done', ms since that run began, for how many ms the mark stays, who or ''}
+-- {'refused', value, pttl, holder or '', clock}    it holds something else; pttl -1: for ever
 -- {'fresh', uptime in s}                    restarted since the name was last locked: no witness
 -- {'replica', 'host:port of the primary'}
 --
 -- The essential write comes before all others and everything after it is a pcall: a failing script
 -- does not roll back, and an error after the SET would hide that we hold the lock.
 local ttl = tonumber(ARGV[2])
+
+local function read_clock()
+  local now = redis.pcall('TIME')
+  return now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
+end
+
+local function readable(who)
+  return type(who) == 'string' and #who <= 8192 and who or ''
+end
+
 -- TYPE answers with a status, a table in Lua. A key of another type is somebody else's too.
 local kind = redis.call('TYPE', KEYS[1]).ok
-local ours = false
-if kind == 'string' then
-  local value = redis.call('GET', KEYS[1])
-  ours = value == ARGV[1]
-  if not ours then
-    -- The value may be anybody's, of any size; who the holder is may be unknown or unreadable.
-    local who = redis.pcall('HGET', KEYS[2], value)
-    if type(who) ~= 'string' or #who > 8192 then who = '' end
-    return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), who}
+local value = kind == 'string' and redis.call('GET', KEYS[1])
+local ours = value == ARGV[1]
+
+local clock = KEYS[4] and read_clock() or 0
+if KEYS[4] and not ours then
+  local mark = redis.pcall('GET', KEYS[4])
+  local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
+  local age = began and clock - began
+  local period = tonumber(ARGV[5])
+  -- One from the future is of a clock that was set back since: it counts, but not for ever.
+  if age and age < period and age > -period then
+    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[4]), readable(who)}
   end
-elseif kind ~= 'none' then
-  return {'refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]), ''}
+end
+clock = string.format('%.0f', clock)
+
+if value and not ours then
+  -- The value may be anybody's, of any size; who the holder is may be unknown or unreadable.
+  local who = redis.pcall('HGET', KEYS[2], string.match(value, '^cooling:(.*)') or value)
+  return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), readable(who), clock}
+elseif kind ~= 'string' and kind ~= 'none' then
+  return {'refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]), '', clock}
 end
 
 -- A user may lack the permission for INFO: then the server cannot be told from another, nor its age.
@@ -71,10 +96,8 @@ end
 -- be older than numbers already given out, so that it goes on from the clock.
 local fence = ours and redis.pcall('HGET', KEYS[2], 'fence:' .. ARGV[1])
 if type(fence) ~= 'string' then
-  local now = redis.pcall('TIME')
-  local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
   local before = tonumber(last[1] or 0) or 0
-  if trace ~= 'present' and clock > before then before = clock end
+  if trace ~= 'present' then before = math.max(before, read_clock()) end
   fence = string.format('%.0f', before + 1)
   -- A number that is not stored is none: the next grant would get it again.
   local stored = redis.pcall('HSET', KEYS[3], 'value', fence)
@@ -85,4 +108,4 @@ redis.pcall('PEXPIRE', KEYS[3], 2592000000)
 redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
 redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)
 redis.pcall('PEXPIRE', KEYS[2], ttl + 10000)
-return {'granted', run_id, uptime, trace, fence}
+return {'granted', run_id, uptime, trace, fence, clock}

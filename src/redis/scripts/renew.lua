@@ -5,7 +5,8 @@
 -- KEYS[1]  the lock, and no other key: during a slot migration of a cluster a script on two keys
 --          is answered TRYAGAIN
 -- ARGV[1]  our token
--- ARGV[2]  the lock's time to live, in ms
+-- ARGV[2]  the lock's time to live, in ms: the ttl, or what is left of the minimum hold if that is
+--          longer
 --
 -- {'renewed'}, {'missing'}, {'not_mine', value}
 local kind = redis.call('TYPE', KEYS[1]).ok

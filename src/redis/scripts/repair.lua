@@ -6,7 +6,7 @@
 --
 -- KEYS[1], KEYS[2], ARGV[1] to ARGV[3]  as in acquire.lua
 --
--- {'granted'}, or {'refused', value, pttl, ''}
+-- {'granted'}, or {'refused', value, pttl, '', '0'}
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
   redis.pcall('PEXPIRE', KEYS[2], tonumber(ARGV[2]) + 10000)
@@ -15,4 +15,4 @@ end
 local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and redis.call('GET', KEYS[1]) or 'type:' .. kind
 if value == ARGV[1] then return {'granted'} end
-return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), ''}
+return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), '', '0'}

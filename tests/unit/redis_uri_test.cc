@@ -103,6 +103,7 @@ TEST_CASE("uri: refused, with the reason") {
       {"valkeys://db1", "valkeys:// (TLS) is not supported by this version"},
       {"redis+sentinel://db1", "redis+sentinel:// is not supported by this version"},
       {"redis+cluster://db1", "redis+cluster:// is not supported by this version"},
+      {"redis+cluster://u:p@db1:1,db2:2", "each by its own redis://HOST:PORT"},
       {"redis://", "no host"},
       {"redis://:6379", "no host"},
       {"redis:///0", "no host"},
@@ -125,7 +126,9 @@ TEST_CASE("uri: refused, with the reason") {
       {"redis://d b", "spaces"},
       {"redis://db1\n", "control bytes"},
       {"redis://d%62", "letters"},
-      {"redis://x@db1", "user or a password"},
+      {"redis://x@db1:7/2", "redis://:PASSWORD@db1:7 or redis://USER:PASSWORD@db1:7 "},
+      {"valkey://x@db1", "valkey://:PASSWORD@db1 or valkey://USER:PASSWORD@db1 "},
+      {"unix://x@/run/a", "unix://:PASSWORD@/run/a or unix://USER:PASSWORD@/run/a "},
       {"redis://@db1", "no user and no password"},
       {"redis://:@db1", "no user and no password"},
       {"redis://:p@ss@db1", "%40"},
@@ -157,7 +160,7 @@ TEST_CASE("uri: refused, with the reason") {
 
 TEST_CASE("uri: no message holds a secret") {
   for (const std::string uri :
-       {"redis://geheim@db1", "redis://:geheim@db1:x", "redis://u:geheim@", "u:geheim@db1",
+       {"redis://geheim@db1", "unix://geheim@/a", "redis://ge@heim@db1", "redis://geheim@db1@db2", "redis://:geheim@db1:x", "redis://u:geheim@", "u:geheim@db1",
         "redis://:ge/geheim@db1", "redis://:a?geheim@db1", "redis://:a#geheim@db1",
         "redis://:geheim@a@b", "rediss://:geheim@db1", "redis://:geheim%zz@db1",
         "redis://:geheim\n@db1", "unix://:geheim@run", "unix:///a?password=geheim",

@@ -99,8 +99,8 @@ Credentials parse_userinfo(const Text& text, std::string_view userinfo, std::str
   if (colon == std::string_view::npos) {
     const std::string scheme(text.whole.substr(0, text.whole.find("://") + 3));
     const std::string at = "@" + std::string(place);
-    text.refuse("is the word before \"@\" a password or a user? Write " + scheme + ":PASSWORD" + at +
-                " or " + scheme + "USER:PASSWORD" + at +
+    text.refuse("is the word before \"@\" a password or a user? Write " + scheme + ":PASSWORD" +
+                at + " or " + scheme + "USER:PASSWORD" + at +
                 " (USER: alone if the password comes from --password-file)");
   }
   if (userinfo.find('@') != std::string_view::npos) {
@@ -207,9 +207,9 @@ void parse_unix(const Text& text, std::string_view rest, Endpoint& endpoint) {
   const std::size_t slash = rest.find('/');
   std::string_view authority = rest.substr(0, slash);
   if (authority.ends_with('@')) {
-    endpoint.credentials = parse_userinfo(
-        text, authority.substr(0, authority.size() - 1),
-        slash == std::string_view::npos ? std::string_view() : rest.substr(slash));
+    endpoint.credentials =
+        parse_userinfo(text, authority.substr(0, authority.size() - 1),
+                       slash == std::string_view::npos ? std::string_view() : rest.substr(slash));
     authority = {};
   }
   if (slash == std::string_view::npos || !authority.empty()) {
@@ -223,16 +223,13 @@ void parse_unix(const Text& text, std::string_view rest, Endpoint& endpoint) {
 }
 
 [[noreturn]] void refuse_scheme(const Text& text, std::string_view scheme) {
-  for (const std::string_view tls : {"rediss", "valkeys"}) {
-    if (scheme == tls) text.refuse(std::string(tls) + ":// (TLS) is not supported by this version");
-  }
   for (const std::string_view known : {"redis+sentinel", "redis+cluster"}) {
     if (scheme != known) continue;
     text.refuse(std::string(known) +
                 ":// is not supported by this version; give independent servers, each by its own "
                 "redis://HOST:PORT");
   }
-  text.refuse("unknown scheme; use redis://, valkey:// or unix://");
+  text.refuse("unknown scheme; use redis://, rediss:// (TLS) or unix://");
 }
 
 std::string encode(std::string_view text, std::string_view also_plain) {
@@ -257,7 +254,7 @@ std::string encode(std::string_view text, std::string_view also_plain) {
 }  // namespace
 
 std::string Endpoint::display() const {
-  std::string shown = kind == Kind::tcp ? "redis://" : "unix://";
+  std::string shown = kind == Kind::unix_socket ? "unix://" : tls ? "rediss://" : "redis://";
   if (credentials.given()) {
     shown += encode(credentials.user, "");
     shown += credentials.password.empty() ? ":@" : ":***@";
@@ -288,13 +285,16 @@ Endpoint parse_uri(std::string_view uri) {
   std::ranges::transform(scheme, scheme.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::string_view rest = uri.substr(separator + 3);
-  if (scheme != "redis" && scheme != "valkey" && scheme != "unix") refuse_scheme(text, scheme);
+  const bool tls = scheme == "rediss" || scheme == "valkeys";
+  const bool tcp = tls || scheme == "redis" || scheme == "valkey";
+  if (!tcp && scheme != "unix") refuse_scheme(text, scheme);
   if (rest.find('#') != std::string_view::npos) text.refuse("\"#\" is written %23");
   Endpoint endpoint;
-  if (scheme == "unix") {
-    parse_unix(text, rest, endpoint);
-  } else {
+  endpoint.tls = tls;
+  if (tcp) {
     parse_tcp(text, rest, endpoint);
+  } else {
+    parse_unix(text, rest, endpoint);
   }
   return endpoint;
 }

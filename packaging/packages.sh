@@ -55,6 +55,7 @@ need_to_test() {
   need python3-redis has_python_module redis
   need mandoc has_command mandoc
   need openssl has_command openssl
+  need libnss-wrapper env LD_PRELOAD=libnss_wrapper.so sh -c 'grep -q nss_wrapper "/proc/$$/maps"'
   need util-linux has_command setpriv
   need procps has_command ps
 }

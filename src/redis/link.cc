@@ -77,9 +77,13 @@ void Link::connect(lock::Instant now) {
 
 /// Sends the first flight as soon as there is a socket that takes it.
 void Link::dial(lock::Instant now) {
-  while (dialer_.socket() >= 0 && !open(now)) {
-    if (errno == EAGAIN) return;
-    dialer_.refused(errno, now);
+  for (std::size_t index = 0; index < dialer_.sockets().size();) {
+    if (open(index, now)) return;
+    if (errno == EAGAIN) {
+      ++index;
+    } else {
+      dialer_.refused(index, errno, now);  // the next one comes in its place
+    }
   }
   if (state_ == State::dialing && dialer_.failure()) {
     const lock::Unreachable why = *dialer_.failure();
@@ -87,18 +91,17 @@ void Link::dial(lock::Instant now) {
   }
 }
 
-/// Tries the first write on the dialer's socket. False with errno if it is not connected (yet). One
-/// that was connected and is broken already counts as open: a server that is full says so before it
-/// hangs up, and receive() shall find that.
-bool Link::open(lock::Instant now) {
-  const int fd = dialer_.socket();
+/// Tries the first write on one of the dialer's sockets. False with errno if it is not connected
+/// (yet). One that was connected and is broken already counts as open: a server that is full says
+/// so before it hangs up, and receive() shall find that.
+bool Link::open(std::size_t index, lock::Instant now) {
   const bool request_first = tls_ == nullptr && handshake_.replies == 0 && !queue_.empty();
   std::string_view wire;
   if (tls_ == nullptr) wire = request_first ? queue_.front().flight.wire : handshake_.wire;
-  ssize_t written = send_to(fd, wire);
+  ssize_t written = send_to(dialer_.sockets()[index].get(), wire);
   if (written < 0 && (errno == EPIPE || errno == ECONNRESET)) written = 0;
   if (written < 0) return false;
-  stream_.emplace(dialer_.take(), tls_, endpoint_);
+  stream_.emplace(dialer_.take(index), tls_, endpoint_);
   parser_.emplace();
   heard_ = false;
   handshake_answered_ = 0;
@@ -294,18 +297,12 @@ std::vector<Link::Arrival> Link::turn(lock::Instant now) {
   return std::exchange(arrivals_, {});
 }
 
-os::Interest Link::interest() const {
-  switch (state_) {
-    case State::idle:
-      return {};
-    case State::dialing:
-      return dialer_.interest();
-    case State::securing:
-    case State::authenticating:
-    case State::ready:
-      break;
+void Link::interests(std::vector<os::Interest>& out) const {
+  if (state_ == State::dialing) {
+    dialer_.interests(out);
+  } else if (state_ != State::idle) {
+    out.push_back({.fd = stream_->fd(), .read = true, .write = has_unwritten()});
   }
-  return {.fd = stream_->fd(), .read = true, .write = has_unwritten()};
 }
 
 lock::Instant Link::deadline() const {

@@ -24,7 +24,7 @@
 namespace redlock::redis {
 
 /// One server's ordered connection. What is asked is sent in the order it was asked, over one
-/// socket, and nothing is ever sent twice. Passive: it never blocks; the caller polls interest()
+/// socket, and nothing is ever sent twice. Passive: it never blocks; the caller polls interests()
 /// and calls turn().
 ///
 ///   idle → dialing → securing → authenticating → ready
@@ -61,7 +61,8 @@ class Link {
   /// The server has said that it holds nothing of this attempt.
   void forget_attempt(lock::AttemptId attempt) { sent_.erase(attempt); }
 
-  [[nodiscard]] os::Interest interest() const;
+  /// Appends what it waits for to `out`.
+  void interests(std::vector<os::Interest>& out) const;
   [[nodiscard]] lock::Instant deadline() const;
   std::vector<Arrival> turn(lock::Instant now);
 
@@ -81,7 +82,7 @@ class Link {
 
   void connect(lock::Instant now);
   void dial(lock::Instant now);
-  bool open(lock::Instant now);
+  bool open(std::size_t index, lock::Instant now);
   void secure(lock::Instant now);
   void become_ready(lock::Instant now);
   void flush(lock::Instant now);

@@ -96,10 +96,7 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
 }
 
 void ServerSet::interests(std::vector<os::Interest>& out) const {
-  for (const Link& link : impl_->links) {
-    const os::Interest interest = link.interest();
-    if (interest.fd >= 0) out.push_back(interest);
-  }
+  for (const Link& link : impl_->links) link.interests(out);
 }
 
 lock::Instant ServerSet::deadline() const {

@@ -23,9 +23,10 @@ hosts() {
   mv "$HOSTS.new" "$HOSTS"
 }
 
-# named ARG…: sets NAMED, the command `redlock ARG…` with these names.
+# named ARG…: sets NAMED, the command `redlock ARG…` with these names. Sanitizers do not like to be
+# loaded second, nor deep binding.
 named() {
-  NAMED=(env LD_PRELOAD=libnss_wrapper.so "NSS_WRAPPER_HOSTS=$HOSTS"
+  NAMED=(env LD_PRELOAD=libnss_wrapper.so "NSS_WRAPPER_HOSTS=$HOSTS" NSS_WRAPPER_DISABLE_DEEPBIND=1
     "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" "$REDLOCK" "$@")
 }
 

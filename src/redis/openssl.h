@@ -10,8 +10,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include <utility>
-
 namespace redlock::redis {
 
 /// libssl.so.3 together with the libcrypto it needs; loaded once found, never unloaded.
@@ -27,18 +25,18 @@ class OpenSslLibrary {
 };
 
 template <typename Signature>
-class OpenSslFunction {
+class OpenSslFunction;
+
+template <typename Result, typename... Arguments>
+class OpenSslFunction<Result(Arguments...)> {
  public:
   OpenSslFunction(const OpenSslLibrary& library, const char* name)
-      : function_(reinterpret_cast<Signature*>(library.find(name))) {}
+      : function_(reinterpret_cast<Result (*)(Arguments...)>(library.find(name))) {}
 
-  template <typename... Arguments>
-  auto operator()(Arguments&&... arguments) const {
-    return function_(std::forward<Arguments>(arguments)...);
-  }
+  Result operator()(Arguments... arguments) const { return function_(arguments...); }
 
  private:
-  Signature* function_;
+  Result (*function_)(Arguments...);
 };
 
 struct OpenSsl {

@@ -36,8 +36,8 @@ bool says_not_tls(int reason) {
 
 struct Tls::Impl {
   struct Free {
-    const OpenSsl* openssl;
-    void operator()(SSL* ssl) const { openssl->SSL_free(ssl); }
+    const OpenSsl* library;
+    void operator()(SSL* connection) const { library->SSL_free(connection); }
   };
 
   const OpenSsl& openssl;

@@ -33,6 +33,7 @@ need_to_build() {
   need ninja-build has_command ninja
   need pkg-config has_command pkg-config
   need libhiredis-dev pkg-config --exists hiredis
+  need libssl-dev pkg-config --exists 'libssl >= 3'
   need libcli11-dev has_header CLI/CLI.hpp
   need libfmt-dev has_header fmt/format.h
   need nlohmann-json3-dev has_header nlohmann/json.hpp
@@ -53,6 +54,8 @@ need_to_test() {
   need python3 test -x /usr/bin/python3
   need python3-redis has_python_module redis
   need mandoc has_command mandoc
+  need openssl has_command openssl
+  need libnss-wrapper env LD_PRELOAD=libnss_wrapper.so sh -c 'grep -q nss_wrapper "/proc/$$/maps"'
   need util-linux has_command setpriv
   need procps has_command ps
   need busybox-static busybox crond --help # Debian's busybox has no cron daemon

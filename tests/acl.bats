@@ -132,6 +132,53 @@ run_lock() {
   assert_nothing_denied A B C
 }
 
+@test "acl: this is so with the defaults of the server: users begin with no channels" {
+  start_limited A
+  local default
+  default=$(cli A config get acl-pubsub-default | tail -n 1)
+  [[ $default == resetchannels ]] || skip "this server's default is '$default'"
+  [[ $(cli A acl list) == *'user cron on '*' resetchannels '* ]] || fail "$(cli A acl list)"
+}
+
+@test "acl: the user's password by every way, each alone and before those behind it" {
+  start_limited A
+  echo password >"$SCRATCH/right"
+  echo wrong >"$SCRATCH/wrong"
+  local user=unix://cron:@$A_SOCKET wrong=(REDLOCK_PASSWORD=wrong REDISCLI_AUTH=wrong)
+  runs() {
+    run --separate-stderr env "$@" "$LOCK" -- true
+    assert_status 0
+  }
+  # All others could do all: who gets in as one of them is not noticed by the lock.
+  cli A acl setuser default on nopass '~*' '&*' +@all
+  runs "${wrong[@]}" "$REDLOCK" run --password-file "$SCRATCH/wrong" -S "$A_CRON"
+  runs "${wrong[@]}" "$REDLOCK" run --password-file "$SCRATCH/right" -S "$user"
+  runs REDLOCK_PASSWORD=password REDISCLI_AUTH=wrong "$REDLOCK" run -S "$user"
+  runs REDLOCK_PASSWORD_FILE="$SCRATCH/right" REDISCLI_AUTH=wrong "$REDLOCK" run -S "$user"
+  runs REDISCLI_AUTH=password "$REDLOCK" run -S "$user"
+  assert_nothing_denied A
+  # The user named is the one it was done by: without him, nothing is.
+  cli A acl deluser cron
+  run --separate-stderr "$REDLOCK" run --server-wait 60s -S "$A_CRON" "$LOCK" -- true
+  assert_status 69
+  assert_contains "$stderr" "unix://cron:***@$A_SOCKET: wrong user or password"
+  refute_contains "$stderr" "cron:password"
+}
+
+@test "acl: a database of one's own needs select, and is waited for before anything is asked" {
+  one_limited
+  # The lock would be taken in the first database if it were sent along with SELECT.
+  REDLOCK_SERVERS="$A_CRON?db=2" run_lock --server-wait 30s
+  assert_status 69
+  assert_contains "$stderr" 'redlock-protocol(7)'
+  [[ $(denied A) == select && $(evals A) == 0 ]]
+  cli A acl setuser cron +select
+  REDLOCK_SERVERS="$A_CRON?db=2" run_lock
+  assert_status 7
+  [[ $(cli A -n 2 exists "redlock:{$LOCK}:fence") == 1 && $(cli A exists "redlock:{$LOCK}:fence") == 0 ]]
+  assert_nothing_denied A
+}
+
 @test "acl: every command on the page is needed for something" {
   local command
   # Each server's user lacks one command; a renewed hold and a contender try them all.

@@ -3,6 +3,7 @@
 # The libraries of others, as targets:
 #
 #   redlock_hiredis       hiredis 0.14 to 1.x, statically where there is an archive
+#   redlock_openssl       the headers of OpenSSL 3 only: it is loaded when a server needs TLS
 #   fmt::fmt-header-only  Debian has no libfmt.a, and one more shared library is slower to load
 #   CLI11::CLI11, nlohmann_json::nlohmann_json
 #   redlock_doctest       doctest, header only (tests)
@@ -23,6 +24,11 @@ if(REDLOCK_STATIC_RUNTIME AND REDLOCK_HIREDIS_ARCHIVE)
 else()
   target_link_libraries(redlock_hiredis INTERFACE PkgConfig::HIREDIS)
 endif()
+
+pkg_check_modules(OPENSSL REQUIRED libssl>=3)
+add_library(redlock_openssl INTERFACE)
+target_include_directories(redlock_openssl SYSTEM INTERFACE ${OPENSSL_INCLUDE_DIRS})
+target_link_libraries(redlock_openssl INTERFACE ${CMAKE_DL_LIBS})
 
 find_path(REDLOCK_DOCTEST_INCLUDE doctest/doctest.h)
 if(BUILD_TESTING AND NOT REDLOCK_DOCTEST_INCLUDE)

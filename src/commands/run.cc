@@ -45,6 +45,12 @@ diag::Verbosity verbosity_of(const config::Settings& settings) {
   return settings.quiet ? diag::Verbosity::quiet : diag::Verbosity::normal;
 }
 
+bool trusts_anybody(const config::Settings& settings) {
+  return settings.tls.verify == redis::TlsSettings::Verify::nothing &&
+         std::any_of(settings.servers.begin(), settings.servers.end(),
+                     [](const redis::Endpoint& server) { return server.tls; });
+}
+
 }  // namespace
 
 int run(const cli::Run& request) {
@@ -57,12 +63,17 @@ int run(const cli::Run& request) {
 
   redis::ServerSet servers(settings.servers, {.prefix = settings.prefix, .name = request.name},
                            settings.ttl, diag::to_json(describe_ourselves(settings, request.job)),
-                           timeouts, settings.restart_grace);
+                           timeouts, settings.restart_grace, settings.tls);
   std::vector<std::string> names;
   for (std::size_t server = 0; server < servers.size(); ++server) {
     names.push_back(servers.display(server));
   }
   os::Stderr out;
+  if (trusts_anybody(settings) && !settings.quiet) {
+    out.line(
+        "redlock: warning: certificates are not verified (--tls-insecure): whoever is in "
+        "between can pose as a server; give its authority to --tls-ca instead");
+  }
   diag::Reporter reporter(out, request.name, std::move(names), verbosity_of(settings));
 
   Runner runner(

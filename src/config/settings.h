@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/tls_settings.h"
 #include "redis/uri.h"
 
 namespace redlock::config {
@@ -15,6 +16,7 @@ namespace redlock::config {
 struct Settings {
   std::vector<redis::Endpoint> servers;  ///< at least one, each server once, passwords filled in
   std::string password_file;
+  redis::TlsSettings tls;  ///< for those of the servers that speak TLS
   std::chrono::milliseconds ttl{30'000};  ///< 1 s to 24 h
   /// The grace. At most ttl/3; none: min(5 s, ttl/6).
   std::optional<std::chrono::milliseconds> kill_after;

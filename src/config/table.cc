@@ -87,9 +87,22 @@ void set_prefix(Draft& draft, std::string_view value) {
   draft.settings.prefix = value;
 }
 
-void set_password_file(Draft& draft, std::string_view value) {
+std::string file(std::string_view value) {
   if (value.empty()) refuse("the name of a file", value);
-  draft.settings.password_file = value;
+  return std::string(value);
+}
+
+void set_tls_sni(Draft& draft, std::string_view value) {
+  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
+                    value.find_first_of(":/@ ") == std::string_view::npos;
+  if (!name) refuse("a host's name, without a port", value);
+  draft.settings.tls.sni = value;
+}
+
+void set_tls_insecure(Draft& draft, std::string_view value) {
+  if (!value.empty() && value != "0" && value != "1") refuse("0 or 1", value);
+  draft.settings.tls.verify =
+      value == "0" ? redis::TlsSettings::Verify::server : redis::TlsSettings::Verify::nothing;
 }
 
 void set_max_runtime(Draft& draft, std::string_view value) {
@@ -106,6 +119,7 @@ void refuse_unlock(Draft&, std::string_view) {
 constexpr std::string_view kWaiting = "Waiting for the lock";
 constexpr std::string_view kHolding = "Running the command";
 constexpr std::string_view kServers = "Servers";
+constexpr std::string_view kTls = "Servers with TLS (rediss://)";
 constexpr std::string_view kSandboxing = "Options";
 constexpr std::string_view kCompatible = "Accepted as in flock(1)";
 constexpr std::string_view kOther = "Other";
@@ -169,7 +183,8 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},
 
     {Key::server, "server", "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
-     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB] or unix:///PATH; again for each further server",
+     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS) or unix:///PATH; again for each "
+     "further server",
      "", Type::uri_list, kRun, add_servers},
     {Key::server_timeout, "server-timeout", "--server-timeout", "REDLOCK_SERVER_TIMEOUT", "TIME",
      kServers, "how long one server may take to answer", "200ms", Type::duration, kRun,
@@ -194,13 +209,32 @@ constexpr Row kTable[] = {
      "put before NAME to give the key in Redis", "none", Type::text, kRun, set_prefix},
     {Key::password_file, "password-file", "--password-file", "REDLOCK_PASSWORD_FILE", "FILE",
      kServers, "the password for servers whose URI has none", "", Type::text, kRun,
-     set_password_file},
+     [](Draft& draft, std::string_view value) { draft.settings.password_file = file(value); }},
     {Key::password, "password", "", "REDLOCK_PASSWORD", "", kServers,
      "the same, as text; --password-file goes first", "", Type::secret, kRun,
      [](Draft& draft, std::string_view value) { draft.password = value; }},
     {Key::rediscli_auth, "rediscli-auth", "", "REDISCLI_AUTH", "", kServers,
      "redis-cli's password, if none of these is set", "", Type::secret, kRun,
      [](Draft& draft, std::string_view value) { draft.rediscli_auth = value; }},
+
+    {Key::tls_ca, "tls-ca", "--tls-ca", "REDLOCK_TLS_CA", "FILE", kTls,
+     "PEM file of the authorities to trust, in place of the system's", "", Type::text, kRun,
+     [](Draft& draft, std::string_view value) { draft.settings.tls.ca = file(value); }},
+    {Key::tls_ca_dir, "tls-ca-dir", "--tls-ca-dir", "REDLOCK_TLS_CA_DIR", "DIR", kTls,
+     "the same, as a directory that openssl-rehash(1) has been through", "", Type::text, kRun,
+     [](Draft& draft, std::string_view value) { draft.settings.tls.ca_dir = file(value); }},
+    {Key::tls_cert, "tls-cert", "--tls-cert", "REDLOCK_TLS_CERT", "FILE", kTls,
+     "PEM file of the certificate to show to the servers", "", Type::text, kRun,
+     [](Draft& draft, std::string_view value) { draft.settings.tls.cert = file(value); }},
+    {Key::tls_key, "tls-key", "--tls-key", "REDLOCK_TLS_KEY", "FILE", kTls,
+     "PEM file of its private key", "the file of --tls-cert", Type::text, kRun,
+     [](Draft& draft, std::string_view value) { draft.settings.tls.key = file(value); }},
+    {Key::tls_sni, "tls-sni", "--tls-sni", "REDLOCK_TLS_SNI", "NAME", kTls,
+     "the name the servers' certificates must have, and to ask them for", "the URI's host",
+     Type::text, kRun, set_tls_sni},
+    {Key::tls_insecure, "tls-insecure", "--tls-insecure", "REDLOCK_TLS_INSECURE", "", kTls,
+     "trust any certificate: whoever is in between can pose as a server", "", Type::toggle, kRun,
+     set_tls_insecure},
 
     {Key::sandbox_servers, "servers", "-N,--servers", nullptr, "SERVERS", kSandboxing,
      "how many servers to start, 1 to 99", "3", Type::integer, kSandbox,

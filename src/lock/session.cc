@@ -307,7 +307,8 @@ void Session::release_lease() {
 /// A minimum hold is for what ran under a lock that was ours to its end: a command that could not
 /// be started is another host's to try, and a lost lock is nobody's to keep.
 bool Session::may_cool() const {
-  const bool lost = lease_->lost() || (stop_reason_ && *stop_reason_ != StopReason::max_runtime);
+  const bool lost = lease_->lost() || stop_reason_ == StopReason::lost ||
+                    stop_reason_ == StopReason::lease_ending;
   return outcome_->kind == Outcome::Kind::job_ended && !lost;
 }
 

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace redlock::redis {
@@ -17,6 +19,27 @@ namespace {
 // connect(2) on a Unix socket with a full backlog says EAGAIN at once, and nothing can be polled.
 constexpr std::chrono::milliseconds kBacklogRetry{10};
 
+// The "connection attempt delay" that RFC 8305 recommends.
+constexpr std::chrono::milliseconds kNextAddress{250};
+
+// For so long an unfinished look-up is kept: no more than a few threads ever hang in a resolver
+// that does.
+constexpr std::chrono::seconds kLookupLife{10};
+
+/// The addresses of both families in turn, beginning with the first: where one family leads
+/// nowhere, so do all of its addresses.
+std::vector<os::Address> interleaved(std::vector<os::Address> addresses) {
+  const auto family = [](const os::Address& address) { return address.storage.ss_family; };
+  for (std::size_t i = 1; i < addresses.size(); ++i) {
+    const auto place = addresses.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto other = std::find_if(place, addresses.end(), [&](const os::Address& address) {
+      return family(address) != family(*std::prev(place));
+    });
+    if (other != addresses.end()) std::rotate(place, other, std::next(other));
+  }
+  return addresses;
+}
+
 }  // namespace
 
 Dialer::Dialer(const Endpoint& endpoint, std::chrono::milliseconds user_timeout)
@@ -24,24 +47,28 @@ Dialer::Dialer(const Endpoint& endpoint, std::chrono::milliseconds user_timeout)
 
 void Dialer::start(lock::Instant now, lock::Instant deadline) {
   stop();
-  started_ = now;
   deadline_ = deadline;
   if (endpoint_.kind == Endpoint::Kind::unix_socket) {
     try_unix(now);
   } else if (auto address = os::numeric_address(endpoint_.host, endpoint_.port)) {
     addresses_.push_back(*address);
-    try_address(now);
+    try_next(now);
   } else {
-    lookup_.emplace(endpoint_.host, endpoint_.port);
-    turn(now);  // it may have failed already
+    // One that was not done in time for the last try may be for this one. But its result grows old,
+    // and in a forked process it never comes.
+    if (lookup_ && now - asked_ > kLookupLife) lookup_.reset();
+    if (!lookup_) {
+      lookup_.emplace(endpoint_.host, endpoint_.port);
+      asked_ = now;
+    }
+    turn(now);  // it may be done already
   }
 }
 
 void Dialer::stop() {
-  lookup_.reset();
   addresses_.clear();
   next_ = 0;
-  socket_.reset();
+  sockets_.clear();
   waiting_.reset();
   failure_.reset();
   wake_ = lock::kNever;
@@ -57,7 +84,7 @@ void Dialer::turn(lock::Instant now) {
     if (waiting_) {
       try_unix(now);
     } else {
-      refused(ETIMEDOUT, now);
+      try_next(now);
     }
   }
 }
@@ -67,35 +94,46 @@ void Dialer::resolved(os::Resolution result, lock::Instant now) {
     fail(lookup_failed(endpoint_, result.error, result.system_error));
     return;
   }
-  addresses_ = std::move(result.addresses);
-  try_address(now);
+  addresses_ = interleaved(std::move(result.addresses));
+  try_next(now);
 }
 
-void Dialer::try_address(lock::Instant now) {
-  const auto left = static_cast<lock::Duration::rep>(addresses_.size() - next_);
-  const os::Address& address = addresses_[next_++];
-  wake_ = now + (deadline_ - now) / left;
-  socket_ =
-      os::Fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket_) {
-    refused(errno, now);
+/// Goes on until there is a socket to wait for, or no address any more.
+void Dialer::try_next(lock::Instant now) {
+  int error = 0;
+  while (next_ < addresses_.size()) {
+    const auto left = static_cast<lock::Duration::rep>(addresses_.size() - next_);
+    error = try_address(addresses_[next_++]);
+    if (error != 0) continue;
+    const lock::Duration share = std::max((deadline_ - now) / left, lock::Duration::zero());
+    wake_ = left > 1 ? now + std::min<lock::Duration>(share, kNextAddress) : lock::kNever;
     return;
   }
-  set_options();
+  wake_ = lock::kNever;
+  if (sockets_.empty()) fail(connect_failed(endpoint_, error));
+}
+
+/// 0 if there is a socket now, or errno.
+int Dialer::try_address(const os::Address& address) {
+  os::Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return errno;
+  set_options(socket.get());
   const auto* const peer = reinterpret_cast<const sockaddr*>(&address.storage);
-  if (::connect(socket_.get(), peer, address.length) != 0 && errno != EINPROGRESS &&
+  if (::connect(socket.get(), peer, address.length) != 0 && errno != EINPROGRESS &&
       errno != EINTR) {
-    refused(errno, now);
+    return errno;
   }
+  sockets_.push_back(std::move(socket));
+  return 0;
 }
 
 // None of these can fail on a TCP socket, and none is worth failing for.
-void Dialer::set_options() const {
+void Dialer::set_options(int socket) const {
   const int on = 1;
   const auto limit = static_cast<unsigned>(user_timeout_.count());
-  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(socket_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
 void Dialer::try_unix(lock::Instant now) {
@@ -109,7 +147,7 @@ void Dialer::try_unix(lock::Instant now) {
     fail(connect_failed(endpoint_, errno));
   } else if (::connect(waiting_.get(), reinterpret_cast<const sockaddr*>(&address),
                        sizeof address) == 0) {
-    socket_ = std::move(waiting_);
+    sockets_.push_back(std::move(waiting_));
     wake_ = lock::kNever;
   } else if (errno == EAGAIN || errno == EINTR) {
     wake_ = now + kBacklogRetry;
@@ -118,14 +156,11 @@ void Dialer::try_unix(lock::Instant now) {
   }
 }
 
-void Dialer::refused(int error, lock::Instant now) {
-  socket_.reset();
+void Dialer::refused(std::size_t index, int error, lock::Instant now) {
+  sockets_.erase(sockets_.begin() + static_cast<std::ptrdiff_t>(index));
   if (next_ < addresses_.size()) {
-    try_address(now);
-  } else if (error == ETIMEDOUT) {
-    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(now - started_);
-    fail(connect_timed_out(endpoint_, Step::connecting, spent));
-  } else {
+    try_next(now);
+  } else if (sockets_.empty()) {
     fail(connect_failed(endpoint_, error));
   }
 }
@@ -135,8 +170,8 @@ void Dialer::fail(lock::Unreachable why) {
   failure_ = std::move(why);
 }
 
-os::Fd Dialer::take() {
-  os::Fd connected = std::move(socket_);
+os::Fd Dialer::take(std::size_t index) {
+  os::Fd connected = std::move(sockets_[index]);
   stop();
   return connected;
 }
@@ -145,10 +180,9 @@ Step Dialer::step() const {
   return lookup_ ? Step::resolving : Step::connecting;
 }
 
-os::Interest Dialer::interest() const {
-  if (lookup_) return {.fd = lookup_->fd(), .read = true};
-  if (socket_) return {.fd = socket_.get(), .write = true};
-  return {};
+void Dialer::interests(std::vector<os::Interest>& out) const {
+  if (lookup_) out.push_back({.fd = lookup_->fd(), .read = true});
+  for (const os::Fd& socket : sockets_) out.push_back({.fd = socket.get(), .write = true});
 }
 
 }  // namespace redlock::redis

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/link.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -34,19 +32,17 @@ Flight encode_handshake(const Endpoint& endpoint) {
   return flight;
 }
 
-/// Bytes written from `offset` on, or -1 with errno. With nothing left to write it tells whether
-/// the socket is connected: 0, EAGAIN as long as TCP still tries, or why it cannot be.
-ssize_t write_from(int fd, std::string_view wire, std::size_t offset) {
-  while (true) {
-    const ssize_t n = ::send(fd, wire.data() + offset, wire.size() - offset, MSG_NOSIGNAL);
-    if (n >= 0 || errno != EINTR) return n;
-  }
+/// A server that expects TLS and gets something else sends an alert of TLS's, if it says anything.
+bool begins_as_tls(std::string_view bytes) {
+  return bytes.starts_with("\x15\x03");
 }
 
 }  // namespace
 
-Link::Link(const Endpoint& endpoint, Timeouts timeouts, std::chrono::milliseconds user_timeout)
+Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+           std::chrono::milliseconds user_timeout)
     : endpoint_(endpoint),
+      tls_(tls),
       timeouts_(timeouts),
       handshake_(encode_handshake(endpoint)),
       dialer_(endpoint, user_timeout) {}
@@ -81,9 +77,13 @@ void Link::connect(lock::Instant now) {
 
 /// Sends the first flight as soon as there is a socket that takes it.
 void Link::dial(lock::Instant now) {
-  while (dialer_.socket() >= 0 && !open(now)) {
-    if (errno == EAGAIN) return;
-    dialer_.refused(errno, now);
+  for (std::size_t index = 0; index < dialer_.sockets().size();) {
+    if (open(index, now)) return;
+    if (errno == EAGAIN) {
+      ++index;
+    } else {
+      dialer_.refused(index, errno, now);  // the next one comes in its place
+    }
   }
   if (state_ == State::dialing && dialer_.failure()) {
     const lock::Unreachable why = *dialer_.failure();
@@ -91,33 +91,46 @@ void Link::dial(lock::Instant now) {
   }
 }
 
-/// Tries the first write on the dialer's socket. False with errno if it is not connected (yet). One
-/// that was connected and is broken already counts as open: a server that is full says so before it
-/// hangs up, and receive() shall find that.
-bool Link::open(lock::Instant now) {
-  const int fd = dialer_.socket();
-  const bool request_first = handshake_.replies == 0 && !queue_.empty();
-  const std::string_view wire = request_first ? queue_.front().flight.wire : handshake_.wire;
-  ssize_t written = write_from(fd, wire, 0);
+/// Tries the first write on one of the dialer's sockets. False with errno if it is not connected
+/// (yet). One that was connected and is broken already counts as open: a server that is full says
+/// so before it hangs up, and receive() shall find that.
+bool Link::open(std::size_t index, lock::Instant now) {
+  const bool request_first = tls_ == nullptr && handshake_.replies == 0 && !queue_.empty();
+  std::string_view wire;
+  if (tls_ == nullptr) wire = request_first ? queue_.front().flight.wire : handshake_.wire;
+  ssize_t written = send_to(dialer_.sockets()[index].get(), wire);
   if (written < 0 && (errno == EPIPE || errno == ECONNRESET)) written = 0;
   if (written < 0) return false;
-  socket_ = dialer_.take();
+  stream_.emplace(dialer_.take(index), tls_, endpoint_);
   parser_.emplace();
+  heard_ = false;
   handshake_answered_ = 0;
   handshake_written_ = 0;
-  if (handshake_.replies > 0) {
-    state_ = State::authenticating;
+  if (tls_ == nullptr && handshake_.replies > 0) {
     handshake_written_ = static_cast<std::size_t>(written);
-    return true;
-  }
-  if (request_first && written > 0) {
+  } else if (request_first && written > 0) {
     Pending& first = queue_.front();
     first.written = static_cast<std::size_t>(written);
     first.sent = now;
     sent_.insert(first.ask.attempt);
   }
-  become_ready(now);
+  secure(now);
   return true;
+}
+
+void Link::secure(lock::Instant now) {
+  state_ = State::securing;
+  const Tls::Handshake progress = stream_->handshake();
+  if (progress == Tls::Handshake::under_way) return;
+  if (progress == Tls::Handshake::failed) {
+    const lock::Unreachable why = *stream_->failure();
+    disconnect(why);
+  } else if (handshake_.replies > 0) {
+    state_ = State::authenticating;
+    flush_handshake();
+  } else {
+    become_ready(now);
+  }
 }
 
 void Link::become_ready(lock::Instant now) {
@@ -127,18 +140,19 @@ void Link::become_ready(lock::Instant now) {
   flush(now);
 }
 
-bool Link::flush_handshake() {
-  if (handshake_written_ >= handshake_.wire.size()) return true;
-  const ssize_t n = write_from(socket_.get(), handshake_.wire, handshake_written_);
+void Link::flush_handshake() {
+  stream_->send_rest();
+  if (handshake_written_ >= handshake_.wire.size()) return;
+  const ssize_t n = stream_->write(std::string_view(handshake_.wire).substr(handshake_written_));
   if (n > 0) handshake_written_ += static_cast<std::size_t>(n);
-  return n >= 0 || errno == EAGAIN;
 }
 
 void Link::flush(lock::Instant now) {
+  stream_->send_rest();
   for (Pending& pending : queue_) {
-    const std::string& wire = pending.flight.wire;
+    const std::string_view wire = pending.flight.wire;
     if (pending.written == wire.size()) continue;
-    const ssize_t n = write_from(socket_.get(), wire, pending.written);
+    const ssize_t n = stream_->write(wire.substr(pending.written));
     if (n < 0) {
       // A broken connection is left to receive(): what the server said last may still be there.
       return;
@@ -156,18 +170,31 @@ void Link::flush(lock::Instant now) {
 void Link::receive(lock::Instant now) {
   std::array<char, kChunk> chunk;  // not cleared: it is written before it is read
   while (state_ == State::authenticating || state_ == State::ready) {
-    const ssize_t n = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
+    const ssize_t n = stream_->read(chunk);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) {
-      disconnect(connection_lost(n < 0 ? errno : 0, Fate::maybe_applied));
+      disconnect(why_it_ended(n < 0 ? errno : 0));
+      return;
+    }
+    if (!std::exchange(heard_, true) &&
+        begins_as_tls({chunk.data(), static_cast<std::size_t>(n)})) {
+      disconnect(wants_tls());
       return;
     }
     parser_->feed({chunk.data(), static_cast<std::size_t>(n)});
     take_replies(now);
-    // Less than there was room for was all; the next turn finds out otherwise.
-    if (static_cast<std::size_t>(n) < chunk.size()) return;
+    // Less than there was room for was all; the next turn finds out otherwise. Not so with TLS,
+    // which gives out one record after the other of what has left the socket already.
+    if (static_cast<std::size_t>(n) < chunk.size() && !stream_->secured()) return;
   }
+}
+
+/// The connection ended with an errno, or, if 0, by the server's closing it.
+lock::Unreachable Link::why_it_ended(int error) const {
+  if (stream_->failure()) return *stream_->failure();
+  if (!heard_) return lost_before_a_word(endpoint_, error);
+  return connection_lost(error, Fate::maybe_applied);
 }
 
 void Link::take_replies(lock::Instant now) {
@@ -218,7 +245,7 @@ void Link::disconnect(const lock::Unreachable& why) {
   state_ = State::idle;
   connect_deadline_ = lock::kNever;
   dialer_.stop();
-  socket_.reset();
+  stream_.reset();
   parser_.reset();
   for (Pending& pending : queue_) {
     lock::Unreachable told = why;
@@ -230,8 +257,7 @@ void Link::disconnect(const lock::Unreachable& why) {
 
 void Link::expire(lock::Instant now) {
   if (now >= connect_deadline_) {
-    const Step step = state_ == State::authenticating ? Step::authenticating : dialer_.step();
-    disconnect(connect_timed_out(endpoint_, step, timeouts_.connect));
+    disconnect(connect_timed_out(endpoint_, step(), timeouts_.connect));
     return;
   }
   if (state_ != State::ready) return;
@@ -260,6 +286,7 @@ std::vector<Link::Arrival> Link::turn(lock::Instant now) {
       dial(now);
     }
   } else {
+    if (state_ == State::securing) secure(now);
     // A write that fails leaves the reason to be read.
     if (state_ == State::authenticating) flush_handshake();
     if (state_ == State::ready) flush(now);
@@ -270,17 +297,12 @@ std::vector<Link::Arrival> Link::turn(lock::Instant now) {
   return std::exchange(arrivals_, {});
 }
 
-os::Interest Link::interest() const {
-  switch (state_) {
-    case State::idle:
-      return {};
-    case State::dialing:
-      return dialer_.interest();
-    case State::authenticating:
-    case State::ready:
-      break;
+void Link::interests(std::vector<os::Interest>& out) const {
+  if (state_ == State::dialing) {
+    dialer_.interests(out);
+  } else if (state_ != State::idle) {
+    out.push_back({.fd = stream_->fd(), .read = true, .write = has_unwritten()});
   }
-  return {.fd = socket_.get(), .read = true, .write = has_unwritten()};
 }
 
 lock::Instant Link::deadline() const {
@@ -298,7 +320,14 @@ std::size_t Link::unanswered() const {
       queue_, [](const Pending& pending) { return pending.told == Told::timed_out; }));
 }
 
+Step Link::step() const {
+  if (state_ == State::securing) return Step::securing;
+  return state_ == State::authenticating ? Step::authenticating : dialer_.step();
+}
+
 bool Link::has_unwritten() const {
+  if (stream_->has_rest()) return true;
+  if (state_ == State::securing) return false;
   if (state_ == State::authenticating) return handshake_written_ < handshake_.wire.size();
   return !queue_.empty() && queue_.back().written < queue_.back().flight.wire.size();
 }

@@ -12,22 +12,22 @@
 
 #include "lock/time.h"
 #include "lock/vote.h"
-#include "os/fd.h"
 #include "os/loop.h"
 #include "redis/ballot.h"
 #include "redis/dialer.h"
 #include "redis/resp.h"
 #include "redis/server_set.h"
+#include "redis/stream.h"
 #include "redis/trouble.h"
 #include "redis/uri.h"
 
 namespace redlock::redis {
 
 /// One server's ordered connection. What is asked is sent in the order it was asked, over one
-/// socket, and nothing is ever sent twice. Passive: it never blocks; the caller polls interest()
+/// socket, and nothing is ever sent twice. Passive: it never blocks; the caller polls interests()
 /// and calls turn().
 ///
-///   idle → dialing → authenticating → ready
+///   idle → dialing → securing → authenticating → ready
 ///
 /// It connects when asked, and goes back to idle whenever the connection ends. A request that
 /// times out is reported and yet stays where it is, and so does the connection: the server may
@@ -42,8 +42,10 @@ class Link {
     std::variant<Value, lock::Unreachable> content;
   };
 
-  /// `endpoint` must outlive the link. `user_timeout` as in Dialer.
-  Link(const Endpoint& endpoint, Timeouts timeouts, std::chrono::milliseconds user_timeout);
+  /// `endpoint` and `tls` must outlive the link; `tls` is null for an endpoint without it.
+  /// `user_timeout` as in Dialer.
+  Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+       std::chrono::milliseconds user_timeout);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -59,12 +61,13 @@ class Link {
   /// The server has said that it holds nothing of this attempt.
   void forget_attempt(lock::AttemptId attempt) { sent_.erase(attempt); }
 
-  [[nodiscard]] os::Interest interest() const;
+  /// Appends what it waits for to `out`.
+  void interests(std::vector<os::Interest>& out) const;
   [[nodiscard]] lock::Instant deadline() const;
   std::vector<Arrival> turn(lock::Instant now);
 
  private:
-  enum class State { idle, dialing, authenticating, ready };
+  enum class State { idle, dialing, securing, authenticating, ready };
   enum class Told { nothing, timed_out, answered };  ///< what the caller knows of a request
 
   struct Pending {
@@ -79,10 +82,11 @@ class Link {
 
   void connect(lock::Instant now);
   void dial(lock::Instant now);
-  bool open(lock::Instant now);
+  bool open(std::size_t index, lock::Instant now);
+  void secure(lock::Instant now);
   void become_ready(lock::Instant now);
   void flush(lock::Instant now);
-  bool flush_handshake();
+  void flush_handshake();
   void receive(lock::Instant now);
   void take_replies(lock::Instant now);
   void take_handshake_reply(const Value& reply, lock::Instant now);
@@ -92,15 +96,19 @@ class Link {
   void disconnect(const lock::Unreachable& why);
   [[nodiscard]] std::size_t unanswered() const;
   [[nodiscard]] bool has_unwritten() const;
+  [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
+  [[nodiscard]] Step step() const;
 
   const Endpoint& endpoint_;
+  const TlsContext* tls_;
   Timeouts timeouts_;
   Flight handshake_;  ///< AUTH and SELECT, as far as needed
   Dialer dialer_;
   State state_ = State::idle;
   lock::Instant connect_deadline_ = lock::kNever;
-  os::Fd socket_;
+  std::optional<Stream> stream_;
   std::optional<ReplyParser> parser_;
+  bool heard_ = false;  ///< anything over this connection
   std::size_t handshake_written_ = 0;
   unsigned handshake_answered_ = 0;
   std::deque<Pending> queue_;  ///< in the order sent; those not (fully) written at the end

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -11,6 +12,7 @@
 #include "redis/ballot.h"
 #include "redis/keys.h"
 #include "redis/link.h"
+#include "redis/tls_context.h"
 
 namespace redlock::redis {
 namespace {
@@ -34,6 +36,7 @@ bool is_gone(const lock::Answer& answer) {
 
 struct ServerSet::Impl {
   std::vector<Endpoint> endpoints;  // never changed: the links refer to it
+  std::optional<TlsContext> tls;    // if any of them speaks it; used by the links
   Ballot ballot;
   std::deque<Link> links;  // a deque, since a Link cannot move
   std::map<lock::AttemptId, std::string> tokens;
@@ -58,7 +61,8 @@ struct ServerSet::Impl {
 };
 
 ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
-                     std::string holder_json, Timeouts timeouts, std::chrono::seconds restart_grace)
+                     std::string holder_json, Timeouts timeouts, std::chrono::seconds restart_grace,
+                     const TlsSettings& tls)
     : impl_(std::make_unique<Impl>()) {
   impl_->endpoints = std::move(servers);
   const std::string key = lock_key(keys.prefix, keys.name);
@@ -69,7 +73,9 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
                    .holder_json = std::move(holder_json),
                    .restart_grace = restart_grace};
   for (const Endpoint& endpoint : impl_->endpoints) {
-    impl_->links.emplace_back(endpoint, timeouts, user_timeout(ttl));
+    if (endpoint.tls && !impl_->tls) impl_->tls.emplace(tls);
+    const TlsContext* const context = endpoint.tls ? &*impl_->tls : nullptr;
+    impl_->links.emplace_back(endpoint, context, timeouts, user_timeout(ttl));
   }
 }
 
@@ -91,10 +97,7 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
 }
 
 void ServerSet::interests(std::vector<os::Interest>& out) const {
-  for (const Link& link : impl_->links) {
-    const os::Interest interest = link.interest();
-    if (interest.fd >= 0) out.push_back(interest);
-  }
+  for (const Link& link : impl_->links) link.interests(out);
 }
 
 lock::Instant ServerSet::deadline() const {

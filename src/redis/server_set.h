@@ -9,6 +9,7 @@
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
+#include "redis/tls_settings.h"
 #include "redis/uri.h"
 
 namespace redlock::redis {
@@ -30,8 +31,11 @@ struct Timeouts {
 class ServerSet {
  public:
   /// `restart_grace`: a server that is up for less may have forgotten what it held; 0: none is.
+  /// `tls` is not looked at unless a server speaks it; then what it names is read here, before any
+  /// lock is asked for. Throws Error (78) if that is of no use.
   ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
-            std::string holder_json, Timeouts timeouts, std::chrono::seconds restart_grace);
+            std::string holder_json, Timeouts timeouts, std::chrono::seconds restart_grace,
+            const TlsSettings& tls);
   ~ServerSet();
   ServerSet(const ServerSet&) = delete;
   ServerSet& operator=(const ServerSet&) = delete;

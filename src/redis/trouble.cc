@@ -7,10 +7,10 @@
 #include <string>
 #include <system_error>
 
+#include "redis/untrusted.h"
+
 namespace redlock::redis {
 namespace {
-
-constexpr std::size_t kMaxShown = 120;
 
 std::string text_of(int error) {
   return std::generic_category().message(error);
@@ -35,7 +35,7 @@ std::string without(std::string text, const std::string& secret) {
   return text;
 }
 
-/// A server's words, fit to be shown.
+/// A server's words, without what is secret or of no use.
 std::string shown(std::string_view raw, const std::string& secret) {
   // "unknown command `AUTH`, with args beginning with: `user`, `password`"
   raw = raw.substr(0, raw.find(", with args beginning with"));
@@ -43,19 +43,7 @@ std::string shown(std::string_view raw, const std::string& secret) {
   const std::size_t hash = raw.rfind(" script: ");
   if (hash != raw.npos && raw.find(", on @user_script", hash) != raw.npos)
     raw = raw.substr(0, hash);
-  const std::string text = without(std::string(raw), secret);
-  std::string out = text.substr(0, kMaxShown);
-  for (char& c : out) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '?';
-  }
-  if (text.size() > kMaxShown) {
-    // Not in the middle of a character.
-    while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
-    if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
-    out += "…";
-  }
-  return out;
+  return untrusted(without(std::string(raw), secret));
 }
 
 enum class Cure { time, person };  ///< what makes asking again worth while
@@ -157,6 +145,10 @@ const Known* find_known(std::string_view text) {
   return nullptr;
 }
 
+bool hung_up(int error) {
+  return error == 0 || error == ECONNRESET || error == EPIPE;
+}
+
 lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
   const Known* const known = find_known(text);
   lock::Unreachable trouble;
@@ -207,6 +199,9 @@ lock::Unreachable connect_failed(const Endpoint& endpoint, int error) {
 lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
                                     std::chrono::milliseconds limit) {
   switch (step) {
+    case Step::securing:
+      return never_sent("no TLS handshake within " + in_ms(limit) +
+                        "; it is stopped or overloaded, or does not speak TLS on this port");
     case Step::resolving:
       return never_sent("its name was not resolved within " + in_ms(limit) +
                         "; see DNS here, or use an address");
@@ -239,7 +234,7 @@ lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_
 lock::Unreachable connection_lost(int error, Fate fate) {
   lock::Unreachable trouble;
   trouble.maybe_applied = fate == Fate::maybe_applied;
-  if (error == 0 || error == ECONNRESET || error == EPIPE) {
+  if (hung_up(error)) {
     trouble.why = "closed the connection; was it restarted? Its log tells";
   } else if (error == ETIMEDOUT) {
     trouble.why = "the connection broke: the host acknowledges nothing; is it up, and the network?";
@@ -247,6 +242,21 @@ lock::Unreachable connection_lost(int error, Fate fate) {
     trouble.why = "the connection broke: " + text_of(error);
   }
   return trouble;
+}
+
+lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error) {
+  lock::Unreachable trouble = connection_lost(error, Fate::maybe_applied);
+  if (!hung_up(error) || endpoint.kind == Endpoint::Kind::unix_socket) return trouble;
+  trouble.why = endpoint.tls
+                    ? "closed the connection right after the TLS handshake; does it want a client "
+                      "certificate (--tls-cert)? Its log tells"
+                    : "closed the connection without an answer; does it want TLS (rediss://), or "
+                      "was it restarted? Its log tells";
+  return trouble;
+}
+
+lock::Unreachable wants_tls() {
+  return {false, true, "speaks TLS on this port; write rediss://, or give its port for plain text"};
 }
 
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit) {

@@ -21,7 +21,7 @@ namespace redlock::redis {
 enum class Fate { never_sent, maybe_applied };
 
 /// How far the way to a server had come when its deadline passed.
-enum class Step { resolving, connecting, authenticating };
+enum class Step { resolving, connecting, securing, authenticating };
 
 /// connect(2) or socket(2) failed with `error`, an errno.
 lock::Unreachable connect_failed(const Endpoint& endpoint, int error);
@@ -35,6 +35,12 @@ lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_
 
 /// An established connection ended: by the errno `error`, or, if 0, by the server's closing it.
 lock::Unreachable connection_lost(int error, Fate fate);
+
+/// It ended in this way before the server had said a word.
+lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error);
+
+/// What came is TLS's, to a plain text's request.
+lock::Unreachable wants_tls();
 
 /// No answer in time.
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit);

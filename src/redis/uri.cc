@@ -90,15 +90,18 @@ int parse_db(const Text& text, std::string_view digits) {
   return db;
 }
 
-Credentials parse_userinfo(const Text& text, std::string_view userinfo) {
+/// `place`: what follows the "@", as far as it may be shown.
+Credentials parse_userinfo(const Text& text, std::string_view userinfo, std::string_view place) {
   const std::size_t colon = userinfo.find(':');
   if (userinfo.empty() || userinfo == ":") {
     text.refuse("there is an \"@\" but no user and no password before it");
   }
   if (colon == std::string_view::npos) {
-    text.refuse(
-        "is the word before \"@\" a user or a password? Write user:password@, :password@ for a "
-        "password alone, or user:@ for a user whose password comes from --password-file");
+    const std::string scheme(text.whole.substr(0, text.whole.find("://") + 3));
+    const std::string at = "@" + std::string(place);
+    text.refuse("is the word before \"@\" a password or a user? Write " + scheme + ":PASSWORD" +
+                at + " or " + scheme + "USER:PASSWORD" + at +
+                " (USER: alone if the password comes from --password-file)");
   }
   if (userinfo.find('@') != std::string_view::npos) {
     text.refuse("in a user or password, \"@\" is written %40");
@@ -162,7 +165,9 @@ void parse_host_and_port(const Text& text, std::string_view authority, Endpoint&
 
 void parse_tcp(const Text& text, std::string_view rest, Endpoint& endpoint) {
   const std::size_t query = rest.find('?');
-  if (query != std::string_view::npos) text.refuse("takes no ?query; the database is written /N");
+  if (query != std::string_view::npos) {
+    text.refuse("takes no ?query; the database is written /N, all else has an option of its own");
+  }
   const std::size_t slash = rest.find('/');
   std::string_view authority = rest.substr(0, slash);
   const std::size_t at = authority.rfind('@');
@@ -170,8 +175,9 @@ void parse_tcp(const Text& text, std::string_view rest, Endpoint& endpoint) {
     text.refuse("in a user or password, \"/\" is written %2F");
   }
   if (at != std::string_view::npos) {
-    endpoint.credentials = parse_userinfo(text, authority.substr(0, at));
-    authority.remove_prefix(at + 1);
+    const std::string_view place = authority.substr(at + 1);
+    endpoint.credentials = parse_userinfo(text, authority.substr(0, at), place);
+    authority = place;
   }
   parse_host_and_port(text, authority, endpoint);
   if (slash != std::string_view::npos && slash + 1 < rest.size()) {
@@ -201,7 +207,9 @@ void parse_unix(const Text& text, std::string_view rest, Endpoint& endpoint) {
   const std::size_t slash = rest.find('/');
   std::string_view authority = rest.substr(0, slash);
   if (authority.ends_with('@')) {
-    endpoint.credentials = parse_userinfo(text, authority.substr(0, authority.size() - 1));
+    endpoint.credentials =
+        parse_userinfo(text, authority.substr(0, authority.size() - 1),
+                       slash == std::string_view::npos ? std::string_view() : rest.substr(slash));
     authority = {};
   }
   if (slash == std::string_view::npos || !authority.empty()) {
@@ -215,13 +223,13 @@ void parse_unix(const Text& text, std::string_view rest, Endpoint& endpoint) {
 }
 
 [[noreturn]] void refuse_scheme(const Text& text, std::string_view scheme) {
-  for (const std::string_view tls : {"rediss", "valkeys"}) {
-    if (scheme == tls) text.refuse(std::string(tls) + ":// (TLS) is not supported by this version");
-  }
   for (const std::string_view known : {"redis+sentinel", "redis+cluster"}) {
-    if (scheme == known) text.refuse(std::string(known) + ":// is not supported by this version");
+    if (scheme != known) continue;
+    text.refuse(std::string(known) +
+                ":// is not supported by this version; give independent servers, each by its own "
+                "redis://HOST:PORT");
   }
-  text.refuse("unknown scheme; use redis://, valkey:// or unix://");
+  text.refuse("unknown scheme; use redis://, rediss:// (TLS) or unix://");
 }
 
 std::string encode(std::string_view text, std::string_view also_plain) {
@@ -246,7 +254,7 @@ std::string encode(std::string_view text, std::string_view also_plain) {
 }  // namespace
 
 std::string Endpoint::display() const {
-  std::string shown = kind == Kind::tcp ? "redis://" : "unix://";
+  std::string shown = kind == Kind::unix_socket ? "unix://" : tls ? "rediss://" : "redis://";
   if (credentials.given()) {
     shown += encode(credentials.user, "");
     shown += credentials.password.empty() ? ":@" : ":***@";
@@ -277,13 +285,16 @@ Endpoint parse_uri(std::string_view uri) {
   std::ranges::transform(scheme, scheme.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::string_view rest = uri.substr(separator + 3);
-  if (scheme != "redis" && scheme != "valkey" && scheme != "unix") refuse_scheme(text, scheme);
+  const bool tls = scheme == "rediss" || scheme == "valkeys";
+  const bool tcp = tls || scheme == "redis" || scheme == "valkey";
+  if (!tcp && scheme != "unix") refuse_scheme(text, scheme);
   if (rest.find('#') != std::string_view::npos) text.refuse("\"#\" is written %23");
   Endpoint endpoint;
-  if (scheme == "unix") {
-    parse_unix(text, rest, endpoint);
-  } else {
+  endpoint.tls = tls;
+  if (tcp) {
     parse_tcp(text, rest, endpoint);
+  } else {
+    parse_unix(text, rest, endpoint);
   }
   return endpoint;
 }

@@ -11,12 +11,14 @@ namespace redlock::redis {
 
 /// One server to talk to, from a URI:
 ///   redis://[user:password@]host[:port][/db]    (valkey:// is the same)
+///   rediss://…                                  the same with TLS (as valkeys://)
 ///   unix:///path[?db=N]                         (unix://[user:password@]/path too)
 /// host may be a name, an IPv4 address or an IPv6 address in brackets. User, password, path are
 /// percent-decoded. Port defaults to 6379, db to 0.
 struct Endpoint {
   enum class Kind { tcp, unix_socket };
   Kind kind = Kind::tcp;
+  bool tls = false;  ///< tcp only
   std::string host;  ///< without brackets
   std::uint16_t port = 6379;
   std::string path;  ///< unix_socket: the socket

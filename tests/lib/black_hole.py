@@ -1,12 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""black_hole.py PORT_FILE: a listener on loopback whose backlog is full, so that connecting hangs."""
+"""black_hole.py PORT_FILE [ADDRESS PORT]
+
+A listener on loopback whose backlog is full, so that connecting hangs.
+"""
 import signal
 import socket
 import sys
 
 listener = socket.socket()
-listener.bind(("127.0.0.1", 0))
+where = (sys.argv[2], int(sys.argv[3])) if len(sys.argv) > 2 else ("127.0.0.1", 0)
+listener.bind(where)
 listener.listen(0)
 
 # One connection fits into a backlog of 0; of the rest the kernel drops the SYN.

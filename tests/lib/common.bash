@@ -283,8 +283,8 @@ start_listener() {
   declare -g "${variable}_PORT=$(<"$file")" "${variable}_URI=redis://127.0.0.1:$(<"$file")"
 }
 
-# black_hole: an address where connecting hangs; sets BLACK_HOLE_URI, BLACK_HOLE_PORT.
-black_hole() { start_listener BLACK_HOLE black_hole.py; }
+# black_hole [ADDRESS PORT]: an address where connecting hangs; sets BLACK_HOLE_URI, BLACK_HOLE_PORT.
+black_hole() { start_listener BLACK_HOLE black_hole.py "$@"; }
 
 # garbage_server TEXT: answers whatever it is sent with TEXT (escapes as in printf %b), then goes on
 # reading; an empty TEXT: closes instead. Sets GARBAGE_URI, GARBAGE_PORT.

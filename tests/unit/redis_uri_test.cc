@@ -40,6 +40,8 @@ TEST_CASE("uri: a URI and the one form it is shown in") {
       {"redis://db1", "redis://db1:6379"},
       {"redis://db1/", "redis://db1:6379"},
       {"valkey://db1:1/0", "redis://db1:1"},
+      {"rediss://db1", "rediss://db1:6379"},
+      {"valkeys://u:p@db1:1/2", "rediss://u:***@db1:1/2"},
       {"REDIS://DB1:65535/2147483647", "redis://DB1:65535/2147483647"},
       {"redis://10.0.0.1:7000/3", "redis://10.0.0.1:7000/3"},
       {"redis://[::1]", "redis://[::1]:6379"},
@@ -79,6 +81,9 @@ TEST_CASE("uri: parts are decoded") {
   CHECK(tcp.host == "db1");
   CHECK(tcp.port == 7);
   CHECK(tcp.db == 1);
+  CHECK_FALSE(tcp.tls);
+  CHECK(parse_uri("rediss://db1").tls);
+  CHECK(parse_uri("ValkeyS://db1").tls);
   const Endpoint unix_socket = parse_uri("unix://:x@/run/a%3Fb?db=5");
   CHECK(unix_socket.kind == Endpoint::Kind::unix_socket);
   CHECK(unix_socket.path == "/run/a?b");
@@ -99,10 +104,9 @@ TEST_CASE("uri: refused, with the reason") {
       {"redis:/db1", "is no URI"},
       {"http://db1", "unknown scheme"},
       {"://db1", "unknown scheme"},
-      {"rediss://db1", "rediss:// (TLS) is not supported by this version"},
-      {"valkeys://db1", "valkeys:// (TLS) is not supported by this version"},
       {"redis+sentinel://db1", "redis+sentinel:// is not supported by this version"},
       {"redis+cluster://db1", "redis+cluster:// is not supported by this version"},
+      {"redis+cluster://u:p@db1:1,db2:2", "each by its own redis://HOST:PORT"},
       {"redis://", "no host"},
       {"redis://:6379", "no host"},
       {"redis:///0", "no host"},
@@ -125,7 +129,9 @@ TEST_CASE("uri: refused, with the reason") {
       {"redis://d b", "spaces"},
       {"redis://db1\n", "control bytes"},
       {"redis://d%62", "letters"},
-      {"redis://x@db1", "user or a password"},
+      {"redis://x@db1:7/2", "redis://:PASSWORD@db1:7 or redis://USER:PASSWORD@db1:7 "},
+      {"valkey://x@db1", "valkey://:PASSWORD@db1 or valkey://USER:PASSWORD@db1 "},
+      {"unix://x@/run/a", "unix://:PASSWORD@/run/a or unix://USER:PASSWORD@/run/a "},
       {"redis://@db1", "no user and no password"},
       {"redis://:@db1", "no user and no password"},
       {"redis://:p@ss@db1", "%40"},
@@ -157,9 +163,9 @@ TEST_CASE("uri: refused, with the reason") {
 
 TEST_CASE("uri: no message holds a secret") {
   for (const std::string uri :
-       {"redis://geheim@db1", "redis://:geheim@db1:x", "redis://u:geheim@", "u:geheim@db1",
+       {"redis://geheim@db1", "unix://geheim@/a", "redis://ge@heim@db1", "redis://geheim@db1@db2", "redis://:geheim@db1:x", "redis://u:geheim@", "u:geheim@db1",
         "redis://:ge/geheim@db1", "redis://:a?geheim@db1", "redis://:a#geheim@db1",
-        "redis://:geheim@a@b", "rediss://:geheim@db1", "redis://:geheim%zz@db1",
+        "redis://:geheim@a@b", "rediss://geheim@db1", "redis://:geheim%zz@db1",
         "redis://:geheim\n@db1", "unix://:geheim@run", "unix:///a?password=geheim",
         "redis://db1?password=geheim", "geheim@", "x://geheim@y://z"}) {
     CAPTURE(uri);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lock/vote.h"
+#include "os/fd.h"
+#include "redis/tls.h"
+#include "redis/uri.h"
+
+namespace redlock::redis {
+
+/// send(2) that is not interrupted and raises no SIGPIPE. With nothing to send it tells whether the
+/// socket is connected: 0, or -1 with EAGAIN as long as TCP still tries, or with why it cannot be.
+ssize_t send_to(int fd, std::string_view bytes);
+
+/// A connected socket, in plain text or with TLS over it. It never blocks; results are those of
+/// send(2) and recv(2). errno EPROTO: TLS failed, see failure().
+class Stream {
+ public:
+  /// `tls` null: plain text; else it must outlive the stream.
+  Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  /// To be called whenever the socket is ready, until it is no longer under way; done at once in
+  /// plain text.
+  Tls::Handshake handshake();
+
+  /// How many of the bytes were taken. They count as sent, though with TLS some may have to wait
+  /// for send_rest(): so a request is counted from an earlier time, never from a later one.
+  ssize_t write(std::string_view bytes);
+  ssize_t read(std::span<char> bytes);
+
+  /// Sends what write() has taken and not sent yet.
+  void send_rest();
+  [[nodiscard]] bool has_rest() const { return !rest_.empty(); }
+
+  [[nodiscard]] bool secured() const { return tls_ != nullptr; }
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  [[nodiscard]] const std::optional<lock::Unreachable>& failure() const { return failure_; }
+
+ private:
+  ssize_t receive();
+
+  os::Fd socket_;
+  std::unique_ptr<Tls> tls_;
+  std::string rest_;  ///< encrypted
+  std::optional<lock::Unreachable> failure_;
+};
+
+}  // namespace redlock::redis

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "redis/tls_settings.h"
+
+struct ssl_ctx_st;
+
+namespace redlock::redis {
+
+struct OpenSsl;
+
+/// What all connections with TLS share: whom we trust and who we are, read from the files once and
+/// for all. Reading may take its time, and so it is done before any lock is asked for.
+class TlsContext {
+ public:
+  /// Throws Error (78), naming the file that is of no use and why.
+  explicit TlsContext(TlsSettings settings);
+  ~TlsContext();
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+  [[nodiscard]] const TlsSettings& settings() const { return settings_; }
+  [[nodiscard]] const OpenSsl& openssl() const { return *openssl_; }
+  [[nodiscard]] ssl_ctx_st* get() const { return context_.get(); }
+
+ private:
+  struct Free {
+    const OpenSsl* openssl;
+    void operator()(ssl_ctx_st* context) const;
+  };
+
+  void trust();
+  void identify();
+  [[noreturn]] void refuse(const std::string& what, const std::string& path,
+                           const std::string& otherwise);
+
+  TlsSettings settings_;
+  std::unique_ptr<const OpenSsl> openssl_;
+  std::unique_ptr<ssl_ctx_st, Free> context_;
+};
+
+}  // namespace redlock::redis

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "redis/tls_trouble.h"
+
+#include <algorithm>
+
+#include "redis/untrusted.h"
+
+namespace redlock::redis {
+namespace {
+
+using Kind = CertificateProblem::Kind;
+
+constexpr std::size_t kMostNames = 5;
+
+std::string quoted(std::string_view text) {
+  return '"' + untrusted(text) + '"';
+}
+
+std::string list(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) {
+    if (i > 0) text += ", ";
+    text += untrusted(names[i]);
+  }
+  if (names.size() > kMostNames) {
+    text += " and " + std::to_string(names.size() - kMostNames) + " more";
+  }
+  return text;
+}
+
+std::string whose(const CertificateProblem& problem) {
+  if (!problem.authority) return "its certificate";
+  return "the certificate of its authority " + quoted(problem.subject);
+}
+
+std::string wrong_name(const CertificateProblem& problem, std::string_view wanted) {
+  const std::string has =
+      problem.names.empty() ? "it has no name at all" : "it is for " + list(problem.names);
+  return "its certificate is not for " + quoted(wanted) + ": " + has +
+         "; use such a name in the URI, or --tls-sni, or have it issued for this one";
+}
+
+std::string explain(const CertificateProblem& problem, std::string_view wanted) {
+  switch (problem.kind) {
+    case Kind::expired:
+      return whose(problem) + " expired on " + problem.date + "; renew it there";
+    case Kind::not_yet_valid:
+      return whose(problem) + " is not valid before " + problem.date +
+             "; is the clock of this host right?";
+    case Kind::wrong_name:
+      return wrong_name(problem, wanted);
+    case Kind::self_signed:
+      return "its certificate is self-signed and not trusted here; give it to --tls-ca";
+    case Kind::unknown_authority:
+      return whose(problem) + " is signed by " + quoted(problem.issuer) +
+             ", which is not trusted here; give that authority's certificate to --tls-ca";
+    case Kind::private_root:
+      return "its certificate comes from the authority " + quoted(problem.subject) +
+             ", which is not trusted here; give that authority's certificate to --tls-ca";
+    case Kind::other:
+      break;
+  }
+  return whose(problem) + " was not accepted: " + untrusted(problem.reason);
+}
+
+/// The alerts by which a server tells what it thinks of our certificate.
+bool about_our_certificate(int number) {
+  return (number >= 42 && number <= 46) || number == 48 || number == 49;
+}
+
+std::string_view name_of(int number) {
+  switch (number) {
+    case 42:
+      return "bad certificate";
+    case 43:
+      return "unsupported certificate";
+    case 44:
+      return "certificate revoked";
+    case 45:
+      return "certificate expired";
+    case 48:
+      return "unknown authority";
+    case 49:
+      return "access denied";
+    default:
+      return "certificate not accepted";
+  }
+}
+
+std::string explain(const Alert& alert) {
+  constexpr int handshake_failure = 40;
+  constexpr int protocol_version = 70;
+  constexpr int unrecognized_name = 112;
+  constexpr int certificate_required = 116;
+  if (alert.number == certificate_required) {
+    return "wants a client certificate; give --tls-cert and --tls-key";
+  }
+  if (about_our_certificate(alert.number) && alert.ours) {
+    return "refuses our certificate (--tls-cert): " + std::string(name_of(alert.number)) +
+           "; its log tells more";
+  }
+  if (about_our_certificate(alert.number) || (alert.number == handshake_failure && !alert.ours)) {
+    return "broke off the TLS handshake; does it want a client certificate (--tls-cert)? Its log "
+           "tells";
+  }
+  if (alert.number == protocol_version) return "speaks no TLS as new as 1.2; redlock no older";
+  if (alert.number == unrecognized_name) {
+    return "does not know itself by this name; see the URI and --tls-sni";
+  }
+  return {};
+}
+
+}  // namespace
+
+lock::Unreachable certificate_refused(const CertificateProblem& problem, std::string_view wanted) {
+  return {false, true, explain(problem, wanted)};
+}
+
+lock::Unreachable alerted(const Alert& alert) {
+  std::string why = explain(alert);
+  const bool known = !why.empty();
+  if (!known) {
+    why = "broke off TLS with alert " + std::to_string(alert.number) + "; its log tells more";
+  }
+  return {!alert.before_data, known && alert.before_data, std::move(why)};
+}
+
+lock::Unreachable not_tls() {
+  return {false, true,
+          "does not speak TLS on this port; give its TLS port, or write redis:// for plain text"};
+}
+
+lock::Unreachable tls_broken(std::string_view reason) {
+  return {true, false, "TLS failed: " + untrusted(reason)};
+}
+
+lock::Unreachable tls_hung_up() {
+  return {false, false,
+          "closed the connection during the TLS handshake; does it speak TLS on this port? Its log "
+          "tells"};
+}
+
+}  // namespace redlock::redis

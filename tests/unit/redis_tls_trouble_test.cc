@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "redis/tls_trouble.h"
+#include "redis/trouble.h"
+#include "redis/uri.h"
+
+using namespace redlock::redis;
+using redlock::lock::Unreachable;
+using Kind = CertificateProblem::Kind;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("tls trouble: a certificate that is not accepted is for good, and nothing was sent") {
+  struct Row {
+    CertificateProblem problem;
+    std::string part;
+  };
+  const std::vector<Row> rows = {
+      {{.kind = Kind::expired, .date = "DAY"}, "its certificate expired on DAY"},
+      {{.kind = Kind::expired, .authority = true, .subject = "CA", .date = "DAY"},
+       "the certificate of its authority \"CA\" expired on DAY"},
+      {{.kind = Kind::not_yet_valid, .date = "DAY"}, "not valid before DAY"},
+      {{.kind = Kind::wrong_name, .names = {"a", "b"}}, "not for \"db1\": it is for a, b;"},
+      {{.kind = Kind::wrong_name, .names = {"a", "b", "c", "d", "e", "f", "g"}},
+       "a, b, c, d, e and 2 more;"},
+      {{.kind = Kind::wrong_name}, "no name at all"},
+      {{.kind = Kind::unknown_authority, .issuer = "CA"}, "signed by \"CA\", which is not trusted"},
+      {{.kind = Kind::private_root, .subject = "CA"}, "authority \"CA\", which is not trusted"},
+      {{.kind = Kind::self_signed}, "self-signed"},
+      {{.kind = Kind::other, .reason = "CRL"}, "was not accepted: CRL"},
+  };
+  for (const Row& row : rows) {
+    const Unreachable trouble = certificate_refused(row.problem, "db1");
+    CHECK(trouble.permanent);
+    CHECK_FALSE(trouble.maybe_applied);
+    CHECK_MESSAGE(contains(trouble.why, row.part), trouble.why);
+  }
+}
+
+TEST_CASE("tls trouble: a server's names are shown without control bytes") {
+  const Unreachable trouble =
+      certificate_refused({.kind = Kind::wrong_name, .names = {"a\n\x1b[31m"}}, "db1");
+  CHECK(contains(trouble.why, "it is for a??[31m;"));
+}
+
+TEST_CASE("tls trouble: alerts, before the first answer and after") {
+  struct Row {
+    int number;
+    bool ours;
+    std::string part;
+  };
+  const std::vector<Row> rows = {
+      {116, false, "wants a client certificate"},
+      {40, false, "does it want a client certificate"},
+      {42, true, "refuses our certificate (--tls-cert): bad certificate"},
+      {48, true, "unknown authority"},
+      {48, false, "does it want a client certificate"},
+      {70, false, "no TLS as new as 1.2"},
+      {112, false, "does not know itself by this name"},
+  };
+  for (const Row& row : rows) {
+    const Unreachable early = alerted({row.number, row.ours, true});
+    CHECK_MESSAGE(contains(early.why, row.part), early.why);
+    CHECK(early.permanent);
+    CHECK_FALSE(early.maybe_applied);
+    const Unreachable late = alerted({row.number, row.ours, false});
+    CHECK_FALSE(late.permanent);
+    CHECK(late.maybe_applied);
+  }
+  const Unreachable unknown = alerted({80, false, true});
+  CHECK(contains(unknown.why, "alert 80"));
+  CHECK_FALSE(unknown.permanent);
+}
+
+TEST_CASE("tls trouble: hung up before a word, with TLS, without, and on a socket") {
+  const auto why = [](const char* uri, int error) {
+    return lost_before_a_word(parse_uri(uri), error).why;
+  };
+  CHECK(contains(why("redis://db1", 0), "does it want TLS (rediss://)"));
+  CHECK(contains(why("rediss://db1", 0), "client certificate"));
+  CHECK(contains(why("unix:///a", 0), "was it restarted"));
+  CHECK_FALSE(contains(why("unix:///a", 0), "TLS"));
+  CHECK(lost_before_a_word(parse_uri("redis://db1"), 0).maybe_applied);
+}

@@ -35,6 +35,7 @@ need_to_build() {
   need libhiredis-dev pkg-config --exists hiredis
   need libcli11-dev has_header CLI/CLI.hpp
   need libfmt-dev has_header fmt/format.h
+  need libtomlplusplus-dev has_header toml++/toml.h
   need nlohmann-json3-dev has_header nlohmann/json.hpp
 }
 

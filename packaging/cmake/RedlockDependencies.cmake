@@ -5,6 +5,7 @@
 #   redlock_hiredis       hiredis 0.14 to 1.x, statically where there is an archive
 #   fmt::fmt-header-only  Debian has no libfmt.a, and one more shared library is slower to load
 #   CLI11::CLI11, nlohmann_json::nlohmann_json
+#   redlock_tomlplusplus  toml++ 3, header only: a shared library would be loaded by every run
 #   redlock_doctest       doctest, header only (tests)
 find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
@@ -23,6 +24,12 @@ if(REDLOCK_STATIC_RUNTIME AND REDLOCK_HIREDIS_ARCHIVE)
 else()
   target_link_libraries(redlock_hiredis INTERFACE PkgConfig::HIREDIS)
 endif()
+
+find_path(REDLOCK_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
+add_library(redlock_tomlplusplus INTERFACE)
+target_include_directories(redlock_tomlplusplus SYSTEM INTERFACE ${REDLOCK_TOMLPLUSPLUS_INCLUDE})
+target_compile_definitions(redlock_tomlplusplus INTERFACE TOML_EXCEPTIONS=0 TOML_HEADER_ONLY=1
+  TOML_ENABLE_FORMATTERS=0)
 
 find_path(REDLOCK_DOCTEST_INCLUDE doctest/doctest.h)
 if(BUILD_TESTING AND NOT REDLOCK_DOCTEST_INCLUDE)

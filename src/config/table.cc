@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "config/table.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -75,6 +77,11 @@ void set_password_file(Draft& draft, std::string_view value) {
   draft.settings.password_file = value;
 }
 
+void set_config_file(Draft& draft, std::string_view value) {
+  if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
+  draft.config_file = value;
+}
+
 void set_max_runtime(Draft& draft, std::string_view value) {
   const nanoseconds time = duration(value);
   draft.settings.max_runtime.reset();
@@ -92,6 +99,8 @@ constexpr std::string_view kServers = "Servers";
 constexpr std::string_view kSandboxing = "Options";
 constexpr std::string_view kCompatible = "Accepted as in flock(1)";
 constexpr std::string_view kOther = "Other";
+
+constexpr unsigned kEvery = kRun | kSandbox | kConfig | kCheck;
 
 constexpr Row kTable[] = {
     {Key::nonblock, "nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
@@ -158,6 +167,10 @@ constexpr Row kTable[] = {
      "redis-cli's password, if none of these is set", "", Type::secret, kRun,
      [](Draft& draft, std::string_view value) { draft.rediscli_auth = value; }},
 
+    {Key::config_file, "config", "--config", "REDLOCK_CONFIG", "FILE", kServers,
+     "settings are read from this file, see redlock.toml(5)", kDefaultFile, Type::text, kRun,
+     set_config_file},
+
     {Key::sandbox_servers, "servers", "-N,--servers", nullptr, "SERVERS", kSandboxing,
      "how many servers to start, 1 to 99", "3", Type::integer, kSandbox,
      [](Draft& draft, std::string_view value) { draft.sandbox_servers = integer(value, 1, 99); }},
@@ -180,10 +193,12 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view) { draft.settings.verbose = true; }},
     {Key::quiet, "quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "",
      Type::toggle, kRun, [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
+    {Key::json, "json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
+     kConfig | kCheck, [](Draft& draft, std::string_view) { draft.json = true; }},
     {Key::help, "help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request,
-     kRun | kSandbox, nullptr},
+     kEvery, nullptr},
     {Key::version, "version", "-V,--version", nullptr, "", kOther, "show the version", "",
-     Type::request, kRun | kSandbox, nullptr},
+     Type::request, kEvery, nullptr},
 };
 
 static_assert(std::size(kTable) == static_cast<std::size_t>(Key::count_));
@@ -204,10 +219,33 @@ std::span<const Row> table() {
   return kTable;
 }
 
+const Row& row_of(Key key) {
+  return *std::ranges::find(kTable, key, &Row::key);
+}
+
+bool takes(Command command, const Row& row) {
+  if ((row.commands & command) != 0) return true;
+  const bool has_settings = command == kConfig || command == kCheck;
+  return has_settings && (row.commands & kRun) != 0 && row.environment != nullptr;
+}
+
+std::string file_key(const Row& row) {
+  constexpr std::string_view prefix = "REDLOCK_";
+  if (row.environment == nullptr || row.key == Key::config_file) return {};
+  std::string key(row.environment);
+  if (!key.starts_with(prefix)) return {};
+  key.erase(0, prefix.size());
+  for (char& letter : key) {
+    letter =
+        letter == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return key;
+}
+
 const Row* find_flag(Command command, std::string_view flag) {
   if (flag.find(',') != std::string_view::npos) return nullptr;
   for (const Row& row : kTable) {
-    if ((row.commands & command) != 0 && contains(row.flags, flag)) return &row;
+    if (takes(command, row) && contains(row.flags, flag)) return &row;
   }
   return nullptr;
 }
@@ -220,14 +258,29 @@ std::string flag_name(const Row& row) {
   return std::string(first) + "/" + std::string(rest.substr(0, rest.find(',')));
 }
 
-void store(const Row& row, Draft& draft, std::string_view value, Origin origin) {
+std::string place(const Row& row, const Draft& draft, Source source) {
+  switch (source.origin) {
+    case Origin::flag:
+      return flag_name(row);
+    case Origin::environment:
+      return row.environment;
+    case Origin::file:
+      return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
+    case Origin::built_in:
+      break;
+  }
+  return std::string(row.name);
+}
+
+void store(const Row& row, Draft& draft, std::string_view value, Source source) {
   try {
     row.parse(draft, value);
   } catch (const Error& error) {
-    const std::string name = origin == Origin::flag ? flag_name(row) : row.environment;
-    throw Error(status_of(origin), name + ": " + error.what());
+    throw Error(status_of(source.origin), place(row, draft, source) + ": " + error.what());
   }
-  draft.origin(row.key) = origin;
+  Draft::Given& given = draft.of(row.key);
+  given.source = source;
+  if (row.type != Type::secret && row.type != Type::uri_list) given.text = value;
 }
 
 ExitStatus status_of(Origin origin) {

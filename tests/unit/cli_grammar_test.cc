@@ -203,7 +203,9 @@ TEST_CASE("help: all of the table, within 80 columns") {
 
 TEST_CASE("config and check take what can stand in a file, and no job") {
   const Variables one = {{"REDLOCK_SERVERS", "redis://one"}};
-  const auto check = [&](Words words) { return std::get<cli::Check>(parse(std::move(words), one)); };
+  const auto check = [&](Words words) {
+    return std::get<cli::Check>(parse(std::move(words), one));
+  };
   CHECK(check({"check"}).name.empty());
   CHECK(check({"check", "--ttl=5", "L", "--json"}).name == "L");
   CHECK(check({"check", "--ttl=5", "L", "--json"}).json);

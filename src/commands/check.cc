@@ -186,7 +186,15 @@ int check(const cli::Check& request) {
                               tried, twin_of(inspectors, server, settings.servers)));
   }
   append(findings, diagnose_set(settings));
-  append(findings, diagnose_trial(trial, settings, tried));
+  std::vector<Finding> of_trial = diagnose_trial(trial, settings, tried);
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    // Why it gave no vote was said already.
+    if (can_vote(inspectors[server].inspection())) continue;
+    std::erase_if(of_trial, [name = settings.servers[server].display()](const Finding& finding) {
+      return finding.server == name;
+    });
+  }
+  append(findings, std::move(of_trial));
   const ExitStatus status = status_of(findings, trial);
   const std::string text =
       request.json ? as_json(findings, inspectors, settings, status) : as_table(findings);

@@ -217,11 +217,16 @@ std::string text_of(const lock::Answer& answer) {
   return "somebody else holds the lock there";
 }
 
-/// What one server did in a trial that was won. Nothing to say if all went well, or if it had no
-/// part.
+/// What one server did in a trial that was won. Nothing to say if all went well.
 std::optional<Verdict> judge_steps(const TrialResult::Steps& steps, lock::Duration ttl) {
-  if (!steps.acquired || !std::holds_alternative<lock::Granted>(*steps.acquired))
-    return std::nullopt;
+  if (!steps.acquired) return Verdict{Level::outage, "gave no vote"};
+  if (const auto* refusal = std::get_if<lock::Refused>(&*steps.acquired)) {
+    return Verdict{Level::warning,
+                   "gave no vote: the lock is held there by " + diag::describe(*refusal)};
+  }
+  if (!std::holds_alternative<lock::Granted>(*steps.acquired)) {
+    return Verdict{Level::outage, "gave no vote: " + text_of(*steps.acquired)};
+  }
   const auto gone = [](const std::optional<lock::Answer>& answer) {
     return answer && (std::holds_alternative<lock::Missing>(*answer) ||
                       std::holds_alternative<lock::NotMine>(*answer));

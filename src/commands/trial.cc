@@ -27,6 +27,7 @@ lock::Plan plan_for(const config::Settings& settings) {
 
 Trial::Trial(const config::Settings& settings, const std::string& name)
     : plan_(plan_for(settings)),
+      patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
       servers_(settings.servers, {.prefix = settings.prefix, .name = name}, settings.ttl,
                diag::to_json(describe_ourselves(settings, {"redlock", "check"})),
                {.request = settings.request_timeout(), .connect = settings.connect_timeout()},
@@ -82,6 +83,7 @@ void Trial::perform(const lock::Effect& effect) {
     note(*report);
   } else if (std::holds_alternative<lock::Spawn>(effect)) {
     holding_ = true;
+    go_on_by_ = now() + patience_;
     consequences_.emplace_back(lock::JobStarted{});
   } else if (holding_ && std::holds_alternative<lock::Kill>(effect)) {
     holding_ = false;  // there is nobody to kill
@@ -93,11 +95,13 @@ void Trial::perform(const lock::Effect& effect) {
 /// What a job does while it holds the lock: it waits until all servers have voted, then until all
 /// have renewed, and ends.
 void Trial::go_on() {
-  if (!all_answered(&TrialResult::Steps::acquired)) return;
+  const bool late = now() >= go_on_by_;
   if (jump_ == lock::Duration::zero()) {
+    if (!late && !all_answered(&TrialResult::Steps::acquired)) return;
     jump_ = plan_.timing.renew_every();
+    go_on_by_ = now() + patience_;
     step(lock::Tick{});
-  } else if (all_answered(&TrialResult::Steps::renewed)) {
+  } else if (late || all_answered(&TrialResult::Steps::renewed)) {
     holding_ = false;
     step(lock::JobExited{0});
   }

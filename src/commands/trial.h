@@ -56,6 +56,7 @@ class Trial {
   [[nodiscard]] lock::Instant now() const;
 
   lock::Plan plan_;
+  lock::Duration patience_;  ///< longer than any answer may take, connecting included
   os::SignalSource signals_;  // first: from here on no signal leaves a lock behind
   os::Loop loop_;
   redis::ServerSet servers_;
@@ -63,6 +64,7 @@ class Trial {
   lock::Session session_;
   TrialResult result_;
   bool holding_ = false;
+  lock::Instant go_on_by_ = lock::kNever;  ///< whoever has not answered then is not waited for
   std::vector<lock::Event> consequences_;
   std::vector<os::Interest> interests_;
 };

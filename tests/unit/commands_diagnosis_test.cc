@@ -109,7 +109,7 @@ TEST_CASE("diagnosis: a hostile server's words are cut and cleaned") {
 Level tried(lock::Answer renewed, lock::Answer released) {
   commands::TrialResult trial;
   trial.outcome = {lock::Outcome::Kind::job_ended};
-  trial.servers.resize(3);
+  trial.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
   trial.servers[0] = {lock::Granted{}, std::move(renewed), std::move(released)};
   trial.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
   return worst(diagnose_trial(trial, settings_for(3), {"L", true}));
@@ -122,6 +122,23 @@ TEST_CASE("diagnosis: a lock that vanishes, or cannot be released") {
   CHECK(tried(lock::Renewed{}, lock::NotMine{"x"}) == Level::misconfigured);
   CHECK(tried(lock::Unreachable{}, lock::Released{}) == Level::outage);
   CHECK(tried(lock::Renewed{}, lock::Unreachable{}) == Level::warning);
+}
+
+TEST_CASE("diagnosis: a server that gave no vote, though it could") {
+  commands::TrialResult trial;
+  trial.outcome = {lock::Outcome::Kind::job_ended};
+  trial.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
+  trial.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
+  const auto verdict = [&trial] {
+    return worst(diagnose_trial(trial, settings_for(3), {"L", true}));
+  };
+  CHECK(verdict() == Level::ok);
+  trial.servers[2].acquired = lock::Refused{"x", {}, {}};
+  CHECK(verdict() == Level::warning);
+  trial.servers[2].acquired = lock::Unreachable{};
+  CHECK(verdict() == Level::outage);
+  trial.servers[2].acquired.reset();
+  CHECK(verdict() == Level::outage);
 }
 
 TEST_CASE("diagnosis: how a lock that was not had is told") {

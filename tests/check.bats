@@ -133,6 +133,17 @@ rewritten() {
   found ok trial '2 of 3 votes'
 }
 
+@test "check: a server in protected mode" {
+  local address port
+  address=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 -F . || true)
+  [[ -n $address ]] || skip 'this machine has no address but the loopback'
+  port=$(free_port)
+  start_server P --bind "$address" --protected-mode yes --port "$port"
+  check -S "redis://$address:$port"
+  assert_status 69
+  found failure reachable 'is in protected mode' 'set a password'
+}
+
 @test "check: something that is no Redis" {
   garbage_server 'HTTP/1.1 400 Bad Request\r\n\r\n'
   check -S "$GARBAGE_URI"
@@ -320,7 +331,7 @@ rewritten() {
   check nightly-backup
   flawless
   assert_no_key A nightly-backup
-  [[ $(cli A exists redlock:{nightly-backup}:fence) == 1 ]] || fail 'the fence of a real lock is gone'
+  [[ $(cli A exists 'redlock:{nightly-backup}:fence') == 1 ]] || fail 'the fence of a real lock is gone'
 }
 
 @test "check: a lock that is held is not touched" {
@@ -393,7 +404,6 @@ rewritten() {
 }
 
 @test "check: interrupted while it tries: nothing is left" {
-  local round
   # Each round trip takes 200 ms: the signal comes in the middle of something.
   delay_proxy "$A_SOCKET" 100
   background "$REDLOCK" check -S "$PROXY_URI" --server-timeout 2s

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# shellcheck disable=SC2030,SC2031,SC2016,SC2154
+# shellcheck disable=SC1003,SC2030,SC2031,SC2016,SC2154
 #
 # The configuration file, what beats it, what is said about a bad one, and `redlock config`.
 

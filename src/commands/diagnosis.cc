@@ -236,14 +236,16 @@ std::optional<Verdict> judge_steps(const TrialResult::Steps& steps, lock::Durati
                    "the lock was gone a moment after it was granted; who deletes keys there, or "
                    "does a proxy spread them over several servers?"};
   }
-  if (steps.renewed && !std::holds_alternative<lock::Renewed>(*steps.renewed)) {
-    return Verdict{Level::outage, "the lock could not be renewed: " + text_of(*steps.renewed)};
+  const auto told = [](const std::optional<lock::Answer>& answer) {
+    return answer ? text_of(*answer) : "no answer came";
+  };
+  if (!steps.renewed || !std::holds_alternative<lock::Renewed>(*steps.renewed)) {
+    return Verdict{Level::outage, "the lock could not be renewed: " + told(steps.renewed)};
   }
   if (!steps.released || !std::holds_alternative<lock::Released>(*steps.released)) {
-    return Verdict{
-        Level::warning,
-        fmt::format("the lock could not be released and stays for {}: {}", diag::for_people(ttl),
-                    steps.released ? text_of(*steps.released) : "no answer came")};
+    return Verdict{Level::warning,
+                   fmt::format("the lock could not be released and stays for {}: {}",
+                               diag::for_people(ttl), told(steps.released))};
   }
   return std::nullopt;
 }

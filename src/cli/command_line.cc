@@ -39,14 +39,14 @@ void define(CLI::App& app, const Row& row, Draft& draft) {
   const std::string flags(row.flags);
   if (row.metavar.empty()) {
     app.add_flag_callback(
-           flags, [&row, &draft] { store(row, draft, {}, Origin::flag); }, describe(row))
+           flags, [&row, &draft] { store(row, draft, {}, {Origin::flag}); }, describe(row))
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
         ->trigger_on_parse()
         ->group(std::string(row.group));
     return;
   }
   const auto take = [&row, &draft](const CLI::results_t& values) {
-    store(row, draft, values.back(), Origin::flag);
+    store(row, draft, values.back(), {Origin::flag});
     return true;
   };
   app.add_option(flags, take, describe(row))
@@ -113,7 +113,7 @@ void collect(std::vector<Given> options, Draft& draft) {
   for (Given& given : options) {
     const Row& row = *given.row;
     if (row.type == Type::shell_command) {
-      store(row, draft, given.value, Origin::flag);
+      store(row, draft, given.value, {Origin::flag});
       continue;
     }
     bool& known = defined.at(static_cast<std::size_t>(row.key));

@@ -52,11 +52,12 @@ class Reader {
 
   void read(const toml::table& settings) {
     for (const auto& [key, value] : settings) {
+      const std::string_view name = key.str();
       const auto row = std::ranges::find_if(
-          table(), [&](const Row& other) { return file_key(other) == key.str(); });
+          table(), [name](const Row& other) { return file_key(other) == name; });
       // The key of a [table] is where its heading is.
       const unsigned line = key.source().begin.line;
-      if (row == table().end()) refuse_key(key.str(), line);
+      if (row == table().end()) refuse_key(name, line);
       const bool overridden = draft_.origin(row->key) != Origin::built_in;
       holds_secret_ = holds_secret_ || (row->type == Type::secret && value.is_string() &&
                                         !value.as_string()->get().empty());
@@ -96,7 +97,7 @@ class Reader {
   }
 
   void take(const Row& row, const toml::node& value, unsigned line) {
-    const Source source(Origin::file, line);
+    const Source source{Origin::file, line};
     switch (row.type) {
       case Type::uri_list:
         return take_list(row, value, line);
@@ -136,7 +137,7 @@ class Reader {
       if (text->get().find_first_of(" \t\r\n\v\f") != std::string::npos) {
         refuse(at, file_key(row) + ": expected one URI in each string");
       }
-      store(row, draft_, text->get(), Source(Origin::file, at));
+      store(row, draft_, text->get(), {Origin::file, at});
     }
     draft_.of(row.key).source.line = line;
   }

@@ -20,7 +20,7 @@ void add_environment(Draft& draft, const Environment& environment) {
     // What a flag has set is not even looked at: a broken variable can be overridden.
     if (row.environment == nullptr || draft.origin(row.key) == Origin::flag) continue;
     const std::string value = variable(environment, row.environment);
-    if (!value.empty()) store(row, draft, value, Origin::environment);
+    if (!value.empty()) store(row, draft, value, {Origin::environment});
   }
 }
 

@@ -39,9 +39,6 @@ enum class Origin { built_in, file, environment, flag };
 struct Source {
   Origin origin = Origin::built_in;
   unsigned line = 0;
-
-  Source() = default;
-  Source(Origin from, unsigned at_line = 0) : origin(from), line(at_line) {}
 };
 
 /// The commands that take a row; one bit each.

@@ -7,7 +7,7 @@
 //   main.cc    what you see below
 //   commands/  one file per command; runner.cc is the loop that everything happens in
 //   cli/       argv, split by hand and then read by CLI11
-//   config/    the table of all settings: flag, environment variable, default
+//   config/    the table of all settings: flag, environment variable, file, default
 //   diag/      every word that redlock says to people
 //   redis/     one connection per server, the Lua scripts, replies turned into votes
 //   os/        processes, signals, clock: Linux facts without policy
@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "commands/check.h"
+#include "commands/config.h"
 #include "commands/run.h"
 #include "commands/sandbox.h"
 #include "error.h"
@@ -30,17 +32,34 @@ namespace {
 
 using namespace redlock;
 
+int carry_out(const cli::Print& print) {
+  std::fwrite(print.text.data(), 1, print.text.size(), stdout);
+  return std::fflush(stdout) == 0 ? 0 : static_cast<int>(ExitStatus::os_error);
+}
+
+void warn(const config::Settings& settings) {
+  if (settings.quiet || settings.warnings.empty()) return;
+  os::Stderr out;
+  for (const std::string& warning : settings.warnings) out.line("redlock: warning: " + warning);
+  out.drain(std::chrono::milliseconds(100));
+}
+
 int carry_out(const cli::Run& run) {
+  warn(run.settings);
   return commands::run(run);
+}
+
+int carry_out(const cli::ShowConfig& show) {
+  warn(show.draft.settings);
+  return carry_out(cli::Print{commands::describe_settings(show.draft)});
+}
+
+int carry_out(const cli::Check& check) {
+  return commands::check(check);
 }
 
 int carry_out(const cli::Sandbox& sandbox) {
   return commands::run_sandbox(sandbox.servers, sandbox.command);
-}
-
-int carry_out(const cli::Print& print) {
-  std::fwrite(print.text.data(), 1, print.text.size(), stdout);
-  return std::fflush(stdout) == 0 ? 0 : static_cast<int>(ExitStatus::os_error);
 }
 
 int fail(ExitStatus status, const std::string& message) {

@@ -1,15 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 #
-# The manual pages are well-formed, and redlock(1) and --help tell the same story.
+# The manual pages are well-formed, and redlock(1), redlock.toml(5) and the program tell the same story.
 
 load lib/common
 
 PAGE=$SOURCE/man/redlock.1
 
 setup() {
-  "$REDLOCK" run --help >"$SCRATCH/help"
-  "$REDLOCK" sandbox --help >>"$SCRATCH/help"
+  local command
+  for command in run check config sandbox; do "$REDLOCK" "$command" --help; done >"$SCRATCH/help"
 }
 
 # options_of_help: every option that --help lists, one a line.
@@ -48,8 +48,7 @@ same() { diff "$1" "$2" || fail "--help (<) and the page (>) differ"; }
     sort -un >"$SCRATCH/in_page"
   printf '%s\n' 0 1 64 69 71 78 80 124 126 127 | diff - "$SCRATCH/in_page"
   sed -n '/^Exit status/,$s/^  \([0-9]\{1,3\}\) .*/\1/p' "$SCRATCH/help" | sort -un >"$SCRATCH/in_help"
-  [ "$(wc -l <"$SCRATCH/in_help")" -eq 9 ] || fail "statuses not found in --help"
-  sed -i '/^0$/d' "$SCRATCH/in_page" # success needs no line in --help
+  [ "$(wc -l <"$SCRATCH/in_help")" -eq 10 ] || fail "statuses not found in --help"
   same "$SCRATCH/in_help" "$SCRATCH/in_page"
 }
 
@@ -59,6 +58,27 @@ same() { diff "$1" "$2" || fail "--help (<) and the page (>) differ"; }
     sort -u >"$SCRATCH/in_page"
   grep -qx REDLOCK_SERVERS "$SCRATCH/in_help" || fail "variables not found in --help"
   same "$SCRATCH/in_help" "$SCRATCH/in_page"
+}
+
+@test "man: redlock.toml(5) has every setting of redlock config, with its default" {
+  local page=$SOURCE/man/redlock.toml.5
+  REDLOCK_SERVERS=redis://one "$REDLOCK" config --json |
+    sed -n 's/^  "\([a-z-]*\)": {$/\1/p' | grep -vxE 'config|rediscli-auth' | sort >"$SCRATCH/in_config"
+  sed -n 's/^\.It Ic \([a-z-]*\) No = .*/\1/p' "$page" | sort >"$SCRATCH/in_page"
+  grep -qx server-timeout "$SCRATCH/in_config" || fail "keys not found in config"
+  diff "$SCRATCH/in_config" "$SCRATCH/in_page" || fail "redlock config (<) and the page (>) differ"
+  for default in '30 seconds' '200 milliseconds' '10 seconds' '60 seconds'; do
+    grep -qF -- "$default" "$page" || fail "not in the page: $default"
+  done
+}
+
+@test "man: the example of redlock.toml(5) is a file that works" {
+  sed -n '/^# The same/,/^\.Ed/{/^\.Ed/!p}' "$SOURCE/man/redlock.toml.5" >"$SCRATCH/redlock.toml"
+  echo secret >"$SCRATCH/password"
+  sed -i "s|/etc/redlock.password|$SCRATCH/password|" "$SCRATCH/redlock.toml"
+  run --separate-stderr "$REDLOCK" config --config "$SCRATCH/redlock.toml"
+  assert_status 0
+  assert_contains "$output" redis://:***@db3:6379
 }
 
 @test "man: the defaults of --help" {

@@ -268,6 +268,31 @@ misconfigured() {
   assert_status 7
 }
 
+@test "tls: one connection from the acquire to the release, though a worker goes on with it" {
+  start_tls_server A server
+  local before after
+  before=$(cli A info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
+  run --separate-stderr "$REDLOCK" run -v --ttl 1s -S "$A_TLS_URI" L -- sleep 0.5
+  assert_status 0
+  assert_contains "$stderr" 'renew: renewed'
+  refute_contains "$stderr" closed
+  after=$(cli A info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
+  ((after == before + 2)) || fail "$((after - before - 1)) connections" # ours, and the one that asks
+}
+
+@test "tls: check tells until when the certificate is good" {
+  make_certificate soon ca IP:127.0.0.1 20200101000000Z "$(date -u -d '+3 days +1 hour' +%Y%m%d%H%M%SZ)"
+  start_tls_server A server
+  start_tls_server B soon
+  run --separate-stderr "$REDLOCK" check -S "$A_TLS_URI"
+  [[ $output =~ ok\ +"$A_TLS_URI"\ +certificate\ +'the certificate expires in ' ]] || fail "$output" "$stderr"
+  run --separate-stderr "$REDLOCK" check -S "$B_TLS_URI"
+  [[ $output =~ warning\ +"$B_TLS_URI"\ +certificate\ +'the certificate expires in 3 days' ]] || fail "$output" "$stderr"
+  run --separate-stderr "$REDLOCK" check -S "$A_TLS_URI" --tls-ca "$TLS/other.crt"
+  assert_status 69
+  assert_contains "$output" 'not trusted here'
+}
+
 # ---- what it costs ---------------------------------------------------------------------------
 
 @test "tls: OpenSSL is loaded only where a server speaks TLS" {

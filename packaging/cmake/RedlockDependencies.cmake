@@ -6,6 +6,7 @@
 #   redlock_openssl       the headers of OpenSSL 3 only: it is loaded when a server needs TLS
 #   fmt::fmt-header-only  Debian has no libfmt.a, and one more shared library is slower to load
 #   CLI11::CLI11, nlohmann_json::nlohmann_json
+#   redlock_tomlplusplus  toml++ 3, header only: a shared library would be loaded by every run
 #   redlock_doctest       doctest, header only (tests)
 find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
@@ -29,6 +30,11 @@ pkg_check_modules(OPENSSL REQUIRED libssl>=3)
 add_library(redlock_openssl INTERFACE)
 target_include_directories(redlock_openssl SYSTEM INTERFACE ${OPENSSL_INCLUDE_DIRS})
 target_link_libraries(redlock_openssl INTERFACE ${CMAKE_DL_LIBS})
+find_path(REDLOCK_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
+add_library(redlock_tomlplusplus INTERFACE)
+target_include_directories(redlock_tomlplusplus SYSTEM INTERFACE ${REDLOCK_TOMLPLUSPLUS_INCLUDE})
+target_compile_definitions(redlock_tomlplusplus INTERFACE TOML_EXCEPTIONS=0 TOML_HEADER_ONLY=1
+  TOML_ENABLE_FORMATTERS=0)
 
 find_path(REDLOCK_DOCTEST_INCLUDE doctest/doctest.h)
 if(BUILD_TESTING AND NOT REDLOCK_DOCTEST_INCLUDE)

@@ -39,14 +39,14 @@ void define(CLI::App& app, const Row& row, Draft& draft) {
   const std::string flags(row.flags);
   if (row.metavar.empty()) {
     app.add_flag_callback(
-           flags, [&row, &draft] { store(row, draft, {}, Origin::flag); }, describe(row))
+           flags, [&row, &draft] { store(row, draft, {}, {Origin::flag}); }, describe(row))
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
         ->trigger_on_parse()
         ->group(std::string(row.group));
     return;
   }
   const auto take = [&row, &draft](const CLI::results_t& values) {
-    store(row, draft, values.back(), Origin::flag);
+    store(row, draft, values.back(), {Origin::flag});
     return true;
   };
   app.add_option(flags, take, describe(row))
@@ -87,7 +87,7 @@ std::string help(Command command) {
   Draft draft;
   for (const Row& row : config::table()) {
     const bool shown = !row.flags.empty() && !row.group.empty();
-    if (shown && (row.commands & command) != 0) define(app, row, draft);
+    if (shown && takes(command, row)) define(app, row, draft);
   }
   app.formatter_fn([](const CLI::App* shown, const std::string&, CLI::AppFormatMode) {
     return two_columns(*shown);
@@ -113,7 +113,7 @@ void collect(std::vector<Given> options, Draft& draft) {
   for (Given& given : options) {
     const Row& row = *given.row;
     if (row.type == Type::shell_command) {
-      store(row, draft, given.value, Origin::flag);
+      store(row, draft, given.value, {Origin::flag});
       continue;
     }
     bool& known = defined.at(static_cast<std::size_t>(row.key));
@@ -160,12 +160,49 @@ Invocation parse_run(std::vector<std::string> words, const Environment& environm
   return run;
 }
 
+Invocation parse_config(std::vector<std::string> words, const Environment& environment) {
+  Line line = split_settings(config::kConfig, std::move(words));
+  if (line.request != nullptr) return answer(config::kConfig, *line.request);
+  ShowConfig show;
+  collect(std::move(line.options), show.draft);
+  complete(show.draft, environment);
+  return show;
+}
+
+Invocation parse_check(std::vector<std::string> words, const Environment& environment) {
+  Line line = split_settings(config::kCheck, std::move(words));
+  if (line.request != nullptr) return answer(config::kCheck, *line.request);
+  Draft draft;
+  collect(std::move(line.options), draft);
+  const bool json = draft.json;
+  Check check{resolve(std::move(draft), environment), std::move(line.name), json};
+  if (!check.name.empty()) {
+    redis::check_lock_name(redis::lock_key(check.settings.prefix, check.name));
+  }
+  return check;
+}
+
 Invocation parse_sandbox(std::vector<std::string> words) {
   Line line = split_sandbox(std::move(words));
   if (line.request != nullptr) return answer(config::kSandbox, *line.request);
   Draft draft;
   collect(std::move(line.options), draft);
   return Sandbox{draft.sandbox_servers, std::move(line.job)};
+}
+
+Invocation parse_command(Command command, std::vector<std::string> words,
+                         const Environment& environment) {
+  switch (command) {
+    case config::kConfig:
+      return parse_config(std::move(words), environment);
+    case config::kCheck:
+      return parse_check(std::move(words), environment);
+    case config::kSandbox:
+      return parse_sandbox(std::move(words));
+    case config::kRun:
+      break;
+  }
+  return parse_run(std::move(words), environment);
 }
 
 [[noreturn]] void unknown_command(const std::string& word, const std::vector<std::string>& rest) {
@@ -193,14 +230,14 @@ Invocation parse(std::vector<std::string> args, const Environment& environment) 
   if (args.empty()) misused("no command: redlock run NAME -- COMMAND (see: redlock --help)");
   const std::string word = std::move(args.front());
   args.erase(args.begin());
-  if (word == "run") return parse_run(std::move(args), environment);
-  if (word == "sandbox") return parse_sandbox(std::move(args));
+  if (const auto command = find_command(word)) {
+    return parse_command(*command, std::move(args), environment);
+  }
   if (word == "-V" || word == "--version") return Print{version()};
   if (word == "-h" || word == "--help") return Print{main_help()};
   if (word != "help") unknown_command(word, args);
   if (args.empty()) return Print{main_help()};
-  if (args.front() == "run") return Print{help(config::kRun)};
-  if (args.front() == "sandbox") return Print{help(config::kSandbox)};
+  if (const auto command = find_command(args.front())) return Print{help(*command)};
   unknown_command(args.front(), {});
 }
 

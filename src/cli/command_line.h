@@ -19,6 +19,18 @@ struct Run {
   std::vector<std::string> job;  ///< for exec, at least one word
 };
 
+/// `redlock config`: the settings with their origins.
+struct ShowConfig {
+  config::Draft draft;
+};
+
+/// `redlock check`.
+struct Check {
+  config::Settings settings;
+  std::string name;  ///< of the lock to try; empty: one that nobody uses
+  bool json = false;
+};
+
 /// `redlock sandbox`.
 struct Sandbox {
   int servers = 3;
@@ -30,7 +42,7 @@ struct Print {
   std::string text;
 };
 
-using Invocation = std::variant<Run, Sandbox, Print>;
+using Invocation = std::variant<Run, ShowConfig, Check, Sandbox, Print>;
 
 /// `args`: argv without argv[0]. Throws Error (64 usage, 78 configuration).
 Invocation parse(std::vector<std::string> args, const config::Environment& environment);

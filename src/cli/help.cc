@@ -18,10 +18,14 @@ Try it, without any server:
 
 Usage:
   redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
+  redlock check [OPTIONS] [NAME]
+  redlock config [OPTIONS]
   redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
 
 Commands:
   run      take the lock NAME, run COMMAND, release the lock
+  check    look for what may be wrong with the servers, and try a lock
+  config   show the settings, and where each of them comes from
   sandbox  start private Redis servers, run COMMAND (default: your shell) with
            REDLOCK_SERVERS set to them, take them down
 
@@ -40,6 +44,45 @@ Example:
 Usage:
   redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
   redlock run [OPTIONS] NAME -c 'SHELL COMMAND'
+)";
+
+constexpr std::string_view kConfigHead =
+    R"(redlock config: show the settings, and where each of them comes from: a flag,
+an environment variable, a line of the configuration file, or the default
+
+Usage:
+  redlock config [OPTIONS]
+)";
+
+constexpr std::string_view kConfigFoot = R"(
+Exit status:
+  0    the settings can be used
+  64   wrong usage
+  78   wrong configuration, or no servers configured
+)";
+
+constexpr std::string_view kCheckHead =
+    R"(redlock check: look for what may be wrong with the configured servers, and
+take, renew and release a lock on them
+
+Example:
+  redlock check -S redis://db1 -S redis://db2 -S redis://db3
+
+Usage:
+  redlock check [OPTIONS] [NAME]
+
+The lock is NAME, for a moment, if nobody holds it; without NAME it is one that
+nobody uses.
+)";
+
+constexpr std::string_view kCheckFoot = R"(
+Exit status:
+  0    nothing to complain of
+  1    warnings; or a server cannot be used, but a lock can be had
+  64   wrong usage
+  69   no lock can be had: too few servers could be used
+  71   the operating system refused
+  78   wrong configuration, of redlock or of a server, or no servers configured
 )";
 
 constexpr std::string_view kSandboxHead =
@@ -98,16 +141,27 @@ std::string main_help() {
 }
 
 std::string_view help_head(config::Command command) {
-  return command == config::kSandbox ? kSandboxHead : kRunHead;
+  switch (command) {
+    case config::kConfig:
+      return kConfigHead;
+    case config::kCheck:
+      return kCheckHead;
+    case config::kSandbox:
+      return kSandboxHead;
+    case config::kRun:
+      break;
+  }
+  return kRunHead;
 }
 
 std::string help_foot(config::Command command) {
   if (command == config::kSandbox) return std::string(kSandboxFoot);
   std::string foot = "\nEnvironment, besides the variables above:\n";
   for (const config::Row& row : config::table()) {
-    if (row.flags.empty() && (row.commands & command) != 0)
-      foot += entry(row.environment, row.help);
+    if (row.flags.empty() && takes(command, row)) foot += entry(row.environment, row.help);
   }
+  if (command == config::kConfig) return foot.append(kConfigFoot);
+  if (command == config::kCheck) return foot.append(kCheckFoot);
   foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE", "set for the command");
   return foot.append(kRunFoot);
 }

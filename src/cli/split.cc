@@ -135,6 +135,22 @@ Line split_run(std::vector<std::string> words) {
   return line;
 }
 
+Line split_settings(Command command, std::vector<std::string> words) {
+  Line line;
+  Splitter splitter(command, std::move(words));
+  splitter.read_options(line);
+  if (line.request != nullptr) return line;
+  if (command == config::kCheck && !splitter.at_end()) {
+    line.name = splitter.take();
+    splitter.read_options(line);
+  }
+  if (!splitter.at_end()) {
+    misused(quote(splitter.take()) + " is one word too many (see: redlock " +
+            std::string(command_name(command)) + " --help)");
+  }
+  return line;
+}
+
 Line split_sandbox(std::vector<std::string> words) {
   Line line;
   Splitter splitter(config::kSandbox, std::move(words));

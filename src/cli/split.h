@@ -23,13 +23,16 @@ struct Given {
 struct Line {
   std::vector<Given> options;            ///< in the order they were given
   const config::Row* request = nullptr;  ///< -h or -V: nothing behind it was looked at
-  std::string name;                      ///< run: the lock's
+  std::string name;                      ///< run, check: the lock's
   std::vector<std::string> job;          ///< what is to be run, untouched
 };
 
 /// `[OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG…]`. The first word after NAME that is no option
 /// begins the job; one `--` there is dropped. Throws Error (64).
 Line split_run(std::vector<std::string> words);
+
+/// `[OPTIONS] [NAME [OPTIONS]]`: config (which takes no name) and check. Throws Error (64).
+Line split_settings(config::Command command, std::vector<std::string> words);
 
 /// `[OPTIONS] [--] [COMMAND [ARG…]]`. Throws Error (64).
 Line split_sandbox(std::vector<std::string> words);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -8,8 +9,9 @@
 
 namespace redlock::cli {
 
-/// As typed: `run`, `sandbox`.
+/// As typed: `run`, `sandbox`…
 std::string_view command_name(config::Command command);
+std::optional<config::Command> find_command(std::string_view word);
 
 /// The command or flag somebody probably meant, or nothing. A flag is also found by its beginning
 /// (abbreviations are not accepted, but understood).

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "commands/run.h"
 
-#include <algorithm>
-
 #include "commands/holder_info.h"
 #include "commands/runner.h"
 #include "diag/reporter.h"
@@ -17,25 +15,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Requests must fail fast enough for a renewal to be tried several times within a ttl.
-milliseconds at_most_a_tenth_of_the_ttl(milliseconds timeout, milliseconds ttl) {
-  return std::min(timeout, ttl / 10);
-}
-
 lock::Plan plan_for(const config::Settings& settings) {
-  const milliseconds grace = settings.kill_after.value_or(
-      std::min<milliseconds>(std::chrono::seconds(5), settings.ttl / 6));
   return {
       .servers = settings.servers.size(),
       .timing = {.ttl = settings.ttl,
-                 .grace = grace,
+                 .grace = settings.grace(),
                  .min_hold = settings.min_hold,
                  .once = settings.once},
       .patience = {.wait = settings.wait, .server_wait = settings.server_wait},
       .max_runtime = settings.max_runtime,
       .stop_signal = settings.stop_signal,
       .wait_all = settings.wait_all,
-      .server_timeout = at_most_a_tenth_of_the_ttl(settings.server_timeout, settings.ttl),
+      .server_timeout = settings.request_timeout(),
       .seed = os::random_seed(),
   };
 }
@@ -57,8 +48,8 @@ int run(const cli::Run& request) {
   const config::Settings& settings = request.settings;
   const lock::Plan plan = plan_for(settings);
   const redis::Timeouts timeouts{
-      .request = std::chrono::duration_cast<milliseconds>(plan.server_timeout),
-      .connect = at_most_a_tenth_of_the_ttl(std::chrono::seconds(1), settings.ttl),
+      .request = settings.request_timeout(),
+      .connect = settings.connect_timeout(),
   };
 
   redis::ServerSet servers(settings.servers, {.prefix = settings.prefix, .name = request.name},

@@ -98,7 +98,8 @@ std::string join(const std::vector<std::string>& words) {
 /// The command's environment: the servers, and none of the passwords meant for other servers.
 void set_environment(const std::vector<std::string>& uris) {
   setenv("REDLOCK_SERVERS", join(uris).c_str(), 1);
-  setenv("REDLOCK_RESTART_GRACE", "0", 1);  // servers made a moment ago, and for this alone
+  setenv("REDLOCK_RESTART_GRACE", "0", 1);   // servers made a moment ago, and for this alone
+  setenv("REDLOCK_CONFIG", "/dev/null", 1);  // nor is what a file says meant for them
   for (const char* name : {"REDLOCK_PASSWORD", "REDLOCK_PASSWORD_FILE", "REDISCLI_AUTH"}) {
     unsetenv(name);
   }

@@ -2,15 +2,13 @@
 #include "config/resolve.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 #include <system_error>
 #include <utility>
 
 #include "config/duration.h"
+#include "config/file.h"
 #include "config/quote.h"
+#include "config/read_file.h"
 
 namespace redlock::config {
 namespace {
@@ -22,7 +20,7 @@ void add_environment(Draft& draft, const Environment& environment) {
     // What a flag has set is not even looked at: a broken variable can be overridden.
     if (row.environment == nullptr || draft.origin(row.key) == Origin::flag) continue;
     const std::string value = variable(environment, row.environment);
-    if (!value.empty()) store(row, draft, value, Origin::environment);
+    if (!value.empty()) store(row, draft, value, {Origin::environment});
   }
 }
 
@@ -32,31 +30,37 @@ bool same_server(const Endpoint& one, const Endpoint& other) {
   return one.host == other.host && one.port == other.port;
 }
 
-void check_servers(const Draft& draft, Origin origin) {
+/// How messages name the value a row has.
+std::string place(const Draft& draft, Key key) {
+  return place(row_of(key), draft, draft.of(key).source);
+}
+
+void check_servers(const Draft& draft) {
   const auto& servers = draft.settings.servers;
   if (servers.empty()) {
     throw Error(ExitStatus::config,
-                "no servers are configured: give --server redis://HOST or set REDLOCK_SERVERS "
-                "(to try redlock without any: redlock sandbox)");
+                "no servers are configured: give --server redis://HOST, set REDLOCK_SERVERS, or "
+                "write servers = [\"redis://HOST\"] into " +
+                    draft.config_file + " (to try redlock without any: redlock sandbox)");
   }
   for (auto one = servers.begin(); one != servers.end(); ++one) {
     const bool twice = std::any_of(std::next(one), servers.end(),
                                    [&](const Endpoint& other) { return same_server(*one, other); });
     if (!twice) continue;
-    throw Error(status_of(origin),
-                std::string(origin == Origin::flag ? "-S/--server" : "REDLOCK_SERVERS") + ": " +
-                    one->display() +
+    throw Error(status_of(draft.origin(Key::server)),
+                place(draft, Key::server) + ": " + one->display() +
                     " is given twice, and a server has one vote, whatever the database");
   }
 }
 
-void check_kill_after(const Settings& settings, Origin of_grace, Origin of_ttl) {
+void check_kill_after(const Draft& draft) {
+  const Settings& settings = draft.settings;
   if (!settings.kill_after || *settings.kill_after <= settings.ttl / 3) return;
-  const bool flag = of_grace == Origin::flag || of_ttl == Origin::flag;
-  const std::string name = of_grace == Origin::environment ? "REDLOCK_KILL_AFTER" : "--kill-after";
+  const bool flag =
+      draft.origin(Key::kill_after) == Origin::flag || draft.origin(Key::ttl) == Origin::flag;
   throw Error(flag ? ExitStatus::usage : ExitStatus::config,
-              name + ": expected at most a third of the ttl of " + format_duration(settings.ttl) +
-                  ", not " + format_duration(*settings.kill_after));
+              place(draft, Key::kill_after) + ": expected at most a third of the ttl of " +
+                  format_duration(settings.ttl) + ", not " + format_duration(*settings.kill_after));
 }
 
 /// A server that was restarted and forgot a lock must not vote before that lock is over anyway.
@@ -77,15 +81,10 @@ void check_restart_grace(const Settings& settings) {
 
 std::string read_password(const std::string& path) {
   constexpr std::size_t too_long = 64 * std::size_t{1024};
-  struct Close {
-    void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
-  };
-  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "re"));
-  if (!file) bad_password_file(path, std::generic_category().message(errno));
-  std::string text(too_long, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) bad_password_file(path, std::generic_category().message(errno));
-  if (text.size() == too_long) bad_password_file(path, "too long for a password");
+  FileRead file = read_file(path, too_long);
+  std::string& text = file.text;
+  if (file.error != 0) bad_password_file(path, std::generic_category().message(file.error));
+  if (file.too_long) bad_password_file(path, "too long for a password");
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   if (text.empty()) bad_password_file(path, "it is empty");
@@ -93,12 +92,14 @@ std::string read_password(const std::string& path) {
   return text;
 }
 
-std::string choose_password(Draft& draft) {
+/// Both settings can come from either place; the better origin wins, then the password itself.
+std::string choose_password(const Draft& draft) {
   const std::string& file = draft.settings.password_file;
-  if (draft.origin(Key::password_file) == Origin::flag) return read_password(file);
-  if (!draft.password.empty()) return draft.password;
-  if (!file.empty()) return read_password(file);
-  return draft.rediscli_auth;
+  const bool by_file =
+      !file.empty() &&
+      (draft.password.empty() || draft.origin(Key::password_file) > draft.origin(Key::password));
+  if (by_file) return read_password(file);
+  return draft.password.empty() ? draft.rediscli_auth : draft.password;
 }
 
 void add_password(Draft& draft) {
@@ -118,7 +119,7 @@ std::string variable(const Environment& environment, const char* name) {
   return value == nullptr ? "" : value;
 }
 
-Settings resolve(Draft draft, const Environment& environment) {
+void complete(Draft& draft, const Environment& environment) {
   if (draft.shared) {
     throw Error(ExitStatus::usage, "-s/--shared: this version has exclusive locks only");
   }
@@ -127,10 +128,15 @@ Settings resolve(Draft draft, const Environment& environment) {
   }
   if (draft.nonblocking) draft.settings.wait = std::chrono::nanoseconds::zero();
   add_environment(draft, environment);
-  check_servers(draft, draft.origin(Key::server));
-  check_kill_after(draft.settings, draft.origin(Key::kill_after), draft.origin(Key::ttl));
+  add_file(draft);
+  check_servers(draft);
+  check_kill_after(draft);
   check_restart_grace(draft.settings);
   add_password(draft);
+}
+
+Settings resolve(Draft draft, const Environment& environment) {
+  complete(draft, environment);
   return std::move(draft.settings);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace redlock::config {
 
-/// Everything a user can set, with its default. What sets it (flag, environment) stands in the
-/// settings table, config/table.h; the command line itself (name, job) is not a setting.
+/// Everything a user can set, with its default. What sets it (flag, environment, file) stands in
+/// the settings table, config/table.h; the command line itself (name, job) is not a setting.
 struct Settings {
   std::vector<redis::Endpoint> servers;  ///< at least one, each server once, passwords filled in
   std::string password_file;
@@ -36,6 +37,23 @@ struct Settings {
   int conflict_exit_code = 1;                           ///< 0 to 255
   bool quiet = false;
   bool verbose = false;
+  /// What the user should know about where the settings came from, a line each.
+  std::vector<std::string> warnings;
+
+  /// The grace that is used.
+  [[nodiscard]] std::chrono::milliseconds grace() const {
+    return kill_after.value_or(
+        std::min<std::chrono::milliseconds>(std::chrono::seconds(5), ttl / 6));
+  }
+
+  /// The time-outs that are used: requests must fail fast enough for a renewal to be tried several
+  /// times within a ttl.
+  [[nodiscard]] std::chrono::milliseconds request_timeout() const {
+    return std::min(server_timeout, ttl / 10);
+  }
+  [[nodiscard]] std::chrono::milliseconds connect_timeout() const {
+    return std::min<std::chrono::milliseconds>(std::chrono::seconds(1), ttl / 10);
+  }
 };
 
 }  // namespace redlock::config

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "config/table.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <csignal>
 #include <cstring>
@@ -100,9 +102,15 @@ void set_tls_sni(Draft& draft, std::string_view value) {
 }
 
 void set_tls_insecure(Draft& draft, std::string_view value) {
-  if (!value.empty() && value != "0" && value != "1") refuse("0 or 1", value);
+  const bool yes = value.empty() || value == "1" || value == "true";  // empty: the flag
+  if (!yes && value != "0" && value != "false") refuse("0 or 1", value);
   draft.settings.tls.verify =
-      value == "0" ? redis::TlsSettings::Verify::server : redis::TlsSettings::Verify::nothing;
+      yes ? redis::TlsSettings::Verify::nothing : redis::TlsSettings::Verify::server;
+}
+
+void set_config_file(Draft& draft, std::string_view value) {
+  if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
+  draft.config_file = value;
 }
 
 void set_max_runtime(Draft& draft, std::string_view value) {
@@ -123,6 +131,8 @@ constexpr std::string_view kTls = "Servers with TLS (rediss://)";
 constexpr std::string_view kSandboxing = "Options";
 constexpr std::string_view kCompatible = "Accepted as in flock(1)";
 constexpr std::string_view kOther = "Other";
+
+constexpr unsigned kEvery = kRun | kSandbox | kConfig | kCheck;
 
 constexpr Row kTable[] = {
     {Key::nonblock, "nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
@@ -217,6 +227,9 @@ constexpr Row kTable[] = {
      "redis-cli's password, if none of these is set", "", Type::secret, kRun,
      [](Draft& draft, std::string_view value) { draft.rediscli_auth = value; }},
 
+    {Key::config_file, "config", "--config", "REDLOCK_CONFIG", "FILE", kServers,
+     "settings are read from this file, see redlock.toml(5)", kDefaultFile, Type::text, kRun,
+     set_config_file},
     {Key::tls_ca, "tls-ca", "--tls-ca", "REDLOCK_TLS_CA", "FILE", kTls,
      "PEM file of the authorities to trust, in place of the system's", "", Type::text, kRun,
      [](Draft& draft, std::string_view value) { draft.settings.tls.ca = file(value); }},
@@ -258,10 +271,12 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view) { draft.settings.verbose = true; }},
     {Key::quiet, "quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "",
      Type::toggle, kRun, [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
+    {Key::json, "json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
+     kConfig | kCheck, [](Draft& draft, std::string_view) { draft.json = true; }},
     {Key::help, "help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request,
-     kRun | kSandbox, nullptr},
+     kEvery, nullptr},
     {Key::version, "version", "-V,--version", nullptr, "", kOther, "show the version", "",
-     Type::request, kRun | kSandbox, nullptr},
+     Type::request, kEvery, nullptr},
 };
 
 static_assert(std::size(kTable) == static_cast<std::size_t>(Key::count_));
@@ -282,10 +297,33 @@ std::span<const Row> table() {
   return kTable;
 }
 
+const Row& row_of(Key key) {
+  return *std::ranges::find(kTable, key, &Row::key);
+}
+
+bool takes(Command command, const Row& row) {
+  if ((row.commands & command) != 0) return true;
+  const bool has_settings = command == kConfig || command == kCheck;
+  return has_settings && (row.commands & kRun) != 0 && row.environment != nullptr;
+}
+
+std::string file_key(const Row& row) {
+  constexpr std::string_view prefix = "REDLOCK_";
+  if (row.environment == nullptr || row.key == Key::config_file) return {};
+  std::string key(row.environment);
+  if (!key.starts_with(prefix)) return {};
+  key.erase(0, prefix.size());
+  for (char& letter : key) {
+    letter =
+        letter == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return key;
+}
+
 const Row* find_flag(Command command, std::string_view flag) {
   if (flag.find(',') != std::string_view::npos) return nullptr;
   for (const Row& row : kTable) {
-    if ((row.commands & command) != 0 && contains(row.flags, flag)) return &row;
+    if (takes(command, row) && contains(row.flags, flag)) return &row;
   }
   return nullptr;
 }
@@ -298,14 +336,29 @@ std::string flag_name(const Row& row) {
   return std::string(first) + "/" + std::string(rest.substr(0, rest.find(',')));
 }
 
-void store(const Row& row, Draft& draft, std::string_view value, Origin origin) {
+std::string place(const Row& row, const Draft& draft, Source source) {
+  switch (source.origin) {
+    case Origin::flag:
+      return flag_name(row);
+    case Origin::environment:
+      return row.environment;
+    case Origin::file:
+      return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
+    case Origin::built_in:
+      break;
+  }
+  return std::string(row.name);
+}
+
+void store(const Row& row, Draft& draft, std::string_view value, Source source) {
   try {
     row.parse(draft, value);
   } catch (const Error& error) {
-    const std::string name = origin == Origin::flag ? flag_name(row) : row.environment;
-    throw Error(status_of(origin), name + ": " + error.what());
+    throw Error(status_of(source.origin), place(row, draft, source) + ": " + error.what());
   }
-  draft.origin(row.key) = origin;
+  Draft::Given& given = draft.of(row.key);
+  given.source = source;
+  if (row.type != Type::secret && row.type != Type::uri_list) given.text = value;
 }
 
 ExitStatus status_of(Origin origin) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The one table of everything a user can set. The splitter, CLI11, the environment and --help are
-// driven by it, and the manual page is checked against it. Deliberately absent: a configuration
-// file (`key` and `origin` are what one will need), and any knowledge of how argv is cut up.
+// The one table of everything a user can set. The splitter, CLI11, the environment, the
+// configuration file, --help and `redlock config` are driven by it, and the manual pages are
+// checked against it. Deliberately absent: any knowledge of how argv is cut up or a file is parsed.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,33 @@
 
 namespace redlock::config {
 
+/// The file that is read unless --config or REDLOCK_CONFIG names another.
+inline constexpr std::string_view kDefaultFile = "/etc/redlock.toml";
+
 /// What kind of value a row takes, and so how it is written.
 enum class Type {
   toggle,    ///< no value
   duration,  ///< config/duration.h
   integer,
   text,
-  uri_list,       ///< one URI for each flag; several, separated by white space, in the environment
+  uri_list,       ///< one URI for each flag; several, separated by white space, in the environment;
+                  ///< an array in the file
   secret,         ///< never on the command line, never printed
   shell_command,  ///< -c: as good as the job's own words, so nobody may look inside
   request,        ///< -h, -V: asks for text in place of all else
 };
 
 /// Where a value came from. A later one beats an earlier one.
-enum class Origin { built_in, environment, flag };
+enum class Origin { built_in, file, environment, flag };
+
+/// An origin, and for the file the line.
+struct Source {
+  Origin origin = Origin::built_in;
+  unsigned line = 0;
+};
 
 /// The commands that take a row; one bit each.
-enum Command : unsigned { kRun = 1, kSandbox = 2 };
+enum Command : unsigned { kRun = 1, kSandbox = 2, kConfig = 4, kCheck = 8 };
 
 /// Every row of the table, in its order.
 enum class Key : std::size_t {
@@ -57,6 +67,7 @@ enum class Key : std::size_t {
   password_file,
   password,
   rediscli_auth,
+  config_file,
   tls_ca,
   tls_ca_dir,
   tls_cert,
@@ -71,6 +82,7 @@ enum class Key : std::size_t {
   unlock,
   verbose,
   quiet,
+  json,
   help,
   version,
   count_,
@@ -86,11 +98,21 @@ struct Draft {
   bool close = false;
   std::optional<std::string> shell_command;
   int sandbox_servers = 3;
+  bool json = false;
+  std::string config_file;    ///< empty: kDefaultFile, which may be missing
   std::string password;       ///< REDLOCK_PASSWORD
   std::string rediscli_auth;  ///< REDISCLI_AUTH
-  Origin origins[static_cast<std::size_t>(Key::count_)] = {};
 
-  Origin& origin(Key key) { return origins[static_cast<std::size_t>(key)]; }
+  /// Where each value came from, and, but for secrets and servers, how it was written there.
+  struct Given {
+    Source source;
+    std::string text;
+  };
+  Given given[static_cast<std::size_t>(Key::count_)] = {};
+
+  Given& of(Key key) { return given[static_cast<std::size_t>(key)]; }
+  [[nodiscard]] const Given& of(Key key) const { return given[static_cast<std::size_t>(key)]; }
+  [[nodiscard]] Origin origin(Key key) const { return of(key).source.origin; }
 };
 
 struct Row {
@@ -109,6 +131,16 @@ struct Row {
 };
 
 std::span<const Row> table();
+const Row& row_of(Key key);
+
+/// Whether `command` has this row: `config` and `check` take all that can stand in a file, as `run`
+/// does, and what is their own.
+bool takes(Command command, const Row& row);
+
+/// What a row is called in the configuration file, empty if it cannot stand there. It is the name
+/// of its variable without REDLOCK_, in small letters: `server-timeout`, `servers`. What concerns
+/// one job alone (--wait, -c) has no variable either.
+std::string file_key(const Row& row);
 
 /// The row with this flag as it is typed (`-w`, `--wait`) among those `command` takes, or null.
 const Row* find_flag(Command command, std::string_view flag);
@@ -116,8 +148,14 @@ const Row* find_flag(Command command, std::string_view flag);
 /// How messages name a row's flag: `-w/--wait`.
 std::string flag_name(const Row& row);
 
-/// Stores a value and notes its origin. Throws Error naming the flag (64) or the variable (78).
-void store(const Row& row, Draft& draft, std::string_view value, Origin origin);
+/// Where a value that `source` gives to a row stands, as messages begin: `-w/--wait`,
+/// `REDLOCK_TTL`,
+/// `/etc/redlock.toml:3: ttl`.
+std::string place(const Row& row, const Draft& draft, Source source);
+
+/// Stores a value and notes its source. Throws Error that begins with its place (64 for a flag,
+/// 78).
+void store(const Row& row, Draft& draft, std::string_view value, Source source);
 
 /// The status of an error in a value of this origin: 64 for a flag, 78 for all else.
 ExitStatus status_of(Origin origin);

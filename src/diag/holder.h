@@ -28,7 +28,8 @@ std::string to_json(const Holder& holder);
 std::string shell_like(const std::vector<std::string>& argv);
 
 /// One phrase for the one in our way: "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s",
-/// "cooling down after …", or what is known of a foreign client's key. Safe to print: what came from a server is cleaned.
+/// "cooling down after …", or what is known of a foreign client's key. Safe to print: what came from
+/// a server is cleaned.
 std::string describe(const lock::Refused& refusal);
 
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"

@@ -255,6 +255,11 @@ void Link::disconnect(const lock::Unreachable& why) {
   queue_.clear();
 }
 
+void Link::abandon() {
+  if (stream_) stream_->abandon();
+  stream_.reset();
+}
+
 void Link::expire(lock::Instant now) {
   if (now >= connect_deadline_) {
     disconnect(connect_timed_out(endpoint_, step(), timeouts_.connect));

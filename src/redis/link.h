@@ -63,6 +63,14 @@ class Link {
 
   /// Appends what it waits for to `out`.
   void interests(std::vector<os::Interest>& out) const;
+  /// Lets go of the connection without a word on it: it is a forked child's now.
+  void abandon();
+
+  /// When the server's certificate expires; none without TLS or a connection.
+  [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const {
+    return stream_ ? stream_->certificate_expires() : std::nullopt;
+  }
+
   [[nodiscard]] lock::Instant deadline() const;
   std::vector<Arrival> turn(lock::Instant now);
 

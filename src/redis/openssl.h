@@ -88,6 +88,8 @@ struct OpenSsl {
   Function<decltype(::SSL_read)> SSL_read{lib, "SSL_read"};
   Function<decltype(::SSL_write)> SSL_write{lib, "SSL_write"};
   Function<decltype(::SSL_shutdown)> SSL_shutdown{lib, "SSL_shutdown"};
+  Function<decltype(::SSL_get1_peer_certificate)> SSL_get1_peer_certificate{
+      lib, "SSL_get1_peer_certificate"};
   Function<decltype(::SSL_get_error)> SSL_get_error{lib, "SSL_get_error"};
   Function<decltype(::BIO_new)> BIO_new{lib, "BIO_new"};
   Function<decltype(::BIO_s_mem)> BIO_s_mem{lib, "BIO_s_mem"};
@@ -119,6 +121,7 @@ struct OpenSsl {
       lib, "X509_STORE_CTX_get_current_cert"};
   Function<decltype(::X509_verify_cert_error_string)> X509_verify_cert_error_string{
       lib, "X509_verify_cert_error_string"};
+  Function<decltype(::X509_free)> X509_free{lib, "X509_free"};
   Function<decltype(::X509_get0_notBefore)> X509_get0_notBefore{lib, "X509_get0_notBefore"};
   Function<decltype(::X509_get0_notAfter)> X509_get0_notAfter{lib, "X509_get0_notAfter"};
   Function<decltype(::ASN1_TIME_to_tm)> ASN1_TIME_to_tm{lib, "ASN1_TIME_to_tm"};

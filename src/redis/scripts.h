@@ -11,6 +11,7 @@ namespace redlock::redis::scripts {
 extern const std::string_view acquire;
 extern const std::string_view commit;
 extern const std::string_view mark;
+extern const std::string_view permissions;
 extern const std::string_view renew;
 extern const std::string_view repair;
 extern const std::string_view release;

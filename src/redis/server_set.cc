@@ -108,6 +108,7 @@ lock::Instant ServerSet::deadline() const {
 }
 
 void ServerSet::drop_connections() {
+  for (Link& link : impl_->links) link.abandon();
   impl_->links.clear();
 }
 

@@ -43,6 +43,14 @@ class Stream {
   void send_rest();
   [[nodiscard]] bool has_rest() const { return !rest_.empty(); }
 
+  /// The end comes without a word to the server: a forked child goes on with the connection.
+  void abandon() { tls_.reset(); }
+
+  /// As Tls has it; none in plain text.
+  [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const {
+    return tls_ ? tls_->certificate_expires() : std::nullopt;
+  }
+
   [[nodiscard]] bool secured() const { return tls_ != nullptr; }
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] const std::optional<lock::Unreachable>& failure() const { return failure_; }

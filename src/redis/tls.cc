@@ -176,6 +176,19 @@ bool Tls::closed() const {
   return (impl_->openssl.SSL_get_shutdown(impl_->ssl.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
 }
 
+std::optional<std::chrono::system_clock::time_point> Tls::certificate_expires() const {
+  const OpenSsl& openssl = impl_->openssl;
+  const auto free = [&openssl](X509* certificate) { openssl.X509_free(certificate); };
+  const std::unique_ptr<X509, decltype(free)> certificate(
+      openssl.SSL_get1_peer_certificate(impl_->ssl.get()), free);
+  std::tm parts{};
+  if (!certificate ||
+      openssl.ASN1_TIME_to_tm(openssl.X509_get0_notAfter(certificate.get()), &parts) != 1) {
+    return std::nullopt;
+  }
+  return std::chrono::system_clock::from_time_t(::timegm(&parts));
+}
+
 const std::optional<lock::Unreachable>& Tls::failure() const {
   return impl_->failure;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -44,6 +45,9 @@ class Tls {
 
   /// The server has said so.
   [[nodiscard]] bool closed() const;
+
+  /// When the certificate that the server has shown expires.
+  [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const;
 
   /// Nothing goes any more, and why.
   [[nodiscard]] const std::optional<lock::Unreachable>& failure() const;

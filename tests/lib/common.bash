@@ -24,7 +24,8 @@ export REDLOCK SOURCE
 # Servers made for a test are fresh, and some tests restart them; what redlock makes of that is the
 # matter of restart.bats.
 export REDLOCK_RESTART_GRACE=0
-unset REDLOCK_SERVERS REDLOCK_PASSWORD REDLOCK_CONFIG REDISCLI_AUTH
+export REDLOCK_CONFIG=/dev/null # not this machine's
+unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH
 
 STARTED=()    # PIDs of servers and tools
 BACKGROUND=() # PIDs of `background`

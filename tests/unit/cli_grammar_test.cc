@@ -176,7 +176,10 @@ TEST_CASE("help and version") {
 }
 
 TEST_CASE("help: all of the table, within 80 columns") {
-  const std::string all = printed({"run", "--help"}) + printed({"sandbox", "--help"});
+  std::string all;
+  for (const char* command : {"run", "check", "config", "sandbox"}) {
+    all += printed({command, "--help"});
+  }
   for (const config::Row& row : config::table()) {
     if (row.group.empty()) continue;
     CAPTURE(row.name);
@@ -195,6 +198,46 @@ TEST_CASE("help: all of the table, within 80 columns") {
     const std::size_t end = everything.find('\n', at);
     CHECK(end - at < 80);
     at = end + 1;
+  }
+}
+
+TEST_CASE("config and check take what can stand in a file, and no job") {
+  const Variables one = {{"REDLOCK_SERVERS", "redis://one"}};
+  const auto check = [&](Words words) {
+    return std::get<cli::Check>(parse(std::move(words), one));
+  };
+  CHECK(check({"check"}).name.empty());
+  CHECK(check({"check", "--ttl=5", "L", "--json"}).name == "L");
+  CHECK(check({"check", "--ttl=5", "L", "--json"}).json);
+  CHECK(std::get<cli::ShowConfig>(parse({"config", "--ttl", "5"}, one)).draft.settings.ttl ==
+        std::chrono::seconds(5));
+  check_failure(failure({"check", "L", "M"}, one), ExitStatus::usage, "'M' is one word too many");
+  check_failure(failure({"check", "--", "L"}, one), ExitStatus::usage, "one word too many");
+  check_failure(failure({"check", "a{"}, one), ExitStatus::usage, "lock name");
+  check_failure(failure({"config", "L"}, one), ExitStatus::usage, "'L' is one word too many");
+  check_failure(failure({"config", "-n"}, one), ExitStatus::usage, "unknown option '-n'");
+  check_failure(failure({"check", "-w", "5"}, one), ExitStatus::usage, "redlock check --help");
+  check_failure(failure({"run", "--json", "L", "x"}, one), ExitStatus::usage, "'--json'");
+  check_failure(failure({"config"}), ExitStatus::config, "no servers are configured");
+  check_failure(failure({"check"}), ExitStatus::config, "no servers are configured");
+}
+
+TEST_CASE("what can stand in a file is what has a variable of its own") {
+  std::vector<std::string> keys;
+  for (const config::Row& row : config::table()) {
+    const std::string key = file_key(row);
+    if (key.empty()) continue;
+    CHECK(takes(config::kConfig, row));
+    CHECK(row.type != config::Type::request);
+    keys.push_back(key);
+  }
+  for (const char* key : {"servers", "ttl", "server-timeout", "password", "password-file"}) {
+    CAPTURE(key);
+    CHECK(std::count(keys.begin(), keys.end(), key) == 1);
+  }
+  for (const char* key : {"server", "config", "rediscli-auth", "name", "token", "wait", "help"}) {
+    CAPTURE(key);
+    CHECK(std::count(keys.begin(), keys.end(), key) == 0);
   }
 }
 

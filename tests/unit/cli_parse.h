@@ -18,6 +18,7 @@ using Words = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
 inline config::Environment environment(Variables variables) {
+  variables.emplace("REDLOCK_CONFIG", "/dev/null");  // not this machine's
   return [variables = std::move(variables)](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();

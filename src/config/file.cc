@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+//
+// The only file that includes toml++: it takes seconds to compile. Nothing of it runs unless there
+// is a file with something in it.
+#include "config/file.h"
+
+#include <sys/stat.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "config/nearest.h"
+#include "config/quote.h"
+#include "config/read_file.h"
+
+namespace redlock::config {
+namespace {
+
+constexpr std::size_t kLongest = 256 * std::size_t{1024};
+
+std::string name_of(toml::node_type type) {
+  switch (type) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+    case toml::node_type::floating_point:
+      return "a number";
+    case toml::node_type::boolean:
+      return "true or false";
+    default:
+      return "a date or time";
+  }
+}
+
+/// A number as parse_duration and the like read it: without an exponent.
+std::string decimal(double number) {
+  char text[400];
+  const auto [end, error] =
+      std::to_chars(std::begin(text), std::end(text), number, std::chars_format::fixed);
+  return {std::begin(text), error == std::errc{} ? end : std::begin(text)};
+}
+
+class Reader {
+ public:
+  explicit Reader(Draft& draft) : draft_(draft) {}
+
+  void read(const toml::table& settings) {
+    for (const auto& [key, value] : settings) {
+      const std::string_view name = key.str();
+      const auto row = std::ranges::find_if(
+          table(), [name](const Row& other) { return file_key(other) == name; });
+      // The key of a [table] is where its heading is.
+      const unsigned line = key.source().begin.line;
+      if (row == table().end()) refuse_key(name, line);
+      const bool overridden = draft_.origin(row->key) != Origin::built_in;
+      holds_secret_ = holds_secret_ || (row->type == Type::secret && value.is_string() &&
+                                        !value.as_string()->get().empty());
+      if (!overridden) take(*row, value, line);
+    }
+  }
+
+  /// A password stands in the file.
+  [[nodiscard]] bool holds_secret() const {
+    if (holds_secret_) return true;
+    return draft_.origin(Key::server) == Origin::file &&
+           std::ranges::any_of(draft_.settings.servers, [](const redis::Endpoint& server) {
+             return !server.credentials.password.empty();
+           });
+  }
+
+ private:
+  [[noreturn]] void refuse(unsigned line, const std::string& message) const {
+    throw Error(ExitStatus::config,
+                draft_.config_file + ":" + std::to_string(line) + ": " + message);
+  }
+
+  [[noreturn]] void refuse_key(std::string_view key, unsigned line) const {
+    std::string message = "unknown key " + quote(key);
+    Nearest nearest(key);
+    for (const Row& row : table()) {
+      const std::string other = file_key(row);
+      if (!other.empty()) nearest.offer(other);
+    }
+    if (!nearest.best().empty()) message += ", did you mean " + nearest.best() + "?";
+    refuse(line, message + " (see redlock.toml(5))");
+  }
+
+  [[noreturn]] void refuse_type(const Row& row, const toml::node& value, unsigned line,
+                                const std::string& expected) const {
+    refuse(line, file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
+  }
+
+  void take(const Row& row, const toml::node& value, unsigned line) {
+    const Source source{Origin::file, line};
+    switch (row.type) {
+      case Type::uri_list:
+        return take_list(row, value, line);
+      case Type::toggle:
+        if (!value.is_boolean()) refuse_type(row, value, line, "true or false");
+        return store(row, draft_, **value.as_boolean() ? "true" : "false", source);
+      case Type::duration:
+        if (value.is_number()) return store(row, draft_, number(value), source);
+        if (!value.is_string()) {
+          refuse_type(row, value, line, "a time such as \"30s\", or a number of seconds");
+        }
+        break;
+      case Type::integer:
+        if (!value.is_integer()) refuse_type(row, value, line, "a whole number");
+        return store(row, draft_, number(value), source);
+      default:
+        if (!value.is_string()) refuse_type(row, value, line, "a string");
+    }
+    store(row, draft_, **value.as_string(), source);
+  }
+
+  static std::string number(const toml::node& value) {
+    if (const auto* whole = value.as_integer()) return std::to_string(**whole);
+    return decimal(**value.as_floating_point());
+  }
+
+  void take_list(const Row& row, const toml::node& value, unsigned line) {
+    const toml::array* array = value.as_array();
+    const std::string expected = "an array of strings, such as [\"redis://db1\"]";
+    if (array == nullptr) refuse_type(row, value, line, expected);
+    if (array->empty()) refuse(line, file_key(row) + ": expected at least one");
+    for (const toml::node& element : *array) {
+      const unsigned at = element.source().begin.line;
+      const auto* text = element.as_string();
+      if (text == nullptr) refuse_type(row, element, at, expected);
+      // The environment's list is separated by blanks, the file's is not.
+      if (text->get().find_first_of(" \t\r\n\v\f") != std::string::npos) {
+        refuse(at, file_key(row) + ": expected one URI in each string");
+      }
+      store(row, draft_, text->get(), {Origin::file, at});
+    }
+    draft_.of(row.key).source.line = line;
+  }
+
+  Draft& draft_;
+  bool holds_secret_ = false;
+};
+
+/// Wider than for a password that the owner alone needs: the administrator may share it with a
+/// group.
+bool too_open(const FileRead& file) {
+  const mode_t others = file.owner == 0 ? S_IRWXO : S_IRWXG | S_IRWXO;
+  return S_ISREG(file.mode) && (file.mode & others) != 0;
+}
+
+/// toml++'s own words, without what it stumbled over: that may be a password.
+std::string without_input(std::string_view description) {
+  constexpr std::string_view opening = "Error while ";
+  if (description.starts_with(opening)) description.remove_prefix(opening.size());
+  std::string text(description.substr(0, description.find(", saw")));
+  const std::size_t first = text.find('\'');
+  const std::size_t last = text.rfind('\'');
+  if (first != last) text.replace(first + 1, last - first - 1, "...");
+  return text;
+}
+
+}  // namespace
+
+void add_file(Draft& draft) {
+  const bool named = !draft.config_file.empty();
+  if (!named) draft.config_file = kDefaultFile;
+  const std::string& path = draft.config_file;
+  const FileRead file = read_file(path, kLongest);
+  if (!named && (file.error == ENOENT || file.error == ENOTDIR)) return;
+  if (file.error != 0) {
+    throw Error(ExitStatus::config,
+                "configuration file " + quote(path) + ": " +
+                    std::generic_category().message(file.error) +
+                    (named ? "" : "; make it readable, or say --config /dev/null for none"));
+  }
+  if (file.too_long) {
+    throw Error(ExitStatus::config, "configuration file " + quote(path) + ": too long");
+  }
+  if (file.text.empty()) return;
+  const toml::parse_result parsed = toml::parse(file.text, path);
+  if (!parsed) {
+    const unsigned line = parsed.error().source().begin.line;
+    throw Error(ExitStatus::config, path + ":" + std::to_string(line) +
+                                        ": no valid TOML (texts stand in quotes): " +
+                                        without_input(parsed.error().description()));
+  }
+  Reader reader(draft);
+  reader.read(parsed.table());
+  if (!reader.holds_secret() || !too_open(file)) return;
+  draft.settings.warnings.push_back(quote(path) +
+                                    " holds a password, and others may read it: chmod " +
+                                    (file.owner == 0 ? "o-rwx" : "go-rwx") + " " + path);
+}
+
+}  // namespace redlock::config

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "redis/inspector.h"
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "redis/keys.h"
+#include "redis/scripts.h"
+#include "redis/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kUserTimeout{1000};
+
+/// Errors to a harmless command that do not mean that the server is of no use.
+bool is_bearable(const Value& reply) {
+  return reply.type != Value::Type::error || reply.text.starts_with("NOPERM") ||
+         reply.text.find("unknown command") != std::string::npos;
+}
+
+std::map<std::string, std::string, std::less<>> fields_of(std::string_view text) {
+  std::map<std::string, std::string, std::less<>> fields;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || line.starts_with('#')) continue;
+    fields.emplace(line.substr(0, colon), line.substr(colon + 1));
+  }
+  return fields;
+}
+
+std::optional<std::int64_t> number(const Value& value) {
+  std::int64_t parsed = 0;
+  const char* const end = value.text.data() + value.text.size();
+  const auto [stop, error] = std::from_chars(value.text.data(), end, parsed);
+  constexpr std::int64_t kMost = 1LL << 40;  // seconds, far from any overflow in milliseconds
+  if (error != std::errc{} || stop != end || parsed < 0 || parsed > kMost) return std::nullopt;
+  return parsed;
+}
+
+}  // namespace
+
+std::string Inspection::field(std::string_view name) const {
+  const auto found = info.find(name);
+  return found == info.end() ? std::string() : found->second;
+}
+
+Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+                     const LockKeys& keys)
+    : lock_key_(lock_key(keys.prefix, keys.name)),
+      holder_key_(helper_key(lock_key_, "holder")),
+      fence_key_(helper_key(lock_key_, "fence")),
+      link_(endpoint, tls, timeouts, kUserTimeout) {}
+
+void Inspector::start(lock::Instant now) {
+  ask(Question::first_time, now);
+}
+
+void Inspector::sweep(lock::Instant now) {
+  finished_ = false;
+  ask(Question::sweep, now);
+}
+
+void Inspector::ask(Question question, lock::Instant now) {
+  std::string wire;
+  switch (question) {
+    case Question::first_time:
+    case Question::time:
+    case Question::last_time:
+      wire = encode_command({"TIME"});
+      break;
+    case Question::info:
+      wire = encode_command({"INFO"});
+      break;
+    case Question::appendfsync:
+      wire = encode_command({"CONFIG", "GET", "appendfsync"});
+      break;
+    case Question::permissions:
+      wire =
+          encode_command({"EVAL", scripts::permissions, "3", lock_key_, holder_key_, fence_key_});
+      break;
+    case Question::sweep:
+      wire = encode_command({"DEL", holder_key_, fence_key_});
+      break;
+  }
+  link_.ask({.round = static_cast<std::uint32_t>(question)}, {std::move(wire), 1}, now);
+}
+
+void Inspector::turn(lock::Instant now) {
+  for (Link::Arrival& arrival : link_.turn(now)) {
+    if (finished_) return;  // an answer that came too late
+    if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
+      finish(std::move(*trouble));
+    } else {
+      take(static_cast<Question>(arrival.ask.round), std::get<Value>(arrival.content),
+           now - arrival.sent, now);
+    }
+  }
+}
+
+void Inspector::take(Question question, const Value& reply, lock::Duration round_trip,
+                     lock::Instant now) {
+  switch (question) {
+    case Question::first_time:
+      if (!is_bearable(reply)) return finish(error_reply(reply.text));
+      inspection_.certificate_expires = link_.certificate_expires();
+      return ask(Question::time, now);  // the first one waited for the connection, too
+    case Question::time:
+      take_time(reply, round_trip);
+      return ask(Question::last_time, now);
+    case Question::last_time:
+      take_time(reply, round_trip);
+      return ask(Question::info, now);
+    case Question::info:
+      if (reply.type == Value::Type::string) inspection_.info = fields_of(reply.text);
+      return ask(Question::appendfsync, now);
+    case Question::appendfsync:
+      if (reply.type == Value::Type::array && reply.elements.size() == 2) {
+        inspection_.appendfsync = reply.elements[1].text;
+      }
+      return ask(Question::permissions, now);
+    case Question::permissions:
+      if (reply.type != Value::Type::array) inspection_.scripts_refused = unexpected_reply(reply);
+      for (const Value& command : reply.elements) inspection_.denied.push_back(command.text);
+      break;
+    case Question::sweep:
+      break;
+  }
+  finished_ = true;
+}
+
+void Inspector::take_time(const Value& reply, lock::Duration round_trip) {
+  if (inspection_.round_trip && *inspection_.round_trip <= round_trip) return;
+  inspection_.round_trip = round_trip;
+  if (reply.type != Value::Type::array || reply.elements.size() != 2) return;
+  const auto seconds = number(reply.elements[0]);
+  const auto micros = number(reply.elements[1]);
+  if (!seconds || !micros) return;
+  const milliseconds theirs(*seconds * 1000 + *micros / 1000);
+  // The server looked at its clock half a round trip ago, as far as one can know.
+  const auto ours = std::chrono::system_clock::now() - round_trip / 2;
+  inspection_.ahead = theirs - std::chrono::duration_cast<milliseconds>(ours.time_since_epoch());
+}
+
+void Inspector::finish(lock::Unreachable why) {
+  inspection_.trouble = std::move(why);
+  finished_ = true;
+}
+
+}  // namespace redlock::redis

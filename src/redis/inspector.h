@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+//
+// What one server says about itself, for `redlock check`. Absent on purpose: what of it is good or
+// bad (commands/diagnosis.h).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lock/time.h"
+#include "lock/vote.h"
+#include "os/loop.h"
+#include "redis/link.h"
+#include "redis/server_set.h"
+
+namespace redlock::redis {
+
+/// Untrusted, as all that comes from a server.
+struct Inspection {
+  /// It could not be used at all, or stopped answering.
+  std::optional<lock::Unreachable> trouble;
+  std::optional<lock::Duration> round_trip;        ///< the shortest of a few
+  std::optional<std::chrono::milliseconds> ahead;  ///< its clock, of ours
+  /// The fields of INFO (https://redis.io/docs/latest/commands/info/); empty: not permitted.
+  std::map<std::string, std::string, std::less<>> info;
+  std::optional<std::string> appendfsync;            ///< none: CONFIG is not permitted
+  std::vector<std::string> denied;                   ///< commands that the user may not run
+  std::optional<lock::Unreachable> scripts_refused;  ///< why none of our scripts would run
+  /// When the server's certificate expires; none without TLS.
+  std::optional<std::chrono::system_clock::time_point> certificate_expires;
+
+  [[nodiscard]] std::string field(std::string_view name) const;
+};
+
+/// Asks one server, one question after the other, over a connection as redlock's votes take it.
+/// Passive, as Link is: the caller polls interests() and calls turn().
+class Inspector {
+ public:
+  /// `endpoint` and `tls` must outlive this, as for Link. The keys are those of the lock to be tried.
+  Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+            const LockKeys& keys);
+
+  void start(lock::Instant now);
+  void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
+  [[nodiscard]] lock::Instant deadline() const { return link_.deadline(); }
+  void turn(lock::Instant now);
+  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] const Inspection& inspection() const { return inspection_; }
+
+  /// Deletes what a lock leaves behind beside its key. For a name that nobody uses. To be followed
+  /// by turns until finished().
+  void sweep(lock::Instant now);
+
+ private:
+  enum class Question { first_time, time, last_time, info, appendfsync, permissions, sweep };
+
+  void ask(Question question, lock::Instant now);
+  void take(Question question, const Value& reply, lock::Duration round_trip, lock::Instant now);
+  void take_time(const Value& reply, lock::Duration round_trip);
+  void finish(lock::Unreachable why);
+
+  std::string lock_key_;
+  std::string holder_key_;
+  std::string fence_key_;
+  Link link_;
+  Inspection inspection_;
+  bool finished_ = false;
+};
+
+}  // namespace redlock::redis

@@ -1,0 +1,33 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Which of the commands that redlock's scripts use this user may not run on the keys of a lock.
+-- Changes nothing: what writes is given arguments that are refused, but only after the permission was
+-- looked at (an unknown number, a field too few).
+--
+-- KEYS[1] to KEYS[3]  as in acquire.lua
+--
+-- {command, …}, in small letters; empty if nothing is missing
+local denied = {}
+local function try(command, ...)
+  local answer = redis.pcall(command, ...)
+  local why = type(answer) == 'table' and answer.err or ''
+  -- Redis 6, 7.0 and 7.2 each have their own words.
+  if string.find(why, 'NOPERM', 1, true) or string.find(why, 'ACL failure', 1, true) or
+     string.find(why, 'user executing the script', 1, true) then
+    denied[#denied + 1] = string.lower(command)
+  end
+  return answer
+end
+local kind = try('TYPE', KEYS[1])
+try('GET', KEYS[1])
+try('PTTL', KEYS[1])
+try('SET', KEYS[1], '', 'PX', 'none')
+try('PEXPIRE', KEYS[1], 'none')
+if kind.ok == 'none' then try('DEL', KEYS[1]) end
+try('HGET', KEYS[2], '')
+try('HMGET', KEYS[3], '')
+try('HSET', KEYS[2], '', '', '')
+try('HDEL', KEYS[2], '')
+try('INFO', 'server')
+try('TIME')
+return denied

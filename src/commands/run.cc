@@ -2,13 +2,18 @@
 #include "commands/run.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
 
+#include "commands/held.h"
 #include "commands/holder_info.h"
 #include "commands/runner.h"
 #include "diag/reporter.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "os/stderr.h"
+#include "redis/keys.h"
 #include "redis/server_set.h"
 
 namespace redlock::commands {
@@ -70,13 +75,23 @@ int exit_status(const lock::Outcome& outcome, const config::Settings& settings) 
 
 int run(const cli::Run& request) {
   const config::Settings& settings = request.settings;
-  const lock::Plan plan = plan_for(settings);
+  lock::Plan plan = plan_for(settings);
+  const Place place{.fingerprint = server_set_fingerprint(settings.servers),
+                    .key = redis::lock_key(settings.prefix, request.name)};
+  const char* const environment = std::getenv("REDLOCK_HELD");
+  const std::string held = environment == nullptr ? "" : environment;
+  const std::optional<Held> ours =
+      settings.reentrant ? find_held(held, place) : std::optional<Held>();
+  if (ours) plan.inherited = ours->fence;
   const redis::Timeouts timeouts{
       .request = std::chrono::duration_cast<milliseconds>(plan.server_timeout),
       .connect = at_most_a_tenth_of_the_ttl(std::chrono::seconds(1), settings.ttl),
   };
 
-  redis::ServerSet servers(settings.servers, {.prefix = settings.prefix, .name = request.name},
+  redis::ServerSet servers(settings.servers,
+                           {.prefix = settings.prefix,
+                            .name = request.name,
+                            .held_token = ours ? ours->token : std::string()},
                            settings.ttl, diag::to_json(describe_ourselves(settings, request.job)),
                            timeouts, settings.restart_grace);
   std::vector<std::string> names;
@@ -86,7 +101,9 @@ int run(const cli::Run& request) {
   os::Stderr out;
   diag::Reporter reporter(out, request.name, std::move(names), verbosity_of(settings));
 
-  Runner runner(plan, {.lock_name = request.name, .argv = request.job}, servers, out, reporter);
+  Runner runner(plan,
+                {.lock_name = request.name, .place = place, .held = held, .argv = request.job},
+                servers, out, reporter);
   const lock::Outcome outcome = runner.run();
   out.drain(milliseconds(100));
   return exit_status(outcome, settings);

@@ -88,7 +88,9 @@ lock::Event Runner::spawn(const lock::Spawn& order) {
   const std::vector<std::string> environment = os::environment_with(
       {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
       {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
-       "REDLOCK_FENCE=" + std::to_string(order.fence)});
+       "REDLOCK_FENCE=" + std::to_string(order.fence),
+       "REDLOCK_HELD=" + add_held(job_.held, job_.place,
+                                  {.token = servers_.token(order.attempt), .fence = order.fence})});
   // The clock is read once more: we may have been stopped since the votes came in.
   if (os::boot_now() >= order.latest) return lock::JobTooLate{};
   const os::Spawned spawned = os::spawn(job_.argv, environment, signals_);

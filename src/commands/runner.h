@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "commands/held.h"
 #include "diag/reporter.h"
 #include "lock/session.h"
 #include "os/loop.h"
@@ -19,6 +20,8 @@ namespace redlock::commands {
 
 struct Job {
   std::string lock_name;
+  Place place;       ///< the lock, as REDLOCK_HELD calls it
+  std::string held;  ///< REDLOCK_HELD as we found it
   std::vector<std::string> argv;
 };
 

@@ -29,6 +29,7 @@ struct Settings {
   std::optional<std::chrono::nanoseconds> wait;         ///< none: for ever; zero: -n
   std::optional<std::chrono::nanoseconds> max_runtime;  ///< none: no limit; never zero
   int conflict_exit_code = 1;                           ///< 0 to 255
+  bool reentrant = true;  ///< a lock that the job we run in holds is joined
   bool quiet = false;
   bool verbose = false;
 };

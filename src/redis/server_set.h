@@ -17,6 +17,7 @@ namespace redlock::redis {
 struct LockKeys {
   std::string prefix;  ///< put before the name to give the key
   std::string name;
+  std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
 };
 
 struct Timeouts {
@@ -54,7 +55,7 @@ class ServerSet {
   /// the replies that came in, in the order they came.
   std::vector<lock::Reply> turn(lock::Instant now);
 
-  /// The token of an attempt that was asked for at least once, 40 hex digits.
+  /// The token that the lock has in an attempt that was asked for at least once, 40 hex digits.
   [[nodiscard]] const std::string& token(lock::AttemptId attempt) const;
 
   [[nodiscard]] std::size_t size() const;

@@ -108,7 +108,7 @@ std::string help_foot(config::Command command) {
     if (row.flags.empty() && (row.commands & command) != 0)
       foot += entry(row.environment, row.help);
   }
-  foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE", "set for the command");
+  foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD", "set for the command");
   return foot.append(kRunFoot);
 }
 

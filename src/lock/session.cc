@@ -320,7 +320,10 @@ void Session::check_release() {
       lease_ && !owes_marks && release.released(lease_->attempt()) >= quorum(plan_.servers);
   const bool never_ours =
       lease_ && release.gone(lease_->attempt()) >= blocking_minority(plan_.servers);
-  if (settled || quorum_released || never_ours) return finish();
+  // What a lost lock leaves behind is undone by finish(), when all that was asked has been
+  // answered: a connection that is closed with answers unread may take what was sent last with it.
+  const bool undoes = never_ours && (may_mark() || (was_ours() && lease_->keep_until() > now_));
+  if (settled || quorum_released || (never_ours && !undoes)) return finish();
   const bool has_failed = release.has_failed() || once_.has_failed();
   if (has_failed && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;
 }

@@ -252,10 +252,14 @@ Response Server::release(const Request& request) {
 Response Server::leave(const Request& request, std::int64_t now) {
   Key& key = data_.lock;
   const Token cold = cooling(request.token);
-  if (key.value == kNoToken) return {.word = Word::missing};
+  if (key.value == kNoToken) {
+    forget(request.token);
+    return {.word = Word::missing};
+  }
   const bool any = mutation_ == Mutation::release_any ||
                    (mutation_ == Mutation::cool_any && request.life_ms > 0);
   if (key.value != request.token && key.value != cold && !any) {
+    forget(request.token);
     return {.word = Word::not_mine, .value = key.value};
   }
   bool known = request.hold == request.token;

@@ -13,15 +13,19 @@
 -- ARGV[3]  what is left of a minimum hold, in ms; 0: none
 --
 -- {'released'}, {'cooling'}, {'kept'}: others hold it still, {'missing'}, {'not_mine', value}
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'none' then return {'missing'} end
-if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
-
 local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local value = redis.call('GET', KEYS[1])
+
+local function forget()
+  redis.pcall('HDEL', KEYS[2], token, 'fence:' .. token, 'holds:' .. token, 'keep:' .. token)
+end
+
+local kind = redis.call('TYPE', KEYS[1]).ok
+local value = kind == 'string' and redis.call('GET', KEYS[1])
 local cooling = 'cooling:' .. token
 if value ~= token and value ~= cooling and value ~= 'revoked:' .. token then
-  return {'not_mine', string.sub(value or '', 1, 1024)}
+  forget()
+  if kind == 'none' then return {'missing'} end
+  return {'not_mine', value and string.sub(value, 1, 1024) or 'type:' .. kind}
 end
 
 local time = redis.pcall('TIME')
@@ -60,5 +64,5 @@ if rest > 0 and value == token then
   return {'cooling'}
 end
 redis.call('DEL', KEYS[1])
-redis.pcall('HDEL', KEYS[2], token, 'fence:' .. token, 'holds:' .. token, 'keep:' .. token)
+forget()
 return {'released'}

@@ -162,7 +162,7 @@ std::string help_foot(config::Command command) {
   }
   if (command == config::kConfig) return foot.append(kConfigFoot);
   if (command == config::kCheck) return foot.append(kCheckFoot);
-  foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE", "set for the command");
+  foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD", "set for the command");
   return foot.append(kRunFoot);
 }
 

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "commands/run.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "commands/held.h"
 #include "commands/holder_info.h"
 #include "commands/runner.h"
 #include "diag/reporter.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "os/stderr.h"
+#include "redis/keys.h"
 #include "redis/server_set.h"
 
 namespace redlock::commands {
@@ -46,13 +53,23 @@ bool trusts_anybody(const config::Settings& settings) {
 
 int run(const cli::Run& request) {
   const config::Settings& settings = request.settings;
-  const lock::Plan plan = plan_for(settings);
+  lock::Plan plan = plan_for(settings);
+  const Place place{.fingerprint = server_set_fingerprint(settings.servers),
+                    .key = redis::lock_key(settings.prefix, request.name)};
+  const char* const environment = std::getenv("REDLOCK_HELD");
+  const std::string held = environment == nullptr ? "" : environment;
+  const std::optional<Held> ours =
+      settings.reentrant ? find_held(held, place) : std::optional<Held>();
+  if (ours) plan.inherited = ours->fence;
   const redis::Timeouts timeouts{
       .request = settings.request_timeout(),
       .connect = settings.connect_timeout(),
   };
 
-  redis::ServerSet servers(settings.servers, {.prefix = settings.prefix, .name = request.name},
+  redis::ServerSet servers(settings.servers,
+                           {.prefix = settings.prefix,
+                            .name = request.name,
+                            .held_token = ours ? ours->token : std::string()},
                            settings.ttl, diag::to_json(describe_ourselves(settings, request.job)),
                            timeouts, settings.restart_grace, settings.tls);
   std::vector<std::string> names;
@@ -67,9 +84,14 @@ int run(const cli::Run& request) {
   }
   diag::Reporter reporter(out, request.name, std::move(names), verbosity_of(settings));
 
-  Runner runner(
-      plan, {.lock_name = request.name, .argv = request.job, .on_lost = settings.on_lost}, servers,
-      out, reporter, {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
+  Runner runner(plan,
+                {.lock_name = request.name,
+                 .place = place,
+                 .held = held,
+                 .argv = request.job,
+                 .on_lost = settings.on_lost},
+                servers, out, reporter,
+                {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
   const int status = runner.run();
   out.drain(milliseconds(100));
   return status;

@@ -180,7 +180,9 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
   environment_ = os::environment_with(
       {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
       {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
-       "REDLOCK_FENCE=" + std::to_string(order.fence)});
+       "REDLOCK_FENCE=" + std::to_string(order.fence),
+       "REDLOCK_HELD=" + add_held(job_.held, job_.place,
+                                  {.token = servers_.token(order.attempt), .fence = order.fence})});
   hook_.emplace(job_.on_lost, environment_);
   job_control_ = os::has_job_control();
   if (job_control_) terminal_ = os::Terminal::of_foreground_leader();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "commands/held.h"
 #include "commands/lost_hook.h"
 #include "commands/supervision.h"
 #include "commands/top.h"
@@ -25,6 +26,8 @@ namespace redlock::commands {
 
 struct Job {
   std::string lock_name;
+  Place place;       ///< the lock, as REDLOCK_HELD calls it
+  std::string held;  ///< REDLOCK_HELD as we found it
   std::vector<std::string> argv;
   std::string on_lost;  ///< a command; empty: none
 };

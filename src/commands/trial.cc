@@ -145,6 +145,7 @@ void Trial::note(const lock::Reply& reply) {
       server.renewed = reply.answer;
       return;
     case lock::Op::release:
+    case lock::Op::leave:
       server.released = reply.answer;
       return;
     case lock::Op::commit:

@@ -35,6 +35,7 @@ struct Settings {
   bool wait_all = false;
   std::string on_lost;          ///< a command for the shell; empty: none
   int conflict_exit_code = 1;                           ///< 0 to 255
+  bool reentrant = true;  ///< a lock that the job we run in holds is joined
   bool quiet = false;
   bool verbose = false;
   /// What the user should know about where the settings came from, a line each.

@@ -188,6 +188,9 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) {
        draft.settings.once_exit_code = integer(value, 0, 255);
      }},
+    {Key::no_reentrant, "no-reentrant", "--no-reentrant", nullptr, "", kHolding,
+     "do not join a lock that is held already by the command this is run in", "", Type::toggle,
+     kRun, [](Draft& draft, std::string_view) { draft.settings.reentrant = false; }},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},

@@ -58,6 +58,7 @@ enum class Key : std::size_t {
   min_hold,
   once,
   once_exit_code,
+  no_reentrant,
   command,
   server,
   server_timeout,

@@ -62,6 +62,7 @@ std::string_view op_name(lock::Op op) {
     case lock::Op::unmark:
       return "take the mark back";
     case lock::Op::release:
+    case lock::Op::leave:
       return "release";
   }
   return "";
@@ -80,7 +81,9 @@ std::string vote_text(const lock::Answer& answer) {
           [](const lock::Committed&) { return std::string("stored"); },
           [](const lock::NotCommitted&) { return std::string("not stored"); },
           [](const lock::Released& released) {
-            return std::string(released.cooling ? "cooling down" : "released");
+            return std::string(released.kept      ? "given up, others of this job hold it still"
+                               : released.cooling ? "cooling down"
+                                                  : "released");
           },
           [](const lock::Missing&) { return std::string("not there"); },
           [](const lock::Done& done) { return describe(done); },

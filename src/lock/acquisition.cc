@@ -28,11 +28,11 @@ Instant limit_of(const Patience& patience, Instant start) {
 }  // namespace
 
 Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
-                         std::uint64_t seed, Instant now)
+                         bool joins, std::uint64_t seed, Instant now)
     : timing_(timing),
       patience_(patience),
       jitter_(seed),
-      attempt_(1, servers),
+      attempt_(joins ? kFirstJoin : 1, servers),
       round_began_(now),
       next_round_(now),
       limit_(limit_of(patience, now)),
@@ -104,6 +104,13 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
     return;
   }
   if (verdict == Verdict::same_server) return reject_twins(effects);
+  if (attempt_.join_refused()) {
+    // Held by an ancestor once, but no more: then it is a lock like any other.
+    give_back(effects);
+    attempt_ = Attempt(1, attempt_.ballots().size());
+    next_round_ = now;
+    return;
+  }
   if (verdict == Verdict::done) return give_up(State::done, effects);
   if (verdict == Verdict::split && same_refusals_as_last_round()) verdict = Verdict::conflict;
   // Servers that cannot be trusted yet are as good as none.

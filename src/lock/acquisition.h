@@ -23,7 +23,8 @@ class Acquisition {
   enum class State { trying, won, done, conflict, unavailable, misconfigured };
 
   /// Starts at `now`; the first round is asked for in the first tick. servers >= 1.
-  Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
+  /// `joins`: an ancestor may hold the lock; if the servers confirm that, ours is a further hold.
+  Acquisition(std::size_t servers, const Timing& timing, const Patience& patience, bool joins,
               std::uint64_t seed, Instant now);
 
   /// Looks at the limits, then asks if it is time to. While trying, and, for the limits, once won.

@@ -89,6 +89,7 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
     return Verdict::pending;
   }
   if (done()) return Verdict::done;
+  if (join_refused()) return Verdict::split;
   if (granted >= needed) {
     if (valid_until() - now < timing.needed_to_start()) return Verdict::split;
     if (trustworthy()) return Verdict::won;
@@ -103,10 +104,18 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
   return answered >= needed ? Verdict::split : Verdict::unavailable;
 }
 
+bool Attempt::join_refused() const {
+  const auto refused = std::count_if(ballots_.begin(), ballots_.end(), [](const Ballot& ballot) {
+    return ballot.standing == Standing::refused;
+  });
+  return is_join(id_) && static_cast<std::size_t>(refused) >= blocking_minority(ballots_.size());
+}
+
 /// Whoever held the lock before had a quorum. Any N - quorum + 1 servers share one with that
 /// quorum, so that many must be known to have been alive since then. A new installation has nothing
 /// to remember: every server is there, grants, and knows no earlier life.
 bool Attempt::trustworthy() const {
+  if (is_join(id_)) return true;  // the lock is there: nothing was forgotten
   std::size_t trusted = 0;
   std::size_t maybe_new = 0;
   for (const Ballot& ballot : ballots_) {

@@ -79,6 +79,9 @@ class Attempt {
   /// A server knows of a successful run that makes ours superfluous.
   [[nodiscard]] bool done() const;
 
+  /// So many servers do not know the lock that was to be joined that it is not held any more.
+  [[nodiscard]] bool join_refused() const;
+
   /// Two configured servers that are one: their votes would count twice.
   [[nodiscard]] std::optional<std::pair<ServerIndex, ServerIndex>> same_server() const;
 

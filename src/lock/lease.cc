@@ -69,7 +69,7 @@ Instant Lease::gone_by() const {
 }
 
 void Lease::record(const Reply& reply, Instant now, Effects& effects) {
-  if (reply.ask.op == Op::release) return;
+  if (is_release(reply.ask.op)) return;
   Standing& standing = standings_.at(reply.ask.server);
   const Instant before = valid_until_;
   const bool renewed = std::holds_alternative<Renewed>(reply.answer);

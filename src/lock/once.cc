@@ -85,6 +85,7 @@ void Once::undo(Effects& effects) {
 void Once::ask(ServerIndex server, Op op, Effects& effects) const {
   effects.emplace_back(Ask{.server = server,
                            .op = op,
+                           .attempt = kNoAttempt,
                            .life = period_,
                            .began = in_milliseconds(began_) + *places_[server].ahead,
                            .who = who_});

@@ -6,18 +6,21 @@
 namespace redlock::lock {
 
 void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
-  begin_cooling(server, attempt, Instant{}, Instant{}, effects);
+  if (is_join(attempt)) return leave(server, attempt, Instant{}, Instant{}, effects);
+  entries_.push_back({.server = server, .attempt = attempt});
+  ask(entries_.back(), Instant{}, effects);
 }
 
-void Release::begin_cooling(ServerIndex server, AttemptId attempt, Instant until, Instant now,
-                            Effects& effects) {
-  entries_.push_back({.server = server, .attempt = attempt, .cool_until = until});
+void Release::leave(ServerIndex server, AttemptId attempt, Instant cool_until, Instant now,
+                    Effects& effects) {
+  entries_.push_back(
+      {.server = server, .attempt = attempt, .op = Op::leave, .cool_until = cool_until});
   ask(entries_.back(), now, effects);
 }
 
 void Release::ask(const Entry& entry, Instant now, Effects& effects) {
   effects.emplace_back(Ask{.server = entry.server,
-                           .op = Op::release,
+                           .op = entry.op,
                            .attempt = entry.attempt,
                            .life = std::max(entry.cool_until - now, Duration::zero())});
 }
@@ -31,7 +34,7 @@ void Release::retry(Instant now, Effects& effects) {
 }
 
 void Release::record(const Reply& reply) {
-  if (reply.ask.op != Op::release) return;
+  if (!is_release(reply.ask.op)) return;
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& candidate) {
     return candidate.server == reply.ask.server && candidate.attempt == reply.ask.attempt;
   });

@@ -17,9 +17,10 @@ class Release {
   /// Asks `server` to delete the attempt's token. Queues behind what that server was asked before.
   void begin(ServerIndex server, AttemptId attempt, Effects& effects);
 
-  /// The same at the end of a job with a minimum hold: until its end the key stays, as cooling.
-  void begin_cooling(ServerIndex server, AttemptId attempt, Instant until, Instant now,
-                     Effects& effects);
+  /// At the end of a job: gives up our hold. If it is the last one, the lock is free, or, until the
+  /// end of a minimum hold, cooling.
+  void leave(ServerIndex server, AttemptId attempt, Instant cool_until, Instant now,
+             Effects& effects);
 
   /// Asks again where the release did not get through. Harmless where it did after all.
   void retry(Instant now, Effects& effects);
@@ -42,6 +43,7 @@ class Release {
   struct Entry {
     ServerIndex server;
     AttemptId attempt;
+    Op op = Op::release;
     Instant cool_until{};  ///< in the past: delete
     State state = State::asked;
     /// An earlier request failed. It may have deleted the token all the same; or the server was

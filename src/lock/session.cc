@@ -31,7 +31,8 @@ Session::Session(const Plan& plan, Instant now)
     : plan_(plan),
       now_(now),
       began_(now),
-      acquisition_(plan.servers, plan.timing, plan.patience, plan.seed, now),
+      acquisition_(plan.servers, plan.timing, plan.patience, plan.inherited.has_value(), plan.seed,
+                   now),
       once_(plan.servers) {}
 
 Effects Session::step(const Event& event, Instant now) {
@@ -125,7 +126,7 @@ void Session::on_reply(const Reply& reply) {
     if (reply.ask.attempt == acquisition_.attempt().id()) fence_->record(reply, effects_);
     return check_fence();
   }
-  if (reply.ask.op == Op::release) {
+  if (is_release(reply.ask.op)) {
     acquisition_.release().record(reply);
     if (phase_ == Phase::releasing) check_release();
     return;
@@ -155,20 +156,21 @@ void Session::check_acquisition() {
     case Acquisition::State::won:
       break;
   }
+  if (is_join(acquisition_.attempt().id())) return start_job(*plan_.inherited);
   phase_ = Phase::numbering;
   fence_.emplace(acquisition_.attempt(), effects_);
   check_fence();
 }
 
 void Session::check_fence() {
-  if (fence_->state() == FenceAgreement::State::agreed) return start_job();
+  if (fence_->state() == FenceAgreement::State::agreed) return start_job(fence_->number());
   if (fence_->state() == FenceAgreement::State::failed) {
     phase_ = Phase::acquiring;
     acquisition_.abandon_unnumbered(now_, effects_);
   }
 }
 
-void Session::start_job() {
+void Session::start_job(std::uint64_t fence) {
   const Attempt& won = acquisition_.attempt();
   if (won.same_server()) {
     acquisition_.reject_twins(effects_);
@@ -187,10 +189,10 @@ void Session::start_job() {
   const auto votes = std::count_if(
       won.ballots().begin(), won.ballots().end(),
       [](const Attempt::Ballot& ballot) { return ballot.standing == Attempt::Standing::granted; });
-  emit(report::Acquired{won.id(), fence_->number(), static_cast<std::size_t>(votes), now_ - began_,
+  emit(report::Acquired{won.id(), fence, static_cast<std::size_t>(votes), now_ - began_,
                         lease_->valid_until() - now_});
   effects_.emplace_back(
-      Spawn{won.id(), fence_->number(), lease_->valid_until() - plan_.timing.needed_to_start()});
+      Spawn{won.id(), fence, lease_->valid_until() - plan_.timing.needed_to_start()});
 }
 
 void Session::on_job_started() {
@@ -298,15 +300,16 @@ void Session::release_lease() {
   acquisition_.release().retry(now_, effects_);
   // Ahead of the release on every server's connection: who finds the lock free finds the mark, too.
   if (may_mark()) once_.mark(job_began_, plan_.timing.once, effects_);
-  const Instant keep_until = may_cool() ? lease_->keep_until() : Instant{};
+  const Instant keep_until = was_ours() ? lease_->keep_until() : Instant{};
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    acquisition_.release().begin_cooling(server, lease_->attempt(), keep_until, now_, effects_);
+    // Even if our lease is over: one that joined may have kept the lock while we were stopped.
+    acquisition_.release().leave(server, lease_->attempt(), keep_until, now_, effects_);
   }
 }
 
 /// A minimum hold is for what ran under a lock that was ours to its end: a command that could not
 /// be started is another host's to try, and a lost lock is nobody's to keep.
-bool Session::may_cool() const {
+bool Session::was_ours() const {
   const bool lost = lease_->lost() || stop_reason_ == StopReason::lost ||
                     stop_reason_ == StopReason::lease_ending;
   return outcome_->kind == Outcome::Kind::job_ended && !lost;
@@ -314,7 +317,7 @@ bool Session::may_cool() const {
 
 /// Only what ended well and by itself, under a lock that was ours, need not be tried again.
 bool Session::may_mark() const {
-  return plan_.timing.once > Duration::zero() && may_cool() && !stop_reason_ &&
+  return plan_.timing.once > Duration::zero() && was_ours() && !stop_reason_ &&
          outcome_->number == 0;
 }
 
@@ -335,7 +338,10 @@ void Session::check_release() {
       lease_ && !owes_marks && release.released(lease_->attempt()) >= quorum(plan_.servers);
   const bool never_ours =
       lease_ && release.gone(lease_->attempt()) >= blocking_minority(plan_.servers);
-  if (settled || quorum_released || never_ours) return finish();
+  // What a lost lock leaves behind is undone by finish(), when all that was asked has been
+  // answered: a connection that is closed with answers unread may take what was sent last with it.
+  const bool undoes = never_ours && (may_mark() || (was_ours() && lease_->keep_until() > now_));
+  if (settled || quorum_released || (never_ours && !undoes)) return finish();
   const bool has_failed = release.has_failed() || once_.has_failed();
   if (has_failed && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;
 }
@@ -353,7 +359,7 @@ void Session::finish() {
     emit(report::ReleaseUnconfirmed{release.complaints(lease_->attempt()),
                                     std::max(lease_->gone_by() - now_, Duration::zero())});
   } else {
-    const Duration rest = may_cool() ? lease_->keep_until() - now_ : Duration::zero();
+    const Duration rest = was_ours() ? lease_->keep_until() - now_ : Duration::zero();
     emit(report::Released{now_ - job_began_, std::max(rest, Duration::zero())});
   }
   if (may_mark() && once_.marked() < quorum(plan_.servers)) {
@@ -369,9 +375,9 @@ void Session::finish() {
 /// What the release left behind on a minority, when the others said that the lock was lost.
 void Session::undo_release() {
   once_.undo(effects_);
-  if (!may_cool() || lease_->keep_until() <= now_) return;
+  if (!was_ours() || lease_->keep_until() <= now_) return;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    effects_.emplace_back(Ask{.server = server, .op = Op::release, .attempt = lease_->attempt()});
+    effects_.emplace_back(Ask{.server = server, .op = Op::leave, .attempt = lease_->attempt()});
   }
 }
 

@@ -67,6 +67,8 @@ struct Plan {
   std::optional<Duration> max_runtime;
   int stop_signal = 15;   ///< the first one when the job must be stopped (SIGTERM)
   bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
+  /// The fencing number of a lock that an ancestor of ours holds by what we know: it is joined.
+  std::optional<std::uint64_t> inherited{};
   Duration server_timeout;  ///< how long a last answer is waited for after giving up
   std::uint64_t seed;       ///< of the jitter
 };
@@ -118,7 +120,7 @@ class Session {
 
   void check_acquisition();
   void check_fence();
-  void start_job();
+  void start_job(std::uint64_t fence);
   void check_lease();
   void tick_stopping();
   void tick_releasing();
@@ -131,7 +133,7 @@ class Session {
   void finish();
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
-  [[nodiscard]] bool may_cool() const;
+  [[nodiscard]] bool was_ours() const;
   [[nodiscard]] bool may_mark() const;
   [[nodiscard]] Instant term_at() const;
   [[nodiscard]] Instant kill_at() const;

@@ -20,15 +20,30 @@ using ServerIndex = std::size_t;
 /// the tokens themselves (random secrets) are kept by whoever performs the effects.
 using AttemptId = std::uint32_t;
 
+/// Attempts from here on join a lock that one of our ancestors holds: they share its token, and are
+/// told apart by their holds.
+inline constexpr AttemptId kFirstJoin = 0x8000'0000;
+/// Of requests that are of no attempt.
+inline constexpr AttemptId kNoAttempt = 0xffff'ffff;
+constexpr bool is_join(AttemptId attempt) {
+  return attempt >= kFirstJoin && attempt != kNoAttempt;
+}
+
 enum class Op {
-  acquire,  ///< take the lock if it is free (idempotent for one token)
+  acquire,  ///< take the lock if it is free (idempotent for one token), or join it
   renew,    ///< give it the full ttl again if it is ours
   repair,   ///< put the key back where it is missing (SET NX) while a quorum holds
   commit,   ///< raise the fencing number of our grant
   mark,     ///< note that a run was successful (--once)
   unmark,   ///< take that back
-  release,  ///< delete it if it is ours, or let it cool; queued behind whatever was sent before
+  release,  ///< delete it if it is ours; queued behind whatever was sent before
+  leave,  ///< give up our hold: what was the last one deletes it, or lets it cool; queued likewise
 };
+
+/// What gives back what an earlier request may have brought.
+constexpr bool is_release(Op op) {
+  return op == Op::release || op == Op::leave;
+}
 
 /// A request to one server. `round` only tells requests of the same kind apart.
 struct Ask {
@@ -37,7 +52,7 @@ struct Ask {
   AttemptId attempt = 0;
   std::uint32_t round = 0;
   std::uint64_t fence = 0;  ///< commit: the number
-  /// acquire, renew, repair: the life the key shall have at least. release: what is left of a
+  /// acquire, renew, repair: the life the key shall have at least. leave: what is left of a
   /// minimum hold, for which the key stays as "cooling"; zero: it is deleted. mark: how long from
   /// `began` on.
   Duration life{};
@@ -95,9 +110,10 @@ struct NotCommitted {
   std::uint64_t last;  ///< the server's number, 0 if it has none
 };
 
-/// release: it was ours and is deleted, or cooling for the rest of its minimum hold.
+/// release, leave: it was ours and is deleted; or cooling for the rest of its minimum hold.
 struct Released {
   bool cooling = false;
+  bool kept = false;  ///< others hold it still
 };
 
 /// renew, release, unmark: no such key.

@@ -138,8 +138,9 @@ std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const
   if (op == lock::Op::renew && word == "renewed") return lock::Renewed{};
   if (op == lock::Op::mark && word == "marked") return lock::Marked{};
   if (op == lock::Op::unmark && word == "released") return lock::Released{};
-  if (op == lock::Op::release && word == "released") return lock::Released{};
-  if (op == lock::Op::release && word == "cooling") return lock::Released{.cooling = true};
+  if (lock::is_release(op) && word == "released") return lock::Released{};
+  if (op == lock::Op::leave && word == "cooling") return lock::Released{.cooling = true};
+  if (op == lock::Op::leave && word == "kept") return lock::Released{.kept = true};
   if (word == "missing") return lock::Missing{};
   if (word == "not_mine" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
     return lock::NotMine{reply.elements[1].text};
@@ -160,35 +161,28 @@ std::optional<lock::Answer> read(lock::Op op, const Ballot& ballot, std::string_
     case lock::Op::mark:
     case lock::Op::unmark:
     case lock::Op::release:
+    case lock::Op::leave:
       break;
   }
   return read_other(op, word, reply);
 }
 
-/// With what is said of its holder: that goes with the lock, or stays as long as it cools.
-Flight encode_release(const Ballot& ballot, const std::string& token, const std::string& life,
-                      const std::string& holder_life) {
-  const std::string script =
-      encode_command({"EVAL", scripts::release, "1", ballot.lock_key, token, life});
-  if (life != "0") {
-    return {script + encode_command({"PEXPIRE", ballot.holder_key, holder_life}), 2};
-  }
-  return {script + encode_command({"HDEL", ballot.holder_key, token, "fence:" + token}), 2};
-}
-
-Flight encode_acquire(const lock::Ask& ask, const Ballot& ballot, const std::string& token,
+Flight encode_acquire(const lock::Ask& ask, const Ballot& ballot, const Secrets& secrets,
                       const std::string& life) {
   const std::string grace = std::to_string(ballot.restart_grace.count());
+  const std::string ttl = std::to_string(ballot.ttl.count());
   if (ask.once == lock::Duration::zero()) {
     return {encode_command({"EVAL", scripts::acquire, "3", ballot.lock_key, ballot.holder_key,
-                            ballot.fence_key, token, life, ballot.holder_json, grace}),
+                            ballot.fence_key, secrets.token, life, ballot.holder_json, grace, ttl,
+                            secrets.hold}),
             1};
   }
   const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
-  return {encode_command({"EVAL", scripts::acquire, "4", ballot.lock_key, ballot.holder_key,
-                          ballot.fence_key, ballot.done_key, token, life, ballot.holder_json, grace,
-                          std::to_string(period.count())}),
-          1};
+  return {
+      encode_command({"EVAL", scripts::acquire, "4", ballot.lock_key, ballot.holder_key,
+                      ballot.fence_key, ballot.done_key, secrets.token, life, ballot.holder_json,
+                      grace, ttl, secrets.hold, std::to_string(period.count())}),
+      1};
 }
 
 Flight encode_mark(const lock::Ask& ask, const Ballot& ballot, const std::string& life) {
@@ -196,34 +190,44 @@ Flight encode_mark(const lock::Ask& ask, const Ballot& ballot, const std::string
   const std::string& who = ask.who.empty() ? ballot.holder_json : ask.who;
   if (ask.op == lock::Op::unmark) {
     // To compare and delete is what the release does.
-    return {
-        encode_command({"EVAL", scripts::release, "1", ballot.done_key, began + " " + who, "0"}),
-        1};
+    return {encode_command({"EVAL", scripts::release, "1", ballot.done_key, began + " " + who}), 1};
   }
   return {encode_command({"EVAL", scripts::mark, "1", ballot.done_key, began, life, who}), 1};
 }
 
 }  // namespace
 
-Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const std::string& token) {
+Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const Secrets& secrets) {
+  const std::string& token = secrets.token;
   // Rounded up: a key that lives longer than is assumed does no harm.
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(ask.life);
   const std::string life = std::to_string(milliseconds.count());
-  const std::string holder_life = std::to_string((milliseconds + kHolderExtra).count());
+  const auto hold = [&] {
+    return encode_command({"EVAL", scripts::hold, "1", ballot.holder_key, token, secrets.hold,
+                           std::to_string(ballot.ttl.count()),
+                           std::to_string((milliseconds + kHolderExtra).count())});
+  };
   switch (ask.op) {
     case lock::Op::renew:
-      return {encode_command({"EVAL", scripts::renew, "1", ballot.lock_key, token, life}) +
-                  encode_command({"PEXPIRE", ballot.holder_key, holder_life}),
+      return {encode_command({"EVAL", scripts::renew, "1", ballot.lock_key, token, life}) + hold(),
               2};
     case lock::Op::release:
-      return encode_release(ballot, token, life, holder_life);
+      return {encode_command({"EVAL", scripts::release, "1", ballot.lock_key, token}) +
+                  encode_command(
+                      {"HDEL", ballot.holder_key, token, "fence:" + token, "holds:" + token}),
+              2};
+    case lock::Op::leave:
+      return {encode_command({"EVAL", scripts::leave, "2", ballot.lock_key, ballot.holder_key,
+                              token, secrets.hold, life}),
+              1};
     case lock::Op::mark:
     case lock::Op::unmark:
       return encode_mark(ask, ballot, life);
     case lock::Op::repair:
       return {encode_command({"EVAL", scripts::repair, "2", ballot.lock_key, ballot.holder_key,
-                              token, life, ballot.holder_json}),
-              1};
+                              token, life, ballot.holder_json}) +
+                  hold(),
+              2};
     case lock::Op::commit:
       return {encode_command({"EVAL", scripts::commit, "3", ballot.lock_key, ballot.holder_key,
                               ballot.fence_key, token, std::to_string(ask.fence)}),
@@ -231,7 +235,7 @@ Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const std::str
     case lock::Op::acquire:
       break;
   }
-  return encode_acquire(ask, ballot, token, life);
+  return encode_acquire(ask, ballot, secrets, life);
 }
 
 lock::Answer read_answer(lock::Op op, const Ballot& ballot, const Value& reply) {

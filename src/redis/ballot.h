@@ -18,6 +18,7 @@ struct Ballot {
   std::string holder_key;
   std::string fence_key;
   std::string done_key;
+  std::chrono::milliseconds ttl{};  ///< for so long a hold counts that is not heard of
   std::string holder_json;
   std::chrono::seconds restart_grace{};  ///< 0: servers are trusted as soon as they run
 };
@@ -29,7 +30,13 @@ struct Flight {
   unsigned replies = 1;
 };
 
-Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const std::string& token);
+/// What an attempt is known by.
+struct Secrets {
+  std::string token;  ///< the lock's value
+  std::string hold;   ///< the same, or, for who joins, an own one
+};
+
+Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const Secrets& secrets);
 
 /// The reply to the first command of a flight. Anything but what our scripts give is Unreachable:
 /// an error to an acquire means "maybe granted" (a failing script does not roll back).

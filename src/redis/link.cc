@@ -48,7 +48,7 @@ Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
       dialer_(endpoint, user_timeout) {}
 
 void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
-  if (ask.op != lock::Op::release && unanswered() >= kMaxUnanswered) {
+  if (!lock::is_release(ask.op) && unanswered() >= kMaxUnanswered) {
     arrivals_.push_back({ask, now, too_many_unanswered()});
     return;
   }
@@ -270,7 +270,7 @@ void Link::expire(lock::Instant now) {
   // a release: whatever it shall undo lies before it on this connection and may yet be carried out,
   // and a release that comes late harms nobody.
   const auto sendable = [](const Pending& pending) {
-    return pending.written > 0 || pending.ask.op == lock::Op::release;
+    return pending.written > 0 || lock::is_release(pending.ask.op);
   };
   for (Pending& pending : queue_) {
     if (now < pending.deadline) continue;

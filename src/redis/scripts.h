@@ -10,6 +10,8 @@ namespace redlock::redis::scripts {
 
 extern const std::string_view acquire;
 extern const std::string_view commit;
+extern const std::string_view hold;
+extern const std::string_view leave;
 extern const std::string_view mark;
 extern const std::string_view permissions;
 extern const std::string_view renew;

@@ -39,13 +39,17 @@ struct ServerSet::Impl {
   std::optional<TlsContext> tls;    // if any of them speaks it; used by the links
   Ballot ballot;
   std::deque<Link> links;  // a deque, since a Link cannot move
-  std::map<lock::AttemptId, std::string> tokens;
+  std::string held_token;
+  std::map<lock::AttemptId, Secrets> secrets;
   std::vector<lock::Reply> ready;  // answers that took no server
 
-  const std::string& token(lock::AttemptId attempt) {
-    std::string& token = tokens[attempt];
-    if (token.empty()) token = os::random_hex(kTokenBytes);
-    return token;
+  const Secrets& secrets_of(lock::AttemptId attempt) {
+    Secrets& known = secrets[attempt];
+    if (known.hold.empty()) {
+      known.hold = os::random_hex(kTokenBytes);
+      known.token = lock::is_join(attempt) ? held_token : known.hold;
+    }
+    return known;
   }
 
   lock::Reply read(Link& link, Link::Arrival arrival) {
@@ -53,7 +57,7 @@ struct ServerSet::Impl {
       return {arrival.ask, arrival.sent, std::move(*trouble)};
     }
     lock::Answer answer = read_answer(arrival.ask.op, ballot, std::get<Value>(arrival.content));
-    if (arrival.ask.op == lock::Op::release && is_gone(answer)) {
+    if (lock::is_release(arrival.ask.op) && is_gone(answer)) {
       link.forget_attempt(arrival.ask.attempt);
     }
     return {arrival.ask, arrival.sent, std::move(answer)};
@@ -70,8 +74,10 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
                    .holder_key = helper_key(key, "holder"),
                    .fence_key = helper_key(key, "fence"),
                    .done_key = helper_key(key, "done"),
+                   .ttl = ttl,
                    .holder_json = std::move(holder_json),
                    .restart_grace = restart_grace};
+  impl_->held_token = std::move(keys.held_token);
   for (const Endpoint& endpoint : impl_->endpoints) {
     if (endpoint.tls && !impl_->tls) impl_->tls.emplace(tls);
     const TlsContext* const context = endpoint.tls ? &*impl_->tls : nullptr;
@@ -83,8 +89,8 @@ ServerSet::~ServerSet() = default;
 
 void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
   Link& link = impl_->links.at(ask.server);
-  const std::string& token = impl_->token(ask.attempt);
-  if (ask.op == lock::Op::release) {
+  const Secrets& secrets = impl_->secrets_of(ask.attempt);
+  if (lock::is_release(ask.op)) {
     // What is still unsent must not reach the server behind the release. A token that never went
     // out is known to nobody: there is nothing to delete, and no need to wait for the server.
     link.cancel_unsent(ask.attempt);
@@ -93,7 +99,7 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
       return;
     }
   }
-  link.ask(ask, encode_request(ask, impl_->ballot, token), now);
+  link.ask(ask, encode_request(ask, impl_->ballot, secrets), now);
 }
 
 void ServerSet::interests(std::vector<os::Interest>& out) const {
@@ -123,7 +129,7 @@ std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
 }
 
 const std::string& ServerSet::token(lock::AttemptId attempt) const {
-  return impl_->tokens.at(attempt);
+  return impl_->secrets.at(attempt).token;
 }
 
 std::size_t ServerSet::size() const {

@@ -18,6 +18,7 @@ namespace redlock::redis {
 struct LockKeys {
   std::string prefix;  ///< put before the name to give the key
   std::string name;
+  std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
 };
 
 struct Timeouts {
@@ -62,7 +63,7 @@ class ServerSet {
   /// Nothing can be asked any more.
   void drop_connections();
 
-  /// The token of an attempt that was asked for at least once, 40 hex digits.
+  /// The token that the lock has in an attempt that was asked for at least once, 40 hex digits.
   [[nodiscard]] const std::string& token(lock::AttemptId attempt) const;
 
   [[nodiscard]] std::size_t size() const;

@@ -20,6 +20,15 @@ Clock client_clock(const Schedule& schedule, std::size_t client) {
   return {schedule.client[client].rate, seconds(1000 * (client + 1))};
 }
 
+namespace {
+
+/// Attempts in the order in which they are made: those that join come first.
+lock::AttemptId order(lock::AttemptId attempt) {
+  return lock::is_join(attempt) ? attempt - lock::kFirstJoin + 1 : attempt + 10'000;
+}
+
+}  // namespace
+
 void Checks::reset(const Schedule& schedule) {
   schedule_ = &schedule;
   const lock::Duration ttl = schedule.timing.ttl;
@@ -56,17 +65,17 @@ void Checks::begin_attempt(Lease& lease, lock::AttemptId attempt) {
 void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at) {
   Lease& lease = leases_[client];
   Word& word = lease.words[ask.server];
-  if (ask.op == lock::Op::release) {
-    word.released = std::max(word.released, ask.attempt);
+  if (lock::is_release(ask.op)) {
+    word.released = std::max(word.released, order(ask.attempt));
     if (ask.life > Time{}) check_cooling(client, ask, now, at);
     return;
   }
   if (ask.op == lock::Op::mark || ask.op == lock::Op::unmark) return;
-  if (ask.op == lock::Op::acquire && ask.attempt > lease.attempt) {
-    begin_attempt(lease, ask.attempt);
+  if (ask.op == lock::Op::acquire && order(ask.attempt) > lease.attempt) {
+    begin_attempt(lease, order(ask.attempt));
     lease.began = at;
   }
-  if (ask.op != lock::Op::renew && ask.attempt <= word.released) {
+  if (ask.op != lock::Op::renew && order(ask.attempt) <= word.released) {
     fail(
         "reused",
         client_name(client) + " asks " + server_name(ask.server) + " for a token after its release",
@@ -86,7 +95,7 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
 
 void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
   Lease& lease = leases_[client];
-  if (reply.ask.attempt != lease.attempt || reply.ask.op == lock::Op::release ||
+  if (order(reply.ask.attempt) != lease.attempt || lock::is_release(reply.ask.op) ||
       reply.ask.op == lock::Op::commit || std::holds_alternative<lock::Unreachable>(reply.answer)) {
     return;
   }
@@ -140,19 +149,20 @@ void Checks::job_gone(std::size_t client, Time at) {
 }
 
 void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence,
-                         Token token, Time at) {
+                         Token token, Token lock_token, Time at) {
   Lease& lease = leases_[client];
+  lease.lock_token = lock_token;
   if (schedule_->assumptions_hold) check_overlap(client, at);
   if (schedule_->holds_are_kept) check_holds(client, at);
   const bool votes_are_its = lease.granted_token == token;
   const int votes = votes_are_its ? std::popcount(lease.granted_by) : 0;
   const std::size_t real = schedule_->servers - (schedule_->twins ? 1 : 0);
-  if (lease.attempt != attempt ||
+  if (lease.attempt != order(attempt) ||
       static_cast<std::size_t>(votes) < std::min(real, schedule_->servers / 2 + 1)) {
     fail("quorum", client_name(client) + " starts its job with " + std::to_string(votes) + " votes",
          at);
   }
-  const Grant grant{fence, at, client};
+  const Grant grant{fence, at, client, lock_token};
   check_fence(grant, lease.began);
   grants_.push_back(grant);
   lease.live = true;
@@ -161,14 +171,15 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   const Time hold = schedule_->client[client].min_hold;
   const Time until = lease.began + hold - hold / 100 - milliseconds(2);
   if (schedule_->marks_are_kept) check_once(client, at);
-  holds_[client] = {.until = until, .began = at, .session = session_of(token)};
+  holds_[client] = {
+      .until = until, .began = at, .session = session_of(token), .lock_token = lock_token};
 }
 
 /// Only a job's end may ask for it, and for no more than is left.
 void Checks::check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at) {
   const lock::Instant end =
       clocks_[client].now(holds_[client].began) + schedule_->client[client].min_hold;
-  if (leases_[client].attempt == ask.attempt && now + ask.life <= end) return;
+  if (leases_[client].attempt == order(ask.attempt) && now + ask.life <= end) return;
   fail("overdone", client_name(client) + " keeps the lock too long", at);
 }
 
@@ -193,6 +204,7 @@ void Checks::session_ended(std::size_t client, std::uint32_t session, lock::Outc
 void Checks::check_holds(std::size_t client, Time at) {
   for (std::size_t other = 0; other < schedule_->clients; ++other) {
     if (at >= holds_[other].until) continue;
+    if (holds_[other].lock_token == leases_[client].lock_token) continue;
     fail("cut_short",
          client_name(client) + "'s job starts before the minimum hold of " + client_name(other) +
              " is over",
@@ -205,8 +217,8 @@ void Checks::job_exited(std::size_t client, bool well) {
   if (well) successes_.push_back({holds_[client].began, client});
 }
 
-/// What a quorum knows of is not done again. A mark's time is that of a vote that came late: by less
-/// than a ttl, or no job would have been started on it.
+/// What a quorum knows of is not done again. A mark's time is that of a vote that came late: by
+/// less than a ttl, or no job would have been started on it.
 void Checks::check_once(std::size_t client, Time at) {
   const Time period = schedule_->client[client].once;
   for (const Success& success : successes_) {
@@ -233,6 +245,8 @@ void Checks::check_skip(std::size_t client, Time at) {
 void Checks::check_overlap(std::size_t client, Time at) {
   for (std::size_t other = 0; other < schedule_->clients; ++other) {
     if (other == client || !leases_[other].live || excused(other, at)) continue;
+    if (leases_[other].lock_token == leases_[client].lock_token)
+      continue;  // one has joined the other
     fail("overlap", client_name(client) + "'s job starts while " + client_name(other) + "'s lives",
          at);
   }
@@ -242,6 +256,7 @@ void Checks::check_fence(const Grant& grant, Time began) {
   for (const Grant& before : grants_) {
     // Where the assumptions fail, two may hold the lock at once: then their order is nobody's.
     const bool ordered = schedule_->assumptions_hold || before.started <= began;
+    if (grant.fence == before.fence && grant.lock_token == before.lock_token) continue;
     if (grant.fence != before.fence && (grant.fence > before.fence || !ordered)) continue;
     fail("fence",
          client_name(grant.client) + "'s fence " + std::to_string(grant.fence) + " is not above " +
@@ -253,8 +268,10 @@ void Checks::check_fence(const Grant& grant, Time began) {
 void Checks::granted(std::size_t server, Token token) {
   const std::uint32_t client = client_of(token);
   Lease& lease = leases_[client];
-  if (token < lease.granted_token) return;
-  if (token > lease.granted_token) lease.granted_by = 0;
+  // In the order of attempts: own_token() marks those that join, which come first.
+  const auto rank = [](Token each) { return each == kNoToken ? each : each ^ 0x4000U; };
+  if (rank(token) < rank(lease.granted_token)) return;
+  if (token != lease.granted_token) lease.granted_by = 0;
   lease.granted_token = token;
   lease.granted_by |= 1U << server;
 }
@@ -263,6 +280,9 @@ void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t serv
                      Time at) {
   if (owner == kNoToken || owner == kForeignType || client_of(owner) != client) return;
   if (session_of(owner) != session) return;
+  for (std::size_t i = 0; i < schedule_->clients; ++i) {
+    if (schedule_->client[i].inside == client) return;  // those inside its job may hold it still
+  }
   const Hold& hold = holds_[client];
   const bool may_cool = hold.session > session || (hold.session == session && !hold.lost);
   if (is_cooling(owner) && may_cool && schedule_->client[client].min_hold > Time{}) return;

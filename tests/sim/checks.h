@@ -38,7 +38,7 @@ class Checks {
   void asked(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at);
   void answered(std::size_t client, const lock::Reply& reply, Time at);
   void job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence, Token token,
-                   Time at);
+                   Token lock_token, Time at);
   void job_gone(std::size_t client, Time at);
   /// The client stops its job: if that is because the lock is lost, it is not kept.
   void stopping(std::size_t client) { holds_[client].until = {}; }
@@ -75,6 +75,7 @@ class Checks {
     bool paused = false;
     lock::Instant excused_until{};
     Token granted_token = kNoToken;
+    Token lock_token = kNoToken;   ///< of the job: the same, or another's that was joined
     std::uint32_t granted_by = 0;  ///< a bit for each server
   };
   /// What a client's last job keeps from others, also when it has ended.
@@ -83,6 +84,7 @@ class Checks {
     Time began{};  ///< of the job
     bool ended_well = false;
     std::uint32_t session = 0;
+    Token lock_token = kNoToken;
     bool lost = false;
   };
   /// A run that ended well.
@@ -95,6 +97,7 @@ class Checks {
     std::uint64_t fence;
     Time started;
     std::size_t client;
+    Token lock_token;
   };
 
   void begin_attempt(Lease& lease, lock::AttemptId attempt);

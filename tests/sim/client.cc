@@ -23,8 +23,11 @@ void Client::reset(Scene& scene, std::size_t index) {
   stalled_.reset();
   wake_at_ = kForever;
   turns_at_once_ = 0;
-  starting_ = true;
-  scene.events->add(EventKind::client_starts, scene.schedule->client[index].starts, index_);
+  inherited_ = {};
+  starting_ = !is_inside();
+  if (starting_) {
+    scene.events->add(EventKind::client_starts, scene.schedule->client[index].starts, index_);
+  }
 }
 
 void Client::plan(lock::Plan& plan) {
@@ -56,10 +59,11 @@ void Client::start() {
   lock::Plan plan{};
   this->plan(plan);
   ++runs_;
+  if (is_inside()) plan.inherited = inherited_.fence;
   session_.emplace(plan, local);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
     links_[i].begin(*scene_->network, *scene_->schedule, scene_->settings, scene_->mutation, index_,
-                    static_cast<std::uint8_t>(i), runs_);
+                    static_cast<std::uint8_t>(i), runs_, inherited_.token);
   }
   arrivals_.clear();
   next_arrival_ = 0;
@@ -148,11 +152,11 @@ void Client::step(const lock::Event& event, lock::Instant local) {
 
 void Client::perform(const lock::Ask& ask, lock::Instant local) {
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"acquire", "renew",  "repair", "commit",
-                                           "mark",    "unmark", "release"};
+    constexpr std::string_view kWords[] = {"acquire", "renew",  "repair",  "commit",
+                                           "mark",    "unmark", "release", "leave"};
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
-    what += token_text(make_token(index_, runs_, ask.attempt));
+    what += token_text(own_token(index_, runs_, ask.attempt));
     if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
     say(what);
   }
@@ -194,7 +198,9 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
   served_ = scene_->calm;
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
   scene_->checks->job_started(index_, order.attempt, order.fence,
-                              make_token(index_, runs_, order.attempt), now());
+                              own_token(index_, runs_, order.attempt), lock_token(order.attempt),
+                              now());
+  start_inside({lock_token(order.attempt), order.fence});
   Time runtime = random().between(milliseconds(1), milliseconds(30));
   if (!scene_->calm) {
     const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
@@ -238,7 +244,7 @@ void Client::job_ends(std::uint32_t stamp) {
   job_.leader = false;
   job_.exited = true;
   // Descendants of a job that ends by itself are not the lock's business.
-  if (!job_.lingers || !session_->watching_tree()) job_over();
+  if ((!job_.lingers && !inside_alive()) || !session_->watching_tree()) job_over();
   turn();
 }
 
@@ -250,8 +256,46 @@ void Client::tree_ends(std::uint32_t stamp) {
   }
   job_.exited = job_.exited || job_.leader;
   job_.leader = false;
+  kill_inside();
   job_over();
   turn();
+}
+
+bool Client::is_inside() const {
+  return scene_->schedule->client[index_].inside.has_value();
+}
+
+Token Client::lock_token(lock::AttemptId attempt) const {
+  return lock::is_join(attempt) ? inherited_.token : own_token(index_, runs_, attempt);
+}
+
+/// The clients inside this one's job: a redlock each that joins its lock.
+template <class Each>
+void Client::each_inside(Each each) const {
+  for (std::size_t i = 0; i < scene_->schedule->clients; ++i) {
+    if (scene_->schedule->client[i].inside == index_) each(scene_->clients[i]);
+  }
+}
+
+void Client::start_inside(const Inherited& lock) const {
+  each_inside([&](Client& inner) {
+    if (inner.session_ || inner.starting_) return;  // it has outlived an earlier job
+    inner.inherited_ = lock;
+    inner.starting_ = true;
+    scene_->events->add(EventKind::client_starts,
+                        now() + random().between(microseconds(100), milliseconds(40)),
+                        inner.index_);
+  });
+}
+
+bool Client::inside_alive() const {
+  bool alive = false;
+  each_inside([&](const Client& inner) { alive |= inner.session_.has_value(); });
+  return alive;
+}
+
+void Client::kill_inside() const {
+  each_inside([](Client& inner) { inner.kill(); });
 }
 
 void Client::pause(bool whole_host) {
@@ -287,6 +331,7 @@ void Client::resume() {
 void Client::kill() {
   if (!session_) return;
   if (scene_->story->on()) say("is killed, its job too");
+  kill_inside();
   job_.leader = false;
   job_over();
   if (paused_) {
@@ -320,6 +365,7 @@ void Client::end_session() {
 }
 
 void Client::start_later() {
+  if (is_inside()) return;
   const Time pause =
       random().one_of<Time>({random().between(microseconds(100), milliseconds(5)),
                              random().between(milliseconds(1), scene_->schedule->timing.ttl / 2)});
@@ -363,7 +409,7 @@ void Client::say_reply(const lock::Reply& reply) {
                                          "not committed", "released", "missing", "not mine",
                                          "no answer",     "done",     "marked"};
   std::string what = "  hears " + server_name(reply.ask.server) + " on ";
-  what += token_text(make_token(index_, runs_, reply.ask.attempt)) + ": ";
+  what += token_text(own_token(index_, runs_, reply.ask.attempt)) + ": ";
   what += kWords[reply.answer.index()];
   if (const auto* grant = std::get_if<lock::Granted>(&reply.answer)) {
     what += ", fence " + std::to_string(grant->fence);

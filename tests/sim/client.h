@@ -18,6 +18,8 @@
 
 namespace redlock::sim {
 
+class Client;
+
 /// What all clients share.
 struct Scene {
   const Schedule* schedule;
@@ -29,6 +31,7 @@ struct Scene {
   LockSettings settings;
   Mutation mutation = Mutation::none;
   bool calm = false;  ///< the fair phase
+  Client* clients = nullptr;
 };
 
 class Client {
@@ -64,6 +67,19 @@ class Client {
     int status = 0;
   };
 
+  /// The lock of the job that this client runs in.
+  struct Inherited {
+    Token token = kNoToken;
+    std::uint64_t fence = 0;
+  };
+
+  [[nodiscard]] bool is_inside() const;
+  [[nodiscard]] Token lock_token(lock::AttemptId attempt) const;
+  template <class Each>
+  void each_inside(Each each) const;
+  void start_inside(const Inherited& lock) const;
+  [[nodiscard]] bool inside_alive() const;
+  void kill_inside() const;
   void plan(lock::Plan& plan);
   void run_turn(lock::Instant now);
   void finish_turn(lock::Instant now);
@@ -79,13 +95,14 @@ class Client {
   void say(std::string_view what);
   void say_reply(const lock::Reply& reply);
   [[nodiscard]] Time now() const { return scene_->events->now(); }
-  [[nodiscard]] Random& random() { return *scene_->random; }
+  [[nodiscard]] Random& random() const { return *scene_->random; }
 
   Scene* scene_ = nullptr;
   std::uint8_t index_ = 0;
   Clock clock_;
   std::uint32_t runs_ = 0;
   bool starting_ = false;
+  Inherited inherited_;
   bool served_ = false;  ///< in the fair phase
   std::optional<lock::Session> session_;
   std::array<Link, kMostServers> links_;

@@ -23,8 +23,9 @@ bool is_gone(const lock::Answer& answer) {
 }  // namespace
 
 void Link::begin(Network& network, const Schedule& schedule, const LockSettings& settings,
-                 Mutation mutation, std::uint8_t client, std::uint8_t server,
-                 std::uint32_t session) {
+                 Mutation mutation, std::uint8_t client, std::uint8_t server, std::uint32_t session,
+                 Token inherited) {
+  inherited_ = inherited;
   network_ = &network;
   schedule_ = &schedule;
   settings_ = &settings;
@@ -47,7 +48,7 @@ bool Link::ever_sent(lock::AttemptId attempt) const {
 }
 
 void Link::ask(const lock::Ask& ask, lock::Instant now) {
-  if (ask.op == lock::Op::release) {
+  if (lock::is_release(ask.op)) {
     if (mutation_ != Mutation::unsent_kept) {
       std::erase_if(queue_, [&](const Pending& pending) {
         return pending.ask.attempt == ask.attempt && !pending.written;
@@ -83,8 +84,8 @@ void Link::write(Pending& pending, lock::Instant now) {
   if (!ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
   const std::int64_t life_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.life).count();
   const std::int64_t once_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.once).count();
-  network_->send(connection_,
-                 {ask.op, token(ask.attempt), ask.fence, life_ms, once_ms, ask.began.count()});
+  network_->send(connection_, {ask.op, token(ask.attempt), ask.fence, hold(ask.attempt), life_ms,
+                               once_ms, ask.began.count()});
 }
 
 void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
@@ -113,7 +114,7 @@ void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
 void Link::take_response(const Response& response, std::vector<Arrival>& arrivals) {
   Pending& pending = queue_.front();
   lock::Answer answer = read_answer(response, *settings_, mutation_);
-  if (pending.ask.op == lock::Op::release && is_gone(answer)) {
+  if (lock::is_release(pending.ask.op) && is_gone(answer)) {
     std::erase(sent_, pending.ask.attempt);
   }
   arrivals.push_back({pending.ask, pending.sent, std::move(answer)});

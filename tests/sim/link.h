@@ -22,7 +22,8 @@ class Link {
 
   /// A new process has no connection yet.
   void begin(Network& network, const Schedule& schedule, const LockSettings& settings,
-             Mutation mutation, std::uint8_t client, std::uint8_t server, std::uint32_t session);
+             Mutation mutation, std::uint8_t client, std::uint8_t server, std::uint32_t session,
+             Token inherited);
 
   void ask(const lock::Ask& ask, lock::Instant now);
   void take_in(const Inbound& inbound) { inbox_.push_back(inbound); }
@@ -46,7 +47,10 @@ class Link {
   };
 
   [[nodiscard]] Token token(lock::AttemptId attempt) const {
-    return make_token(client_, session_, attempt);
+    return lock::is_join(attempt) ? inherited_ : hold(attempt);
+  }
+  [[nodiscard]] Token hold(lock::AttemptId attempt) const {
+    return own_token(client_, session_, attempt);
   }
   void connect(lock::Instant now);
   void write(Pending& pending, lock::Instant now);
@@ -62,6 +66,7 @@ class Link {
   std::uint8_t client_ = 0;
   std::uint8_t server_ = 0;
   std::uint32_t session_ = 0;
+  Token inherited_ = kNoToken;
   State state_ = State::idle;
   bool clean_ = true;  ///< no connection of this process to the server has failed
   ConnectionId connection_ = kNoConnection;

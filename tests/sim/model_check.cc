@@ -99,11 +99,12 @@ class ModelCheck {
   bool sequence(std::uint64_t number) {
     story_ = "sequence " + std::to_string(number) + "\n";
     redis_.command({"FLUSHALL"});
-    settings_ = {random_.one_of<std::int64_t>(0, 100'000)};
+    settings_ = {random_.one_of<std::int64_t>(0, 100'000), kTtlMs};
     ballot_ = {.lock_key = kKey,
                .holder_key = kHolder,
                .fence_key = kFence,
                .done_key = kDone,
+               .ttl = std::chrono::milliseconds(kTtlMs),
                .holder_json = "{}",
                .restart_grace = std::chrono::seconds(settings_.restart_grace_s)};
     const std::int64_t now = time_ms();
@@ -135,13 +136,17 @@ class ModelCheck {
   bool ask() {
     lock::Ask ask;
     ask.op = random_.one_of(lock::Op::acquire, lock::Op::acquire, lock::Op::commit, lock::Op::renew,
-                            lock::Op::repair, lock::Op::mark, lock::Op::unmark, lock::Op::release);
+                            lock::Op::repair, lock::Op::mark, lock::Op::unmark, lock::Op::release,
+                            lock::Op::leave, lock::Op::leave);
     ask.attempt = 1 + random_.below(3);
     const Token token = sim::make_token(0, 1, ask.attempt);
+    // Its own hold, or one of two that join.
+    const std::uint32_t joins = random_.one_of(0U, 0U, 1U, 2U);
+    const Token hold = joins == 0 ? token : sim::make_token(0, 2, joins);
     const Server::Fence last = model_.data().fence;
     ask.fence = last.value + random_.below(4);
     if (ask.fence > 0) --ask.fence;
-    const std::int64_t life_ms = ask.op == lock::Op::release
+    const std::int64_t life_ms = ask.op == lock::Op::leave
                                      ? random_.one_of<std::int64_t>(0, kTtlMs / 2, kTtlMs * 3)
                                      : random_.one_of<std::int64_t>(kTtlMs, kTtlMs * 2);
     ask.life = std::chrono::milliseconds(life_ms);
@@ -153,12 +158,14 @@ class ModelCheck {
     if (ask.op == lock::Op::unmark && random_.percent(70)) {
       ask.began = std::chrono::milliseconds(model_.data().done.began_ms);
     }
-    const lock::Answer real = redis::read_answer(
-        ask.op, ballot_, redis_.send(redis::encode_request(ask, ballot_, sim::token_text(token))));
+    const lock::Answer real =
+        redis::read_answer(ask.op, ballot_,
+                           redis_.send(redis::encode_request(
+                               ask, ballot_, {sim::token_text(token), sim::token_text(hold)})));
     const std::int64_t now = time_ms();
     uptime_ = std::stoll(field(redis_.command({"INFO", "server"}).text, "uptime_in_seconds:"));
     const lock::Answer model = sim::read_answer(
-        model_.execute({ask.op, token, ask.fence, life_ms, once_ms, ask.began.count()},
+        model_.execute({ask.op, token, ask.fence, hold, life_ms, once_ms, ask.began.count()},
                        std::chrono::milliseconds(now)),
         settings_, sim::Mutation::none);
     const std::string told = words(ask.op, real);
@@ -173,8 +180,8 @@ class ModelCheck {
 
   /// What has to be equal, as text. What depends on the moment is left to close().
   std::string words(lock::Op op, const lock::Answer& answer) const {
-    constexpr const char* kOps[] = {"acquire", "renew",  "repair", "commit",
-                                    "mark",    "unmark", "release"};
+    constexpr const char* kOps[] = {"acquire", "renew",  "repair",  "commit",
+                                    "mark",    "unmark", "release", "leave"};
     constexpr const char* kAnswers[] = {"granted",       "refused",  "renewed", "committed",
                                         "not committed", "released", "missing", "not mine",
                                         "no answer",     "done",     "marked"};
@@ -188,6 +195,7 @@ class ModelCheck {
       text += " by " + refused->blocker + (refused->ttl_left ? "" : " for ever");
     } else if (const auto* released = std::get_if<lock::Released>(&answer)) {
       text += released->cooling ? ", cooling" : "";
+      text += released->kept ? ", kept" : "";
     } else if (const auto* other = std::get_if<lock::NotMine>(&answer)) {
       if (op != lock::Op::unmark) text += " but " + other->blocker;
     } else if (const auto* no = std::get_if<lock::NotCommitted>(&answer)) {

@@ -17,6 +17,7 @@ enum class Mutation {
   cool_any,         ///< release.lua: makes whatever is there cooling
   mark_unseen,      ///< acquire.lua: does not look whether a run was successful
   mark_on_arrival,  ///< mark.lua: a run began when its mark arrives
+  holds_forgotten,  ///< leave.lua: deletes the lock although others hold it
   acquire_shared,   ///< acquire.lua: grants although another token is there
   uptime_untold,    ///< ballot.cc: a fresh server counts as an old one
   unsent_kept,      ///< server_set.cc: a release does not cancel what was not sent
@@ -33,6 +34,7 @@ inline constexpr struct {
     {Mutation::cool_any, "cool_any"},
     {Mutation::mark_unseen, "mark_unseen"},
     {Mutation::mark_on_arrival, "mark_on_arrival"},
+    {Mutation::holds_forgotten, "holds_forgotten"},
     {Mutation::acquire_shared, "acquire_shared"},
     {Mutation::uptime_untold, "uptime_untold"},
     {Mutation::unsent_kept, "unsent_kept"},

@@ -70,11 +70,20 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_faults(random);
   keep_fences(random);
   draw_holds(random);
+  draw_nesting(random);
   if (assumptions_hold) keep_assumptions();
   const bool forgets = std::any_of(faults.begin(), faults.end(),
                                    [](const Fault& fault) { return loses_data(fault.kind); });
   holds_are_kept = assumptions_hold && (!forgets || longest_hold() <= restart_grace);
   marks_are_kept = assumptions_hold && !forgets && !twins;
+}
+
+/// The last client runs inside the jobs of the first.
+void Schedule::draw_nesting(Random& random) {
+  if (clients < 2 || cron || twins || !random.percent(25)) return;
+  ClientHost& inner = client[clients - 1];
+  inner.inside = 0;
+  inner.min_hold = inner.once = Time::zero();
 }
 
 /// Minimum holds in every third schedule, of some hosts; runs that are needed only once in others.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -60,6 +61,8 @@ struct ClientHost {
   bool tries_once = false;  ///< every run with -n
   Time min_hold{};
   Time once{};  ///< zero: without
+  /// Runs only inside the jobs of that client, and joins its lock.
+  std::optional<std::uint8_t> inside{};
 };
 
 /// Everything the seed decides before the first event. What is left to the run (delays, how long a
@@ -99,6 +102,7 @@ struct Schedule {
  private:
   void draw_hosts(Random& random);
   void draw_holds(Random& random);
+  void draw_nesting(Random& random);
   void draw_faults(Random& random);
   void draw_disagreement(Random& random);
   Fault draw_fault(Random& random, std::uint32_t profile) const;

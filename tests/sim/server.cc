@@ -10,6 +10,7 @@ namespace {
 using Word = Response::Word;
 
 std::string value_text(Token value) {
+  if (value == kNoToken) return {};  // nothing to join
   return value == kForeignType ? std::string("type:list") : token_text(value);
 }
 
@@ -67,6 +68,8 @@ lock::Answer read_answer(const Response& response, const LockSettings& settings,
       return lock::Released{};
     case Word::cooling:
       return lock::Released{.cooling = true};
+    case Word::kept:
+      return lock::Released{.kept = true};
     case Word::missing:
       return lock::Missing{};
     case Word::done:
@@ -109,10 +112,12 @@ Response Server::execute(const Request& request, Time now) {
       return mark(request, clock);
     case lock::Op::unmark:
       return unmark(request);
+    case lock::Op::leave:
+      return leave(request, clock);
     case lock::Op::release:
       break;
   }
-  return release(request, clock);
+  return release(request);
 }
 
 Response Server::acquire(const Request& request, std::int64_t now) {
@@ -120,18 +125,22 @@ Response Server::acquire(const Request& request, std::int64_t now) {
   const bool ours = data_.lock.value == request.token;
   const bool once = request.once_ms > 0 && mutation_ != Mutation::mark_unseen;
   const std::int64_t age = now - data_.done.began_ms;
-  if (once && !ours && data_.done.began_ms != 0 && age < request.once_ms &&
+  const bool joins = request.hold != request.token;
+  if (once && (!ours || joins) && data_.done.began_ms != 0 && age < request.once_ms &&
       age > -request.once_ms) {
     return {.word = Word::done,
             .pttl = data_.done.expires_ms - now,
             .age = std::max<std::int64_t>(age, 0)};
   }
-  const std::int64_t told = request.once_ms > 0 ? now : 0;
+  const std::int64_t told = now;
   if (!free && !ours && mutation_ != Mutation::acquire_shared) {
     Response refused = refusal(now);
     refused.clock = told;
     return refused;
   }
+
+  if (joins && (!ours || !is_held(request.token)))
+    return {.word = Word::refused, .pttl = -2, .clock = told};
 
   const std::int64_t uptime = now / 1000 - started_ms_ / 1000;
   Trace trace = Trace::none;
@@ -147,12 +156,17 @@ Response Server::acquire(const Request& request, std::int64_t now) {
     data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
   } else {
     data_.lock = {request.token, now + request.life_ms};
-    data_.holders.clear();
+    forget_all();
+  }
+  if (joins || !ours) put_hold(request, now);
+  data_.holders_expire_ms = data_.lock.expires_ms + 10'000;
+  if (joins) {
+    return {
+        .word = Word::granted, .trace = trace, .run_id = run_id(), .uptime = uptime, .clock = told};
   }
   std::uint64_t fence = ours ? number(request.token) : 0;
   if (fence == 0) fence = next_fence(trace, now);
   numbered(request.token) = {request.token, fence, true};
-  data_.holders_expire_ms = now + request.life_ms + 10'000;
   return {.word = Word::granted,
           .trace = trace,
           .run_id = run_id(),
@@ -201,8 +215,7 @@ Response Server::unmark(const Request& request) {
 }
 
 Response Server::renew(const Request& request, std::int64_t now) {
-  // The second command of the flight: the holder hash lives on with the lock, whoever asks.
-  if (!data_.holders.empty()) data_.holders_expire_ms = now + request.life_ms + 10'000;
+  hold(request, now);  // the second command of the flight, which is about another key
   if (data_.lock.value == kNoToken) return {.word = Word::missing};
   if (data_.lock.value != request.token) {
     return {.word = Word::not_mine, .value = data_.lock.value};
@@ -216,32 +229,100 @@ Response Server::repair(const Request& request, std::int64_t now) {
     data_.lock = {request.token, now + request.life_ms};
     numbered(request.token).who = true;
     data_.holders_expire_ms = now + request.life_ms + 10'000;
+    hold(request, now);
     return {.word = Word::granted};
   }
+  hold(request, now);
   if (data_.lock.value == request.token) return {.word = Word::granted};
   return refusal(now);
 }
 
-Response Server::release(const Request& request, std::int64_t now) {
+Response Server::release(const Request& request) {
+  forget(request.token);
   Key& key = data_.lock;
-  const bool cools = request.life_ms > 0;
-  if (cools && !data_.holders.empty()) data_.holders_expire_ms = now + request.life_ms + 10'000;
-  if (!cools) {
-    std::erase_if(data_.holders, [&](const Numbered& each) { return each.token == request.token; });
-  }
   if (key.value == kNoToken) return {.word = Word::missing};
-  const Token cold = cooling(request.token);
-  if (cools && key.value == cold) return {.word = Word::cooling};
-  if (cools && (key.value == request.token || mutation_ == Mutation::cool_any)) {
-    const std::int64_t end = now + request.life_ms;
-    key = {cold, key.expires_ms != 0 ? std::min(key.expires_ms, end) : end};
-    return {.word = Word::cooling};
-  }
-  if (key.value != request.token && key.value != cold && mutation_ != Mutation::release_any) {
+  if (key.value != request.token && key.value != cooling(request.token) &&
+      mutation_ != Mutation::release_any) {
     return {.word = Word::not_mine, .value = key.value};
   }
   key = {};
   return {.word = Word::released};
+}
+
+Response Server::leave(const Request& request, std::int64_t now) {
+  Key& key = data_.lock;
+  const Token cold = cooling(request.token);
+  if (key.value == kNoToken) {
+    forget(request.token);
+    return {.word = Word::missing};
+  }
+  const bool any = mutation_ == Mutation::release_any ||
+                   (mutation_ == Mutation::cool_any && request.life_ms > 0);
+  if (key.value != request.token && key.value != cold && !any) {
+    forget(request.token);
+    return {.word = Word::not_mine, .value = key.value};
+  }
+  bool known = request.hold == request.token;
+  std::erase_if(data_.holds, [&](const Hold& each) {
+    if (each.token != request.token) return false;
+    if (each.hold == request.hold) known = true;
+    return each.hold == request.hold || (each.hold != each.token && each.ends_ms <= now);
+  });
+  if (!known) return {.word = Word::kept};
+  std::int64_t keep = data_.keep_token == request.token ? data_.keep_until_ms : 0;
+  if (is_held(request.token) && mutation_ != Mutation::holds_forgotten) {
+    if (request.life_ms > 0) {
+      data_.keep_token = request.token;
+      data_.keep_until_ms = std::max(keep, now + request.life_ms);
+    }
+    return {.word = Word::kept};
+  }
+  const std::int64_t rest = std::max(request.life_ms, keep - now);
+  if (rest > 0 && key.value == cold) return {.word = Word::cooling};
+  if (rest > 0) {
+    const std::int64_t end = now + rest;
+    key = {cold, key.expires_ms != 0 ? std::min(key.expires_ms, end) : end};
+    data_.holders_expire_ms = key.expires_ms + 10'000;
+    return {.word = Word::cooling};
+  }
+  key = {};
+  forget(request.token);
+  return {.word = Word::released};
+}
+
+/// hold.lua
+void Server::hold(const Request& request, std::int64_t now) {
+  for (const Numbered& each : data_.holders) {
+    if (each.token != request.token || !each.who) continue;
+    const std::int64_t end = now + request.life_ms + 10'000;
+    const bool for_ever = data_.holders_expire_ms == kNever;
+    data_.holders_expire_ms = for_ever ? end : std::max(data_.holders_expire_ms, end);
+    return put_hold(request, now);
+  }
+}
+
+void Server::put_hold(const Request& request, std::int64_t now) {
+  std::erase_if(data_.holds, [&](const Hold& each) {
+    return each.token == request.token && each.hold == request.hold;
+  });
+  data_.holds.push_back({request.token, request.hold, now + settings_.ttl_ms});
+}
+
+bool Server::is_held(Token token) const {
+  return std::any_of(data_.holds.begin(), data_.holds.end(),
+                     [token](const Hold& each) { return each.token == token; });
+}
+
+void Server::forget(Token token) {
+  std::erase_if(data_.holders, [token](const Numbered& each) { return each.token == token; });
+  std::erase_if(data_.holds, [token](const Hold& each) { return each.token == token; });
+  if (data_.keep_token == token) data_.keep_token = kNoToken;
+}
+
+void Server::forget_all() {
+  data_.holders.clear();
+  data_.holds.clear();
+  data_.keep_token = kNoToken;
 }
 
 Response Server::refusal(std::int64_t now) const {
@@ -271,7 +352,7 @@ void Server::expire(std::int64_t now) {
   if (data_.lock.value != kNoToken && data_.lock.expires_ms != 0 && now > data_.lock.expires_ms) {
     data_.lock = {};
   }
-  if (now > data_.holders_expire_ms) data_.holders.clear();
+  if (now > data_.holders_expire_ms) forget_all();
   if (now > data_.done.expires_ms) data_.done = {};
 }
 

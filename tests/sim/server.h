@@ -30,6 +30,11 @@ constexpr std::uint32_t client_of(Token token) {
 constexpr std::uint32_t session_of(Token token) {
   return token >> 16U & 0x7ffU;
 }
+/// An attempt's own, also if it is to join another's.
+constexpr Token own_token(std::uint32_t client, std::uint32_t session, lock::AttemptId attempt) {
+  return make_token(client, session,
+                    lock::is_join(attempt) ? 0x4000U | (attempt & 0x3fffU) : attempt);
+}
 /// What a release with a minimum hold leaves in the key: the token, cooling.
 constexpr Token cooling(Token token) {
   return token | 0x8000U;
@@ -44,6 +49,7 @@ struct Request {
   lock::Op op;
   Token token;
   std::uint64_t fence;
+  Token hold;                 ///< the token itself, or that of who joins it
   std::int64_t life_ms;       ///< lock::Ask::life
   std::int64_t once_ms = 0;   ///< lock::Ask::once
   std::int64_t began_ms = 0;  ///< lock::Ask::began
@@ -61,6 +67,7 @@ struct Response {
     renewed,
     released,
     cooling,
+    kept,
     missing,
     not_mine,
     done,
@@ -80,6 +87,7 @@ struct Response {
 /// The same for every request on the lock.
 struct LockSettings {
   std::int64_t restart_grace_s = 0;
+  std::int64_t ttl_ms = 0;
 };
 
 /// redis/ballot.cc: what the client makes of a reply.
@@ -103,6 +111,12 @@ class Server {
     std::uint64_t fence;  ///< the number given to it; 0: none
     bool who;             ///< whether it says who that is
   };
+  /// One more field of the holder hash: who holds a token.
+  struct Hold {
+    Token token;
+    Token hold;
+    std::int64_t ends_ms;
+  };
   struct Done {
     std::int64_t began_ms = 0;  ///< 0: there is no mark
     std::int64_t expires_ms = 0;
@@ -112,6 +126,9 @@ class Server {
     Done done;
     Fence fence;
     std::vector<Numbered> holders;
+    std::vector<Hold> holds;
+    Token keep_token = kNoToken;  ///< that is to cool
+    std::int64_t keep_until_ms = 0;
     std::int64_t holders_expire_ms = kNever;  ///< when the hash ends, if there is one
   };
 
@@ -146,7 +163,13 @@ class Server {
   Response unmark(const Request& request);
   Response renew(const Request& request, std::int64_t now);
   Response repair(const Request& request, std::int64_t now);
-  Response release(const Request& request, std::int64_t now);
+  Response release(const Request& request);
+  Response leave(const Request& request, std::int64_t now);
+  void hold(const Request& request, std::int64_t now);
+  void put_hold(const Request& request, std::int64_t now);
+  void forget(Token token);
+  [[nodiscard]] bool is_held(Token token) const;
+  void forget_all();
   [[nodiscard]] Response refusal(std::int64_t now) const;
   std::uint64_t next_fence(Trace trace, std::int64_t now);
   Numbered& numbered(Token token);

@@ -44,7 +44,9 @@ void World::set_up() {
   scene_.checks = &checks_;
   scene_.story = &story_;
   scene_.calm = false;
-  scene_.settings = {schedule_->restart_grace / seconds(1)};
+  scene_.settings = {schedule_->restart_grace / seconds(1),
+                     schedule_->timing.ttl / milliseconds(1)};
+  scene_.clients = clients_.data();
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
     const ServerHost& host = schedule_->server[i];
     const Clock clock(host.rate, milliseconds(kStartMs) + host.wall_offset);
@@ -168,7 +170,7 @@ void World::serve(ConnectionId id) {
   Server& server = servers_[real(address)];
   const Response response = server.execute(request, events_.now());
   if (request.op == lock::Op::acquire && response.word == Response::Word::granted) {
-    checks_.granted(real(address), request.token);
+    checks_.granted(real(address), request.hold);
   }
   if (story_.on()) {
     const Token owner = server.owner(events_.now());

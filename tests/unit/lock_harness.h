@@ -30,6 +30,11 @@ inline Unreachable no_answer(bool maybe_applied = true, bool permanent = false) 
   return {.maybe_applied = maybe_applied, .permanent = permanent, .why = "did not answer"};
 }
 
+/// Whether `op` is what the test means: a release may be one of either kind.
+inline bool means(Op wanted, Op op) {
+  return op == wanted || (wanted == Op::release && op == Op::leave);
+}
+
 /// A session with a clock in the test's hand. Keeps what it asked for; the test answers.
 class Harness {
  public:
@@ -60,7 +65,7 @@ class Harness {
     }
     const auto ask = std::find_if(effects.begin(), effects.end(), [&](const Effect& effect) {
       const auto* candidate = std::get_if<Ask>(&effect);
-      return candidate != nullptr && candidate->server == server && candidate->op == op;
+      return candidate != nullptr && candidate->server == server && means(op, candidate->op);
     });
     if (ask == effects.end()) return false;
     const Ask question = std::get<Ask>(*ask);
@@ -80,7 +85,7 @@ class Harness {
     return static_cast<std::size_t>(
         std::count_if(effects.begin(), effects.end(), [op](const Effect& e) {
           const auto* ask = std::get_if<Ask>(&e);
-          return ask != nullptr && ask->op == op;
+          return ask != nullptr && means(op, ask->op);
         }));
   }
 

@@ -24,7 +24,7 @@ const Ask& last_ask(const Harness& harness, Op op, ServerIndex server = 0) {
   const auto found =
       std::find_if(harness.effects.rbegin(), harness.effects.rend(), [&](const Effect& effect) {
         const auto* ask = std::get_if<Ask>(&effect);
-        return ask != nullptr && ask->op == op && ask->server == server;
+        return ask != nullptr && means(op, ask->op) && ask->server == server;
       });
   REQUIRE(found != harness.effects.rend());
   return std::get<Ask>(*found);

@@ -188,15 +188,21 @@ TEST_CASE("ballot: an answer to another question is no answer") {
 }
 
 TEST_CASE("ballot: renew and release name the lock key only, the rest is a command of its own") {
+  const redis::Secrets alone{.token = "T", .hold = "T"};
+  const redis::Secrets joins{.token = "T", .hold = "H"};
+
   const Ballot ballot{.lock_key = "name",
                       .holder_key = "redlock:{name}:holder",
                       .fence_key = "redlock:{name}:fence",
                       .done_key = "redlock:{name}:done",
+                      .ttl = std::chrono::seconds(20),
                       .holder_json = "{}",
                       .restart_grace = std::chrono::seconds(60)};
   const std::string renew(redis::scripts::renew);
   const std::string release(redis::scripts::release);
   const std::string acquire(redis::scripts::acquire);
+  const std::string hold(redis::scripts::hold);
+  const std::string leave(redis::scripts::leave);
   const auto ask = [](Op op, std::chrono::nanoseconds life = std::chrono::seconds(30)) {
     return lock::Ask{.op = op, .attempt = 1, .fence = 7, .life = life};
   };
@@ -204,50 +210,53 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
     CHECK(flight.replies == replies);
     CHECK(flight.wire == wire);
   };
-  same(redis::encode_request(ask(Op::renew), ballot, "T"), 2,
+  same(redis::encode_request(ask(Op::renew), ballot, alone), 2,
        redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}) +
-           redis::encode_command({"PEXPIRE", "redlock:{name}:holder", "40000"}));
-  same(redis::encode_request(ask(Op::release, std::chrono::seconds(0)), ballot, "T"), 2,
-       redis::encode_command({"EVAL", release, "1", "name", "T", "0"}) +
-           redis::encode_command({"HDEL", "redlock:{name}:holder", "T", "fence:T"}));
+           redis::encode_command(
+               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+  same(redis::encode_request(ask(Op::release), ballot, alone), 2,
+       redis::encode_command({"EVAL", release, "1", "name", "T"}) +
+           redis::encode_command({"HDEL", "redlock:{name}:holder", "T", "fence:T", "holds:T"}));
   // Part of a millisecond is one: a key that cools longer does no harm.
-  same(redis::encode_request(ask(Op::release, std::chrono::microseconds(1500)), ballot, "T"), 2,
-       redis::encode_command({"EVAL", release, "1", "name", "T", "2"}) +
-           redis::encode_command({"PEXPIRE", "redlock:{name}:holder", "10002"}));
-  same(redis::encode_request(ask(Op::acquire), ballot, "T"), 1,
+  same(redis::encode_request(ask(Op::leave, std::chrono::microseconds(1500)), ballot, joins), 1,
+       redis::encode_command({"EVAL", leave, "2", "name", "redlock:{name}:holder", "T", "H", "2"}));
+  same(redis::encode_request(ask(Op::acquire), ballot, alone), 1,
        redis::encode_command({"EVAL", acquire, "3", "name", "redlock:{name}:holder",
-                              "redlock:{name}:fence", "T", "30000", "{}", "60"}));
+                              "redlock:{name}:fence", "T", "30000", "{}", "60", "20000", "T"}));
   lock::Ask once = ask(Op::acquire);
   once.once = std::chrono::seconds(50);
-  same(redis::encode_request(once, ballot, "T"), 1,
+  same(redis::encode_request(once, ballot, joins), 1,
        redis::encode_command({"EVAL", acquire, "4", "name", "redlock:{name}:holder",
                               "redlock:{name}:fence", "redlock:{name}:done", "T", "30000", "{}",
-                              "60", "50000"}));
+                              "60", "20000", "H", "50000"}));
   lock::Ask mark = ask(Op::mark);
   mark.began = std::chrono::milliseconds(1234);
   const std::string mark_script(redis::scripts::mark);
-  same(redis::encode_request(mark, ballot, "T"), 1,
+  same(redis::encode_request(mark, ballot, alone), 1,
        redis::encode_command(
            {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "{}"}));
   mark.who = "them";
-  same(redis::encode_request(mark, ballot, "T"), 1,
+  same(redis::encode_request(mark, ballot, alone), 1,
        redis::encode_command(
            {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "them"}));
   mark.op = Op::unmark;
-  same(redis::encode_request(mark, ballot, "T"), 1,
-       redis::encode_command({"EVAL", release, "1", "redlock:{name}:done", "1234 them", "0"}));
-  same(redis::encode_request(ask(Op::commit), ballot, "T"), 1,
+  same(redis::encode_request(mark, ballot, alone), 1,
+       redis::encode_command({"EVAL", release, "1", "redlock:{name}:done", "1234 them"}));
+  same(redis::encode_request(ask(Op::commit), ballot, alone), 1,
        redis::encode_command({"EVAL", std::string(redis::scripts::commit), "3", "name",
                               "redlock:{name}:holder", "redlock:{name}:fence", "T", "7"}));
-  same(redis::encode_request(ask(Op::repair), ballot, "T"), 1,
+  same(redis::encode_request(ask(Op::repair), ballot, alone), 2,
        redis::encode_command({"EVAL", std::string(redis::scripts::repair), "2", "name",
-                              "redlock:{name}:holder", "T", "30000", "{}"}));
+                              "redlock:{name}:holder", "T", "30000", "{}"}) +
+           redis::encode_command(
+               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
 }
 
 TEST_CASE("ballot: the embedded scripts are whole and bare of comments") {
   for (const std::string_view script :
        {redis::scripts::acquire, redis::scripts::commit, redis::scripts::mark,
-        redis::scripts::renew, redis::scripts::repair, redis::scripts::release}) {
+        redis::scripts::renew, redis::scripts::repair, redis::scripts::release,
+        redis::scripts::hold, redis::scripts::leave}) {
     CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);
     CHECK(script.find("--") == std::string_view::npos);

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Takes the lock if it is free and this server may say so.
+-- Takes the lock if it is free and this server may say so; or joins one that an ancestor holds.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
@@ -9,28 +9,31 @@
 -- ARGV[2]  the lock's time to live, in ms: the ttl, or the minimum hold if that is longer
 -- ARGV[3]  who we are, as JSON
 -- ARGV[4]  restart grace, in s: a server that is up for less has perhaps forgotten what it held
+-- ARGV[5]  the ttl, in ms: for so long a hold counts that is not heard of
+-- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
 -- and for `--once`, else neither:
 -- KEYS[4]  the mark of the last successful run: when it began by this server's clock, and who it was
--- ARGV[5]  how long ago that must be, in ms
+-- ARGV[7]  how long ago that must be, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
 --     the lock holds our token, for at least the ttl. trace: 'none', this name was never locked
 --     here; 'present', last in this life of the server; 'earlier', before it was restarted.
---     fence: the number of this grant, '0' if none could be stored. clock: ms since 1970, '0' unless
---     there is a KEYS[4].
+--     fence: the number of this grant, '0' if none could be stored. clock: ms since 1970, '0' if it
+--     cannot be read.
 -- {'done', ms since that run began, for how many ms the mark stays, who or ''}
--- {'refused', value, pttl, holder or '', clock}    it holds something else; pttl -1: for ever
+-- {'refused', value, pttl, holder or '', clock}    it holds something else; pttl -1: for ever. Or
+--     there is nothing to join: value ''.
 -- {'fresh', uptime in s}                    restarted since the name was last locked: no witness
 -- {'replica', 'host:port of the primary'}
 --
 -- The essential write comes before all others and everything after it is a pcall: a failing script
 -- does not roll back, and an error after the SET would hide that we hold the lock.
 local ttl = tonumber(ARGV[2])
-
-local function read_clock()
-  local now = redis.pcall('TIME')
-  return now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
-end
+local hold = ARGV[6]
+local joins = hold ~= ARGV[1]
+local now = redis.pcall('TIME')
+local time = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
+local clock = string.format('%.0f', time)
 
 local function readable(who)
   return type(who) == 'string' and #who <= 8192 and who or ''
@@ -41,18 +44,16 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and redis.call('GET', KEYS[1])
 local ours = value == ARGV[1]
 
-local clock = KEYS[4] and read_clock() or 0
-if KEYS[4] and not ours then
+if KEYS[4] and (not ours or joins) then
   local mark = redis.pcall('GET', KEYS[4])
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
-  local age = began and clock - began
-  local period = tonumber(ARGV[5])
+  local age = began and time - began
+  local period = tonumber(ARGV[7])
   -- One from the future is of a clock that was set back since: it counts, but not for ever.
   if age and age < period and age > -period then
     return {'done', math.max(age, 0), redis.call('PTTL', KEYS[4]), readable(who)}
   end
 end
-clock = string.format('%.0f', clock)
 
 if value and not ours then
   -- The value may be anybody's, of any size; who the holder is may be unknown or unreadable.
@@ -60,6 +61,15 @@ if value and not ours then
   return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), readable(who), clock}
 elseif kind ~= 'string' and kind ~= 'none' then
   return {'refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]), '', clock}
+end
+
+-- Where it is not known who holds the lock, a hold would be forgotten when another one is given up.
+local holds = ours and redis.pcall('HGET', KEYS[2], 'holds:' .. ARGV[1])
+if type(holds) ~= 'string' then holds = '' end
+if joins and holds == '' then return {'refused', '', -2, '', clock} end
+if joins or not ours then
+  holds = string.gsub(holds, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
+          string.format(' %.0f', time + ARGV[5])
 end
 
 -- A user may lack the permission for INFO: then the server cannot be told from another, nor its age.
@@ -84,12 +94,21 @@ if grace > 0 and not ours and trace == 'earlier' and run_id ~= '' and uptime < g
   return {'fresh', uptime}
 end
 
+local life = ttl
 if ours then
-  if redis.call('PTTL', KEYS[1]) < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+  local left = redis.call('PTTL', KEYS[1])
+  if left < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else life = left end
 else
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
   -- Nobody held the lock, so that whatever the hash still says is about the dead.
   redis.pcall('DEL', KEYS[2])
+end
+
+local noted = redis.pcall('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
+if joins then
+  redis.pcall('PEXPIRE', KEYS[2], life + 10000)
+  if type(noted) ~= 'number' then return {'refused', '', -2, '', clock} end
+  return {'granted', run_id, uptime, trace, '0', clock}
 end
 
 -- One number per token: a repeated request gets the one it got before. In a new life the counter may
@@ -97,7 +116,7 @@ end
 local fence = ours and redis.pcall('HGET', KEYS[2], 'fence:' .. ARGV[1])
 if type(fence) ~= 'string' then
   local before = tonumber(last[1] or 0) or 0
-  if trace ~= 'present' then before = math.max(before, read_clock()) end
+  if trace ~= 'present' then before = math.max(before, time) end
   fence = string.format('%.0f', before + 1)
   -- A number that is not stored is none: the next grant would get it again.
   local stored = redis.pcall('HSET', KEYS[3], 'value', fence)
@@ -107,5 +126,5 @@ end
 redis.pcall('PEXPIRE', KEYS[3], 2592000000)
 redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
 redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)
-redis.pcall('PEXPIRE', KEYS[2], ttl + 10000)
+redis.pcall('PEXPIRE', KEYS[2], life + 10000)
 return {'granted', run_id, uptime, trace, fence, clock}

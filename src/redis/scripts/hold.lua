@@ -1,0 +1,21 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What goes with a renewal or a repair: our hold counts for another ttl, and the holder hash lives
+-- on, if it is of this lock. Best effort, and on one key, as in renew.lua.
+--
+-- KEYS[1]  the holder hash
+-- ARGV[1]  the lock's token
+-- ARGV[2]  our hold
+-- ARGV[3]  how long it counts, in ms: the ttl
+-- ARGV[4]  the hash's time to live, in ms
+--
+-- {'held'}, {'missing'}
+if not redis.call('HGET', KEYS[1], ARGV[1]) then return {'missing'} end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
+local time = redis.call('TIME')
+local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
+local holds = redis.call('HGET', KEYS[1], 'holds:' .. ARGV[1]) or ''
+holds = string.gsub(holds, ' ?' .. ARGV[2] .. ' %d+', '')
+redis.call('HSET', KEYS[1], 'holds:' .. ARGV[1],
+           holds .. ' ' .. ARGV[2] .. string.format(' %.0f', ends))
+return {'held'}

@@ -55,6 +55,7 @@ class Runner {
   std::optional<lock::Event> spawn(const lock::Spawn& order);
   lock::Event start_job(const lock::Spawn& order, pid_t top, os::Fd messages);
   std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
+  lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason, bool too_late);
   void give_up_worker(pid_t worker);
   [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);
 

@@ -5,7 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <utility>
+
+#include "os/signals.h"
 
 namespace redlock::os {
 
@@ -37,11 +41,21 @@ pid_t Terminal::foreground() const {
 }
 
 void Terminal::give_to(pid_t group) const {
+  const TerminalOutput in_the_background_too;
   ::tcsetpgrp(fd_.get(), group);
 }
 
+bool Terminal::take_back_from(pid_t group) const {
+  const pid_t holder = foreground();
+  const bool nobody = holder > 0 && ::kill(-holder, 0) != 0 && errno == ESRCH;
+  if (holder != group && !nobody) return false;
+  give_to(::getpgrp());
+  return true;
+}
+
 void Terminal::restore_modes() const {
-  if (has_modes_) ::tcsetattr(fd_.get(), TCSADRAIN, &modes_);
+  // Not TCSADRAIN: that would wait for a terminal stopped by Ctrl-S.
+  if (has_modes_) ::tcsetattr(fd_.get(), TCSANOW, &modes_);
 }
 
 }  // namespace redlock::os

@@ -27,8 +27,12 @@ class Terminal {
   /// The process group in the foreground, -1 without.
   [[nodiscard]] pid_t foreground() const;
 
-  /// Gives the terminal to a group. The caller blocks SIGTTOU.
+  /// Gives the terminal to a group, from the background too.
   void give_to(pid_t group) const;
+
+  /// Gives it to our own group if `group` has it, or one that is no more; not if a shell took it
+  /// meanwhile. Returns whether it did.
+  [[nodiscard]] bool take_back_from(pid_t group) const;
 
   /// Echo and the like as they were when this object was made.
   void restore_modes() const;

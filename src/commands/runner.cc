@@ -164,6 +164,7 @@ void Runner::reap(lock::Instant now) {
     } else if (WIFSTOPPED(status)) {
       worker_->tell(Kind::job_stopped, WSTOPSIG(status));
     } else if (WIFCONTINUED(status)) {
+      worker_->tell(Kind::job_continued);
       if (terminal_) worker_->continue_top();
     } else {
       job_pid_ = -1;
@@ -184,8 +185,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
        "REDLOCK_HELD=" + add_held(job_.held, job_.place,
                                   {.token = servers_.token(order.attempt), .fence = order.fence})});
   hook_.emplace(job_.on_lost, environment_);
-  job_control_ = os::has_job_control();
-  if (job_control_) terminal_ = os::Terminal::of_foreground_leader();
+  terminal_ = os::Terminal::of_foreground_leader();
   supervision_.emplace();
   (*supervision_)->publish(session_.standing());
   Pipe pipe = make_pipe();
@@ -202,7 +202,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 
 lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messages) {
   const pid_t group = ::getpgrp();
-  worker_.emplace(top, job_control_, std::move(messages), **supervision_);
+  worker_.emplace(top, std::move(messages), **supervision_);
   tree_ = os::ProcessTree();
   signals_.take_job_control();
   // The clock is read once more: we may have been stopped since the votes came in.
@@ -210,6 +210,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messag
     worker_->tell(Kind::job_too_late);
     ::_exit(0);
   }
+  if (terminal_) worker_->leave_group();
   const os::Spawned spawned =
       os::spawn(job_.argv, environment_, signals_,
                 terminal_ ? os::Placement{.group = 0, .terminal = terminal_->fd()}
@@ -218,6 +219,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messag
     worker_->tell(spawned.no_process ? Kind::no_process : Kind::job_failed, spawned.error);
     ::_exit(0);
   }
+  if (!terminal_) worker_->leave_session();
   job_pid_ = spawned.pid;
   worker_->tell(Kind::job_started, spawned.pid);
   return lock::JobStarted{};
@@ -233,16 +235,9 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
     length = ::read(messages.get(), &message, sizeof message);
   } while (length < 0 && os::boot_now() < order.latest);
 
-  if (length != sizeof message) {
-    give_up_worker(worker);
-    if (length < 0) return lock::JobTooLate{};
-    out_.line("redlock: the process that was to start the job was killed");
-    return lock::JobFailedToStart{static_cast<int>(ExitStatus::os_error)};
-  }
+  if (length != sizeof message) return not_started(worker, std::nullopt, length < 0);
   if (message.kind != Kind::job_started) {
-    ::waitpid(worker, nullptr, 0);
-    if (message.kind == Kind::job_too_late) return lock::JobTooLate{};
-    return cannot_run(message);
+    return not_started(worker, message, message.kind == Kind::job_too_late);
   }
   servers_.drop_connections();
   out_.leave_to_child();
@@ -253,6 +248,21 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
                std::move(*hook_));
   hook_.reset();
   return std::nullopt;
+}
+
+/// The terminal may already have been the job's.
+lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
+                                bool too_late) {
+  if (reason) {
+    ::waitpid(worker, nullptr, 0);
+  } else {
+    give_up_worker(worker);
+  }
+  if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
+  if (too_late) return lock::JobTooLate{};
+  if (reason) return cannot_run(*reason);
+  out_.line("redlock: the process that was to start the job was killed");
+  return lock::JobFailedToStart{static_cast<int>(ExitStatus::os_error)};
 }
 
 /// A worker that was stopped before it could start the job, or killed perhaps just after: nothing of

@@ -64,6 +64,7 @@ class Runner {
   std::optional<lock::Event> spawn(const lock::Spawn& order);
   lock::Event start_job(const lock::Spawn& order, pid_t top, os::Fd messages);
   std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
+  lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason, bool too_late);
   void give_up_worker(pid_t worker);
   [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);
 
@@ -81,7 +82,6 @@ class Runner {
 
   std::vector<std::string> environment_;  ///< the job's
   std::optional<os::SharedPage<Supervision>> supervision_;
-  bool job_control_ = false;
   std::optional<os::Terminal> terminal_;  ///< for a job that is to have it
   std::optional<Worker> worker_;          ///< what we are, in the child
   std::optional<Top> top_;                ///< what we have become, in the parent

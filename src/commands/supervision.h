@@ -60,6 +60,7 @@ struct WorkerMessage {
     job_failed,   ///< value: errno of exec
     no_process,   ///< value: errno of vfork
     job_stopped,  ///< value: the signal that stopped it
+    job_continued,
   };
   Kind kind;
   int value;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -53,12 +52,13 @@ void Top::turn() {
   const bool finished = watch_.alone() && !job_left();
   loop_.wait(interests, finished ? lock::kNever : watch_.deadline(supervision_.standing()));
 
-  act(os::boot_now());  // an overdue deadline comes before everything else
   reap();
-  if (interests[1].ready) take_messages();
+  act(os::boot_now());  // an overdue deadline comes before everything else that is to be done
   if (interests[0].ready) {
     for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal);
   }
+  const int stopped_by = interests[1].ready ? take_messages() : 0;
+  if (stopped_by != 0) stop_with_job(stopped_by);
   act(os::boot_now());  // the worker may just have been found dead
 }
 
@@ -129,8 +129,13 @@ int Top::job_status() const {
 
 void Top::take_signal(const os::ReceivedSignal& signal) {
   if (signal.number == SIGCHLD) return;
-  if (signal.number == SIGCONT) return continue_job();
-  if (supervision_.job_status.load() != Supervision::kNone) return;  // it has ended
+  if (signal.number == SIGCONT) {
+    // The worker wakes us when the job has been continued already, or has ended.
+    if (signal.sender == worker_.pid) return;
+    take_messages();  // if it stopped, then before this
+    return continue_job();
+  }
+  if (!job_left()) return;
   // What the terminal sends goes to the whole foreground group: to the job, if that is in ours. But
   // the hang-up of a terminal goes to the leader of its session alone.
   const bool job_has_it =
@@ -138,36 +143,44 @@ void Top::take_signal(const os::ReceivedSignal& signal) {
   if (!job_has_it) tree_.signal(signal.number);
 }
 
-void Top::take_messages() {
+/// Returns the signal that has stopped the job, 0 for none. The last word counts: it may have been
+/// continued since.
+int Top::take_messages() {
   WorkerMessage message{};
+  int stopped_by = 0;
   while (::read(worker_.messages.get(), &message, sizeof message) == sizeof message) {
-    if (message.kind == WorkerMessage::Kind::job_stopped) stop_with_job(message.value);
+    stopped_by = message.kind == WorkerMessage::Kind::job_stopped ? message.value : 0;
   }
+  return stopped_by;
 }
 
 /// The job has been stopped, by Ctrl-Z perhaps: so are we, for the shell to notice. The worker goes
-/// on renewing.
+/// on renewing. Who continues us may do so when the worker is dead and the lease over: the SIGCONT
+/// is passed on in the next turn, after the deadline was looked at.
 void Top::stop_with_job(int signal) {
   if (!terminal_) return;
-  signals_.stop_self(signal);
+  // A shell that does `fg` for a job it knows to be running just gives the terminal to our group.
+  const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+  if (wants_terminal && terminal_->foreground() == ::getpgrp()) return continue_job();
+  if (signals_.stop_self(signal)) return;
+  reap();
+  act(os::boot_now());
   continue_job();
 }
 
 /// By fg: the terminal was given to our group, and is the job's. By bg, or where nobody could stop
 /// us: the job just goes on.
 void Top::continue_job() {
-  if (!terminal_) return;
+  if (!terminal_ || !job_left()) return;
   if (terminal_->foreground() == ::getpgrp()) terminal_->give_to(job_.pid);
   ::kill(-job_.pid, SIGCONT);
 }
 
-/// If it is still with the job, or with one of its groups that is no more: not if the shell took it
-/// meanwhile. A job that died of a signal had no time to put echo and the like in order.
+/// A job that died of a signal, or was stopped by us, had no time to put echo and the like in order.
 void Top::give_back_terminal() {
-  const pid_t holder = terminal_->foreground();
-  if (holder != job_.pid && !(holder > 0 && ::kill(-holder, 0) != 0 && errno == ESRCH)) return;
-  terminal_->give_to(::getpgrp());
-  if (watch_.stopped_job() || job_status() > 128) terminal_->restore_modes();
+  if (!terminal_->take_back_from(job_.pid)) return;
+  const bool stopped = watch_.stopped_job() || supervision_.stopped_job();
+  if (stopped || job_status() > 128) terminal_->restore_modes();
 }
 
 /// Without the worker: nothing was released.

@@ -47,7 +47,7 @@ class Top {
   void carry_out(lock::Watch::Act act);
   void reap();
   void take_signal(const os::ReceivedSignal& signal);
-  void take_messages();
+  int take_messages();
   void stop_with_job(int signal);
   void continue_job();
   void give_back_terminal();

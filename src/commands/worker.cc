@@ -10,12 +10,18 @@
 
 namespace redlock::commands {
 
-Worker::Worker(pid_t top, bool own_group, os::Fd messages, Supervision& supervision)
+Worker::Worker(pid_t top, os::Fd messages, Supervision& supervision)
     : top_(static_cast<int>(::syscall(SYS_pidfd_open, top, 0))),
       top_pid_(top),
       messages_(std::move(messages)),
-      supervision_(supervision) {
-  if (own_group) ::setpgid(0, 0);
+      supervision_(supervision) {}
+
+void Worker::leave_group() const {
+  ::setpgid(0, 0);
+}
+
+void Worker::leave_session() const {
+  ::setsid();
 }
 
 /// A parent that died before the pidfd was opened is seen by our having another one.

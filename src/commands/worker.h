@@ -14,10 +14,17 @@ namespace redlock::commands {
 /// things stand, and sees when that one is gone.
 class Worker {
  public:
-  /// In the forked child, whose parent is `top`. `own_group`: out of its process group, so that a
-  /// stop of the whole group (`kill -STOP %1`) leaves the renewals going; only with
-  /// os::has_job_control().
-  Worker(pid_t top, bool own_group, os::Fd messages, Supervision& supervision);
+  /// In the forked child, whose parent is `top`.
+  Worker(pid_t top, os::Fd messages, Supervision& supervision);
+
+  /// Out of the top's process group, so that a stop of the whole group (`kill -STOP %1`) leaves the
+  /// renewals going. To be called before a job is started that gets a group of its own: its parent
+  /// has to be of another group in the same session, or Ctrl-Z would not stop it (credentials(7)).
+  void leave_group() const;
+  /// To be called once a job runs that shares the top's group: out of the session, too. One member
+  /// whose parent is of another group in the session would make Ctrl-Z stop a group that nobody
+  /// continues (ssh -t, a container: all are in the session leader's group).
+  void leave_session() const;
 
   /// To be watched: readable once the top is dead.
   [[nodiscard]] os::Interest interest() const { return {.fd = top_.get(), .read = true}; }

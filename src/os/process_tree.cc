@@ -18,6 +18,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,22 +34,7 @@ struct Process {
   pid_t parent;
 };
 
-std::vector<Process> living_processes() {
-  std::vector<Process> processes;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), ::closedir);
-  if (!directory) return processes;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name(entry->d_name);
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || end != name.data() + name.size()) continue;
-    if (const auto parent = living_parent(pid)) processes.push_back({pid, *parent});
-  }
-  return processes;
-}
-
-}  // namespace
-
+/// Parent of a living process from /proc/PID/stat (proc(5)); none if it is gone or a zombie.
 std::optional<pid_t> living_parent(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -68,6 +54,22 @@ std::optional<pid_t> living_parent(pid_t pid) {
   std::from_chars(rest.data(), rest.data() + rest.size(), parent);
   return parent;
 }
+
+std::vector<Process> living_processes() {
+  std::vector<Process> processes;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), ::closedir);
+  if (!directory) return processes;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name(entry->d_name);
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc() || end != name.data() + name.size()) continue;
+    if (const auto parent = living_parent(pid)) processes.push_back({pid, *parent});
+  }
+  return processes;
+}
+
+}  // namespace
 
 ProcessTree::ProcessTree() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

@@ -3,13 +3,9 @@
 
 #include <sys/types.h>
 
-#include <optional>
 #include <vector>
 
 namespace redlock::os {
-
-/// Parent of a living process (proc(5)); none if it is gone or a zombie.
-std::optional<pid_t> living_parent(pid_t pid);
 
 /// Everything that descends from this process, setsid(2) and double forks included: as a child
 /// subreaper (prctl(2)) it inherits every orphan, so nobody leaves the tree. Children that were

@@ -62,28 +62,42 @@ void SignalSource::take_job_control() {
   sigemptyset(&blocked);
   for (const int signal : {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT}) sigaddset(&blocked, signal);
   if (::sigprocmask(SIG_BLOCK, &blocked, nullptr) != 0) fail("sigprocmask");
-  for (const int signal : {SIGTSTP, SIGCONT}) {
-    if (!ignored(signal)) sigaddset(&taken_, signal);
-  }
+  if (!ignored(SIGTSTP)) sigaddset(&taken_, SIGTSTP);
+  sigaddset(&taken_, SIGCONT);  // ignored or not: it continues us
   if (::signalfd(fd_.get(), &taken_, 0) < 0) fail("signalfd");
 }
 
-void SignalSource::stop_self(int signal) {
+bool SignalSource::stop_self(int signal) {
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, signal);
   ::raise(signal);
   ::sigprocmask(SIG_UNBLOCK, &one, nullptr);  // here we stop
   ::sigprocmask(SIG_BLOCK, &one, nullptr);
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
 }
 
 std::vector<ReceivedSignal> SignalSource::take() {
   std::vector<ReceivedSignal> received;
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    received.push_back({static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL});
+    received.push_back({.number = static_cast<int>(info.ssi_signo),
+                        .sender = static_cast<pid_t>(info.ssi_pid),
+                        .from_kernel = info.ssi_code == SI_KERNEL});
   }
   return received;
+}
+
+TerminalOutput::TerminalOutput() {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGTTOU);
+  ::sigprocmask(SIG_BLOCK, &one, &before_);
+}
+
+TerminalOutput::~TerminalOutput() {
+  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
 }  // namespace redlock::os

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/types.h>
+
 #include <csignal>
 #include <vector>
 
@@ -11,6 +13,7 @@ namespace redlock::os {
 /// A signal sent to this process.
 struct ReceivedSignal {
   int number;
+  pid_t sender;      ///< 0: the kernel
   bool from_kernel;  ///< by the terminal, which gives it to the whole process group
 };
 
@@ -39,8 +42,9 @@ class SignalSource {
   void take_job_control();
 
   /// Stops this process by a job control signal's default action, after take_job_control(). Returns
-  /// when it has been continued; at once in a process group that nobody could continue.
-  void stop_self(int signal);
+  /// true when it has been continued: the SIGCONT comes out of take(). False, at once: it could not
+  /// be stopped, as nobody could continue its process group.
+  bool stop_self(int signal);
 
   /// SIGCHLD was ignored at entry. Undone here (nobody could wait for the job), but it is what the
   /// job must see.
@@ -51,6 +55,19 @@ class SignalSource {
   sigset_t taken_{};
   sigset_t entry_mask_{};
   bool child_was_ignored_ = false;
+};
+
+/// As long as it lives, writing to the terminal from the background (`stty tostop`) and giving it to
+/// somebody else does not stop us: with SIGTTOU blocked, both are allowed (tcsetpgrp(3)).
+class TerminalOutput {
+ public:
+  TerminalOutput();
+  ~TerminalOutput();
+  TerminalOutput(const TerminalOutput&) = delete;
+  TerminalOutput& operator=(const TerminalOutput&) = delete;
+
+ private:
+  sigset_t before_{};
 };
 
 }  // namespace redlock::os

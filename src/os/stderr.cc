@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "os/signals.h"
+
 namespace redlock::os {
 
 namespace {
@@ -34,6 +36,7 @@ void Stderr::open() {
 }
 
 bool Stderr::write_front() {
+  const TerminalOutput in_the_background_too;
   std::string& text = kept_.front();
   ssize_t written = 0;
   if (socket_) {

@@ -9,8 +9,8 @@
 
 namespace redlock::os {
 
-/// Standard error that never makes us wait: a full pipe or a terminal stopped by Ctrl-S must not
-/// hold up a renewal. What cannot be written now is kept (a bounded number of lines) and tried
+/// Standard error that never makes us wait: a full pipe, a terminal stopped by Ctrl-S or one that
+/// stops who writes from the background must not hold up a renewal. What cannot be written now is kept (a bounded number of lines) and tried
 /// again with the next line and at the end.
 class Stderr {
  public:

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <utility>
 
-#include "os/process_tree.h"
+#include "os/signals.h"
 
 namespace redlock::os {
 
@@ -24,17 +26,8 @@ bool leads_session() {
   return ::getsid(0) == ::getpid();
 }
 
-bool has_job_control() {
-  const pid_t group = ::getpgrp();
-  pid_t ancestor = ::getppid();
-  while (ancestor > 1 && ::getpgid(ancestor) == group) {
-    ancestor = living_parent(ancestor).value_or(0);
-  }
-  return ancestor > 0 && ::getpgid(ancestor) != group && ::getsid(ancestor) == ::getsid(0);
-}
-
 std::optional<Terminal> Terminal::of_foreground_leader() {
-  if (::getpgrp() != ::getpid()) return std::nullopt;
+  if (::getpgrp() != ::getpid() || leads_session()) return std::nullopt;
   if (is_pipe(STDIN_FILENO) || is_pipe(STDOUT_FILENO)) return std::nullopt;
   Fd fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!fd || ::tcgetpgrp(fd.get()) != ::getpgrp()) return std::nullopt;
@@ -48,11 +41,21 @@ pid_t Terminal::foreground() const {
 }
 
 void Terminal::give_to(pid_t group) const {
+  const TerminalOutput in_the_background_too;
   ::tcsetpgrp(fd_.get(), group);
 }
 
+bool Terminal::take_back_from(pid_t group) const {
+  const pid_t holder = foreground();
+  const bool nobody = holder > 0 && ::kill(-holder, 0) != 0 && errno == ESRCH;
+  if (holder != group && !nobody) return false;
+  give_to(::getpgrp());
+  return true;
+}
+
 void Terminal::restore_modes() const {
-  if (has_modes_) ::tcsetattr(fd_.get(), TCSADRAIN, &modes_);
+  // Not TCSADRAIN: that would wait for a terminal stopped by Ctrl-S.
+  if (has_modes_) ::tcsetattr(fd_.get(), TCSANOW, &modes_);
 }
 
 }  // namespace redlock::os

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""Somebody at a terminal: runs a command (an interactive shell, as a rule) on a pseudo-terminal in a
+session of its own, types, and looks at what a user would see and at the processes behind it.
+
+    at = Terminal("bash")
+    at.type("redlock run L -- job\n")
+    at.until("the job is ready", lambda: at.job.state() == "S")
+    at.type(CTRL_Z)
+    at.prompt()
+
+Every wait has a bound and says what it waited for. Whatever was started is killed at the end: this
+process is a subreaper, so nobody escapes it."""
+
+import atexit, ctypes, os, pty, re, select, signal, socket, termios, time
+
+CTRL_C, CTRL_Z, CTRL_BACKSLASH = "\x03", "\x1a", "\x1c"
+BOUND = 20  # seconds any wait may take
+PROMPT = "READY> "
+SHELLS = {
+    # Without line editing a shell leaves the terminal's modes as they are: echo is what it looks.
+    "bash": ["bash", "--norc", "--noediting", "-i"],
+    "dash": ["dash", "-i"],
+}
+
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+class Process:
+    def __init__(self, pid):
+        self.pid = pid
+
+    def _stat(self):
+        try:
+            with open(f"/proc/{self.pid}/stat") as file:
+                return file.read().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            return ["gone", "0", "0", "0"]
+
+    def state(self):
+        """R, S, T… as in ps(1); "gone" for a zombie, too."""
+        state = self._stat()[0]
+        return "gone" if state in "ZX" else state
+
+    def stopped(self):
+        return self.state() == "T"
+
+    def running(self):
+        return self.state() in ("R", "S", "D")
+
+    def gone(self):
+        return self.state() == "gone"
+
+    def parent(self):
+        return Process(int(self._stat()[1]))
+
+    def group(self):
+        return int(self._stat()[2])
+
+    def session(self):
+        return int(self._stat()[3])
+
+    def kill(self, name):
+        os.kill(self.pid, getattr(signal, "SIG" + name))
+
+
+def until(what, condition, bound=BOUND):
+    deadline = time.monotonic() + bound
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited in vain: {what}")
+        time.sleep(0.01)
+
+
+def boot_ms():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000
+
+
+class Log:
+    """What terminal_job.py writes: "word" or "word time" by line."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def lines(self):
+        try:
+            with open(self.path) as file:
+                return [line.split() for line in file.read().splitlines() if line]
+        except FileNotFoundError:
+            return []
+
+    def count(self, word):
+        return sum(line[0] == word for line in self.lines())
+
+    def wait(self, word, times=1):
+        until(f"{word} in {self.path}", lambda: self.count(word) >= times)
+
+    def value(self, word):
+        self.wait(word)
+        return next(line[1] for line in self.lines() if line[0] == word)
+
+    def process(self):
+        return Process(int(self.value("pid")))
+
+    def last_beat(self):
+        return max((int(line[1]) for line in self.lines() if line[0] == "beat"), default=0)
+
+    def wait_beat(self):
+        """Until the job has run on after this moment."""
+        now = boot_ms()
+        until("the job runs", lambda: self.last_beat() > now)
+
+    def ask(self):
+        """Lets a job that is to be asked for it read a line."""
+        with open(self.path + ".ask", "w"):
+            pass
+
+    def end(self):
+        """Lets the job end."""
+        with open(self.path + ".end", "w"):
+            pass
+
+
+class Terminal:
+    def __init__(self, command, **environment):
+        """command: the name of a shell, which is waited for, or the words of a command."""
+        shell = isinstance(command, str)
+        self.seen = ""  # since the last type()
+        self.all = ""
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            words = SHELLS[command] if shell else command
+            os.environ.update(PS1=PROMPT, ENV="", HISTFILE="", TERM="dumb", **environment)
+            for name in ("INT", "QUIT", "TSTP", "TTIN", "TTOU"):
+                signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
+            os.execvp(words[0], words)
+        self.leader = Process(self.pid)
+        if shell:
+            self.prompt()
+
+    def type(self, text):
+        self._take(0)
+        self.seen = ""
+        os.write(self.master, text.encode())
+
+    def _take(self, patience):
+        while select.select([self.master], [], [], patience)[0]:
+            try:
+                data = os.read(self.master, 65536)
+            except OSError:  # nobody is at the other end
+                data = b""
+            if not data:
+                time.sleep(patience)
+                return
+            self.seen += data.decode(errors="replace")
+            self.all += data.decode(errors="replace")
+            patience = 0
+
+    def expect(self, pattern):
+        """Until it was shown since the last type(); returns the match."""
+        deadline = time.monotonic() + BOUND
+        while not (match := re.search(pattern, self.seen)):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited in vain for /{pattern}/; on the screen: {self.all!r}")
+            self._take(0.02)
+        return match
+
+    def prompt(self):
+        """Until the shell asks for the next command, having the terminal for itself."""
+        self.expect(re.escape(PROMPT))
+        until("the shell in the foreground", lambda: self.foreground() == self.pid)
+
+    def run(self, command):
+        """Types a command that ends by itself; returns what it showed."""
+        self.type(command + "\n")
+        self.prompt()
+        return self.seen.partition("\n")[2].rpartition(PROMPT)[0].replace("\r", "")
+
+    def status(self):
+        """Of the last command."""
+        return int(re.search(r"status=(\d+)", self.run("echo status=$?")).group(1))
+
+    def foreground(self):
+        try:
+            return os.tcgetpgrp(self.master)
+        except OSError:
+            return -1
+
+    def local_modes(self):
+        return termios.tcgetattr(self.master)[3]
+
+    def echoes(self):
+        return bool(self.local_modes() & termios.ECHO)
+
+    def in_order(self):
+        """The shell has the terminal, and it echoes and reads lines."""
+        assert self.foreground() == self.pid, f"{self.foreground()} has the foreground"
+        wanted = termios.ECHO | termios.ICANON | termios.ISIG
+        assert self.local_modes() & wanted == wanted, f"modes {self.local_modes():o}"
+
+    def hang_up(self):
+        os.close(self.master)
+
+    def ended(self):
+        """Until the command itself has ended; returns its status, 128 + n for a signal."""
+        def fetched():
+            self._take(0)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            return pid and (status,)
+        code = os.waitstatus_to_exitcode(until("the command's end", fetched)[0])
+        return 128 - code if code < 0 else code
+
+
+def redis(*words):
+    """One command to server A; returns its answer's first line."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(BOUND)
+        connection.connect(os.environ["A_SOCKET"])
+        connection.sendall((" ".join(words) + "\r\n").encode())
+        return connection.recv(4096).decode().split("\r\n")[0]
+
+
+def held(name):
+    return redis("exists", name) == ":1"
+
+
+class Job:
+    """terminal_job.py, started by typing at a shell, under a wrapper."""
+
+    REDLOCK = '"$REDLOCK" run $OPTIONS L --'
+    FLOCK = 'flock "$SCRATCH/file"'
+    made = 0
+
+    def __init__(self, habits="", wrapper=REDLOCK):
+        Job.made += 1
+        self.log = Log(f"{os.environ['SCRATCH']}/job.{Job.made}")
+        here = os.path.dirname(os.path.abspath(__file__))
+        self.words = f"{wrapper} /usr/bin/python3 -SEI {here}/terminal_job.py {self.log.path} {habits}"
+
+    def typed(self, at, form="%s"):
+        """form: how the command line looks around the job, "a | %s &" for instance."""
+        at.type(form % self.words + "\n")
+        return self.started()
+
+    def started(self):
+        self.log.wait("ready")
+        self.process = self.log.process()
+        self.worker = self.process.parent()
+        self.top = self.worker.parent()
+        return self
+
+
+def descendants(pid):
+    children = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        process = Process(int(entry))
+        if not process.gone():
+            children.setdefault(process.parent().pid, []).append(process.pid)
+    found, queue = [], [pid]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def end_all():
+    """Kills whatever is left of what was started, and waits for its death."""
+    deadline = time.monotonic() + BOUND
+    while time.monotonic() < deadline:
+        for pid in descendants(os.getpid()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.01)
+
+
+atexit.register(end_all)

@@ -356,7 +356,7 @@ trap 'echo HUP' HUP
 sleep 30 &
 kill -STOP $!
 "$REDLOCK" run L -- echo ran
-"$REDLOCK" run L -- sh -c 'kill -KILL $PPID; sleep 0.1'
+"$REDLOCK" run L -- sh -c 'sleep 0.2; kill -KILL $PPID; sleep 0.1'
 echo $?
 kill -KILL $!
 SCRIPT

@@ -56,14 +56,17 @@ struct Known {
 };
 
 constexpr std::string_view kFull = "max number of clients";
+// What Redis 7 says to a request of more than ten words, or a long one, before there was an AUTH.
+constexpr std::string_view kUnread = "unauthenticated";
+constexpr std::string_view kWantsPassword =
+    "wants a password and none is configured; put it into the URI or give --password-file";
 constexpr std::string_view kNoPermission =
     "the user lacks a permission; redlock-protocol(7) has the ACL it needs";
 
 // The codes of https://redis.io/docs/reference/protocol-spec/ and of redis' server.c that EVAL,
 // AUTH or SELECT can be answered with.
 constexpr Known kCodes[] = {
-    {"NOAUTH", Cure::person, false,
-     "wants a password and none is configured; put it into the URI or give --password-file"},
+    {"NOAUTH", Cure::person, false, kWantsPassword},
     {"WRONGPASS", Cure::person, false, "wrong user or password (or the user is disabled)"},
     {"NOPERM", Cure::person, true, kNoPermission},
     {"DENIED", Cure::person, false,
@@ -95,6 +98,7 @@ constexpr Known kCodes[] = {
 
 // Errors that share the code ERR are told apart by their wording, here in the versions 5 to 7.2.
 constexpr Known kPhrases[] = {
+    {kUnread, Cure::person, false, kWantsPassword},
     {kFull, Cure::time, false,
      "has reached its maximum number of clients; raise maxclients or close idle ones"},
     {"The user executing the script can't", Cure::person, true, kNoPermission},
@@ -153,7 +157,8 @@ lock::Unreachable explain(std::string_view text, Fate fate, const std::string& s
   const Known* const known = find_known(text);
   lock::Unreachable trouble;
   // A server that does not let us in says so without reading what we sent.
-  const bool turned_away = known != nullptr && (known->code == "DENIED" || known->code == kFull);
+  const bool turned_away = known != nullptr && (known->code == "DENIED" || known->code == kFull ||
+                                                known->code == kUnread);
   trouble.maybe_applied = fate == Fate::maybe_applied && !turned_away;
   if (known == nullptr) {
     trouble.why = "answered with an error: " + shown(text, secret);

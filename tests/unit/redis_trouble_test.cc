@@ -43,6 +43,8 @@ TEST_CASE("trouble: error replies to EVAL") {
       "ERR Error running script (call to f_1): @user_script:2: @user_script: 2: ";
   const std::vector<Row> rows = {
       {"NOAUTH Authentication required.", true, "wants a password"},
+      {"ERR Protocol error: unauthenticated multibulk length", true, "wants a password"},
+      {"ERR Protocol error: unauthenticated bulk length", true, "wants a password"},
       {"NOPERM this user has no permissions to run the 'eval' command", true, "'eval'"},
       {"DENIED Redis is running in protected mode because…", true, "protected mode"},
       {"READONLY You can't write against a read only replica.", true, "primary"},
@@ -75,6 +77,7 @@ TEST_CASE("trouble: error replies to EVAL") {
     const Unreachable trouble = redis::error_reply(row.reply);
     // Turned away at the door: what was sent is not even read.
     const bool turned_away = row.reply.find("DENIED") == 0 ||
+                             row.reply.find("unauthenticated") != std::string::npos ||
                              row.reply.find("max number of clients") != std::string::npos;
     CHECK(trouble.maybe_applied == !turned_away);
     CHECK(trouble.permanent == row.permanent);

@@ -83,19 +83,6 @@ assert_words() {
   [[ $output == $'one\ntwo' ]] || fail "$output"
 }
 
-@test "working directory, umask, limits and environment pass through" {
-  mkdir "$SCRATCH/here"
-  cd "$SCRATCH/here"
-  umask 027
-  ulimit -n 123
-  export ODD=$'two\nlines = ü' EMPTY=
-  local look='pwd; umask; ulimit -a; nice; env -0 | sort -z | grep -zvE "^(REDLOCK_(NAME|TOKEN|FENCE)|_)="'
-  bash -c "$look" >"$SCRATCH/before"
-  locked L bash -c "$look" >"$SCRATCH/within"
-  grep -q here "$SCRATCH/before"
-  cmp "$SCRATCH/before" "$SCRATCH/within"
-}
-
 @test "REDLOCK_NAME and its like are set for the job only, never read or handed on" {
   run env REDLOCK_NAME=x REDLOCK_TOKEN=y REDLOCK_FENCE=7 REDLOCK_SLOT=1 REDLOCK_HELD=z \
     "$REDLOCK" run L -- sh -c 'env | grep -E "^REDLOCK_(NAME|TOKEN|FENCE|SLOT|HELD)=" | sort'

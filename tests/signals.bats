@@ -130,35 +130,6 @@ assert_ends_by() {
   assert_status 6
 }
 
-@test "a Ctrl-C that the terminal gave to job and redlock comes once" {
-  cat >"$SCRATCH/terminal.py" <<'TERMINAL'
-import os, pty, sys, time
-log = sys.argv[1]
-def has(text):
-    return os.path.exists(log) and text in open(log).read()
-def until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        if time.monotonic() > deadline:
-            sys.exit("waited in vain")
-        time.sleep(0.02)
-pid, master = pty.fork()
-if not pid:
-    os.execv(sys.argv[2], sys.argv[2:])
-until(lambda: has("job ready") and has("child ready"))
-os.write(master, b"\x03")
-until(lambda: has("job SIGINT"))
-os.kill(pid, 10)
-until(lambda: has("job SIGUSR1"))
-open(log + ".end", "w").close()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-TERMINAL
-  run timeout 60 "$PYTHON" "$SCRATCH/terminal.py" "$LOG" "$REDLOCK" run L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5
-  assert_status 5
-  [[ $(grep -c 'job SIGINT' "$LOG") == 1 ]] || fail "$(<"$LOG")"
-  assert_nothing_left A
-}
-
 @test "while waiting, TERM, INT, HUP, QUIT and USR1 end it, and nothing is left" {
   cli A set L somebody
   local name
@@ -372,8 +343,8 @@ for phase in connecting, waiting, running, stopping, releasing:
     left = [pid for pid in descendants(os.getpid()) if not Process(pid).gone()]
     assert not left, f"{phase.__name__} left {left}"
 MATRIX
-  BLACK_HOLE_URI=$BLACK_HOLE_URI A_PID=$A_PID SCRATCH=$SCRATCH PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib \
-    timeout -k 5 90 "$PYTHON" "$SCRATCH/matrix.py" "$1" 3>&-
+  export BLACK_HOLE_URI A_PID SCRATCH
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 90 "$PYTHON" "$SCRATCH/matrix.py" "$1" 3>&-
   assert_nothing_left A
 }
 

@@ -97,13 +97,13 @@ os.execvp(sys.argv[1], sys.argv[1:])'
 
 @test "session and terminal" {
   # At a terminal, as its session's leader and below one.
-  local look="$PYTHON -SEI $LOOK" way form n=0
+  local plain="$PYTHON -SEI $LOOK" command form n=0
   for form in 'exec %s' '%s; :' 'exec setsid --wait %s'; do
-    for way in "$look" "$REDLOCK run L -- $look"; do
+    for command in "$plain" "$REDLOCK run L -- $plain"; do
       n=$((n + 1))
       # shellcheck disable=SC2059
       "$PYTHON" -SEIc 'import os, pty, sys; sys.exit(pty.spawn(["sh", "-c", sys.argv[1]]))' \
-        "$(printf "$form" "$way")" </dev/null | grep -vE '^(session|descriptor|environment)' >"$SCRATCH/$n"
+        "$(printf "$form" "$command")" </dev/null | grep -vE '^(session|descriptor|environment)' >"$SCRATCH/$n"
     done
     (($(wc -l <"$SCRATCH/$n") > 40)) || fail "$(cat "$SCRATCH/$n")"
     diff "$SCRATCH/$((n - 1))" "$SCRATCH/$n" || fail "differs under: $form"

@@ -311,12 +311,13 @@ def running():
 
 
 def stopping():
-    runs = all_of("--max-runtime 1s --kill-after 1s", "stubborn")
+    runs = all_of("--max-runtime 2s --kill-after 10s", "stubborn")
     for name, run in runs:
         run.wait_job("TERM")
         run.send(name)
     for name, run in runs:
         run.job.log.wait(name, 2 if name == "TERM" else 1)
+        run.job.log.end()
         run.ended(124)
 
 

@@ -130,35 +130,6 @@ assert_ends_by() {
   assert_status 6
 }
 
-@test "a Ctrl-C that the terminal gave to job and redlock comes once" {
-  cat >"$SCRATCH/terminal.py" <<'TERMINAL'
-import os, pty, sys, time
-log = sys.argv[1]
-def has(text):
-    return os.path.exists(log) and text in open(log).read()
-def until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        if time.monotonic() > deadline:
-            sys.exit("waited in vain")
-        time.sleep(0.02)
-pid, master = pty.fork()
-if not pid:
-    os.execv(sys.argv[2], sys.argv[2:])
-until(lambda: has("job ready") and has("child ready"))
-os.write(master, b"\x03")
-until(lambda: has("job SIGINT"))
-os.kill(pid, 10)
-until(lambda: has("job SIGUSR1"))
-open(log + ".end", "w").close()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-TERMINAL
-  run timeout 60 "$PYTHON" "$SCRATCH/terminal.py" "$LOG" "$REDLOCK" run L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5
-  assert_status 5
-  [[ $(grep -c 'job SIGINT' "$LOG") == 1 ]] || fail "$(<"$LOG")"
-  assert_nothing_left A
-}
-
 @test "while waiting, TERM, INT, HUP, QUIT and USR1 end it, and nothing is left" {
   cli A set L somebody
   local name
@@ -229,3 +200,155 @@ TERMINAL
   wait_until "$BOUND" has_no_keys B
   [[ ! -e $SCRATCH/ran ]]
 }
+
+# matrix ENVIRONMENT: every signal that is passed on, in every phase of redlock's life.
+matrix() {
+  black_hole
+  cat >"$SCRATCH/matrix.py" <<'MATRIX'
+import subprocess, sys
+from terminal import *
+
+SIGNALS = "HUP INT QUIT TERM USR1 USR2 ALRM WINCH VTALRM PROF IO URG PWR XCPU XFSZ".split()
+MILD = "WINCH", "URG"  # do not end a process by default
+environment = sys.argv[1]
+redlock = os.environ["REDLOCK"]
+scratch = os.environ["SCRATCH"]
+
+
+class Run:
+    """redlock with these options, and terminal_job.py under the lock `name`."""
+
+    def __init__(self, name, options, habits=""):
+        self.name, self.job = name, Job(habits)
+        words = [redlock, "run", "-v", *options.split(), name, "--", *self.job.words.split("--", 1)[1].split()]
+        self.said = f"{scratch}/said.{Job.made}"
+        if environment == "terminal":  # below a shell with job control
+            self.at = Terminal(["bash", "-mc", '"$@" 2>"$0"; exit $?', self.said, *words])
+            self.process = None
+            return
+        if environment == "cron":
+            words[2:2] = ["-S", os.environ["REDLOCK_SERVERS"]] if "-S" not in options else []
+            words = ["env", "-i", "HOME=/", "PATH=/usr/bin:/bin", "SHELL=/bin/sh", "LOGNAME=x",
+                     "setsid", *words]
+        self.at = None
+        self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                      stderr=open(self.said, "w"))
+        self.process = Process(self.child.pid)
+
+    def wait_said(self, text):
+        until(text, lambda: os.path.exists(self.said) and text in open(self.said).read())
+        self._find()
+
+    def wait_job(self, word="ready"):
+        self.job.log.wait(word)
+        self._find()
+
+    def _find(self):
+        if not self.process:
+            below = [pid for pid in descendants(self.at.pid) if Process(pid).parent().pid == self.at.pid]
+            self.process = Process(below[0])
+
+    def send(self, name):
+        assert not self.process.gone()
+        self.process.kill(name)
+
+    def ended(self, *statuses):
+        if self.at:
+            status = self.at.ended()
+            os.close(self.at.master)
+        else:
+            status = self.child.wait(BOUND)
+            status = 128 - status if status < 0 else status
+        assert status in statuses, (self.name, status, open(self.said).read())
+        if "ready" in [line[0] for line in self.job.log.lines()]:
+            assert self.job.log.process().gone()
+
+
+def all_of(options, habits=""):
+    return [(name, Run(f"L-{name}", options, habits)) for name in SIGNALS]
+
+
+def expect_wait_ended(runs):
+    for name, run in runs:
+        run.send(name)
+        if name in MILD:
+            run.send("CHLD")
+            run.send("TERM")
+    for name, run in runs:
+        run.ended(143 if name in MILD else 128 + getattr(signal, "SIG" + name))
+        assert not run.job.log.lines(), "the job has run"
+
+
+def connecting():
+    runs = all_of(f"-S {os.environ['BLACK_HOLE_URI']} --server-wait 30s --ttl 1s")
+    for _, run in runs:
+        run.wait_said("no connection within")
+    expect_wait_ended(runs)
+
+
+def waiting():
+    for name in SIGNALS:
+        redis("set", f"L-{name}", "somebody")
+    runs = all_of("--server-wait 30s")
+    for _, run in runs:
+        run.wait_said("is held by")
+    expect_wait_ended(runs)
+    for name in SIGNALS:
+        redis("del", f"L-{name}")
+
+
+def running():
+    runs = all_of("")
+    for name, run in runs:
+        run.wait_job()
+        run.send(name)
+    for name, run in runs:
+        run.job.log.wait(name)
+        if name != "TERM":
+            run.job.log.end()
+        run.ended(7 if name == "TERM" else 5)
+        assert run.job.log.count(name) == 1
+
+
+def stopping():
+    runs = all_of("--max-runtime 2s --kill-after 10s", "stubborn")
+    for name, run in runs:
+        run.wait_job("TERM")
+        run.send(name)
+    for name, run in runs:
+        run.job.log.wait(name, 2 if name == "TERM" else 1)
+        run.job.log.end()
+        run.ended(124)
+
+
+def releasing():
+    runs = all_of("--server-timeout 1s --ttl 30s")
+    for _, run in runs:
+        run.wait_job()
+    server = Process(int(os.environ["A_PID"]))
+    server.kill("STOP")
+    for _, run in runs:
+        run.job.log.end()
+    for name, run in runs:
+        until("the job's end", run.job.log.process().gone)
+        if not run.process.gone():
+            run.send(name)
+    for name, run in runs:
+        run.ended(5)
+    server.kill("CONT")
+
+
+for phase in connecting, waiting, running, stopping, releasing:
+    phase()
+    until(f"nothing is left after {phase.__name__}", lambda: not any(held(f"L-{name}") for name in SIGNALS))
+    left = [pid for pid in descendants(os.getpid()) if not Process(pid).gone()]
+    assert not left, f"{phase.__name__} left {left}"
+MATRIX
+  export BLACK_HOLE_URI A_PID SCRATCH
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 90 "$PYTHON" "$SCRATCH/matrix.py" "$1" 3>&-
+  assert_nothing_left A
+}
+
+@test "every signal in every phase, in the background" { matrix background; }
+@test "every signal in every phase, at a terminal" { matrix terminal; }
+@test "every signal in every phase, in cron's bare environment" { matrix cron; }

@@ -66,8 +66,12 @@ nothing_of_the_job() {
   while read -r pid; do gone "$pid" || return 1; done <"$LOG.pids"
 }
 
-# lease_end: when the lock's key expires, in ms since boot, as the server has it now.
-lease_end() { echo $(($(now_boot) + $(cli A pttl L))); }
+# lease_end: when the lock's key expires at the latest, in ms since boot, as the server has it now.
+lease_end() {
+  local left
+  left=$(cli A pttl L)
+  echo $((left + $(now_boot)))
+}
 
 @test "top killed: the job is stopped at once, and the lock released" {
   run_job --ttl 30s -- 5
@@ -362,4 +366,53 @@ kill -KILL $!
 SCRIPT
   run --separate-stderr setsid sh "$SCRATCH/script"
   [[ $output == ran$'\n'0 ]] || fail "$output"
+}
+
+# clock_that_jumps: sets $SHIM, to be preloaded: adds the seconds in $SCRATCH/offset to the time since
+# boot.
+clock_that_jumps() {
+  SHIM=$SCRATCH/shim.so
+  cat >"$SCRATCH/shim.c" <<'SHIM'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  const int result = (int)syscall(SYS_clock_gettime, clock, now);
+  FILE* file = clock == CLOCK_BOOTTIME ? fopen(getenv("OFFSET_FILE"), "re") : NULL;
+  if (file != NULL) {
+    long seconds = 0;
+    if (fscanf(file, "%ld", &seconds) == 1) now->tv_sec += seconds;
+    fclose(file);
+  }
+  return result;
+}
+SHIM
+  cc -shared -fPIC -o "$SHIM" "$SCRATCH/shim.c"
+  export OFFSET_FILE=$SCRATCH/offset
+  # A sanitizer wants to be first.
+  export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
+}
+
+@test "the clock jumps over the lease: the job is killed before anything else" {
+  clock_that_jumps
+  local who
+  for who in worker top; do
+    rm -f "$LOG" "$LOG.pids" "$OFFSET_FILE"
+    LD_PRELOAD=$SHIM run_job --ttl 2s --kill-after 300ms -- 5 tree
+    wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+    if [[ $who == top ]]; then # alone to see it, woken by a signal that is for the job
+      kill -STOP "$WORKER"
+      wait_until "$BOUND" stopped "$WORKER"
+    fi
+    echo 3600 >"$SCRATCH/offset.new" && mv "$SCRATCH/offset.new" "$OFFSET_FILE"
+    [[ $who == worker ]] || kill -USR1 "$TOP"
+    await "$TOP"
+    assert_status 80
+    nothing_of_the_job
+    gone "$WORKER"
+    [[ $(last TERM) == 0 && $(last USR1) == 0 && $(last end) == 0 ]] || fail "$who" "$(tail -n 3 "$LOG")"
+    cli A del L
+  done
 }

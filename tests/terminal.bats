@@ -130,9 +130,10 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
         job = Job("mortal", wrapper).typed(at, form)
         at.type(CTRL_Z)
         at.prompt()
-        assert job.process.stopped()
+        until("it has stopped", job.process.stopped)
         if wrapper == Job.REDLOCK:
-            assert held("L") and job.worker.running() and job.top.stopped()
+            until("redlock has, too", job.top.stopped)
+            assert held("L") and job.worker.running()
         at.type("fg\n")
         job.log.wait_beat()
         at.type(CTRL_C)

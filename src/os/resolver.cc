@@ -78,7 +78,13 @@ std::optional<Address> numeric_address(const std::string& host, std::uint16_t po
   return result.addresses.front();
 }
 
-Lookup::Lookup(std::string host, std::uint16_t port) : state_(std::make_shared<State>()) {
+Lookup::Lookup(std::string host, std::uint16_t port) : host_(std::move(host)), port_(port) {
+  begin();
+}
+
+void Lookup::begin() {
+  owner_ = ::getpid();
+  state_ = std::make_shared<State>();
   state_->event = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!state_->event) {
     const int error = errno;
@@ -92,7 +98,7 @@ Lookup::Lookup(std::string host, std::uint16_t port) : state_(std::make_shared<S
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    std::thread([state = state_, host = std::move(host), port] {
+    std::thread([state = state_, host = host_, port = port_] {
       state->finish(resolve(host, port, 0));
     }).detach();
   } catch (const std::system_error& failure) {
@@ -111,10 +117,8 @@ int Lookup::fd() const {
 
 std::optional<Resolution> Lookup::take() {
   if (!state_->done.load(std::memory_order_acquire)) {
-    // In a forked child the thread is the parent's: its signal arrives here, its result does not.
-    // Swallowing the signal keeps the loop from spinning; the caller's deadline ends the wait.
-    std::uint64_t count = 0;
-    if (::read(fd(), &count, sizeof count) < 0) return std::nullopt;
+    // The parent's thread signals the eventfd that we share, but its result does not come here.
+    if (owner_ != ::getpid()) begin();
     if (!state_->done.load(std::memory_order_acquire)) return std::nullopt;
   }
   return std::exchange(state_->result, Resolution{EAI_AGAIN, 0, {}});

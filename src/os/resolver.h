@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
@@ -31,7 +32,7 @@ std::optional<Address> numeric_address(const std::string& host, std::uint16_t po
 
 /// One look-up, under way from construction on. getaddrinfo(3) can neither be polled nor cancelled,
 /// so it runs in a detached thread of its own; this object may be destroyed while the thread still
-/// runs, and the process may exit.
+/// runs, and the process may exit. In a forked child, which has no such thread, take() begins anew.
 class Lookup {
  public:
   Lookup(std::string host, std::uint16_t port);
@@ -47,6 +48,11 @@ class Lookup {
 
  private:
   struct State;
+  void begin();
+
+  std::string host_;
+  std::uint16_t port_;
+  pid_t owner_;  ///< whose thread is at work
   std::shared_ptr<State> state_;
 };
 

@@ -54,8 +54,7 @@ void Dialer::start(lock::Instant now, lock::Instant deadline) {
     addresses_.push_back(*address);
     try_next(now);
   } else {
-    // One that was not done in time for the last try may be for this one. But its result grows old,
-    // and in a forked process it never comes.
+    // One that was not done in time for the last try may be for this one. But its result grows old.
     if (lookup_ && now - asked_ > kLookupLife) lookup_.reset();
     if (!lookup_) {
       lookup_.emplace(endpoint_.host, endpoint_.port);

@@ -133,7 +133,8 @@ class Terminal:
         if self.pid == 0:
             words = SHELLS[command] if shell else command
             os.environ.update(PS1=PROMPT, ENV="", HISTFILE="", TERM="dumb", **environment)
-            for name in ("INT", "QUIT", "TSTP", "TTIN", "TTOU"):
+            # Python ignores some for itself, and a shell in the background others for us.
+            for name in ("INT", "QUIT", "TSTP", "TTIN", "TTOU", "PIPE", "XFSZ"):
                 signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
             os.execvp(words[0], words)
         self.leader = Process(self.pid)

@@ -26,7 +26,8 @@ def told(number, frame):
         os._exit(7)
 
 
-for name in "INT QUIT HUP TERM USR1 CONT WINCH".split():
+for name in """INT QUIT HUP TERM USR1 USR2 ALRM VTALRM PROF IO URG PWR XCPU XFSZ CONT
+        WINCH""".split():
     if "mortal" in habits and name in ("INT", "QUIT", "TERM"):
         signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
     else:

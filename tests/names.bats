@@ -150,3 +150,31 @@ has_ipv6() {
   assert_status 7
   wait_until "$BOUND" has_no_keys M
 }
+
+@test "names: a look-up under way when the job starts is the worker's to finish" {
+  start_server A --tcp
+  start_server B
+  start_server C
+  cat >"$SCRATCH/slow.c" <<'SLOW'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <unistd.h>
+int getaddrinfo(const char* host, const char* port, const struct addrinfo* hints, struct addrinfo** list) {
+  int (*real)(const char*, const char*, const struct addrinfo*, struct addrinfo**) = dlsym(RTLD_NEXT, "getaddrinfo");
+  usleep(700000);
+  return real(host, port, hints, list);
+}
+SLOW
+  cc -shared -fPIC -o "$SCRATCH/slow.so" "$SCRATCH/slow.c"
+  background env "LD_PRELOAD=$SCRATCH/slow.so" "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
+    "$REDLOCK" run -v --ttl 3s -S "redis://localhost:$A_PORT" -S "$B_URI" -S "$C_URI" L -- \
+    sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' \
+    job "$SCRATCH/ready" "$SCRATCH/finish"
+  wait_for "$SCRATCH/ready"
+  refute_contains "$(<"$BACKGROUND_ERR")" localhost
+  wait_until 6 has_key A L # one that never ends is waited for for 10 s
+  : >"$SCRATCH/finish"
+  await "$BACKGROUND_PID"
+  assert_status 7
+}

@@ -183,6 +183,17 @@ lease_end() {
   assert_between 0 $(($(last beat) - $(last TERM))) 2500
 }
 
+@test "worker stopped while the job is being stopped: the KILL comes all the same" {
+  run_job --ttl 30s --kill-after 1s --max-runtime 300ms -- 5 stubborn
+  wait_for_line "$LOG" TERM
+  kill -STOP "$WORKER"
+  await "$TOP"
+  assert_status 80
+  nothing_of_the_job
+  gone "$WORKER"
+  assert_between 0 $(($(last beat) - $(last TERM))) 3500 # half a margin later than the worker's
+}
+
 @test "worker stopped in the release: redlock leaves, with the job's status" {
   run_job --ttl 30s --server-timeout 100ms -- 5
   pause_server A

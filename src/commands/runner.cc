@@ -126,7 +126,7 @@ void Runner::step(lock::Event event, lock::Instant now) {
   events.push_back(std::move(event));
   for (std::size_t next = 0; next < events.size(); ++next) {
     const lock::Effects effects = session_.step(events[next], now);
-    if (worker_) worker_->publish(session_);  // the top is to know before anything is done
+    if (worker_) worker_->publish(session_.standing());  // the top is to know before anything is done
     for (const lock::Effect& effect : effects) {
       if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
     }
@@ -203,6 +203,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messages) {
   const pid_t group = ::getpgrp();
   worker_.emplace(top, std::move(messages), **supervision_);
+  loop_ = os::Loop();
   tree_ = os::ProcessTree();
   signals_.take_job_control();
   // The clock is read once more: we may have been stopped since the votes came in.

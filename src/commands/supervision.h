@@ -61,6 +61,7 @@ struct WorkerMessage {
     no_process,   ///< value: errno of vfork
     job_stopped,  ///< value: the signal that stopped it
     job_continued,
+    act_sooner,  ///< the standing has an earlier act_by than before
   };
   Kind kind;
   int value;

@@ -149,7 +149,8 @@ int Top::take_messages() {
   WorkerMessage message{};
   int stopped_by = 0;
   while (::read(worker_.messages.get(), &message, sizeof message) == sizeof message) {
-    stopped_by = message.kind == WorkerMessage::Kind::job_stopped ? message.value : 0;
+    if (message.kind == WorkerMessage::Kind::job_stopped) stopped_by = message.value;
+    if (message.kind == WorkerMessage::Kind::job_continued) stopped_by = 0;
   }
   return stopped_by;
 }

@@ -36,6 +36,12 @@ void Worker::tell(WorkerMessage::Kind kind, int value) const {
   if (::write(messages_.get(), &message, sizeof message) < 0) return;
 }
 
+void Worker::publish(const lock::Standing& standing) {
+  supervision_.publish(standing);
+  if (standing.act_by < act_by_) tell(WorkerMessage::Kind::act_sooner);
+  act_by_ = standing.act_by;
+}
+
 void Worker::job_ended(int status) {
   supervision_.job_status.store(status);
   continue_top();

@@ -4,7 +4,8 @@
 #include <sys/types.h>
 
 #include "commands/supervision.h"
-#include "lock/session.h"
+#include "lock/time.h"
+#include "lock/watch.h"
 #include "os/fd.h"
 #include "os/loop.h"
 
@@ -31,7 +32,8 @@ class Worker {
   [[nodiscard]] bool top_is_gone() const;
 
   void tell(WorkerMessage::Kind kind, int value = 0) const;
-  void publish(const lock::Session& session) { supervision_.publish(session.standing()); }
+  /// How things stand. A top that would sleep for too long by what it knew is woken.
+  void publish(const lock::Standing& standing);
 
   /// The job's main process has been reaped. A top that was stopped goes on, to see it.
   void job_ended(int status);
@@ -45,6 +47,7 @@ class Worker {
   pid_t top_pid_;
   os::Fd messages_;
   Supervision& supervision_;
+  lock::Instant act_by_{};  ///< as last published
 };
 
 }  // namespace redlock::commands

@@ -17,8 +17,11 @@ struct Interest {
   bool ready = false;  ///< set by Loop::wait: readable, writable, hung up or in error
 };
 
-/// The only place the program blocks. Interests are handed over anew every turn: with a handful of
-/// descriptors that is cheaper than keeping an epoll set in step with reconnecting sockets.
+/// The only place the program blocks. A forked child makes one of its own: the timer of this one
+/// would be shared, and set by both.
+///
+/// Interests are handed over anew every turn: with a handful of descriptors that is cheaper than
+/// keeping an epoll set in step with reconnecting sockets.
 class Loop {
  public:
   Loop();

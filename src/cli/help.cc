@@ -119,8 +119,9 @@ Example:
 Usage:
   redlock list [OPTIONS] [PATTERN]
 
-PATTERN is matched with the whole name, as the shell does it with a file's: *, ?,
-[a-z]. With --prefix, only the locks with that prefix are listed, without it.
+PATTERN is matched with the whole name, as the shell does it with a file's:
+*, ?, [a-z]. With --prefix, only the locks with that prefix are listed, without
+it.
 )";
 
 constexpr std::string_view kListFoot = R"(

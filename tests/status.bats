@@ -201,6 +201,8 @@ silent() { [[ -z $stderr ]] || fail "$stderr"; }
   assert_contains "$stderr" "the state of 'work' cannot be told: 1 of 3 servers could be asked, and a quorum is 2"
   status --json work
   is 'j["status"], l["state"], l["holder"], l["fence"]' "(69, 'undecided', None, None)"
+  status -q work # why it is 69 is said nevertheless
+  assert_contains "$stderr" "$B_URI could not be asked: did not answer within 200 ms"
   resume_server B
 }
 

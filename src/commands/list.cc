@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "commands/observed.h"
 #include "commands/output.h"
@@ -34,8 +35,8 @@ enum Column : std::size_t {
 };
 using Line = std::array<std::string, count_>;
 
-constexpr Line kHeads = {"NAME", "STATE", "SERVERS", "HOLDER", "PID",
-                         "FOR",  "LEFT",  "FENCE",   "COMMAND"};
+constexpr std::array<std::string_view, count_> kHeads = {
+    "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "FENCE", "COMMAND"};
 /// What is left out first where the terminal is too narrow for all.
 constexpr std::array kLeftOut = {fence, pid, left, servers, since, command, holder};
 /// A command cut to less than this says nothing.
@@ -94,7 +95,8 @@ Widths fit(const std::vector<Line>& lines, std::size_t width) {
 
 std::string as_table(const std::vector<Observed>& locks, std::size_t width) {
   if (locks.empty()) return {};
-  std::vector<Line> lines = {kHeads};
+  std::vector<Line> lines(1);
+  std::ranges::copy(kHeads, lines.front().begin());
   for (const Observed& lock : locks) lines.push_back(line_of(lock));
   const Widths widths = fit(lines, width);
   std::string out;
@@ -130,7 +132,7 @@ int list(const cli::List& request) {
   const std::size_t quorum = lock::quorum(settings.servers.size());
   const bool blind = survey.reached() < quorum || std::ranges::any_of(locks, unknown);
   const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
-  if (!settings.quiet) complain(survey.complaints());
+  if (!settings.quiet || status == ExitStatus::unavailable) complain(survey.complaints());
   if (blind) {
     const auto troubles = survey.troubles();
     const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });

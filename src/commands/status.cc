@@ -194,7 +194,7 @@ int status(const cli::Status& request) {
   Survey survey(settings);
   const std::vector<Observed> locks = survey.look(request.names, redis::Observer::Marks::asked);
   const ExitStatus status = status_of(locks);
-  if (!settings.quiet) complain(survey.complaints());
+  if (!settings.quiet || status == ExitStatus::unavailable) complain(survey.complaints());
   complain(despairs(locks));
   if (request.json) return print(to_json(locks, settings, survey.troubles(), status), status);
   const std::size_t width = output_width();

@@ -303,6 +303,10 @@ start_limited() {
 @test "list: nothing is held: 0" {
   everywhere set plain x
   "$REDLOCK" run over -- true
+  # Expired, and its holder's record not yet.
+  "$REDLOCK" run --min-hold 60s expired -- true
+  everywhere del expired
+  has_key A 'redlock:{expired}:holder' || fail 'no record is left'
   list
   assert_status 0
   [[ -z $output ]] || fail "$output"

@@ -22,8 +22,10 @@
 #include "cli/command_line.h"
 #include "commands/check.h"
 #include "commands/config.h"
+#include "commands/list.h"
 #include "commands/run.h"
 #include "commands/sandbox.h"
+#include "commands/status.h"
 #include "error.h"
 #include "os/standard_fds.h"
 #include "os/stderr.h"
@@ -56,6 +58,16 @@ int carry_out(const cli::ShowConfig& show) {
 
 int carry_out(const cli::Check& check) {
   return commands::check(check);
+}
+
+int carry_out(const cli::Status& status) {
+  warn(status.settings);
+  return commands::status(status);
+}
+
+int carry_out(const cli::List& list) {
+  warn(list.settings);
+  return commands::list(list);
 }
 
 int carry_out(const cli::Sandbox& sandbox) {

@@ -182,6 +182,29 @@ Invocation parse_check(std::vector<std::string> words, const Environment& enviro
   return check;
 }
 
+Invocation parse_status(std::vector<std::string> words, const Environment& environment) {
+  Line line = split_status(std::move(words));
+  if (line.request != nullptr) return answer(config::kStatus, *line.request);
+  for (const std::string& name : line.names) redis::check_lock_name(name);
+  Draft draft;
+  collect(std::move(line.options), draft);
+  const bool json = draft.json;
+  Status status{resolve(std::move(draft), environment), std::move(line.names), json};
+  for (const std::string& name : status.names) {
+    redis::check_lock_name(redis::lock_key(status.settings.prefix, name));
+  }
+  return status;
+}
+
+Invocation parse_list(std::vector<std::string> words, const Environment& environment) {
+  Line line = split_settings(config::kList, std::move(words));
+  if (line.request != nullptr) return answer(config::kList, *line.request);
+  Draft draft;
+  collect(std::move(line.options), draft);
+  const bool json = draft.json;
+  return List{resolve(std::move(draft), environment), std::move(line.name), json};
+}
+
 Invocation parse_sandbox(std::vector<std::string> words) {
   Line line = split_sandbox(std::move(words));
   if (line.request != nullptr) return answer(config::kSandbox, *line.request);
@@ -197,6 +220,10 @@ Invocation parse_command(Command command, std::vector<std::string> words,
       return parse_config(std::move(words), environment);
     case config::kCheck:
       return parse_check(std::move(words), environment);
+    case config::kStatus:
+      return parse_status(std::move(words), environment);
+    case config::kList:
+      return parse_list(std::move(words), environment);
     case config::kSandbox:
       return parse_sandbox(std::move(words));
     case config::kRun:

@@ -31,6 +31,20 @@ struct Check {
   bool json = false;
 };
 
+/// `redlock status`.
+struct Status {
+  config::Settings settings;
+  std::vector<std::string> names;  ///< at least one, each valid together with settings.prefix
+  bool json = false;
+};
+
+/// `redlock list`.
+struct List {
+  config::Settings settings;
+  std::string pattern;  ///< for the names, as in fnmatch(3); empty: all
+  bool json = false;
+};
+
 /// `redlock sandbox`.
 struct Sandbox {
   int servers = 3;
@@ -42,7 +56,7 @@ struct Print {
   std::string text;
 };
 
-using Invocation = std::variant<Run, ShowConfig, Check, Sandbox, Print>;
+using Invocation = std::variant<Run, ShowConfig, Check, Status, List, Sandbox, Print>;
 
 /// `args`: argv without argv[0]. Throws Error (64 usage, 78 configuration).
 Invocation parse(std::vector<std::string> args, const config::Environment& environment);

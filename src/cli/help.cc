@@ -18,12 +18,16 @@ Try it, without any server:
 
 Usage:
   redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
+  redlock status [OPTIONS] NAME...
+  redlock list [OPTIONS] [PATTERN]
   redlock check [OPTIONS] [NAME]
   redlock config [OPTIONS]
   redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
 
 Commands:
   run      take the lock NAME, run COMMAND, release the lock
+  status   tell who holds the locks NAME, since when and with what command
+  list     list all locks that are held
   check    look for what may be wrong with the servers, and try a lock
   config   show the settings, and where each of them comes from
   sandbox  start private Redis servers, run COMMAND (default: your shell) with
@@ -83,6 +87,50 @@ Exit status:
   69   no lock can be had: too few servers could be used
   71   the operating system refused
   78   wrong configuration, of redlock or of a server, or no servers configured
+)";
+
+constexpr std::string_view kStatusHead =
+    R"(redlock status: tell whether locks are held, by whom, since when, with what
+command, and for how long they last; nothing is changed
+
+Example:
+  redlock status -S redis://db1 -S redis://db2 -S redis://db3 nightly-backup
+
+Usage:
+  redlock status [OPTIONS] NAME...
+)";
+
+constexpr std::string_view kStatusFoot = R"(
+Exit status:
+  0    none of the locks is free
+  1    one of them is
+  64   wrong usage
+  69   it cannot be told: no quorum of the servers says the same of a lock
+  71   the operating system refused
+  78   wrong configuration, or no servers configured
+)";
+
+constexpr std::string_view kListHead =
+    R"(redlock list: list all locks of redlock's that are held; nothing is changed
+
+Example:
+  redlock list -S redis://db1 'nightly-*'
+
+Usage:
+  redlock list [OPTIONS] [PATTERN]
+
+PATTERN is matched with the whole name, as the shell does it with a file's:
+*, ?, [a-z]. With --prefix, only the locks with that prefix are listed, without
+it.
+)";
+
+constexpr std::string_view kListFoot = R"(
+Exit status:
+  0    that is all, if there is any
+  64   wrong usage
+  69   fewer than a quorum of the servers could be asked
+  71   the operating system refused
+  78   wrong configuration, or no servers configured
 )";
 
 constexpr std::string_view kSandboxHead =
@@ -146,6 +194,10 @@ std::string_view help_head(config::Command command) {
       return kConfigHead;
     case config::kCheck:
       return kCheckHead;
+    case config::kStatus:
+      return kStatusHead;
+    case config::kList:
+      return kListHead;
     case config::kSandbox:
       return kSandboxHead;
     case config::kRun:
@@ -162,6 +214,8 @@ std::string help_foot(config::Command command) {
   }
   if (command == config::kConfig) return foot.append(kConfigFoot);
   if (command == config::kCheck) return foot.append(kCheckFoot);
+  if (command == config::kStatus) return foot.append(kStatusFoot);
+  if (command == config::kList) return foot.append(kListFoot);
   foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD", "set for the command");
   return foot.append(kRunFoot);
 }

@@ -140,13 +140,27 @@ Line split_settings(Command command, std::vector<std::string> words) {
   Splitter splitter(command, std::move(words));
   splitter.read_options(line);
   if (line.request != nullptr) return line;
-  if (command == config::kCheck && !splitter.at_end()) {
+  if (command != config::kConfig && !splitter.at_end()) {
     line.name = splitter.take();
     splitter.read_options(line);
   }
   if (!splitter.at_end()) {
     misused(quote(splitter.take()) + " is one word too many (see: redlock " +
             std::string(command_name(command)) + " --help)");
+  }
+  return line;
+}
+
+Line split_status(std::vector<std::string> words) {
+  Line line;
+  Splitter splitter(config::kStatus, std::move(words));
+  splitter.read_options(line);
+  while (line.request == nullptr && !splitter.at_end()) {
+    line.names.push_back(splitter.take());
+    splitter.read_options(line);
+  }
+  if (line.request == nullptr && line.names.empty()) {
+    misused("no lock name: redlock status NAME... (all that are held: redlock list)");
   }
   return line;
 }

@@ -24,6 +24,7 @@ struct Line {
   std::vector<Given> options;            ///< in the order they were given
   const config::Row* request = nullptr;  ///< -h or -V: nothing behind it was looked at
   std::string name;                      ///< run, check: the lock's
+  std::vector<std::string> names;        ///< status: the locks'
   std::vector<std::string> job;          ///< what is to be run, untouched
 };
 
@@ -31,7 +32,11 @@ struct Line {
 /// begins the job; one `--` there is dropped. Throws Error (64).
 Line split_run(std::vector<std::string> words);
 
-/// `[OPTIONS] [NAME [OPTIONS]]`: config (which takes no name) and check. Throws Error (64).
+/// `[OPTIONS] NAME [[OPTIONS] NAME…] [OPTIONS]`. Throws Error (64).
+Line split_status(std::vector<std::string> words);
+
+/// `[OPTIONS] [NAME [OPTIONS]]`: config (which takes no name), check, and list, with a pattern for
+/// the name. Throws Error (64).
 Line split_settings(config::Command command, std::vector<std::string> words);
 
 /// `[OPTIONS] [--] [COMMAND [ARG…]]`. Throws Error (64).

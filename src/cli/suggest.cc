@@ -14,6 +14,8 @@ struct Name {
 };
 constexpr Name kNames[] = {
     {config::kRun, "run"},
+    {config::kStatus, "status"},
+    {config::kList, "list"},
     {config::kCheck, "check"},
     {config::kConfig, "config"},
     {config::kSandbox, "sandbox"},

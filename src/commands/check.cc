@@ -6,17 +6,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "commands/diagnosis.h"
+#include "commands/finish.h"
 #include "commands/holder_info.h"
+#include "commands/output.h"
 #include "commands/trial.h"
 #include "os/clock.h"
-#include "os/loop.h"
 #include "os/random.h"
 #include "redis/inspector.h"
 #include "redis/tls_context.h"
@@ -28,24 +28,6 @@ namespace {
 constexpr std::size_t kNameBytes = 8;
 
 using Inspectors = std::deque<redis::Inspector>;  // a deque, since they cannot move
-
-void finish(Inspectors& inspectors) {
-  os::Loop loop;
-  std::vector<os::Interest> interests;
-  while (!std::ranges::all_of(inspectors, &redis::Inspector::finished)) {
-    interests.clear();
-    lock::Instant deadline = lock::kNever;
-    for (const redis::Inspector& inspector : inspectors) {
-      if (inspector.finished()) continue;
-      inspector.interests(interests);
-      deadline = std::min(deadline, inspector.deadline());
-    }
-    loop.wait(interests, deadline);
-    for (redis::Inspector& inspector : inspectors) {
-      if (!inspector.finished()) inspector.turn(os::boot_now());
-    }
-  }
-}
 
 /// An earlier server that is the same one, or nothing.
 std::string twin_of(const Inspectors& inspectors, std::size_t server,
@@ -202,9 +184,7 @@ int check(const cli::Check& request) {
   const ExitStatus status = status_of(findings, trial);
   const std::string text =
       request.json ? as_json(findings, inspectors, settings, status) : as_table(findings);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0) return static_cast<int>(ExitStatus::os_error);
-  return static_cast<int>(status);
+  return print(text, status);
 }
 
 }  // namespace redlock::commands

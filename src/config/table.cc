@@ -132,7 +132,9 @@ constexpr std::string_view kSandboxing = "Options";
 constexpr std::string_view kCompatible = "Accepted as in flock(1)";
 constexpr std::string_view kOther = "Other";
 
-constexpr unsigned kEvery = kRun | kSandbox | kConfig | kCheck;
+/// Of those that look at locks, and ask for none.
+constexpr unsigned kLook = kRun | kStatus | kList;
+constexpr unsigned kEvery = kLook | kSandbox | kConfig | kCheck;
 
 constexpr Row kTable[] = {
     {Key::nonblock, "nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
@@ -198,9 +200,9 @@ constexpr Row kTable[] = {
     {Key::server, "server", "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
      "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS) or unix:///PATH; again for each "
      "further server",
-     "", Type::uri_list, kRun, add_servers},
+     "", Type::uri_list, kLook, add_servers},
     {Key::server_timeout, "server-timeout", "--server-timeout", "REDLOCK_SERVER_TIMEOUT", "TIME",
-     kServers, "how long one server may take to answer", "200ms", Type::duration, kRun,
+     kServers, "how long one server may take to answer", "200ms", Type::duration, kLook,
      [](Draft& draft, std::string_view value) {
        draft.settings.server_timeout = in_milliseconds(duration(value, {1ms, kLongestDuration}));
      }},
@@ -219,37 +221,37 @@ constexpr Row kTable[] = {
            std::chrono::ceil<std::chrono::seconds>(duration(value, {0ns, kLongestGrace}));
      }},
     {Key::prefix, "prefix", "--prefix", "REDLOCK_PREFIX", "TEXT", kServers,
-     "put before NAME to give the key in Redis", "none", Type::text, kRun, set_prefix},
+     "put before NAME to give the key in Redis", "none", Type::text, kLook, set_prefix},
     {Key::password_file, "password-file", "--password-file", "REDLOCK_PASSWORD_FILE", "FILE",
-     kServers, "the password for servers whose URI has none", "", Type::text, kRun,
+     kServers, "the password for servers whose URI has none", "", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.password_file = file(value); }},
     {Key::password, "password", "", "REDLOCK_PASSWORD", "", kServers,
-     "the same, as text; --password-file goes first", "", Type::secret, kRun,
+     "the same, as text; --password-file goes first", "", Type::secret, kLook,
      [](Draft& draft, std::string_view value) { draft.password = value; }},
     {Key::rediscli_auth, "rediscli-auth", "", "REDISCLI_AUTH", "", kServers,
-     "redis-cli's password, if none of these is set", "", Type::secret, kRun,
+     "redis-cli's password, if none of these is set", "", Type::secret, kLook,
      [](Draft& draft, std::string_view value) { draft.rediscli_auth = value; }},
 
     {Key::config_file, "config", "--config", "REDLOCK_CONFIG", "FILE", kServers,
-     "settings are read from this file, see redlock.toml(5)", kDefaultFile, Type::text, kRun,
+     "settings are read from this file, see redlock.toml(5)", kDefaultFile, Type::text, kLook,
      set_config_file},
     {Key::tls_ca, "tls-ca", "--tls-ca", "REDLOCK_TLS_CA", "FILE", kTls,
-     "PEM file of the authorities to trust, in place of the system's", "", Type::text, kRun,
+     "PEM file of the authorities to trust, in place of the system's", "", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.tls.ca = file(value); }},
     {Key::tls_ca_dir, "tls-ca-dir", "--tls-ca-dir", "REDLOCK_TLS_CA_DIR", "DIR", kTls,
-     "the same, as a directory that openssl-rehash(1) has been through", "", Type::text, kRun,
+     "the same, as a directory that openssl-rehash(1) has been through", "", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.tls.ca_dir = file(value); }},
     {Key::tls_cert, "tls-cert", "--tls-cert", "REDLOCK_TLS_CERT", "FILE", kTls,
-     "PEM file of the certificate to show to the servers", "", Type::text, kRun,
+     "PEM file of the certificate to show to the servers", "", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.tls.cert = file(value); }},
     {Key::tls_key, "tls-key", "--tls-key", "REDLOCK_TLS_KEY", "FILE", kTls,
-     "PEM file of its private key", "the file of --tls-cert", Type::text, kRun,
+     "PEM file of its private key", "the file of --tls-cert", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.tls.key = file(value); }},
     {Key::tls_sni, "tls-sni", "--tls-sni", "REDLOCK_TLS_SNI", "NAME", kTls,
      "the name the servers' certificates must have, and to ask them for", "the URI's host",
-     Type::text, kRun, set_tls_sni},
+     Type::text, kLook, set_tls_sni},
     {Key::tls_insecure, "tls-insecure", "--tls-insecure", "REDLOCK_TLS_INSECURE", "", kTls,
-     "trust any certificate: whoever is in between can pose as a server", "", Type::toggle, kRun,
+     "trust any certificate: whoever is in between can pose as a server", "", Type::toggle, kLook,
      set_tls_insecure},
 
     {Key::sandbox_servers, "servers", "-N,--servers", nullptr, "SERVERS", kSandboxing,
@@ -270,12 +272,13 @@ constexpr Row kTable[] = {
      refuse_unlock},
 
     {Key::verbose, "verbose", "-v,--verbose", nullptr, "", kOther,
-     "say what happens: who holds the lock, how long it took", "", Type::toggle, kRun,
+     "say what happens: who holds the lock, how long it took", "", Type::toggle, kLook,
      [](Draft& draft, std::string_view) { draft.settings.verbose = true; }},
     {Key::quiet, "quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "",
-     Type::toggle, kRun, [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
+     Type::toggle, kLook, [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
     {Key::json, "json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
-     kConfig | kCheck, [](Draft& draft, std::string_view) { draft.json = true; }},
+     kConfig | kCheck | kStatus | kList,
+     [](Draft& draft, std::string_view) { draft.json = true; }},
     {Key::help, "help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request,
      kEvery, nullptr},
     {Key::version, "version", "-V,--version", nullptr, "", kOther, "show the version", "",

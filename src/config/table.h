@@ -42,7 +42,7 @@ struct Source {
 };
 
 /// The commands that take a row; one bit each.
-enum Command : unsigned { kRun = 1, kSandbox = 2, kConfig = 4, kCheck = 8 };
+enum Command : unsigned { kRun = 1, kSandbox = 2, kConfig = 4, kCheck = 8, kStatus = 16, kList = 32 };
 
 /// Every row of the table, in its order.
 enum class Key : std::size_t {

@@ -23,10 +23,9 @@ long long number_of(const nlohmann::json& object, const char* key) {
 }
 
 /// "root@web1 (pid 4711, ./backup.sh)"
-std::string person(const nlohmann::json& holder) {
-  return fmt::format("{}@{} (pid {}, {})", printable(text_of(holder, "user"), 64),
-                     printable(text_of(holder, "host"), 64), number_of(holder, "pid"),
-                     printable(text_of(holder, "command"), kMostCommandBytes));
+std::string person(const Holder& holder) {
+  return fmt::format("{}@{} (pid {}, {})", printable(holder.user, 64), printable(holder.host, 64),
+                     holder.pid, printable(holder.command, kMostCommandBytes));
 }
 
 std::chrono::milliseconds unix_now() {
@@ -38,7 +37,7 @@ std::chrono::milliseconds unix_now() {
 
 std::string to_json(const Holder& holder) {
   const nlohmann::json object = {
-      {"protocol", 1},
+      {"protocol", holder.protocol},
       {"host", holder.host},
       {"user", holder.user},
       {"pid", holder.pid},
@@ -48,6 +47,25 @@ std::string to_json(const Holder& holder) {
       {"servers", holder.servers},
   };
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<Holder> read_holder(std::string_view json) {
+  const nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
+  return Holder{.host = text_of(object, "host"),
+                .user = text_of(object, "user"),
+                .pid = number_of(object, "pid"),
+                .command = text_of(object, "command"),
+                .since = std::chrono::milliseconds(number_of(object, "since")),
+                .ttl = std::chrono::milliseconds(number_of(object, "ttl")),
+                .servers = text_of(object, "servers"),
+                .protocol = number_of(object, "protocol")};
+}
+
+std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time) {
+  const std::chrono::milliseconds now = unix_now();
+  if (unix_time.count() <= 0 || unix_time >= now) return std::nullopt;
+  return now - unix_time;
 }
 
 std::string shell_like(const std::vector<std::string>& argv) {
@@ -68,15 +86,6 @@ std::string shell_like(const std::vector<std::string>& argv) {
   return line;
 }
 
-std::string printable(std::string_view text, std::size_t most_bytes) {
-  std::string clean(text.substr(0, most_bytes));
-  std::replace_if(
-      clean.begin(), clean.end(),
-      [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f; }, '?');
-  if (text.size() > most_bytes) clean += "...";
-  return clean;
-}
-
 std::string for_people(std::chrono::nanoseconds length) {
   using namespace std::chrono;
   const auto whole = duration_cast<seconds>(length).count();
@@ -89,12 +98,10 @@ std::string for_people(std::chrono::nanoseconds length) {
 std::string describe(const lock::Refused& refusal) {
   const bool cooling = refusal.blocker.starts_with("cooling:");
   std::string who = cooling ? "cooling down after " : "held by ";
-  const nlohmann::json object = nlohmann::json::parse(refusal.holder, nullptr, false);
-  if (object.is_object()) {
-    who += person(object);
-    const std::chrono::milliseconds since(number_of(object, "since"));
-    if (since.count() > 0 && since < unix_now()) {
-      who += (cooling ? ", begun " : " for ") + for_people(unix_now() - since);
+  if (const auto holder = read_holder(refusal.holder)) {
+    who += person(*holder);
+    if (const auto length = ago(holder->since)) {
+      who += (cooling ? ", begun " : " for ") + for_people(*length);
       who += cooling ? " ago" : "";
     }
   } else if (refusal.blocker.starts_with("type:")) {
@@ -114,9 +121,8 @@ std::string describe(const lock::Refused& refusal) {
 }
 
 std::string describe(const lock::Done& done) {
-  const nlohmann::json object = nlohmann::json::parse(done.who, nullptr, false);
-  return fmt::format("done by {}, begun {} ago",
-                     object.is_object() ? person(object) : std::string("somebody"),
+  const auto holder = read_holder(done.who);
+  return fmt::format("done by {}, begun {} ago", holder ? person(*holder) : std::string("somebody"),
                      for_people(done.age));
 }
 

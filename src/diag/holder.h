@@ -2,13 +2,18 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "diag/text.h"
 #include "lock/vote.h"
 
 namespace redlock::diag {
+
+/// The version of redlock-protocol(7).
+inline constexpr long long kProtocol = 1;
 
 /// Who holds a lock, as it is stored beside the lock for people to read. Nothing is decided by it.
 struct Holder {
@@ -19,10 +24,15 @@ struct Holder {
   std::chrono::milliseconds since{};  ///< Unix time by the holder's clock
   std::chrono::milliseconds ttl{};
   std::string servers;  ///< fingerprint of the holder's set of servers
+  long long protocol = kProtocol;
 };
 
-/// The holder as JSON, version 1 of redlock-protocol(7). Bytes that are no UTF-8 are replaced.
+/// The holder as JSON, as in redlock-protocol(7). Bytes that are no UTF-8 are replaced.
 std::string to_json(const Holder& holder);
+
+/// The other way, of what a server says: nothing in it is to be trusted, and what is missing is
+/// empty or 0. None if it is no JSON object.
+std::optional<Holder> read_holder(std::string_view json);
 
 /// A command line as a person would type it, cut to a length fit for a message.
 std::string shell_like(const std::vector<std::string>& argv);
@@ -35,8 +45,9 @@ std::string describe(const lock::Refused& refusal);
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
 std::string describe(const lock::Done& done);
 
-/// Text from elsewhere made fit for a terminal and one line: control bytes become '?'.
-std::string printable(std::string_view text, std::size_t most_bytes);
+/// How long ago something was that another host, or this one, says it did then. None if that is
+/// not known, or yet to come.
+std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time);
 
 /// A length of time for people: "250 ms", "28 s", "3m 2s", "1h 5m".
 std::string for_people(std::chrono::nanoseconds length);

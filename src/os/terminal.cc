@@ -2,6 +2,7 @@
 #include "os/terminal.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +22,12 @@ bool is_pipe(int fd) {
 }
 
 }  // namespace
+
+std::optional<std::size_t> terminal_width(int fd) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
 
 bool leads_session() {
   return ::getsid(0) == ::getpid();

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <termios.h>
 
+#include <cstddef>
 #include <optional>
 
 #include "os/fd.h"
@@ -13,6 +14,9 @@ namespace redlock::os {
 /// We lead our session: nobody above us does job control (ssh -t, a container, a terminal started
 /// with a command).
 bool leads_session();
+
+/// The columns of the terminal that `fd` is; none if it is none, or does not know.
+std::optional<std::size_t> terminal_width(int fd);
 
 /// The controlling terminal of a job that is to have it for itself: for a process that leads the
 /// terminal's foreground group, below a shell with job control, and is no part of a pipeline (in a

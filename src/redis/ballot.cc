@@ -2,11 +2,11 @@
 #include "redis/ballot.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "redis/reading.h"
 #include "redis/scripts.h"
 #include "redis/trouble.h"
 
@@ -16,23 +16,8 @@ namespace {
 // The holder hash outlives the lock a little, so that the last holder can still be named.
 constexpr std::chrono::milliseconds kHolderExtra{10'000};
 
-// Longer lives are told as this one: the state machine adds them to instants, in nanoseconds.
-constexpr std::chrono::milliseconds kMaxTtlLeft = std::chrono::hours(24 * 3650);
-
 bool is_string(const Value& value) {
   return value.type == Value::Type::string;
-}
-
-/// Numbers travel as text: a reply of Lua's number would lose all beyond 2^53, one of text can be
-/// checked for it.
-std::optional<std::uint64_t> read_number(const Value& value) {
-  constexpr std::uint64_t kMost = 1ULL << 53U;
-  if (!is_string(value)) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* const end = value.text.data() + value.text.size();
-  const auto [stop, error] = std::from_chars(value.text.data(), end, number);
-  if (error != std::errc{} || stop != end || number > kMost) return std::nullopt;
-  return number;
 }
 
 /// A server's time of day. One that no clock shows is none: it would be added to others.
@@ -41,10 +26,6 @@ std::optional<std::chrono::milliseconds> read_clock(const Value& value) {
   const auto number = read_number(value);
   if (!number) return std::nullopt;
   return std::chrono::milliseconds(*number > kYear2500 ? 0 : *number);
-}
-
-std::chrono::milliseconds length(const Value& value) {
-  return std::chrono::milliseconds(std::clamp<std::int64_t>(value.integer, 0, kMaxTtlLeft.count()));
 }
 
 std::optional<lock::Answer> read_refused(const Value& reply) {
@@ -58,19 +39,8 @@ std::optional<lock::Answer> read_refused(const Value& reply) {
   }
   lock::Refused refused{blocker.text, std::nullopt, holder.text, *clock};
   // -1: it never expires; -2: it just did
-  if (left.integer != -1) refused.ttl_left = length(left);
+  if (left.integer != -1) refused.ttl_left = read_length(left);
   return refused;
-}
-
-std::optional<lock::Answer> read_done(const Value& reply) {
-  if (reply.elements.size() != 4) return std::nullopt;
-  const Value& age = reply.elements[1];
-  const Value& left = reply.elements[2];
-  const Value& who = reply.elements[3];
-  if (age.type != Value::Type::integer || left.type != Value::Type::integer || !is_string(who)) {
-    return std::nullopt;
-  }
-  return lock::Done{length(age), length(left), who.text};
 }
 
 /// How long a server that is up for `uptime` is still no witness. One second more than the grace,
@@ -117,7 +87,9 @@ std::optional<lock::Answer> read_acquire(const Ballot& ballot, std::string_view 
                                          const Value& reply) {
   if (word == "granted") return read_granted(ballot, reply);
   if (word == "refused") return read_refused(reply);
-  if (word == "done") return read_done(reply);
+  if (word == "done") {
+    if (const auto done = read_done(reply)) return *done;
+  }
   if (word == "fresh" && reply.elements.size() == 2) {
     const auto uptime = read_uptime(reply.elements[1]);
     if (uptime) return restarted(*uptime, distrusted_for(ballot, *uptime));

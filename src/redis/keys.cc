@@ -2,6 +2,7 @@
 #include "redis/keys.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "error.h"
 
@@ -65,6 +66,27 @@ std::string helper_key(std::string_view key, std::string_view part) {
   std::string helper(tagged ? "redlock-tag:" : "redlock:{");
   helper.append(key).append(tagged ? ":" : "}:").append(part);
   return helper;
+}
+
+std::optional<std::string> key_of_helper(std::string_view helper, std::string_view part) {
+  for (const auto& [head, tail] : {std::pair<std::string_view, std::string_view>{"redlock:{", "}:"},
+                                   {"redlock-tag:", ":"}}) {
+    const std::string end = std::string(tail).append(part);
+    if (!helper.starts_with(head) || !helper.ends_with(end)) continue;
+    if (helper.size() < head.size() + end.size()) continue;
+    std::string key(helper.substr(head.size(), helper.size() - head.size() - end.size()));
+    try {
+      check_lock_name(key);
+    } catch (const Error&) {
+      continue;
+    }
+    if (helper_key(key, part) == helper) return key;
+  }
+  return std::nullopt;
+}
+
+std::string helper_pattern(std::string_view part) {
+  return std::string("redlock[-:]*:").append(part);
 }
 
 }  // namespace redlock::redis

@@ -3,6 +3,7 @@
 // What a lock may be called, and the names of its keys (redlock-protocol(7)).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,11 @@ std::string lock_key(std::string_view prefix, std::string_view name);
 /// A helper key of the lock `key`, in the same Cluster slot: "redlock:{key}:part", or, if the key
 /// has a {tag} of its own, "redlock-tag:key:part" [`a` and `{a}` must not share them].
 std::string helper_key(std::string_view key, std::string_view part);
+
+/// The other way: the lock's key, or none if `helper` is not this part of any lock.
+std::optional<std::string> key_of_helper(std::string_view helper, std::string_view part);
+
+/// A pattern for SCAN that all helper keys of this part match, and hardly any others.
+std::string helper_pattern(std::string_view part);
 
 }  // namespace redlock::redis

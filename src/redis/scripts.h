@@ -10,8 +10,10 @@ namespace redlock::redis::scripts {
 
 extern const std::string_view acquire;
 extern const std::string_view commit;
+extern const std::string_view done;
 extern const std::string_view hold;
 extern const std::string_view leave;
+extern const std::string_view look;
 extern const std::string_view mark;
 extern const std::string_view permissions;
 extern const std::string_view renew;

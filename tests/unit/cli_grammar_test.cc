@@ -257,4 +257,37 @@ TEST_CASE("no command, or an unknown one") {
 }
 
 }  // namespace
+TEST_CASE("status: several names, options in between") {
+  const auto of = [](Words words) {
+    words.insert(words.begin(), "status");
+    return std::get<cli::Status>(parse(std::move(words), {{"REDLOCK_SERVERS", "redis://one"}}));
+  };
+  CHECK(of({"a"}).names == Words{"a"});
+  CHECK(of({"-q", "a", "--json", "[b]", "c"}).names == Words{"a", "[b]", "c"});
+  CHECK(of({"a", "--json"}).json);
+  CHECK_FALSE(of({"a"}).json);
+  CHECK(of({"a", "-v"}).settings.verbose);
+  check_failure(failure({"status"}), ExitStatus::usage, "no lock name");
+  check_failure(failure({"status", "-q"}), ExitStatus::usage, "no lock name");
+  check_failure(failure({"status", "a", "redlock:b"}), ExitStatus::usage, "redlock's own");
+  check_failure(failure({"status", "a", "-n"}), ExitStatus::usage, "unknown option '-n'");
+  check_failure(failure({"status", "a", "--ttl", "5"}), ExitStatus::usage, "unknown option");
+  check_failure(failure({"status", "a"}), ExitStatus::config, "no servers");
+  check_failure(failure({"status", "--prefix", std::string(200, 'x'), "-S", "redis://one",
+                         std::string(56, 'y')}),
+                ExitStatus::usage, "longer than 255");
+}
+
+TEST_CASE("list: at most one pattern, which may be anything") {
+  const auto of = [](Words words) {
+    words.insert(words.begin(), "list");
+    return std::get<cli::List>(parse(std::move(words), {{"REDLOCK_SERVERS", "redis://one"}}));
+  };
+  CHECK(of({}).pattern.empty());
+  CHECK(of({"[ab]*{"}).pattern == "[ab]*{");
+  CHECK(of({"a*", "--json"}).json);
+  check_failure(failure({"list", "a", "b"}), ExitStatus::usage, "one word too many");
+  check_failure(failure({"list"}), ExitStatus::config, "no servers");
+}
+
 }  // namespace redlock::tests

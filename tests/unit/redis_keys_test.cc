@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <string>
 
 #include "error.h"
@@ -10,6 +11,7 @@ using redlock::Error;
 using redlock::ExitStatus;
 using redlock::redis::check_lock_name;
 using redlock::redis::helper_key;
+using redlock::redis::key_of_helper;
 using redlock::redis::lock_key;
 
 namespace {
@@ -22,6 +24,21 @@ std::string refusal(const std::string& name) {
     return error.what();
   }
   return "";
+}
+
+TEST_CASE("keys: a helper key leads back to its lock, and nothing else does") {
+  for (const std::string key : {"a", "p:a", "{a}", "x{a}y", "a b", "a:holder", "nightly}"}) {
+    const bool valid = key != "nightly}";
+    CHECK(key_of_helper(helper_key(key, "holder"), "holder") ==
+          (valid ? std::optional(key) : std::nullopt));
+  }
+  for (const std::string other :
+       {"", "a", "redlock:{a}:fence", "redlock:{a:holder", "redlock:{}:holder", "redlock:a:holder",
+        "redlock-tag:a:holder", "redlock:{{a}}:holder", "redlock:{a\x1b}:holder", "redlock:{}:holde",
+        "redlock-tag::holder", "redlock:holder"}) {
+    CAPTURE(other);
+    CHECK(key_of_helper(other, "holder") == std::nullopt);
+  }
 }
 
 }  // namespace

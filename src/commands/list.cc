@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+//
+// The names are gathered from all servers first; then all servers are asked about each of them.
+#include "commands/list.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "commands/observed.h"
+#include "commands/output.h"
+#include "commands/survey.h"
+#include "lock/timing.h"
+
+namespace redlock::commands {
+
+namespace {
+
+using lock::State;
+
+enum Column : std::size_t {
+  name,
+  state,
+  servers,
+  holder,
+  pid,
+  since,
+  left,
+  fence,
+  command,
+  count_
+};
+using Line = std::array<std::string, count_>;
+
+constexpr std::array<std::string_view, count_> kHeads = {
+    "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "FENCE", "COMMAND"};
+/// What is left out first where the terminal is too narrow for all.
+constexpr std::array kLeftOut = {fence, pid, left, servers, since, command, holder};
+/// A command cut to less than this says nothing.
+constexpr std::size_t kLeastCommand = 12;
+constexpr std::size_t kGap = 2;
+
+Line line_of(const Observed& lock) {
+  Line line;
+  line[name] = diag::printable(lock.name, 255);
+  line[state] = word_for(lock.judgement.state);
+  line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
+  if (lock.holder) {
+    line[holder] = fmt::format("{}@{}", diag::printable(lock.holder->user, 32),
+                               diag::printable(lock.holder->host, 64));
+    line[pid] = std::to_string(lock.holder->pid);
+    if (const auto length = diag::ago(lock.holder->since)) line[since] = diag::for_people(*length);
+    line[command] = diag::printable(lock.holder->command, 200);
+  }
+  if (lock.sighting && !lock.sighting->member.empty()) {
+    line[holder] = diag::printable(lock.sighting->member, 80);
+  }
+  if (lock.least_left) line[left] = diag::for_people(*lock.least_left);
+  if (lock.judgement.fence > 0) line[fence] = std::to_string(lock.judgement.fence);
+  for (std::string& cell : line) {
+    if (cell.empty()) cell = "-";
+  }
+  return line;
+}
+
+using Widths = std::array<std::size_t, count_>;
+
+/// The width of each column; 0: left out. The last one's is what it needs, or what there is.
+Widths fit(const std::vector<Line>& lines, std::size_t width) {
+  Widths widths{};
+  for (const Line& line : lines) {
+    for (std::size_t column = 0; column < count_; ++column) {
+      widths[column] = std::max(widths[column], diag::columns(line[column]));
+    }
+  }
+  if (width == diag::kNoLimit) return widths;
+  const auto needed = [&widths] {
+    std::size_t sum = 0;
+    for (std::size_t column = 0; column < count_; ++column) {
+      const std::size_t least =
+          column == command ? std::min(widths[column], kLeastCommand) : widths[column];
+      if (widths[column] > 0) sum += least + (column == 0 ? 0 : kGap);
+    }
+    return sum;
+  };
+  for (const Column column : kLeftOut) {
+    if (needed() <= width) break;
+    widths[column] = 0;
+  }
+  return widths;
+}
+
+std::string as_table(const std::vector<Observed>& locks, std::size_t width) {
+  if (locks.empty()) return {};
+  std::vector<Line> lines(1);
+  std::ranges::copy(kHeads, lines.front().begin());
+  for (const Observed& lock : locks) lines.push_back(line_of(lock));
+  const Widths widths = fit(lines, width);
+  std::string out;
+  for (const Line& line : lines) {
+    std::string row;
+    std::size_t end = 0;  // of the column before, its blanks included
+    for (std::size_t column = 0; column < count_; ++column) {
+      if (widths[column] == 0) continue;
+      row.append(end - diag::columns(row), ' ').append(line[column]);
+      end += widths[column] + kGap;
+    }
+    out += diag::cut(row, width) + "\n";
+  }
+  return out;
+}
+
+bool unknown(const Observed& lock) {
+  return lock.judgement.answered < lock::quorum(lock.seen.size());
+}
+
+}  // namespace
+
+int list(const cli::List& request) {
+  const config::Settings& settings = request.settings;
+  Survey survey(settings);
+  std::vector<std::string> names = survey.names();
+  std::erase_if(names, [&request](const std::string& name) {
+    return !request.pattern.empty() && ::fnmatch(request.pattern.c_str(), name.c_str(), 0) != 0;
+  });
+  std::vector<Observed> locks = survey.look(names, redis::Observer::Marks::ignored);
+  // Its holder's record outlives a lock a little.
+  std::erase_if(locks, [](const Observed& lock) { return lock.judgement.state == State::free; });
+  const std::size_t quorum = lock::quorum(settings.servers.size());
+  const bool blind = survey.reached() < quorum || std::ranges::any_of(locks, unknown);
+  const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
+  if (!settings.quiet || status == ExitStatus::unavailable) complain(survey.complaints());
+  if (blind) {
+    const auto troubles = survey.troubles();
+    const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });
+    complain(
+        {fmt::format("not all locks can be told: {} of {} servers could be asked about "
+                     "everything, and a quorum is {}",
+                     willing, troubles.size(), quorum)});
+  }
+  return print(request.json ? to_json(locks, settings, survey.troubles(), status)
+                            : as_table(locks, output_width()),
+               status);
+}
+
+}  // namespace redlock::commands

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "commands/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "diag/text.h"
+#include "os/stderr.h"
+#include "os/terminal.h"
+
+namespace redlock::commands {
+
+int print(const std::string& text, ExitStatus status) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return static_cast<int>(std::fflush(stdout) == 0 ? status : ExitStatus::os_error);
+}
+
+void complain(const std::vector<std::string>& lines) {
+  os::Stderr out;
+  for (const std::string& line : lines) out.line("redlock: " + line);
+  out.drain(std::chrono::milliseconds(100));
+}
+
+std::size_t output_width() {
+  constexpr std::size_t kLeast = 20;
+  std::size_t width = 0;
+  if (const char* columns = std::getenv("COLUMNS")) {
+    static_cast<void>(std::from_chars(columns, columns + std::strlen(columns), width));
+  }
+  if (width == 0) width = os::terminal_width(STDOUT_FILENO).value_or(diag::kNoLimit);
+  return std::max(width, kLeast);
+}
+
+}  // namespace redlock::commands

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "exit_status.h"
+
+namespace redlock::commands {
+
+/// Writes to standard output; gives `status`, or 71 if that failed.
+int print(const std::string& text, ExitStatus status);
+
+/// "redlock: …" on standard error, a line each.
+void complain(const std::vector<std::string>& lines);
+
+/// COLUMNS, or else the terminal that standard output is; diag::kNoLimit if it is none.
+std::size_t output_width();
+
+}  // namespace redlock::commands

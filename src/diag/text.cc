@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "diag/text.h"
+
+#include <algorithm>
+
+namespace redlock::diag {
+
+namespace {
+
+/// The bytes of the character that `text` begins with; a byte that begins none is one.
+std::size_t length_of_first(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t announced = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+  std::size_t length = 1;
+  while (length < std::min(announced, text.size()) &&
+         (static_cast<unsigned char>(text[length]) & 0xc0U) == 0x80U) {
+    ++length;
+  }
+  return length;
+}
+
+/// 0 for what is no UTF-8.
+char32_t code_of(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character.front());
+  if (character.size() == 1) return first < 0x80U ? first : 0;
+  const unsigned size = static_cast<unsigned>(character.size());
+  if (first < (size == 4 ? 0xf0U : size == 3 ? 0xe0U : 0xc2U)) return 0;
+  if (first >= (size == 4 ? 0xf5U : size == 3 ? 0xf0U : 0xe0U)) return 0;
+  char32_t code = first & (0x7fU >> size);
+  for (const char byte : character.substr(1)) {
+    code = (code << 6U) | (static_cast<unsigned char>(byte) & 0x3fU);
+  }
+  return code;
+}
+
+bool is_harmless(char32_t code) {
+  const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+  const bool turns = code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+                     (code >= 0x2066 && code <= 0x2069);
+  return !control && !turns;
+}
+
+/// By the big blocks of Unicode's EastAsianWidth.txt: CJK, Hangul, full-width forms, pictographs.
+std::size_t columns_of(std::string_view character) {
+  const char32_t code = code_of(character);
+  const bool wide = (code >= 0x1100 && code <= 0x115f) || (code >= 0x2e80 && code <= 0xa4cf) ||
+                    (code >= 0xac00 && code <= 0xd7a3) || (code >= 0xf900 && code <= 0xfaff) ||
+                    (code >= 0xfe30 && code <= 0xfe6f) || (code >= 0xff00 && code <= 0xff60) ||
+                    (code >= 0x1f300 && code <= 0x1faff) || (code >= 0x20000 && code <= 0x3fffd);
+  return wide ? 2 : 1;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t most_bytes) {
+  std::string clean;
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, length_of_first(text));
+    if (clean.size() + character.size() > most_bytes) return clean + "...";
+    clean += is_harmless(code_of(character)) ? character : "?";
+    text.remove_prefix(character.size());
+  }
+  return clean;
+}
+
+std::size_t columns(std::string_view text) {
+  std::size_t count = 0;
+  while (!text.empty()) {
+    const std::size_t length = length_of_first(text);
+    count += columns_of(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return count;
+}
+
+std::string cut(std::string_view text, std::size_t width) {
+  if (columns(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  std::string out;
+  std::size_t used = 1;  // the "…"
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, length_of_first(text));
+    used += columns_of(character);
+    if (used > width) break;
+    out += character;
+    text.remove_prefix(character.size());
+  }
+  return out + "…";
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, blank);
+    text.remove_prefix(std::min(blank + 1, text.size()));
+    std::string& line = lines.back();
+    if (line.empty()) {
+      line = word;
+    } else if (columns(line) + 1 + columns(word) <= width) {
+      line.append(" ").append(word);
+    } else {
+      lines.emplace_back(word);
+    }
+  }
+  return lines;
+}
+
+}  // namespace redlock::diag

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// Text made fit for a terminal, and for its width. A character counts as one column, and one of the
+// wide ones of East Asia as two.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::diag {
+
+/// Where output is no terminal: nothing is cut.
+inline constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
+
+/// Text from elsewhere, in one line and without power over a terminal: '?' for control characters,
+/// those that turn the direction of writing, and what is no UTF-8. Cut at `most_bytes`.
+std::string printable(std::string_view text, std::size_t most_bytes);
+
+std::size_t columns(std::string_view text);
+
+/// At most `width` columns of it, "…" at the end included if something is left out.
+std::string cut(std::string_view text, std::size_t width);
+
+/// `text` broken at blanks into lines of at most `width` columns. A word that is longer has a line
+/// of its own.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+}  // namespace redlock::diag

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "lock/judgement.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "lock/timing.h"
+
+namespace redlock::lock {
+
+namespace {
+
+constexpr std::string_view kCooling = "cooling:";
+constexpr std::string_view kRevoked = "revoked:";
+
+/// 160 bits, in small hexadecimal digits.
+bool is_token(std::string_view text) {
+  return text.size() == 40 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::string_view token_of(std::string_view value) {
+  for (const std::string_view prefix : {kCooling, kRevoked}) {
+    if (value.starts_with(prefix)) return value.substr(prefix.size());
+  }
+  return value;
+}
+
+/// The same for servers that speak of the same holder: a release or a revocation reaches one server
+/// after the other, and a redlock's lock is that of its token all the while.
+std::string identity(const Sighting& sighting) {
+  if (sighting.type == "string") return "token " + std::string(token_of(sighting.value));
+  return sighting.type + " " + sighting.member;
+}
+
+/// Of servers that name the same holder.
+State state_of(const std::vector<Seen>& seen, const std::vector<ServerIndex>& agreeing) {
+  const auto says = [&](State state) {
+    return static_cast<std::size_t>(std::ranges::count_if(agreeing, [&](ServerIndex server) {
+      return state_of(std::get<Sighting>(seen[server])) == state;
+    }));
+  };
+  if (says(State::held) >= quorum(seen.size())) return State::held;
+  for (const State state : {State::cooling, State::revoked, State::held}) {
+    if (says(state) > 0) return state;
+  }
+  return state_of(std::get<Sighting>(seen[agreeing.front()]));
+}
+
+std::uint64_t fence_of(const std::vector<Seen>& seen, const std::vector<ServerIndex>& agreeing) {
+  std::map<std::uint64_t, std::size_t> votes;
+  for (const ServerIndex server : agreeing) ++votes[std::get<Sighting>(seen[server]).fence];
+  const auto most = std::ranges::find_if(
+      votes, [&](const auto& vote) { return vote.second >= quorum(seen.size()); });
+  return most == votes.end() ? 0 : most->first;
+}
+
+}  // namespace
+
+State state_of(const Sighting& sighting) {
+  if (sighting.type == "none") return State::free;
+  // A token of redlock's is known by its form where its holder's record cannot be read.
+  const bool ours =
+      sighting.type == "string" && (is_token(token_of(sighting.value)) || !sighting.holder.empty());
+  if (!ours) return State::foreign;
+  if (sighting.value.starts_with(kCooling)) return State::cooling;
+  return sighting.value.starts_with(kRevoked) ? State::revoked : State::held;
+}
+
+Judgement judge(const std::vector<Seen>& seen) {
+  Judgement judgement;
+  std::map<std::string, std::vector<ServerIndex>> camps;
+  for (ServerIndex server = 0; server < seen.size(); ++server) {
+    const auto* sighting = std::get_if<Sighting>(&seen[server]);
+    if (sighting == nullptr) continue;
+    ++judgement.answered;
+    camps[identity(*sighting)].push_back(server);
+  }
+  for (auto& [name, servers] : camps) {
+    if (servers.size() < quorum(seen.size())) continue;
+    judgement.state = state_of(seen, servers);
+    judgement.fence = fence_of(seen, servers);
+    judgement.agreeing = std::move(servers);
+    break;  // there cannot be two
+  }
+  return judgement;
+}
+
+}  // namespace redlock::lock

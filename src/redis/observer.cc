@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "redis/observer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "redis/keys.h"
+#include "redis/reading.h"
+#include "redis/scripts.h"
+#include "redis/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kUserTimeout{1000};
+/// So many requests are on their way at a time: the way there costs little, and no server has much
+/// to do at once for us.
+constexpr std::size_t kWindow = 16;
+/// Buckets that a server looks at in one step, far below a millisecond's work.
+constexpr std::string_view kStep = "500";
+/// A server that goes on naming locks is not believed.
+constexpr std::size_t kMostLocks = 100'000;
+
+bool is(const Value& value, Value::Type type) {
+  return value.type == type;
+}
+
+std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
+  using enum Value::Type;
+  const bool fits = part.size() == 9 && is(part[1], string) && is(part[2], string) &&
+                    is(part[3], integer) && is(part[4], string) && is(part[6], integer) &&
+                    is(part[7], string) && is(part[8], integer);
+  const auto fence = fits ? read_number(part[5]) : std::nullopt;
+  if (!fence) return std::nullopt;
+  lock::Sighting sighting{.type = part[1].text,
+                          .value = part[2].text,
+                          .ttl_left = std::nullopt,
+                          .holder = part[4].text,
+                          .fence = *fence,
+                          .holds = 0,
+                          .member = part[7].text,
+                          .count = part[8].integer};
+  constexpr std::int64_t kMostHolds = 10'000;
+  sighting.holds = static_cast<unsigned>(std::clamp<std::int64_t>(part[6].integer, 0, kMostHolds));
+  if (part[3].integer != -1) sighting.ttl_left = read_length(part[3]);
+  return sighting;
+}
+
+lock::Seen read_seen(const Value& reply) {
+  const std::vector<Value>& part = reply.elements;
+  if (is(reply, Value::Type::array) && !part.empty()) {
+    if (part[0].text == "seen") {
+      if (auto sighting = read_sighting(part)) return std::move(*sighting);
+    }
+    if (part[0].text == "replica" && part.size() == 2) return replica_of(part[1].text);
+  }
+  return unexpected_reply(reply);
+}
+
+/// Whoever may not look at the mark, or finds none, goes without.
+std::optional<lock::Done> read_mark(const Value& reply) {
+  if (!is(reply, Value::Type::array) || reply.elements.empty()) return std::nullopt;
+  return reply.elements[0].text == "done" ? read_done(reply) : std::nullopt;
+}
+
+}  // namespace
+
+Observer::Observer(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
+    : link_(endpoint, tls, timeouts, kUserTimeout) {}
+
+void Observer::scan(lock::Instant now) {
+  finished_ = false;
+  ask_scan("0", now);
+}
+
+void Observer::ask_scan(const std::string& cursor, lock::Instant now) {
+  link_.ask(
+      {.attempt = static_cast<std::uint32_t>(Question::scan)},
+      {encode_command({"SCAN", cursor, "MATCH", helper_pattern("holder"), "COUNT", kStep}), 1},
+      now);
+}
+
+void Observer::look(std::vector<std::string> keys, Marks marks, lock::Instant now) {
+  keys_ = std::move(keys);
+  marks_ = marks;
+  observations_.assign(keys_.size(), {trouble_.value_or(lock::Unreachable{}), std::nullopt});
+  asked_ = 0;
+  finished_ = trouble_ || keys_.empty();
+  if (!finished_) ask_more(now);
+}
+
+void Observer::ask_more(lock::Instant now) {
+  while (asked_ < keys_.size() && unanswered_ < kWindow) {
+    const std::string& key = keys_[asked_];
+    const auto ask = [&](Question question, std::string wire) {
+      ++unanswered_;
+      link_.ask({.attempt = static_cast<std::uint32_t>(question),
+                 .round = static_cast<std::uint32_t>(asked_)},
+                {std::move(wire), 1}, now);
+    };
+    ask(Question::lock,
+        encode_command({"EVAL", scripts::look, "2", key, helper_key(key, "holder")}));
+    if (marks_ == Marks::asked) {
+      ask(Question::mark, encode_command({"EVAL", scripts::done, "1", helper_key(key, "done")}));
+    }
+    ++asked_;
+  }
+}
+
+void Observer::turn(lock::Instant now) {
+  for (Link::Arrival& arrival : link_.turn(now)) {
+    if (finished_) return;  // an answer that came too late
+    if (const auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
+      give_up(*trouble);
+    } else {
+      take(static_cast<Question>(arrival.ask.attempt), arrival.ask.round,
+           std::get<Value>(arrival.content), now);
+    }
+  }
+}
+
+void Observer::take(Question question, std::size_t index, const Value& reply, lock::Instant now) {
+  if (question == Question::scan) return take_scan(reply, now);
+  --unanswered_;
+  if (question == Question::lock) {
+    observations_[index].seen = read_seen(reply);
+  } else {
+    observations_[index].done = read_mark(reply);
+  }
+  ask_more(now);
+  finished_ = unanswered_ == 0;
+}
+
+void Observer::take_scan(const Value& reply, lock::Instant now) {
+  const std::vector<Value>& part = reply.elements;
+  if (part.size() != 2 || !is(part[0], Value::Type::string) || !is(part[1], Value::Type::array)) {
+    return give_up(unexpected_reply(reply));
+  }
+  for (const Value& helper : part[1].elements) {
+    if (auto key = key_of_helper(helper.text, "holder")) found_.insert(std::move(*key));
+  }
+  overflowed_ = found_.size() > kMostLocks;
+  finished_ = part[0].text == "0" || overflowed_;
+  if (!finished_) ask_scan(part[0].text, now);
+}
+
+void Observer::give_up(const lock::Unreachable& why) {
+  trouble_ = why;
+  // What was not answered is not known; what was is.
+  for (Observation& observation : observations_) {
+    auto* none = std::get_if<lock::Unreachable>(&observation.seen);
+    if (none != nullptr && none->why.empty()) *none = why;
+  }
+  finished_ = true;
+}
+
+}  // namespace redlock::redis

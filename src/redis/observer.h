@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+//
+// Looks at locks on one server, for `redlock status` and `redlock list`. Absent on purpose:
+// anything that changes a key, and what several servers together mean (lock/judgement.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lock/judgement.h"
+#include "lock/time.h"
+#include "os/loop.h"
+#include "redis/link.h"
+#include "redis/server_set.h"
+
+namespace redlock::redis {
+
+/// What one server says of one lock.
+struct Observation {
+  lock::Seen seen;
+  std::optional<lock::Done> done;  ///< the last run with --once, if it was asked for
+};
+
+/// Passive, as Link is: the caller polls interests() and calls turn() until finished().
+class Observer {
+ public:
+  enum class Marks { asked, ignored };
+
+  /// `endpoint` and `tls` must outlive this, as for Link.
+  Observer(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
+
+  /// Finds the keys of all locks that redlock holds there, by SCAN in bounded steps.
+  void scan(lock::Instant now);
+
+  /// Looks at the locks with these keys; `marks`: at those of --once, too.
+  void look(std::vector<std::string> keys, Marks marks, lock::Instant now);
+
+  void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
+  [[nodiscard]] lock::Instant deadline() const { return link_.deadline(); }
+  void turn(lock::Instant now);
+  [[nodiscard]] bool finished() const { return finished_; }
+
+  /// Why the server could not be asked, or not to the end.
+  [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
+  /// By scan(); a lock that was had or given up meanwhile may be there or not.
+  [[nodiscard]] const std::set<std::string>& found() const { return found_; }
+  /// There were more than can be remembered.
+  [[nodiscard]] bool overflowed() const { return overflowed_; }
+  /// By look(), in the order of the keys.
+  [[nodiscard]] const std::vector<Observation>& observations() const { return observations_; }
+
+ private:
+  enum class Question : std::uint32_t { scan, lock, mark };
+
+  void ask_scan(const std::string& cursor, lock::Instant now);
+  void ask_more(lock::Instant now);
+  void take(Question question, std::size_t index, const Value& reply, lock::Instant now);
+  void take_scan(const Value& reply, lock::Instant now);
+  void give_up(const lock::Unreachable& why);
+
+  Link link_;
+  std::vector<std::string> keys_;
+  Marks marks_ = Marks::ignored;
+  std::vector<Observation> observations_;
+  std::size_t asked_ = 0;       ///< of keys_
+  std::size_t unanswered_ = 0;  ///< requests
+  std::set<std::string> found_;
+  bool overflowed_ = false;
+  std::optional<lock::Unreachable> trouble_;
+  bool finished_ = true;
+};
+
+}  // namespace redlock::redis

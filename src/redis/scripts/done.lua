@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What the mark of the last successful run says (`--once`). Changes nothing.
+--
+-- KEYS[1]  the mark, and no other key: who never uses --once needs no permission for it
+--
+-- {'done', ms since that run began, for how many ms the mark stays, who or ''}, {'missing'}
+local mark = redis.call('GET', KEYS[1])
+local began, who = string.match(mark or '', '^(%d+) (.*)$')
+if not began then return {'missing'} end
+local time = redis.call('TIME')
+local age = time[1] * 1000 + math.floor(time[2] / 1000) - began
+return {'done', math.max(age, 0), redis.call('PTTL', KEYS[1]), #who <= 8192 and who or ''}

@@ -1,0 +1,51 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What there is to see of a lock. Changes nothing. What a user may not look at is left out, but for
+-- the lock itself.
+--
+-- KEYS[1]  the lock
+-- KEYS[2]  the holder hash
+--
+-- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count}
+--     pttl -1: for ever. fence: the number of the holder's token on this server, '0' if it has none.
+--     holds: how many hold the lock, 0 if that is not known. member, count: of a lock of Redisson's,
+--     a hash, who holds it and how often.
+-- {'replica', 'host:port of the primary'}
+local place = redis.pcall('INFO', 'replication')
+if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
+  return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
+                     (string.match(place, 'master_port:(%d+)') or '?')}
+end
+
+local kind = redis.call('TYPE', KEYS[1]).ok
+local value = kind == 'string' and redis.call('GET', KEYS[1]) or ''
+local left = redis.call('PTTL', KEYS[1])
+local who, fence, holds, member, count = '', '0', 0, '', 0
+
+-- The value may be anybody's, of any size, and so may all that is beside it.
+local function noted(field)
+  local text = redis.pcall('HGET', KEYS[2], field)
+  return type(text) == 'string' and #text <= 8192 and text or ''
+end
+
+if kind == 'string' then
+  local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(.*)') or value
+  who = noted(token)
+  fence = string.match(noted('fence:' .. token), '^%d+$') or '0'
+  local now = redis.pcall('TIME')
+  local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
+  for hold, ends in string.gmatch(noted('holds:' .. token), '(%S+) (%d+)') do
+    if hold == token or tonumber(ends) > clock then holds = holds + 1 end
+  end
+elseif kind == 'hash' then
+  local fields = redis.pcall('HLEN', KEYS[1])
+  local all = type(fields) == 'number' and fields <= 16 and redis.pcall('HGETALL', KEYS[1]) or {}
+  for at = 1, #all, 2 do
+    local times = string.match(all[at + 1], '^%d+$')
+    if #all[at] <= 80 and string.match(all[at], '^[%x-]+:%d+$') and times and
+       (member == '' or all[at] < member) then
+      member, count = all[at], tonumber(times)
+    end
+  end
+end
+return {'seen', kind, string.sub(value, 1, 1024), left, who, fence, holds, member, count}

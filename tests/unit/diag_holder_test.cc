@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "diag/holder.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+namespace redlock::diag {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST_CASE("a holder's record reads as it was written") {
+  const Holder holder{.host = "web1",
+                      .user = "ro\"ot",
+                      .pid = 4711,
+                      .command = "./backup.sh 'a b'",
+                      .since = milliseconds(1'700'000'000'000),
+                      .ttl = milliseconds(30'000),
+                      .servers = "0123456789abcdef"};
+  const auto read = read_holder(to_json(holder));
+  REQUIRE(read);
+  CHECK(read->host == holder.host);
+  CHECK(read->user == holder.user);
+  CHECK(read->pid == holder.pid);
+  CHECK(read->command == holder.command);
+  CHECK(read->since == holder.since);
+  CHECK(read->ttl == holder.ttl);
+  CHECK(read->servers == holder.servers);
+  CHECK(read->protocol == kProtocol);
+}
+
+TEST_CASE("a record may be anything") {
+  CHECK_FALSE(read_holder(""));
+  CHECK_FALSE(read_holder("[1]"));
+  CHECK_FALSE(read_holder("{\"host\":"));
+  CHECK_FALSE(read_holder("\xff"));
+  const auto odd = read_holder(R"({"host":7,"pid":"x","since":1e300,"protocol":null,"more":{}})");
+  REQUIRE(odd);
+  CHECK(odd->host.empty());
+  CHECK(odd->pid == 0);
+  CHECK(odd->since == milliseconds(0));
+  CHECK(odd->protocol == 0);
+}
+
+TEST_CASE("ago: nothing of clocks that are wrong") {
+  CHECK_FALSE(ago(milliseconds(0)));
+  CHECK_FALSE(ago(milliseconds::min()));
+  CHECK_FALSE(ago(milliseconds::max()));
+  const auto length = ago(milliseconds(1'700'000'000'000));
+  REQUIRE(length);
+  CHECK(*length > milliseconds(0));
+}
+
+}  // namespace
+}  // namespace redlock::diag

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "diag/text.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace redlock::diag {
+namespace {
+
+TEST_CASE("printable: nothing has power over a terminal") {
+  CHECK(printable("plain", 20) == "plain");
+  CHECK(printable("a\x1b[2Jb\nc\x7f", 20) == "a?[2Jb?c?");
+  CHECK_MESSAGE(printable("a\xc2\x9b"
+                          "31mb",
+                          20) == "a?31mb",
+                "CSI, as one character of UTF-8");
+  CHECK_MESSAGE(printable("a\x9b"
+                          "31mb",
+                          20) == "a?31mb",
+                "and as one byte");
+  CHECK(printable("\xe2\x80\xae"
+                  "gpj",
+                  20) == "?gpj");
+  CHECK(printable("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", 20) ==
+        "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+  CHECK_MESSAGE(printable("\xc0\x9b"
+                          "x",
+                          20) == "?x",
+                "overlong");
+  CHECK(printable("\xff\xfe", 20) == "??");
+  CHECK(printable("x\xe2\x82", 20) == "x?");
+}
+
+TEST_CASE("printable: cut between characters") {
+  CHECK(printable("abcdef", 3) == "abc...");
+  CHECK(printable("ab\xc3\xa9", 3) == "ab...");
+  CHECK(printable("abc", 3) == "abc");
+}
+
+TEST_CASE("columns: characters, and two for the wide ones") {
+  CHECK(columns("") == 0);
+  CHECK(columns("abc") == 3);
+  CHECK(columns("caf\xc3\xa9") == 4);
+  CHECK(columns("\xe6\x97\xa5\xe6\x9c\xac") == 4);
+  CHECK(columns("\xff") == 1);
+}
+
+TEST_CASE("cut: never wider than it may be") {
+  CHECK(cut("abc", 3) == "abc");
+  CHECK(cut("abcd", 3) == "ab…");
+  CHECK(cut("abcd", kNoLimit) == "abcd");
+  CHECK(cut("abcd", 1) == "…");
+  CHECK(cut("abcd", 0).empty());
+  CHECK(cut("\xe6\x97\xa5\xe6\x9c\xac", 3) == "\xe6\x97\xa5…");
+  CHECK(columns(cut("\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5", 4)) <= 4);
+}
+
+TEST_CASE("wrap: at blanks") {
+  using Lines = std::vector<std::string>;
+  CHECK(wrap("a bc def", 4) == Lines{"a bc", "def"});
+  CHECK(wrap("a bc def", kNoLimit) == Lines{"a bc def"});
+  CHECK(wrap("longer than that", 5) == Lines{"longer", "than", "that"});
+  CHECK(wrap("", 5) == Lines{""});
+}
+
+}  // namespace
+}  // namespace redlock::diag

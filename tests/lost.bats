@@ -41,8 +41,9 @@ run_job() {
   wait_for_line "$LOG" beat
 }
 
-# time_of beat|TERM|end: when the job last wrote that.
-time_of() { awk -v what="$1" '$1 == what { time = $2 } END { print time ? time : 0 }' "$LOG"; }
+# time_of beat|TERM|end: when the job last wrote that. A TERM may catch the subshell that tells the
+# time, which leaves a line without one.
+time_of() { awk -v what="$1" '$1 == what && $2 { time = $2 } END { print time ? time : 0 }' "$LOG"; }
 
 # expiry: when the key L would expire, as the server has it now.
 expiry() { echo $(($(now_ms) + $(cli A pttl L))); }

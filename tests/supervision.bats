@@ -58,7 +58,7 @@ run_job() {
 }
 
 # last WORD: when the job last wrote it, 0 for never.
-last() { awk -v what="$1" '$1 == what { time = $2 } END { print time + 0 }' "$LOG"; }
+last() { awk -v what="$1" '$1 == what { time = $2 } END { print time ? time : 0 }' "$LOG"; }
 
 # nothing_of_the_job: none of its processes is left.
 nothing_of_the_job() {

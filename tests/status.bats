@@ -75,7 +75,7 @@ silent() { [[ -z $stderr ]] || fail "$stderr"; }
   assert_status 0
   silent
   has 'work: held (3 of 3 servers)' " holder $(id -un)@$(uname -n), pid " " command sh -c 'echo x" \
-    " since $(date +%Y-)" ', for ' ' mode exclusive' " fence $(cli A hget 'redlock:{work}:fence' value)" \
+    " since $(date +%Y-)" ', for ' ' mode exclusive' " fence $(for server in A B C; do cli "$server" hget 'redlock:{work}:fence' value; done | sort | uniq -d)" \
     ' expires in ' 's, unless renewed'
   refute_contains "$output" "$(cli A get work)"
   refute_contains "$output" warning

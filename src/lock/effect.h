@@ -21,7 +21,7 @@ struct Spawn {
   Instant latest;
 };
 
-/// Send a signal to the job's main process, its process group and every descendant.
+/// Send a signal to the job's main process and every descendant.
 struct Kill {
   int signal;
 };

@@ -4,7 +4,9 @@
 #
 #   redlock_hiredis       hiredis 0.14 to 1.x, statically where there is an archive
 #   redlock_openssl       the headers of OpenSSL 3 only: it is loaded when a server needs TLS
-#   fmt::fmt-header-only  Debian has no libfmt.a, and one more shared library is slower to load
+#   redlock_fmt           fmt, header only in what is installed: Debian has no libfmt.a, and one more
+#                         shared library is slower to load; a shared library in Debug builds, for
+#                         which compiling it into every file is a third of the time
 #   CLI11::CLI11, nlohmann_json::nlohmann_json
 #   redlock_tomlplusplus  toml++ 3, header only: a shared library would be loaded by every run
 #   redlock_doctest       doctest, header only (tests)
@@ -13,6 +15,10 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json 3 REQUIRED)
 find_package(Threads REQUIRED)
+
+add_library(redlock_fmt INTERFACE)
+target_link_libraries(redlock_fmt INTERFACE
+  $<IF:$<CONFIG:Debug>,fmt::fmt,fmt::fmt-header-only>)
 
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis>=0.14)
 if(REDLOCK_STATIC_RUNTIME)

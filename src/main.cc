@@ -20,9 +20,14 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "commands/acquire.h"
 #include "commands/check.h"
 #include "commands/config.h"
+#include "commands/history.h"
+#include "commands/force_release.h"
 #include "commands/list.h"
+#include "commands/release.h"
+#include "commands/renew.h"
 #include "commands/run.h"
 #include "commands/sandbox.h"
 #include "commands/status.h"
@@ -51,6 +56,26 @@ int carry_out(const cli::Run& run) {
   return commands::run(run);
 }
 
+int carry_out(const cli::Acquire& acquire) {
+  warn(acquire.settings);
+  return commands::acquire(acquire);
+}
+
+int carry_out(const cli::Renew& renew) {
+  warn(renew.settings);
+  return commands::renew(renew);
+}
+
+int carry_out(const cli::Release& release) {
+  warn(release.settings);
+  return commands::release(release);
+}
+
+int carry_out(const cli::ForceRelease& release) {
+  warn(release.settings);
+  return commands::force_release(release);
+}
+
 int carry_out(const cli::ShowConfig& show) {
   warn(show.draft.settings);
   return carry_out(cli::Print{commands::describe_settings(show.draft)});
@@ -68,6 +93,11 @@ int carry_out(const cli::Status& status) {
 int carry_out(const cli::List& list) {
   warn(list.settings);
   return commands::list(list);
+}
+
+int carry_out(const cli::History& history) {
+  warn(history.settings);
+  return commands::history(history);
 }
 
 int carry_out(const cli::Sandbox& sandbox) {

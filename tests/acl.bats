@@ -34,7 +34,7 @@ acl_of_page() {
     [[ $word != '~'* ]] || KEYS+=("${word#\~}")
   done
   [[ ${ACL[*]:0:3} == 'cron on >password' ]] || fail "no ACL on the page: ${ACL[*]}"
-  ((${#COMMANDS[@]} >= 10 && ${#KEYS[@]} == 3)) || fail "is that all? ${ACL[*]}"
+  ((${#COMMANDS[@]} >= 10 && ${#KEYS[@]} == 4)) || fail "is that all? ${ACL[*]}"
 }
 
 # start_limited NAME [WORD…]: a server with the page's user, less these words of his; sets NAME_CRON,
@@ -129,7 +129,41 @@ run_lock() {
   for server in A B C; do
     wait_until "$BOUND" eval '[[ $(cli "$server" exists "$LOCK" "redlock:{$LOCK}:holder") == 0 ]]'
   done
+  # It is taken from its holder, who listens.
+  rm -f "$READY" "$FINISH"
+  start_job
+  for server in A B C; do
+    wait_until "$BOUND" eval '[[ $(cli "$server" pubsub channels) == *told:* ]]'
+  done
+  run --separate-stderr "$REDLOCK" release --force --now --yes "$LOCK"
+  assert_status 0
+  await "$BACKGROUND_PID" 20
+  assert_status 80
+  assert_contains "$stderr" 'was revoked by'
   assert_nothing_denied A B C
+}
+
+@test "acl: so it is with acquire, renew and release, and a keeper" {
+  three_limited
+  sleep 60 3>&- &
+  local pid=$! token
+  STARTED+=("$pid")
+  token=$("$REDLOCK" acquire --ttl 1s --keep-for "$pid" --on-lost-signal KILL "$LOCK")
+  sleep 0.5
+  "$REDLOCK" renew "$LOCK" "$token"
+  "$REDLOCK" release "$LOCK" "$token"
+  run "$REDLOCK" renew "$LOCK" "$token"
+  assert_status 80
+  # The keeper has heard that it was released.
+  sleep 0.5
+  ! gone "$pid" || fail "the process was told of a loss"
+  kill "$pid"
+  # Nothing but what only looking asks for, and does without.
+  local server found
+  for server in A B C; do
+    found=$(denied "$server")
+    [[ -z $found ]] || fail "$server did not permit: $found"
+  done
 }
 
 @test "acl: this is so with the defaults of the server: users begin with no channels" {
@@ -186,7 +220,8 @@ run_lock() {
     start_limited "S_$command" "+$command"
     local -n uri=S_${command}_CRON
       background "$REDLOCK" run -S "$uri" --ttl 1s --server-wait 300ms "$LOCK" -- \
-      sh -c '"$REDLOCK" run -S "$1" -n nightly-backup -- true; sleep 0.6' job "$uri"
+      sh -c '"$REDLOCK" run -S "$1" -n nightly-backup -- true; sleep 0.6
+        "$REDLOCK" release -S "$1" --force --yes nightly-backup; sleep 0.1' job "$uri"
   done
   local pid
   for pid in "${BACKGROUND[@]}"; do wait_gone "$pid" 20; done
@@ -198,6 +233,7 @@ run_lock() {
 @test "acl: every key on the page is needed: 69, and nothing is written" {
   local key
   for key in "${KEYS[@]}"; do
+    [[ $key != *:log ]] || continue # has a test of its own
     one_limited "~$key"
     run_lock --server-wait 30s
     assert_status 69
@@ -302,6 +338,24 @@ two_forget() {
   assert_status 7
   assert_no_key A "$LOCK"
   assert_between 1 "$(cli A pttl "redlock:{$LOCK}:holder")" 12000
+}
+
+@test "acl: without xadd, or the log's key, all goes on as ever, and nothing is logged" {
+  local lacking
+  for lacking in +xadd "~redlock:{$LOCK}:log"; do
+    one_limited "$lacking"
+    run_lock -v
+    assert_status 7
+    refute_contains "$stderr" log
+    refute_contains "$stderr" permission
+    [[ $(cli A exists "redlock:{$LOCK}:log") == 0 ]]
+    assert_nothing_left A
+    stop_servers
+  done
+  one_limited
+  run_lock
+  [[ $(cli A xlen "redlock:{$LOCK}:log") == 1 ]]
+  assert_nothing_denied A
 }
 
 @test "acl: without info restarted servers are witnesses like any other" {

@@ -291,14 +291,18 @@ rewritten() {
   for command in "${words[@]}"; do [[ $command != +* ]] || acl+=("$command"); done
   ((${#acl[@]} >= 10)) || fail "no ACL on the page: ${acl[*]}"
   for command in "${acl[@]}"; do
-    cli A acl setuser cron reset on '>password' '~*' "${acl[@]}" "-${command#+}"
+    cli A acl setuser cron reset on '>password' '~*' '&*' "${acl[@]}" "-${command#+}"
     check -S "unix://cron:password@$A_SOCKET"
     case $command in
+      +xadd)
+        assert_status 1
+        found warning permissions "may not write the lock's log"
+        ;;
       +eval)
         assert_status 69
         found failure permissions 'lacks a permission' 'redlock-protocol(7)'
         ;;
-      +hget | +hmget | +hdel | +time)
+      +hget | +hmget | +hdel | +time | +subscribe | +publish)
         assert_status 1
         found warning permissions "give it $command ("
         ;;
@@ -314,6 +318,10 @@ rewritten() {
     cli A flushall
   done
   cli A acl setuser cron reset on '>password' '~*' "${acl[@]}"
+  check -S "unix://cron:password@$A_SOCKET"
+  assert_status 1
+  found warning permissions 'give it &redlock*:told:* ('
+  cli A acl setuser cron '&*'
   check -S "unix://cron:password@$A_SOCKET"
   flawless
   nothing_left A

@@ -19,21 +19,6 @@ setup() {
 
 teardown() { stop_all; }
 
-# servers N: starts N servers and exports REDLOCK_SERVERS with all of them.
-servers() {
-  local name
-  SERVERS=()
-  REDLOCK_SERVERS=
-  for name in A B C D E; do
-    ((${#SERVERS[@]} < $1)) || break
-    start_server "$name"
-    local -n uri=${name}_URI
-    SERVERS+=("$name")
-    REDLOCK_SERVERS+="$uri "
-  done
-  export REDLOCK_SERVERS
-}
-
 close_gate() {
   exec {gate_fd}>"$GATE"
   flock "$gate_fd"

@@ -7,18 +7,6 @@ load lib/common
 
 teardown() { stop_all; }
 
-# servers N: A, B, … up to N of them, exported.
-servers() {
-  local name
-  REDLOCK_SERVERS=
-  for name in $(tr -d ' ' <<<"A B C" | cut -c "1-$1" | grep -o .); do
-    start_server "$name"
-    local -n uri=${name}_URI
-    REDLOCK_SERVERS+="$uri "
-  done
-  export REDLOCK_SERVERS
-}
-
 # cools SERVER KEY: the key says so.
 cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
 
@@ -108,6 +96,7 @@ cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
   background "$REDLOCK" run --ttl 60s --restart-grace 2m --min-hold 90s L -- \
     sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.02; done' "$SCRATCH/job" "$SCRATCH/end"
   wait_for "$SCRATCH/job"
+  wait_until_settled A B C # a renewal between the two would give A its key back
   restart_server A
   restart_server B
   echo >"$SCRATCH/end"

@@ -9,18 +9,6 @@ teardown() { stop_all; }
 
 MARK='redlock:{L}:done'
 
-# servers N: A, B, … up to N of them, exported.
-servers() {
-  local name
-  REDLOCK_SERVERS=
-  for name in $(tr -d ' ' <<<"A B C" | cut -c "1-$1" | grep -o .); do
-    start_server "$name" --tcp
-    local -n uri=${name}_URI
-    REDLOCK_SERVERS+="$uri "
-  done
-  export REDLOCK_SERVERS
-}
-
 # job [STATUS]: runs L under --once 1h; the job adds a line to $SCRATCH/ran and ends with STATUS.
 job() {
   run --separate-stderr "$REDLOCK" run --once 1h L -- \
@@ -35,7 +23,7 @@ assert_ran() {
 }
 
 @test "once: a second run within the time does nothing, with status 0 and no word" {
-  servers 1
+  servers 1 --tcp
   job
   assert_status 0
   job
@@ -45,7 +33,7 @@ assert_ran() {
 }
 
 @test "once: -v says who did it and when; --once-exit-code" {
-  servers 3
+  servers 3 --tcp
   "$REDLOCK" run --once 1h L -- true it was me
   run --separate-stderr "$REDLOCK" run -v --once 1h --once-exit-code 9 L -- true
   assert_status 9
@@ -55,7 +43,7 @@ assert_ran() {
 }
 
 @test "once: a job that fails or is killed may be tried again" {
-  servers 3
+  servers 3 --tcp
   job 1
   assert_status 1
   run "$REDLOCK" run --once 1h L -- sh -c 'kill -KILL $$'
@@ -70,7 +58,7 @@ assert_ran() {
 }
 
 @test "once: when the time is over it runs again, also for one who asks for less" {
-  servers 1
+  servers 1 --tcp
   job
   sleep 1.1 # the time itself
   run "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
@@ -80,7 +68,7 @@ assert_ran() {
 }
 
 @test "once: a run without it, and other locks, are not concerned" {
-  servers 1
+  servers 1 --tcp
   job
   "$REDLOCK" run L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
   "$REDLOCK" run --once 1h M -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
@@ -88,7 +76,7 @@ assert_ran() {
 }
 
 @test "once: who waits is told as soon as the one before it was successful" {
-  servers 3
+  servers 3 --tcp
   background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.02; done' \
     "$SCRATCH/ran" "$SCRATCH/end"
   local first=$BACKGROUND_PID second
@@ -106,7 +94,7 @@ assert_ran() {
 }
 
 @test "once: who waits runs it if the one before it failed" {
-  servers 3
+  servers 3 --tcp
   background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.02; done; exit 4' \
     "$SCRATCH/ran" "$SCRATCH/end"
   local first=$BACKGROUND_PID second
@@ -123,7 +111,7 @@ assert_ran() {
 }
 
 @test "once: while the lock is cooling down, or held by another, the mark goes first" {
-  servers 3
+  servers 3 --tcp
   "$REDLOCK" run --once 1h --min-hold 1m L -- true
   run "$REDLOCK" run -n --once 1h L -- false
   assert_status 0
@@ -132,7 +120,7 @@ assert_ran() {
 }
 
 @test "once: one server that knows is believed, and those that lack the mark get it" {
-  servers 3
+  servers 3 --tcp
   job
   restart_server A
   restart_server B
@@ -153,7 +141,7 @@ assert_ran() {
 }
 
 @test "once: a server that is down in between does not matter" {
-  servers 3
+  servers 3 --tcp
   kill_server C
   job
   assert_status 0
@@ -164,7 +152,7 @@ assert_ran() {
 }
 
 @test "once: the mark says when by the server's clock, and ends with the time" {
-  servers 1
+  servers 1 --tcp
   local before after began
   before=$(now_ms)
   job
@@ -175,7 +163,7 @@ assert_ran() {
 }
 
 @test "once: a lock lost while the job ran is not marked" {
-  servers 1
+  servers 1 --tcp
   background "$REDLOCK" run --ttl 1s --once 1h L -- \
     sh -c 'trap "exit 0" TERM; echo >"$0"; sleep 60 & wait' "$SCRATCH/job"
   wait_for "$SCRATCH/job"
@@ -186,7 +174,7 @@ assert_ran() {
 }
 
 @test "once: a lock found lost when the job has ended is not marked either" {
-  servers 1
+  servers 1 --tcp
   background "$REDLOCK" run --ttl 60s --restart-grace 0 --once 1h L -- \
     sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.02; done' "$SCRATCH/job" "$SCRATCH/end"
   wait_for "$SCRATCH/job"
@@ -199,7 +187,7 @@ assert_ran() {
 has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
 
 @test "once: too few marks are told, the job's status stands" {
-  servers 1
+  servers 1 --tcp
   cli A acl setuser default +@all '-time'
   job
   assert_status 0
@@ -207,7 +195,7 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
 }
 
 @test "once: a foreign thing in the mark's place is no mark" {
-  servers 1
+  servers 1 --tcp
   cli A rpush "$MARK" x
   job
   assert_status 0
@@ -238,7 +226,7 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
 }
 
 @test "once: wrong values are told" {
-  servers 1
+  servers 1 --tcp
   local option
   for option in '--once 0' '--once soon' '--once 900h' '--once-exit-code 256'; do
     # shellcheck disable=SC2086

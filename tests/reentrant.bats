@@ -7,18 +7,6 @@ load lib/common
 
 teardown() { stop_all; }
 
-# servers N: A, B, … up to N of them, exported.
-servers() {
-  local name
-  REDLOCK_SERVERS=
-  for name in $(tr -d ' ' <<<"A B C" | cut -c "1-$1" | grep -o .); do
-    start_server "$name"
-    local -n uri=${name}_URI
-    REDLOCK_SERVERS+="$uri "
-  done
-  export REDLOCK_SERVERS
-}
-
 # outliving: starts an outer run whose job leaves an inner one behind; sets $OUTER. The inner one's
 # job ends once $SCRATCH/end is there.
 outliving() {

@@ -6,8 +6,8 @@ load lib/common
 setup() { export REDLOCK_RESTART_GRACE=60; }
 teardown() { stop_all; }
 
-# servers NAME…: starts them and makes them the servers of this test.
-servers() {
+# start_servers NAME…: starts them and makes them the servers of this test.
+start_servers() {
   local name uri uris=()
   for name in "$@"; do
     start_server "$name"
@@ -24,7 +24,7 @@ age() {
 }
 
 @test "a new installation is usable at once, and again" {
-  servers A B C
+  start_servers A B C
   run --separate-stderr "$REDLOCK" run -n L -- echo one
   assert_status 0
   run --separate-stderr "$REDLOCK" run -n L -- echo two
@@ -32,13 +32,13 @@ age() {
 }
 
 @test "a single fresh server is usable at once" {
-  servers A
+  start_servers A
   run "$REDLOCK" run -n L -- true
   assert_status 0
 }
 
 @test "a new installation needs all of its servers" {
-  servers A B C
+  start_servers A B C
   kill_server C
   run --separate-stderr "$REDLOCK" run -w 1 L -- true
   assert_status 69
@@ -49,7 +49,7 @@ age() {
 }
 
 @test "servers restarted empty one after the other under a running job let no second one in" {
-  servers A B C
+  start_servers A B C
   background "$REDLOCK" run --ttl 3s L -- sh -c 'echo >"$1"; exec sleep 60' job "$SCRATCH/ready"
   wait_for "$SCRATCH/ready"
   local name
@@ -68,7 +68,7 @@ age() {
 
 @test "a majority restarted empty at once lets nobody in, though it has no lock" {
   export REDLOCK_RESTART_GRACE=3
-  servers A B C
+  start_servers A B C
   # Past twice the grace it can no longer be taken for a new installation.
   age C 7
   run "$REDLOCK" run -n --ttl 3s L -- true
@@ -86,7 +86,7 @@ age() {
 
 @test "a server restarted with an old copy of its data says so and writes nothing" {
   export REDLOCK_RESTART_GRACE=30
-  servers A
+  start_servers A
   run "$REDLOCK" run L -- true
   assert_status 0
   # As after a restart from a snapshot: the trace of the name is of another life.
@@ -103,7 +103,7 @@ age() {
 }
 
 @test "a ttl above the restart grace is refused where there are several servers" {
-  servers A B C
+  start_servers A B C
   run --separate-stderr "$REDLOCK" run --ttl 2m L -- true
   assert_status 64
   assert_one_line "$stderr"
@@ -127,7 +127,7 @@ age() {
 
 @test "the fence rises from grant to grant, over restarts and over servers that were away" {
   export REDLOCK_RESTART_GRACE=0
-  servers A B C
+  start_servers A B C
   local last=0 fence round
   for round in 1 2 3 4 5 6 7 8; do
     case $round in

@@ -79,6 +79,7 @@ silent() { [[ -z $stderr ]] || fail "$stderr"; }
     ' expires in ' 's, unless renewed'
   refute_contains "$output" "$(cli A get work)"
   refute_contains "$output" warning
+  wait_for_key A 'redlock:{work}:log' # it comes a moment after the job
   local before after
   before=$(cli A dbsize; cli A get work; cli A hgetall 'redlock:{work}:holder')
   "$REDLOCK" status work never >/dev/null || true
@@ -366,25 +367,8 @@ start_limited() {
   list
   has "sh -c 'echo x >\"\$0\"; exec sleep 600' '$SCRATCH/held.größe'"
   # And on one, its own width counts.
-  columns=$("$PYTHON" - "$REDLOCK" <<'PY'
-import fcntl, os, pty, struct, sys, termios
-pid, fd = pty.fork()
-if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
-    os.execv(sys.argv[1], ["redlock", "list"])
-data = b""
-while True:
-    try:
-        piece = os.read(fd, 4096)
-    except OSError:
-        break
-    if not piece:
-        break
-    data += piece
-os.waitpid(pid, 0)
-print(max(len(line) for line in data.decode().splitlines()))
-PY
-  )
+  columns=$(on_terminal 50 "$REDLOCK" list |
+    "$PYTHON" -c 'import sys; print(max(len(line) for line in sys.stdin.read().splitlines()))')
   assert_between 20 "$columns" 50
 }
 

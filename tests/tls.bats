@@ -162,7 +162,7 @@ misconfigured() {
     refused "$A_TLS_URI" --tls-cert "$TLS/expired.crt" --tls-key "$TLS/expired.key" -- \
       'refuses our certificate' expired
     # A server that let nobody in has nothing to be released: it was never asked.
-    [[ $(evals A) == 4 ]] || fail "$(evals A) requests instead of 4: two runs, each with a release"
+    [[ $(evals A) == 6 ]] || fail "$(evals A) requests, not 6: two runs, each with a release and a log line"
     stop_servers
   done
 }
@@ -268,16 +268,16 @@ misconfigured() {
   assert_status 7
 }
 
-@test "tls: one connection from the acquire to the release, though a worker goes on with it" {
+@test "tls: one connection from the acquire to the release, though a worker goes on with it, and one to listen" {
   start_tls_server A server
   local before after
   before=$(cli A info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
-  run --separate-stderr "$REDLOCK" run -v --ttl 1s -S "$A_TLS_URI" L -- sleep 0.5
+  run --separate-stderr "$REDLOCK" run -v --ttl 1s -S "$A_TLS_URI" L -- sleep 1.5
   assert_status 0
   assert_contains "$stderr" 'renew: renewed'
   refute_contains "$stderr" closed
   after=$(cli A info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
-  ((after == before + 2)) || fail "$((after - before - 1)) connections" # ours, and the one that asks
+  ((after == before + 3)) || fail "$((after - before - 1)) connections" # ours, and the one that asks
 }
 
 @test "tls: check tells until when the certificate is good" {
@@ -302,4 +302,17 @@ misconfigured() {
   [[ $output == 0 ]] || fail "$output"
   run --separate-stderr "$REDLOCK" run -S "$A_TLS_URI" L -- sh -c "$count"
   ((output > 0))
+}
+
+@test "tls: a keeper goes on with the connections of the one that has acquired" {
+  start_tls_server A server
+  local token pid
+  sleep 60 3>&- &
+  pid=$!
+  STARTED+=("$pid")
+  token=$("$REDLOCK" acquire -S "$A_TLS_URI" --ttl 1s --keep-for "$pid" L)
+  sleep 1.5 # of the ttl
+  [[ $(cli A get L) == "$token" ]]
+  kill -KILL "$pid"
+  wait_until "$BOUND" has_no_keys A
 }

@@ -15,6 +15,7 @@
 #include "cli/split.h"
 #include "cli/suggest.h"
 #include "config/quote.h"
+#include "lock/token.h"
 #include "redis/keys.h"
 
 namespace redlock::cli {
@@ -160,6 +161,105 @@ Invocation parse_run(std::vector<std::string> words, const Environment& environm
   return run;
 }
 
+void check_key(const config::Settings& settings, const std::string& name) {
+  redis::check_lock_name(redis::lock_key(settings.prefix, name));
+}
+
+Invocation parse_acquire(std::vector<std::string> words, const Environment& environment) {
+  Line line = split_words(config::kAcquire, std::move(words));
+  if (line.request != nullptr) return answer(config::kAcquire, *line.request);
+  if (line.names.empty()) misused("no lock name: redlock acquire NAME");
+  redis::check_lock_name(line.names.front());
+  if (line.names.size() > 1) {
+    misused(quote(line.names[1]) +
+            " is one word too many: acquire runs no command (redlock run NAME -- COMMAND does)");
+  }
+  Draft draft;
+  collect(std::move(line.options), draft);
+  if (draft.on_lost_signal != 0 && !draft.keep_for) {
+    misused("--on-lost-signal: there is nobody to notice without --keep-for PID");
+  }
+  Acquire acquire{.settings = {},
+                  .name = std::move(line.names.front()),
+                  .json = draft.json,
+                  .keep_for = draft.keep_for,
+                  .on_lost_signal = draft.on_lost_signal};
+  acquire.settings = resolve(std::move(draft), environment);
+  check_key(acquire.settings, acquire.name);
+  return acquire;
+}
+
+/// NAME and TOKEN. A word that may be a token, or a part of one, is not repeated in any message.
+std::string take_token(Line& line, Command command) {
+  const std::string form = "redlock " + std::string(command_name(command)) + " NAME TOKEN";
+  if (line.names.empty()) misused("no lock name: " + form);
+  redis::check_lock_name(line.names.front());
+  if (line.names.size() < 2) {
+    misused("no token: " + form + ", with what redlock acquire has printed (-: read it from " +
+            "standard input)" +
+            (command == config::kRelease ? "; from whoever holds it: redlock release --force NAME"
+                                         : ""));
+  }
+  if (line.names.size() > 2) misused("too many words: " + form);
+  std::string token = std::move(line.names[1]);
+  if (token == "-") return {};
+  if (!lock::is_token(token)) {
+    misused("that is no token: expected the 40 digits that redlock acquire has printed, or -");
+  }
+  return token;
+}
+
+Invocation parse_renew(std::vector<std::string> words, const Environment& environment) {
+  Line line = split_words(config::kRenew, std::move(words));
+  if (line.request != nullptr) return answer(config::kRenew, *line.request);
+  Renew renew;
+  renew.token = take_token(line, config::kRenew);
+  renew.name = std::move(line.names.front());
+  Draft draft;
+  collect(std::move(line.options), draft);
+  renew.json = draft.json;
+  renew.ttl = draft.renew_ttl;
+  if (draft.renew_ttl) {  // for the rules that look at a ttl
+    draft.settings.ttl = *draft.renew_ttl;
+    draft.of(Key::ttl).source = {Origin::flag};
+  }
+  renew.settings = resolve(std::move(draft), environment);
+  check_key(renew.settings, renew.name);
+  return renew;
+}
+
+/// NAME --force. A word behind the name may be a token: it is not repeated in any message.
+ForceRelease force_release(Line line, Draft draft, const Environment& environment) {
+  if (line.names.empty()) misused("no lock name: redlock release --force NAME");
+  redis::check_lock_name(line.names.front());
+  if (line.names.size() > 1) misused("too many words: redlock release --force NAME");
+  ForceRelease release{.settings = {},
+                       .name = std::move(line.names.front()),
+                       .how = draft.now ? ForceRelease::How::remove : ForceRelease::How::revoke,
+                       .confirmed = draft.yes,
+                       .waits = draft.wait_gone};
+  release.settings = resolve(std::move(draft), environment);
+  check_key(release.settings, release.name);
+  return release;
+}
+
+Invocation parse_release(std::vector<std::string> words, const Environment& environment) {
+  Line line = split_words(config::kRelease, std::move(words));
+  if (line.request != nullptr) return answer(config::kRelease, *line.request);
+  Draft draft;
+  collect(std::move(line.options), draft);
+  if (draft.force) return force_release(std::move(line), std::move(draft), environment);
+  if (draft.now || draft.yes || draft.wait_gone) {
+    misused("--now, --yes and --wait go with --force: redlock release --force NAME");
+  }
+  Release release;
+  release.token = take_token(line, config::kRelease);
+  release.name = std::move(line.names.front());
+  release.settings = resolve(std::move(draft), environment);
+  check_key(release.settings, release.name);
+  return release;
+}
+
 Invocation parse_config(std::vector<std::string> words, const Environment& environment) {
   Line line = split_settings(config::kConfig, std::move(words));
   if (line.request != nullptr) return answer(config::kConfig, *line.request);
@@ -205,6 +305,20 @@ Invocation parse_list(std::vector<std::string> words, const Environment& environ
   return List{resolve(std::move(draft), environment), std::move(line.name), json};
 }
 
+Invocation parse_history(std::vector<std::string> words, const Environment& environment) {
+  Line line = split_settings(config::kHistory, std::move(words));
+  if (line.request != nullptr) return answer(config::kHistory, *line.request);
+  if (line.name.empty()) misused("no lock name: redlock history NAME");
+  redis::check_lock_name(line.name);
+  Draft draft;
+  collect(std::move(line.options), draft);
+  if (draft.since && draft.at) misused("--since and --at exclude each other");
+  History history{{}, std::move(line.name), draft.since, draft.at, draft.json};
+  history.settings = resolve(std::move(draft), environment);
+  redis::check_lock_name(redis::lock_key(history.settings.prefix, history.name));
+  return history;
+}
+
 Invocation parse_sandbox(std::vector<std::string> words) {
   Line line = split_sandbox(std::move(words));
   if (line.request != nullptr) return answer(config::kSandbox, *line.request);
@@ -216,6 +330,12 @@ Invocation parse_sandbox(std::vector<std::string> words) {
 Invocation parse_command(Command command, std::vector<std::string> words,
                          const Environment& environment) {
   switch (command) {
+    case config::kAcquire:
+      return parse_acquire(std::move(words), environment);
+    case config::kRenew:
+      return parse_renew(std::move(words), environment);
+    case config::kRelease:
+      return parse_release(std::move(words), environment);
     case config::kConfig:
       return parse_config(std::move(words), environment);
     case config::kCheck:
@@ -224,6 +344,8 @@ Invocation parse_command(Command command, std::vector<std::string> words,
       return parse_status(std::move(words), environment);
     case config::kList:
       return parse_list(std::move(words), environment);
+    case config::kHistory:
+      return parse_history(std::move(words), environment);
     case config::kSandbox:
       return parse_sandbox(std::move(words));
     case config::kRun:

@@ -18,16 +18,27 @@ Try it, without any server:
 
 Usage:
   redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
+  redlock acquire [OPTIONS] NAME
+  redlock renew [OPTIONS] NAME TOKEN
+  redlock release [OPTIONS] NAME TOKEN
+  redlock release --force [OPTIONS] NAME
   redlock status [OPTIONS] NAME...
   redlock list [OPTIONS] [PATTERN]
+  redlock history [OPTIONS] NAME
   redlock check [OPTIONS] [NAME]
   redlock config [OPTIONS]
   redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
 
 Commands:
   run      take the lock NAME, run COMMAND, release the lock
+  acquire  take the lock NAME, print its token, and leave it held; for scripts
+           and CI steps that no one process can wrap
+  renew    let the lock NAME that has this TOKEN last for another ttl
+  release  release it; --force: take the lock NAME from whoever holds it, whose
+           job is stopped
   status   tell who holds the locks NAME, since when and with what command
   list     list all locks that are held
+  history  tell who held the lock NAME, when, for how long and how it ended
   check    look for what may be wrong with the servers, and try a lock
   config   show the settings, and where each of them comes from
   sandbox  start private Redis servers, run COMMAND (default: your shell) with
@@ -48,6 +59,80 @@ Example:
 Usage:
   redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
   redlock run [OPTIONS] NAME -c 'SHELL COMMAND'
+)";
+
+constexpr std::string_view kAcquireHead =
+    R"(redlock acquire: take a lock, print its token, and end; the lock stays held
+for its ttl, or, with --keep-for, as long as a process lives
+
+Example:
+  token=$(redlock acquire -w 60 --keep-for $$ deploy) || exit
+  trap 'redlock release deploy "$token"' EXIT
+
+Usage:
+  redlock acquire [OPTIONS] NAME
+)";
+
+constexpr std::string_view kAcquireFoot = R"(
+Exit status:
+  0    the lock is held, and its token printed
+  1    the lock could not be had in time (or the status given by -E)
+  64   wrong usage, or no process has the PID of --keep-for
+  69   too few servers could be used
+  71   the operating system refused, or the token could not be printed
+  78   wrong configuration, or no servers configured
+)";
+
+constexpr std::string_view kRenewHead =
+    R"(redlock renew: let a lock that redlock acquire has taken last for another ttl
+
+Example:
+  redlock renew deploy "$token"
+
+Usage:
+  redlock renew [OPTIONS] NAME TOKEN
+
+TOKEN is what acquire has printed, or "-" to read it from standard input.
+)";
+
+constexpr std::string_view kRenewFoot = R"(
+Exit status:
+  0    the lock lasts for another ttl
+  64   wrong usage
+  69   too few servers could be used
+  71   the operating system refused
+  78   wrong configuration, or no servers configured
+  80   the lock is not held with this token any more
+)";
+
+constexpr std::string_view kReleaseHead =
+    R"(redlock release: release a lock that redlock acquire has taken; or, with
+--force, take a lock from whoever holds it: its job is stopped, and the lock is
+free when that is gone
+
+Examples:
+  redlock release deploy "$token"
+  redlock release --force --wait nightly-backup
+
+Usage:
+  redlock release [OPTIONS] NAME TOKEN
+  redlock release --force [OPTIONS] NAME
+
+TOKEN is what acquire has printed, or "-" to read it from standard input.
+With --force, you are shown who holds the lock, and asked. Without a terminal,
+give --yes.
+)";
+
+constexpr std::string_view kReleaseFoot = R"(
+Exit status:
+  0    the lock was released; --force: taken from its holder, or it was free
+  1    --force has done nothing: you said no, the lock has changed hands
+       meanwhile, or it is another program's, which takes --now
+  64   wrong usage; or there is no terminal to ask on, and no --yes
+  69   too few servers could be used: the lock may stay held
+  71   the operating system refused
+  78   wrong configuration, or no servers configured
+  80   the lock was not held with this TOKEN any more
 )";
 
 constexpr std::string_view kConfigHead =
@@ -124,13 +209,26 @@ PATTERN is matched with the whole name, as the shell does it with a file's:
 it.
 )";
 
-constexpr std::string_view kListFoot = R"(
+// Of list and history.
+constexpr std::string_view kAllThereIsFoot = R"(
 Exit status:
   0    that is all, if there is any
   64   wrong usage
   69   fewer than a quorum of the servers could be asked
   71   the operating system refused
   78   wrong configuration, or no servers configured
+)";
+
+constexpr std::string_view kHistoryHead =
+    R"(redlock history: tell who held a lock, when, for how long and how it ended, by
+the logs of all servers; nothing is changed
+
+Examples:
+  redlock history --since 3d nightly-backup
+  redlock history --at 2026-11-20T02:30 nightly-backup
+
+Usage:
+  redlock history [OPTIONS] NAME
 )";
 
 constexpr std::string_view kSandboxHead =
@@ -190,6 +288,12 @@ std::string main_help() {
 
 std::string_view help_head(config::Command command) {
   switch (command) {
+    case config::kAcquire:
+      return kAcquireHead;
+    case config::kRenew:
+      return kRenewHead;
+    case config::kRelease:
+      return kReleaseHead;
     case config::kConfig:
       return kConfigHead;
     case config::kCheck:
@@ -198,6 +302,8 @@ std::string_view help_head(config::Command command) {
       return kStatusHead;
     case config::kList:
       return kListHead;
+    case config::kHistory:
+      return kHistoryHead;
     case config::kSandbox:
       return kSandboxHead;
     case config::kRun:
@@ -212,10 +318,14 @@ std::string help_foot(config::Command command) {
   for (const config::Row& row : config::table()) {
     if (row.flags.empty() && takes(command, row)) foot += entry(row.environment, row.help);
   }
+  if (command == config::kAcquire) return foot.append(kAcquireFoot);
+  if (command == config::kRenew) return foot.append(kRenewFoot);
+  if (command == config::kRelease) return foot.append(kReleaseFoot);
   if (command == config::kConfig) return foot.append(kConfigFoot);
   if (command == config::kCheck) return foot.append(kCheckFoot);
   if (command == config::kStatus) return foot.append(kStatusFoot);
-  if (command == config::kList) return foot.append(kListFoot);
+  if (command == config::kList) return foot.append(kAllThereIsFoot);
+  if (command == config::kHistory) return foot.append(kAllThereIsFoot);
   foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD", "set for the command");
   return foot.append(kRunFoot);
 }

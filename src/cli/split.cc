@@ -151,14 +151,19 @@ Line split_settings(Command command, std::vector<std::string> words) {
   return line;
 }
 
-Line split_status(std::vector<std::string> words) {
+Line split_words(Command command, std::vector<std::string> words) {
   Line line;
-  Splitter splitter(config::kStatus, std::move(words));
+  Splitter splitter(command, std::move(words));
   splitter.read_options(line);
   while (line.request == nullptr && !splitter.at_end()) {
     line.names.push_back(splitter.take());
     splitter.read_options(line);
   }
+  return line;
+}
+
+Line split_status(std::vector<std::string> words) {
+  Line line = split_words(config::kStatus, std::move(words));
   if (line.request == nullptr && line.names.empty()) {
     misused("no lock name: redlock status NAME... (all that are held: redlock list)");
   }

@@ -23,8 +23,8 @@ struct Given {
 struct Line {
   std::vector<Given> options;            ///< in the order they were given
   const config::Row* request = nullptr;  ///< -h or -V: nothing behind it was looked at
-  std::string name;                      ///< run, check: the lock's
-  std::vector<std::string> names;        ///< status: the locks'
+  std::string name;                      ///< run, check, history: the lock's
+  std::vector<std::string> names;        ///< status: the locks'; acquire, renew, release: the words
   std::vector<std::string> job;          ///< what is to be run, untouched
 };
 
@@ -35,8 +35,11 @@ Line split_run(std::vector<std::string> words);
 /// `[OPTIONS] NAME [[OPTIONS] NAME…] [OPTIONS]`. Throws Error (64).
 Line split_status(std::vector<std::string> words);
 
-/// `[OPTIONS] [NAME [OPTIONS]]`: config (which takes no name), check, and list, with a pattern for
-/// the name. Throws Error (64).
+/// `[OPTIONS] [WORD [OPTIONS]]…`. What follows a `--` is as good as a word. Throws Error (64).
+Line split_words(config::Command command, std::vector<std::string> words);
+
+/// `[OPTIONS] [NAME [OPTIONS]]`: config (which takes no name), check, history, and list, with a
+/// pattern for the name. Throws Error (64).
 Line split_settings(config::Command command, std::vector<std::string> words);
 
 /// `[OPTIONS] [--] [COMMAND [ARG…]]`. Throws Error (64).

@@ -13,11 +13,9 @@ struct Name {
   std::string_view text;
 };
 constexpr Name kNames[] = {
-    {config::kRun, "run"},
-    {config::kStatus, "status"},
-    {config::kList, "list"},
-    {config::kCheck, "check"},
-    {config::kConfig, "config"},
+    {config::kRun, "run"},         {config::kAcquire, "acquire"}, {config::kRenew, "renew"},
+    {config::kRelease, "release"}, {config::kStatus, "status"},   {config::kList, "list"},
+    {config::kHistory, "history"}, {config::kCheck, "check"},     {config::kConfig, "config"},
     {config::kSandbox, "sandbox"},
 };
 

@@ -50,9 +50,15 @@ Level failure(const lock::Unreachable& trouble) {
   return trouble.permanent ? Level::misconfigured : Level::outage;
 }
 
+/// Valkey has a word of its own for it, from version 8 on.
+std::string mode_of(const Inspection& inspection) {
+  const std::string mode = inspection.field("redis_mode");
+  return mode.empty() ? inspection.field("server_mode") : mode;
+}
+
 /// Neither a sentinel nor a node of a cluster.
 bool is_plain(const Inspection& inspection) {
-  const std::string mode = inspection.field("redis_mode");
+  const std::string mode = mode_of(inspection);
   return mode.empty() || mode == "standalone";
 }
 
@@ -84,7 +90,7 @@ Verdict judge_version(const Inspection& inspection) {
 }
 
 Verdict judge_role(const Inspection& inspection) {
-  const std::string mode = inspection.field("redis_mode");
+  const std::string mode = mode_of(inspection);
   if (mode == "sentinel") {
     return {Level::misconfigured,
             "is a Sentinel, which holds no data; give the address of a server (usually port 6379)"};
@@ -165,7 +171,8 @@ Verdict judge_memory(const Inspection& inspection) {
                       percent)};
 }
 
-Verdict judge_permissions(const Inspection& inspection, const Tried& tried) {
+Verdict judge_permissions(const Inspection& inspection, const Settings& settings,
+                          const Tried& tried) {
   if (inspection.scripts_refused) {
     std::string why = inspection.scripts_refused->why;
     if (tried.ours && why.find("permission") != std::string::npos) {
@@ -173,11 +180,16 @@ Verdict judge_permissions(const Inspection& inspection, const Tried& tried) {
     }
     return {failure(*inspection.scripts_refused), why};
   }
+  if (inspection.denied.empty() && !inspection.may_log && settings.log_entries > 0) {
+    return {Level::warning,
+            "the user may not write the lock's log, and redlock history will have nothing to tell; "
+            "give it +xadd and the log's key (see redlock-protocol(7)), or set log-entries to 0"};
+  }
   if (inspection.denied.empty()) return {Level::ok, "the user may do all that is needed"};
   std::string all;
   bool essential = false;
   for (const std::string& command : inspection.denied) {
-    all += " +" + shown(command);
+    all += command == "&" ? " &redlock*:told:*" : " +" + shown(command);
     essential = essential || std::ranges::find(kEssential, command) != kEssential.end();
   }
   return {essential ? Level::misconfigured : Level::warning,
@@ -221,8 +233,7 @@ std::string text_of(const lock::Answer& answer) {
 std::optional<Verdict> judge_steps(const TrialResult::Steps& steps, lock::Duration ttl) {
   if (!steps.acquired) return Verdict{Level::outage, "gave no vote"};
   if (const auto* refusal = std::get_if<lock::Refused>(&*steps.acquired)) {
-    return Verdict{Level::warning,
-                   "gave no vote: the lock is " + diag::describe(*refusal)};
+    return Verdict{Level::warning, "gave no vote: the lock is " + diag::describe(*refusal)};
   }
   if (!std::holds_alternative<lock::Granted>(*steps.acquired)) {
     return Verdict{Level::outage, "gave no vote: " + text_of(*steps.acquired)};
@@ -332,7 +343,7 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
   }
   if (inspection.ahead) add("clock", judge_clock(inspection));
   // A replica's scripts fail for being on a replica.
-  if (!is_replica(inspection)) add("permissions", judge_permissions(inspection, tried));
+  if (!is_replica(inspection)) add("permissions", judge_permissions(inspection, settings, tried));
   return findings;
 }
 

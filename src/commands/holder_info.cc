@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 
@@ -34,13 +33,12 @@ std::string user_name() {
 
 diag::Holder describe_ourselves(const config::Settings& settings,
                                 const std::vector<std::string>& job) {
-  using namespace std::chrono;
   return {
       .host = host_name(),
       .user = user_name(),
       .pid = ::getpid(),
       .command = diag::shell_like(job),
-      .since = duration_cast<milliseconds>(system_clock::now().time_since_epoch()),
+      .since = {},
       .ttl = settings.ttl,
       .servers = server_set_fingerprint(settings.servers),
   };

@@ -9,7 +9,7 @@
 
 namespace redlock::commands {
 
-/// Who we are, for the holder record beside the lock.
+/// Who we are, for the holder record beside the lock; since when is not known yet.
 diag::Holder describe_ourselves(const config::Settings& settings,
                                 const std::vector<std::string>& job);
 

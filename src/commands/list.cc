@@ -10,6 +10,7 @@
 #include <array>
 #include <string_view>
 
+#include "commands/grid.h"
 #include "commands/observed.h"
 #include "commands/output.h"
 #include "commands/survey.h"
@@ -33,18 +34,15 @@ enum Column : std::size_t {
   command,
   count_
 };
-using Line = std::array<std::string, count_>;
-
 constexpr std::array<std::string_view, count_> kHeads = {
     "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "FENCE", "COMMAND"};
 /// What is left out first where the terminal is too narrow for all.
-constexpr std::array kLeftOut = {fence, pid, left, servers, since, command, holder};
+constexpr std::array<std::size_t, 7> kLeftOut = {fence, pid, left, servers, since, command, holder};
 /// A command cut to less than this says nothing.
 constexpr std::size_t kLeastCommand = 12;
-constexpr std::size_t kGap = 2;
 
 Line line_of(const Observed& lock) {
-  Line line;
+  Line line(count_);
   line[name] = diag::printable(lock.name, 255);
   line[state] = word_for(lock.judgement.state);
   line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
@@ -66,51 +64,11 @@ Line line_of(const Observed& lock) {
   return line;
 }
 
-using Widths = std::array<std::size_t, count_>;
-
-/// The width of each column; 0: left out. The last one's is what it needs, or what there is.
-Widths fit(const std::vector<Line>& lines, std::size_t width) {
-  Widths widths{};
-  for (const Line& line : lines) {
-    for (std::size_t column = 0; column < count_; ++column) {
-      widths[column] = std::max(widths[column], diag::columns(line[column]));
-    }
-  }
-  if (width == diag::kNoLimit) return widths;
-  const auto needed = [&widths] {
-    std::size_t sum = 0;
-    for (std::size_t column = 0; column < count_; ++column) {
-      const std::size_t least =
-          column == command ? std::min(widths[column], kLeastCommand) : widths[column];
-      if (widths[column] > 0) sum += least + (column == 0 ? 0 : kGap);
-    }
-    return sum;
-  };
-  for (const Column column : kLeftOut) {
-    if (needed() <= width) break;
-    widths[column] = 0;
-  }
-  return widths;
-}
-
 std::string as_table(const std::vector<Observed>& locks, std::size_t width) {
   if (locks.empty()) return {};
-  std::vector<Line> lines(1);
-  std::ranges::copy(kHeads, lines.front().begin());
+  std::vector<Line> lines(1, Line(kHeads.begin(), kHeads.end()));
   for (const Observed& lock : locks) lines.push_back(line_of(lock));
-  const Widths widths = fit(lines, width);
-  std::string out;
-  for (const Line& line : lines) {
-    std::string row;
-    std::size_t end = 0;  // of the column before, its blanks included
-    for (std::size_t column = 0; column < count_; ++column) {
-      if (widths[column] == 0) continue;
-      row.append(end - diag::columns(row), ' ').append(line[column]);
-      end += widths[column] + kGap;
-    }
-    out += diag::cut(row, width) + "\n";
-  }
-  return out;
+  return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), width);
 }
 
 bool unknown(const Observed& lock) {

@@ -9,13 +9,6 @@ namespace redlock::commands {
 
 namespace {
 
-lock::Refused as_refusal(const lock::Sighting& sighting) {
-  const bool string = sighting.type == "string";
-  return {.blocker = string ? sighting.value : "type:" + sighting.type,
-          .ttl_left = sighting.ttl_left,
-          .holder = sighting.holder};
-}
-
 void note_times(Observed& lock, const lock::Sighting& sighting) {
   if (!sighting.ttl_left) return;
   lock.least_left = std::min(lock.least_left.value_or(*sighting.ttl_left), *sighting.ttl_left);
@@ -23,6 +16,13 @@ void note_times(Observed& lock, const lock::Sighting& sighting) {
 }
 
 }  // namespace
+
+lock::Refused as_refusal(const lock::Sighting& sighting) {
+  const bool string = sighting.type == "string";
+  return {.blocker = string ? sighting.value : "type:" + sighting.type,
+          .ttl_left = sighting.ttl_left,
+          .holder = sighting.holder};
+}
 
 Observed observe(std::string name, std::vector<redis::Observation> observations) {
   Observed lock;
@@ -38,6 +38,9 @@ Observed observe(std::string name, std::vector<redis::Observation> observations)
     const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
     note_times(lock, sighting);
     if (!lock.sighting) lock.sighting = sighting;
+    if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
+      lock.revocation = diag::read_revocation(sighting.value);
+    }
     if (lock.holder || lock.judgement.state == lock::State::foreign) continue;
     lock.holder = diag::read_holder(sighting.holder);
     if (lock.holder) lock.sighting = sighting;

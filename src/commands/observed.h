@@ -9,6 +9,7 @@
 
 #include "config/settings.h"
 #include "diag/holder.h"
+#include "diag/revocation.h"
 #include "exit_status.h"
 #include "lock/judgement.h"
 #include "redis/observer.h"
@@ -22,6 +23,7 @@ struct Observed {
   lock::Judgement judgement;
   std::optional<lock::Sighting> sighting;  ///< of one that agrees, with the holder if one knows it
   std::optional<diag::Holder> holder;
+  std::optional<diag::Revocation> revocation;  ///< if it is revoked, and known by whom
   /// What is left of its time to live where it is held; none: it is not, or never expires there.
   std::optional<std::chrono::milliseconds> least_left;
   std::optional<std::chrono::milliseconds> most_left;
@@ -30,6 +32,9 @@ struct Observed {
 
 /// `observations`: one for each configured server.
 Observed observe(std::string name, std::vector<redis::Observation> observations);
+
+/// Who stands in the way, by one server's word.
+lock::Refused as_refusal(const lock::Sighting& sighting);
 
 /// As in the tables and in JSON: "held", "free"…
 std::string_view word_for(lock::State state);

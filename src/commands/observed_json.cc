@@ -34,6 +34,15 @@ ordered_json to_json(const std::optional<diag::Holder>& holder) {
           {"protocol", holder->protocol}};
 }
 
+ordered_json to_json(const std::optional<diag::Revocation>& revocation) {
+  if (!revocation) return {};
+  return {{"host", revocation->host},
+          {"user", revocation->user},
+          {"pid", revocation->pid},
+          {"since_ms", revocation->since.count()},
+          {"for_s", in_seconds(diag::ago(revocation->since))}};
+}
+
 ordered_json foreign(const Observed& lock) {
   if (lock.judgement.state != lock::State::foreign) return {};
   const lock::Sighting& sighting = *lock.sighting;
@@ -79,6 +88,7 @@ ordered_json to_json(const Observed& lock, const config::Settings& settings) {
           {"answered", judgement.answered},
           {"mode", ours ? ordered_json("exclusive") : ordered_json()},
           {"holder", to_json(lock.holder)},
+          {"revoked_by", to_json(lock.revocation)},
           {"holds", holds == 0 ? ordered_json() : ordered_json(holds)},
           {"fence", judgement.fence == 0 ? ordered_json() : ordered_json(judgement.fence)},
           {"foreign", foreign(lock)},

@@ -26,13 +26,17 @@ void complain(const std::vector<std::string>& lines) {
   out.drain(std::chrono::milliseconds(100));
 }
 
-std::size_t output_width() {
+bool output_is_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1;
+}
+
+std::size_t output_width(int fd) {
   constexpr std::size_t kLeast = 20;
   std::size_t width = 0;
   if (const char* columns = std::getenv("COLUMNS")) {
     static_cast<void>(std::from_chars(columns, columns + std::strlen(columns), width));
   }
-  if (width == 0) width = os::terminal_width(STDOUT_FILENO).value_or(diag::kNoLimit);
+  if (width == 0) width = os::terminal_width(fd).value_or(diag::kNoLimit);
   return std::max(width, kLeast);
 }
 

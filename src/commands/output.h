@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -15,7 +17,9 @@ int print(const std::string& text, ExitStatus status);
 /// "redlock: …" on standard error, a line each.
 void complain(const std::vector<std::string>& lines);
 
-/// COLUMNS, or else the terminal that standard output is; diag::kNoLimit if it is none.
-std::size_t output_width();
+[[nodiscard]] bool output_is_terminal();
+
+/// COLUMNS, or else the terminal that `fd` is; diag::kNoLimit if it is none.
+std::size_t output_width(int fd = STDOUT_FILENO);
 
 }  // namespace redlock::commands

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "diag/holder.h"
+#include "diag/log_entry.h"
 #include "error.h"
 #include "exit_status.h"
 #include "os/child.h"
@@ -24,29 +25,6 @@ namespace redlock::commands {
 namespace {
 
 using Kind = WorkerMessage::Kind;
-
-int exit_status(const lock::Outcome& outcome, ChosenStatus chosen) {
-  switch (outcome.kind) {
-    case lock::Outcome::Kind::job_ended:
-    case lock::Outcome::Kind::not_started:
-      return outcome.number;
-    case lock::Outcome::Kind::conflict:
-      return chosen.conflict;
-    case lock::Outcome::Kind::done:
-      return chosen.done;
-    case lock::Outcome::Kind::unavailable:
-      return static_cast<int>(ExitStatus::unavailable);
-    case lock::Outcome::Kind::misconfigured:
-      return static_cast<int>(ExitStatus::config);
-    case lock::Outcome::Kind::interrupted:
-      return 128 + outcome.number;
-    case lock::Outcome::Kind::lost:
-      return static_cast<int>(ExitStatus::lost);
-    case lock::Outcome::Kind::max_runtime:
-      return static_cast<int>(ExitStatus::max_runtime);
-  }
-  return static_cast<int>(ExitStatus::os_error);
-}
 
 struct Pipe {
   os::Fd read;  ///< non-blocking
@@ -71,7 +49,8 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       servers_(servers),
       out_(out),
       reporter_(reporter),
-      session_(plan, os::boot_now()) {}
+      session_(plan, os::boot_now()),
+      began_(os::boot_now()) {}
 
 int Runner::run() {
   try {
@@ -81,11 +60,26 @@ int Runner::run() {
     if (job_pid_ > 0) tree_.signal(SIGKILL);
     throw;
   }
-  if (top_) return top_->watch();
+  if (top_) return watch_job();
   const int status = exit_status(session_.outcome(), chosen_);
+  const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
   if (hook_) hook_->finish(out_);
   out_.drain(std::chrono::milliseconds(100));
-  if (worker_) worker_->leave(status);
+  if (worker_) {
+    (*supervision_)->lost.store(lost);
+    worker_->leave(status);
+  }
+  facts_.waited = os::boot_now() - began_;
+  facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
+  facts_.lost = lost;
+  return status;
+}
+
+/// What is left to do for the parent once the job runs.
+int Runner::watch_job() {
+  const int status = top_->watch();
+  facts_.job->ran = top_->job_ended() - (began_ + facts_.waited);
+  facts_.lost = top_->lost();
   return status;
 }
 
@@ -117,6 +111,10 @@ void Runner::turn() {
     step(std::move(reply), now);
     if (top_) return;
   }
+  for (const redis::Word& word : servers_.take_words()) {
+    reporter_.say_word(word.server, word.text);
+    step(lock::Told{}, now);
+  }
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
 }
 
@@ -126,7 +124,8 @@ void Runner::step(lock::Event event, lock::Instant now) {
   events.push_back(std::move(event));
   for (std::size_t next = 0; next < events.size(); ++next) {
     const lock::Effects effects = session_.step(events[next], now);
-    if (worker_) worker_->publish(session_.standing());  // the top is to know before anything is done
+    // The top is to know before anything is done.
+    if (worker_) worker_->publish(session_.standing());
     for (const lock::Effect& effect : effects) {
       if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
     }
@@ -138,8 +137,13 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
     servers_.ask(*ask, now);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     tree_.signal(kill->signal);
+  } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
+    servers_.listen(listen->attempt, now);
   } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
     report(*what);
+  } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
+    servers_.log(*line, diag::word_for(line->event), to_json(diag::log_entry(*line, job_.who)),
+                 now);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     return spawn(*order);
   }
@@ -189,6 +193,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
   supervision_.emplace();
   (*supervision_)->publish(session_.standing());
   Pipe pipe = make_pipe();
+  facts_.waited = os::boot_now() - began_;  // what comes now is the job's time
   const pid_t top = ::getpid();
   const pid_t worker = ::fork();
   if (worker < 0) return cannot_run({Kind::no_process, errno});
@@ -240,6 +245,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   if (message.kind != Kind::job_started) {
     return not_started(worker, message, message.kind == Kind::job_too_late);
   }
+  facts_.job = {.began = std::chrono::system_clock::now(), .ran = {}, .fence = order.fence};
   servers_.drop_connections();
   out_.leave_to_child();
   if (terminal_) signals_.take_job_control();
@@ -266,8 +272,8 @@ lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>
   return lock::JobFailedToStart{static_cast<int>(ExitStatus::os_error)};
 }
 
-/// A worker that was stopped before it could start the job, or killed perhaps just after: nothing of
-/// either may be left when the lock is given back.
+/// A worker that was stopped before it could start the job, or killed perhaps just after: nothing
+/// of either may be left when the lock is given back.
 void Runner::give_up_worker(pid_t worker) {
   ::kill(worker, SIGKILL);
   ::waitpid(worker, nullptr, 0);

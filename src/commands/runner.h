@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "commands/chosen_status.h"
 #include "commands/held.h"
 #include "commands/lost_hook.h"
 #include "commands/supervision.h"
 #include "commands/top.h"
 #include "commands/worker.h"
+#include "diag/holder.h"
+#include "diag/metrics.h"
 #include "diag/reporter.h"
 #include "lock/session.h"
 #include "os/loop.h"
@@ -26,16 +29,11 @@ namespace redlock::commands {
 
 struct Job {
   std::string lock_name;
+  diag::Holder who;  ///< for the log
   Place place;       ///< the lock, as REDLOCK_HELD calls it
   std::string held;  ///< REDLOCK_HELD as we found it
   std::vector<std::string> argv;
   std::string on_lost;  ///< a command; empty: none
-};
-
-/// Exit statuses that the user chooses.
-struct ChosenStatus {
-  int conflict;  ///< somebody else holds the lock
-  int done;      ///< --once: somebody has run already
 };
 
 /// The heart of `redlock run`: one loop that turns what happens (replies, signals, the job's end,
@@ -53,12 +51,16 @@ class Runner {
   /// redlock's exit status; in the parent only.
   int run();
 
+  /// Once run() has returned.
+  [[nodiscard]] const diag::RunFacts& facts() const { return facts_; }
+
  private:
   void loop();
   void turn();
   void step(lock::Event event, lock::Instant now);
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
   void report(const lock::Report& report);
+  int watch_job();
   void reap(lock::Instant now);
 
   std::optional<lock::Event> spawn(const lock::Spawn& order);
@@ -87,6 +89,9 @@ class Runner {
   std::optional<Top> top_;                ///< what we have become, in the parent
   std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
+
+  lock::Instant began_;
+  diag::RunFacts facts_;  ///< the parent's
 };
 
 }  // namespace redlock::commands

@@ -25,7 +25,9 @@ namespace redlock::commands {
 struct Supervision {
   static constexpr int kNone = -1;
 
-  std::atomic<int> job_status{kNone};   ///< of the job's main process, once it has been reaped
+  std::atomic<int> job_status{kNone};      ///< of the job's main process, once it has been reaped
+  std::atomic<std::int64_t> job_ended{0};  ///< when that was, on the lock::BootClock
+  std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker has nothing left to do
 
   /// What a reader finds may be of two moments: that is harmless, as both were true when written

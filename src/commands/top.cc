@@ -107,6 +107,7 @@ void Top::reap() {
       tree_.spare(-1);
     } else if (pid == job_.pid) {
       job_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      job_ended_ = os::boot_now();
     }
   }
 }
@@ -125,6 +126,12 @@ bool Top::job_left() const {
 
 int Top::job_status() const {
   return job_status_.value_or(supervision_.job_status.load());
+}
+
+lock::Instant Top::job_ended() const {
+  if (job_status_) return job_ended_;
+  if (job_status() == Supervision::kNone) return os::boot_now();
+  return lock::Instant(lock::Duration(supervision_.job_ended.load()));
 }
 
 void Top::take_signal(const os::ReceivedSignal& signal) {
@@ -187,6 +194,7 @@ void Top::give_back_terminal() {
 /// Without the worker: nothing was released.
 int Top::end_alone() {
   if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
+    lost_ = true;
     return static_cast<int>(ExitStatus::lost);
   }
   const lock::Duration left =

@@ -41,6 +41,11 @@ class Top {
   /// Until the worker is done, or the job is and the worker cannot be. Returns redlock's status.
   int watch();
 
+  /// Once watch() has returned: when the job's main process was reaped (now, if nobody saw it), and
+  /// whether the lock was lost, by which the status is redlock's own.
+  [[nodiscard]] lock::Instant job_ended() const;
+  [[nodiscard]] bool lost() const { return lost_ || supervision_.lost.load(); }
+
  private:
   void turn();
   void act(lock::Instant now);
@@ -69,6 +74,8 @@ class Top {
   bool worker_gone_ = false;
   bool told_ = false;
   std::optional<int> job_status_;  ///< of a job that became ours to reap
+  lock::Instant job_ended_{};      ///< when we did
+  bool lost_ = false;              ///< the worker is dead, and could not say it
 };
 
 }  // namespace redlock::commands

@@ -28,10 +28,13 @@ lock::Plan plan_for(const config::Settings& settings) {
 Trial::Trial(const config::Settings& settings, const std::string& name)
     : plan_(plan_for(settings)),
       patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
-      servers_(settings.servers, {.prefix = settings.prefix, .name = name}, settings.ttl,
-               diag::to_json(describe_ourselves(settings, {"redlock", "check"})),
-               {.request = settings.request_timeout(), .connect = settings.connect_timeout()},
-               settings.restart_grace, settings.tls),
+      servers_(
+          settings.servers, {.prefix = settings.prefix, .name = name}, settings.ttl,
+          [who = describe_ourselves(settings, {"redlock", "check"})] {
+            return diag::to_json(diag::since_now(who));
+          },
+          {.request = settings.request_timeout(), .connect = settings.connect_timeout()},
+          settings.restart_grace, settings.tls),
       session_(plan_, os::boot_now()) {
   result_.servers.resize(settings.servers.size());
 }

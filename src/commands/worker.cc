@@ -8,6 +8,8 @@
 #include <csignal>
 #include <utility>
 
+#include "os/clock.h"
+
 namespace redlock::commands {
 
 Worker::Worker(pid_t top, os::Fd messages, Supervision& supervision)
@@ -43,6 +45,7 @@ void Worker::publish(const lock::Standing& standing) {
 }
 
 void Worker::job_ended(int status) {
+  supervision_.job_ended.store(os::boot_now().time_since_epoch().count());
   supervision_.job_status.store(status);
   continue_top();
 }

@@ -17,7 +17,7 @@ namespace redlock::config {
 struct Settings {
   std::vector<redis::Endpoint> servers;  ///< at least one, each server once, passwords filled in
   std::string password_file;
-  redis::TlsSettings tls;  ///< for those of the servers that speak TLS
+  redis::TlsSettings tls;                 ///< for those of the servers that speak TLS
   std::chrono::milliseconds ttl{30'000};  ///< 1 s to 24 h
   /// The grace. At most ttl/3; none: min(5 s, ttl/6).
   std::optional<std::chrono::milliseconds> kill_after;
@@ -34,8 +34,10 @@ struct Settings {
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;
   std::string on_lost;          ///< a command for the shell; empty: none
-  int conflict_exit_code = 1;                           ///< 0 to 255
-  bool reentrant = true;  ///< a lock that the job we run in holds is joined
+  int conflict_exit_code = 1;   ///< 0 to 255
+  bool reentrant = true;        ///< a lock that the job we run in holds is joined
+  unsigned log_entries = 1000;  ///< 0: nothing is logged; at most 100,000
+  std::string metrics_file;     ///< empty: none
   bool quiet = false;
   bool verbose = false;
   /// What the user should know about where the settings came from, a line each.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "config/duration.h"
+#include "config/moment.h"
 #include "config/quote.h"
 #include "redis/keys.h"
 
@@ -42,6 +43,14 @@ nanoseconds duration(std::string_view value, Bounds bounds = kAnyTime) {
     range = " of at least " + format_duration(bounds.least);
   }
   refuse("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 2h)", value);
+}
+
+milliseconds moment(std::string_view value) {
+  const auto now =
+      std::chrono::floor<milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+  const auto parsed = parse_moment(value, now);
+  if (parsed && *parsed <= now) return *parsed;
+  refuse("a time in the past (2h, 3d, 02:30, yesterday, 2026-11-20, 2026-11-20T02:30)", value);
 }
 
 milliseconds in_milliseconds(nanoseconds time) {
@@ -113,6 +122,12 @@ void set_config_file(Draft& draft, std::string_view value) {
   draft.config_file = value;
 }
 
+/// As with --config, there is a way to say "none" where the environment or the file names one.
+void set_metrics_file(Draft& draft, std::string_view value) {
+  if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
+  draft.settings.metrics_file = value == "/dev/null" ? "" : value;
+}
+
 void set_max_runtime(Draft& draft, std::string_view value) {
   const nanoseconds time = duration(value);
   draft.settings.max_runtime.reset();
@@ -125,39 +140,45 @@ void refuse_unlock(Draft&, std::string_view) {
 }
 
 constexpr std::string_view kWaiting = "Waiting for the lock";
+constexpr std::string_view kLasting = "How long the lock lasts";
 constexpr std::string_view kHolding = "Running the command";
 constexpr std::string_view kServers = "Servers";
+constexpr std::string_view kRuns = "Which runs";
 constexpr std::string_view kTls = "Servers with TLS (rediss://)";
+constexpr std::string_view kForcing = "Taking a lock from its holder";
 constexpr std::string_view kSandboxing = "Options";
 constexpr std::string_view kCompatible = "Accepted as in flock(1)";
 constexpr std::string_view kOther = "Other";
 
-/// Of those that look at locks, and ask for none.
-constexpr unsigned kLook = kRun | kStatus | kList;
+/// Of those that ask for a lock.
+constexpr unsigned kAsk = kRun | kAcquire;
+constexpr unsigned kByToken = kRenew | kRelease;
+/// Of all those that speak to the configured servers.
+constexpr unsigned kLook = kAsk | kByToken | kStatus | kList | kHistory;
 constexpr unsigned kEvery = kLook | kSandbox | kConfig | kCheck;
 
 constexpr Row kTable[] = {
     {Key::nonblock, "nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
-     "do not wait: give up if the lock is held", "", Type::toggle, kRun,
+     "do not wait: give up if the lock is held", "", Type::toggle, kAsk,
      [](Draft& draft, std::string_view) { draft.nonblocking = true; }},
     {Key::wait, "wait", "-w,--wait,--timeout", nullptr, "TIME", kWaiting,
-     "wait no longer than this; 0 is -n", "for ever", Type::duration, kRun,
+     "wait no longer than this; 0 is -n", "for ever", Type::duration, kAsk,
      [](Draft& draft, std::string_view value) { draft.settings.wait = duration(value); }},
     {Key::conflict_exit_code, "conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N",
-     kWaiting, "exit status when the lock could not be had in time", "1", Type::integer, kRun,
+     kWaiting, "exit status when the lock could not be had in time", "1", Type::integer, kAsk,
      [](Draft& draft, std::string_view value) {
        draft.settings.conflict_exit_code = integer(value, 0, 255);
      }},
 
-    {Key::ttl, "ttl", "--ttl", "REDLOCK_TTL", "TIME", kHolding,
-     "how long the lock outlives a host that dies; it is renewed every third of this", "30s",
-     Type::duration, kRun,
+    {Key::ttl, "ttl", "--ttl", "REDLOCK_TTL", "TIME", kLasting,
+     "how long the lock lasts unless it is renewed, and so how long it outlives a host that dies",
+     "30s", Type::duration, kAsk,
      [](Draft& draft, std::string_view value) {
        draft.settings.ttl = in_milliseconds(duration(value, {1s, 24h}));
      }},
-    {Key::kill_after, "kill-after", "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kHolding,
-     "grace: from TERM to KILL when the command must be stopped; at most ttl/3",
-     "5s or ttl/6, the less", Type::duration, kRun,
+    {Key::kill_after, "kill-after", "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kLasting,
+     "grace: from the first signal to the end for what has lost its lock; at most ttl/3",
+     "5s or ttl/6, the less", Type::duration, kAsk,
      [](Draft& draft, std::string_view value) {
        draft.settings.kill_after = in_milliseconds(duration(value));
      }},
@@ -193,9 +214,43 @@ constexpr Row kTable[] = {
     {Key::no_reentrant, "no-reentrant", "--no-reentrant", nullptr, "", kHolding,
      "do not join a lock that is held already by the command this is run in", "", Type::toggle,
      kRun, [](Draft& draft, std::string_view) { draft.settings.reentrant = false; }},
+    {Key::log_entries, "log-entries", "--log-entries", "REDLOCK_LOG_ENTRIES", "N", kHolding,
+     "how many lines the servers keep in the lock's log, see redlock history; 0: none", "1000",
+     Type::integer, kAsk | kRelease,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.log_entries = static_cast<unsigned>(integer(value, 0, 100'000));
+     }},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},
+
+    {Key::renew_ttl, "renew-ttl", "--ttl", nullptr, "TIME", kLasting, "for how long",
+     "what it was taken with", Type::duration, kRenew,
+     [](Draft& draft, std::string_view value) {
+       draft.renew_ttl = in_milliseconds(duration(value, {1s, 24h}));
+     }},
+    {Key::keep_for, "keep-for", "--keep-for", nullptr, "PID", kLasting,
+     "leave a process behind that renews the lock until process PID ends, and then releases it", "",
+     Type::integer, kAcquire,
+     [](Draft& draft, std::string_view value) {
+       draft.keep_for = integer(value, 1, std::numeric_limits<int>::max());
+     }},
+    {Key::on_lost_signal, "on-lost-signal", "--on-lost-signal", nullptr, "SIGNAL", kLasting,
+     "with --keep-for: send PID this signal when the lock is lost, or a grace before it would be",
+     "none", Type::text, kAcquire,
+     [](Draft& draft, std::string_view value) { draft.on_lost_signal = signal(value); }},
+
+    {Key::force, "force", "--force", nullptr, "", kForcing,
+     "stop whoever holds the lock, and release it when the job is gone", "", Type::toggle, kRelease,
+     [](Draft& draft, std::string_view) { draft.force = true; }},
+    {Key::now, "now", "--now", nullptr, "", kForcing,
+     "release it at once, although the job may still be running", "", Type::toggle, kRelease,
+     [](Draft& draft, std::string_view) { draft.now = true; }},
+    {Key::yes, "yes", "-y,--yes", nullptr, "", kForcing, "do not ask", "", Type::toggle, kRelease,
+     [](Draft& draft, std::string_view) { draft.yes = true; }},
+    {Key::wait_gone, "wait-gone", "--wait", nullptr, "", kForcing,
+     "wait until the job is gone, and with it its lock", "", Type::toggle, kRelease,
+     [](Draft& draft, std::string_view) { draft.wait_gone = true; }},
 
     {Key::server, "server", "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
      "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS) or unix:///PATH; again for each "
@@ -207,7 +262,7 @@ constexpr Row kTable[] = {
        draft.settings.server_timeout = in_milliseconds(duration(value, {1ms, kLongestDuration}));
      }},
     {Key::server_wait, "server-wait", "--server-wait", "REDLOCK_SERVER_WAIT", "TIME", kServers,
-     "how long to bear with too few servers answering", "10s", Type::duration, kRun,
+     "how long to bear with too few servers answering", "10s", Type::duration, kAsk | kByToken,
      [](Draft& draft, std::string_view value) {
        draft.settings.server_wait = in_milliseconds(duration(value));
      }},
@@ -215,7 +270,7 @@ constexpr Row kTable[] = {
      kServers,
      "how long a restarted server, which may have forgotten a lock, has no say; at least the "
      "largest ttl in use; 0: it always has",
-     "60s", Type::duration, kRun,
+     "60s", Type::duration, kAsk | kRenew,
      [](Draft& draft, std::string_view value) {
        draft.settings.restart_grace =
            std::chrono::ceil<std::chrono::seconds>(duration(value, {0ns, kLongestGrace}));
@@ -258,6 +313,15 @@ constexpr Row kTable[] = {
      "how many servers to start, 1 to 99", "3", Type::integer, kSandbox,
      [](Draft& draft, std::string_view value) { draft.sandbox_servers = integer(value, 1, 99); }},
 
+    {Key::since, "since", "--since", nullptr, "WHEN", kRuns,
+     "only runs that went on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
+     "2026-11-20T02:30",
+     "all", Type::text, kHistory,
+     [](Draft& draft, std::string_view value) { draft.since = moment(value); }},
+    {Key::at, "at", "--at", nullptr, "WHEN", kRuns,
+     "only the run that went on at that time; if none did, those before and after it", "",
+     Type::text, kHistory, [](Draft& draft, std::string_view value) { draft.at = moment(value); }},
+
     {Key::exclusive, "exclusive", "-x,-e,--exclusive", nullptr, "", kCompatible,
      "an exclusive lock: the only kind", "", Type::toggle, kRun,
      [](Draft& draft, std::string_view) { draft.shared = false; }},
@@ -271,13 +335,16 @@ constexpr Row kTable[] = {
     {Key::unlock, "unlock", "-u,--unlock", nullptr, "", "", "", "", Type::toggle, kRun,
      refuse_unlock},
 
+    {Key::metrics_file, "metrics-file", "--metrics-file", "REDLOCK_METRICS_FILE", "FILE", kOther,
+     "add what became of the run to this file, for Prometheus' node_exporter", "", Type::text, kRun,
+     set_metrics_file},
     {Key::verbose, "verbose", "-v,--verbose", nullptr, "", kOther,
      "say what happens: who holds the lock, how long it took", "", Type::toggle, kLook,
      [](Draft& draft, std::string_view) { draft.settings.verbose = true; }},
     {Key::quiet, "quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "",
      Type::toggle, kLook, [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
     {Key::json, "json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
-     kConfig | kCheck | kStatus | kList,
+     kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew,
      [](Draft& draft, std::string_view) { draft.json = true; }},
     {Key::help, "help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request,
      kEvery, nullptr},

@@ -5,6 +5,7 @@
 // checked against it. Deliberately absent: any knowledge of how argv is cut up or a file is parsed.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -42,7 +43,18 @@ struct Source {
 };
 
 /// The commands that take a row; one bit each.
-enum Command : unsigned { kRun = 1, kSandbox = 2, kConfig = 4, kCheck = 8, kStatus = 16, kList = 32 };
+enum Command : unsigned {
+  kRun = 1,
+  kSandbox = 2,
+  kConfig = 4,
+  kCheck = 8,
+  kStatus = 16,
+  kList = 32,
+  kHistory = 64,
+  kAcquire = 256,
+  kRenew = 512,
+  kRelease = 1024
+};
 
 /// Every row of the table, in its order.
 enum class Key : std::size_t {
@@ -59,7 +71,11 @@ enum class Key : std::size_t {
   once,
   once_exit_code,
   no_reentrant,
+  log_entries,
   command,
+  renew_ttl,
+  keep_for,
+  on_lost_signal,
   server,
   server_timeout,
   server_wait,
@@ -75,12 +91,19 @@ enum class Key : std::size_t {
   tls_key,
   tls_sni,
   tls_insecure,
+  force,
+  now,
+  yes,
+  wait_gone,
   sandbox_servers,
+  since,
+  at,
   exclusive,
   shared,
   no_fork,
   close,
   unlock,
+  metrics_file,
   verbose,
   quiet,
   json,
@@ -100,6 +123,15 @@ struct Draft {
   std::optional<std::string> shell_command;
   int sandbox_servers = 3;
   bool json = false;
+  std::optional<std::chrono::milliseconds> renew_ttl;  ///< renew: none: the lock's own
+  std::optional<int> keep_for;                         ///< acquire: a PID
+  int on_lost_signal = 0;                              ///< acquire; 0: none
+  bool force = false;                                  ///< release
+  bool now = false;                                    ///< release --force
+  bool yes = false;                                    ///< likewise
+  bool wait_gone = false;                              ///< likewise
+  std::optional<std::chrono::milliseconds> since;      ///< history: Unix time
+  std::optional<std::chrono::milliseconds> at;         ///< history: Unix time
   std::string config_file;    ///< empty: kDefaultFile, which may be missing
   std::string password;       ///< REDLOCK_PASSWORD
   std::string rediscli_auth;  ///< REDISCLI_AUTH

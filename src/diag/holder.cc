@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lock/value.h"
+
 namespace redlock::diag {
 
 namespace {
@@ -37,16 +39,16 @@ std::chrono::milliseconds unix_now() {
 
 std::string to_json(const Holder& holder) {
   const nlohmann::json object = {
-      {"protocol", holder.protocol},
-      {"host", holder.host},
-      {"user", holder.user},
-      {"pid", holder.pid},
-      {"command", holder.command},
-      {"since", holder.since.count()},
-      {"ttl", holder.ttl.count()},
-      {"servers", holder.servers},
+      {"protocol", holder.protocol}, {"host", holder.host},       {"user", holder.user},
+      {"pid", holder.pid},           {"command", holder.command}, {"since", holder.since.count()},
+      {"ttl", holder.ttl.count()},   {"servers", holder.servers},
   };
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Holder since_now(Holder holder) {
+  holder.since = unix_now();
+  return holder;
 }
 
 std::optional<Holder> read_holder(std::string_view json) {
@@ -96,11 +98,16 @@ std::string for_people(std::chrono::nanoseconds length) {
 }
 
 std::string describe(const lock::Refused& refusal) {
-  const bool cooling = refusal.blocker.starts_with("cooling:");
-  std::string who = cooling ? "cooling down after " : "held by ";
+  using Kind = lock::Value::Kind;
+  const Kind kind = lock::read_value(refusal.blocker).kind;
+  const bool cooling = kind == Kind::cooling;
+  const bool revoked = kind == Kind::revoked;
+  std::string who = cooling ? "cooling down after " : revoked ? "revoked from " : "held by ";
   if (const auto holder = read_holder(refusal.holder)) {
     who += person(*holder);
-    if (const auto length = ago(holder->since)) {
+    if (revoked) {
+      who += ", whose job is being stopped";
+    } else if (const auto length = ago(holder->since)) {
       who += (cooling ? ", begun " : " for ") + for_people(*length);
       who += cooling ? " ago" : "";
     }
@@ -108,13 +115,16 @@ std::string describe(const lock::Refused& refusal) {
     who += fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
                        printable(std::string_view(refusal.blocker).substr(5), 20));
   } else {
-    who += cooling ? "a run (which says nothing about itself)"
-                   : "another program (its key says nothing about itself)";
+    who += cooling   ? "a run (which says nothing about itself)"
+           : revoked ? "its holder (who says nothing about itself)"
+                     : "another program (its key says nothing about itself)";
   }
   if (!refusal.ttl_left) {
     who += "; it never expires by itself";
   } else {
-    who += cooling ? "; free in " : "; unless renewed it expires in ";
+    who += cooling   ? "; free in "
+           : revoked ? "; free at the latest in "
+                     : "; unless renewed it expires in ";
     who += for_people(*refusal.ttl_left);
   }
   return who;

@@ -21,7 +21,8 @@ struct Holder {
   std::string user;
   long pid = 0;
   std::string command;
-  std::chrono::milliseconds since{};  ///< Unix time by the holder's clock
+  /// When the lock was asked for with success: Unix time by the holder's clock.
+  std::chrono::milliseconds since{};
   std::chrono::milliseconds ttl{};
   std::string servers;  ///< fingerprint of the holder's set of servers
   long long protocol = kProtocol;
@@ -29,6 +30,9 @@ struct Holder {
 
 /// The holder as JSON, as in redlock-protocol(7). Bytes that are no UTF-8 are replaced.
 std::string to_json(const Holder& holder);
+
+/// The same, from this moment on.
+Holder since_now(Holder holder);
 
 /// The other way, of what a server says: nothing in it is to be trusted, and what is missing is
 /// empty or 0. None if it is no JSON object.
@@ -38,8 +42,8 @@ std::optional<Holder> read_holder(std::string_view json);
 std::string shell_like(const std::vector<std::string>& argv);
 
 /// One phrase for the one in our way: "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s",
-/// "cooling down after …", or what is known of a foreign client's key. Safe to print: what came from
-/// a server is cleaned.
+/// "cooling down after …", or what is known of a foreign client's key. Safe to print: what came
+/// from a server is cleaned.
 std::string describe(const lock::Refused& refusal);
 
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "diag/holder.h"
+#include "diag/revocation.h"
 #include "lock/overloaded.h"
+#include "lock/value.h"
 
 namespace redlock::diag {
 
@@ -26,9 +28,10 @@ std::string complaint_text(const lock::Answer& answer) {
           },
           [](const lock::Missing&) { return std::string("the lock is gone there"); },
           [](const lock::NotMine& not_mine) {
-            return std::string(not_mine.blocker.starts_with("revoked:")
-                                   ? "the lock was revoked there"
-                                   : "somebody else holds the lock there");
+            const bool revoked =
+                lock::read_value(not_mine.blocker).kind == lock::Value::Kind::revoked;
+            return std::string(revoked ? "the lock was revoked there"
+                                       : "somebody else holds the lock there");
           },
           [](const lock::Refused&) { return std::string("somebody else holds the lock there"); },
           [](const lock::NotCommitted&) {
@@ -194,6 +197,13 @@ void Reporter::say(const lock::Report& report) {
 }
 
 void Reporter::say_stopping(const Stopping& stopping) {
+  // Of a lock that is deleted at once too few votes may be left to hear that it is lost.
+  const bool without_lock = stopping.reason == lock::StopReason::lost ||
+                            stopping.reason == lock::StopReason::lease_ending;
+  const auto by = revoked_by(stopping.complaints, heard_);
+  if (without_lock && by) {
+    return line(Verbosity::quiet, fmt::format("{} was revoked{}, stopping the job", lock_, *by));
+  }
   switch (stopping.reason) {
     case lock::StopReason::lost:
       return line(Verbosity::quiet,
@@ -212,9 +222,28 @@ void Reporter::say_stopping(const Stopping& stopping) {
   }
 }
 
+void Reporter::say_not_held(const std::string& now) {
+  line(Verbosity::quiet, fmt::format("{} is not held with this token any more: {}", lock_, now));
+}
+
+void Reporter::say_not_released(const std::vector<lock::Complaint>& complaints) {
+  line(Verbosity::quiet,
+       fmt::format("release of {} could not be confirmed ({} of {} servers needed), it may stay "
+                   "locked until it expires: {}",
+                   lock_, servers_.size() / 2 + 1, servers_.size(), list(complaints)));
+}
+
 void Reporter::say_vote(const lock::Reply& reply) {
   line(Verbosity::verbose, fmt::format("{}: {}: {}", servers_.at(reply.ask.server),
                                        op_name(reply.ask.op), vote_text(reply.answer)));
+}
+
+void Reporter::say_word(lock::ServerIndex server, const std::string& text) {
+  if (revocation_in_word(text)) heard_ = text;
+  line(Verbosity::verbose,
+       fmt::format("{}: {}", servers_.at(server),
+                   text.empty() ? "listening for word to the holder"
+                                : "word to the holder: " + printable(text, 100)));
 }
 
 }  // namespace redlock::diag

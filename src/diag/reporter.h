@@ -25,8 +25,17 @@ class Reporter {
 
   void say(const lock::Report& report);
 
+  /// A lock could not be renewed or released with its token: it has passed on. `now`: to whom.
+  void say_not_held(const std::string& now);
+
+  /// A release by token did not reach enough servers.
+  void say_not_released(const std::vector<lock::Complaint>& complaints);
+
   /// An answer of a server, told when verbose.
   void say_vote(const lock::Reply& reply);
+
+  /// Word from a server to the holder, told when verbose; empty: it can be heard from now on.
+  void say_word(lock::ServerIndex server, const std::string& text);
 
  private:
   [[nodiscard]] std::string list(const std::vector<lock::Complaint>& complaints) const;
@@ -38,6 +47,7 @@ class Reporter {
   std::string lock_;
   std::vector<std::string> servers_;
   Verbosity verbosity_;
+  std::string heard_;  ///< the last word to the holder that the lock is revoked
 };
 
 }  // namespace redlock::diag

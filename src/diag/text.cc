@@ -30,7 +30,9 @@ char32_t code_of(std::string_view character) {
   for (const char byte : character.substr(1)) {
     code = (code << 6U) | (static_cast<unsigned char>(byte) & 0x3fU);
   }
-  return code;
+  const bool longer_than_need_be = code < (size == 4 ? 0x10000U : size == 3 ? 0x800U : 0x80U);
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  return longer_than_need_be || surrogate || code > 0x10ffff ? 0 : code;
 }
 
 bool is_harmless(char32_t code) {

@@ -6,6 +6,8 @@
 #include <map>
 #include <string_view>
 
+#include "lock/value.h"
+
 namespace redlock::lock {
 
 namespace {
@@ -13,10 +15,7 @@ namespace {
 /// Who stands behind a value: a revoked or cooling lock is still its holder's, and shared readers
 /// count as one.
 std::string_view holder_of(std::string_view value) {
-  for (const std::string_view prefix : {"revoked:", "cooling:"}) {
-    if (value.starts_with(prefix)) return value.substr(prefix.size());
-  }
-  return value.starts_with("shared:") ? value.substr(0, 6) : value;
+  return value.starts_with("shared:") ? value.substr(0, 6) : read_value(value).token;
 }
 
 }  // namespace

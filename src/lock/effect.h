@@ -26,6 +26,12 @@ struct Kill {
   int signal;
 };
 
+/// Listen on every server for word to the holder of this attempt's lock (Told), wherever that is
+/// not done yet. Nothing depends on it: it only makes a renewal come sooner.
+struct Listen {
+  AttemptId attempt;
+};
+
 enum class StopReason {
   lost,          ///< servers said that the lock is not ours any more
   lease_ending,  ///< it could not be renewed in time
@@ -37,6 +43,27 @@ enum class StopReason {
 struct Complaint {
   ServerIndex server;
   Answer answer;
+};
+
+/// A line for the log that servers keep of the lock: for people, and nothing is decided by it.
+struct Log {
+  enum class Event {
+    acquired,  ///< the job has run for a while
+    released,  ///< also when the command could not be started
+    lost,      ///< the lock was not ours any more, or could not be renewed
+    skipped,   ///< --once: another run made ours superfluous
+  };
+  /// A line of its own, or one that goes with each leave of the attempt from now on.
+  enum class Carrier { itself, leave };
+
+  Event event;
+  Carrier carrier = Carrier::itself;
+  AttemptId attempt;
+  std::uint64_t fence = 0;  ///< skipped: 0, there is none
+  Duration waited{};        ///< from the session's beginning to the win, or to being superfluous
+  std::optional<Duration> held{};       ///< from the win until now; skipped: none
+  std::optional<int> status{};          ///< the job's
+  std::optional<StopReason> stopped{};  ///< why we stopped the job, if we did
 };
 
 namespace report {
@@ -100,7 +127,7 @@ using Report = std::variant<report::Contended, report::Acquired, report::Unavail
                             report::Stopping, report::NotOursAtRelease, report::Skipped,
                             report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
-using Effect = std::variant<Ask, Spawn, Kill, Report>;
+using Effect = std::variant<Ask, Spawn, Kill, Listen, Report, Log>;
 using Effects = std::vector<Effect>;
 
 }  // namespace redlock::lock

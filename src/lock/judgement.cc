@@ -6,30 +6,17 @@
 #include <string_view>
 
 #include "lock/timing.h"
+#include "lock/token.h"
+#include "lock/value.h"
 
 namespace redlock::lock {
 
 namespace {
 
-constexpr std::string_view kCooling = "cooling:";
-constexpr std::string_view kRevoked = "revoked:";
-
-/// 160 bits, in small hexadecimal digits.
-bool is_token(std::string_view text) {
-  return text.size() == 40 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-std::string_view token_of(std::string_view value) {
-  for (const std::string_view prefix : {kCooling, kRevoked}) {
-    if (value.starts_with(prefix)) return value.substr(prefix.size());
-  }
-  return value;
-}
-
 /// The same for servers that speak of the same holder: a release or a revocation reaches one server
 /// after the other, and a redlock's lock is that of its token all the while.
 std::string identity(const Sighting& sighting) {
-  if (sighting.type == "string") return "token " + std::string(token_of(sighting.value));
+  if (sighting.type == "string") return "token " + std::string(read_value(sighting.value).token);
   return sighting.type + " " + sighting.member;
 }
 
@@ -60,11 +47,12 @@ std::uint64_t fence_of(const std::vector<Seen>& seen, const std::vector<ServerIn
 State state_of(const Sighting& sighting) {
   if (sighting.type == "none") return State::free;
   // A token of redlock's is known by its form where its holder's record cannot be read.
+  const Value value = read_value(sighting.value);
   const bool ours =
-      sighting.type == "string" && (is_token(token_of(sighting.value)) || !sighting.holder.empty());
+      sighting.type == "string" && (is_token(value.token) || !sighting.holder.empty());
   if (!ours) return State::foreign;
-  if (sighting.value.starts_with(kCooling)) return State::cooling;
-  return sighting.value.starts_with(kRevoked) ? State::revoked : State::held;
+  if (value.kind == Value::Kind::cooling) return State::cooling;
+  return value.kind == Value::Kind::revoked ? State::revoked : State::held;
 }
 
 Judgement judge(const std::vector<Seen>& seen) {

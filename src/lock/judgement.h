@@ -17,15 +17,15 @@ namespace redlock::lock {
 
 /// What one server has where the lock is kept. Untrusted.
 struct Sighting {
-  std::string type;  ///< of the key, as Redis calls it: "none", "string", "hash"…
-  std::string
-      value;  ///< of a string: the token, or "cooling:" or "revoked:" before it; or anything
+  std::string type;   ///< of the key, as Redis calls it: "none", "string", "hash"…
+  std::string value;  ///< of a string: the token, or as lock/value.h has it; or anything
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: it never expires
   std::string holder;       ///< who that is (JSON as stored by the holder), empty if not known
   std::uint64_t fence = 0;  ///< this server's number of that token, 0 if it has none
   unsigned holds = 0;       ///< how many hold it, the first one and those that joined; 0: not known
   std::string member;       ///< of a lock of Redisson's, a hash: "<uuid>:<thread>"
   std::int64_t count = 0;   ///< how often that holds it
+  std::string run{};        ///< what the log calls the token's run; empty: no string
 };
 
 using Seen = std::variant<Sighting, Unreachable>;

@@ -36,9 +36,20 @@ Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
   settle(Instant{});
 }
 
-void Lease::tick(Instant now, Effects& effects) {
-  if (!lost_ && now >= next_round_) ask_round(now, effects);
-  if (lost_) next_round_ = kNever;
+bool Lease::tick(Instant now, Effects& effects) {
+  if (lost_) {
+    next_round_ = hurried_ = kNever;
+    return false;
+  }
+  const bool regular = now >= next_round_;
+  if (now >= deadline()) ask_round(now, effects);
+  return regular;
+}
+
+/// Not more often than that, whoever sends word: a flood of it must not become one of requests.
+void Lease::hurry(Instant now) {
+  constexpr Duration kPace = std::chrono::milliseconds(100);
+  hurried_ = std::min(hurried_, std::max(now, last_asked_ + kPace));
 }
 
 void Lease::ask_round(Instant now, Effects& effects) {
@@ -47,6 +58,7 @@ void Lease::ask_round(Instant now, Effects& effects) {
   answered_ = 0;
   renewed_ = 0;
   next_round_ = now + timing_.renew_every();
+  hurried_ = kNever;
   for (ServerIndex server = 0; server < standings_.size(); ++server) {
     ask(server, Op::renew, now, effects);
   }
@@ -121,7 +133,9 @@ void Lease::take_word(Standing& standing, const Reply& reply) {
     standing.expires = std::max(standing.expires, vote_expiry(reply.sent, timing_));
   } else if (!std::holds_alternative<Unreachable>(reply.answer)) {
     standing.latest = Word::elsewhere;
-    standing.expires = Instant{};
+    // A lock that is revoked is kept for us to stop the job: there is time for that.
+    const auto* word = std::get_if<NotMine>(&reply.answer);
+    if (word == nullptr || !word->revoked) standing.expires = Instant{};
   }
 }
 
@@ -165,6 +179,13 @@ bool Lease::quorum_holds(Instant now) const {
         return standing.latest == Word::mine && standing.expires > now;
       });
   return static_cast<std::size_t>(holding) >= quorum(standings_.size());
+}
+
+bool Lease::being_revoked() const {
+  return std::ranges::any_of(standings_, [](const Standing& standing) {
+    const auto* word = std::get_if<NotMine>(&standing.last);
+    return word != nullptr && word->revoked;
+  });
 }
 
 std::vector<Complaint> Lease::complaints() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,16 +25,19 @@ class Lease {
   /// is none.
   [[nodiscard]] Instant keep_until() const { return keep_until_; }
 
-  /// Asks all servers to renew when that is due.
-  void tick(Instant now, Effects& effects);
+  /// Asks all servers to renew when that is due. True if it was by the renewals' own pace.
+  bool tick(Instant now, Effects& effects);
+
+  /// Has them asked as soon as may be: at once, unless that was done just now.
+  void hurry(Instant now);
 
   /// Takes any answer that concerns this lease's attempt (late votes too). May ask for a repair.
   void record(const Reply& reply, Instant now, Effects& effects);
 
-  [[nodiscard]] Instant deadline() const { return next_round_; }
+  [[nodiscard]] Instant deadline() const { return std::min(next_round_, hurried_); }
 
   /// The quorum-th largest expiry. An unanswered request shortens nothing; "missing" or "not mine"
-  /// zeroes that server's part.
+  /// zeroes that server's part, but for our own lock, revoked: that is nobody else's yet.
   [[nodiscard]] Instant valid_until() const { return valid_until_; }
 
   /// A quorum of "mine" has become impossible. Final.
@@ -43,6 +47,9 @@ class Lease {
 
   /// Fewer than a quorum renewed in the latest complete round.
   [[nodiscard]] bool failing() const { return failing_; }
+
+  /// A server says that the lock was revoked from us.
+  [[nodiscard]] bool being_revoked() const;
 
   /// When the key is gone from every server by itself at the latest, whatever got lost on the way.
   [[nodiscard]] Instant gone_by() const;
@@ -78,6 +85,7 @@ class Lease {
   Instant valid_until_{};
   Instant valid_until_before_loss_{};
   Instant next_round_;
+  Instant hurried_ = kNever;  ///< kept apart: answers that are on their way put off next_round_
   Instant last_asked_;
   Instant keep_until_;
   std::uint32_t round_ = 0;

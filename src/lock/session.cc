@@ -22,8 +22,12 @@ constexpr Duration kReleaseRetry = milliseconds(100);
 /// nothing is left there. What is slower has the release in its queue all the same.
 constexpr Duration kFarewell = milliseconds(20);
 
-/// A process that forks faster than it is killed needs another round.
-constexpr Duration kKillAgain = milliseconds(20);
+/// Jobs that are over by then need nobody to listen for word to them: they cost no connections. And
+/// they are one line in the log, which goes with the release: they cost no flight either.
+constexpr Duration kShortRun = milliseconds(500);
+
+/// What it takes to revoke a lock on all servers, or to fail to.
+constexpr Duration kRevoking = seconds(1);
 
 }  // namespace
 
@@ -58,6 +62,7 @@ Effects Session::step(const Event& event, Instant now) {
                  [this](const TopGone&) {
                    if (phase_ == Phase::running) stop_job(StopReason::top_gone);
                  },
+                 [this](const Told&) { on_told(); },
              },
              event);
   return std::exchange(effects_, {});
@@ -74,7 +79,7 @@ Instant Session::deadline() const {
       const Instant runtime_end = plan_.max_runtime && *plan_.max_runtime < kNever - job_began_
                                       ? job_began_ + *plan_.max_runtime
                                       : kNever;
-      return std::min({lease_->deadline(), term_at(), runtime_end});
+      return std::min({lease_->deadline(), term_at(), runtime_end, listen_at_});
     }
     case Phase::stopping:
       return std::min(lease_->deadline(), next_kill_ == kNever ? kill_at() : next_kill_);
@@ -96,8 +101,7 @@ void Session::on_tick() {
       // Safety first: whether the job may still run is settled before anything is asked.
       check_lease();
       if (phase_ == Phase::stopping) tick_stopping();
-      if (lease_) lease_->tick(now_, effects_);
-      return;
+      return tick_lease();
     case Phase::releasing:
       return tick_releasing();
     case Phase::numbering:
@@ -108,6 +112,23 @@ void Session::on_tick() {
     case Phase::finished:
       return;
   }
+}
+
+/// Listening is begun, and taken up again where it has ended, at the pace of the renewals.
+void Session::tick_lease() {
+  const bool regular = lease_->tick(now_, effects_);
+  const bool begins = now_ >= listen_at_;
+  if (phase_ != Phase::running || !(begins || (listening_ && regular))) return;
+  if (begins) log(Log::Event::acquired);
+  listening_ = true;
+  listen_at_ = kNever;
+  effects_.emplace_back(Listen{lease_->attempt()});
+}
+
+void Session::on_told() {
+  if (phase_ != Phase::running && phase_ != Phase::stopping) return;
+  lease_->hurry(now_);
+  lease_->tick(now_, effects_);
 }
 
 void Session::on_reply(const Reply& reply) {
@@ -144,6 +165,9 @@ void Session::check_acquisition() {
       return;
     case Acquisition::State::done:
       emit(report::Skipped{*once_.found()});
+      effects_.emplace_back(Log{.event = Log::Event::skipped,
+                                .attempt = acquisition_.attempt().id(),
+                                .waited = now_ - began_});
       once_.copy(effects_);
       return end_without_job({Outcome::Kind::done}, plan_.server_timeout);
     case Acquisition::State::conflict:
@@ -185,6 +209,8 @@ void Session::start_job(std::uint64_t fence) {
     return acquisition_.abandon_win(now_, effects_);
   }
   lease_.emplace(won, plan_.timing, now_);
+  number_ = fence;
+  won_at_ = now_;
   phase_ = Phase::starting;
   const auto votes = std::count_if(
       won.ballots().begin(), won.ballots().end(),
@@ -198,6 +224,7 @@ void Session::start_job(std::uint64_t fence) {
 void Session::on_job_started() {
   phase_ = Phase::running;
   job_began_ = now_;
+  listen_at_ = now_ + kShortRun;
   check_lease();
 }
 
@@ -212,13 +239,24 @@ Instant Session::kill_at() const {
   return std::min(stop_began_ + plan_.timing.grace, lease_end - plan_.timing.margin());
 }
 
-void Session::check_lease() {
-  if (lease_->failing() && !told_failing_ && phase_ == Phase::running && !lease_->lost()) {
-    emit(report::RenewalFailing{lease_->complaints(), term_at() - now_});
-  } else if (!lease_->failing() && told_failing_ && phase_ == Phase::running) {
-    emit(report::RenewalRecovered{});
+/// A revocation reaches one server after the other, and soon enough the lock is lost; only one that
+/// got stuck is worth a warning.
+void Session::tell_failing() {
+  if (!lease_->failing()) {
+    if (told_failing_) emit(report::RenewalRecovered{});
+    told_failing_ = false;
+    failing_since_ = kNever;
+    return;
   }
-  told_failing_ = lease_->failing();
+  failing_since_ = std::min(failing_since_, now_);
+  const bool due = !lease_->being_revoked() || now_ - failing_since_ >= kRevoking;
+  if (told_failing_ || lease_->lost() || !due) return;
+  emit(report::RenewalFailing{lease_->complaints(), term_at() - now_});
+  told_failing_ = true;
+}
+
+void Session::check_lease() {
+  if (phase_ == Phase::running) tell_failing();
 
   if (lease_->lost()) {
     if (phase_ == Phase::running || stop_reason_ != StopReason::lost) stop_job(StopReason::lost);
@@ -298,6 +336,7 @@ void Session::release_lease() {
   release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), plan_.server_timeout);
   release_retry_ = kNever;
   acquisition_.release().retry(now_, effects_);
+  log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
   // Ahead of the release on every server's connection: who finds the lock free finds the mark, too.
   if (may_mark()) once_.mark(job_began_, plan_.timing.once, effects_);
   const Instant keep_until = was_ours() ? lease_->keep_until() : Instant{};
@@ -310,9 +349,13 @@ void Session::release_lease() {
 /// A minimum hold is for what ran under a lock that was ours to its end: a command that could not
 /// be started is another host's to try, and a lost lock is nobody's to keep.
 bool Session::was_ours() const {
-  const bool lost = lease_->lost() || stop_reason_ == StopReason::lost ||
-                    stop_reason_ == StopReason::lease_ending;
+  const bool lost = lost_while_held();
   return outcome_->kind == Outcome::Kind::job_ended && !lost;
+}
+
+bool Session::lost_while_held() const {
+  return lease_->lost() || stop_reason_ == StopReason::lost ||
+         stop_reason_ == StopReason::lease_ending;
 }
 
 /// Only what ended well and by itself, under a lock that was ours, need not be tried again.
@@ -352,7 +395,10 @@ void Session::finish() {
   const Release& release = acquisition_.release();
   const bool lost_before = lease_->lost();
   if (release.gone(lease_->attempt()) >= blocking_minority(plan_.servers)) {
-    if (!lost_before) emit(report::NotOursAtRelease{release.complaints(lease_->attempt())});
+    if (!lost_before) {
+      emit(report::NotOursAtRelease{release.complaints(lease_->attempt())});
+      log(Log::Event::lost);
+    }
     undo_release();
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::lost};
   } else if (release.released(lease_->attempt()) < quorum(plan_.servers)) {
@@ -370,6 +416,20 @@ void Session::finish() {
   } else if (stop_reason_) {
     outcome_ = {Outcome::Kind::lost};
   }
+}
+
+/// One that joined is part of another's run.
+void Session::log(Log::Event event, Log::Carrier carrier) {
+  if (is_join(lease_->attempt())) return;
+  Log line{.event = event,
+           .carrier = carrier,
+           .attempt = lease_->attempt(),
+           .fence = number_,
+           .waited = won_at_ - began_,
+           .held = now_ - won_at_,
+           .stopped = stop_reason_};
+  if (outcome_) line.status = outcome_->number;
+  effects_.emplace_back(line);
 }
 
 /// What the release left behind on a minority, when the others said that the lock was lost.

@@ -47,8 +47,8 @@ struct JobExited {
 /// The job's main process is dead and so is every descendant. Expected only while
 /// Session::watching_tree().
 struct JobTreeGone {};
-/// redlock itself got a signal while it has no job; one whose default action ends a process ends the
-/// session. While there is a job, signals are the job's, and the process on top passes them on.
+/// redlock itself got a signal while it has no job; one whose default action ends a process ends
+/// the session. While there is a job, signals are the job's, and the process on top passes them on.
 struct Signal {
   int number;
   bool ends_waiting;
@@ -56,8 +56,12 @@ struct Signal {
 /// redlock's process on top is dead: nobody waits for the job any more.
 struct TopGone {};
 
+/// Word has come that concerns our lock, or may have been sent before we listened. It decides
+/// nothing: a renewal shows what is so.
+struct Told {};
+
 using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
-                           JobTreeGone, Signal, TopGone>;
+                           JobTreeGone, Signal, TopGone, Told>;
 
 /// What a session is to do; constant during its life.
 struct Plan {
@@ -117,11 +121,14 @@ class Session {
   void on_signal(const Signal& signal);
   void on_job_exited(int status);
   void on_job_started();
+  void on_told();
 
   void check_acquisition();
   void check_fence();
   void start_job(std::uint64_t fence);
+  void tell_failing();
   void check_lease();
+  void tick_lease();
   void tick_stopping();
   void tick_releasing();
 
@@ -131,9 +138,11 @@ class Session {
   void undo_release();
   void check_release();
   void finish();
+  void log(Log::Event event, Log::Carrier carrier = Log::Carrier::itself);
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
   [[nodiscard]] bool was_ours() const;
+  [[nodiscard]] bool lost_while_held() const;
   [[nodiscard]] bool may_mark() const;
   [[nodiscard]] Instant term_at() const;
   [[nodiscard]] Instant kill_at() const;
@@ -149,9 +158,14 @@ class Session {
   Effects effects_;
   std::optional<Outcome> outcome_;
 
+  std::uint64_t number_ = 0;  ///< the fence of the lease
+  Instant won_at_{};
   Instant job_began_{};
+  Instant listen_at_ = kNever;
+  bool listening_ = false;
   bool job_gone_ = false;
   bool told_failing_ = false;
+  Instant failing_since_ = kNever;
   std::optional<StopReason> stop_reason_;
   Instant stop_began_{};
   Instant next_kill_ = kNever;

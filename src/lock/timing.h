@@ -21,6 +21,9 @@ constexpr std::size_t blocking_minority(std::size_t servers) {
   return servers - quorum(servers) + 1;
 }
 
+/// A process that forks faster than it is killed needs another round.
+inline constexpr Duration kKillAgain = std::chrono::milliseconds(20);
+
 /// The lengths of time of one lock, all derived from its ttl and the grace.
 struct Timing {
   Duration ttl;    ///< life of the key on a server: 1 s to 24 h

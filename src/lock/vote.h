@@ -122,6 +122,9 @@ struct Missing {};
 /// renew, release: the key holds something else.
 struct NotMine {
   std::string blocker;  ///< as in Refused
+  /// It is our own lock, revoked: until its time to live has passed nobody else gets it, unless it
+  /// is deleted by force.
+  bool revoked = false;
 };
 
 /// No usable answer.

@@ -10,9 +10,6 @@ namespace {
 /// Nothing depends on a release but who waits for it.
 constexpr Duration kReleaseSlack = std::chrono::seconds(1);
 
-/// As the session does it (lock/session.cc).
-constexpr Duration kKillAgain = std::chrono::milliseconds(20);
-
 }  // namespace
 
 Instant Watch::deadline(const Standing& standing) const {
@@ -44,8 +41,8 @@ std::vector<Watch::Act> Watch::step(const Standing& standing, bool worker_gone, 
   return acts;
 }
 
-/// A worker that is dead while all was well leaves a job that may go on for as long as it could have
-/// without a renewal: perhaps it comes to its end. One that missed its moment leaves none.
+/// A worker that is dead while all was well leaves a job that may go on for as long as it could
+/// have without a renewal: perhaps it comes to its end. One that missed its moment leaves none.
 void Watch::take_over(const Standing& standing, bool worker_gone, Instant now) {
   alone_ = true;
   kill_at_ = standing.valid_until - timing_.margin();

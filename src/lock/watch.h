@@ -32,8 +32,8 @@ class Watch {
 
   explicit Watch(const Timing& timing) : timing_(timing) {}
 
-  /// What is to be done at `now`. `worker_gone`: it is dead. `job_left`: anything of the job that has
-  /// to end before the lock does.
+  /// What is to be done at `now`. `worker_gone`: it is dead. `job_left`: anything of the job that
+  /// has to end before the lock does.
   std::vector<Act> step(const Standing& standing, bool worker_gone, bool job_left, Instant now);
 
   /// When step() is due at the latest, if nothing happens before.

@@ -6,20 +6,14 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <string>
 #include <vector>
 
-#include "error.h"
 #include "os/clock.h"
+#include "os/fail.h"
 
 namespace redlock::os {
 
 namespace {
-
-[[noreturn]] void fail(const char* what) {
-  throw Error(ExitStatus::os_error, std::string(what) + ": " + std::strerror(errno));
-}
 
 itimerspec at(lock::Instant instant) {
   using namespace std::chrono;

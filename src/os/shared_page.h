@@ -3,13 +3,10 @@
 
 #include <sys/mman.h>
 
-#include <cerrno>
-#include <cstring>
 #include <new>
-#include <string>
 #include <type_traits>
 
-#include "error.h"
+#include "os/fail.h"
 
 namespace redlock::os {
 
@@ -24,9 +21,7 @@ class SharedPage {
   SharedPage() {
     void* const memory = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-      throw Error(ExitStatus::os_error, std::string("mmap: ") + std::strerror(errno));
-    }
+    if (memory == MAP_FAILED) fail("mmap");
     content_ = ::new (memory) T{};
   }
   ~SharedPage() { ::munmap(static_cast<void*>(content_), sizeof(T)); }

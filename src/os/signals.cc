@@ -5,11 +5,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <string>
 
-#include "error.h"
+#include "os/fail.h"
 
 namespace redlock::os {
 
@@ -25,10 +22,6 @@ bool ignored(int signal) {
   struct sigaction action {};
   return ::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
          action.sa_handler == SIG_IGN;
-}
-
-[[noreturn]] void fail(const char* what) {
-  throw Error(ExitStatus::os_error, std::string(what) + ": " + std::strerror(errno));
 }
 
 }  // namespace

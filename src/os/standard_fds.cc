@@ -4,11 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <string>
-
-#include "error.h"
+#include "os/fail.h"
 
 namespace redlock::os {
 
@@ -16,10 +12,14 @@ void occupy_standard_descriptors() {
   for (const int wanted : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(wanted, F_GETFD) >= 0) continue;
     // open(2) gives the lowest free number: in this order exactly the one that is missing.
-    if (::open("/dev/null", O_RDWR | O_CLOEXEC) != wanted) {
-      throw Error(ExitStatus::os_error, std::string("/dev/null: ") + std::strerror(errno));
-    }
+    if (::open("/dev/null", O_RDWR | O_CLOEXEC) != wanted) fail("/dev/null");
   }
+}
+
+bool output_was_closed() {
+  // What we got from our parent has not this flag, or it would not be here.
+  const int flags = ::fcntl(STDOUT_FILENO, F_GETFD);
+  return flags < 0 || (flags & FD_CLOEXEC) != 0;
 }
 
 }  // namespace redlock::os

@@ -8,4 +8,8 @@ namespace redlock::os {
 /// exec, so that the job finds them as closed as we did. Throws Error (71).
 void occupy_standard_descriptors();
 
+/// Whether standard output was closed at entry, and what is written there is lost. After
+/// occupy_standard_descriptors().
+bool output_was_closed();
+
 }  // namespace redlock::os

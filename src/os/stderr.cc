@@ -65,6 +65,12 @@ void Stderr::line(std::string text) {
   drain(std::chrono::milliseconds(0));
 }
 
+void Stderr::let_go() {
+  kept_.clear();
+  reopened_.reset();
+  opened_ = socket_ = regular_ = false;
+}
+
 void Stderr::drain(std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!kept_.empty()) {

@@ -10,8 +10,8 @@
 namespace redlock::os {
 
 /// Standard error that never makes us wait: a full pipe, a terminal stopped by Ctrl-S or one that
-/// stops who writes from the background must not hold up a renewal. What cannot be written now is kept (a bounded number of lines) and tried
-/// again with the next line and at the end.
+/// stops who writes from the background must not hold up a renewal. What cannot be written now is
+/// kept (a bounded number of lines) and tried again with the next line and at the end.
 class Stderr {
  public:
   Stderr() = default;
@@ -24,6 +24,9 @@ class Stderr {
 
   /// Forgets what was kept: a forked child will write it.
   void leave_to_child() { kept_.clear(); }
+
+  /// The same, and lets go of standard error: another one is to take its place in this process.
+  void let_go();
 
   /// Standard error is a terminal.
   static bool is_terminal();

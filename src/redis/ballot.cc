@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "redis/keys.h"
 #include "redis/reading.h"
 #include "redis/scripts.h"
 #include "redis/trouble.h"
@@ -157,6 +158,18 @@ Flight encode_acquire(const lock::Ask& ask, const Ballot& ballot, const Secrets&
       1};
 }
 
+Flight encode_leave(const Ballot& ballot, const Secrets& secrets, const std::string& life) {
+  Flight flight{encode_command({"EVAL", scripts::leave, "2", ballot.lock_key, ballot.holder_key,
+                                secrets.token, secrets.hold, life}),
+                1};
+  if (secrets.adopted) {
+    flight.wire += encode_command(
+        {"PUBLISH", told_channel(ballot.lock_key, secrets.token), std::string(kReleasedWord)});
+    ++flight.replies;
+  }
+  return flight;
+}
+
 Flight encode_mark(const lock::Ask& ask, const Ballot& ballot, const std::string& life) {
   const std::string began = std::to_string(ask.began.count());
   const std::string& who = ask.who.empty() ? ballot.holder_json : ask.who;
@@ -189,9 +202,7 @@ Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const Secrets&
                       {"HDEL", ballot.holder_key, token, "fence:" + token, "holds:" + token}),
               2};
     case lock::Op::leave:
-      return {encode_command({"EVAL", scripts::leave, "2", ballot.lock_key, ballot.holder_key,
-                              token, secrets.hold, life}),
-              1};
+      return encode_leave(ballot, secrets, life);
     case lock::Op::mark:
     case lock::Op::unmark:
       return encode_mark(ask, ballot, life);

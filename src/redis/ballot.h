@@ -26,6 +26,8 @@ struct Ballot {
 /// The commands of one request, to be sent in one flight. The first is the request, the others are
 /// best effort: their replies are read and ignored.
 struct Flight {
+  /// Of a request that is answered again and again (SUBSCRIBE): every reply is told.
+  static constexpr unsigned kEndless = static_cast<unsigned>(-1);
   std::string wire;
   unsigned replies = 1;
 };
@@ -34,6 +36,8 @@ struct Flight {
 struct Secrets {
   std::string token;  ///< the lock's value
   std::string hold;   ///< the same, or, for who joins, an own one
+  /// Another process took the lock, and may be renewing it: it is told of a release.
+  bool adopted = false;
 };
 
 Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const Secrets& secrets);

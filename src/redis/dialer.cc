@@ -22,6 +22,11 @@ constexpr std::chrono::milliseconds kBacklogRetry{10};
 // The "connection attempt delay" that RFC 8305 recommends.
 constexpr std::chrono::milliseconds kNextAddress{250};
 
+// In seconds. A connection that only listens would else not be seen to be dead for hours, or be
+// forgotten by what is in between.
+constexpr int kKeepIdle = 30;
+constexpr int kKeepInterval = 10;
+
 // For so long an unfinished look-up is kept: no more than a few threads ever hang in a resolver
 // that does.
 constexpr std::chrono::seconds kLookupLife{10};
@@ -132,6 +137,8 @@ void Dialer::set_options(int socket) const {
   const auto limit = static_cast<unsigned>(user_timeout_.count());
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepIdle, sizeof kKeepIdle);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepInterval, sizeof kKeepInterval);
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "redis/inspector.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -57,7 +59,19 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
     : lock_key_(lock_key(keys.prefix, keys.name)),
       holder_key_(helper_key(lock_key_, "holder")),
       fence_key_(helper_key(lock_key_, "fence")),
-      link_(endpoint, tls, timeouts, kUserTimeout) {}
+      log_key_(helper_key(lock_key_, "log")),
+      channel_(told_channel(lock_key_, "")),
+      link_(endpoint, tls, timeouts, kUserTimeout),
+      listening_(endpoint, tls, timeouts, kUserTimeout) {}
+
+void Inspector::interests(std::vector<os::Interest>& out) const {
+  link_.interests(out);
+  listening_.interests(out);
+}
+
+lock::Instant Inspector::deadline() const {
+  return std::min(link_.deadline(), listening_.deadline());
+}
 
 void Inspector::start(lock::Instant now) {
   ask(Question::first_time, now);
@@ -83,24 +97,36 @@ void Inspector::ask(Question question, lock::Instant now) {
       wire = encode_command({"CONFIG", "GET", "appendfsync"});
       break;
     case Question::permissions:
-      wire =
-          encode_command({"EVAL", scripts::permissions, "3", lock_key_, holder_key_, fence_key_});
+      wire = encode_command(
+          {"EVAL", scripts::permissions, "3", lock_key_, holder_key_, fence_key_, channel_});
+      break;
+    case Question::subscribe:
+      wire = encode_command({"SUBSCRIBE", channel_});
+      break;
+    case Question::log:
+      wire = encode_command({"EVAL", scripts::permissions, "1", log_key_});
       break;
     case Question::sweep:
       wire = encode_command({"DEL", holder_key_, fence_key_});
       break;
   }
-  link_.ask({.round = static_cast<std::uint32_t>(question)}, {std::move(wire), 1}, now);
+  Link& link = question == Question::subscribe ? listening_ : link_;
+  link.ask({.round = static_cast<std::uint32_t>(question)}, {std::move(wire), 1}, now);
 }
 
 void Inspector::turn(lock::Instant now) {
-  for (Link::Arrival& arrival : link_.turn(now)) {
+  std::vector<Link::Arrival> arrivals = link_.turn(now);
+  std::ranges::move(listening_.turn(now), std::back_inserter(arrivals));
+  for (Link::Arrival& arrival : arrivals) {
     if (finished_) return;  // an answer that came too late
-    if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
+    const auto question = static_cast<Question>(arrival.ask.round);
+    auto* trouble = std::get_if<lock::Unreachable>(&arrival.content);
+    if (trouble != nullptr && question == Question::subscribe) {
+      finished_ = true;  // it was only one more thing to know
+    } else if (trouble != nullptr) {
       finish(std::move(*trouble));
     } else {
-      take(static_cast<Question>(arrival.ask.round), std::get<Value>(arrival.content),
-           now - arrival.sent, now);
+      take(question, std::get<Value>(arrival.content), now - arrival.sent, now);
     }
   }
 }
@@ -129,6 +155,12 @@ void Inspector::take(Question question, const Value& reply, lock::Duration round
     case Question::permissions:
       if (reply.type != Value::Type::array) inspection_.scripts_refused = unexpected_reply(reply);
       for (const Value& command : reply.elements) inspection_.denied.push_back(command.text);
+      return ask(Question::subscribe, now);
+    case Question::subscribe:
+      take_subscription(reply);
+      return ask(Question::log, now);
+    case Question::log:
+      inspection_.may_log = reply.type == Value::Type::array && reply.elements.empty();
       break;
     case Question::sweep:
       break;
@@ -147,6 +179,14 @@ void Inspector::take_time(const Value& reply, lock::Duration round_trip) {
   // The server looked at its clock half a round trip ago, as far as one can know.
   const auto ours = std::chrono::system_clock::now() - round_trip / 2;
   inspection_.ahead = theirs - std::chrono::duration_cast<milliseconds>(ours.time_since_epoch());
+}
+
+void Inspector::take_subscription(const Value& reply) {
+  if (!reply.text.starts_with("NOPERM")) return;
+  const bool channel = reply.text.find("channel") != std::string::npos;
+  const std::string what = channel ? "&" : "subscribe";
+  if (std::ranges::find(inspection_.denied, what) != inspection_.denied.end()) return;
+  inspection_.denied.push_back(what);
 }
 
 void Inspector::finish(lock::Unreachable why) {

@@ -28,9 +28,11 @@ struct Inspection {
   std::optional<std::chrono::milliseconds> ahead;  ///< its clock, of ours
   /// The fields of INFO (https://redis.io/docs/latest/commands/info/); empty: not permitted.
   std::map<std::string, std::string, std::less<>> info;
-  std::optional<std::string> appendfsync;            ///< none: CONFIG is not permitted
-  std::vector<std::string> denied;                   ///< commands that the user may not run
+  std::optional<std::string> appendfsync;  ///< none: CONFIG is not permitted
+  /// Commands that the user may not run; "&": or not on our channels.
+  std::vector<std::string> denied;
   std::optional<lock::Unreachable> scripts_refused;  ///< why none of our scripts would run
+  bool may_log = true;  ///< write into the lock's log, or it is not known
   /// When the server's certificate expires; none without TLS.
   std::optional<std::chrono::system_clock::time_point> certificate_expires;
 
@@ -41,13 +43,14 @@ struct Inspection {
 /// Passive, as Link is: the caller polls interests() and calls turn().
 class Inspector {
  public:
-  /// `endpoint` and `tls` must outlive this, as for Link. The keys are those of the lock to be tried.
+  /// `endpoint` and `tls` must outlive this, as for Link. The keys are those of the lock to be
+  /// tried.
   Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
             const LockKeys& keys);
 
   void start(lock::Instant now);
-  void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
-  [[nodiscard]] lock::Instant deadline() const { return link_.deadline(); }
+  void interests(std::vector<os::Interest>& out) const;
+  [[nodiscard]] lock::Instant deadline() const;
   void turn(lock::Instant now);
   [[nodiscard]] bool finished() const { return finished_; }
   [[nodiscard]] const Inspection& inspection() const { return inspection_; }
@@ -57,17 +60,31 @@ class Inspector {
   void sweep(lock::Instant now);
 
  private:
-  enum class Question { first_time, time, last_time, info, appendfsync, permissions, sweep };
+  enum class Question {
+    first_time,
+    time,
+    last_time,
+    info,
+    appendfsync,
+    permissions,
+    subscribe,
+    log,
+    sweep
+  };
 
   void ask(Question question, lock::Instant now);
   void take(Question question, const Value& reply, lock::Duration round_trip, lock::Instant now);
   void take_time(const Value& reply, lock::Duration round_trip);
+  void take_subscription(const Value& reply);
   void finish(lock::Unreachable why);
 
   std::string lock_key_;
   std::string holder_key_;
   std::string fence_key_;
+  std::string log_key_;
+  std::string channel_;
   Link link_;
+  Link listening_;  ///< who has subscribed on a connection can ask nothing else there
   Inspection inspection_;
   bool finished_ = false;
 };

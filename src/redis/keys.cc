@@ -68,9 +68,13 @@ std::string helper_key(std::string_view key, std::string_view part) {
   return helper;
 }
 
+std::string told_channel(std::string_view key, std::string_view token) {
+  return helper_key(key, std::string("told:").append(token));
+}
+
 std::optional<std::string> key_of_helper(std::string_view helper, std::string_view part) {
-  for (const auto& [head, tail] : {std::pair<std::string_view, std::string_view>{"redlock:{", "}:"},
-                                   {"redlock-tag:", ":"}}) {
+  for (const auto& [head, tail] :
+       {std::pair<std::string_view, std::string_view>{"redlock:{", "}:"}, {"redlock-tag:", ":"}}) {
     const std::string end = std::string(tail).append(part);
     if (!helper.starts_with(head) || !helper.ends_with(end)) continue;
     if (helper.size() < head.size() + end.size()) continue;

@@ -13,6 +13,9 @@ namespace {
 // A stopped server lets requests pile up on both sides. Beyond this only releases are still sent.
 constexpr std::size_t kMaxUnanswered = 64;
 
+// Who listens is not flooded: beyond this in one turn the connection ends.
+constexpr std::size_t kMostAtOnce = 16;
+
 constexpr std::size_t kChunk = 16 * 1024;
 
 /// What is sent before anything else and must be confirmed before anything else is sent: a server
@@ -59,6 +62,13 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
     queue_.back().deadline = now + timeouts_.request;
     flush(now);
   }
+}
+
+void Link::note(Flight flight, lock::Instant now) {
+  if (state_ != State::ready || unanswered() >= kMaxUnanswered) return;
+  queue_.push_back({{.attempt = lock::kNoAttempt}, std::move(flight), now});
+  queue_.back().told = Told::answered;
+  flush(now);
 }
 
 void Link::cancel_unsent(lock::AttemptId attempt) {
@@ -228,7 +238,12 @@ void Link::take_reply(Value reply) {
     return;
   }
   Pending& pending = queue_.front();
-  if (pending.answered++ == 0) {
+  const bool endless = pending.flight.replies == Flight::kEndless;
+  if (endless && arrivals_.size() >= kMostAtOnce) {
+    disconnect(not_redis(Fate::maybe_applied));
+    return;
+  }
+  if (endless || (pending.answered++ == 0 && pending.told != Told::answered)) {
     arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
     pending.told = Told::answered;
   }

@@ -52,11 +52,22 @@ class Link {
   /// Queues a request and sends as much as can be sent now.
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
+  /// Sends a flight of which nobody wants to hear, in the same order as all else; if there is no
+  /// connection to send it over, it is dropped.
+  void note(Flight flight, lock::Instant now);
+
   /// Forgets what was asked for the attempt and not begun to be sent. None of it is answered.
   void cancel_unsent(lock::AttemptId attempt);
 
+  /// Something asked is not answered to its end, and not given up. One that is answered without end
+  /// is that as long as the connection lasts.
+  [[nodiscard]] bool busy() const { return !queue_.empty(); }
+
   /// Whether a byte of a request of this attempt was ever sent (and forget_attempt() not called).
   [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const { return sent_.contains(attempt); }
+
+  /// Another process may have sent requests of this attempt.
+  void presume_sent(lock::AttemptId attempt) { sent_.insert(attempt); }
 
   /// The server has said that it holds nothing of this attempt.
   void forget_attempt(lock::AttemptId attempt) { sent_.erase(attempt); }
@@ -76,7 +87,8 @@ class Link {
 
  private:
   enum class State { idle, dialing, securing, authenticating, ready };
-  enum class Told { nothing, timed_out, answered };  ///< what the caller knows of a request
+  /// What the caller knows of a request; what it does not ask for counts as answered.
+  enum class Told { nothing, timed_out, answered };
 
   struct Pending {
     lock::Ask ask;

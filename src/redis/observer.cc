@@ -29,9 +29,9 @@ bool is(const Value& value, Value::Type type) {
 
 std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
   using enum Value::Type;
-  const bool fits = part.size() == 9 && is(part[1], string) && is(part[2], string) &&
+  const bool fits = part.size() == 10 && is(part[1], string) && is(part[2], string) &&
                     is(part[3], integer) && is(part[4], string) && is(part[6], integer) &&
-                    is(part[7], string) && is(part[8], integer);
+                    is(part[7], string) && is(part[8], integer) && is(part[9], string);
   const auto fence = fits ? read_number(part[5]) : std::nullopt;
   if (!fence) return std::nullopt;
   lock::Sighting sighting{.type = part[1].text,
@@ -41,7 +41,8 @@ std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
                           .fence = *fence,
                           .holds = 0,
                           .member = part[7].text,
-                          .count = part[8].integer};
+                          .count = part[8].integer,
+                          .run = part[9].text};
   constexpr std::int64_t kMostHolds = 10'000;
   sighting.holds = static_cast<unsigned>(std::clamp<std::int64_t>(part[6].integer, 0, kMostHolds));
   if (part[3].integer != -1) sighting.ttl_left = read_length(part[3]);

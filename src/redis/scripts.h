@@ -11,13 +11,17 @@ namespace redlock::redis::scripts {
 extern const std::string_view acquire;
 extern const std::string_view commit;
 extern const std::string_view done;
+extern const std::string_view history;
 extern const std::string_view hold;
 extern const std::string_view leave;
+extern const std::string_view log;
 extern const std::string_view look;
 extern const std::string_view mark;
 extern const std::string_view permissions;
+extern const std::string_view remove;
 extern const std::string_view renew;
 extern const std::string_view repair;
 extern const std::string_view release;
+extern const std::string_view revoke;
 
 }  // namespace redlock::redis::scripts

@@ -8,10 +8,13 @@
 #include <utility>
 #include <variant>
 
+#include "lock/value.h"
 #include "os/random.h"
+#include "redis/audience.h"
 #include "redis/ballot.h"
 #include "redis/keys.h"
 #include "redis/link.h"
+#include "redis/log.h"
 #include "redis/tls_context.h"
 
 namespace redlock::redis {
@@ -38,8 +41,15 @@ struct ServerSet::Impl {
   std::vector<Endpoint> endpoints;  // never changed: the links refer to it
   std::optional<TlsContext> tls;    // if any of them speaks it; used by the links
   Ballot ballot;
+  Timeouts timeouts;
   std::deque<Link> links;  // a deque, since a Link cannot move
+  Audience audience;       // empty until the first listen()
   std::string held_token;
+  unsigned log_entries;
+  std::function<std::string()> holder;
+  std::pair<lock::AttemptId, std::uint32_t>
+      described{};                               ///< the round that the ballot's holder is of
+  std::map<lock::AttemptId, std::string> notes;  ///< what goes with the leaves of an attempt
   std::map<lock::AttemptId, Secrets> secrets;
   std::vector<lock::Reply> ready;  // answers that took no server
 
@@ -52,6 +62,26 @@ struct ServerSet::Impl {
     return known;
   }
 
+  [[nodiscard]] const TlsContext* context_for(const Endpoint& endpoint) const {
+    return endpoint.tls ? &*tls : nullptr;
+  }
+
+  /// Since when we hold the lock is told: every round of requests may be the one that gets it.
+  void describe_holder(const lock::Ask& ask) {
+    const auto round = std::pair(ask.attempt, ask.round);
+    if (ask.op != lock::Op::acquire || described == round) return;
+    described = round;
+    ballot.holder_json = holder();
+  }
+
+  Flight encode(const lock::Ask& ask) {
+    Flight flight = encode_request(ask, ballot, secrets_of(ask.attempt));
+    if (ask.op != lock::Op::leave || !notes.contains(ask.attempt)) return flight;
+    flight.wire += notes.at(ask.attempt);
+    ++flight.replies;
+    return flight;
+  }
+
   lock::Reply read(Link& link, Link::Arrival arrival) {
     if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
       return {arrival.ask, arrival.sent, std::move(*trouble)};
@@ -60,13 +90,18 @@ struct ServerSet::Impl {
     if (lock::is_release(arrival.ask.op) && is_gone(answer)) {
       link.forget_attempt(arrival.ask.attempt);
     }
+    if (auto* word = std::get_if<lock::NotMine>(&answer)) {
+      const lock::Value value = lock::read_value(word->blocker);
+      word->revoked = value.kind == lock::Value::Kind::revoked &&
+                      value.token == secrets_of(arrival.ask.attempt).token;
+    }
     return {arrival.ask, arrival.sent, std::move(answer)};
   }
 };
 
 ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
-                     std::string holder_json, Timeouts timeouts, std::chrono::seconds restart_grace,
-                     const TlsSettings& tls)
+                     std::function<std::string()> holder, Timeouts timeouts,
+                     std::chrono::seconds restart_grace, const TlsSettings& tls)
     : impl_(std::make_unique<Impl>()) {
   impl_->endpoints = std::move(servers);
   const std::string key = lock_key(keys.prefix, keys.name);
@@ -75,13 +110,15 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
                    .fence_key = helper_key(key, "fence"),
                    .done_key = helper_key(key, "done"),
                    .ttl = ttl,
-                   .holder_json = std::move(holder_json),
+                   .holder_json = {},
                    .restart_grace = restart_grace};
+  impl_->timeouts = timeouts;
   impl_->held_token = std::move(keys.held_token);
+  impl_->log_entries = keys.log_entries;
+  impl_->holder = std::move(holder);
   for (const Endpoint& endpoint : impl_->endpoints) {
     if (endpoint.tls && !impl_->tls) impl_->tls.emplace(tls);
-    const TlsContext* const context = endpoint.tls ? &*impl_->tls : nullptr;
-    impl_->links.emplace_back(endpoint, context, timeouts, user_timeout(ttl));
+    impl_->links.emplace_back(endpoint, impl_->context_for(endpoint), timeouts, user_timeout(ttl));
   }
 }
 
@@ -89,7 +126,7 @@ ServerSet::~ServerSet() = default;
 
 void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
   Link& link = impl_->links.at(ask.server);
-  const Secrets& secrets = impl_->secrets_of(ask.attempt);
+  impl_->describe_holder(ask);
   if (lock::is_release(ask.op)) {
     // What is still unsent must not reach the server behind the release. A token that never went
     // out is known to nobody: there is nothing to delete, and no need to wait for the server.
@@ -99,16 +136,58 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
       return;
     }
   }
-  link.ask(ask, encode_request(ask, impl_->ballot, secrets), now);
+  link.ask(ask, impl_->encode(ask), now);
+}
+
+void ServerSet::log(const lock::Log& line, std::string_view event, std::string data,
+                    lock::Instant now) {
+  if (impl_->log_entries == 0) return;
+  const std::string& token = impl_->secrets_of(line.attempt).token;
+  std::string wire = encode_log(
+      impl_->ballot.lock_key,
+      {.event = std::string(event), .token = token, .data = std::move(data)}, impl_->log_entries);
+  if (line.carrier == lock::Log::Carrier::leave) {
+    impl_->notes[line.attempt] = std::move(wire);
+    return;
+  }
+  for (Link& link : impl_->links) link.note({wire, 1}, now);
+}
+
+void ServerSet::adopt(lock::AttemptId attempt, const std::string& token) {
+  impl_->secrets[attempt] = {.token = token, .hold = token, .adopted = true};
+  for (Link& link : impl_->links) link.presume_sent(attempt);
+  impl_->ballot.holder_json = impl_->holder();
+}
+
+void ServerSet::listen(lock::AttemptId attempt, lock::Instant now) {
+  Audience& audience = impl_->audience;
+  if (audience.empty()) {
+    const Ballot& ballot = impl_->ballot;
+    const std::string channel = told_channel(ballot.lock_key, impl_->secrets_of(attempt).token);
+    for (const Endpoint& endpoint : impl_->endpoints) {
+      audience.add(endpoint, impl_->context_for(endpoint), impl_->timeouts,
+                   user_timeout(ballot.ttl), channel);
+    }
+  }
+  audience.listen(now);
+}
+
+Audience& ServerSet::audience() {
+  return impl_->audience;
+}
+
+std::vector<Word> ServerSet::take_words() {
+  return impl_->audience.take();
 }
 
 void ServerSet::interests(std::vector<os::Interest>& out) const {
   for (const Link& link : impl_->links) link.interests(out);
+  impl_->audience.interests(out);
 }
 
 lock::Instant ServerSet::deadline() const {
   if (!impl_->ready.empty()) return lock::Instant::min();
-  lock::Instant earliest = lock::kNever;
+  lock::Instant earliest = impl_->audience.deadline();
   for (const Link& link : impl_->links) earliest = std::min(earliest, link.deadline());
   return earliest;
 }
@@ -116,6 +195,7 @@ lock::Instant ServerSet::deadline() const {
 void ServerSet::drop_connections() {
   for (Link& link : impl_->links) link.abandon();
   impl_->links.clear();
+  impl_->audience.abandon();
 }
 
 std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
@@ -125,6 +205,7 @@ std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
       replies.push_back(impl_->read(link, std::move(arrival)));
     }
   }
+  impl_->audience.turn(now);
   return replies;
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "lock/effect.h"
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
@@ -19,11 +21,21 @@ struct LockKeys {
   std::string prefix;  ///< put before the name to give the key
   std::string name;
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
+  unsigned log_entries =
+      0;  ///< about so many lines are kept in the lock's log; 0: nothing is logged
 };
 
 struct Timeouts {
   std::chrono::milliseconds request{200};   ///< for the answer, from the time it was sent
   std::chrono::milliseconds connect{1000};  ///< resolving, connecting and authenticating together
+};
+
+class Audience;
+
+/// What came while listening for word to the holder of a lock.
+struct Word {
+  lock::ServerIndex server;
+  std::string text;  ///< as of Listener::turn()
 };
 
 /// The configured servers as voters on one lock: performs lock::Ask, gives back lock::Reply. One
@@ -32,11 +44,12 @@ struct Timeouts {
 class ServerSet {
  public:
   /// `restart_grace`: a server that is up for less may have forgotten what it held; 0: none is.
+  /// `holder`: gives who we are, as JSON; asked anew for every round of requests for the lock.
   /// `tls` is not looked at unless a server speaks it; then what it names is read here, before any
   /// lock is asked for. Throws Error (78) if that is of no use.
   ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
-            std::string holder_json, Timeouts timeouts, std::chrono::seconds restart_grace,
-            const TlsSettings& tls);
+            std::function<std::string()> holder, Timeouts timeouts,
+            std::chrono::seconds restart_grace, const TlsSettings& tls);
   ~ServerSet();
   ServerSet(const ServerSet&) = delete;
   ServerSet& operator=(const ServerSet&) = delete;
@@ -48,6 +61,24 @@ class ServerSet {
   /// reaches the server nevermore. If nothing of the attempt was ever sent there, nobody but us
   /// knows its token, and the release is answered Missing without asking the server.
   void ask(const lock::Ask& ask, lock::Instant now);
+
+  /// An attempt of another process, known by its token: it may be on every server. Its release is
+  /// told to whoever renews it there.
+  void adopt(lock::AttemptId attempt, const std::string& token);
+
+  /// Listens on every server for word to the holder of that attempt's lock, wherever it does not do
+  /// so yet, over connections made for it. Of one attempt only.
+  void listen(lock::AttemptId attempt, lock::Instant now);
+
+  /// What listens, for who must not touch the other connections yet.
+  Audience& audience();
+
+  /// What came by the last turn().
+  std::vector<Word> take_words();
+  /// Writes a line into the lock's log on every server that is connected, at once or with the
+  /// leaves of its attempt, as it says. Nothing is heard of it, and nothing waits for it. `event`,
+  /// `data`: as in LogLine.
+  void log(const lock::Log& line, std::string_view event, std::string data, lock::Instant now);
 
   /// Appends what every connection waits for to `out`.
   void interests(std::vector<os::Interest>& out) const;

@@ -12,7 +12,7 @@ using Kind = CertificateProblem::Kind;
 
 constexpr std::size_t kMostNames = 5;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return '"' + untrusted(text) + '"';
 }
 
@@ -30,13 +30,13 @@ std::string list(const std::vector<std::string>& names) {
 
 std::string whose(const CertificateProblem& problem) {
   if (!problem.authority) return "its certificate";
-  return "the certificate of its authority " + quoted(problem.subject);
+  return "the certificate of its authority " + in_quotes(problem.subject);
 }
 
 std::string wrong_name(const CertificateProblem& problem, std::string_view wanted) {
   const std::string has =
       problem.names.empty() ? "it has no name at all" : "it is for " + list(problem.names);
-  return "its certificate is not for " + quoted(wanted) + ": " + has +
+  return "its certificate is not for " + in_quotes(wanted) + ": " + has +
          "; use such a name in the URI, or --tls-sni, or have it issued for this one";
 }
 
@@ -52,10 +52,10 @@ std::string explain(const CertificateProblem& problem, std::string_view wanted) 
     case Kind::self_signed:
       return "its certificate is self-signed and not trusted here; give it to --tls-ca";
     case Kind::unknown_authority:
-      return whose(problem) + " is signed by " + quoted(problem.issuer) +
+      return whose(problem) + " is signed by " + in_quotes(problem.issuer) +
              ", which is not trusted here; give that authority's certificate to --tls-ca";
     case Kind::private_root:
-      return "its certificate comes from the authority " + quoted(problem.subject) +
+      return "its certificate comes from the authority " + in_quotes(problem.subject) +
              ", which is not trusted here; give that authority's certificate to --tls-ca";
     case Kind::other:
       break;

@@ -222,6 +222,23 @@ start_server() {
   declare -g "${name}_PORT=$port" "${name}_TCP_URI=redis://127.0.0.1:$port"
 }
 
+# servers N [OPTION…]: starts N servers, A, B and so on, each with the options of start_server; sets
+# SERVERS, their names, and exports REDLOCK_SERVERS with all of them.
+servers() {
+  local name count=$1
+  shift
+  SERVERS=()
+  REDLOCK_SERVERS=
+  for name in A B C D E; do
+    ((${#SERVERS[@]} < count)) || break
+    start_server "$name" "$@" || return 1
+    local -n uri=${name}_URI
+    SERVERS+=("$name")
+    REDLOCK_SERVERS+="$uri "
+  done
+  export REDLOCK_SERVERS
+}
+
 # launch_server NAME DIR: starts the server with ${NAME_ARGS[@]}; fails if it does not answer.
 launch_server() {
   local -n arguments=${1}_ARGS
@@ -325,12 +342,12 @@ assert_one_line() {
   [[ $1 == 'redlock: '* && $1 != *$'\n'* ]] || fail "not one line of redlock's: '$1'"
 }
 
-# keys_left SERVER: prints the keys it has, in whatever database, but for the fences: the counters
+# keys_left SERVER: prints the keys it has, in whatever database, but for the fences and the logs, which
 # outlive their locks.
 keys_left() {
   local db
   for db in $(cli "$1" info keyspace | sed -n 's/^db\([0-9]*\):.*/\1/p'); do
-    cli "$1" -n "$db" keys '*' | grep -v '^redlock.*:fence$' || true
+    cli "$1" -n "$db" keys '*' | grep -Ev '^redlock.*:(fence|log)$' || true
   done
 }
 
@@ -349,4 +366,48 @@ evals() {
   local count
   count=$(cli "$1" info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p')
   echo "${count:-0}"
+}
+
+# wait_until_listening SERVER…: until a holder listens there for word on its lock, which it begins to do
+# some time after its job.
+wait_until_listening() {
+  local server
+  for server in "$@"; do wait_until "$BOUND" listens "$server"; done
+}
+listens() { [[ $(cli "$1" pubsub channels '*:told:*') == *:told:* ]]; }
+
+# wait_until_settled SERVER…: and until the renewals that go with that are done: no other is to be
+# expected before ttl/3.
+wait_until_settled() {
+  local before='' now=none try server
+  wait_until_listening "$@"
+  for try in {1..20}; do
+    [[ $before != "$now" ]] || return 0
+    before=$now
+    sleep 0.25
+    now=$(for server in "$@"; do evals "$server"; done)
+  done
+  fail "renewals without end"
+}
+
+# on_terminal COLUMNS COMMAND…: prints what the command prints on a terminal that has so many.
+on_terminal() {
+  timeout 20 "$PYTHON" - "$@" <<'PY'
+import fcntl, os, pty, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
+    os.execv(sys.argv[2], sys.argv[2:])
+data = b""
+while True:
+    try:
+        piece = os.read(fd, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    data += piece
+os.waitpid(pid, 0)
+print(data.decode().replace("\r", ""), end="")
+PY
 }

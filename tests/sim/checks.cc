@@ -41,6 +41,7 @@ void Checks::reset(const Schedule& schedule) {
   }
   grants_.clear();
   successes_.clear();
+  revoked_.clear();
   violation_.reset();
 }
 
@@ -152,8 +153,8 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
                          Token token, Token lock_token, Time at) {
   Lease& lease = leases_[client];
   lease.lock_token = lock_token;
-  if (schedule_->assumptions_hold) check_overlap(client, at);
-  if (schedule_->holds_are_kept) check_holds(client, at);
+  if (schedule_->assumptions_hold && !schedule_->seized) check_overlap(client, at);
+  if (schedule_->holds_are_kept && !schedule_->seized) check_holds(client, at);
   const bool votes_are_its = lease.granted_token == token;
   const int votes = votes_are_its ? std::popcount(lease.granted_by) : 0;
   const std::size_t real = schedule_->servers - (schedule_->twins ? 1 : 0);
@@ -205,6 +206,7 @@ void Checks::check_holds(std::size_t client, Time at) {
   for (std::size_t other = 0; other < schedule_->clients; ++other) {
     if (at >= holds_[other].until) continue;
     if (holds_[other].lock_token == leases_[client].lock_token) continue;
+    if (std::ranges::find(revoked_, holds_[other].lock_token) != revoked_.end()) continue;
     fail("cut_short",
          client_name(client) + "'s job starts before the minimum hold of " + client_name(other) +
              " is over",
@@ -255,7 +257,8 @@ void Checks::check_overlap(std::size_t client, Time at) {
 void Checks::check_fence(const Grant& grant, Time began) {
   for (const Grant& before : grants_) {
     // Where the assumptions fail, two may hold the lock at once: then their order is nobody's.
-    const bool ordered = schedule_->assumptions_hold || before.started <= began;
+    const bool alone = schedule_->assumptions_hold && !schedule_->seized;
+    const bool ordered = alone || before.started <= began;
     if (grant.fence == before.fence && grant.lock_token == before.lock_token) continue;
     if (grant.fence != before.fence && (grant.fence > before.fence || !ordered)) continue;
     fail("fence",

@@ -53,6 +53,8 @@ class Checks {
   void granted(std::size_t server, Token token);
   /// All that a process sent to a server was carried out, and nothing went wrong on the way.
   void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner, Time at);
+  /// A server took the lock from its holder.
+  void revoked(Token token) { revoked_.push_back(token); }
   void ended(Time at);
 
   void fail(std::string_view check, std::string what, Time at);
@@ -120,6 +122,7 @@ class Checks {
   std::array<Hold, kMostClients> holds_{};
   std::vector<Grant> grants_;
   std::vector<Success> successes_;
+  std::vector<Token> revoked_;
   std::optional<Violation> violation_;
 };
 

@@ -68,7 +68,7 @@ void Client::start() {
   arrivals_.clear();
   next_arrival_ = 0;
   job_.leader = job_.tree = job_.killed = job_.exited = false;
-  signalled_ = mark_missing_ = false;
+  signalled_ = mark_missing_ = told_ = false;
   scene_->checks->session_began(index_);
   if (scene_->story->on()) say("starts redlock run");
   turn();
@@ -84,6 +84,13 @@ void Client::signal() {
   if (!session_) return;
   signalled_ = true;
   if (scene_->story->on()) say("gets a TERM");
+  turn();
+}
+
+/// Word from a server.
+void Client::told(std::uint32_t session) {
+  if (!session_ || session != (runs_ & 0x3ffU)) return;
+  told_ = true;
   turn();
 }
 
@@ -128,6 +135,10 @@ void Client::finish_turn(lock::Instant local) {
     step(reply, local);
   }
   if (stalled_) return;
+  if (told_) {
+    told_ = false;
+    step(lock::Told{}, local);
+  }
   if (session_->watching_tree() && !job_.leader && !job_.tree) step(lock::JobTreeGone{}, local);
   if (session_->finished()) {
     end_session();
@@ -356,7 +367,7 @@ void Client::end_session() {
     scene_->checks->fail("orphan", client_name(index_) + " leaves its job alone", now());
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
   const lock::Outcome::Kind end = session_->outcome().kind;
-  scene_->checks->session_ended(index_, runs_ & 0x7ffU, end, !mark_missing_, now());
+  scene_->checks->session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_, now());
   if (end == lock::Outcome::Kind::done) served_ = scene_->calm;
   session_.reset();
   const bool over =

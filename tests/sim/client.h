@@ -43,6 +43,7 @@ class Client {
   void wake(Time at);
   void take_in(std::size_t server, const Inbound& inbound);
   void signal();
+  void told(std::uint32_t session);
   /// SIGSTOP, or a suspend of the whole host, until resume().
   void pause(bool whole_host);
   void resume();
@@ -110,6 +111,7 @@ class Client {
   std::size_t next_arrival_ = 0;
   Job job_;
   bool signalled_ = false;
+  bool told_ = false;
   bool mark_missing_ = false;  ///< told: fewer than a quorum know of its success
   bool paused_ = false;
   bool frozen_ = false;  ///< the host is suspended

@@ -24,6 +24,9 @@ enum class EventKind : std::uint8_t {
   request,
   run_request,  ///< one that waited while the server was stopped
   response,
+  revoke,  ///< who: a server; stamp: the token that is revoked there
+  remove,  ///< likewise, deleted
+  told,    ///< who: a client; stamp: its run
 };
 
 struct Event {

@@ -22,6 +22,7 @@
 #include "random.h"
 #include "redis/ballot.h"
 #include "redis/resp.h"
+#include "redis/scripts.h"
 #include "server.h"
 
 namespace {
@@ -249,7 +250,7 @@ class ModelCheck {
   bool interfere() {
     Server::Data& data = model_.data();
     const auto now = std::chrono::milliseconds(time_ms());
-    switch (random_.below(8)) {
+    switch (random_.below(11)) {
       case 0:
         story_ += "the lock expires\n";
         redis_.command({"PEXPIRE", kKey, "1"});
@@ -289,12 +290,40 @@ class ModelCheck {
         redis_.command({"HSET", kFence, "value", "41", "run_id", run_id_});
         data.fence = {true, 41, model_.run_id()};
         return true;
+      case 7:
+      case 8:
+        return revoke(sim::make_token(0, 1, 1 + random_.below(3)), now);
+      case 9:
+        return remove(sim::make_token(0, 1, 1 + random_.below(3)), now);
       default:
         story_ += "the lock of A1.2 has lost its end\n";
         redis_.command({"SET", kKey, sim::token_text(sim::make_token(0, 1, 2))});
         data.lock = {sim::make_token(0, 1, 2), 0};
         return true;
     }
+  }
+
+  bool revoke(Token token, sim::Time now) {
+    const std::string text = sim::token_text(token);
+    const redis::Value reply = redis_.command(
+        {"EVAL", redis::scripts::revoke, "1", kKey, text, "revoked:" + text, "told"});
+    const bool before = model_.owner(now) == sim::revoked(token);
+    const bool model = model_.revoke(token, now) || before;
+    story_ += text + " is revoked: " + reply.elements.at(0).text + "\n";
+    return model == (reply.elements.at(0).text == "revoked");
+  }
+
+  /// As it would be shown: whatever of the token's is there.
+  bool remove(Token token, sim::Time now) {
+    const std::string text = sim::token_text(token);
+    redis_.send({redis::encode_command(
+                     {"EVAL", redis::scripts::remove, "1", kKey, "string", text, text, ""}) +
+                     redis::encode_command(
+                         {"HDEL", kHolder, text, "fence:" + text, "holds:" + text, "keep:" + text}),
+                 2});
+    model_.remove(token, now);
+    story_ += text + " is deleted by force\n";
+    return true;
   }
 
   bool same_keys() {

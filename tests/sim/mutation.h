@@ -19,6 +19,8 @@ enum class Mutation {
   mark_on_arrival,  ///< mark.lua: a run began when its mark arrives
   holds_forgotten,  ///< leave.lua: deletes the lock although others hold it
   acquire_shared,   ///< acquire.lua: grants although another token is there
+  revoked_free,     ///< acquire.lua: a revoked lock is taken for a free one
+  revoke_any,       ///< revoke.lua: does not compare
   uptime_untold,    ///< ballot.cc: a fresh server counts as an old one
   unsent_kept,      ///< server_set.cc: a release does not cancel what was not sent
   clock_stands_still,  ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
@@ -36,6 +38,8 @@ inline constexpr struct {
     {Mutation::mark_on_arrival, "mark_on_arrival"},
     {Mutation::holds_forgotten, "holds_forgotten"},
     {Mutation::acquire_shared, "acquire_shared"},
+    {Mutation::revoked_free, "revoked_free"},
+    {Mutation::revoke_any, "revoke_any"},
     {Mutation::uptime_untold, "uptime_untold"},
     {Mutation::unsent_kept, "unsent_kept"},
     {Mutation::clock_stands_still, "clock_stands_still"},

@@ -13,9 +13,6 @@ namespace {
 
 using Kind = Fault::Kind;
 
-/// The time of day at the start of every schedule: the fence is seeded from it.
-constexpr std::uint64_t kStartMs = 1'800'000'000'000;
-
 /// Relative drift within the bound (1 % and 2 ms of the ttl): half of it for either side.
 constexpr std::int64_t kHalfDrift = 4'900;
 
@@ -37,10 +34,10 @@ bool restarts(Kind kind) {
 }  // namespace
 
 std::string_view text(Fault::Kind kind) {
-  constexpr std::string_view kTexts[] = {"cut",         "deaf",     "mute",       "isolate",
-                                         "stop",        "snapshot", "crash_kept", "crash_old",
-                                         "crash_empty", "flush",    "foreign",    "pause",
-                                         "suspend",     "kill",     "signal"};
+  constexpr std::string_view kTexts[] = {
+      "cut",        "deaf",      "mute",        "isolate", "stop",    "snapshot",
+      "crash_kept", "crash_old", "crash_empty", "flush",   "foreign", "pause",
+      "suspend",    "kill",      "signal",      "revoke",  "seize"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
@@ -68,6 +65,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   calm_from = random.between(timing.ttl / 2, timing.ttl * 3);
   draw_hosts(random);
   draw_faults(random);
+  draw_revocations();
   keep_fences(random);
   draw_holds(random);
   draw_nesting(random);
@@ -158,6 +156,25 @@ void Schedule::draw_faults(Random& random) {
   }
   const std::uint32_t count = 1 + random.below(profile == everything ? 8 : 5);
   for (std::uint32_t i = 0; i < count; ++i) faults.push_back(draw_fault(random, profile));
+  std::sort(faults.begin(), faults.end(),
+            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+}
+
+/// In every fifth schedule; in every fifth of these at once. By numbers of their own: the other
+/// schedules are what they were without.
+void Schedule::draw_revocations() {
+  Random random(seed ^ 0x7265766f6b65U);
+  if (cron || !random.percent(20)) return;
+  seized = random.percent(20);
+  const std::uint32_t count = 1 + random.below(3);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Fault fault;
+    fault.at = random.between(Time::zero(), calm_from);
+    fault.kind = seized ? Kind::seize : Kind::revoke;
+    fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+    fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
+    faults.push_back(fault);
+  }
   std::sort(faults.begin(), faults.end(),
             [](const Fault& a, const Fault& b) { return a.at < b.at; });
 }

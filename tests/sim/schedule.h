@@ -16,6 +16,9 @@
 
 namespace redlock::sim {
 
+/// The time of day at the start of every schedule: fences are seeded from it.
+inline constexpr std::uint64_t kStartMs = 1'800'000'000'000;
+
 inline constexpr std::size_t kMostServers = 5;
 inline constexpr std::size_t kMostClients = 4;
 
@@ -36,6 +39,8 @@ struct Fault {
     suspend,      ///< the client's host is suspended, its job with it
     kill,         ///< the client and its job are killed
     signal,       ///< the client is sent TERM
+    revoke,       ///< somebody forces whoever holds the lock on the server to release it
+    seize,        ///< and deletes it at once
   };
   Time at{};
   Kind kind = Kind::cut;
@@ -92,6 +97,7 @@ struct Schedule {
   bool holds_are_kept = true;
   bool marks_are_kept = true;  ///< no server forgets
   bool cron = false;           ///< nothing but simultaneous `-n`s and no faults: one must run
+  bool seized = false;         ///< a lock is deleted under its job: then there may be a second one
   bool twins = false;          ///< two addresses of one server
 
   [[nodiscard]] Time longest_hold() const;
@@ -105,6 +111,7 @@ struct Schedule {
   void draw_nesting(Random& random);
   void draw_faults(Random& random);
   void draw_disagreement(Random& random);
+  void draw_revocations();
   Fault draw_fault(Random& random, std::uint32_t profile) const;
   void keep_assumptions();
   void keep_fences(Random& random);

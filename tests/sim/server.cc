@@ -38,7 +38,7 @@ lock::Granted read_granted(const Response& response, const LockSettings& setting
 }  // namespace
 
 std::string token_text(Token token) {
-  std::string text = is_cooling(token) ? "cooling:" : "";
+  std::string text = is_cooling(token) ? "cooling:" : is_revoked(token) ? "revoked:" : "";
   text += static_cast<char>('A' + client_of(token));
   text += std::to_string(session_of(token));
   text += '.';
@@ -80,7 +80,7 @@ lock::Answer read_answer(const Response& response, const LockSettings& settings,
     case Word::not_mine:
       break;
   }
-  return lock::NotMine{value_text(response.value)};
+  return lock::NotMine{value_text(response.value), response.revoked};
 }
 
 void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
@@ -121,7 +121,8 @@ Response Server::execute(const Request& request, Time now) {
 }
 
 Response Server::acquire(const Request& request, std::int64_t now) {
-  const bool free = data_.lock.value == kNoToken;
+  const bool revoked_away = is_revoked(data_.lock.value) && mutation_ == Mutation::revoked_free;
+  const bool free = data_.lock.value == kNoToken || revoked_away;
   const bool ours = data_.lock.value == request.token;
   const bool once = request.once_ms > 0 && mutation_ != Mutation::mark_unseen;
   const std::int64_t age = now - data_.done.began_ms;
@@ -218,7 +219,8 @@ Response Server::renew(const Request& request, std::int64_t now) {
   hold(request, now);  // the second command of the flight, which is about another key
   if (data_.lock.value == kNoToken) return {.word = Word::missing};
   if (data_.lock.value != request.token) {
-    return {.word = Word::not_mine, .value = data_.lock.value};
+    const bool revoked_from_us = data_.lock.value == revoked(request.token);
+    return {.word = Word::not_mine, .value = data_.lock.value, .revoked = revoked_from_us};
   }
   data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
   return {.word = Word::renewed};
@@ -242,7 +244,7 @@ Response Server::release(const Request& request) {
   Key& key = data_.lock;
   if (key.value == kNoToken) return {.word = Word::missing};
   if (key.value != request.token && key.value != cooling(request.token) &&
-      mutation_ != Mutation::release_any) {
+      key.value != revoked(request.token) && mutation_ != Mutation::release_any) {
     return {.word = Word::not_mine, .value = key.value};
   }
   key = {};
@@ -258,7 +260,8 @@ Response Server::leave(const Request& request, std::int64_t now) {
   }
   const bool any = mutation_ == Mutation::release_any ||
                    (mutation_ == Mutation::cool_any && request.life_ms > 0);
-  if (key.value != request.token && key.value != cold && !any) {
+  const bool was_revoked = key.value == revoked(request.token);
+  if (key.value != request.token && key.value != cold && !was_revoked && !any) {
     forget(request.token);
     return {.word = Word::not_mine, .value = key.value};
   }
@@ -279,7 +282,7 @@ Response Server::leave(const Request& request, std::int64_t now) {
   }
   const std::int64_t rest = std::max(request.life_ms, keep - now);
   if (rest > 0 && key.value == cold) return {.word = Word::cooling};
-  if (rest > 0) {
+  if (rest > 0 && !was_revoked) {
     const std::int64_t end = now + rest;
     key = {cold, key.expires_ms != 0 ? std::min(key.expires_ms, end) : end};
     data_.holders_expire_ms = key.expires_ms + 10'000;
@@ -366,6 +369,20 @@ void Server::restart(Restart how, Time now) {
 void Server::set_foreign(Token value, std::int64_t ttl_ms, Time now) {
   expire(now_ms(now));
   if (data_.lock.value == kNoToken) data_.lock = {value, now_ms(now) + ttl_ms};
+}
+
+bool Server::revoke(Token token, Time now) {
+  expire(now_ms(now));
+  const Token value = data_.lock.value;
+  const bool shown = value == token || (mutation_ == Mutation::revoke_any && value != kNoToken);
+  if (shown) data_.lock.value = revoked(token);
+  return shown;
+}
+
+void Server::remove(Token token, Time now) {
+  expire(now_ms(now));
+  if (plain(data_.lock.value) == token) data_.lock = {};
+  forget(token);
 }
 
 Token Server::owner(Time now) const {

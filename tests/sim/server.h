@@ -22,13 +22,13 @@ inline constexpr Token kForeignType = ~Token{0};
 inline constexpr std::uint32_t kForeigner = 15;  ///< as a client: some other program
 
 constexpr Token make_token(std::uint32_t client, std::uint32_t session, std::uint32_t attempt) {
-  return 1U << 31U | client << 27U | (session & 0x7ffU) << 16U | (attempt & 0x7fffU);
+  return 1U << 31U | client << 27U | (session & 0x3ffU) << 16U | (attempt & 0x7fffU);
 }
 constexpr std::uint32_t client_of(Token token) {
   return token >> 27U & 0xfU;
 }
 constexpr std::uint32_t session_of(Token token) {
-  return token >> 16U & 0x7ffU;
+  return token >> 16U & 0x3ffU;
 }
 /// An attempt's own, also if it is to join another's.
 constexpr Token own_token(std::uint32_t client, std::uint32_t session, lock::AttemptId attempt) {
@@ -41,6 +41,17 @@ constexpr Token cooling(Token token) {
 }
 constexpr bool is_cooling(Token value) {
   return value != kForeignType && (value & 0x8000U) != 0;
+}
+/// What a forced release leaves in the key: the token, revoked.
+constexpr Token revoked(Token token) {
+  return token | 1U << 26U;
+}
+constexpr bool is_revoked(Token value) {
+  return value != kForeignType && (value & 1U << 26U) != 0;
+}
+/// Whose lock a value is.
+constexpr Token plain(Token value) {
+  return value == kForeignType ? value : value & ~(1U << 26U | 0x8000U);
 }
 /// "B3.2": client B, its third run, second attempt. Short enough not to be allocated.
 std::string token_text(Token token);
@@ -82,6 +93,7 @@ struct Response {
   std::uint64_t fence = 0;   ///< granted; not_committed: the last one
   std::int64_t clock = 0;    ///< granted, refused
   std::int64_t age = 0;      ///< done
+  bool revoked = false;      ///< not_mine: lock::NotMine::revoked
 };
 
 /// The same for every request on the lock.
@@ -147,6 +159,9 @@ class Server {
   /// Another program's SET key value NX PX.
   void set_foreign(Token value, std::int64_t ttl_ms, Time now);
   void flush() { data_ = {}; }
+  /// revoke.lua and remove.lua. True if it was done.
+  bool revoke(Token token, Time now);
+  void remove(Token token, Time now);
 
   /// What is in the lock's key.
   [[nodiscard]] Token owner(Time now) const;

@@ -12,9 +12,6 @@ namespace {
 
 using Kind = Fault::Kind;
 
-/// The time of day when every schedule starts.
-constexpr std::int64_t kStartMs = 1'800'000'000'000;
-
 Server::Restart how(Kind kind) {
   if (kind == Kind::crash_old) return Server::Restart::snapshot;
   return kind == Kind::crash_kept ? Server::Restart::kept : Server::Restart::empty;
@@ -117,6 +114,11 @@ void World::happen(const Event& event) {
       return clients_[event.who].job_ends(event.stamp);
     case EventKind::tree_ends:
       return clients_[event.who].tree_ends(event.stamp);
+    case EventKind::revoke:
+    case EventKind::remove:
+      return take_away(event);
+    case EventKind::told:
+      return clients_[event.who].told(event.stamp);
     case EventKind::connected:
     case EventKind::refused:
     case EventKind::broken:
@@ -244,8 +246,42 @@ void World::begin(const Fault& fault, std::uint32_t number) {
       return client.kill();
     case Kind::signal:
       return client.signal();
+    case Kind::revoke:
+    case Kind::seize:
+      return force(fault);
   }
   events_.add(EventKind::fault_over, now + fault.length, number);
+}
+
+/// `redlock release --force` on whoever holds the lock on that server: it reaches one server after
+/// the other, and some not.
+void World::force(const Fault& fault) {
+  const Token value = servers_[real(fault.server)].owner(events_.now());
+  const Token token = plain(value);
+  if (value == kNoToken || value == kForeignType || client_of(token) >= schedule_->clients) return;
+  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
+    if (real(server) != server || random_.percent(10)) continue;
+    const Time at = events_.now() + random_.between(Time::zero(), fault.length);
+    events_.add(EventKind::revoke, at, server, token);
+    if (fault.kind != Kind::seize) continue;
+    events_.add(EventKind::remove, events_.now() + fault.length + milliseconds(1), server, token);
+  }
+}
+
+void World::take_away(const Event& event) {
+  if (stopped_[event.who] > 0 || crashed_[event.who] > 0) return;
+  if (event.kind == EventKind::remove)
+    return servers_[event.who].remove(event.stamp, events_.now());
+  if (!servers_[event.who].revoke(event.stamp, events_.now())) return;
+  checks_.revoked(event.stamp);
+  if (story_.on()) {
+    story_.say(events_.now(), server_name(event.who),
+               "has " + token_text(event.stamp) + " revoked");
+  }
+  if (random_.percent(30)) return;  // nobody listens
+  events_.add(EventKind::told,
+              events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
+              client_of(event.stamp), session_of(event.stamp));
 }
 
 void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {

@@ -39,6 +39,8 @@ class World {
   void happen(const Event& event);
   void begin(const Fault& fault, std::uint32_t number);
   void end(const Fault& fault);
+  void force(const Fault& fault);
+  void take_away(const Event& event);
   void crash(std::uint8_t server);
   void come_back(const Fault& fault);
   void isolate(std::uint8_t client, std::uint8_t servers, Time until);

@@ -31,6 +31,7 @@ class Chaos:
             "client-terminated": (1, clients, self.terminate_client),
             "client-slow": (2, clients, self.slow_client),
             "client-cut-off": (8, clients, self.cut_off_client),
+            "lock-revoked": (2, clients, self.revoke_lock),
         }
 
     async def loop(self, chosen, pace):
@@ -175,3 +176,11 @@ class Chaos:
         if client.process is None:
             return False
         client.terminate()
+
+    async def revoke_lock(self, client, _length):
+        """Somebody with this client's lines takes its lock from whoever holds it, mostly from it."""
+        process = await asyncio.create_subprocess_exec(
+            self.world.redlock, "release", "--force", "--yes", "--quiet", client.lock,
+            stdin=asyncio.subprocess.DEVNULL, stdout=client.stderr, stderr=client.stderr,
+            env=client.environment)  # fmt: skip
+        await process.wait()

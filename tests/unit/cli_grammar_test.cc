@@ -177,7 +177,8 @@ TEST_CASE("help and version") {
 
 TEST_CASE("help: all of the table, within 80 columns") {
   std::string all;
-  for (const char* command : {"run", "check", "config", "sandbox"}) {
+  for (const char* command :
+       {"run", "acquire", "renew", "release", "history", "check", "config", "sandbox"}) {
     all += printed({command, "--help"});
   }
   for (const config::Row& row : config::table()) {
@@ -288,6 +289,27 @@ TEST_CASE("list: at most one pattern, which may be anything") {
   CHECK(of({"a*", "--json"}).json);
   check_failure(failure({"list", "a", "b"}), ExitStatus::usage, "one word too many");
   check_failure(failure({"list"}), ExitStatus::config, "no servers");
+}
+
+TEST_CASE("history: one name, and times that have passed") {
+  const auto of = [](Words words) {
+    words.insert(words.begin(), "history");
+    return std::get<cli::History>(parse(std::move(words), {{"REDLOCK_SERVERS", "redis://one"}}));
+  };
+  CHECK(of({"a"}).name == "a");
+  CHECK_FALSE(of({"a"}).since);
+  CHECK(of({"a", "--json"}).json);
+  CHECK(of({"--at", "1970-01-02T00:00Z", "a"}).at == std::chrono::hours(24));
+  CHECK(of({"a", "--since", "2h"}).since > std::chrono::hours(24 * 365 * 50));
+  check_failure(failure({"history"}), ExitStatus::usage, "no lock name");
+  check_failure(failure({"history", "a", "b"}), ExitStatus::usage, "one word too many");
+  check_failure(failure({"history", "{"}), ExitStatus::usage, "braces");
+  check_failure(failure({"history", "a"}), ExitStatus::config, "no servers");
+  check_failure(failure({"history", "a", "--since", "2h", "--at", "2h"}), ExitStatus::usage,
+                "--since and --at exclude each other");
+  check_failure(failure({"history", "a", "--since", "soon"}), ExitStatus::usage,
+                "--since: expected a time in the past");
+  check_failure(failure({"history", "a", "--at", "2400-01-01"}), ExitStatus::usage, "in the past");
 }
 
 }  // namespace redlock::tests

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "contains.h"
 #include "error.h"
 
 namespace redlock::tests {
@@ -50,10 +51,6 @@ inline Failure failure(Words words, Variables variables = {}) {
     return {error.status(), error.what()};
   }
   return {ExitStatus::ok, "no error"};
-}
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// Checks both parts of a failure, showing both if one is wrong.

@@ -54,6 +54,19 @@ TEST_CASE("diagnosis: nothing to complain of") {
   CHECK(diagnosed(healthy()) == Level::ok);
 }
 
+TEST_CASE("diagnosis: a sentinel, a node of a cluster, as Redis and as Valkey says it") {
+  for (const char* const field : {"redis_mode", "server_mode"}) {
+    for (const auto& [mode, level] : {std::pair{"standalone", Level::ok},
+                                      {"sentinel", Level::misconfigured},
+                                      {"cluster", Level::misconfigured}}) {
+      Inspection inspection = healthy();
+      inspection.info.erase("redis_mode");
+      inspection.info[field] = mode;
+      CHECK(diagnosed(inspection) == level);
+    }
+  }
+}
+
 TEST_CASE("diagnosis: how long a certificate lasts") {
   Inspection inspection = healthy();
   const auto now = std::chrono::system_clock::now();

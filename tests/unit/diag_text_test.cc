@@ -29,6 +29,10 @@ TEST_CASE("printable: nothing has power over a terminal") {
                           "x",
                           20) == "?x",
                 "overlong");
+  CHECK(printable("\xe0\x80\xa0|\xf0\x80\x80\xa0|\xe0\xa0\x80", 20) == "?|?|\xe0\xa0\x80");
+  CHECK_MESSAGE(printable("\xed\xa0\x80|\xf4\x90\x80\x80|\xf4\x8f\xbf\xbd", 20) ==
+                    "?|?|\xf4\x8f\xbf\xbd",
+                "no characters: half a pair of UTF-16, and beyond the last one");
   CHECK(printable("\xff\xfe", 20) == "??");
   CHECK(printable("x\xe2\x82", 20) == "x?");
 }

@@ -349,7 +349,9 @@ TEST_CASE("a renewal that is answered late counts from when it was sent") {
   Harness harness = running();
   harness.advance(10s);
   harness.now += 200ms;
-  REQUIRE(harness.effects.size() >= 1);
+  std::erase_if(harness.effects,
+                [](const Effect& effect) { return !std::holds_alternative<Ask>(effect); });
+  REQUIRE(harness.effects.size() == 1);
   const Ask renewal = std::get<Ask>(harness.effects.back());
   harness.step(Reply{renewal, Harness::start + 10s, no_answer()});
   harness.now += 8s;

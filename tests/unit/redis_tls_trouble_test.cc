@@ -4,21 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "contains.h"
 #include "redis/tls_trouble.h"
 #include "redis/trouble.h"
 #include "redis/uri.h"
 
 using namespace redlock::redis;
 using redlock::lock::Unreachable;
+using redlock::tests::contains;
 using Kind = CertificateProblem::Kind;
-
-namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("tls trouble: a certificate that is not accepted is for good, and nothing was sent") {
   struct Row {

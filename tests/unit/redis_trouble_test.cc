@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "contains.h"
 #include "redis/trouble.h"
 
 using redlock::lock::Unreachable;
@@ -16,13 +17,10 @@ using redlock::redis::Endpoint;
 using redlock::redis::Fate;
 using redlock::redis::Step;
 using redlock::redis::Value;
+using redlock::tests::contains;
 namespace redis = redlock::redis;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 Value error(const std::string& text) {
   Value value;

@@ -57,7 +57,8 @@ end
 
 if value and not ours then
   -- The value may be anybody's, of any size; who the holder is may be unknown or unreadable.
-  local who = redis.pcall('HGET', KEYS[2], string.match(value, '^cooling:(.*)') or value)
+  local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)')
+  local who = redis.pcall('HGET', KEYS[2], token or value)
   return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), readable(who), clock}
 elseif kind ~= 'string' and kind ~= 'none' then
   return {'refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]), '', clock}

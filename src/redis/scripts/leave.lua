@@ -22,7 +22,8 @@ end
 local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and redis.call('GET', KEYS[1])
 local cooling = 'cooling:' .. token
-if value ~= token and value ~= cooling and value ~= 'revoked:' .. token then
+if value ~= token and value ~= cooling and
+   string.match(value or '', '^revoked:(%S+)') ~= token then
   forget()
   if kind == 'none' then return {'missing'} end
   return {'not_mine', value and string.sub(value, 1, 1024) or 'type:' .. kind}

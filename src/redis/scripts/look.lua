@@ -6,10 +6,10 @@
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
 --
--- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count}
+-- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run}
 --     pttl -1: for ever. fence: the number of the holder's token on this server, '0' if it has none.
 --     holds: how many hold the lock, 0 if that is not known. member, count: of a lock of Redisson's,
---     a hash, who holds it and how often.
+--     a hash, who holds it and how often. run: what the log calls the run with the token.
 -- {'replica', 'host:port of the primary'}
 local place = redis.pcall('INFO', 'replication')
 if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
@@ -20,7 +20,7 @@ end
 local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and redis.call('GET', KEYS[1]) or ''
 local left = redis.call('PTTL', KEYS[1])
-local who, fence, holds, member, count = '', '0', 0, '', 0
+local who, fence, holds, member, count, run = '', '0', 0, '', 0, ''
 
 -- The value may be anybody's, of any size, and so may all that is beside it.
 local function noted(field)
@@ -29,8 +29,9 @@ local function noted(field)
 end
 
 if kind == 'string' then
-  local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(.*)') or value
+  local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
   who = noted(token)
+  run = string.sub(redis.sha1hex(token), 1, 16)
   fence = string.match(noted('fence:' .. token), '^%d+$') or '0'
   local now = redis.pcall('TIME')
   local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
@@ -48,4 +49,4 @@ elseif kind == 'hash' then
     end
   end
 end
-return {'seen', kind, string.sub(value, 1, 1024), left, who, fence, holds, member, count}
+return {'seen', kind, string.sub(value, 1, 1024), left, who, fence, holds, member, count, run}

@@ -4,9 +4,11 @@
 -- Changes nothing: what writes is given arguments that are refused, but only after the permission was
 -- looked at (an unknown number, a field too few).
 --
--- KEYS[1] to KEYS[3]  as in acquire.lua
+-- KEYS[1] to KEYS[3]  as in acquire.lua; or
+-- KEYS[1]             alone, as in log.lua: who may not use that key can lock all the same
+-- ARGV[1]             with three keys: a channel of the lock's, on which nobody listens
 --
--- {command, …}, in small letters; empty if nothing is missing
+-- {command, …}, in small letters; empty if nothing is missing. '&': the channel.
 local denied = {}
 local function try(command, ...)
   local answer = redis.pcall(command, ...)
@@ -14,9 +16,13 @@ local function try(command, ...)
   -- Redis 6, 7.0 and 7.2 each have their own words.
   if string.find(why, 'NOPERM', 1, true) or string.find(why, 'ACL failure', 1, true) or
      string.find(why, 'user executing the script', 1, true) then
-    denied[#denied + 1] = string.lower(command)
+    denied[#denied + 1] = string.find(why, 'channel', 1, true) and '&' or string.lower(command)
   end
   return answer
+end
+if #KEYS == 1 then
+  try('XADD', KEYS[1], 'none', '', '')
+  return denied
 end
 local kind = try('TYPE', KEYS[1])
 try('GET', KEYS[1])
@@ -30,4 +36,5 @@ try('HSET', KEYS[2], '', '', '')
 try('HDEL', KEYS[2], '')
 try('INFO', 'server')
 try('TIME')
+try('PUBLISH', ARGV[1], '')
 return denied

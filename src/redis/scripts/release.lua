@@ -12,7 +12,8 @@ if kind == 'none' then return {'missing'} end
 if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
 
 local value = redis.call('GET', KEYS[1])
-if value == ARGV[1] or value == 'cooling:' .. ARGV[1] or value == 'revoked:' .. ARGV[1] then
+if value == ARGV[1] or value == 'cooling:' .. ARGV[1] or
+   string.match(value or '', '^revoked:(%S+)') == ARGV[1] then
   redis.call('DEL', KEYS[1])
   return {'released'}
 end

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "commands/acquirer.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "diag/log_entry.h"
+#include "error.h"
+#include "exit_status.h"
+#include "os/clock.h"
+
+namespace redlock::commands {
+
+namespace {
+
+constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
+
+/// Two ends of one line of words (KeeperWord).
+std::array<os::Fd, 2> make_pair() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
+    throw Error(ExitStatus::os_error, std::string("socketpair: ") + std::strerror(errno));
+  }
+  return {os::Fd(ends[0]), os::Fd(ends[1])};
+}
+
+/// Nobody to hear it is nothing to be helped.
+void say(const os::Fd& keeper, KeeperWord word) {
+  const auto byte = static_cast<char>(word);
+  ::send(keeper.get(), &byte, 1, MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers,
+                   os::Stderr& out, diag::Reporter& reporter, ChosenStatus chosen)
+    : grant_(grant),
+      chosen_(chosen),
+      servers_(servers),
+      out_(out),
+      reporter_(reporter),
+      session_(plan, os::boot_now()) {}
+
+int Acquirer::run() {
+  step(lock::Tick{}, os::boot_now());
+  while (!session_.finished() && !held_) turn();
+  if (held_ && !grant_.ward) linger();
+  out_.drain(std::chrono::milliseconds(100));
+  if (held_) return 0;
+  return ward_gone_ ? static_cast<int>(ExitStatus::usage)
+                    : exit_status(session_.outcome(), chosen_);
+}
+
+void Acquirer::turn() {
+  interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
+  interests_.push_back(grant_.ward && !ward_gone_
+                           ? os::Interest{.fd = grant_.ward->process.fd(), .read = true}
+                           : os::Interest{});
+  servers_.interests(interests_);
+  loop_.wait(interests_, std::min(session_.deadline(), servers_.deadline()));
+  const lock::Instant now = os::boot_now();
+  step(lock::Tick{}, now);
+  if (interests_[0].ready && !held_) {
+    for (const os::ReceivedSignal& signal : signals_.take()) {
+      if (signal.number == SIGCHLD) continue;
+      step(lock::Signal{signal.number, os::ends_process_by_default(signal.number)}, now);
+    }
+  }
+  if (interests_[1].ready && !held_) miss_ward(now);
+  if (held_) return;
+  for (lock::Reply& reply : servers_.turn(now)) {
+    reporter_.say_vote(reply);
+    step(std::move(reply), now);
+    if (held_) return;
+  }
+}
+
+/// Nobody is left to hold the lock for: as if we had been asked to end.
+void Acquirer::miss_ward(lock::Instant now) {
+  ward_gone_ = true;
+  out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended",
+                        grant_.ward->process.pid(), diag::printable(grant_.lock_name, 255)));
+  step(lock::Signal{SIGHUP, true}, now);
+}
+
+void Acquirer::step(lock::Event event, lock::Instant now) {
+  std::vector<lock::Event> events;
+  events.push_back(std::move(event));
+  for (std::size_t next = 0; next < events.size(); ++next) {
+    for (const lock::Effect& effect : session_.step(events[next], now)) {
+      if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
+    }
+  }
+}
+
+std::optional<lock::Event> Acquirer::perform(const lock::Effect& effect, lock::Instant now) {
+  if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
+    servers_.ask(*ask, now);
+  } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
+    reporter_.say(*report);
+    if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
+      won_ = {.event = lock::Log::Event::acquired,
+              .attempt = won->attempt,
+              .fence = won->fence,
+              .waited = won->waited};
+    }
+  } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
+    return hand_over(*order);
+  }
+  return std::nullopt;
+}
+
+/// Nothing comes back if the session is the keeper's from now on.
+std::optional<lock::Event> Acquirer::hand_over(const lock::Spawn& order) {
+  // The clock is read once more: we may have been stopped since the votes came in.
+  if (os::boot_now() >= order.latest) return lock::JobTooLate{};
+  return grant_.ward ? start_keeper(order) : print_token(order, 0);
+}
+
+std::optional<lock::Event> Acquirer::start_keeper(const lock::Spawn& order) {
+  auto [ours, keepers] = make_pair();
+  const pid_t keeper = ::fork();
+  if (keeper < 0) {
+    out_.line(fmt::format("redlock: cannot start the process that is to keep the lock: {}",
+                          std::strerror(errno)));
+    return kSystemRefused;
+  }
+  if (keeper == 0) {
+    ours.reset();
+    out_.let_go();
+    Keeper(session_, servers_, signals_, *grant_.ward, std::move(keepers), {grant_.who, won_})
+        .keep(grant_.linger);
+  }
+  keepers.reset();
+  if (!await_keeper(ours, order.latest)) return keeper_failed(keeper);
+  lock::Event printed = print_token(order, keeper);
+  if (!held_) {
+    say(ours, KeeperWord::end);
+    ::waitpid(keeper, nullptr, 0);
+    return printed;
+  }
+  servers_.drop_connections();
+  say(ours, KeeperWord::go);
+  return std::nullopt;
+}
+
+bool Acquirer::await_keeper(os::Fd& keeper, lock::Instant latest) {
+  std::array<os::Interest, 1> interests{os::Interest{.fd = keeper.get(), .read = true}};
+  char word = 0;
+  ssize_t length = -1;
+  do {
+    loop_.wait(interests, latest);
+    length = ::read(keeper.get(), &word, 1);
+  } while (length < 0 && os::boot_now() < latest);
+  return length == 1;
+}
+
+/// It has touched no connection: the lock is still ours to give back.
+lock::JobFailedToStart Acquirer::keeper_failed(pid_t keeper) {
+  ::kill(keeper, SIGKILL);
+  ::waitpid(keeper, nullptr, 0);
+  out_.line("redlock: the process that was to keep the lock did not start");
+  return kSystemRefused;
+}
+
+std::string Acquirer::describe_grant(const lock::Spawn& order, pid_t keeper) const {
+  const std::string& token = servers_.token(order.attempt);
+  if (!grant_.json) return token + "\n";
+  using nlohmann::ordered_json;
+  const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
+      session_.standing().valid_until - os::boot_now());
+  const ordered_json object = {{"name", grant_.lock_name},
+                               {"token", token},
+                               {"fence", order.fence},
+                               {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
+                               {"keeper", keeper > 0 ? ordered_json(keeper) : ordered_json()}};
+  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+/// A reader may be slow, but only as long as the lock lasts long enough to be of use to it. Gives
+/// what became of it, as an answer to Spawn.
+lock::Event Acquirer::print_token(const lock::Spawn& order, pid_t keeper) {
+  const std::string text = describe_grant(order, keeper);
+  std::array<os::Interest, 2> interests{os::Interest{.fd = STDOUT_FILENO, .write = true},
+                                        os::Interest{.fd = signals_.fd(), .read = true}};
+  const char* why = "nobody reads it";
+  do {
+    loop_.wait(interests, order.latest);
+    if (interests[0].ready) {
+      held_ = ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+      if (held_) return lock::JobStarted{};
+      why = std::strerror(errno);
+      break;
+    }
+    for (const os::ReceivedSignal& signal : signals_.take()) {
+      if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
+      return lock::JobFailedToStart{128 + signal.number};
+    }
+  } while (os::boot_now() < order.latest);
+  out_.line(fmt::format("redlock: cannot write the token to standard output: {}", why));
+  return kSystemRefused;
+}
+
+/// The lock is held, and printed; with more servers that have it, it outlives the death of one.
+void Acquirer::linger() {
+  servers_.log(won_, diag::word_for(won_.event), to_json(diag::log_entry(won_, grant_.who)),
+               os::boot_now());
+  const lock::Instant limit = os::boot_now() + grant_.linger;
+  while (servers_.deadline() != lock::kNever && os::boot_now() < limit) {
+    interests_.clear();
+    servers_.interests(interests_);
+    loop_.wait(interests_, std::min(limit, servers_.deadline()));
+    for (const lock::Reply& reply : servers_.turn(os::boot_now())) reporter_.say_vote(reply);
+  }
+}
+
+}  // namespace redlock::commands

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands/chosen_status.h"
+#include "commands/keeper.h"
+#include "diag/reporter.h"
+#include "lock/session.h"
+#include "os/fd.h"
+#include "os/loop.h"
+#include "os/signals.h"
+#include "os/stderr.h"
+#include "redis/server_set.h"
+
+namespace redlock::commands {
+
+/// What `redlock acquire` is asked for.
+struct Grant {
+  std::string lock_name;
+  bool json;
+  lock::Duration linger;     ///< for servers that have not answered when the lock is held
+  std::optional<Ward> ward;  ///< none: nobody renews the lock
+  diag::Holder who;          ///< for the log
+};
+
+/// The heart of `redlock acquire`: the same session as that of a run, which is left where a job
+/// would be started; or handed to a keeper.
+class Acquirer {
+ public:
+  Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers, os::Stderr& out,
+           diag::Reporter& reporter, ChosenStatus chosen);
+
+  /// Until the token is printed, or the attempt has failed. Returns redlock's exit status.
+  int run();
+
+ private:
+  void turn();
+  void step(lock::Event event, lock::Instant now);
+  std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
+  void miss_ward(lock::Instant now);
+  void linger();
+
+  std::optional<lock::Event> hand_over(const lock::Spawn& order);
+  std::optional<lock::Event> start_keeper(const lock::Spawn& order);
+  lock::JobFailedToStart keeper_failed(pid_t keeper);
+  bool await_keeper(os::Fd& keeper, lock::Instant latest);
+  [[nodiscard]] std::string describe_grant(const lock::Spawn& order, pid_t keeper) const;
+  lock::Event print_token(const lock::Spawn& order, pid_t keeper);
+
+  const Grant& grant_;
+  ChosenStatus chosen_;
+  os::SignalSource signals_;  // first: from here on no signal ends us with a lock in our hands
+  os::Loop loop_;
+  redis::ServerSet& servers_;
+  os::Stderr& out_;
+  diag::Reporter& reporter_;
+  lock::Session session_;
+  std::vector<os::Interest> interests_;
+  lock::Log won_{};    ///< as the log is to have it
+  bool held_ = false;  ///< the token is printed
+  bool ward_gone_ = false;
+};
+
+}  // namespace redlock::commands

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+//
+// `redlock acquire --keep-for PID`: the process that stays behind and renews the lock until PID
+// ends.
+//
+//   the caller
+//    └─ redlock acquire --keep-for PID    takes the lock, forks, prints the token, ends
+//        └─ keeper                        in a session of its own, and init's child from then on
+//
+// The two speak over a pair of sockets: the keeper says that it runs, and does nothing before it
+// hears that the token has been printed. A token that nobody has got is given back by the parent,
+// or, where that has been killed, by the keeper.
+//
+// Before it says so, the keeper listens for word on its lock: `redlock release` tells it that the
+// token is given back, and it must not take that for a loss.
+//
+// The keeper never frees a lock while PID lives, but for one: when the token has been released by
+// its owner. Where it cannot keep the lock it tells PID, if it was asked to, and lets it expire.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <vector>
+
+#include "diag/log_entry.h"
+#include "lock/session.h"
+#include "os/fd.h"
+#include "os/loop.h"
+#include "os/process.h"
+#include "os/signals.h"
+#include "redis/server_set.h"
+
+namespace redlock::commands {
+
+/// Whom a lock is kept for.
+struct Ward {
+  os::Process process;
+  int lost_signal;  ///< for when it cannot be kept; 0: none
+};
+
+/// How the lock was had, for the log.
+struct Won {
+  diag::Holder who;
+  lock::Log line;
+};
+
+/// One end of the pair of sockets. A word is one byte; anything else is somebody's death.
+enum class KeeperWord : char {
+  running = 'r',  ///< from the keeper: it has left its caller's session and descriptors
+  go = 'g',       ///< to the keeper: the token is known, keep the lock
+  end = 'e',      ///< to the keeper: just end
+};
+
+class Keeper {
+ public:
+  /// In the forked child. `session` waits for the answer to Spawn, and goes on here with `servers`.
+  Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
+         const Ward& ward, os::Fd parent, Won won);
+
+  /// Leaves the caller, waits for the parent's word, and keeps the lock. Ends the process.
+  /// `patience` with servers that cannot be listened to at once.
+  [[noreturn]] void keep(lock::Duration patience);
+
+ private:
+  enum class Parent { gone, says_go, says_end };
+
+  void listen(lock::Instant limit);
+  void log(lock::Log line, lock::Instant now);
+  Parent await_word();
+  void turn();
+  void take_words(lock::Instant now);
+  void step(const lock::Event& event, lock::Instant now);
+  void perform(const lock::Effect& effect, lock::Instant now);
+  void attend_ward(lock::Instant now);
+  void take_signals(lock::Instant now);
+  void give_back(lock::Instant now);
+  void end(lock::Instant now);
+  void tell_ward();
+
+  lock::Session& session_;
+  redis::ServerSet& servers_;
+  os::SignalSource& signals_;
+  const Ward& ward_;
+  os::Fd parent_;
+  Won won_;
+  lock::Instant began_;
+  os::Loop loop_;
+  std::vector<os::Interest> interests_;
+  bool told_ = false;                        ///< the ward, or there is nothing to tell it
+  std::optional<lock::StopReason> stopped_;  ///< why a job would be stopped
+  lock::Instant tell_at_ = lock::kNever;
+  bool giving_back_ = false;
+  bool over_ = false;  ///< nothing more is to be done, and the lock is left to expire
+};
+
+}  // namespace redlock::commands

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "commands/renew.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "commands/output.h"
+#include "commands/token_errand.h"
+#include "diag/holder.h"
+
+namespace redlock::commands {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Anybody may have written it.
+std::optional<milliseconds> recorded_ttl(const std::string& record) {
+  using namespace std::chrono_literals;
+  const auto holder = diag::read_holder(record);
+  if (!holder || holder->ttl < 1s || holder->ttl > 24h) return std::nullopt;
+  return holder->ttl;
+}
+
+std::string to_json(const std::string& name, lock::Duration valid_for) {
+  using Seconds = std::chrono::duration<double>;
+  const nlohmann::ordered_json object = {
+      {"name", name},
+      {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}};
+  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int renew(const cli::Renew& request) {
+  const std::string token = read_token(request.token);
+  const Possession possession = look_up(request.settings, request.name, token);
+  config::Settings settings = request.settings;
+  settings.ttl = request.ttl.value_or(recorded_ttl(possession.record).value_or(settings.ttl));
+  TokenErrand errand(settings, possession, lock::Op::renew);
+  const int status = errand.run();
+  if (status != 0 || !request.json) return status;
+  return print(to_json(request.name, errand.valid_for()), ExitStatus::ok);
+}
+
+}  // namespace redlock::commands

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "commands/setup.h"
+
+#include <algorithm>
+
+#include "os/random.h"
+
+namespace redlock::commands {
+
+namespace {
+
+bool trusts_anybody(const config::Settings& settings) {
+  return settings.tls.verify == redis::TlsSettings::Verify::nothing &&
+         std::any_of(settings.servers.begin(), settings.servers.end(),
+                     [](const redis::Endpoint& server) { return server.tls; });
+}
+
+}  // namespace
+
+lock::Plan plan_for(const config::Settings& settings) {
+  return {
+      .servers = settings.servers.size(),
+      .timing = {.ttl = settings.ttl,
+                 .grace = settings.grace(),
+                 .min_hold = settings.min_hold,
+                 .once = settings.once},
+      .patience = {.wait = settings.wait, .server_wait = settings.server_wait},
+      .max_runtime = settings.max_runtime,
+      .stop_signal = settings.stop_signal,
+      .wait_all = settings.wait_all,
+      .server_timeout = settings.request_timeout(),
+      .seed = os::random_seed(),
+  };
+}
+
+diag::Verbosity verbosity_of(const config::Settings& settings) {
+  if (settings.verbose) return diag::Verbosity::verbose;
+  return settings.quiet ? diag::Verbosity::quiet : diag::Verbosity::normal;
+}
+
+redis::Timeouts timeouts_of(const config::Settings& settings) {
+  return {.request = settings.request_timeout(), .connect = settings.connect_timeout()};
+}
+
+std::vector<std::string> displays_of(const config::Settings& settings) {
+  std::vector<std::string> names;
+  names.reserve(settings.servers.size());
+  for (const redis::Endpoint& server : settings.servers) names.push_back(server.display());
+  return names;
+}
+
+void warn_of_trust(const config::Settings& settings, os::Stderr& out) {
+  if (!trusts_anybody(settings) || settings.quiet) return;
+  out.line(
+      "redlock: warning: certificates are not verified (--tls-insecure): whoever is in "
+      "between can pose as a server; give its authority to --tls-ca instead");
+}
+
+}  // namespace redlock::commands

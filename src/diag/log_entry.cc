@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "diag/log_entry.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace redlock::diag {
+
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kMostTime = std::chrono::hours(24 * 3650);
+constexpr std::size_t kMostCommandBytes = 200;
+
+std::string_view reason_of(const lock::Log& log) {
+  if (!log.stopped) return log.event == lock::Log::Event::lost ? "not ours when the job ended" : "";
+  switch (*log.stopped) {
+    case lock::StopReason::lost:
+      return "lost";
+    case lock::StopReason::lease_ending:
+      return "could not be renewed";
+    case lock::StopReason::max_runtime:
+      return "--max-runtime";
+    case lock::StopReason::top_gone:
+      return "redlock was killed";
+  }
+  return "";
+}
+
+std::string text_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<std::int64_t> number_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+std::optional<milliseconds> time_of(const json& object, const char* key) {
+  const auto number = number_of(object, key);
+  if (!number) return std::nullopt;
+  return milliseconds(std::clamp<std::int64_t>(*number, 0, kMostTime.count()));
+}
+
+}  // namespace
+
+std::string_view word_for(lock::Log::Event event) {
+  switch (event) {
+    case lock::Log::Event::acquired:
+      return "acquired";
+    case lock::Log::Event::released:
+      return "released";
+    case lock::Log::Event::lost:
+      return "lost";
+    case lock::Log::Event::skipped:
+      return "skipped";
+  }
+  return "";
+}
+
+LogEntry log_entry(const lock::Log& log, const Holder& who) {
+  LogEntry entry{.who = who,
+                 .fence = log.fence,
+                 .waited = std::chrono::floor<milliseconds>(log.waited),
+                 .held = std::nullopt,
+                 .status = log.status,
+                 .reason = std::string(reason_of(log))};
+  if (log.held) entry.held = std::chrono::floor<milliseconds>(*log.held);
+  return entry;
+}
+
+std::string to_json(const LogEntry& entry) {
+  json object = {
+      {"host", entry.who.host},
+      {"user", entry.who.user},
+      {"pid", entry.who.pid},
+      {"command", entry.who.command.substr(0, kMostCommandBytes)},
+  };
+  if (entry.waited) object["waited"] = entry.waited->count();
+  if (entry.fence > 0) object["fence"] = entry.fence;
+  if (entry.held) object["held"] = entry.held->count();
+  if (entry.status) object["status"] = *entry.status;
+  if (!entry.reason.empty()) object["reason"] = entry.reason;
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::optional<LogEntry> read_log_entry(std::string_view text) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
+  LogEntry entry{.who = {.host = text_of(object, "host"),
+                         .user = text_of(object, "user"),
+                         .pid = number_of(object, "pid").value_or(0),
+                         .command = text_of(object, "command"),
+                         .since = {},
+                         .ttl = {},
+                         .servers = {}},
+                 .fence = 0,
+                 .waited = time_of(object, "waited"),
+                 .held = time_of(object, "held"),
+                 .status = std::nullopt,
+                 .reason = text_of(object, "reason")};
+  const auto fence = number_of(object, "fence");
+  if (fence && *fence > 0) entry.fence = static_cast<std::uint64_t>(*fence);
+  const auto status = number_of(object, "status");
+  if (status && *status >= 0 && *status <= 255) entry.status = static_cast<int>(*status);
+  return entry;
+}
+
+}  // namespace redlock::diag

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace redlock::lock {
+
+/// How many characters a token of redlock's has: 160 bits, in hexadecimal digits.
+inline constexpr std::size_t kTokenDigits = 40;
+
+/// It has the form of a token of redlock's.
+constexpr bool is_token(std::string_view text) {
+  return text.size() == kTokenDigits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace redlock::lock

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+namespace redlock::lock {
+
+/// What may stand in a lock's key (redlock-protocol(7)). Anybody may have written it.
+struct Value {
+  enum class Kind {
+    token,    ///< a token, or whatever another program has for one
+    cooling,  ///< "cooling:TOKEN": the job is over, its minimum hold is not
+    revoked,  ///< "revoked:TOKEN", or with a blank and a note: to be taken from its holder
+  };
+  Kind kind = Kind::token;
+  std::string_view token;  ///< whose lock it is, in every case
+  std::string_view note;   ///< who revoked it (JSON); empty if that is not known
+};
+
+/// Its parts, which live as long as `text` does.
+Value read_value(std::string_view text);
+
+}  // namespace redlock::lock

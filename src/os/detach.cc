@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "os/detach.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "error.h"
+
+namespace redlock::os {
+
+namespace {
+
+std::vector<int> open_descriptors() {
+  std::vector<int> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), ::closedir);
+  if (!directory) return found;  // no /proc: they stay open
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const char* const end = entry->d_name + std::strlen(entry->d_name);
+    int fd = -1;
+    const auto [stop, error] = std::from_chars(entry->d_name, end, fd);
+    if (error == std::errc{} && stop == end) found.push_back(fd);
+  }
+  return found;
+}
+
+}  // namespace
+
+void detach() {
+  ::setsid();
+  // Where it is not possible, the directory we are in stays busy.
+  if (::chdir("/") != 0) errno = 0;
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) {
+    throw Error(ExitStatus::os_error, std::string("/dev/null: ") + std::strerror(errno));
+  }
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
+  ::close(null);
+  for (const int fd : open_descriptors()) {
+    // What outlived our exec is not close-on-exec, and what we opened is.
+    const int flags = fd > STDERR_FILENO ? ::fcntl(fd, F_GETFD) : -1;
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ::close(fd);
+  }
+}
+
+}  // namespace redlock::os

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <utility>
+
+#include "os/fd.h"
+
+namespace redlock::os {
+
+/// A process that need not be our child, by a pidfd: it stays that one, even if its number is given
+/// to another when it is gone (pidfd_open(2)).
+class Process {
+ public:
+  /// None: there is no such process, or it is dead and only waits to be reaped, or the number is
+  /// that of a thread. Throws Error (71) if the system refuses.
+  static std::optional<Process> find(pid_t pid);
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Readable once the process is dead.
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] bool gone() const;
+
+  /// Nothing happens if it is dead, or not ours to signal.
+  void signal(int number) const;
+
+ private:
+  Process(pid_t pid, Fd fd) : pid_(pid), fd_(std::move(fd)) {}
+
+  pid_t pid_;
+  Fd fd_;
+};
+
+}  // namespace redlock::os

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "redis/log_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "redis/keys.h"
+#include "redis/scripts.h"
+#include "redis/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kUserTimeout{1000};
+/// Lines of a page: their most bytes are far less than one reply may have.
+constexpr std::size_t kPage = 100;
+/// What --log-entries allows, and the block that is not dropped yet.
+constexpr std::size_t kMostLines = 110'000;
+constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+
+/// The whole text as a number from 0 to `most`.
+std::optional<std::uint64_t> number(std::string_view text, std::uint64_t most) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || value > most) return std::nullopt;
+  return value;
+}
+
+/// "1526919030474-55": the time of an ID, none if it is no ID.
+std::optional<milliseconds> time_of(std::string_view id) {
+  constexpr std::uint64_t kYear2500 = 16'725'225'600'000;
+  const std::size_t dash = id.find('-');
+  if (dash == std::string_view::npos || !number(id.substr(dash + 1), ~std::uint64_t{0})) {
+    return std::nullopt;
+  }
+  const auto time = number(id.substr(0, dash), kYear2500);
+  if (!time) return std::nullopt;
+  return milliseconds(*time);
+}
+
+}  // namespace
+
+LogReader::LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
+    : link_(endpoint, tls, timeouts, kUserTimeout) {}
+
+void LogReader::read(const std::string& lock_key, lock::Instant now) {
+  log_key_ = helper_key(lock_key, "log");
+  next_ = "+";
+  finished_ = false;
+  ask(now);
+}
+
+void LogReader::ask(lock::Instant now) {
+  // One more than a page: the first one is known, but for the first page's. (That an ID is excluded
+  // can be said only since Redis 6.2.)
+  link_.ask(
+      {},
+      {encode_command({"EVAL", scripts::history, "1", log_key_, next_, std::to_string(kPage + 1)}),
+       1},
+      now);
+}
+
+void LogReader::turn(lock::Instant now) {
+  for (Link::Arrival& arrival : link_.turn(now)) {
+    if (finished_) return;  // an answer that came too late
+    if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
+      trouble_ = std::move(*trouble);
+      finished_ = true;
+    } else {
+      take(std::get<Value>(arrival.content), now);
+    }
+  }
+}
+
+void LogReader::take(const Value& reply, lock::Instant now) {
+  const std::vector<Value>& part = reply.elements;
+  finished_ = true;
+  if (part.size() == 2 && part[0].text == "replica") {
+    trouble_ = replica_of(part[1].text);
+    return;
+  }
+  if (part.empty() || part[0].text != "log") {
+    trouble_ = unexpected_reply(reply);
+    return;
+  }
+  const std::string before = next_;
+  for (std::size_t index = 1; index < part.size(); ++index) {
+    if (!take_line(part[index])) {
+      trouble_ = unexpected_reply(reply);
+      return;
+    }
+  }
+  overflowed_ = lines_.size() > kMostLines || bytes_ > kMostBytes;
+  finished_ = overflowed_ || part.size() < kPage + 2 || next_ == before;
+  if (!finished_) ask(now);
+}
+
+/// False if it is none.
+bool LogReader::take_line(const Value& value) {
+  const std::vector<Value>& part = value.elements;
+  const bool texts = part.size() == 5 && std::ranges::all_of(part, [](const Value& one) {
+                       return one.type == Value::Type::string;
+                     });
+  const auto time = texts ? time_of(part[0].text) : std::nullopt;
+  if (!time) return false;
+  if (part[0].text == next_) return true;  // it ended the last page
+  constexpr std::uint64_t kMostCount = 1'000'000'000;
+  next_ = part[0].text;
+  for (const Value& one : part) bytes_ += one.text.size();
+  lines_.push_back({.time = *time,
+                    .event = part[1].text,
+                    .run = part[2].text,
+                    .data = part[3].text,
+                    .count = static_cast<unsigned>(number(part[4].text, kMostCount).value_or(1))});
+  return true;
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// Reads the log of a lock on one server, for `redlock history`. Absent on purpose: what the lines
+// mean, and what the logs of several servers together mean (commands/chronicle.h).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lock/time.h"
+#include "lock/vote.h"
+#include "os/loop.h"
+#include "redis/link.h"
+#include "redis/server_set.h"
+
+namespace redlock::redis {
+
+/// A line as it stands in the log. Untrusted.
+struct LoggedLine {
+  std::chrono::milliseconds time{};  ///< Unix time by the server's clock
+  std::string event;
+  std::string run;   ///< the same for all lines of a run, on all servers
+  std::string data;  ///< JSON
+  unsigned count = 1;
+};
+
+/// Passive, as Link is: the caller polls interests() and calls turn() until finished().
+class LogReader {
+ public:
+  /// `endpoint` and `tls` must outlive this, as for Link.
+  LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
+
+  /// Reads the log of the lock with this key to its beginning, page by page.
+  void read(const std::string& lock_key, lock::Instant now);
+
+  void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
+  [[nodiscard]] lock::Instant deadline() const { return link_.deadline(); }
+  void turn(lock::Instant now);
+  [[nodiscard]] bool finished() const { return finished_; }
+
+  /// Why the log could not be read, or not to its beginning.
+  [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
+  /// There was more than is ever kept; the oldest lines were not read.
+  [[nodiscard]] bool overflowed() const { return overflowed_; }
+  /// The latest first.
+  [[nodiscard]] const std::vector<LoggedLine>& lines() const { return lines_; }
+
+ private:
+  void ask(lock::Instant now);
+  void take(const Value& reply, lock::Instant now);
+  bool take_line(const Value& value);
+
+  Link link_;
+  std::string log_key_;
+  std::vector<LoggedLine> lines_;
+  std::size_t bytes_ = 0;
+  std::string next_;  ///< the ID of the last line read, with which the next page begins
+  bool overflowed_ = false;
+  std::optional<lock::Unreachable> trouble_;
+  bool finished_ = true;
+};
+
+}  // namespace redlock::redis

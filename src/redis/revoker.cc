@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "redis/revoker.h"
+
+#include <utility>
+
+#include "redis/keys.h"
+#include "redis/scripts.h"
+#include "redis/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::chrono::milliseconds kUserTimeout{1000};
+
+}  // namespace
+
+Revoker::Revoker(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+                 std::string key)
+    : key_(std::move(key)), link_(endpoint, tls, timeouts, kUserTimeout) {}
+
+void Revoker::ask(std::string wire, unsigned replies, lock::Instant now) {
+  finished_ = false;
+  answer_.reset();
+  link_.ask({.round = ++asked_}, {std::move(wire), replies}, now);
+}
+
+void Revoker::revoke(const std::string& token, const std::string& value, lock::Instant now) {
+  ask(encode_command({"EVAL", scripts::revoke, "1", key_, token, value, told_channel(key_, token)}),
+      1, now);
+}
+
+void Revoker::remove(const lock::Sighting& seen, const std::string& token, lock::Instant now) {
+  std::string wire = encode_command(
+      {"EVAL", scripts::remove, "1", key_, seen.type, seen.value, token, seen.member});
+  if (token.empty()) return ask(std::move(wire), 1, now);
+  wire += encode_command({"HDEL", helper_key(key_, "holder"), token, "fence:" + token,
+                          "holds:" + token, "keep:" + token});
+  ask(std::move(wire), 2, now);
+}
+
+void Revoker::log(const LogLine& line, unsigned most, lock::Instant now) {
+  ask(encode_log(key_, line, most), 1, now);
+}
+
+void Revoker::turn(lock::Instant now) {
+  for (Link::Arrival& arrival : link_.turn(now)) {
+    if (finished_ || arrival.ask.round != asked_) continue;  // it came too late
+    finished_ = true;
+    if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
+      answer_ = std::move(*trouble);
+    } else {
+      answer_ = read(std::get<Value>(arrival.content));
+    }
+  }
+}
+
+lock::Answer Revoker::read(const Value& reply) {
+  const std::vector<Value>& part = reply.elements;
+  if (part.empty()) return unexpected_reply(reply);
+  const std::string& word = part[0].text;
+  if (word == "released") return lock::Released{};
+  if (word == "missing") return lock::Missing{};
+  if (word == "revoked" && part.size() == 2 && part[1].type == Value::Type::integer) {
+    told_ = part[1].integer;
+    return lock::Released{};
+  }
+  if (word == "not_mine" && part.size() == 2) return lock::NotMine{part[1].text};
+  return unexpected_reply(reply);
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,26 @@
+-- SPDX-License-Identifier: MIT
+--
+-- A page of the log of a lock, from the latest line of it on backwards. Changes nothing.
+--
+-- KEYS[1]  the log
+-- ARGV[1]  the ID of the line that the page begins with, '+' for the last one of all
+-- ARGV[2]  how many lines at most
+--
+-- {'log', {id, event, run, data, count}, …}
+--     as in log.lua; what is missing in a line, or longer than any of ours, is ''.
+-- {'replica', 'host:port of the primary'}
+local place = redis.pcall('INFO', 'replication')
+if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
+  return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
+                     (string.match(place, 'master_port:(%d+)') or '?')}
+end
+
+local page = {'log'}
+for _, line in ipairs(redis.call('XREVRANGE', KEYS[1], ARGV[1], '-', 'COUNT', ARGV[2])) do
+  local told = {}
+  for at = 1, #line[2], 2 do
+    if #line[2][at + 1] <= 2048 then told[line[2][at]] = line[2][at + 1] end
+  end
+  page[#page + 1] = {line[1], told.event or '', told.run or '', told.data or '', told.count or ''}
+end
+return page

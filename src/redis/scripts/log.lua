@@ -1,0 +1,26 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Writes a line into the log of a lock. Decides nothing for anybody, and nobody waits for it: a user
+-- who may not write there, or a key that is no log, is passed over.
+--
+-- KEYS[1]  the log
+-- ARGV[1]  what happened: acquired, released, lost, revoked, skipped
+-- ARGV[2]  the token of the run. Its digest tells which lines belong together; the token is secret
+-- ARGV[3]  the rest, as JSON
+-- ARGV[4]  how many lines are kept, about: whole blocks of them are dropped
+--
+-- Runs that were skipped one after the other are one line with their number: hosts that all have the
+-- same job in their crontab must not push everything else out of the log.
+local count = 1
+if ARGV[1] == 'skipped' then
+  local last = redis.pcall('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+  local line = last[1] and last[1][2] or {}
+  if line[2] == 'skipped' then
+    count = (tonumber(line[8]) or 1) + 1
+    redis.pcall('XDEL', KEYS[1], last[1][1])
+  end
+end
+redis.pcall('XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], '*', 'event', ARGV[1], 'run',
+            string.sub(redis.sha1hex(ARGV[2]), 1, 16), 'data', ARGV[3], 'count', count)
+redis.pcall('PEXPIRE', KEYS[1], 2592000000)
+return 1

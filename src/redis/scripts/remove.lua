@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Deletes what is where the lock is kept, if it is what was shown, be it a lock of redlock's or a key of
+-- another program.
+--
+-- KEYS[1]  the lock, and no other key
+-- ARGV[1]  the type of the key
+-- ARGV[2]  the first 1024 bytes of its value, if it is a string
+-- ARGV[3]  whose lock it is, if it is one of redlock's: then it is deleted, too, if it was revoked or is
+--          cooling since; or ''
+-- ARGV[4]  of a lock of Redisson's, a hash: who holds it, or ''
+--
+-- {'released'}, {'missing'}, {'not_mine', value}
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'none' then return {'missing'} end
+local value = kind == 'string' and redis.call('GET', KEYS[1]) or ''
+local same = kind == ARGV[1] and string.sub(value, 1, 1024) == ARGV[2]
+if kind == 'string' and ARGV[3] ~= '' then
+  local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)')
+  same = same or token == ARGV[3]
+elseif same and kind == 'hash' and ARGV[4] ~= '' then
+  same = redis.call('HGET', KEYS[1], ARGV[4])
+end
+if not same then
+  return {'not_mine', kind == 'string' and string.sub(value, 1, 1024) or 'type:' .. kind}
+end
+redis.call('DEL', KEYS[1])
+return {'released'}

@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Marks the lock as revoked from the holder that was shown, and tells it. The time to live stays as it
+-- is: when it is over, or the holder has stopped its job, the lock is free.
+--
+-- KEYS[1]  the lock, and no other key
+-- ARGV[1]  the token
+-- ARGV[2]  the new value: "revoked:TOKEN", a blank, and who does it, as JSON
+-- ARGV[3]  the channel on which the holder listens
+--
+-- {'revoked', how many were told}    also if it was revoked before; then the value stays
+-- {'missing'}, {'not_mine', value}
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'none' then return {'missing'} end
+if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
+
+local value = redis.call('GET', KEYS[1]) or ''
+if value == ARGV[1] then
+  -- SET would take the time to live away (KEEPTTL is Redis 6).
+  local left = redis.call('PTTL', KEYS[1])
+  if left < 0 then
+    redis.call('SET', KEYS[1], ARGV[2])
+  else
+    redis.call('SET', KEYS[1], ARGV[2], 'PX', math.max(left, 1))
+  end
+  value = ARGV[2]
+elseif string.match(value, '^revoked:(%S+)') ~= ARGV[1] then
+  return {'not_mine', string.sub(value, 1, 1024)}
+end
+-- With who did it: where the lock is deleted at once, the holder cannot read it any more.
+local told = redis.pcall('PUBLISH', ARGV[3], 'revoked ' .. (string.match(value, ' (.*)') or ''))
+return {'revoked', type(told) == 'number' and told or 0}

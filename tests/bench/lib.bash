@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# For the benchmarks: sourced with the repository as the working directory. Gives each a folder $dir
+# of its own, and servers; both are gone when it ends. REDLOCK is the binary (default: the release
+# build).
+bench=tests/bench/${0##*/}
+REDLOCK=$(realpath "${REDLOCK:-build/release/redlock}")
+python=/usr/bin/python3 # Debian's, which has python3-redis
+
+server=$(command -v redis-server || command -v valkey-server || command -v redis-check-rdb ||
+  command -v valkey-check-rdb) || {
+  echo "$bench: no Redis server: apt-get install redis-tools" >&2
+  exit 69
+}
+for needed in "$REDLOCK" "$python" redis-cli flock; do
+  command -v "$needed" >/dev/null || {
+    echo "$bench: $needed is missing" >&2
+    exit 69
+  }
+done
+while read -r variable; do unset "$variable"; done < <(compgen -e | grep -E '^(REDLOCK|REDISCLI)_')
+# These servers are made a moment ago, and nobody else uses them.
+export REDLOCK_RESTART_GRACE=0
+
+dir=$(mktemp -d)
+pids=()
+clean_up() {
+  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+  wait
+  rm -rf "$dir"
+}
+trap 'clean_up 2>/dev/null' EXIT # bash tells who was killed
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# start_server NUMBER: on $dir/NUMBER.sock, and on a free port whose number goes to $port. The server
+# program looks at the name it was started by: redis-check-rdb is one, too.
+ln -s "$server" "$dir/redis-server"
+start_server() {
+  for _ in 1 2 3 4 5; do
+    port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    setpriv --pdeathsig KILL "$dir/redis-server" --port "$port" --bind 127.0.0.1 \
+      --unixsocket "$dir/$1.sock" --dir "$dir" --save '' --appendonly no >"$dir/$1.log" 2>&1 &
+    pids[$1]=$!
+    for _ in {1..500}; do
+      [[ $(redis-cli -s "$dir/$1.sock" ping 2>/dev/null) != PONG ]] || return 0
+      kill -0 "${pids[$1]}" 2>/dev/null || break
+      sleep 0.02
+    done
+  done
+  echo "$bench: server $1 does not start: $(tail -n 1 "$dir/$1.log")" >&2
+  exit 69
+}

@@ -1,0 +1,515 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# `redlock release --force`: the holder is told, stops its job and only then releases the lock; and
+# nothing is taken away that was not shown. With the default ttl of 30 s a renewal is 10 s away: who
+# stops its job sooner was told.
+
+load lib/common
+
+setup() {
+  local name
+  for name in A B C; do start_server "$name"; done
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI" A_SOCKET SCRATCH
+  LOG=$SCRATCH/log
+  export USER=ops LOGNAME=ops
+  cat >"$SCRATCH/job" <<'JOB'
+#!/bin/bash
+# job LOG: writes "start TIME", at a TERM "TERM TIME", and half a second later "end TIME".
+exec 2>/dev/null # of bash's "Terminated"
+now() { echo $((${EPOCHREALTIME//[.,]/} / 1000)); }
+trap 'echo "TERM $(now)" >>"$1"; sleep 0.5; echo "end $(now)" >>"$1"; exit 3' TERM
+echo "start $(now)" >>"$1"
+for ((i = 0; i < 3000; i++)); do
+  [[ ! -e $1.finish ]] || { echo "end $(now)" >>"$1"; exit 7; }
+  sleep 0.02
+done
+JOB
+  chmod +x "$SCRATCH/job"
+}
+teardown() { stop_all; }
+
+TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+TOLD=8000 # ms: the most that being told takes on a loaded machine
+
+# start_job [OPTIONS…]: the job above under the lock L; waits until it runs and listens on every
+# server that is there. Sets $HOLDER (PID), $MESSAGES (file).
+start_job() {
+  background "$REDLOCK" run "$@" L -- "$SCRATCH/job" "$LOG"
+  HOLDER=$BACKGROUND_PID MESSAGES=$BACKGROUND_ERR
+  wait_for "$LOG"
+}
+
+# force ARG…: the command, without a terminal.
+force() { timed "$REDLOCK" release --force "$@" </dev/null; }
+
+time_of() { awk -v what="$1" '$1 == what { print $2; exit }' "$LOG"; }
+
+everywhere() {
+  local server
+  for server in A B C; do cli "$server" "$@" >/dev/null; done
+}
+
+# scenario: what stands on standard input, a script in the words of tests/lib/terminal.py.
+scenario() {
+  { echo 'from terminal import *' && cat; } >"$SCRATCH/scenario.py"
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 90 "$PYTHON" "$SCRATCH/scenario.py" 3>&-
+}
+
+# ---- the holder is told ------------------------------------------------------------------------
+
+@test "force: the job is told at once, the status is 80, and the message says who it was" {
+  kill_server C
+  start_job
+  wait_until_listening A B
+  local began
+  began=$(now_ms)
+  force --yes L
+  assert_status 0
+  [[ -z $output ]]
+  assert_contains "$stderr" 'L: held (2 of 3 servers)'
+  assert_contains "$stderr" 'it was told and stops its job'
+  await "$HOLDER"
+  assert_status 80
+  assert_one_line "$stderr"
+  [[ $stderr =~ ^'redlock: L was revoked by ops@'[^\ ]+' (pid '[0-9]+'), stopping the job'$ ]] || fail "$stderr"
+  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
+  assert_no_key A L
+  assert_no_key B L
+}
+
+@test "force: the log says who did it, where it was done, and of which run" {
+  everywhere set L $TOKEN px 60000
+  cli C set L $OTHER px 60000
+  force --yes L
+  assert_status 0
+  local line
+  line=$(cli A xrange 'redlock:{L}:log' - +)
+  [[ $line == *event?revoked?run?"$(printf %s $TOKEN | sha1sum | cut -c 1-16)"?data?*'"command":"redlock release --force L"'*'"user":"ops"'* ]] || fail "$line"
+  assert_no_key C 'redlock:{L}:log'
+  # Not again, and not if nothing is to be logged.
+  force --yes L
+  [[ $(cli A xlen 'redlock:{L}:log') == 1 ]]
+  everywhere del L 'redlock:{L}:log'
+  everywhere set L $OTHER px 60000
+  REDLOCK_LOG_ENTRIES=0 force --yes L
+  assert_status 0
+  assert_no_key A 'redlock:{L}:log'
+}
+
+@test "force: the next one starts when the job is gone, and is told what it waits for" {
+  kill_server C
+  start_job
+  wait_until_listening A B
+  background "$REDLOCK" run -v L -- "$SCRATCH/job" "$LOG.next"
+  local next=$BACKGROUND_PID messages=$BACKGROUND_ERR
+  wait_for_line "$messages" 'L is held by ops@'
+  force --yes -q --wait L
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  [[ -n $(time_of end) ]] || fail "the job is not gone yet"
+  wait_for "$LOG.next"
+  awk '$1 == "start" { print $2 }' "$LOG.next" >"$SCRATCH/next"
+  (($(time_of end) <= $(<"$SCRATCH/next"))) || fail "two jobs at once:" "$(cat "$LOG" "$LOG.next")"
+  wait_for_line "$messages" ': refused, revoked from ops@'
+  wait_for_line "$messages" 'whose job is being stopped; free at the latest in'
+  await "$HOLDER"
+  assert_status 80
+  touch "$LOG.next.finish"
+  await "$next"
+  assert_status 7
+}
+
+@test "force: a revoked lock keeps its time to live, and says so to who looks" {
+  everywhere set L $TOKEN px 60000
+  everywhere hset 'redlock:{L}:holder' $TOKEN '{"host":"web1","user":"root","pid":7,"command":"b"}'
+  force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'is revoked from root@web1 (pid 7): nobody listened'
+  [[ $(cli A get L) == "revoked:$TOKEN {"*'"user":"ops"}' ]] || fail "$(cli A get L)"
+  assert_between 40000 "$(cli A pttl L)" 60000
+  run --separate-stderr "$REDLOCK" status L
+  assert_status 0
+  assert_contains "$output" 'held, and revoked from its holder (3 of 3 servers)'
+  [[ $output == *'revoked   by ops@'*' (pid '*' ago'* ]] || fail "$output"
+  run --separate-stderr "$REDLOCK" status --json L
+  [[ $output == *'"revoked_by": {'*'"user": "ops"'* ]] || fail "$output"
+  # Again: nothing to ask, nothing to change.
+  local value
+  value=$(cli A get L)
+  force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L had been revoked before'
+  [[ $(cli A get L) == "$value" ]]
+}
+
+@test "force: a lock without a time to live is revoked, too" {
+  everywhere set L $TOKEN
+  force --yes L
+  assert_status 0
+  [[ $(cli B get L) == "revoked:$TOKEN {"* && $(cli B pttl L) == -1 ]]
+}
+
+@test "force: a job that had ended when it was told keeps its status" {
+  start_job
+  wait_until_listening A B C
+  kill -STOP "$HOLDER" "$(pgrep -P "$HOLDER")"
+  touch "$LOG.finish"
+  wait_for_line "$LOG" end
+  force --yes L
+  assert_status 0
+  kill -CONT "$HOLDER" "$(pgrep -P "$HOLDER")"
+  await "$HOLDER"
+  [[ $status == 7 || $status == 80 ]] || fail "status $status"
+  assert_nothing_left A
+}
+
+@test "force: before anybody listens, the job is stopped as soon as it does" {
+  local began
+  began=$(now_ms)
+  start_job
+  force --yes L
+  assert_status 0
+  await "$HOLDER"
+  assert_status 80
+  assert_contains "$stderr" 'L was revoked by ops@'
+  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
+}
+
+@test "force: short jobs do not listen, and nobody does when they are over" {
+  background "$REDLOCK" run -v L -- sleep 0.1
+  await "$BACKGROUND_PID"
+  refute_contains "$stderr" 'listening'
+  start_job
+  wait_until_listening A B C
+  touch "$LOG.finish"
+  await "$HOLDER"
+  assert_status 7
+  ! listens A
+}
+
+@test "force: who may not listen sees it with the next renewal, and nothing is said of that" {
+  local name
+  for name in A B C; do
+    cli "$name" acl setuser cron on '>pw' '~*' resetchannels +@all
+  done
+  local servers="unix://cron:pw@$A_SOCKET unix://cron:pw@$B_SOCKET unix://cron:pw@$C_SOCKET"
+  background env REDLOCK_SERVERS="$servers" "$REDLOCK" run --ttl 3s L -- "$SCRATCH/job" "$LOG"
+  HOLDER=$BACKGROUND_PID
+  wait_for "$LOG"
+  # It is asked for once, and not with every renewal.
+  denied() { [[ $(cli A acl log | grep -c told:) == 1 ]]; }
+  wait_until "$BOUND" denied
+  cli A acl log reset
+  REDLOCK_SERVERS=$servers force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'nobody listened, and it will see it with its next renewal, within 1 s'
+  await "$HOLDER"
+  assert_status 80
+  assert_one_line "$stderr"
+  [[ $(cli A acl log | grep -c "redlock:{L}:told:.*" ) -le 1 ]] || fail "$(cli A acl log)"
+}
+
+@test "force: listening is taken up again after a server was restarted" {
+  # With a lock that the other two hold.
+  start_job --ttl 3s
+  wait_until_listening A B C
+  restart_server C
+  wait_until_listening C
+  # And a server that is stopped is nobody's trouble.
+  pause_server B
+  force --yes L
+  assert_status 0
+  await "$HOLDER"
+  assert_status 80
+  assert_contains "$stderr" 'L was revoked by'
+  resume_server B
+}
+
+@test "force: a flood of word is no flood of renewals, and decides nothing" {
+  start_job
+  wait_until_listening A B C
+  local channel before began
+  channel=$(cli A pubsub channels 'redlock:{L}:told:*')
+  before=$(evals A)
+  began=$(now_ms)
+  yes "publish $channel $(printf 'x%.0s' {1..3000})" | head -n 2000 | cli A >/dev/null
+  # Two for each renewal.
+  local most=$((20 + 20 * ($(now_ms) - began) / 1000))
+  (($(evals A) - before <= most)) || fail "$(evals A) after $before, at most $most more"
+  ! gone "$HOLDER"
+  touch "$LOG.finish"
+  await "$HOLDER"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "force: over TCP, with a password and a database, under a tagged name" {
+  local port=$(free_port)
+  cli A config set port "$port" || skip "this server cannot open a port while it runs"
+  cli A config set requirepass secret
+  export REDLOCK_SERVERS="redis://:secret@127.0.0.1:$port/3"
+  background "$REDLOCK" run 'x{tag}' -- "$SCRATCH/job" "$LOG"
+  wait_for "$LOG"
+  listens_tagged() { [[ $(cli A -a secret pubsub channels 'redlock-tag:x{tag}:told:*' 2>/dev/null) == *told* ]]; }
+  wait_until "$BOUND" listens_tagged
+  local began
+  began=$(now_ms)
+  force --yes 'x{tag}'
+  assert_status 0
+  refute_contains "$stderr" secret
+  await "$BACKGROUND_PID"
+  assert_status 80
+  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
+}
+
+@test "force: a run inside the job is told, too, and the lock is free when both are gone" {
+  background "$REDLOCK" run L -- "$REDLOCK" run L -- "$SCRATCH/job" "$LOG"
+  wait_for "$LOG"
+  wait_until_listening A B C
+  force --yes --wait L
+  assert_status 0
+  [[ -n $(time_of end) ]] || fail "the job is not gone yet"
+  await "$BACKGROUND_PID"
+  assert_status 80
+  assert_nothing_left A
+}
+
+@test "force: --on-lost is run" {
+  start_job --on-lost 'echo "$REDLOCK_NAME" >"$SCRATCH/lost"'
+  wait_until_listening A B C
+  force --yes L
+  await "$HOLDER"
+  assert_status 80
+  [[ $(<"$SCRATCH/lost") == L ]]
+}
+
+# ---- at once -----------------------------------------------------------------------------------
+
+@test "force --now: the lock is free at once, and the job is told all the same" {
+  kill_server C
+  start_job
+  wait_until_listening A B
+  force --now --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L is free at once: its old job may still be running'
+  [[ -z $(time_of end) ]] || fail "the job was waited for"
+  assert_free L
+  await "$HOLDER"
+  assert_status 80
+  assert_contains "$stderr" 'L was revoked by ops@'
+  assert_nothing_left A
+}
+
+@test "force --now: too few servers for it are told, and nothing is deleted" {
+  start_server D
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI $D_URI"
+  everywhere set L $TOKEN px 60000
+  cli D acl setuser default -eval # answers, but is of no use
+  cli C acl setuser default -set
+  force --now --yes L
+  assert_status 69
+  assert_contains "$stderr" 'could be taken on 2 of 4 servers only, its holder may go on'
+  [[ $(cli A get L) == "revoked:$TOKEN "* ]] || fail "$(cli A get L)"
+}
+
+@test "force: cooling locks are cut short" {
+  "$REDLOCK" run --min-hold 60s L -- true
+  force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L is free: its minimum hold was cut short'
+  assert_free L
+}
+
+@test "force: what other programs have is deleted with --now only" {
+  everywhere set plain anybodys-secret px 600000
+  everywhere lpush list x
+  everywhere hset redisson 8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63 2
+  local name
+  for name in plain list redisson; do
+    force --yes "$name"
+    assert_status 1
+    assert_contains "$stderr" 'cannot be told to stop: its key can only be deleted, with --now'
+    [[ $(cli A exists "$name") == 1 ]]
+    force --yes --now "$name"
+    assert_status 0
+    assert_contains "$stderr" 'does not know, and may still be running'
+    refute_contains "$stderr" anybodys-secret
+    assert_no_key A "$name"
+    assert_no_key C "$name"
+  done
+}
+
+@test "force: leftovers that block while a server is down" {
+  kill_server C
+  cli A set L $TOKEN px 600000
+  force --yes L
+  assert_status 69
+  assert_contains "$stderr" 'L: undecided'
+  assert_contains "$stderr" "$A_URI: held by"
+  assert_contains "$stderr" 'delete exactly what is shown, with --now'
+  [[ $(cli A get L) == "$TOKEN" ]]
+  force --yes --now L
+  assert_status 0
+  assert_no_key A L
+  assert_free L
+}
+
+# ---- nothing is done ---------------------------------------------------------------------------
+
+@test "force: a free lock" {
+  force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L is free, there is nothing to release'
+  force --yes -q L
+  assert_status 0
+  [[ -z $stderr ]]
+}
+
+@test "force: too few servers: 69, and they are named" {
+  everywhere set L $TOKEN px 60000
+  kill_server B
+  kill_server C
+  force -q --yes L
+  assert_status 69
+  assert_contains "$stderr" 'nothing was done'
+  assert_contains "$stderr" "$B_URI could not be asked"
+  [[ $(cli A get L) == "$TOKEN" ]]
+}
+
+@test "force: the servers answer and permit nothing: 69, and the holder may go on" {
+  everywhere set L $TOKEN px 60000
+  everywhere acl setuser default -set
+  force --yes L
+  assert_status 69
+  assert_contains "$stderr" 'on 0 of 3 servers only, its holder may go on'
+  assert_contains "$stderr" "$C_URI: "
+}
+
+@test "force: without a terminal --yes is needed, and the words are in order" {
+  everywhere set L $TOKEN px 60000
+  force L
+  assert_status 64
+  assert_contains "$stderr" '--yes'
+  [[ $(cli A get L) == "$TOKEN" ]]
+  force --yes
+  assert_status 64
+  force --yes L $OTHER
+  assert_status 64
+  refute_contains "$stderr" $OTHER
+  run --separate-stderr "$REDLOCK" release --now --yes L
+  assert_status 64
+  assert_contains "$stderr" 'go with --force'
+}
+
+@test "force: at a terminal it shows who it is and asks; anything but yes is no" {
+  everywhere set L $TOKEN px 600000
+  everywhere hset 'redlock:{L}:holder' $TOKEN '{"host":"web1","user":"root","pid":7,"command":"backup"}'
+  scenario <<'SCENARIO'
+at = Terminal("bash")
+for answer in "\n", "n\n", "yep\n", "\x04":
+    at.type('"$REDLOCK" release --force L\n')
+    at.expect(r"root@web1, pid 7[\s\S]*backup[\s\S]*Stop its job and release the lock\? \[y/N\] $")
+    at.type(answer)
+    at.expect("nothing was done")
+    at.prompt()
+    assert at.status() == 1
+at.type('"$REDLOCK" release --force L\n')
+at.expect(r"\[y/N\] $")
+at.type(CTRL_C)
+at.prompt()
+assert at.status() == 130
+at.type('"$REDLOCK" release --force --now L\n')
+at.expect(r"Release the lock at once, although its job may still be running\? \[y/N\] $")
+at.type("\n")
+at.prompt()
+# Standard output may be elsewhere.
+at.type('"$REDLOCK" release --force L >/dev/null\n')
+at.expect(r"\[y/N\] $")
+at.type("y\n")
+at.expect("L is revoked from root@web1")
+at.prompt()
+assert at.status() == 0
+at.hang_up()
+SCENARIO
+  [[ $(cli A get L) == "revoked:$TOKEN "* ]]
+}
+
+@test "force: waiting can be interrupted" {
+  everywhere set L $TOKEN px 600000
+  scenario <<'SCENARIO'
+at = Terminal("bash")
+at.type('"$REDLOCK" release --force --yes --wait L\n')
+at.expect("L is revoked from its holder")
+at.type(CTRL_C)
+at.prompt()
+assert at.status() == 130
+at.hang_up()
+SCENARIO
+}
+
+@test "force: --wait ends when the time to live has passed, and when somebody else has the lock" {
+  everywhere set L $TOKEN px 1500
+  force --yes --wait L
+  assert_status 0
+  assert_contains "$stderr" 'L is free'
+  assert_no_key A L
+  everywhere set L $TOKEN px 600000
+  background "$REDLOCK" release --force --yes --wait L
+  wait_for_line "$BACKGROUND_ERR" 'is revoked'
+  everywhere set L $OTHER px 600000
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_contains "$stderr" 'L is free of its old holder, and held'
+}
+
+@test "force: a lock that changes hands while it asks is left alone" {
+  everywhere set L $TOKEN px 600000
+  export OTHER B_SOCKET C_SOCKET
+  scenario <<'SCENARIO'
+import subprocess
+def everywhere(*words):
+    for name in "A", "B", "C":
+        subprocess.run(["redis-cli", "-s", os.environ[f"{name}_SOCKET"], *words], check=True, stdout=subprocess.DEVNULL)
+at = Terminal("bash")
+for flags in "", "--now":
+    everywhere("set", "L", "a" * 40, "px", "600000")
+    at.type(f'"$REDLOCK" release --force {flags} L\n')
+    at.expect(r"\[y/N\] $")
+    everywhere("set", "L", os.environ["OTHER"], "px", "600000")
+    at.type("y\n")
+    at.expect("L has changed hands meanwhile; nothing was taken")
+    at.prompt()
+    assert at.status() == 1
+# Foreign keys, too.
+everywhere("set", "L", "foreign")
+at.type('"$REDLOCK" release --force --now L\n')
+at.expect(r"\[y/N\] $")
+everywhere("set", "L", "foreigner")
+at.type("y\n")
+at.expect("L has changed hands")
+at.prompt()
+everywhere("del", "L")
+everywhere("hset", "L", "8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63", "1")
+at.type('"$REDLOCK" release --force --now L\n')
+at.expect(r"\[y/N\] $")
+everywhere("del", "L")
+everywhere("hset", "L", "8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:64", "1")
+at.type("y\n")
+at.expect("L has changed hands")
+at.prompt()
+everywhere("del", "L")
+# Given back meanwhile.
+everywhere("set", "L", "a" * 40, "px", "600000")
+at.type('"$REDLOCK" release --force L\n')
+at.expect(r"\[y/N\] $")
+everywhere("del", "L")
+at.type("y\n")
+at.expect("L has been released meanwhile")
+at.prompt()
+assert at.status() == 0
+at.hang_up()
+SCENARIO
+}

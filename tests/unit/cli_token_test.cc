@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// acquire, renew and release: what they take, and that no token is repeated in a message.
+#include <csignal>
+
+#include "cli_parse.h"
+
+namespace redlock::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kToken(40, 'a');
+const Variables kServer = {{"REDLOCK_SERVERS", "redis://one"}};
+
+template <class Command>
+Command parse_as(const Words& words, Variables variables = kServer) {
+  variables.insert(kServer.begin(), kServer.end());
+  return std::get<Command>(parse(words, std::move(variables)));
+}
+
+TEST_CASE("acquire: a name, and run's options for waiting") {
+  const auto plain = parse_as<cli::Acquire>({"acquire", "L"});
+  CHECK(plain.name == "L");
+  CHECK_FALSE(plain.json);
+  CHECK_FALSE(plain.keep_for);
+  CHECK(plain.on_lost_signal == 0);
+  const auto full =
+      parse_as<cli::Acquire>({"acquire", "-nE", "9", "--ttl", "1m", "L", "-w", "5",
+                              "--keep-for=4711", "--on-lost-signal", "INT", "--json"});
+  CHECK(full.settings.wait == 0s);
+  CHECK(full.settings.ttl == 1min);
+  CHECK(full.settings.conflict_exit_code == 9);
+  CHECK(full.keep_for == 4711);
+  CHECK(full.on_lost_signal == SIGINT);
+  CHECK(full.json);
+}
+
+TEST_CASE("acquire: what is wrong") {
+  check_failure(failure({"acquire"}, kServer), ExitStatus::usage, "no lock name");
+  check_failure(failure({"acquire", "L", "true"}, kServer), ExitStatus::usage, "redlock run");
+  check_failure(failure({"acquire", "L", "--", "true"}, kServer), ExitStatus::usage, "redlock run");
+  check_failure(failure({"acquire", "a\nb"}, kServer), ExitStatus::usage, "control bytes");
+  check_failure(failure({"acquire", "--keep-for", "0", "L"}, kServer), ExitStatus::usage,
+                "--keep-for");
+  check_failure(failure({"acquire", "--keep-for", "-1", "L"}, kServer), ExitStatus::usage,
+                "--keep-for");
+  check_failure(failure({"acquire", "--keep-for", "me", "L"}, kServer), ExitStatus::usage,
+                "--keep-for");
+  check_failure(failure({"acquire", "--on-lost-signal", "TERM", "L"}, kServer), ExitStatus::usage,
+                "--keep-for");
+  check_failure(failure({"acquire", "--keep-for", "1", "--on-lost-signal", "NO", "L"}, kServer),
+                ExitStatus::usage, "--on-lost-signal");
+  check_failure(failure({"acquire", "--min-hold", "1m", "L"}, kServer), ExitStatus::usage,
+                "unknown option");
+  check_failure(failure({"acquire", "L"}), ExitStatus::config, "no servers");
+}
+
+TEST_CASE("renew, release: a name and a token") {
+  const auto renew = parse_as<cli::Renew>({"renew", "L", kToken});
+  CHECK(renew.name == "L");
+  CHECK(renew.token == kToken);
+  CHECK_FALSE(renew.ttl);
+  const auto release = parse_as<cli::Release>({"release", "-v", "L", "--server-wait", "1", kToken});
+  CHECK(release.name == "L");
+  CHECK(release.token == kToken);
+  CHECK(release.settings.server_wait == 1s);
+  CHECK(parse_as<cli::Renew>({"renew", "L", "-"}).token.empty());
+  CHECK(parse_as<cli::Release>({"release", "L", "-"}).token.empty());
+}
+
+TEST_CASE("renew: the ttl is the lock's own unless an option gives another") {
+  CHECK_FALSE(parse_as<cli::Renew>({"renew", "L", kToken}, {{"REDLOCK_TTL", "5m"}}).ttl);
+  const auto given =
+      parse_as<cli::Renew>({"renew", "--ttl", "20s", "L", kToken}, {{"REDLOCK_TTL", "5m"}});
+  CHECK(given.ttl == 20s);
+  CHECK(given.settings.ttl == 20s);
+  check_failure(failure({"renew", "--ttl", "5m", "L", kToken},
+                        {{"REDLOCK_SERVERS", "redis://one redis://two"}}),
+                ExitStatus::usage, "--restart-grace");
+}
+
+TEST_CASE("renew, release: a wrong token is told, and not repeated") {
+  for (const std::string command : {"renew", "release"}) {
+    const std::vector<std::pair<Words, std::string>> wrong = {
+        {{command}, "no lock name"},
+        {{command, "L"}, "no token"},
+        {{command, "L", ""}, "no token:"},
+        {{command, "L", kToken, "more"}, "too many words"},
+        {{command, "L", kToken.substr(1)}, "no token:"},
+        {{command, "L", kToken + "a"}, "no token:"},
+        {{command, "L", std::string(40, 'A')}, "no token:"},
+        {{command, "L", "secret"}, "no token:"},
+        {{command, kToken, "deploy"}, "no token:"},
+        {{command, "L", "--", kToken}, "too many words"},
+    };
+    for (const auto& [words, part] : wrong) {
+      const Failure got = failure(words, kServer);
+      CAPTURE(got.message);
+      CHECK(got.status == ExitStatus::usage);
+      CHECK((contains(got.message, part) || contains(got.message, "that is no token")));
+      CHECK_FALSE(contains(got.message, kToken.substr(1)));
+      CHECK_FALSE(contains(got.message, "AAAA"));
+      CHECK_FALSE(contains(got.message, "secret"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redlock::tests

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "config/moment.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+namespace redlock::config {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+/// The zone of a test, an hour east in winter and two in summer.
+class Zone {
+ public:
+  Zone() { set("CET-1CEST,M3.5.0,M10.5.0/3"); }
+  ~Zone() { set("UTC0"); }
+  Zone(const Zone&) = delete;
+  Zone& operator=(const Zone&) = delete;
+
+ private:
+  static void set(const char* zone) {
+    ::setenv("TZ", zone, 1);
+    ::tzset();
+  }
+};
+
+// 2026-11-20 12:00:00 there
+constexpr milliseconds kNow = 1'795'172'400s;
+
+TEST_CASE("moments: so long ago") {
+  const Zone zone;
+  CHECK(parse_moment("2h", kNow) == kNow - 2h);
+  CHECK(parse_moment("90s", kNow) == kNow - 90s);
+  CHECK(parse_moment("500ms", kNow) == kNow - 500ms);
+  CHECK(parse_moment("3d", kNow) == kNow - 72h);
+  CHECK(parse_moment("1.5d", kNow) == kNow - 36h);
+  CHECK(parse_moment("2w", kNow) == kNow - 336h);
+  CHECK(parse_moment("now", kNow) == kNow);
+}
+
+TEST_CASE("moments: dates and times, of this zone unless another one is named") {
+  const Zone zone;
+  CHECK(parse_moment("2026-11-20", kNow) == kNow - 12h);
+  CHECK(parse_moment("2026-11-20T12:00", kNow) == kNow);
+  CHECK(parse_moment("2026-11-20 12:00:07", kNow) == kNow + 7s);
+  CHECK(parse_moment("2026-11-20T11:00Z", kNow) == kNow);
+  CHECK(parse_moment("2026-11-20T11:00:00+00:00", kNow) == kNow);
+  CHECK(parse_moment("2026-11-20T07:30-0330", kNow) == kNow);
+  CHECK(parse_moment("2026-07-01T12:00", kNow) == parse_moment("2026-07-01T10:00Z", kNow));
+  CHECK(parse_moment("2024-02-29", kNow));
+}
+
+TEST_CASE("moments: times alone, and days by their names") {
+  const Zone zone;
+  CHECK(parse_moment("02:30", kNow) == kNow - 9h - 30min);
+  CHECK(parse_moment("12:00", kNow) == kNow);
+  CHECK(parse_moment("12:00:01", kNow) == kNow - 24h + 1s);
+  CHECK(parse_moment("23:00", kNow) == kNow - 13h);
+  CHECK(parse_moment("today", kNow) == kNow - 12h);
+  CHECK(parse_moment("yesterday", kNow) == kNow - 36h);
+  // The day that is an hour shorter.
+  const auto spring = parse_moment("2026-03-29T12:00", kNow);
+  REQUIRE(spring);
+  CHECK(parse_moment("today", *spring) == *spring - 11h);
+}
+
+TEST_CASE("moments: what is none") {
+  const Zone zone;
+  for (const char* text : {"",
+                           " ",
+                           "90",
+                           "1.5",
+                           "2026",
+                           "d",
+                           "h",
+                           "-2h",
+                           "2h ",
+                           "1e3s",
+                           "tomorrow",
+                           "2026-11",
+                           "2026-13-01",
+                           "2026-02-29",
+                           "2026-11-31",
+                           "2026-00-10",
+                           "1969-12-31",
+                           "2026-11-20T",
+                           "24:00",
+                           "12:60",
+                           "12:00:60",
+                           "1:00",
+                           "12",
+                           "2026-11-20T12",
+                           "2026-11-20T12:00X",
+                           "2026-11-20T12:00+1",
+                           "2026-11-20T12:00+15:00",
+                           "2026-11-20T12:00Zx",
+                           "2026-11-20x12:00",
+                           "99999999999w",
+                           "600w w",
+                           "10000w",
+                           "nanh",
+                           "2026-11-20T12:00:"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_moment(text, kNow));
+  }
+}
+
+}  // namespace
+}  // namespace redlock::config

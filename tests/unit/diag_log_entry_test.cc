@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "diag/log_entry.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace redlock::diag {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Holder kWho{.host = "web1",
+                  .user = "root",
+                  .pid = 4711,
+                  .command = "./backup.sh 'a b'",
+                  .since = {},
+                  .ttl = {},
+                  .servers = {}};
+
+TEST_CASE("a line of the log reads as it was written") {
+  const lock::Log log{.event = lock::Log::Event::lost,
+                      .attempt = 1,
+                      .fence = 12,
+                      .waited = 1500ms,
+                      .held = 3s,
+                      .status = 143,
+                      .stopped = lock::StopReason::lease_ending};
+  CHECK(word_for(log.event) == "lost");
+  const auto read = read_log_entry(to_json(log_entry(log, kWho)));
+  REQUIRE(read);
+  CHECK(read->who.host == "web1");
+  CHECK(read->who.user == "root");
+  CHECK(read->who.pid == 4711);
+  CHECK(read->who.command == kWho.command);
+  CHECK(read->fence == 12);
+  CHECK(read->waited == 1500ms);
+  CHECK(read->held == 3s);
+  CHECK(read->status == 143);
+  CHECK(read->reason == "could not be renewed");
+}
+
+TEST_CASE("what a line of the log does not say is left out, and read as such") {
+  const std::string json =
+      to_json(log_entry({.event = lock::Log::Event::acquired, .attempt = 1}, kWho));
+  for (const char* key : {"held", "status", "reason", "fence"}) {
+    CHECK(json.find(key) == std::string::npos);
+  }
+  const auto read = read_log_entry(json);
+  REQUIRE(read);
+  CHECK_FALSE(read->held);
+  CHECK_FALSE(read->status);
+  CHECK(read->fence == 0);
+  CHECK(read->reason.empty());
+}
+
+TEST_CASE("a long command is cut, and what is no UTF-8 replaced") {
+  Holder who = kWho;
+  who.command = std::string(5000, 'x') + "\xff";
+  CHECK(to_json(log_entry({.event = lock::Log::Event::acquired, .attempt = 1}, who)).size() < 400);
+  who.command = "\xff";
+  CHECK(
+      read_log_entry(to_json(log_entry({.event = lock::Log::Event::acquired, .attempt = 1}, who))));
+}
+
+TEST_CASE("nothing in a line of the log is to be trusted") {
+  CHECK_FALSE(read_log_entry(""));
+  CHECK_FALSE(read_log_entry("[]"));
+  CHECK_FALSE(read_log_entry("{"));
+  const auto odd = read_log_entry(
+      R"({"host":1,"pid":"x","waited":-5,"held":1e99,"status":900,"fence":-1,"reason":[],"user":null})");
+  REQUIRE(odd);
+  CHECK(odd->who.host.empty());
+  CHECK(odd->who.pid == 0);
+  CHECK(odd->waited == 0ms);
+  CHECK_FALSE(odd->held);
+  CHECK_FALSE(odd->status);
+  CHECK(odd->fence == 0);
+  const auto huge = read_log_entry(R"({"held":9223372036854775807,"waited":18446744073709551615})");
+  REQUIRE(huge);
+  CHECK(*huge->held <= std::chrono::hours(24 * 3650));
+  CHECK(*huge->waited >= 0ms);
+}
+
+}  // namespace
+}  // namespace redlock::diag

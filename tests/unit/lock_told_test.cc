@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+//
+// Word to the holder: when it is listened for, and what it makes of the renewals.
+#include <doctest/doctest.h>
+
+#include "lock/value.h"
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+namespace {
+
+/// A job that runs on three servers. The next regular renewal is due 10 s after the start.
+Harness running_on_three() {
+  Harness harness(plan_for(3));
+  for (ServerIndex server = 0; server < 3; ++server) {
+    harness.answer(server, Op::acquire, Granted{});
+  }
+  harness.step(JobStarted{});
+  harness.effects.clear();
+  return harness;
+}
+
+void answer_all(Harness& harness, const Answer& answer) {
+  for (ServerIndex server = 0; server < 3; ++server) harness.answer(server, Op::renew, answer);
+}
+
+}  // namespace
+
+TEST_CASE("told: a value's parts") {
+  CHECK(read_value("abc").kind == Value::Kind::token);
+  CHECK(read_value("abc").token == "abc");
+  CHECK(read_value("cooling:abc").kind == Value::Kind::cooling);
+  CHECK(read_value("cooling:abc").token == "abc");
+  const Value plain = read_value("revoked:abc");
+  CHECK((plain.kind == Value::Kind::revoked && plain.token == "abc" && plain.note.empty()));
+  const Value noted = read_value("revoked:abc {\"host\": \"h\"}");
+  CHECK((noted.kind == Value::Kind::revoked && noted.token == "abc"));
+  CHECK(noted.note == "{\"host\": \"h\"}");
+  for (const char* foreign : {"revoked:", "revoked: abc", "revoked:\tabc", "Revoked:abc", ""}) {
+    CAPTURE(foreign);
+    CHECK(read_value(foreign).kind == Value::Kind::token);
+    CHECK(read_value(foreign).token == foreign);
+  }
+}
+
+TEST_CASE("told: a job of less than half a second is not listened for") {
+  Harness harness = running_on_three();
+  harness.advance(499ms);
+  CHECK(harness.count<Listen>() == 0);
+  harness.advance(1ms);
+  CHECK(harness.count<Listen>() == 1);
+  CHECK(harness.asked(Op::renew) == 0);
+}
+
+TEST_CASE("told: listening is taken up again with every regular renewal, no more often") {
+  Harness harness = running_on_three();
+  harness.advance(9s);
+  CHECK(harness.count<Listen>() == 1);
+  harness.step(Told{});
+  harness.advance(500ms);
+  CHECK(harness.count<Listen>() == 1);
+  answer_all(harness, Renewed{});
+  harness.advance(10s);
+  CHECK(harness.count<Listen>() == 2);
+}
+
+TEST_CASE("told: a stopped job is not listened for") {
+  Plan plan = plan_for(3);
+  plan.max_runtime = 100ms;
+  Harness harness(plan);
+  for (ServerIndex server = 0; server < 3; ++server) {
+    harness.answer(server, Op::acquire, Granted{});
+  }
+  harness.step(JobStarted{});
+  harness.advance(3s);
+  CHECK(harness.count<Listen>() == 0);
+}
+
+TEST_CASE("told: word makes it renew at once") {
+  Harness harness = running_on_three();
+  harness.advance(1s);
+  harness.step(Told{});
+  CHECK(harness.asked(Op::renew) == 3);
+}
+
+TEST_CASE("told: word alone decides nothing") {
+  Harness harness = running_on_three();
+  harness.advance(1s);
+  harness.step(Told{});
+  CHECK(harness.kills().empty());
+  answer_all(harness, Renewed{});
+  CHECK(harness.kills().empty());
+  CHECK(harness.session.deadline() >= harness.now + 9s);
+}
+
+TEST_CASE("told: what the renewal finds stops the job") {
+  Harness harness = running_on_three();
+  harness.advance(1s);
+  harness.step(Told{});
+  harness.answer(0, Op::renew, NotMine{"revoked:t {}"});
+  CHECK(harness.kills().empty());
+  harness.answer(1, Op::renew, NotMine{"revoked:t {}"});
+  CHECK(harness.kills() == std::vector{15, 18});
+}
+
+TEST_CASE("told: a revoked lock leaves time to stop the job, also with a server down") {
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    Harness harness(plan_for(3));
+    harness.answer(2, Op::acquire, no_answer(false));
+    harness.answer(0, Op::acquire, Granted{});
+    harness.answer(1, Op::acquire, Granted{});
+    harness.step(JobStarted{});
+    harness.advance(1s);
+    harness.step(Told{});
+    harness.answer(2, Op::renew, no_answer(false));
+    harness.answer(0, Op::renew, NotMine{"revoked:t {}", ours});
+    // Another's lock on one of two servers: somebody may have a quorum by now.
+    CHECK(harness.kills() == (ours ? std::vector<int>{} : std::vector{9}));
+    harness.answer(1, Op::renew, NotMine{"revoked:t {}", ours});
+    if (!ours) continue;
+    CHECK(harness.kills() == std::vector{15, 18});
+    harness.advance(4999ms);
+    CHECK(harness.kills() == std::vector{15, 18});
+    harness.advance(1ms);
+    CHECK(harness.kills() == std::vector{15, 18, 9});
+  }
+}
+
+TEST_CASE("told: a revocation on its way is no failing renewal, unless it gets stuck") {
+  Harness harness = running_on_three();
+  harness.advance(1s);
+  harness.step(Told{});
+  const auto half_revoked = [&] {
+    harness.answer(0, Op::renew, NotMine{"revoked:t {}", true});
+    harness.answer(1, Op::renew, Renewed{});
+    harness.answer(2, Op::renew, no_answer());
+  };
+  half_revoked();
+  CHECK(harness.reported<report::RenewalFailing>() == nullptr);
+  harness.advance(1s);  // as it is tried again
+  half_revoked();
+  CHECK(harness.reported<report::RenewalFailing>() != nullptr);
+}
+
+TEST_CASE("told: a lock that is revoked on too few servers ends with what it had there") {
+  Harness harness = running_on_three();
+  harness.advance(1s);
+  harness.step(Told{});
+  harness.answer(0, Op::renew, NotMine{"revoked:t {}", true});
+  harness.answer(1, Op::renew, Renewed{});
+  harness.answer(2, Op::renew, no_answer());
+  for (int i = 0; i < 30 && harness.kills().empty(); ++i) {
+    harness.advance(1s);
+    harness.answer(0, Op::renew, NotMine{"revoked:t {}", true});
+    harness.answer(1, Op::renew, Renewed{});
+    harness.answer(2, Op::renew, no_answer());
+  }
+  REQUIRE(harness.kills() == std::vector{15, 18});
+  // The vote was asked for at the start, and lasts ttl - drift; margin and grace go before its end.
+  CHECK(harness.now - Harness::start >= 23s);
+  CHECK(harness.now - Harness::start <= 25s);
+}
+
+TEST_CASE("told: a flood of word is ten renewals a second") {
+  Harness harness = running_on_three();
+  harness.advance(1s);
+  for (int i = 0; i < 1000; ++i) {
+    harness.step(Told{});
+    answer_all(harness, Renewed{});
+    harness.advance(1ms);
+    answer_all(harness, Renewed{});
+  }
+  CHECK(harness.asked(Op::renew) == 0);
+  std::size_t rounds = 0;
+  for (int i = 0; i < 1000; ++i) {
+    harness.step(Told{});
+    harness.advance(1ms);
+    rounds += harness.asked(Op::renew) / 3;
+    answer_all(harness, Renewed{});
+  }
+  CHECK(rounds >= 9);
+  CHECK(rounds <= 11);
+}
+
+TEST_CASE("told: word that comes right behind a renewal is put off, not lost") {
+  Harness harness = running_on_three();
+  harness.advance(1s);
+  harness.step(Told{});
+  harness.advance(10ms);
+  harness.step(Told{});  // the renewals that are on their way may have been answered before it
+  answer_all(harness, Renewed{});
+  CHECK(harness.asked(Op::renew) == 0);
+  harness.advance(89ms);
+  CHECK(harness.asked(Op::renew) == 0);
+  harness.advance(1ms);
+  CHECK(harness.asked(Op::renew) == 3);
+}
+
+TEST_CASE("told: while the job is being stopped for another reason, and when all is over") {
+  Plan plan = plan_for(3);
+  plan.max_runtime = 2s;
+  Harness harness(plan);
+  harness.step(Told{});  // nothing is held yet
+  for (ServerIndex server = 0; server < 3; ++server) {
+    harness.answer(server, Op::acquire, Granted{});
+  }
+  harness.step(Told{});
+  harness.step(JobStarted{});
+  harness.advance(2s);
+  harness.effects.clear();
+  harness.step(Told{});
+  CHECK(harness.asked(Op::renew) == 3);
+  harness.step(JobExited{0});
+  harness.step(JobTreeGone{});
+  harness.effects.clear();
+  harness.step(Told{});
+  CHECK(harness.effects.empty());
+}

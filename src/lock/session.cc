@@ -2,7 +2,6 @@
 #include "lock/session.h"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include "lock/overloaded.h"
@@ -25,9 +24,6 @@ constexpr Duration kFarewell = milliseconds(20);
 /// Jobs that are over by then need nobody to listen for word to them: they cost no connections. And
 /// they are one line in the log, which goes with the release: they cost no flight either.
 constexpr Duration kShortRun = milliseconds(500);
-
-/// What it takes to revoke a lock on all servers, or to fail to.
-constexpr Duration kRevoking = seconds(1);
 
 }  // namespace
 
@@ -82,7 +78,7 @@ Instant Session::deadline() const {
       return std::min({lease_->deadline(), term_at(), runtime_end, listen_at_});
     }
     case Phase::stopping:
-      return std::min(lease_->deadline(), next_kill_ == kNever ? kill_at() : next_kill_);
+      return std::min(lease_->deadline(), stopping_->deadline(lease_end()));
     case Phase::releasing:
       return std::min(release_limit_, release_retry_);
     case Phase::finished:
@@ -100,7 +96,7 @@ void Session::on_tick() {
     case Phase::stopping:
       // Safety first: whether the job may still run is settled before anything is asked.
       check_lease();
-      if (phase_ == Phase::stopping) tick_stopping();
+      if (phase_ == Phase::stopping) stopping_->tick(lease_end(), now_, effects_);
       return tick_lease();
     case Phase::releasing:
       return tick_releasing();
@@ -232,31 +228,12 @@ Instant Session::term_at() const {
   return lease_->valid_until() - plan_.timing.margin() - plan_.timing.grace;
 }
 
-/// The KILL comes a grace after the TERM, but always early enough to be over before the lease is.
-Instant Session::kill_at() const {
-  const Instant lease_end =
-      lease_->lost() ? lease_->valid_until_before_loss() : lease_->valid_until();
-  return std::min(stop_began_ + plan_.timing.grace, lease_end - plan_.timing.margin());
-}
-
-/// A revocation reaches one server after the other, and soon enough the lock is lost; only one that
-/// got stuck is worth a warning.
-void Session::tell_failing() {
-  if (!lease_->failing()) {
-    if (told_failing_) emit(report::RenewalRecovered{});
-    told_failing_ = false;
-    failing_since_ = kNever;
-    return;
-  }
-  failing_since_ = std::min(failing_since_, now_);
-  const bool due = !lease_->being_revoked() || now_ - failing_since_ >= kRevoking;
-  if (told_failing_ || lease_->lost() || !due) return;
-  emit(report::RenewalFailing{lease_->complaints(), term_at() - now_});
-  told_failing_ = true;
+Instant Session::lease_end() const {
+  return lease_->lost() ? lease_->valid_until_before_loss() : lease_->valid_until();
 }
 
 void Session::check_lease() {
-  if (phase_ == Phase::running) tell_failing();
+  if (phase_ == Phase::running) outage_.update(*lease_, term_at(), now_, effects_);
 
   if (lease_->lost()) {
     if (phase_ == Phase::running || stop_reason_ != StopReason::lost) stop_job(StopReason::lost);
@@ -269,18 +246,13 @@ void Session::check_lease() {
 }
 
 void Session::stop_job(StopReason reason) {
-  const bool already_stopping = phase_ == Phase::stopping;
   phase_ = Phase::stopping;
   stop_reason_ = reason;
   emit(report::Stopping{
       reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease_->complaints()});
-  if (already_stopping) return;
-  stop_began_ = now_;
-  // Where the time of the KILL has come already, nothing softer goes before it: after a suspend the
-  // CONT would let a stopped job run on a lease that is over.
-  if (now_ >= kill_at()) return tick_stopping();
-  effects_.emplace_back(Kill{plan_.stop_signal});
-  effects_.emplace_back(Kill{SIGCONT});
+  if (stopping_) return;
+  stopping_.emplace(plan_.timing, now_);
+  stopping_->begin(plan_.stop_signal, lease_end(), effects_);
 }
 
 bool Session::watching_tree() const {
@@ -288,23 +260,15 @@ bool Session::watching_tree() const {
 }
 
 Standing Session::standing() const {
-  const Instant lease_end =
-      lease_->lost() ? lease_->valid_until_before_loss() : lease_->valid_until();
   switch (phase_) {
     case Phase::starting:
     case Phase::running:
-      return {Standing::Phase::running, term_at(), lease_end};
+      return {Standing::Phase::running, term_at(), lease_end()};
     case Phase::stopping:
-      return {Standing::Phase::stopping, next_kill_ == kNever ? kill_at() : next_kill_, lease_end};
+      return {Standing::Phase::stopping, stopping_->deadline(lease_end()), lease_end()};
     default:
-      return {Standing::Phase::releasing, release_limit_, lease_end};
+      return {Standing::Phase::releasing, release_limit_, lease_end()};
   }
-}
-
-void Session::tick_stopping() {
-  if (now_ < (next_kill_ == kNever ? kill_at() : next_kill_)) return;
-  effects_.emplace_back(Kill{SIGKILL});
-  next_kill_ = now_ + kKillAgain;
 }
 
 void Session::on_job_exited(int status) {

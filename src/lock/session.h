@@ -23,7 +23,9 @@
 #include "lock/fence.h"
 #include "lock/lease.h"
 #include "lock/once.h"
+#include "lock/outage.h"
 #include "lock/release.h"
+#include "lock/stopping.h"
 #include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
@@ -126,10 +128,8 @@ class Session {
   void check_acquisition();
   void check_fence();
   void start_job(std::uint64_t fence);
-  void tell_failing();
   void check_lease();
   void tick_lease();
-  void tick_stopping();
   void tick_releasing();
 
   void stop_job(StopReason reason);
@@ -145,7 +145,7 @@ class Session {
   [[nodiscard]] bool lost_while_held() const;
   [[nodiscard]] bool may_mark() const;
   [[nodiscard]] Instant term_at() const;
-  [[nodiscard]] Instant kill_at() const;
+  [[nodiscard]] Instant lease_end() const;
 
   Plan plan_;
   Instant now_;
@@ -164,11 +164,9 @@ class Session {
   Instant listen_at_ = kNever;
   bool listening_ = false;
   bool job_gone_ = false;
-  bool told_failing_ = false;
-  Instant failing_since_ = kNever;
+  Outage outage_;
   std::optional<StopReason> stop_reason_;
-  Instant stop_began_{};
-  Instant next_kill_ = kNever;
+  std::optional<Stopping> stopping_;
   Instant release_limit_ = kNever;
   Instant release_retry_ = kNever;
 };

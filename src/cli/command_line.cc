@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/help.h"
+#include "cli/misuse.h"
 #include "cli/split.h"
 #include "cli/suggest.h"
 #include "config/quote.h"
@@ -29,10 +30,6 @@ using config::Origin;
 using config::quote;
 using config::Row;
 using config::Type;
-
-[[noreturn]] void misused(const std::string& message) {
-  throw Error(ExitStatus::usage, message);
-}
 
 /// trigger_on_parse: values are stored in the order they were given, across options (of -s and -x
 /// the last wins). allow_extra_args(false) also keeps CLI11 from taking `[a,b]` apart.

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/misuse.h"
 #include "cli/suggest.h"
 #include "config/quote.h"
 
@@ -14,10 +15,6 @@ using config::Command;
 using config::quote;
 using config::Row;
 using config::Type;
-
-[[noreturn]] void misused(const std::string& message) {
-  throw Error(ExitStatus::usage, message);
-}
 
 /// Reads words from the left, as getopt(3) does in its POSIX mode.
 class Splitter {

@@ -19,25 +19,13 @@
 #include "exit_status.h"
 #include "os/child.h"
 #include "os/clock.h"
+#include "os/pipe.h"
 
 namespace redlock::commands {
 
 namespace {
 
 using Kind = WorkerMessage::Kind;
-
-struct Pipe {
-  os::Fd read;  ///< non-blocking
-  os::Fd write;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    throw Error(ExitStatus::os_error, std::string("cannot create a pipe: ") + std::strerror(errno));
-  }
-  return {os::Fd(ends[0]), os::Fd(ends[1])};
-}
 
 }  // namespace
 
@@ -192,7 +180,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
   terminal_ = os::Terminal::of_foreground_leader();
   supervision_.emplace();
   (*supervision_)->publish(session_.standing());
-  Pipe pipe = make_pipe();
+  os::Pipe pipe = os::make_pipe(O_NONBLOCK);
   facts_.waited = os::boot_now() - began_;  // what comes now is the job's time
   const pid_t top = ::getpid();
   const pid_t worker = ::fork();

@@ -10,12 +10,10 @@
 // takes the servers from under a shell that goes on; a pipe tells it when we are gone.
 #include "commands/sandbox.h"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -25,7 +23,9 @@
 
 #include "commands/sandbox_keeper.h"
 #include "error.h"
+#include "os/fail.h"
 #include "os/fd.h"
+#include "os/pipe.h"
 
 namespace redlock::commands {
 namespace {
@@ -150,26 +150,18 @@ int wait_for(pid_t pid, const SignalsAside& signals) {
 
 /// The command stays in our process group, so that it has the terminal if we have it.
 int run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw Error(ExitStatus::os_error, std::string("cannot create a pipe: ") + std::strerror(errno));
-  }
-  const os::Fd failure(ends[0]);
-  os::Fd failure_in_command(ends[1]);
-
+  os::Pipe failure = os::make_pipe();
   const SignalsAside signals;
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid < 0) {
-    throw Error(ExitStatus::os_error, std::string("cannot fork: ") + std::strerror(errno));
-  }
+  if (pid < 0) os::fail("cannot fork");
   if (pid == 0) {
     signals.restore();
     set_environment(uris);
-    become(command, parent, failure_in_command.get());
+    become(command, parent, failure.write.get());
   }
-  failure_in_command.reset();
-  expect_exec(pid, failure.get(), command.front());
+  failure.write.reset();
+  expect_exec(pid, failure.read.get(), command.front());
   return wait_for(pid, signals);
 }
 

@@ -29,22 +29,11 @@
 
 #include "commands/sandbox_servers.h"
 #include "error.h"
+#include "os/fail.h"
+#include "os/pipe.h"
 
 namespace redlock::commands {
 namespace {
-
-struct Pipe {
-  os::Fd read;
-  os::Fd write;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw Error(ExitStatus::os_error, std::string("cannot create a pipe: ") + std::strerror(errno));
-  }
-  return {os::Fd(ends[0]), os::Fd(ends[1])};
-}
 
 /// Leaves the keeper with the two pipe ends and /dev/null: whoever reads our standard output to its
 /// end, or waits for a descriptor above 2, must not wait for the keeper.
@@ -126,12 +115,10 @@ std::string read_all(const os::Fd& fd) {
 }  // namespace
 
 SandboxKeeper::SandboxKeeper(int servers) {
-  Pipe lifeline = make_pipe();
-  Pipe report = make_pipe();
+  os::Pipe lifeline = os::make_pipe();
+  os::Pipe report = os::make_pipe();
   pid_ = fork();
-  if (pid_ < 0) {
-    throw Error(ExitStatus::os_error, std::string("cannot fork: ") + std::strerror(errno));
-  }
+  if (pid_ < 0) os::fail("cannot fork");
   if (pid_ == 0) {
     detach();
     close_others(lifeline.read.get(), report.write.get());

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "config/digits.h"
+
 namespace redlock::config {
 namespace {
 
@@ -25,10 +27,6 @@ constexpr Unit kUnits[] = {
     {"m", 60 * std::uint64_t{1'000'000'000}},
     {"h", 3600 * std::uint64_t{1'000'000'000}},
 };
-
-bool is_digit(char character) {
-  return character >= '0' && character <= '9';
-}
 
 /// Takes the leading digits off `text`.
 std::string_view take_digits(std::string_view& text) {

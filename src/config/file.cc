@@ -18,7 +18,7 @@
 namespace redlock::config {
 namespace {
 
-constexpr std::size_t kLongest = 256 * std::size_t{1024};
+constexpr std::size_t kLongestFile = 256 * std::size_t{1024};
 
 std::string name_of(toml::node_type type) {
   switch (type) {
@@ -170,7 +170,7 @@ void add_file(Draft& draft) {
   const bool named = !draft.config_file.empty();
   if (!named) draft.config_file = kDefaultFile;
   const std::string& path = draft.config_file;
-  const FileRead file = read_file(path, kLongest);
+  const FileRead file = read_file(path, kLongestFile);
   if (!named && (file.error == ENOENT || file.error == ENOTDIR)) return;
   if (file.error != 0) {
     throw Error(ExitStatus::config,

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <string>
 
+#include "config/digits.h"
 #include "config/duration.h"
 
 namespace redlock::config {
@@ -13,10 +14,6 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// Takes exactly so many digits off `text`.
 std::optional<int> take_number(std::string_view& text, std::size_t digits) {

@@ -4,7 +4,7 @@
 namespace redlock::config {
 namespace {
 
-constexpr std::size_t kLongest = 80;
+constexpr std::size_t kLongestShown = 80;
 
 std::string without_credentials(std::string_view text) {
   const std::size_t scheme = text.find("://");
@@ -26,7 +26,7 @@ std::string escaped(char character) {
 
 /// A UTF-8 character cut in two would spoil the terminal.
 std::size_t cut_at(std::string_view text) {
-  std::size_t end = kLongest;
+  std::size_t end = kLongestShown;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return end;
 }
@@ -36,7 +36,7 @@ std::size_t cut_at(std::string_view text) {
 std::string quote(std::string_view text) {
   std::string shown = without_credentials(text);
   std::string_view rest;
-  if (shown.size() > kLongest) {
+  if (shown.size() > kLongestShown) {
     shown.resize(cut_at(shown));
     rest = "...";
   }

@@ -16,8 +16,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kUserTimeout{1000};
-
 /// Errors to a harmless command that do not mean that the server is of no use.
 bool is_bearable(const Value& reply) {
   return reply.type != Value::Type::error || reply.text.starts_with("NOPERM") ||
@@ -61,8 +59,8 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
       fence_key_(helper_key(lock_key_, "fence")),
       log_key_(helper_key(lock_key_, "log")),
       channel_(told_channel(lock_key_, "")),
-      link_(endpoint, tls, timeouts, kUserTimeout),
-      listening_(endpoint, tls, timeouts, kUserTimeout) {}
+      link_(endpoint, tls, timeouts),
+      listening_(endpoint, tls, timeouts) {}
 
 void Inspector::interests(std::vector<os::Interest>& out) const {
   link_.interests(out);

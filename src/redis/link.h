@@ -43,9 +43,9 @@ class Link {
   };
 
   /// `endpoint` and `tls` must outlive the link; `tls` is null for an endpoint without it.
-  /// `user_timeout` as in Dialer.
+  /// `user_timeout` as in Dialer; who asks something once need not think about it.
   Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-       std::chrono::milliseconds user_timeout);
+       std::chrono::milliseconds user_timeout = std::chrono::seconds(1));
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 

@@ -8,7 +8,7 @@
 namespace redlock::redis {
 namespace {
 
-constexpr std::size_t kMostBytes = 1024;
+constexpr std::size_t kMostWord = 1024;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ std::optional<std::string> Listener::read(const Link::Arrival& arrival) {
   const std::vector<Value>& part = std::get<Value>(arrival.content).elements;
   if (part.size() == 3 && part[1].text == channel_) {
     if (part[0].text == "subscribe") return std::string();
-    if (part[0].text == "message") return part[2].text.substr(0, kMostBytes);
+    if (part[0].text == "message") return part[2].text.substr(0, kMostWord);
   }
   link_.reset();
   return std::nullopt;

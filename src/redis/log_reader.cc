@@ -15,7 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kUserTimeout{1000};
 /// Lines of a page: their most bytes are far less than one reply may have.
 constexpr std::size_t kPage = 100;
 /// What --log-entries allows, and the block that is not dropped yet.
@@ -46,7 +45,7 @@ std::optional<milliseconds> time_of(std::string_view id) {
 }  // namespace
 
 LogReader::LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
-    : link_(endpoint, tls, timeouts, kUserTimeout) {}
+    : link_(endpoint, tls, timeouts) {}
 
 void LogReader::read(const std::string& lock_key, lock::Instant now) {
   log_key_ = helper_key(lock_key, "log");

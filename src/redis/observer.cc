@@ -12,9 +12,6 @@
 namespace redlock::redis {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kUserTimeout{1000};
 /// So many requests are on their way at a time: the way there costs little, and no server has much
 /// to do at once for us.
 constexpr std::size_t kWindow = 16;
@@ -69,7 +66,7 @@ std::optional<lock::Done> read_mark(const Value& reply) {
 }  // namespace
 
 Observer::Observer(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
-    : link_(endpoint, tls, timeouts, kUserTimeout) {}
+    : link_(endpoint, tls, timeouts) {}
 
 void Observer::scan(lock::Instant now) {
   finished_ = false;

@@ -8,15 +8,9 @@
 #include "redis/trouble.h"
 
 namespace redlock::redis {
-namespace {
-
-constexpr std::chrono::milliseconds kUserTimeout{1000};
-
-}  // namespace
-
 Revoker::Revoker(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
                  std::string key)
-    : key_(std::move(key)), link_(endpoint, tls, timeouts, kUserTimeout) {}
+    : key_(std::move(key)), link_(endpoint, tls, timeouts) {}
 
 void Revoker::ask(std::string wire, unsigned replies, lock::Instant now) {
   finished_ = false;

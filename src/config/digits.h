@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace redlock::config {
+
+/// Whatever the locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+}  // namespace redlock::config

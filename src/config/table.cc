@@ -3,15 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <csignal>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "config/duration.h"
-#include "config/moment.h"
-#include "config/quote.h"
+#include "config/value.h"
 #include "redis/keys.h"
 
 namespace redlock::config {
@@ -21,65 +17,8 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-[[noreturn]] void refuse(const std::string& expected, std::string_view value) {
-  throw Error(ExitStatus::usage, "expected " + expected + ", not " + quote(value));
-}
-
-struct Bounds {
-  nanoseconds least;
-  nanoseconds most;
-};
 constexpr nanoseconds kLongestGrace = 48h;  // twice the longest ttl
 constexpr nanoseconds kLongestHold = 720h;  // the fence of an idle lock lives as long
-constexpr Bounds kAnyTime{0ns, kLongestDuration};
-
-nanoseconds duration(std::string_view value, Bounds bounds = kAnyTime) {
-  const auto parsed = parse_duration(value);
-  if (parsed && *parsed >= bounds.least && *parsed <= bounds.most) return *parsed;
-  std::string range;
-  if (bounds.most < kLongestDuration) {
-    range = " from " + format_duration(bounds.least) + " to " + format_duration(bounds.most);
-  } else if (bounds.least > 0ns) {
-    range = " of at least " + format_duration(bounds.least);
-  }
-  refuse("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 2h)", value);
-}
-
-milliseconds moment(std::string_view value) {
-  const auto now =
-      std::chrono::floor<milliseconds>(std::chrono::system_clock::now().time_since_epoch());
-  const auto parsed = parse_moment(value, now);
-  if (parsed && *parsed <= now) return *parsed;
-  refuse("a time in the past (2h, 3d, 02:30, yesterday, 2026-11-20, 2026-11-20T02:30)", value);
-}
-
-milliseconds in_milliseconds(nanoseconds time) {
-  return std::chrono::floor<milliseconds>(time);
-}
-
-int integer(std::string_view value, int least, int most) {
-  int number = 0;
-  const char* end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, number);
-  if (error != std::errc{} || stop != end || number < least || number > most) {
-    refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
-  }
-  return number;
-}
-
-/// A signal as kill(1) takes it: TERM, SIGTERM or 15.
-int signal(std::string_view value) {
-  int number = 0;
-  const char* end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, number);
-  const bool is_number = error == std::errc{} && stop == end;
-  const std::string_view name = value.starts_with("SIG") ? value.substr(3) : value;
-  for (int candidate = 1; candidate < SIGRTMIN; ++candidate) {
-    const char* const known = ::sigabbrev_np(candidate);
-    if (is_number ? candidate == number : known != nullptr && name == known) return candidate;
-  }
-  refuse("a signal (TERM, SIGTERM, 15)", value);
-}
 
 /// Both lists of servers: a flag brings one URI, the environment several.
 void add_servers(Draft& draft, std::string_view value) {
@@ -96,11 +35,6 @@ void add_servers(Draft& draft, std::string_view value) {
 void set_prefix(Draft& draft, std::string_view value) {
   if (!value.empty()) redis::check_lock_name(value);  // the key begins with it
   draft.settings.prefix = value;
-}
-
-std::string file(std::string_view value) {
-  if (value.empty()) refuse("the name of a file", value);
-  return std::string(value);
 }
 
 void set_tls_sni(Draft& draft, std::string_view value) {
@@ -129,7 +63,7 @@ void set_metrics_file(Draft& draft, std::string_view value) {
 }
 
 void set_max_runtime(Draft& draft, std::string_view value) {
-  const nanoseconds time = duration(value);
+  const nanoseconds time = to_duration(value);
   draft.settings.max_runtime.reset();
   if (time > 0ns) draft.settings.max_runtime = time;  // 0: no limit, as for timeout(1)
 }
@@ -163,31 +97,31 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view) { draft.nonblocking = true; }},
     {Key::wait, "wait", "-w,--wait,--timeout", nullptr, "TIME", kWaiting,
      "wait no longer than this; 0 is -n", "for ever", Type::duration, kAsk,
-     [](Draft& draft, std::string_view value) { draft.settings.wait = duration(value); }},
+     [](Draft& draft, std::string_view value) { draft.settings.wait = to_duration(value); }},
     {Key::conflict_exit_code, "conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N",
      kWaiting, "exit status when the lock could not be had in time", "1", Type::integer, kAsk,
      [](Draft& draft, std::string_view value) {
-       draft.settings.conflict_exit_code = integer(value, 0, 255);
+       draft.settings.conflict_exit_code = to_integer(value, 0, 255);
      }},
 
     {Key::ttl, "ttl", "--ttl", "REDLOCK_TTL", "TIME", kLasting,
      "how long the lock lasts unless it is renewed, and so how long it outlives a host that dies",
      "30s", Type::duration, kAsk,
      [](Draft& draft, std::string_view value) {
-       draft.settings.ttl = in_milliseconds(duration(value, {1s, 24h}));
+       draft.settings.ttl = in_milliseconds(to_duration(value, {1s, 24h}));
      }},
     {Key::kill_after, "kill-after", "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kLasting,
      "grace: from the first signal to the end for what has lost its lock; at most ttl/3",
      "5s or ttl/6, the less", Type::duration, kAsk,
      [](Draft& draft, std::string_view value) {
-       draft.settings.kill_after = in_milliseconds(duration(value));
+       draft.settings.kill_after = in_milliseconds(to_duration(value));
      }},
     {Key::max_runtime, "max-runtime", "--max-runtime", nullptr, "TIME", kHolding,
      "stop the command after this long", "no limit", Type::duration, kRun, set_max_runtime},
     {Key::signal, "signal", "--signal", nullptr, "SIGNAL", kHolding,
      "the first signal when the command must be stopped: a name or number", "TERM", Type::text,
      kRun,
-     [](Draft& draft, std::string_view value) { draft.settings.stop_signal = signal(value); }},
+     [](Draft& draft, std::string_view value) { draft.settings.stop_signal = to_signal(value); }},
     {Key::wait_all, "wait-all", "--wait-all", nullptr, "", kHolding,
      "hold the lock until everything the command started has ended", "", Type::toggle, kRun,
      [](Draft& draft, std::string_view) { draft.settings.wait_all = true; }},
@@ -199,26 +133,27 @@ constexpr Row kTable[] = {
      Type::duration, kRun,
      [](Draft& draft, std::string_view value) {
        draft.settings.min_hold =
-           std::chrono::ceil<milliseconds>(duration(value, {0ns, kLongestHold}));
+           std::chrono::ceil<milliseconds>(to_duration(value, {0ns, kLongestHold}));
      }},
     {Key::once, "once", "--once", nullptr, "TIME", kHolding,
      "do nothing if a successful run began less than this ago", "", Type::duration, kRun,
      [](Draft& draft, std::string_view value) {
-       draft.settings.once = std::chrono::ceil<milliseconds>(duration(value, {1s, kLongestHold}));
+       draft.settings.once =
+           std::chrono::ceil<milliseconds>(to_duration(value, {1s, kLongestHold}));
      }},
     {Key::once_exit_code, "once-exit-code", "--once-exit-code", nullptr, "N", kHolding,
      "exit status when --once found such a run", "0", Type::integer, kRun,
      [](Draft& draft, std::string_view value) {
-       draft.settings.once_exit_code = integer(value, 0, 255);
+       draft.settings.once_exit_code = to_integer(value, 0, 255);
      }},
     {Key::no_reentrant, "no-reentrant", "--no-reentrant", nullptr, "", kHolding,
      "do not join a lock that is held already by the command this is run in", "", Type::toggle,
      kRun, [](Draft& draft, std::string_view) { draft.settings.reentrant = false; }},
-    {Key::log_entries, "log-entries", "--log-entries", "REDLOCK_LOG_ENTRIES", "N", kHolding,
+    {Key::log_entries, "log-entries", "--log-entries", "REDLOCK_LOG_ENTRIES", "N", kOther,
      "how many lines the servers keep in the lock's log, see redlock history; 0: none", "1000",
      Type::integer, kAsk | kRelease,
      [](Draft& draft, std::string_view value) {
-       draft.settings.log_entries = static_cast<unsigned>(integer(value, 0, 100'000));
+       draft.settings.log_entries = static_cast<unsigned>(to_integer(value, 0, 100'000));
      }},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
@@ -227,18 +162,18 @@ constexpr Row kTable[] = {
     {Key::renew_ttl, "renew-ttl", "--ttl", nullptr, "TIME", kLasting, "for how long",
      "what it was taken with", Type::duration, kRenew,
      [](Draft& draft, std::string_view value) {
-       draft.renew_ttl = in_milliseconds(duration(value, {1s, 24h}));
+       draft.renew_ttl = in_milliseconds(to_duration(value, {1s, 24h}));
      }},
     {Key::keep_for, "keep-for", "--keep-for", nullptr, "PID", kLasting,
      "leave a process behind that renews the lock until process PID ends, and then releases it", "",
      Type::integer, kAcquire,
      [](Draft& draft, std::string_view value) {
-       draft.keep_for = integer(value, 1, std::numeric_limits<int>::max());
+       draft.keep_for = to_integer(value, 1, std::numeric_limits<int>::max());
      }},
     {Key::on_lost_signal, "on-lost-signal", "--on-lost-signal", nullptr, "SIGNAL", kLasting,
      "with --keep-for: send PID this signal when the lock is lost, or a grace before it would be",
      "none", Type::text, kAcquire,
-     [](Draft& draft, std::string_view value) { draft.on_lost_signal = signal(value); }},
+     [](Draft& draft, std::string_view value) { draft.on_lost_signal = to_signal(value); }},
 
     {Key::force, "force", "--force", nullptr, "", kForcing,
      "stop whoever holds the lock, and release it when the job is gone", "", Type::toggle, kRelease,
@@ -259,12 +194,12 @@ constexpr Row kTable[] = {
     {Key::server_timeout, "server-timeout", "--server-timeout", "REDLOCK_SERVER_TIMEOUT", "TIME",
      kServers, "how long one server may take to answer", "200ms", Type::duration, kLook,
      [](Draft& draft, std::string_view value) {
-       draft.settings.server_timeout = in_milliseconds(duration(value, {1ms, kLongestDuration}));
+       draft.settings.server_timeout = in_milliseconds(to_duration(value, {1ms, kLongestDuration}));
      }},
     {Key::server_wait, "server-wait", "--server-wait", "REDLOCK_SERVER_WAIT", "TIME", kServers,
      "how long to bear with too few servers answering", "10s", Type::duration, kAsk | kByToken,
      [](Draft& draft, std::string_view value) {
-       draft.settings.server_wait = in_milliseconds(duration(value));
+       draft.settings.server_wait = in_milliseconds(to_duration(value));
      }},
     {Key::restart_grace, "restart-grace", "--restart-grace", "REDLOCK_RESTART_GRACE", "TIME",
      kServers,
@@ -273,13 +208,13 @@ constexpr Row kTable[] = {
      "60s", Type::duration, kAsk | kRenew,
      [](Draft& draft, std::string_view value) {
        draft.settings.restart_grace =
-           std::chrono::ceil<std::chrono::seconds>(duration(value, {0ns, kLongestGrace}));
+           std::chrono::ceil<std::chrono::seconds>(to_duration(value, {0ns, kLongestGrace}));
      }},
     {Key::prefix, "prefix", "--prefix", "REDLOCK_PREFIX", "TEXT", kServers,
      "put before NAME to give the key in Redis", "none", Type::text, kLook, set_prefix},
     {Key::password_file, "password-file", "--password-file", "REDLOCK_PASSWORD_FILE", "FILE",
      kServers, "the password for servers whose URI has none", "", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.password_file = file(value); }},
+     [](Draft& draft, std::string_view value) { draft.settings.password_file = to_file(value); }},
     {Key::password, "password", "", "REDLOCK_PASSWORD", "", kServers,
      "the same, as text; --password-file goes first", "", Type::secret, kLook,
      [](Draft& draft, std::string_view value) { draft.password = value; }},
@@ -292,16 +227,16 @@ constexpr Row kTable[] = {
      set_config_file},
     {Key::tls_ca, "tls-ca", "--tls-ca", "REDLOCK_TLS_CA", "FILE", kTls,
      "PEM file of the authorities to trust, in place of the system's", "", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.tls.ca = file(value); }},
+     [](Draft& draft, std::string_view value) { draft.settings.tls.ca = to_file(value); }},
     {Key::tls_ca_dir, "tls-ca-dir", "--tls-ca-dir", "REDLOCK_TLS_CA_DIR", "DIR", kTls,
      "the same, as a directory that openssl-rehash(1) has been through", "", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.tls.ca_dir = file(value); }},
+     [](Draft& draft, std::string_view value) { draft.settings.tls.ca_dir = to_file(value); }},
     {Key::tls_cert, "tls-cert", "--tls-cert", "REDLOCK_TLS_CERT", "FILE", kTls,
      "PEM file of the certificate to show to the servers", "", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.tls.cert = file(value); }},
+     [](Draft& draft, std::string_view value) { draft.settings.tls.cert = to_file(value); }},
     {Key::tls_key, "tls-key", "--tls-key", "REDLOCK_TLS_KEY", "FILE", kTls,
      "PEM file of its private key", "the file of --tls-cert", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.tls.key = file(value); }},
+     [](Draft& draft, std::string_view value) { draft.settings.tls.key = to_file(value); }},
     {Key::tls_sni, "tls-sni", "--tls-sni", "REDLOCK_TLS_SNI", "NAME", kTls,
      "the name the servers' certificates must have, and to ask them for", "the URI's host",
      Type::text, kLook, set_tls_sni},
@@ -311,16 +246,19 @@ constexpr Row kTable[] = {
 
     {Key::sandbox_servers, "servers", "-N,--servers", nullptr, "SERVERS", kSandboxing,
      "how many servers to start, 1 to 99", "3", Type::integer, kSandbox,
-     [](Draft& draft, std::string_view value) { draft.sandbox_servers = integer(value, 1, 99); }},
+     [](Draft& draft, std::string_view value) {
+       draft.sandbox_servers = to_integer(value, 1, 99);
+     }},
 
     {Key::since, "since", "--since", nullptr, "WHEN", kRuns,
      "only runs that went on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
      "2026-11-20T02:30",
      "all", Type::text, kHistory,
-     [](Draft& draft, std::string_view value) { draft.since = moment(value); }},
+     [](Draft& draft, std::string_view value) { draft.since = to_moment(value); }},
     {Key::at, "at", "--at", nullptr, "WHEN", kRuns,
      "only the run that went on at that time; if none did, those before and after it", "",
-     Type::text, kHistory, [](Draft& draft, std::string_view value) { draft.at = moment(value); }},
+     Type::text, kHistory,
+     [](Draft& draft, std::string_view value) { draft.at = to_moment(value); }},
 
     {Key::exclusive, "exclusive", "-x,-e,--exclusive", nullptr, "", kCompatible,
      "an exclusive lock: the only kind", "", Type::toggle, kRun,
@@ -339,8 +277,8 @@ constexpr Row kTable[] = {
      "add what became of the run to this file, for Prometheus' node_exporter", "", Type::text, kRun,
      set_metrics_file},
     {Key::verbose, "verbose", "-v,--verbose", nullptr, "", kOther,
-     "say what happens: who holds the lock, how long it took", "", Type::toggle, kLook,
-     [](Draft& draft, std::string_view) { draft.settings.verbose = true; }},
+     "say more: who holds the lock, what each server says, how long it took", "", Type::toggle,
+     kLook, [](Draft& draft, std::string_view) { draft.settings.verbose = true; }},
     {Key::quiet, "quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "",
      Type::toggle, kLook, [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
     {Key::json, "json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,

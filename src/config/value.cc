@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "config/value.h"
+
+#include <charconv>
+#include <csignal>
+#include <cstring>
+
+#include "config/moment.h"
+#include "config/quote.h"
+#include "error.h"
+
+namespace redlock::config {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+void refuse(const std::string& expected, std::string_view value) {
+  throw Error(ExitStatus::usage, "expected " + expected + ", not " + quote(value));
+}
+
+nanoseconds to_duration(std::string_view value, Bounds bounds) {
+  const auto parsed = parse_duration(value);
+  if (parsed && *parsed >= bounds.least && *parsed <= bounds.most) return *parsed;
+  std::string range;
+  if (bounds.most < kLongestDuration) {
+    range = " from " + format_duration(bounds.least) + " to " + format_duration(bounds.most);
+  } else if (bounds.least > 0ns) {
+    range = " of at least " + format_duration(bounds.least);
+  }
+  refuse("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 2h)", value);
+}
+
+milliseconds in_milliseconds(nanoseconds time) {
+  return std::chrono::floor<milliseconds>(time);
+}
+
+milliseconds to_moment(std::string_view value) {
+  const auto now =
+      std::chrono::floor<milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+  const auto parsed = parse_moment(value, now);
+  if (parsed && *parsed <= now) return *parsed;
+  refuse("a time in the past (2h, 3d, 02:30, yesterday, 2026-11-20, 2026-11-20T02:30)", value);
+}
+
+int to_integer(std::string_view value, int least, int most) {
+  int number = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc{} || stop != end || number < least || number > most) {
+    refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
+  }
+  return number;
+}
+
+int to_signal(std::string_view value) {
+  int number = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  const bool is_number = error == std::errc{} && stop == end;
+  const std::string_view name = value.starts_with("SIG") ? value.substr(3) : value;
+  for (int candidate = 1; candidate < SIGRTMIN; ++candidate) {
+    const char* const known = ::sigabbrev_np(candidate);
+    if (is_number ? candidate == number : known != nullptr && name == known) return candidate;
+  }
+  refuse("a signal (TERM, SIGTERM, 15)", value);
+}
+
+std::string to_file(std::string_view value) {
+  if (value.empty()) refuse("the name of a file", value);
+  return std::string(value);
+}
+
+}  // namespace redlock::config

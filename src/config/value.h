@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// What the text of a setting means. Each function throws Error (64) that says what is expected; it
+// does not know which setting that is (config/table.h does).
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "config/duration.h"
+
+namespace redlock::config {
+
+[[noreturn]] void refuse(const std::string& expected, std::string_view value);
+
+struct Bounds {
+  std::chrono::nanoseconds least;
+  std::chrono::nanoseconds most;
+};
+inline constexpr Bounds kAnyTime{std::chrono::nanoseconds(0), kLongestDuration};
+
+std::chrono::nanoseconds to_duration(std::string_view value, Bounds bounds = kAnyTime);
+
+std::chrono::milliseconds in_milliseconds(std::chrono::nanoseconds time);
+
+/// A time that has been, in Unix time.
+std::chrono::milliseconds to_moment(std::string_view value);
+
+int to_integer(std::string_view value, int least, int most);
+
+/// A signal as kill(1) takes it: TERM, SIGTERM or 15.
+int to_signal(std::string_view value);
+
+std::string to_file(std::string_view value);
+
+}  // namespace redlock::config

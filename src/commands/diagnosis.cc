@@ -30,11 +30,6 @@ constexpr auto kRenewCertificate = std::chrono::hours(14 * 24);
 constexpr std::array<std::string_view, 7> kEssential = {"type", "get",     "set", "del",
                                                         "pttl", "pexpire", "hset"};
 
-struct Verdict {
-  Level level;
-  std::string text;
-};
-
 std::string shown(std::string_view text) {
   return diag::printable(text, kMostShown);
 }
@@ -219,84 +214,6 @@ Verdict judge_certificate(std::chrono::system_clock::time_point expires) {
   return {Level::warning, text + "; renew it"};
 }
 
-std::string text_of(const lock::Answer& answer) {
-  if (const auto* trouble = std::get_if<lock::Unreachable>(&answer)) return trouble->why;
-  if (const auto* grant = std::get_if<lock::Granted>(&answer)) {
-    return fmt::format("was started only just now; trusted in {} s (see --restart-grace)",
-                       grant->distrusted_for.count());
-  }
-  if (std::holds_alternative<lock::NotCommitted>(answer)) return "stores no fencing number";
-  return "somebody else holds the lock there";
-}
-
-/// What one server did in a trial that was won. Nothing to say if all went well.
-std::optional<Verdict> judge_steps(const TrialResult::Steps& steps, lock::Duration ttl) {
-  if (!steps.acquired) return Verdict{Level::outage, "gave no vote"};
-  if (const auto* refusal = std::get_if<lock::Refused>(&*steps.acquired)) {
-    return Verdict{Level::warning, "gave no vote: the lock is " + diag::describe(*refusal)};
-  }
-  if (!std::holds_alternative<lock::Granted>(*steps.acquired)) {
-    return Verdict{Level::outage, "gave no vote: " + text_of(*steps.acquired)};
-  }
-  const auto gone = [](const std::optional<lock::Answer>& answer) {
-    return answer && (std::holds_alternative<lock::Missing>(*answer) ||
-                      std::holds_alternative<lock::NotMine>(*answer));
-  };
-  if (gone(steps.renewed) || gone(steps.released)) {
-    return Verdict{Level::misconfigured,
-                   "the lock was gone a moment after it was granted; who deletes keys there, or "
-                   "does a proxy spread them over several servers?"};
-  }
-  const auto told = [](const std::optional<lock::Answer>& answer) {
-    return answer ? text_of(*answer) : "no answer came";
-  };
-  if (!steps.renewed || !std::holds_alternative<lock::Renewed>(*steps.renewed)) {
-    return Verdict{Level::outage, "the lock could not be renewed: " + told(steps.renewed)};
-  }
-  if (!steps.released || !std::holds_alternative<lock::Released>(*steps.released)) {
-    return Verdict{Level::warning,
-                   fmt::format("the lock could not be released and stays for {}: {}",
-                               diag::for_people(ttl), told(steps.released))};
-  }
-  return std::nullopt;
-}
-
-/// All that came: some come after the lock is won.
-std::ptrdiff_t votes(const TrialResult& trial) {
-  return std::ranges::count_if(trial.servers, [](const TrialResult::Steps& steps) {
-    return steps.acquired && std::holds_alternative<lock::Granted>(*steps.acquired);
-  });
-}
-
-Verdict judge_outcome(const TrialResult& trial, const Settings& settings, const Tried& tried) {
-  const std::string lock = "the lock " + shown(tried.name);
-  switch (trial.outcome.kind) {
-    case lock::Outcome::Kind::job_ended:
-      return {Level::ok,
-              fmt::format("{} was taken with {} of {} votes in {}, renewed and released; fencing "
-                          "number {}",
-                          lock, votes(trial), settings.servers.size(),
-                          diag::for_people(trial.grant->waited), trial.grant->fence)};
-    case lock::Outcome::Kind::conflict:
-      return {tried.ours ? Level::outage : Level::ok,
-              lock + " is held by " +
-                  (trial.holder ? diag::describe(*trial.holder) : "several contenders in turn") +
-                  (tried.ours ? "; nobody else should use this name" : "; it was not tried")};
-    case lock::Outcome::Kind::lost:
-      return {Level::outage, lock + " was had, and lost at once"};
-    case lock::Outcome::Kind::misconfigured:
-      return {Level::misconfigured, lock + " cannot be had: two of the servers are one"};
-    default:
-      break;
-  }
-  std::string why;
-  for (const lock::Complaint& complaint : trial.complaints) {
-    why += (why.empty() ? ": " : "; ") + settings.servers.at(complaint.server).display() + ": " +
-           text_of(complaint.answer);
-  }
-  return {Level::outage, lock + " cannot be had" + why};
-}
-
 }  // namespace
 
 std::optional<seconds> uptime(const Inspection& inspection) {
@@ -383,20 +300,6 @@ std::vector<Finding> diagnose_set(const Settings& settings) {
     add(Level::ok, "restart-grace",
         fmt::format("{}, ttl {}", grace, config::format_duration(settings.ttl)));
   }
-  return findings;
-}
-
-std::vector<Finding> diagnose_trial(const TrialResult& trial, const Settings& settings,
-                                    const Tried& tried) {
-  std::vector<Finding> findings;
-  for (std::size_t server = 0; trial.grant && server < trial.servers.size(); ++server) {
-    auto verdict = judge_steps(trial.servers[server], settings.ttl);
-    if (!verdict) continue;
-    findings.push_back(
-        {verdict->level, settings.servers[server].display(), "trial", std::move(verdict->text)});
-  }
-  Verdict verdict = judge_outcome(trial, settings, tried);
-  findings.push_back({verdict.level, {}, "trial", std::move(verdict.text)});
   return findings;
 }
 

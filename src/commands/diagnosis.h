@@ -23,6 +23,12 @@ enum class Level {
   misconfigured,  ///< a failure until somebody changes something
 };
 
+/// What a look at one thing came to.
+struct Verdict {
+  Level level;
+  std::string text;  ///< one line: what it is and, unless ok, what to do
+};
+
 struct Finding {
   Level level;
   std::string server;      ///< redacted URI; empty: about all of them

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// The session before the lock is had: what is asked when, and when it is given up.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+TEST_CASE("-n: a conflict ends at once and leaves nothing to release") {
+  Harness harness(plan_for(1, Duration::zero()));
+  harness.answer(0, Op::acquire, held_by("other"));
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+  CHECK(harness.asked(Op::release) == 0);
+}
+
+TEST_CASE("-n bears an unreachable server for two seconds, not longer") {
+  Harness harness(plan_for(1, Duration::zero()));
+  for (int i = 0; i < 100 && !harness.session.finished() && harness.now < Harness::start + 1999ms;
+       ++i) {
+    harness.answer(0, Op::acquire, no_answer(false));
+    harness.advance(100ms);
+  }
+  harness.advance(200ms);
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+}
+
+TEST_CASE("waiting asks with exponential back-off from 100 ms to 5 s") {
+  Harness harness(plan_for(1));
+  std::vector<Duration> pauses;
+  for (int round = 0; round < 12; ++round) {
+    harness.answer(0, Op::acquire, held_by("other", std::nullopt));
+    pauses.push_back(harness.session.deadline() - harness.now);
+    harness.now = harness.session.deadline();
+    harness.step(Tick{});
+  }
+  CHECK(pauses.front() >= 50ms);
+  CHECK(pauses.front() <= 100ms);
+  CHECK(pauses[3] >= 400ms);
+  CHECK(pauses.back() >= 2500ms);
+  CHECK(*std::max_element(pauses.begin(), pauses.end()) <= 5s);
+}
+
+TEST_CASE("waiting asks again as soon as the lock may have expired") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, held_by("other", std::chrono::milliseconds(7)));
+  CHECK(harness.session.deadline() == harness.now + 8ms);
+}
+
+TEST_CASE("-w ends exactly at its limit, with a last question shortly before") {
+  Harness harness(plan_for(1, 10s));
+  std::vector<Instant> questions;
+  while (!harness.session.finished() && harness.now < Harness::start + 11s) {
+    if (harness.answer(0, Op::acquire, held_by("other", std::nullopt)))
+      questions.push_back(harness.now);
+    harness.now = harness.session.deadline();
+    harness.step(Tick{});
+  }
+  REQUIRE(harness.session.finished());
+  CHECK(harness.now == Harness::start + 10s);
+  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+  CHECK(questions.back() >= Harness::start + 9940ms);
+}
+
+TEST_CASE("-w bounds a server that never answers, and its acquire is taken back") {
+  Harness harness(plan_for(1, 500ms));
+  harness.advance(500ms);
+  CHECK(harness.asked(Op::release) == 1);
+  harness.advance(20ms);
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+}
+
+TEST_CASE("--server-wait bounds how long too few answering servers are borne") {
+  Harness harness(plan_for(1));
+  while (!harness.session.finished() && harness.now < Harness::start + 12s) {
+    harness.answer(0, Op::acquire, no_answer(false));
+    harness.now = std::max(harness.now + 1ms, harness.session.deadline());
+    harness.step(Tick{});
+  }
+  REQUIRE(harness.session.finished());
+  CHECK(harness.now <= Harness::start + 10'030ms);
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+  CHECK(harness.reported<report::Unavailable>() != nullptr);
+}
+
+TEST_CASE("what can never work ends at once") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, no_answer(false, true));
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
+}
+
+TEST_CASE("a token that may be on a server is released and never asked for again") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, no_answer(true));
+  CHECK(harness.asked(Op::release) == 1);
+  harness.advance(200ms);
+  const auto second =
+      std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
+        const auto* ask = std::get_if<Ask>(&e);
+        return ask != nullptr && ask->op == Op::acquire;
+      });
+  REQUIRE(second != harness.effects.end());
+  CHECK(std::get<Ask>(*second).attempt == 2);
+}
+
+TEST_CASE("a release that failed is asked for again before the next question") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, no_answer(true));
+  harness.answer(0, Op::release, no_answer(false));
+  harness.effects.clear();
+  harness.advance(200ms);
+  REQUIRE(harness.effects.size() == 2);
+  CHECK(std::get<Ask>(harness.effects[0]) == Ask{0, Op::release, 1, 0});
+  CHECK(std::get<Ask>(harness.effects[1]).op == Op::acquire);
+}
+
+TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
+  SUBCASE("refused everywhere: at once") {
+    Harness harness(plan_for(1));
+    harness.answer(0, Op::acquire, held_by("other"));
+    harness.step(Signal{SIGINT, true});
+    REQUIRE(harness.session.finished());
+    CHECK(harness.session.outcome().kind == Outcome::Kind::interrupted);
+    CHECK(harness.session.outcome().number == SIGINT);
+  }
+  SUBCASE("a request is out: after its release") {
+    Harness harness(plan_for(1));
+    harness.step(Signal{SIGTERM, true});
+    CHECK_FALSE(harness.session.finished());
+    REQUIRE(harness.answer(0, Op::release, Released{}));
+    CHECK(harness.session.finished());
+  }
+  SUBCASE("not those that do not end a process") {
+    Harness harness(plan_for(1));
+    harness.step(Signal{SIGWINCH, false});
+    CHECK_FALSE(harness.session.finished());
+    CHECK(harness.asked(Op::release) == 0);
+  }
+}

@@ -12,7 +12,6 @@
 //   redis/     one connection per server, the Lua scripts, replies turned into votes
 //   os/        processes, signals, clock: Linux facts without policy
 //   lock/      the protocol itself, a pure state machine: start reading at lock/session.h
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -26,6 +25,7 @@
 #include "commands/history.h"
 #include "commands/force_release.h"
 #include "commands/list.h"
+#include "commands/output.h"
 #include "commands/release.h"
 #include "commands/renew.h"
 #include "commands/run.h"
@@ -40,8 +40,7 @@ namespace {
 using namespace redlock;
 
 int carry_out(const cli::Print& print) {
-  std::fwrite(print.text.data(), 1, print.text.size(), stdout);
-  return std::fflush(stdout) == 0 ? 0 : static_cast<int>(ExitStatus::os_error);
+  return commands::print(print.text, ExitStatus::ok);
 }
 
 void warn(const config::Settings& settings) {

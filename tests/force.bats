@@ -3,54 +3,17 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # `redlock release --force`: the holder is told, stops its job and only then releases the lock; and
-# nothing is taken away that was not shown. With the default ttl of 30 s a renewal is 10 s away: who
-# stops its job sooner was told.
+# nothing is taken away that was not shown.
 
 load lib/common
+load lib/looking
+load lib/forcing
 
-setup() {
-  local name
-  for name in A B C; do start_server "$name"; done
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI" A_SOCKET SCRATCH
-  LOG=$SCRATCH/log
-  export USER=ops LOGNAME=ops
-  cat >"$SCRATCH/job" <<'JOB'
-#!/bin/bash
-# job LOG: writes "start TIME", at a TERM "TERM TIME", and half a second later "end TIME".
-exec 2>/dev/null # of bash's "Terminated"
-now() { echo $((${EPOCHREALTIME//[.,]/} / 1000)); }
-trap 'echo "TERM $(now)" >>"$1"; sleep 0.5; echo "end $(now)" >>"$1"; exit 3' TERM
-echo "start $(now)" >>"$1"
-for ((i = 0; i < 3000; i++)); do
-  [[ ! -e $1.finish ]] || { echo "end $(now)" >>"$1"; exit 7; }
-  sleep 0.02
-done
-JOB
-  chmod +x "$SCRATCH/job"
-}
+setup() { setup_job; }
 teardown() { stop_all; }
 
 TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
-TOLD=8000 # ms: the most that being told takes on a loaded machine
-
-# start_job [OPTIONS…]: the job above under the lock L; waits until it runs and listens on every
-# server that is there. Sets $HOLDER (PID), $MESSAGES (file).
-start_job() {
-  background "$REDLOCK" run "$@" L -- "$SCRATCH/job" "$LOG"
-  HOLDER=$BACKGROUND_PID MESSAGES=$BACKGROUND_ERR
-  wait_for "$LOG"
-}
-
-# force ARG…: the command, without a terminal.
-force() { timed "$REDLOCK" release --force "$@" </dev/null; }
-
-time_of() { awk -v what="$1" '$1 == what { print $2; exit }' "$LOG"; }
-
-everywhere() {
-  local server
-  for server in A B C; do cli "$server" "$@" >/dev/null; done
-}
 
 # scenario: what stands on standard input, a script in the words of tests/lib/terminal.py.
 scenario() {
@@ -163,117 +126,6 @@ scenario() {
   kill -CONT "$HOLDER" "$(pgrep -P "$HOLDER")"
   await "$HOLDER"
   [[ $status == 7 || $status == 80 ]] || fail "status $status"
-  assert_nothing_left A
-}
-
-@test "force: before anybody listens, the job is stopped as soon as it does" {
-  local began
-  began=$(now_ms)
-  start_job
-  force --yes L
-  assert_status 0
-  await "$HOLDER"
-  assert_status 80
-  assert_contains "$stderr" 'L was revoked by ops@'
-  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
-}
-
-@test "force: short jobs do not listen, and nobody does when they are over" {
-  background "$REDLOCK" run -v L -- sleep 0.1
-  await "$BACKGROUND_PID"
-  refute_contains "$stderr" 'listening'
-  start_job
-  wait_until_listening A B C
-  touch "$LOG.finish"
-  await "$HOLDER"
-  assert_status 7
-  ! listens A
-}
-
-@test "force: who may not listen sees it with the next renewal, and nothing is said of that" {
-  local name
-  for name in A B C; do
-    cli "$name" acl setuser cron on '>pw' '~*' resetchannels +@all
-  done
-  local servers="unix://cron:pw@$A_SOCKET unix://cron:pw@$B_SOCKET unix://cron:pw@$C_SOCKET"
-  background env REDLOCK_SERVERS="$servers" "$REDLOCK" run --ttl 3s L -- "$SCRATCH/job" "$LOG"
-  HOLDER=$BACKGROUND_PID
-  wait_for "$LOG"
-  # It is asked for once, and not with every renewal.
-  denied() { [[ $(cli A acl log | grep -c told:) == 1 ]]; }
-  wait_until "$BOUND" denied
-  cli A acl log reset
-  REDLOCK_SERVERS=$servers force --yes L
-  assert_status 0
-  assert_contains "$stderr" 'nobody listened, and it will see it with its next renewal, within 1 s'
-  await "$HOLDER"
-  assert_status 80
-  assert_one_line "$stderr"
-  [[ $(cli A acl log | grep -c "redlock:{L}:told:.*" ) -le 1 ]] || fail "$(cli A acl log)"
-}
-
-@test "force: listening is taken up again after a server was restarted" {
-  # With a lock that the other two hold.
-  start_job --ttl 3s
-  wait_until_listening A B C
-  restart_server C
-  wait_until_listening C
-  # And a server that is stopped is nobody's trouble.
-  pause_server B
-  force --yes L
-  assert_status 0
-  await "$HOLDER"
-  assert_status 80
-  assert_contains "$stderr" 'L was revoked by'
-  resume_server B
-}
-
-@test "force: a flood of word is no flood of renewals, and decides nothing" {
-  start_job
-  wait_until_listening A B C
-  local channel before began
-  channel=$(cli A pubsub channels 'redlock:{L}:told:*')
-  before=$(evals A)
-  began=$(now_ms)
-  yes "publish $channel $(printf 'x%.0s' {1..3000})" | head -n 2000 | cli A >/dev/null
-  # Two for each renewal.
-  local most=$((20 + 20 * ($(now_ms) - began) / 1000))
-  (($(evals A) - before <= most)) || fail "$(evals A) after $before, at most $most more"
-  ! gone "$HOLDER"
-  touch "$LOG.finish"
-  await "$HOLDER"
-  assert_status 7
-  [[ -z $stderr ]] || fail "$stderr"
-}
-
-@test "force: over TCP, with a password and a database, under a tagged name" {
-  local port=$(free_port)
-  cli A config set port "$port" || skip "this server cannot open a port while it runs"
-  cli A config set requirepass secret
-  export REDLOCK_SERVERS="redis://:secret@127.0.0.1:$port/3"
-  background "$REDLOCK" run 'x{tag}' -- "$SCRATCH/job" "$LOG"
-  wait_for "$LOG"
-  listens_tagged() { [[ $(cli A -a secret pubsub channels 'redlock-tag:x{tag}:told:*' 2>/dev/null) == *told* ]]; }
-  wait_until "$BOUND" listens_tagged
-  local began
-  began=$(now_ms)
-  force --yes 'x{tag}'
-  assert_status 0
-  refute_contains "$stderr" secret
-  await "$BACKGROUND_PID"
-  assert_status 80
-  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
-}
-
-@test "force: a run inside the job is told, too, and the lock is free when both are gone" {
-  background "$REDLOCK" run L -- "$REDLOCK" run L -- "$SCRATCH/job" "$LOG"
-  wait_for "$LOG"
-  wait_until_listening A B C
-  force --yes --wait L
-  assert_status 0
-  [[ -n $(time_of end) ]] || fail "the job is not gone yet"
-  await "$BACKGROUND_PID"
-  assert_status 80
   assert_nothing_left A
 }
 

@@ -2,203 +2,20 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
-# The log that the servers keep of a lock, and `redlock history`, which reads it.
+# `redlock history`, which reads the log that the servers keep of a lock (log.bats).
 
 load lib/common
-
-LOG='redlock:{L}:log'
+load lib/log
+load lib/looking
 
 setup() {
   unset COLUMNS
-  start_server A
-  start_server B
-  start_server C
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
 }
 teardown() { stop_all; }
 
-# lines SERVER [LOG]: its log, a line of text each: event, count, JSON.
-lines() {
-  cli "$1" --json xrange "${2:-$LOG}" - + 2>/dev/null | "$PYTHON" -c 'import json, sys
-for _, line in json.load(sys.stdin):
-    fields = dict(zip(line[::2], line[1::2]))
-    print(fields["event"], fields["count"], fields["data"])'
-}
-
-# events SERVER: the events of its log, in one line.
-events() { lines "$1" | cut -d' ' -f1 | paste -sd' '; }
-
-# logged SERVER EVENTS…: that is what its log says happened.
-logged() { [[ $(events "$1") == "$2" ]]; }
-
-# A run is over when a quorum has answered: the third may have been told nothing of a short one.
-assert_logged() {
-  wait_until "$BOUND" quorum_logged "$1" || fail "$(for server in A B C; do lines "$server"; done)"
-}
-quorum_logged() {
-  local server count=0
-  for server in A B C; do
-    if logged "$server" "$1"; then count=$((count + 1)); fi
-  done
-  ((count >= 2))
-}
-
-# ---- writing ---------------------------------------------------------------------------------
-
-@test "log: a short run is a line on every server, with what is to be told of it" {
-  run "$REDLOCK" run L -- sh -c 'exit 3'
-  assert_status 3
-  assert_logged released
-  local line
-  line=$(lines B)
-  assert_contains "$line" '"command":"sh -c '"'exit 3'"'"'
-  assert_contains "$line" '"status":3'
-  assert_contains "$line" "\"host\":\"$(uname -n)\""
-  [[ $line =~ \"held\":[0-9]+ && $line =~ \"waited\":[0-9]+ && $line =~ \"fence\":[0-9]+ ]] || fail "$line"
-  refute_contains "$line" reason
-  assert_between $((30 * 24 * 3600 * 1000 - 60000)) "$(cli A pttl "$LOG")" $((30 * 24 * 3600 * 1000))
-}
-
-@test "log: a longer run is two lines of the same run, and no token is told" {
-  local token=$SCRATCH/token
-  run "$REDLOCK" run L -- sh -c 'printf %s "$REDLOCK_TOKEN" >"$0"
-    for i in $(seq 500); do
-      test "$(redis-cli -s "$1" exists "redlock:{L}:log")" = 0 || exit 0; sleep 0.02
-    done; exit 1' "$token" "$A_SOCKET"
-  assert_status 0
-  assert_logged 'acquired released'
-  refute_contains "$(cli A xrange "$LOG" - +)" "$(<"$token")"
-  local digest
-  digest=$(sha1sum "$token")
-  [[ $(cli A xrange "$LOG" - + | grep -cx "${digest:0:16}") == 2 ]] || fail "$(cli A xrange "$LOG" - +)"
-}
-
-@test "log: a command that cannot be started, one that is stopped" {
-  run -127 "$REDLOCK" run L -- /nonexistent
-  run "$REDLOCK" run --max-runtime 0.1 L -- sleep 60
-  assert_status 124
-  assert_logged 'released released'
-  assert_contains "$(lines A | head -n 1)" '"status":127'
-  assert_contains "$(lines A | tail -n 1)" '"reason":"--max-runtime"'
-}
-
-@test "log: a lock that is lost" {
-  background "$REDLOCK" run --ttl 1s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready"
-  wait_for "$SCRATCH/ready"
-  local server
-  for server in A B C; do cli "$server" set L somebody px 60000; done
-  await "$BACKGROUND_PID"
-  assert_status 80
-  assert_logged lost
-  assert_contains "$(lines A)" '"reason":"lost"'
-}
-
-@test "log: a lock found not to be ours any more when the job has ended" {
-  run "$REDLOCK" run --ttl 30s L -- sh -c 'for s in "$@"; do redis-cli -s "$s" del L; done' job \
-    "$A_SOCKET" "$B_SOCKET" "$C_SOCKET"
-  assert_status 80
-  # The servers that were asked last may not be heard any more.
-  wait_until "$BOUND" logged A 'released lost'
-  assert_contains "$(lines A | tail -n 1)" '"reason":"not ours when the job ended"'
-}
-
-@test "log: skipped runs are one line with their number, until there is a run again" {
-  for _ in 1 2 3 4; do "$REDLOCK" run --once 1h L -- true; done
-  assert_logged 'released skipped'
-  wait_until "$BOUND" eval '[[ $(lines A | tail -n 1) == "skipped 3 "* ]]'
-  run "$REDLOCK" run L -- true
-  run "$REDLOCK" run --once 1h L -- true
-  assert_logged 'released skipped released skipped'
-  wait_until "$BOUND" eval '[[ $(lines C | tail -n 1) == "skipped 1 "* ]]'
-}
-
-@test "log: runs inside the job's, conflicts and redlock check leave nothing" {
-  run "$REDLOCK" run L -- "$REDLOCK" run L -- "$REDLOCK" run -n --no-reentrant L -- true
-  assert_status 1
-  run "$REDLOCK" check L
-  [[ $status == [01] ]] || fail "$output"
-  assert_logged released
-}
-
-@test "log: it is cut at --log-entries, and with 0 nothing is written" {
-  run "$REDLOCK" run --log-entries 0 L -- true
-  assert_status 0
-  [[ $(cli A exists "$LOG") == 0 ]] || fail "$(lines A)"
-  cli A eval 'for i = 1, 500 do redis.call("XADD", KEYS[1], "*", "data", string.rep("x", 400)) end' 1 "$LOG"
-  REDLOCK_LOG_ENTRIES=20 run "$REDLOCK" run L -- true
-  assert_status 0
-  # In whole blocks, of 4 KB.
-  assert_between 20 "$(cli A xlen "$LOG")" 60
-  local value
-  for value in -1 100001 many ''; do
-    run "$REDLOCK" run --log-entries "$value" L -- true
-    assert_status 64
-    assert_contains "$output" log-entries
-  done
-}
-
-@test "log: one that cannot be written disturbs nothing, not even with -v" {
-  local server
-  for server in A B C; do cli "$server" set "$LOG" other >/dev/null; done
-  run --separate-stderr "$REDLOCK" run -v L -- true
-  assert_status 0
-  refute_contains "$stderr" log
-  [[ $(cli A get "$LOG") == other ]]
-  # Nothing is heard of a line that goes by itself.
-  run --separate-stderr "$REDLOCK" run -v L -- sleep 0.8
-  assert_status 0
-  [[ $(grep -c ': acquire: ' <<<"$stderr") == 3 ]] || fail "$stderr"
-  # Nor do servers that are down, or do not answer.
-  cli B del "$LOG"
-  kill_server A
-  run --separate-stderr "$REDLOCK" run L -- true
-  assert_status 0
-  [[ -z $stderr ]] || fail "$stderr"
-  logged B released
-}
-
-@test "log: a lock with a tag, and with a prefix" {
-  run "$REDLOCK" run 'x{tag}' -- true
-  [[ $(cli A xlen 'redlock-tag:x{tag}:log') == 1 ]]
-  run "$REDLOCK" run --prefix app: L -- true
-  [[ $(cli A xlen 'redlock:{app:L}:log') == 1 ]]
-}
-
-@test "status: since the lock was had, not since it was asked for" {
-  local since before
-  before=$(now_ms)
-  cli A set L somebody px 1500 >/dev/null
-  cli B set L somebody px 1500 >/dev/null
-  background "$REDLOCK" run -w 30 L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/ready"
-  wait_for "$SCRATCH/ready"
-  since=$("$REDLOCK" status --json L | sed -n 's/^ *"since_ms": \([0-9]*\),.*/\1/p')
-  assert_between "$((before + 1400))" "$since" "$(now_ms)"
-}
-
-# ---- reading ---------------------------------------------------------------------------------
-
 # history ARG…: the command.
 history() { run --separate-stderr "$REDLOCK" history "$@"; }
-
-# silent: nothing was said on standard error.
-silent() { [[ -z $stderr ]] || fail "$stderr"; }
-
-# has TEXT…: every TEXT stands in the output, which is blank for blank (but for their number) the same.
-has() {
-  local text plain
-  plain=$(tr -s ' ' <<<"$output")
-  for text in "$@"; do assert_contains "$plain" "$text"; done
-}
-
-# is EXPRESSION VALUE: a Python expression over the output, JSON, as `j`, and its runs as `r`, prints VALUE.
-is() {
-  local value
-  value=$("$PYTHON" -c 'import json, sys
-j = json.load(sys.stdin)
-r = j["runs"]
-print(eval(sys.argv[1]))' "$1" <<<"$output") || fail "no JSON: $output"
-  [[ $value == "$2" ]] || fail "$1 is $value, not $2:" "$output"
-}
 
 # outcomes WORDS: those of the runs, in their order.
 outcomes() { is '" ".join(run["outcome"] for run in r)' "$1"; }
@@ -368,6 +185,24 @@ night_run() {
   resume_server B
 }
 
+@test "history: while nobody can tell who has the lock, a run that may go on has not ended" {
+  background "$REDLOCK" run --ttl 60s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
+  wait_until "$BOUND" logged C acquired
+  pause_server A
+  pause_server B
+  history L
+  assert_status 69
+  has ' not known '
+  refute_contains "$output" 'never ended'
+  history --json L
+  is 'r[0]["outcome"], r[0]["has_lock"]' '(None, None)'
+  resume_server A
+  resume_server B
+  history --json L
+  is 'r[0]["outcome"], r[0]["has_lock"]' "('running', True)"
+}
+
 @test "history --since: times of every kind, and what they leave out" {
   export TZ=UTC
   night_run 0 aaaa A B C
@@ -385,6 +220,15 @@ night_run() {
   history --json --since 1h L
   outcomes ended
   is 'r[0]["holder"]["command"]' true
+  history --since 2h elsewhere
+  [[ $stderr == "redlock: nothing is logged of 'elsewhere'" ]] || fail "$stderr"
+  cli A xadd 'redlock:{old}:log' $NIGHT event released run aaaa data '{"held":0}' count 1 >/dev/null
+  history --since 2026-11-20T12:00 old
+  assert_status 0
+  [[ -z $output ]] || fail "$output"
+  [[ $stderr == "redlock: no run of 'old' is logged since 2026-11-20 12:00:00 +0000" ]] || fail "$stderr"
+  history -q --since 2026-11-20T12:00 old
+  silent
   for when in soon 90 '' 2026-02-30 3000-01-01; do
     history --since "$when" L
     assert_status 64
@@ -460,6 +304,7 @@ night_run() {
   for server in A B C; do cli "$server" set "$LOG" x >/dev/null; done
   history L
   assert_status 69
+  assert_contains "$stderr" "its key $LOG is no log; delete it"
   garbage_server '$-1\r\n*-1\r\nx'
   history -S "$GARBAGE_URI" L
   assert_status 69
@@ -467,8 +312,6 @@ night_run() {
 
 # shown COLUMNS LOCALE ARG…: sets $output to what `redlock history ARG…` prints on a terminal.
 shown() { output=$(LC_ALL=$2 on_terminal "$1" "$REDLOCK" history "${@:3}"); }
-
-longest_line() { "$PYTHON" -c 'import sys; print(max(len(l) for l in sys.stdin.read().splitlines()))' <<<"$output"; }
 
 @test "history: on a terminal a timeline beside the runs, in 80 columns, 40 and others" {
   local width
@@ -492,6 +335,8 @@ sys.exit(at != sorted(at) or len(set(at)) != 4)' "$output" || fail "$output"
     [[ $(wc -l <<<"$output") == 5 ]] || fail "$output"
     assert_contains "$output" 'exit 0'
   done
+  # Where there is no room for the bars, they leave what there is room for alone.
+  refute_contains "$output" …
   shown 40 POSIX L
   assert_contains "$output" '#'
   ! grep -q '[█▌▐]' <<<"$output" || fail "$output"

@@ -6,13 +6,11 @@
 # not, and that are down; and that looking changes nothing.
 
 load lib/common
+load lib/looking
 
 setup() {
   unset COLUMNS
-  start_server A
-  start_server B
-  start_server C
-  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  servers 3
 }
 teardown() { stop_all; }
 
@@ -23,44 +21,12 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 status() { run --separate-stderr "$REDLOCK" status "$@"; }
 list() { run --separate-stderr "$REDLOCK" list "$@"; }
 
-# has TEXT…: every TEXT stands in the output, which is blank for blank (but for their number) the same.
-has() {
-  local text plain
-  plain=$(tr -s ' ' <<<"$output")
-  for text in "$@"; do assert_contains "$plain" "$text"; done
-}
-
-# hold NAME [ARG…]: a run that holds NAME until stop_all; sets HOLDER_PID.
+# hold NAME [ARG…]: a run that holds NAME until stop_all.
 hold() {
   rm -f "$SCRATCH/held.$1"
   background "$REDLOCK" run "${@:2}" "$1" -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/held.$1"
-  HOLDER_PID=$BACKGROUND_PID
   wait_for "$SCRATCH/held.$1"
 }
-
-# everywhere COMMAND…: the same redis command on all three.
-everywhere() {
-  local server
-  for server in A B C; do cli "$server" "$@" >/dev/null; done
-}
-
-# json EXPRESSION: prints the value of a Python expression over the output, as `j`, and `l`, its first lock.
-json() {
-  "$PYTHON" -c 'import json, sys
-j = json.load(sys.stdin)
-l = j["locks"][0] if j["locks"] else None
-print(eval(sys.argv[1]))' "$1" <<<"$output"
-}
-
-# is EXPRESSION VALUE: json EXPRESSION prints VALUE.
-is() {
-  local value
-  value=$(json "$1") || fail "no JSON: $output"
-  [[ $value == "$2" ]] || fail "$1 is $value, not $2:" "$output"
-}
-
-# silent: nothing was said on standard error.
-silent() { [[ -z $stderr ]] || fail "$stderr"; }
 
 @test "status: a free lock: 1" {
   status never-used
@@ -86,6 +52,17 @@ silent() { [[ -z $stderr ]] || fail "$stderr"; }
   "$REDLOCK" list >/dev/null
   after=$(cli A dbsize; cli A get work; cli A hgetall 'redlock:{work}:holder')
   [[ ${before%% *} == "${after%% *}" && $(cli A exists never) == 0 ]] || fail "$before" "$after"
+}
+
+@test "status: since the lock was had, not since it was asked for" {
+  local since before
+  before=$(now_ms)
+  cli A set L somebody px 1500 >/dev/null
+  cli B set L somebody px 1500 >/dev/null
+  background "$REDLOCK" run -w 30 L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
+  since=$("$REDLOCK" status --json L | sed -n 's/^ *"since_ms": \([0-9]*\),.*/\1/p')
+  assert_between "$((before + 1400))" "$since" "$(now_ms)"
 }
 
 @test "status: several names: 0 if all are held, 1 if any is free" {
@@ -245,6 +222,12 @@ silent() { [[ -z $stderr ]] || fail "$stderr"; }
   status evil
   assert_status 0
   has 'its record beside the lock is missing, or may not be read'
+  everywhere hset 'redlock:{evil}:holder' fence:$TOKEN 99999999999999999999 holds:$TOKEN 'x 9999999999999999999999 y'
+  everywhere hset redisson 8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63 99999999999999999999
+  status evil redisson
+  assert_status 0
+  has 'evil: held (3 of 3 servers)' 'the key is a Redis hash'
+  refute_contains "$output" fence
   garbage_server '$-1\r\n*-1\r\nx'
   status -S "$GARBAGE_URI" x
   assert_status 69
@@ -301,6 +284,15 @@ start_limited() {
   assert_contains "$stderr" 'lacks a permission'
 }
 
+@test "status and others: output that cannot be written: 71, and why" {
+  hold work
+  local command
+  for command in 'status work' 'list' 'list --json' --version; do
+    run -71 --separate-stderr sh -c '"$0" $1 >/dev/full' "$REDLOCK" "$command"
+    [[ $stderr == 'redlock: cannot write to standard output: No space left on device' ]] || fail "$stderr"
+  done
+}
+
 @test "list: nothing is held: 0" {
   everywhere set plain x
   "$REDLOCK" run over -- true
@@ -353,23 +345,28 @@ start_limited() {
 }
 
 @test "list: fits the terminal" {
-  local width columns longest
+  local width
   hold a-lock-with-a-long-name
   hold größe
   for width in 200 80 60 40 25; do
     COLUMNS=$width list
     assert_status 0
-    longest=$("$PYTHON" -c 'import sys; print(max(len(l) for l in sys.stdin.read().splitlines()))' <<<"$output")
-    ((longest <= width)) || fail "$longest columns of $width:" "$output"
+    (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
     has größe
+  done
+  # Who holds the others is seen, however long one name is, and as much of that as there is room for.
+  hold "$(printf 'L%.0s' {1..200})"
+  for width in 80 60 40; do
+    COLUMNS=$width list
+    has 'LLL… held' HOLDER
+    (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
   done
   # Off a terminal nothing is cut.
   list
   has "sh -c 'echo x >\"\$0\"; exec sleep 600' '$SCRATCH/held.größe'"
   # And on one, its own width counts.
-  columns=$(on_terminal 50 "$REDLOCK" list |
-    "$PYTHON" -c 'import sys; print(max(len(line) for line in sys.stdin.read().splitlines()))')
-  assert_between 20 "$columns" 50
+  output=$(on_terminal 50 "$REDLOCK" list)
+  assert_between 20 "$(longest_line)" 50
 }
 
 @test "list: hundreds of locks among thousands of other keys, in bounded steps and never KEYS" {

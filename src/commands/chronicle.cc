@@ -141,6 +141,13 @@ PastRun running(const Present& present) {
           .forced_by = std::nullopt};
 }
 
+/// Those before it have made room for it.
+void doubt_last(std::vector<PastRun>& runs) {
+  const auto last = std::find_if(runs.rbegin(), runs.rend(),
+                                 [](const PastRun& run) { return run.ending != Ending::skipped; });
+  if (last != runs.rend() && last->ending == Ending::unknown) last->ending = Ending::unclear;
+}
+
 std::vector<PastRun> Merger::runs(const Present& present) const {
   std::vector<PastRun> all;
   for (const auto& [run, account] : accounts_) {
@@ -157,6 +164,7 @@ std::vector<PastRun> Merger::runs(const Present& present) const {
   }
   if (!present.run.empty() && !accounts_.contains(present.run)) all.push_back(running(present));
   std::ranges::stable_sort(all, {}, &PastRun::began);
+  if (!present.sure) doubt_last(all);
   return all;
 }
 

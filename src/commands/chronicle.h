@@ -23,6 +23,7 @@ struct PastRun {
     forced,   ///< the lock was revoked
     running,  ///< it has the lock
     unknown,  ///< nobody logged its end: it expired, or its host died
+    unclear,  ///< likewise, or it still has the lock: too few servers tell
     skipped,  ///< by --once
   };
   Ending ending = Ending::unknown;
@@ -37,8 +38,9 @@ struct PastRun {
 
 /// Who has the lock now, by a quorum.
 struct Present {
-  std::string run;  ///< empty: nobody
-  std::optional<diag::Holder> holder;
+  bool sure = true;      ///< a quorum tells
+  std::string run = {};  ///< empty: nobody
+  std::optional<diag::Holder> holder = std::nullopt;
   std::uint64_t fence = 0;
 };
 

@@ -68,8 +68,17 @@ std::size_t readable(const Logs& logs) {
 
 Present present_of(const Observed& lock) {
   const lock::State state = lock.judgement.state;
+  if (state == lock::State::undecided) return {.sure = false};
   if (!lock.sighting || (state != lock::State::held && state != lock::State::revoked)) return {};
   return {.run = lock.sighting->run, .holder = lock.holder, .fence = lock.judgement.fence};
+}
+
+/// Why there is nothing to show, if there is not; --at tells in its headline.
+std::vector<std::string> nothing_found(const HistoryView& view, const cli::History& request) {
+  const std::string name = config::quote(request.name);
+  if (!view.log_begins) return {fmt::format("nothing is logged of {}", name)};
+  if (!view.runs.empty() || !request.since) return {};
+  return {fmt::format("no run of {} is logged since {}", name, for_people(*request.since))};
 }
 
 /// What --at found, in a line.
@@ -133,9 +142,7 @@ int history(const cli::History& request) {
   if (!settings.quiet || blind) complain_of(logs, settings, blind);
   const HistoryView view = view_of(merge(logs.lines, present_of(locks.front())), request);
   if (request.json) return print(to_json(view, request, logs.troubles, status), status);
-  if (!view.log_begins && !blind && !settings.quiet) {
-    complain({fmt::format("nothing is logged of {}", config::quote(request.name))});
-  }
+  if (!blind && !settings.quiet) complain(nothing_found(view, request));
   return print(as_text(view, request), status);
 }
 

@@ -29,8 +29,10 @@ ordered_json text_or_null(const std::string& text) {
   return text.empty() ? ordered_json() : ordered_json(text);
 }
 
-std::string_view word_for(PastRun::Ending ending) {
+ordered_json word_for(PastRun::Ending ending) {
   switch (ending) {
+    case PastRun::Ending::unclear:
+      return {};
     case PastRun::Ending::ended:
       return "ended";
     case PastRun::Ending::lost:
@@ -55,7 +57,8 @@ ordered_json describe(const std::optional<PastRun>& run) {
   if (!run) return {};
   const diag::LogEntry& told = run->told;
   return {{"outcome", word_for(run->ending)},
-          {"has_lock", run->goes_on},
+          {"has_lock",
+           run->ending == PastRun::Ending::unclear ? ordered_json() : ordered_json(run->goes_on)},
           {"status", or_null(told.status)},
           {"reason", text_or_null(told.reason)},
           {"began_ms", run->began.count()},

@@ -112,6 +112,7 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
     for (Line& line : lines) line[command] = diag::cut(line[command], widths[command]);
   }
   const std::size_t used = sum(widths) + kGap;
+  if (used + kLeastTimeline > width) return lay_out(lines, widths, width);
   widths.push_back(std::clamp(width - std::min(width, used), least, kMostTimeline));
   const Timeline timeline = timeline_of(runs, request, now, widths.back());
   lines.front().push_back(timeline.head());

@@ -59,6 +59,7 @@ std::string outcome_of(const PastRun& run, Length length) {
       return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
                                                          : "lost";
     case Ending::forced:
+      if (run.forced_by->host.empty()) return "forced";
       return fmt::format("forced by {}@{}", diag::printable(run.forced_by->user, 32),
                          diag::printable(run.forced_by->host, 64));
     case Ending::running:
@@ -66,6 +67,8 @@ std::string outcome_of(const PastRun& run, Length length) {
     case Ending::skipped:
       if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
       return fmt::format("{} run{} skipped (--once)", run.skips, run.skips == 1 ? "" : "s");
+    case Ending::unclear:
+      return more ? "not known (too few servers tell)" : "not known";
     case Ending::unknown:
       break;
   }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string_view>
 
 #include "commands/grid.h"
@@ -64,10 +65,23 @@ Line line_of(const Observed& lock) {
   return line;
 }
 
+/// However long one name is, who holds the others is seen; and of all names at least half the line.
+void cut_names(std::vector<Line>& lines, std::size_t width) {
+  if (width == diag::kNoLimit) return;
+  const auto widest = [&lines](std::size_t column) {
+    const auto columns = [column](const Line& line) { return diag::columns(line[column]); };
+    return std::ranges::max(lines | std::views::transform(columns));
+  };
+  const std::size_t beside = widest(state) + widest(holder) + 2 * kGap;
+  const std::size_t most = std::max(width / 2, width - std::min(width, beside));
+  for (Line& line : lines) line[name] = diag::cut(line[name], most);
+}
+
 std::string as_table(const std::vector<Observed>& locks, std::size_t width) {
   if (locks.empty()) return {};
   std::vector<Line> lines(1, Line(kHeads.begin(), kHeads.end()));
   for (const Observed& lock : locks) lines.push_back(line_of(lock));
+  cut_names(lines, width);
   return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), width);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -16,8 +17,10 @@
 namespace redlock::commands {
 
 int print(const std::string& text, ExitStatus status) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return static_cast<int>(std::fflush(stdout) == 0 ? status : ExitStatus::os_error);
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return static_cast<int>(status);
+  complain({std::string("cannot write to standard output: ") + std::strerror(errno)});
+  return static_cast<int>(ExitStatus::os_error);
 }
 
 void complain(const std::vector<std::string>& lines) {

@@ -11,7 +11,7 @@
 
 namespace redlock::commands {
 
-/// Writes to standard output; gives `status`, or 71 if that failed.
+/// Writes to standard output; gives `status`, or 71 if that failed, and says why.
 int print(const std::string& text, ExitStatus status);
 
 /// "redlock: …" on standard error, a line each.

@@ -30,6 +30,25 @@ std::string person(const Holder& holder) {
                      holder.pid, printable(holder.command, kMostCommandBytes));
 }
 
+/// As a shell would read it.
+std::string as_word(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+      "abcdefghijklmnopqrstuvwxyz";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string quoted = "'";
+  for (const char letter : word) {
+    if (letter == '\'') {
+      quoted += R"('\'')";
+    } else {
+      quoted += letter;
+    }
+  }
+  return quoted + "'";
+}
+
 std::chrono::milliseconds unix_now() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -71,30 +90,27 @@ std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time
 }
 
 std::string shell_like(const std::vector<std::string>& argv) {
-  constexpr std::string_view kPlain =
-      "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-      "abcdefghijklmnopqrstuvwxyz";
   std::string line;
   for (const std::string& word : argv) {
     if (!line.empty()) line += ' ';
-    const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
-    line += plain ? word : "'" + word + "'";
-    if (line.size() > kMostCommandBytes) break;
-  }
-  if (line.size() > kMostCommandBytes) {
-    line.resize(kMostCommandBytes);
-    line += "...";
+    line += as_word(word);
+    if (line.size() > kMostCommandBytes) return std::string(clip(line, kMostCommandBytes)) + "...";
   }
   return line;
 }
 
 std::string for_people(std::chrono::nanoseconds length) {
   using namespace std::chrono;
-  const auto whole = duration_cast<seconds>(length).count();
-  if (whole >= 3600) return fmt::format("{}h {}m", whole / 3600, whole % 3600 / 60);
-  if (whole >= 60) return fmt::format("{}m {}s", whole / 60, whole % 60);
-  const double seconds = std::max(duration<double>(length).count(), 0.0);
-  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1000) : fmt::format("{:.3g} s", seconds);
+  // What three digits would round up to the next unit is told in that one.
+  constexpr nanoseconds almost_second = microseconds(999'500);
+  constexpr nanoseconds almost_minute = milliseconds(59'950);
+  if (length < almost_second) {
+    return fmt::format("{:.3g} ms", std::max(duration<double, std::milli>(length).count(), 0.0));
+  }
+  if (length < almost_minute) return fmt::format("{:.3g} s", duration<double>(length).count());
+  const auto whole = std::max(duration_cast<seconds>(length), seconds(60)).count();
+  if (whole < 3600) return fmt::format("{}m {}s", whole / 60, whole % 60);
+  return fmt::format("{}h {}m", whole / 3600, whole % 3600 / 60);
 }
 
 std::string describe(const lock::Refused& refusal) {

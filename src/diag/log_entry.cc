@@ -78,7 +78,7 @@ std::string to_json(const LogEntry& entry) {
       {"host", entry.who.host},
       {"user", entry.who.user},
       {"pid", entry.who.pid},
-      {"command", entry.who.command.substr(0, kMostCommandBytes)},
+      {"command", clip(entry.who.command, kMostCommandBytes)},
   };
   if (entry.waited) object["waited"] = entry.waited->count();
   if (entry.fence > 0) object["fence"] = entry.fence;

@@ -42,9 +42,13 @@ bool is_harmless(char32_t code) {
   return !control && !turns;
 }
 
-/// By the big blocks of Unicode's EastAsianWidth.txt: CJK, Hangul, full-width forms, pictographs.
+/// By the big blocks of Unicode's EastAsianWidth.txt: CJK, Hangul, full-width forms, pictographs; and
+/// of what goes on top of the character before it.
 std::size_t columns_of(std::string_view character) {
   const char32_t code = code_of(character);
+  const bool none = (code >= 0x300 && code <= 0x36f) || (code >= 0x200b && code <= 0x200d) ||
+                    (code >= 0x20d0 && code <= 0x20ff) || (code >= 0xfe00 && code <= 0xfe0f);
+  if (none) return 0;
   const bool wide = (code >= 0x1100 && code <= 0x115f) || (code >= 0x2e80 && code <= 0xa4cf) ||
                     (code >= 0xac00 && code <= 0xd7a3) || (code >= 0xf900 && code <= 0xfaff) ||
                     (code >= 0xfe30 && code <= 0xfe6f) || (code >= 0xff00 && code <= 0xff60) ||
@@ -63,6 +67,16 @@ std::string printable(std::string_view text, std::size_t most_bytes) {
     text.remove_prefix(character.size());
   }
   return clean;
+}
+
+std::string_view clip(std::string_view text, std::size_t most_bytes) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const std::size_t next = length + length_of_first(text.substr(length));
+    if (next > most_bytes) break;
+    length = next;
+  }
+  return text.substr(0, length);
 }
 
 std::size_t columns(std::string_view text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Text made fit for a terminal, and for its width. A character counts as one column, and one of the
-// wide ones of East Asia as two.
+// Text made fit for a terminal, and for its width. A character counts as one column, one of the wide
+// ones of East Asia as two, and an accent that goes on top of another as none.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,9 @@ inline constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
 /// Text from elsewhere, in one line and without power over a terminal: '?' for control characters,
 /// those that turn the direction of writing, and what is no UTF-8. Cut at `most_bytes`.
 std::string printable(std::string_view text, std::size_t most_bytes);
+
+/// What of it fits into `most_bytes`, cut between characters.
+std::string_view clip(std::string_view text, std::size_t most_bytes);
 
 std::size_t columns(std::string_view text);
 

@@ -83,6 +83,10 @@ void LogReader::take(const Value& reply, lock::Instant now) {
     trouble_ = replica_of(part[1].text);
     return;
   }
+  if (reply.type == Value::Type::error && reply.text.find("WRONGTYPE") != std::string::npos) {
+    trouble_ = lock::Unreachable{.why = "its key " + log_key_ + " is no log; delete it"};
+    return;
+  }
   if (part.empty() || part[0].text != "log") {
     trouble_ = unexpected_reply(reply);
     return;

@@ -27,15 +27,16 @@ bool is(const Value& value, Value::Type type) {
 std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
   using enum Value::Type;
   const bool fits = part.size() == 10 && is(part[1], string) && is(part[2], string) &&
-                    is(part[3], integer) && is(part[4], string) && is(part[6], integer) &&
-                    is(part[7], string) && is(part[8], integer) && is(part[9], string);
-  const auto fence = fits ? read_number(part[5]) : std::nullopt;
-  if (!fence) return std::nullopt;
+                    is(part[3], integer) && is(part[4], string) && is(part[5], string) &&
+                    is(part[6], integer) && is(part[7], string) && is(part[8], integer) &&
+                    is(part[9], string);
+  if (!fits) return std::nullopt;
   lock::Sighting sighting{.type = part[1].text,
                           .value = part[2].text,
                           .ttl_left = std::nullopt,
                           .holder = part[4].text,
-                          .fence = *fence,
+                          // Anybody may have written there.
+                          .fence = read_number(part[5]).value_or(0),
                           .holds = 0,
                           .member = part[7].text,
                           .count = part[8].integer,

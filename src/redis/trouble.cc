@@ -192,6 +192,8 @@ lock::Unreachable connect_failed(const Endpoint& endpoint, int error) {
     case EHOSTUNREACH:
     case EADDRNOTAVAIL:
       return never_sent(text_of(error) + "; is this host's network up, and the address right?");
+    case ETIMEDOUT:
+      return never_sent("no connection; is the host up, and does no firewall drop the packets?");
     case EMFILE:
     case ENFILE:
       return never_sent("cannot open a socket: " + text_of(error) +

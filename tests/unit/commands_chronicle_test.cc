@@ -131,6 +131,16 @@ TEST_CASE("chronicle: a run without an end has the lock, or ended unheard of") {
   CHECK_FALSE(runs[1].ended);
 }
 
+TEST_CASE("chronicle: where nobody can tell who has the lock, the last run may go on") {
+  const Log log = latest_first({acquired(1s, "a"), acquired(100s, "b"), skipped(101s)});
+  const auto runs = merge({log}, {.sure = false});
+  REQUIRE(runs.size() == 3);
+  CHECK_MESSAGE(runs[0].ending == Ending::unknown, "the next one had the lock");
+  CHECK(runs[1].ending == Ending::unclear);
+  CHECK_FALSE(runs[1].ended);
+  CHECK(merge({{released(10s, "a", 10s)}}, {.sure = false})[0].ending == Ending::ended);
+}
+
 TEST_CASE("chronicle: how long it was waited for is known to who acquired it") {
   const Log log = latest_first({line(0s, "acquired", "a", R"({"waited":90000})"),
                                 line(10s, "released", "a", R"({"waited":0,"held":10000})")});

@@ -109,6 +109,9 @@ TEST_CASE("history: outcomes in few words and in more") {
   past.forced_by->user = "ops";
   past.forced_by->host = "bastion";
   CHECK(outcome_of(past, Length::few) == "forced by ops@bastion");
+  past.forced_by->user.clear();
+  past.forced_by->host.clear();
+  CHECK(outcome_of(past, Length::few) == "forced");
   past.ending = Ending::skipped;
   past.skips = 1;
   CHECK(outcome_of(past, Length::more) == "1 run skipped (--once)");

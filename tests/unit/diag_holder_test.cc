@@ -52,5 +52,25 @@ TEST_CASE("ago: nothing of clocks that are wrong") {
   CHECK(*length > milliseconds(0));
 }
 
+TEST_CASE("for_people: three digits, in the unit that fits") {
+  using namespace std::chrono_literals;
+  CHECK(for_people(0ns) == "0 ms");
+  CHECK(for_people(1500us) == "1.5 ms");
+  CHECK(for_people(999ms) == "999 ms");
+  CHECK_MESSAGE(for_people(999'700us) == "1 s", "rounded up into the next unit");
+  CHECK(for_people(28'140ms) == "28.1 s");
+  CHECK(for_people(59'900ms) == "59.9 s");
+  CHECK_MESSAGE(for_people(59'970ms) == "1m 0s", "and here");
+  CHECK(for_people(182s) == "3m 2s");
+  CHECK(for_people(3h + 12min + 59s) == "3h 12m");
+}
+
+TEST_CASE("a command line: a shell would read it so, and it is cut between characters") {
+  CHECK(shell_like({"./backup.sh", "a b", ""}) == "./backup.sh 'a b' ''");
+  CHECK(shell_like({"sh", "-c", "echo 'x'"}) == R"(sh -c 'echo '\''x'\''')");
+  const std::string cut = shell_like({std::string(198, 'x') + "\xc3\xa4 and more"});
+  CHECK(cut == "'" + std::string(198, 'x') + "...");
+}
+
 }  // namespace
 }  // namespace redlock::diag

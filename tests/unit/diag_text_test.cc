@@ -43,12 +43,22 @@ TEST_CASE("printable: cut between characters") {
   CHECK(printable("abc", 3) == "abc");
 }
 
+TEST_CASE("clip: as many whole characters as there is room for") {
+  CHECK(clip("abc", 3) == "abc");
+  CHECK(clip("abcd", 3) == "abc");
+  CHECK(clip("ab\xc3\xa9", 3) == "ab");
+  CHECK(clip("\xf0\x9f\x98\x80", 3).empty());
+  CHECK(clip("\xff\xfe\xfd", 2) == "\xff\xfe");
+}
+
 TEST_CASE("columns: characters, and two for the wide ones") {
   CHECK(columns("") == 0);
   CHECK(columns("abc") == 3);
   CHECK(columns("caf\xc3\xa9") == 4);
   CHECK(columns("\xe6\x97\xa5\xe6\x9c\xac") == 4);
   CHECK(columns("\xff") == 1);
+  CHECK_MESSAGE(columns("u\xcc\x88") == 1, "a letter and its dots, as some systems write them");
+  CHECK_MESSAGE(columns("\xe2\x9d\xa4\xef\xb8\x8f") == 1, "which of its forms is meant");
 }
 
 TEST_CASE("cut: never wider than it may be") {

@@ -42,7 +42,7 @@ elseif kind == 'hash' then
   local fields = redis.pcall('HLEN', KEYS[1])
   local all = type(fields) == 'number' and fields <= 16 and redis.pcall('HGETALL', KEYS[1]) or {}
   for at = 1, #all, 2 do
-    local times = string.match(all[at + 1], '^%d+$')
+    local times = #all[at + 1] <= 9 and string.match(all[at + 1], '^%d+$')
     if #all[at] <= 80 and string.match(all[at], '^[%x-]+:%d+$') and times and
        (member == '' or all[at] < member) then
       member, count = all[at], tonumber(times)

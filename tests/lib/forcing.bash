@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154
+#
+# What the suites of forced releases share: a job that writes down when it is stopped. To be loaded after
+# lib/common. With the default ttl of 30 s a renewal is 10 s away: who stops its job sooner was told.
+
+# setup_job: three servers, and the job.
+setup_job() {
+  servers 3
+  export A_SOCKET SCRATCH
+  LOG=$SCRATCH/log
+  export USER=ops LOGNAME=ops
+  cat >"$SCRATCH/job" <<'JOB'
+#!/bin/bash
+# job LOG: writes "start TIME", at a TERM "TERM TIME", and half a second later "end TIME".
+exec 2>/dev/null # of bash's "Terminated"
+now() { echo $((${EPOCHREALTIME//[.,]/} / 1000)); }
+trap 'echo "TERM $(now)" >>"$1"; sleep 0.5; echo "end $(now)" >>"$1"; exit 3' TERM
+echo "start $(now)" >>"$1"
+for ((i = 0; i < 3000; i++)); do
+  [[ ! -e $1.finish ]] || { echo "end $(now)" >>"$1"; exit 7; }
+  sleep 0.02
+done
+JOB
+  chmod +x "$SCRATCH/job"
+}
+
+TOLD=8000 # ms: the most that being told takes on a loaded machine
+
+# start_job [OPTIONS…]: the job above under the lock L; waits until it runs. Sets $HOLDER (PID), $MESSAGES (file).
+start_job() {
+  background "$REDLOCK" run "$@" L -- "$SCRATCH/job" "$LOG"
+  HOLDER=$BACKGROUND_PID MESSAGES=$BACKGROUND_ERR
+  wait_for "$LOG"
+}
+
+# force ARG…: the command, without a terminal.
+force() { timed "$REDLOCK" release --force "$@" </dev/null; }
+
+# time_of WHAT: prints when the job first did that.
+time_of() { awk -v what="$1" '$1 == what { print $2; exit }' "$LOG"; }

@@ -7,6 +7,7 @@
 # stops its job sooner was told.
 
 load lib/common
+load lib/acl
 
 setup() {
   local name
@@ -187,10 +188,11 @@ scenario() {
   touch "$LOG.finish"
   await "$HOLDER"
   assert_status 7
-  ! listens A
+  ! listens A || fail 'somebody still listens'
 }
 
 @test "force: who may not listen sees it with the next renewal, and nothing is said of that" {
+  needs_channels
   local name
   for name in A B C; do
     cli "$name" acl setuser cron on '>pw' '~*' resetchannels +@all
@@ -239,7 +241,7 @@ scenario() {
   # Two for each renewal.
   local most=$((20 + 20 * ($(now_ms) - began) / 1000))
   (($(evals A) - before <= most)) || fail "$(evals A) after $before, at most $most more"
-  ! gone "$HOLDER"
+  ! gone "$HOLDER" || fail 'the flood has ended the holder'
   touch "$LOG.finish"
   await "$HOLDER"
   assert_status 7
@@ -247,8 +249,10 @@ scenario() {
 }
 
 @test "force: over TCP, with a password and a database, under a tagged name" {
-  local port=$(free_port)
-  cli A config set port "$port" || skip "this server cannot open a port while it runs"
+  local port
+  port=$(free_port)
+  server_at_least 7 || skip 'this server cannot open a port while it runs (Redis 7)'
+  cli A config set port "$port"
   cli A config set requirepass secret
   export REDLOCK_SERVERS="redis://:secret@127.0.0.1:$port/3"
   background "$REDLOCK" run 'x{tag}' -- "$SCRATCH/job" "$LOG"
@@ -304,6 +308,7 @@ scenario() {
 }
 
 @test "force --now: too few servers for it are told, and nothing is deleted" {
+  needs_users
   start_server D
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI $D_URI"
   everywhere set L $TOKEN px 60000
@@ -380,6 +385,7 @@ scenario() {
 }
 
 @test "force: the servers answer and permit nothing: 69, and the holder may go on" {
+  needs_users
   everywhere set L $TOKEN px 60000
   everywhere acl setuser default -set
   force --yes L

@@ -6,6 +6,7 @@
 # not, and that are down; and that looking changes nothing.
 
 load lib/common
+load lib/acl
 
 setup() {
   unset COLUMNS
@@ -30,11 +31,10 @@ has() {
   for text in "$@"; do assert_contains "$plain" "$text"; done
 }
 
-# hold NAME [ARG…]: a run that holds NAME until stop_all; sets HOLDER_PID.
+# hold NAME [ARG…]: a run that holds NAME until stop_all.
 hold() {
   rm -f "$SCRATCH/held.$1"
   background "$REDLOCK" run "${@:2}" "$1" -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/held.$1"
-  HOLDER_PID=$BACKGROUND_PID
   wait_for "$SCRATCH/held.$1"
 }
 
@@ -276,6 +276,7 @@ start_limited() {
 }
 
 @test "status: with few permissions it tells what may be seen" {
+  needs_users
   local keys=('~work' '~redlock:{work}:holder' '~redlock:{work}:fence')
   start_limited D "${keys[@]}" +eval +type +get +pttl +hget +time +info
   REDLOCK_SERVERS=$D_URI hold work

@@ -148,6 +148,7 @@ TEST_CASE("trouble: connecting") {
   CHECK(contains(redis::connect_failed(unix_socket, ENOENT).why, "no such socket file"));
   CHECK(contains(redis::connect_failed(unix_socket, EACCES).why, "permission denied"));
   CHECK(contains(redis::connect_failed(tcp, ENETUNREACH).why, "unreachable"));
+  CHECK(contains(redis::connect_failed(tcp, ETIMEDOUT).why, "is the host up"));
   for (const int code : {ECONNREFUSED, ENOENT, EACCES, ENETUNREACH, EMFILE, EINVAL}) {
     CHECK_FALSE(redis::connect_failed(tcp, code).maybe_applied);
     CHECK_FALSE(redis::connect_failed(tcp, code).permanent);

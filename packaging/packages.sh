@@ -3,7 +3,7 @@
 #
 # Sourced by packaging/quickstart and tests/run: what they need from Debian, and how to get it.
 #
-#   need PACKAGE PROBE…   notes PACKAGE as missing unless the command PROBE succeeds
+#   need PACKAGE PROBE…   notes PACKAGE as missing, once, unless the command PROBE succeeds
 #   install_missing       installs what was noted: as root, with sudo, or (status 69) not at all
 
 missing=
@@ -11,6 +11,9 @@ missing=
 need() {
   need_package=$1
   shift
+  case " $missing " in
+    *" $need_package "*) return ;;
+  esac
   "$@" >/dev/null 2>&1 || missing="$missing $need_package"
 }
 

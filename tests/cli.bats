@@ -5,6 +5,7 @@
 # from.
 
 load lib/common
+load lib/acl
 
 setup() { export A_SOCKET; }
 teardown() { stop_all; }
@@ -203,6 +204,7 @@ cannot() {
 }
 
 @test "users and odd passwords, in the URI and in the file" {
+  needs_users
   start
   cli A acl setuser 'a:b' on '>p@ss/w%rd: ü' '~*' '+@all'
   can "redis://a%3Ab:p%40ss%2Fw%25rd%3A%20%C3%BC@127.0.0.1:$A_PORT"

@@ -5,6 +5,7 @@
 # secret is ever in it.
 
 load lib/common
+load lib/acl
 
 setup() {
   start_server A --tcp
@@ -156,6 +157,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 }
 
 @test "a wrong password takes no lock, though the default user could" {
+  needs_users
   start_server P
   cli P acl setuser eve on '>right' '~*' '+@all'
   SHOWN="unix://eve:***@$P_SOCKET" fatal "unix://eve:wr0ng@$P_SOCKET" 'wrong user or password'
@@ -164,6 +166,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 }
 
 @test "NOPERM: a user who may not run scripts, and one who may not use the key" {
+  needs_users
   cli A acl setuser eve on '>pw' '~*' '+@all' -eval
   SHOWN="unix://eve:***@$A_SOCKET" fatal "unix://eve:pw@$A_SOCKET" 'lacks a permission' eval
   cli A acl setuser eve '+@all' resetkeys '~other*'

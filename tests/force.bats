@@ -6,6 +6,7 @@
 # nothing is taken away that was not shown.
 
 load lib/common
+load lib/acl
 load lib/looking
 load lib/forcing
 
@@ -156,6 +157,7 @@ scenario() {
 }
 
 @test "force --now: too few servers for it are told, and nothing is deleted" {
+  needs_users
   start_server D
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI $D_URI"
   everywhere set L $TOKEN px 60000
@@ -232,6 +234,7 @@ scenario() {
 }
 
 @test "force: the servers answer and permit nothing: 69, and the holder may go on" {
+  needs_users
   everywhere set L $TOKEN px 60000
   everywhere acl setuser default -set
   force --yes L

@@ -5,6 +5,7 @@
 # `redlock history`, which reads the log that the servers keep of a lock (log.bats).
 
 load lib/common
+load lib/acl
 load lib/log
 load lib/looking
 
@@ -349,10 +350,8 @@ sys.exit(at != sorted(at) or len(set(at)) != 4)' "$output" || fail "$output"
 }
 
 @test "history: with the permissions of redlock-protocol(7) and what it asks for besides" {
-  local words text
-  text=$(sed -n '/^ACL SETUSER/,/^\.Ed/{/^\.Ed/!p}' "$SOURCE/man/redlock-protocol.7" | tr -s ' \n' ' ')
-  read -ra words <<<"${text#ACL SETUSER }"
-  cli A acl setuser "${words[@]}"
+  acl_of_page
+  cli A acl setuser "${ACL[@]}"
   export REDLOCK_SERVERS="unix://cron:password@$A_SOCKET"
   run "$REDLOCK" run nightly-backup -- true
   assert_status 0

@@ -5,6 +5,7 @@
 # `redlock acquire --keep-for PID`: the process that stays behind.
 
 load lib/common
+load lib/acl
 
 setup() {
   start_server A
@@ -203,7 +204,8 @@ end_ward() { kill -KILL "$WARD"; }
 }
 
 @test "keeper: where it may not listen, a release looks like a loss" {
-  cli A acl setuser deaf on '>x' '~*' '+@all' -subscribe resetchannels
+  needs_users
+  cli A acl setuser deaf on '>x' '~*' '+@all' -subscribe
   ward
   REDLOCK_SERVERS=${A_URI/unix:\/\//unix:\/\/deaf:x@} keep --ttl 1s --on-lost-signal USR1 L
   "$REDLOCK" release L "$token"

@@ -247,7 +247,7 @@ watches() {
 
 @test "metrics: a directory without permission to write" {
   # Root may write everywhere, but for this.
-  [[ $(id -u) != 0 ]] || AS=(setpriv --bounding-set=-dac_override,-dac_read_search --)
+  [[ $(id -u) != 0 ]] || AS=(setpriv '--bounding-set=-dac_override,-dac_read_search' --)
   chmod 500 "$DIR"
   run_warned 'Permission denied'
 }

@@ -4,6 +4,7 @@
 # --once: what was done successfully is not done again for a time.
 
 load lib/common
+load lib/acl
 
 teardown() { stop_all; }
 
@@ -188,6 +189,7 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
 
 @test "once: too few marks are told, the job's status stands" {
   servers 1 --tcp
+  needs_users
   cli A acl setuser default +@all '-time'
   job
   assert_status 0
@@ -208,10 +210,8 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
 }
 
 @test "once: it needs one key more than redlock-protocol(7)'s smallest set of permissions" {
-  local acl
-  read -ra acl <<<"$(sed -n '/^ACL SETUSER cron/,/^\.Ed/{s/^ACL SETUSER//;/^\.Ed/!p}' \
-    "$SOURCE/man/redlock-protocol.7" | tr -s ' \n' ' ')"
-  start_server A --user "${acl[@]}"
+  acl_of_page
+  start_server A --user "${ACL[@]}"
   export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
   run "$REDLOCK" run nightly-backup -- true
   assert_status 0

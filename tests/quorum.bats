@@ -5,6 +5,7 @@
 # and acted on in time. "Minority" and "majority" are of the configured servers.
 
 # shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
+# shellcheck disable=SC2016 # expanded by the job's shell
 # shellcheck disable=SC2153 # A_URI and the like are set by start_server
 
 load lib/common

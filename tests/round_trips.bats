@@ -10,6 +10,7 @@
 # shellcheck disable=SC2153 # A_PROXY_STATS and the like are set by slow_server
 
 load lib/common
+load lib/acl
 
 EACH_WAY=50 # ms
 ROUND_TRIP=$((2 * EACH_WAY))
@@ -86,6 +87,7 @@ best_below() {
 }
 
 @test "a run takes four round trips with user, password and database together" {
+  needs_users
   slow_server A --user cron on '>secret' '~*' +@all
   run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://cron:secret@127.0.0.1:$A_PROXY_PORT/3" L -- true
   assert_status 0

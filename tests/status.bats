@@ -6,6 +6,7 @@
 # not, and that are down; and that looking changes nothing.
 
 load lib/common
+load lib/acl
 load lib/looking
 
 setup() {
@@ -259,6 +260,7 @@ start_limited() {
 }
 
 @test "status: with few permissions it tells what may be seen" {
+  needs_users
   local keys=('~work' '~redlock:{work}:holder' '~redlock:{work}:fence')
   start_limited D "${keys[@]}" +eval +type +get +pttl +hget +time +info
   REDLOCK_SERVERS=$D_URI hold work

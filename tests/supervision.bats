@@ -336,7 +336,7 @@ HOP
   touch "$SCRATCH/go"
   await "$TOP"
   assert_status 80
-  [[ $(<"$SCRATCH/told") =~ ^L\ [0-9]+\ 40$'\n'done$ ]] || fail "$(<"$SCRATCH/told")"
+  [[ $(tr '\n' ' ' <"$SCRATCH/told") =~ ^L\ [0-9]+\ 40\ done\ $ ]] || fail "$(<"$SCRATCH/told")"
 }
 
 @test "--on-lost runs when the worker was killed, too, and not when all went well" {

@@ -8,6 +8,7 @@
 # there is none.
 
 load lib/common
+load lib/acl
 load lib/tls
 
 setup_file() {
@@ -63,9 +64,10 @@ misconfigured() {
 # ---- whom to believe -------------------------------------------------------------------------
 
 @test "tls: a lock on three servers, by address and by name, with a user and a database" {
+  needs_users
   local servers=() server
   for server in A B C; do
-    start_tls_server "$server" server --user cron on '>s3cret' '~*' '&*' +@all
+    start_tls_server "$server" server --user cron on '>s3cret' '~*' "${CHANNELS[@]}" +@all
     local -n port=${server}_TLS_PORT
     servers+=(-S "rediss://cron:s3cret@127.0.0.1:$port/2")
   done

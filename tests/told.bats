@@ -6,6 +6,7 @@
 # may be missing, refused, broken or flooded.
 
 load lib/common
+load lib/acl
 load lib/forcing
 
 setup() { setup_job; }
@@ -36,6 +37,7 @@ teardown() { stop_all; }
 }
 
 @test "told: who may not listen sees it with the next renewal, and nothing is said of that" {
+  needs_channels
   local name
   for name in A B C; do
     cli "$name" acl setuser cron on '>pw' '~*' resetchannels +@all
@@ -94,7 +96,8 @@ teardown() { stop_all; }
 @test "told: over TCP, with a password and a database, under a tagged name" {
   local port
   port=$(free_port)
-  cli A config set port "$port" || skip "this server cannot open a port while it runs"
+  server_at_least 7 || skip 'this server cannot open a port while it runs (Redis 7)'
+  cli A config set port "$port"
   cli A config set requirepass secret
   export REDLOCK_SERVERS="redis://:secret@127.0.0.1:$port/3"
   background "$REDLOCK" run 'x{tag}' -- "$SCRATCH/job" "$LOG"

@@ -60,6 +60,7 @@ constexpr std::string_view kFull = "max number of clients";
 constexpr std::string_view kUnread = "unauthenticated";
 constexpr std::string_view kWantsPassword =
     "wants a password and none is configured; put it into the URI or give --password-file";
+constexpr std::string_view kIsHostUp = "; is the host up, and does no firewall drop the packets?";
 constexpr std::string_view kNoPermission =
     "the user lacks a permission; redlock-protocol(7) has the ACL it needs";
 
@@ -192,8 +193,8 @@ lock::Unreachable connect_failed(const Endpoint& endpoint, int error) {
     case EHOSTUNREACH:
     case EADDRNOTAVAIL:
       return never_sent(text_of(error) + "; is this host's network up, and the address right?");
-    case ETIMEDOUT:
-      return never_sent("no connection; is the host up, and does no firewall drop the packets?");
+    case ETIMEDOUT:  // the kernel gave up (TCP_USER_TIMEOUT) just before we did
+      return never_sent("no answer to connecting" + std::string(kIsHostUp));
     case EMFILE:
     case ENFILE:
       return never_sent("cannot open a socket: " + text_of(error) +
@@ -222,8 +223,7 @@ lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
     return never_sent("did not accept a connection within " + in_ms(limit) +
                       "; it is stopped or overloaded");
   }
-  return never_sent("no connection within " + in_ms(limit) +
-                    "; is the host up, and does no firewall drop the packets?");
+  return never_sent("no connection within " + in_ms(limit) + std::string(kIsHostUp));
 }
 
 lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_error) {

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034
+#
+# Users and what they may do: as redlock-protocol(7) has it, and as far as the servers at hand know it.
+# Beside common.bash:
+#
+#   load lib/common
+#   load lib/acl
+#   setup() { needs_users; … }
+
+# server_at_least MAJOR[.MINOR]: the servers that tests start are of this version or a later one;
+# Valkey's numbers go on where Redis' ended.
+server_at_least() {
+  local version
+  version=$("$(server_program)" --version)
+  version=${version#*v=}
+  printf '%s\n' "$1" "${version%% *}" | sort --version-sort --check=quiet
+}
+
+# needs_users: skips the test where the server knows none. Sets CHANNELS, the words that give a user
+# all channels; there are none before Redis 6.2, where all users have them.
+needs_users() {
+  server_at_least 6 || skip 'this server knows no users (Redis 6)'
+  CHANNELS=()
+  ! server_at_least 6.2 || CHANNELS=('&*')
+}
+
+# needs_channels: the same for the permission to use channels.
+needs_channels() {
+  needs_users
+  ((${#CHANNELS[@]})) || skip 'this server lets all users use all channels (Redis 6.2)'
+}
+
+# acl_of_page: needs_users, and sets ACL, the words behind ACL SETUSER on the page.
+acl_of_page() {
+  needs_users
+  local word words
+  read -ra words <<<"$(sed -n '/^ACL SETUSER/,/^\.Ed/{s/^ACL SETUSER//;/^\.Ed/!p}' \
+    "$SOURCE/man/redlock-protocol.7" | tr -s ' \n' ' ')"
+  [[ ${words[*]:0:3} == 'cron on >password' ]] || fail "no ACL on the page: ${words[*]}"
+  ACL=()
+  for word in "${words[@]}"; do
+    [[ $word == '&'* && ${#CHANNELS[@]} == 0 ]] || ACL+=("$word")
+  done
+}

@@ -411,3 +411,9 @@ os.waitpid(pid, 0)
 print(data.decode().replace("\r", ""), end="")
 PY
 }
+
+# scenario: what stands on standard input, a script in the words of tests/lib/terminal.py.
+scenario() {
+  { echo 'from terminal import *' && cat; } >"$SCRATCH/scenario.py"
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 90 "$PYTHON" "$SCRATCH/scenario.py" 3>&-
+}

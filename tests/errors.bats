@@ -145,8 +145,9 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 
 @test "WRONGPASS: a wrong password, for a user too" {
   start_server P --tcp --requirepass s3cret
-  SHOWN="redis://:***@127.0.0.1:$P_PORT" fatal "redis://:wr0ng@127.0.0.1:$P_PORT" 'wrong user or password'
+  SHOWN="redis://:***@127.0.0.1:$P_PORT" fatal "redis://:wr0ng@127.0.0.1:$P_PORT" 'wrong ' password
   refute_contains "$stderr" wr0ng
+  server_at_least 6 || return 0 # which has users
   SHOWN="unix://eve:***@$P_SOCKET" fatal "unix://eve:wr0ng@$P_SOCKET" 'wrong user or password'
   refute_contains "$stderr" wr0ng
 }
@@ -186,6 +187,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 }
 
 @test "LOADING" {
+  server_at_least 6.2 || skip 'this server cannot be made to load slowly (Redis 6.2)'
   start_server L
   cli L eval 'for i = 1, 20000 do redis.call("SET", "key" .. i, "a value") end' 0
   cli L save
@@ -197,7 +199,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 }
 
 @test "MISCONF: the server cannot save" {
-  start_server M --save '3600 100000'
+  start_server M --save 3600 100000
   mkdir "$SCRATCH/server.M/dump.rdb" # where the file should go
   cli M bgsave
   wait_until "$BOUND" eval 'cli M info persistence | grep -q rdb_last_bgsave_status:err'

@@ -233,7 +233,8 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   if (message.kind != Kind::job_started) {
     return not_started(worker, message, message.kind == Kind::job_too_late);
   }
-  facts_.job = {.began = std::chrono::system_clock::now(), .ran = {}, .fence = order.fence};
+  const lock::Duration since = os::boot_now() - (began_ + facts_.waited);
+  facts_.job = {.began = std::chrono::system_clock::now() - since, .ran = {}, .fence = order.fence};
   servers_.drop_connections();
   out_.leave_to_child();
   if (terminal_) signals_.take_job_control();

@@ -144,20 +144,20 @@ run_lock() {
 @test "acl: so it is with acquire, renew and release, and a keeper" {
   three_limited
   sleep 60 3>&- &
-  local pid=$! token
+  local pid=$! server token keeper
   STARTED+=("$pid")
-  token=$("$REDLOCK" acquire --ttl 1s --keep-for "$pid" --on-lost-signal KILL "$LOCK")
-  sleep 0.5
+  read -r token keeper < <("$REDLOCK" acquire --json --ttl 1s --keep-for "$pid" --on-lost-signal KILL "$LOCK" |
+    "$PYTHON" -c 'import json, sys; o = json.load(sys.stdin); print(o["token"], o["keeper"])')
+  for server in A B C; do wait_for_renewal "$server"; done
   "$REDLOCK" renew "$LOCK" "$token"
   "$REDLOCK" release "$LOCK" "$token"
   run "$REDLOCK" renew "$LOCK" "$token"
   assert_status 80
-  # The keeper has heard that it was released.
-  sleep 0.5
+  wait_gone "$keeper" # it has heard that the lock was released
   ! gone "$pid" || fail "the process was told of a loss"
   kill "$pid"
   # Nothing but what only looking asks for, and does without.
-  local server found
+  local found
   for server in A B C; do
     found=$(denied "$server")
     [[ -z $found ]] || fail "$server did not permit: $found"
@@ -213,13 +213,22 @@ run_lock() {
 
 @test "acl: every command on the page is needed for something" {
   local command
-  # Each server's user lacks one command; a renewed hold and a contender try them all.
+  # Each server's user lacks one command; a renewed hold, which listens, a contender and who takes the
+  # lock away try them all. The job looks as a user who may do everything.
+  cat >"$SCRATCH/job" <<'JOB'
+"$REDLOCK" run -S "$1" -n nightly-backup -- true
+ask() { redis-cli -s "${1#*@}" "$2" "$3"; }
+for i in $(seq 250); do
+  [ -z "$(ask "$1" acl log)" ] && [ -z "$(ask "$1" pubsub channels)" ] || break
+  sleep 0.02
+done
+"$REDLOCK" release -S "$1" --force --yes nightly-backup
+sleep 0.1
+JOB
   for command in "${COMMANDS[@]}"; do
     start_limited "S_$command" "+$command"
     local -n uri=S_${command}_CRON
-      background "$REDLOCK" run -S "$uri" --ttl 1s --server-wait 300ms "$LOCK" -- \
-      sh -c '"$REDLOCK" run -S "$1" -n nightly-backup -- true; sleep 0.6
-        "$REDLOCK" release -S "$1" --force --yes nightly-backup; sleep 0.1' job "$uri"
+    background "$REDLOCK" run -S "$uri" --ttl 1s --server-wait 300ms "$LOCK" -- sh "$SCRATCH/job" "$uri"
   done
   local pid
   for pid in "${BACKGROUND[@]}"; do wait_gone "$pid" 20; done

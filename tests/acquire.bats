@@ -161,7 +161,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   assert_one_line "$stderr"
   assert_nothing_left A
   # A pipe that nobody reads any more.
-  run --separate-stderr bash -c 'set -o pipefail; { sleep 0.1; "$REDLOCK" acquire L; } | true'
+  run --separate-stderr bash -c 'exec 8> >(exec true); wait $!; "$REDLOCK" acquire L >&8'
   assert_status 71
   assert_one_line "$stderr"
   assert_nothing_left A

@@ -286,10 +286,12 @@ good() {
   check -S "$PROXY_URI"
   assert_status 69
   found failure reachable 'did not answer within 200 ms' 'raise --server-timeout'
-  check -S "$PROXY_URI" --server-timeout 590ms
+  # A machine that makes twice as much of it gets another chance.
+  check_slow() { for _ in 1 2 3 4 5; do check -S "$PROXY_URI" "$@" && [[ $status != 1 ]] || return 0; done; }
+  check_slow --server-timeout 590ms
   assert_status 1
   found warning reachable 'more than half of the time-out of 590ms; raise --server-timeout'
-  check -S "$PROXY_URI" --ttl 5900ms --server-timeout 10s
+  check_slow --ttl 5900ms --server-timeout 10s
   found warning reachable 'time-out of 590ms; raise the ttl'
   check -S "$PROXY_URI" --server-timeout 3s
   flawless

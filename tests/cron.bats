@@ -38,6 +38,8 @@ start_cron() {
     REDLOCK_SERVERS+="$uri "
   done
   export REDLOCK_SERVERS
+  # Not on either side of a full minute: that is when each of them looks what there is to do.
+  wait_until 10 eval '((10#$(date +%S) < 55))'
   start_cron one
   start_cron two
 

@@ -173,8 +173,10 @@ is_refused() {
 
 waits() {
   hold
-  background bash -c 'until [[ $(pgrep -fc "acquire -w .* deploy") -gt 0 ]]; do sleep 0.02; done
-    sleep 0.1; echo "theirs" >>"$SCRATCH_OF_TEST/log"; "$REDLOCK" release deploy "$0"' "$theirs"
+  # Released once it was asked for in vain.
+  background bash -c 'asked() { redis-cli -s "$2" info commandstats | sed -n "s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p"; }
+    until (($(asked "$@") > $1)); do sleep 0.02; done
+    echo theirs >>"$SCRATCH_OF_TEST/log"; "$REDLOCK" release deploy "$0"' "$theirs" "$(evals A)" "$A_SOCKET"
   run "$@"
   assert_status 0
   assert_log theirs 'migrate locked' 'deploy locked'

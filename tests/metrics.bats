@@ -138,13 +138,6 @@ run_warned() {
   assert_sample runs_total 3
 }
 
-# watches PID: the process on top knows that the job runs, and has closed its connections.
-watches() {
-  local descriptors
-  descriptors=$(readlink "/proc/$1/fd/"*)
-  [[ -n $descriptors && $descriptors != *socket:* ]]
-}
-
 @test "metrics: the worker was killed" {
   background "$REDLOCK" run --ttl 1s L -- sh -c 'echo $PPID >"$0"; exec sleep 60' "$SCRATCH/worker"
   wait_for "$SCRATCH/worker"

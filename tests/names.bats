@@ -105,9 +105,8 @@ has_ipv6() {
   start_server B
   mkfifo "$HOSTS" # until somebody writes (numeric addresses ask this resolver, too)
   named run -v -n -S "$A_URI" -S "$B_URI" -S "redis://db1.test:$A_PORT" L -- echo in
-  timed "${NAMED[@]}"
+  timed_below 900 "${NAMED[@]}" # connecting may take 1 s
   assert_status 0
-  assert_between 0 "$elapsed" 900 # the limit for connecting is 1 s
   named run --server-wait 300ms -S "redis://db1.test:$A_PORT" L -- true
   timed "${NAMED[@]}"
   assert_status 69
@@ -159,20 +158,22 @@ has_ipv6() {
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>
+#include <stdlib.h>
 #include <unistd.h>
 int getaddrinfo(const char* host, const char* port, const struct addrinfo* hints, struct addrinfo** list) {
   int (*real)(const char*, const char*, const struct addrinfo*, struct addrinfo**) = dlsym(RTLD_NEXT, "getaddrinfo");
-  usleep(700000);
+  while (access(getenv("ANSWER"), F_OK) != 0) usleep(10000);
   return real(host, port, hints, list);
 }
 SLOW
   cc -shared -fPIC -o "$SCRATCH/slow.so" "$SCRATCH/slow.c"
-  background env "LD_PRELOAD=$SCRATCH/slow.so" "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
-    "$REDLOCK" run -v --ttl 3s -S "redis://localhost:$A_PORT" -S "$B_URI" -S "$C_URI" L -- \
+  background env "ANSWER=$SCRATCH/answer" "LD_PRELOAD=$SCRATCH/slow.so" "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
+    "$REDLOCK" run -v -S "redis://localhost:$A_PORT" -S "$B_URI" -S "$C_URI" L -- \
     sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' \
     job "$SCRATCH/ready" "$SCRATCH/finish"
   wait_for "$SCRATCH/ready"
   refute_contains "$(<"$BACKGROUND_ERR")" localhost
+  : >"$SCRATCH/answer"
   wait_until 6 has_key A L # one that never ends is waited for for 10 s
   : >"$SCRATCH/finish"
   await "$BACKGROUND_PID"

@@ -21,15 +21,25 @@ teardown() { stop_all; }
 
 SHORT=(--ttl 2s)
 
+# a_slow_machine TEXT: it says that a server which runs did not answer in time.
+a_slow_machine() {
+  local name
+  for name in "${SERVERS[@]}"; do
+    local -n uri=${name}_URI
+    if gone "$(pid_of "$name")" || stopped "$(pid_of "$name")"; then continue; fi
+    [[ $1 != *"$uri: did not answer within "* ]] || return 0
+  done
+  return 1
+}
+
 # assert_unaffected SERVER: when the lease that it has now is over, the job runs on, and the lock is
 # renewed on this server; the job ends with its own status and nobody says a word.
 assert_unaffected() {
-  wait_until 20 past $((${EPOCHREALTIME/./} + $(cli "$1" pttl L) * 1000))
-  wait_renewal "$1"
-  [[ ! -s $BACKGROUND_ERR ]] || fail "it says: $(cat "$BACKGROUND_ERR")"
+  outlast "$1" L
+  wait_for_renewal "$1"
   finish_job
   assert_status 7
-  assert_silent
+  a_slow_machine "$stderr" || assert_silent
 }
 
 @test "a job goes on when one of three servers is killed under it" {
@@ -93,7 +103,7 @@ assert_unaffected() {
   for server in A B C; do
     restart_server "$server"
     wait_for_key "$server" L
-    wait_renewal "$server"
+    wait_for_renewal "$server"
   done
   assert_unaffected A
   assert_nothing_left A B C
@@ -126,28 +136,36 @@ assert_dead_by() {
   ((${last/./} < $1)) || fail "the job lived $(((${last/./} - $1) / 1000)) ms too long" "$stderr"
 }
 
+# assert_given_back SERVER…: no lock is left there. Where the end of the lease came before a loaded
+# machine let redlock do its work, and that is said, it expires there instead.
+assert_given_back() {
+  local server
+  [[ $stderr == *'is stopped or stuck, killed'* ]] || assert_nothing_left "$@" || fail "$stderr" || return 1
+  for server in "$@"; do wait_until "$BOUND" no_lock "$server"; done
+}
+
 @test "a job is dead before its lease ends when two of three servers are stopped under it" {
   servers 3
   start_stubborn_job 2s
-  wait_renewal A
+  wait_for_renewal A
   pause_server A
   pause_server B
   # Whatever they granted, they granted before now.
   assert_dead_by $((${EPOCHREALTIME/./} + 2000000))
   assert_named_once "$(grep 'stopping the job' <<<"$stderr")" A B
-  assert_nothing_left C
+  assert_given_back C
 }
 
 @test "a job is dead before its lease ends when three of five servers are killed under it" {
   servers 5
   start_stubborn_job 2s
-  wait_renewal A
+  wait_for_renewal A
   kill_server A
   kill_server B
   kill_server C
   assert_dead_by $((${EPOCHREALTIME/./} + 2000000))
   assert_named_once "$(grep 'stopping the job' <<<"$stderr")" A B C
-  assert_nothing_left D E
+  assert_given_back D E
 }
 
 @test "a job is warned about before it is stopped, and saved if the servers come back in time" {
@@ -167,18 +185,24 @@ assert_dead_by() {
 @test "a job is stopped when two of three servers are restarted empty under it, and brought back nowhere" {
   servers 3
   # A slow line, so that both have said what they lost before one of them can be repaired.
-  delay_proxy "$A_SOCKET" 100
+  delay_proxy "$A_SOCKET" 300
   A_URI=$PROXY_URI
-  delay_proxy "$B_SOCKET" 100
+  delay_proxy "$B_SOCKET" 300
   B_URI=$PROXY_URI
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
-  start_stubborn_job 6s --server-timeout 600ms # renewed every 2 s: both restarts are in between
-  wait_renewal A
+  start_stubborn_job 12s --server-timeout 1200ms
+  wait_for_renewal A
+  # No renewal comes between the two restarts: who would send it is stopped for so long.
+  local worker
+  worker=$(pgrep -P "$BACKGROUND_PID")
+  kill -STOP "$worker"
+  wait_until "$BOUND" stopped "$worker"
   kill_server A
   kill_server B
   launch_server A "$SCRATCH/server.A"
   launch_server B "$SCRATCH/server.B"
-  assert_dead_by $((${EPOCHREALTIME/./} + 6000000))
+  kill -CONT "$worker"
+  assert_dead_by $((${EPOCHREALTIME/./} + 12000000))
   local line
   line=$(grep 'stopping the job' <<<"$stderr")
   assert_contains "$line" "lost L"
@@ -189,7 +213,7 @@ assert_dead_by() {
 @test "a lock that is lost is not brought back where somebody else may take it" {
   servers 3
   start_job --ttl 6s
-  wait_renewal A
+  wait_for_renewal A
   cli A del L
   cli B del L
   # Whoever comes now, gets it: the job is being stopped, or will be at the next renewal.

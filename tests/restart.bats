@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # A server that was restarted may have forgotten who holds a lock: it is no witness for a while.
 load lib/common

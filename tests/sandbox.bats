@@ -212,7 +212,7 @@ while True:
 }
 
 @test "whoever reads our output to its end does not wait for the servers" {
-  run -0 timeout 5 bash -c '"$REDLOCK" sandbox -N 1 -- sh -c "echo out; kill -KILL \$PPID" | cat'
+  run -0 timeout 20 bash -c '"$REDLOCK" sandbox -N 1 -- sh -c "echo out; kill -KILL \$PPID" | cat'
   assert_contains "$output" out
 }
 

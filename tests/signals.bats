@@ -216,20 +216,23 @@ scratch = os.environ["SCRATCH"]
 
 
 class Run:
-    """redlock with these options, and terminal_job.py under the lock `name`."""
+    """redlock with these options, started by the words of `start`, and terminal_job.py under the lock
+    `name`."""
 
-    def __init__(self, name, options, habits=""):
+    def __init__(self, name, options, habits="", start=()):
         self.name, self.job = name, Job(habits)
         words = [redlock, "run", "-v", *options.split(), name, "--", *self.job.words.split("--", 1)[1].split()]
         self.said = f"{scratch}/said.{Job.made}"
         if environment == "terminal":  # below a shell with job control
-            self.at = Terminal(["bash", "-mc", '"$@" 2>"$0"; exit $?', self.said, *words])
+            self.at = Terminal(["bash", "-mc", '"$@" 2>"$0"; exit $?', self.said, *start, *words])
             self.process = None
             return
         if environment == "cron":
             words[2:2] = ["-S", os.environ["REDLOCK_SERVERS"]] if "-S" not in options else []
             words = ["env", "-i", "HOME=/", "PATH=/usr/bin:/bin", "SHELL=/bin/sh", "LOGNAME=x",
-                     "setsid", *words]
+                     "setsid", *start, *words]
+        else:
+            words = [*start, *words]
         self.at = None
         self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                       stderr=open(self.said, "w"))
@@ -264,8 +267,8 @@ class Run:
             assert self.job.log.process().gone()
 
 
-def all_of(options, habits=""):
-    return [(name, Run(f"L-{name}", options, habits)) for name in SIGNALS]
+def all_of(options, *more):
+    return [(name, Run(f"L-{name}", options, *more)) for name in SIGNALS]
 
 
 def expect_wait_ended(runs):
@@ -311,7 +314,8 @@ def running():
 
 
 def stopping():
-    runs = all_of("--max-runtime 2s --kill-after 10s", "stubborn")
+    # A job that is not ready for its TERM yet finds it pending then.
+    runs = all_of("--max-runtime 2s --kill-after 10s", "stubborn", ["env", "--block-signal=TERM"])
     for name, run in runs:
         run.wait_job("TERM")
         run.send(name)
@@ -331,8 +335,10 @@ def releasing():
         run.job.log.end()
     for name, run in runs:
         until("the job's end", run.job.log.process().gone)
-        if not run.process.gone():
-            run.send(name)
+        try:
+            run.process.kill(name)
+        except ProcessLookupError:
+            pass  # it was faster
     for name, run in runs:
         run.ended(5)
     server.kill("CONT")

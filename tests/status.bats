@@ -22,12 +22,19 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 status() { run --separate-stderr "$REDLOCK" status "$@"; }
 list() { run --separate-stderr "$REDLOCK" list "$@"; }
 
-# hold NAME [ARG…]: a run that holds NAME until stop_all.
+# hold NAME [ARG…]: a run that holds NAME, on all its servers, until stop_all.
 hold() {
   rm -f "$SCRATCH/held.$1"
   background "$REDLOCK" run "${@:2}" "$1" -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/held.$1"
   wait_for "$SCRATCH/held.$1"
+  # A quorum is enough for a job to begin.
+  local name=$1 word uris=()
+  for word in "${@:2}"; do [[ $word != unix://* ]] || uris+=("$word"); done
+  # shellcheck disable=SC2206 # one word for each
+  ((${#uris[@]} > 0)) || uris=($REDLOCK_SERVERS)
+  for word in "${uris[@]}"; do wait_until "$BOUND" is_locked "$word" "$name"; done
 }
+is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 1 ]]; }
 
 @test "status: a free lock: 1" {
   status never-used
@@ -320,10 +327,14 @@ start_limited() {
   is 'j["status"], j["locks"]' '(0, [])'
 }
 
+cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
+
 @test "list: one line each, sorted, merged over the servers, and a pattern" {
   hold work
   hold apples -S "$A_URI" -S "$B_URI"
   "$REDLOCK" run --min-hold 60s cool -- true
+  local server
+  for server in A B C; do wait_until "$BOUND" cools "$server" cool; done
   cli B del cool >/dev/null
   everywhere set plain x
   list

@@ -25,8 +25,13 @@ teardown() { stop_all; }
 }
 
 @test "told: short jobs do not listen, and nobody does when they are over" {
-  background "$REDLOCK" run -v L -- sleep 0.1
-  await "$BACKGROUND_PID"
+  # A machine that makes half a second of it gets another chance.
+  local try
+  for try in 1 2 3 4 5; do
+    run --separate-stderr "$REDLOCK" run -v L -- true
+    assert_status 0
+    [[ $stderr == *listening* ]] || break
+  done
   refute_contains "$stderr" 'listening'
   start_job
   wait_until_listening A B C

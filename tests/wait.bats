@@ -27,9 +27,8 @@ on_terminal() { run script -qec "$(printf '%q ' "$REDLOCK" "$@")" /dev/null </de
 
 @test "-n gives up at once" {
   cli A set L somebody
-  timed "$REDLOCK" run -n L -- true
+  timed_below 1500 "$REDLOCK" run -n L -- true
   assert_status 1
-  assert_between 0 "$elapsed" 1500
 }
 
 @test "-w gives up at its limit, not before" {
@@ -72,13 +71,20 @@ on_terminal() { run script -qec "$(printf '%q ' "$REDLOCK" "$@")" /dev/null </de
 }
 
 @test "a waiter gets the lock when it expires, and soon: it goes by the time to live it was told" {
-  cli A set L somebody px 2500
-  local expiry=$(($(now_ms) + $(cli A pttl L)))
-  # Pauses that only doubled would be long by now.
-  timed "$REDLOCK" run -w 20 L -- bash -c 'echo "$EPOCHREALTIME"'
-  assert_status 0
-  local began=$((${output//[.,]/} / 1000))
-  assert_between $((expiry - 20)) "$began" $((expiry + 700))
+  # The best of three tries counts: what else the machine does can only add to the time.
+  local try before expiry began
+  for try in 1 2 3; do
+    cli A set L somebody px 2500
+    before=$(now_ms)
+    expiry=$(cli A pttl L)
+    timed "$REDLOCK" run -w 20 L -- bash -c 'echo "$EPOCHREALTIME"'
+    assert_status 0
+    began=$((${output//[.,]/} / 1000))
+    ((began >= before + expiry)) || fail "$((before + expiry - began)) ms too soon"
+    # Pauses that only doubled would be long by now.
+    ((began > before + expiry + 700)) || return 0
+  done
+  fail "$((began - before - expiry)) ms late, in attempt $try"
 }
 
 @test "a lock that is free in the last moment before the limit is got" {
@@ -130,9 +136,9 @@ on_terminal() { run script -qec "$(printf '%q ' "$REDLOCK" "$@")" /dev/null </de
   timed "$REDLOCK" run -n -S "unix://$SCRATCH/none" L -- true
   assert_status 69
   assert_between 2000 "$elapsed" $((2000 + SLACK))
-  timed "$REDLOCK" run -n --server-wait 200ms -S "unix://$SCRATCH/none" L -- true
+  timed_below 1900 "$REDLOCK" run -n --server-wait 200ms -S "unix://$SCRATCH/none" L -- true
   assert_status 69
-  assert_between 200 "$elapsed" 1900
+  ((elapsed >= 200)) || fail "$elapsed ms"
 }
 
 @test "--server-wait 0 bears no outage, but a server that answers is asked" {

@@ -7,16 +7,24 @@ namespace redlock::lock {
 
 namespace {
 
-/// Nothing depends on a release but who waits for it.
-constexpr Duration kReleaseSlack = std::chrono::seconds(1);
+/// How late a worker on a loaded machine may be with what the lease does not depend on.
+constexpr Duration kPatience = std::chrono::seconds(1);
 
 }  // namespace
 
 Instant Watch::deadline(const Standing& standing) const {
   if (alone_) return stopped_ ? kill_at_ : stop_at_;
-  const Duration slack =
-      standing.phase == Standing::Phase::releasing ? kReleaseSlack : timing_.margin() / 2;
-  return standing.act_by + slack;
+  const Duration half_margin = timing_.margin() / 2;
+  switch (standing.phase) {
+    case Standing::Phase::releasing:
+      return standing.act_by + kPatience;
+    case Standing::Phase::stopping:  // a KILL is due a grace after the TERM, or the lease is over
+      return std::max(standing.act_by + half_margin,
+                      std::min(standing.act_by + kPatience, standing.valid_until - half_margin));
+    case Standing::Phase::running:
+      break;
+  }
+  return standing.act_by + half_margin;
 }
 
 std::vector<Watch::Act> Watch::step(const Standing& standing, bool worker_gone, bool job_left,

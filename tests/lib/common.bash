@@ -110,6 +110,16 @@ stopped() {
   [[ ${stat##*) } == T* ]]
 }
 
+# reaped PID: its parent knows how it ended; not even a zombie is left.
+reaped() { [[ ! -e /proc/$1 ]]; }
+
+# asleep PID: the process waits for something to happen.
+asleep() {
+  local stat
+  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+  [[ ${stat##*) } == S* ]]
+}
+
 # wait_gone PID [SECONDS]: until the process has ended; it need not be our child.
 wait_gone() { wait_until "${2:-$BOUND}" gone "$1"; }
 
@@ -341,6 +351,18 @@ timed() {
   elapsed=$(($(now_ms) - began))
 }
 
+# timed_below MS CMD…: timed, and as often as five times while it takes that long: what else the machine
+# does can only add to the time.
+timed_below() {
+  local try limit=$1
+  shift
+  for try in 1 2 3 4 5; do
+    timed "$@"
+    ((elapsed >= limit)) || return 0
+  done
+  fail "it took $elapsed ms, in attempt $try: $*" "${output-}" "${stderr-}"
+}
+
 # assert_between LEAST NUMBER MOST
 assert_between() {
   (($1 <= $2 && $2 <= $3)) || fail "$2 is not between $1 and $3" "${output-}" "${stderr-}"
@@ -375,6 +397,32 @@ evals() {
   local count
   count=$(cli "$1" info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p')
   echo "${count:-0}"
+}
+
+# time_given SERVER: prints how often a key there was given more time.
+time_given() {
+  local calls
+  calls=$(cli "$1" info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p')
+  echo "${calls:-0}"
+}
+
+# wait_for_renewal SERVER: until the lock has just been renewed there.
+wait_for_renewal() { wait_until 20 given_more_time "$1" "$(time_given "$1")"; }
+given_more_time() { (($(time_given "$1") > $2)); }
+
+# outlast SERVER KEY: until the time that KEY has to live there now is over. Who still has it then, has
+# renewed it.
+outlast() {
+  local end=$(($(cli "$1" pttl "$2") + $(now_ms)))
+  wait_until 40 past "$end"
+}
+past() { (($(now_ms) > $1)); }
+
+# watches TOP: the process on top of a run knows that the job runs, and has closed its connections.
+watches() {
+  local descriptors
+  descriptors=$(readlink "/proc/$1/fd/"*)
+  [[ -n $descriptors && $descriptors != *socket:* ]]
 }
 
 # wait_until_listening SERVER…: until a holder listens there for word on its lock, which it begins to do

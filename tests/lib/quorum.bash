@@ -61,17 +61,3 @@ finish_job() {
   await "$BACKGROUND_PID" 20 || return 1
   took=$(((${EPOCHREALTIME/./} - began) / 1000))
 }
-
-# time_given SERVER: prints how often a key there was given more time.
-time_given() {
-  local calls
-  calls=$(cli "$1" info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p')
-  echo "${calls:-0}"
-}
-
-# wait_renewal SERVER: until the lock has just been renewed there.
-wait_renewal() { wait_until 20 given_more_time "$1" "$(time_given "$1")"; }
-given_more_time() { (($(time_given "$1") > $2)); }
-
-# past TIME: it is later than that ($EPOCHREALTIME, in µs).
-past() { ((${EPOCHREALTIME/./} > $1)); }

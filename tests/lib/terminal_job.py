@@ -32,6 +32,7 @@ for name in """INT QUIT HUP TERM USR1 USR2 ALRM VTALRM PROF IO URG PWR XCPU XFSZ
         signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
     else:
         signal.signal(getattr(signal, "SIG" + name), told)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
 
 say("pid", os.getpid())
 if "keys" in habits:

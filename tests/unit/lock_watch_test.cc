@@ -69,9 +69,19 @@ TEST_CASE("a worker lost while it was stopping the job: its KILL is still due") 
   CHECK(watch.step(stopping, true, true, kStart + 1s).empty());
   CHECK(watch.stopped_job());
   CHECK(watch.step(stopping, true, true, kStart + 2s) == Acts{Act::kill_job});
-  Watch stuck(kTiming);
-  CHECK(stuck.step(stopping, false, true, kStart + 2s + 299ms).empty());
-  CHECK(stuck.step(stopping, false, true, kStart + 2s + 300ms) ==
+}
+
+TEST_CASE("a worker that is late with the KILL has a second, unless the lease is over before") {
+  const Standing early{Phase::stopping, kStart + 2s, kValidUntil};
+  Watch patient(kTiming);
+  CHECK(patient.step(early, false, true, kStart + 2s + 999ms).empty());
+  CHECK(patient.step(early, false, true, kStart + 3s) == Acts{Act::kill_worker, Act::kill_job});
+  const Standing soon{Phase::stopping, kKillAt - 200ms, kValidUntil};
+  Watch careful(kTiming);
+  CHECK(careful.deadline(soon) == kValidUntil - 300ms);
+  const Standing last{Phase::stopping, kKillAt, kValidUntil};
+  CHECK(careful.step(last, false, true, kKillAt + 299ms).empty());
+  CHECK(careful.step(last, false, true, kKillAt + 300ms) ==
         Acts{Act::kill_worker, Act::kill_job});
 }
 

@@ -4,11 +4,12 @@
 # the time. Elsewhere it is off, so that an #include that is missing is noticed.
 option(REDLOCK_QUICK "Compile several files at a time, and what tests include beforehand" OFF)
 
-# redlock_batch(TARGET): compiles its files some at a time. What is in their anonymous namespaces must
-# have different names then.
+# redlock_batch(TARGET FILE…): compiles its files some at a time, but for FILE…. What is in the
+# anonymous namespaces of the others must have different names then.
 function(redlock_batch target)
   if(REDLOCK_QUICK)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
 

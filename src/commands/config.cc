@@ -20,10 +20,10 @@ using config::Origin;
 using config::Row;
 using config::Type;
 
-constexpr std::size_t kMostShown = 200;
+constexpr std::size_t kMostOfValue = 200;
 
 /// One setting as it is shown. No values: it is not set, and has no default.
-struct Line {
+struct SettingLine {
   std::string name;
   std::vector<std::string> values;
   std::string_view origin;  ///< one word
@@ -72,11 +72,11 @@ std::vector<std::string> values_of(const Row& row, const Draft& draft) {
   if (row.key == Key::server_timeout) return {config::format_duration(settings.request_timeout())};
   if (!set && (row.default_text.empty() || row.default_text == "none")) return {};
   const std::string_view text = set ? std::string_view(given.text) : row.default_text;
-  return {row.type == Type::duration ? in_one_notation(text) : diag::printable(text, kMostShown)};
+  return {row.type == Type::duration ? in_one_notation(text) : diag::printable(text, kMostOfValue)};
 }
 
-std::vector<Line> lines_of(const Draft& draft) {
-  std::vector<Line> lines;
+std::vector<SettingLine> lines_of(const Draft& draft) {
+  std::vector<SettingLine> lines;
   for (const Row& row : config::table()) {
     if (row.environment == nullptr || !takes(config::kConfig, row)) continue;
     const std::string key = file_key(row);
@@ -86,9 +86,9 @@ std::vector<Line> lines_of(const Draft& draft) {
   return lines;
 }
 
-std::string as_json(const std::vector<Line>& lines) {
+std::string as_json(const std::vector<SettingLine>& lines) {
   nlohmann::ordered_json object;
-  for (const Line& line : lines) {
+  for (const SettingLine& line : lines) {
     nlohmann::ordered_json value;  // null
     if (line.name == "servers") {
       value = line.values;
@@ -102,15 +102,15 @@ std::string as_json(const std::vector<Line>& lines) {
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string as_table(const std::vector<Line>& lines) {
+std::string as_table(const std::vector<SettingLine>& lines) {
   std::size_t names = 0;
   std::size_t values = 1;
-  for (const Line& line : lines) {
+  for (const SettingLine& line : lines) {
     names = std::max(names, line.name.size());
     for (const std::string& value : line.values) values = std::max(values, value.size());
   }
   std::string out;
-  for (const Line& line : lines) {
+  for (const SettingLine& line : lines) {
     std::string_view name = line.name;
     const std::string none = "-";
     const std::size_t rows = std::max<std::size_t>(line.values.size(), 1);
@@ -127,7 +127,7 @@ std::string as_table(const std::vector<Line>& lines) {
 }  // namespace
 
 std::string describe_settings(const Draft& draft) {
-  const std::vector<Line> lines = lines_of(draft);
+  const std::vector<SettingLine> lines = lines_of(draft);
   return draft.json ? as_json(lines) : as_table(lines);
 }
 

@@ -21,7 +21,7 @@ using config::Settings;
 using redis::Inspection;
 using std::chrono::seconds;
 
-constexpr std::size_t kMostShown = 80;
+constexpr std::size_t kMostOfText = 80;
 constexpr std::uint64_t kOldestVersion = 5;
 constexpr auto kMostSkew = 5s;
 constexpr auto kRenewCertificate = std::chrono::hours(14 * 24);
@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 7> kEssential = {"type", "get",     "set"
                                                         "pttl", "pexpire", "hset"};
 
 std::string shown(std::string_view text) {
-  return diag::printable(text, kMostShown);
+  return diag::printable(text, kMostOfText);
 }
 
 /// 0 if it is none.

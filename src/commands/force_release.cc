@@ -28,7 +28,7 @@ using How = cli::ForceRelease::How;
 using lock::Seized;
 using lock::State;
 
-constexpr std::size_t kMostShown = 300;
+constexpr std::size_t kMostOfName = 300;
 
 int number(ExitStatus status) {
   return static_cast<int>(status);
@@ -62,7 +62,7 @@ class Forcing {
   explicit Forcing(const cli::ForceRelease& request)
       : request_(request),
         settings_(request.settings),
-        name_(diag::printable(request.name, kMostShown)) {}
+        name_(diag::printable(request.name, kMostOfName)) {}
 
   int run();
 

@@ -12,7 +12,7 @@ namespace redlock::commands {
 
 namespace {
 
-lock::Plan plan_for(const config::Settings& settings) {
+lock::Plan trial_plan(const config::Settings& settings) {
   return {
       .servers = settings.servers.size(),
       .timing = {.ttl = settings.ttl, .grace = settings.grace()},
@@ -26,7 +26,7 @@ lock::Plan plan_for(const config::Settings& settings) {
 }  // namespace
 
 Trial::Trial(const config::Settings& settings, const std::string& name)
-    : plan_(plan_for(settings)),
+    : plan_(trial_plan(settings)),
       patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
       servers_(
           settings.servers, {.prefix = settings.prefix, .name = name}, settings.ttl,

@@ -29,7 +29,7 @@ namespace redlock::os {
 
 namespace {
 
-struct Process {
+struct Living {
   pid_t pid;
   pid_t parent;
 };
@@ -55,8 +55,8 @@ std::optional<pid_t> living_parent(pid_t pid) {
   return parent;
 }
 
-std::vector<Process> living_processes() {
-  std::vector<Process> processes;
+std::vector<Living> living_processes() {
+  std::vector<Living> processes;
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), ::closedir);
   if (!directory) return processes;
   while (const dirent* entry = ::readdir(directory.get())) {
@@ -76,7 +76,7 @@ ProcessTree::ProcessTree() {
   // Nearly always there is no child yet, and one system call says so.
   siginfo_t info{};
   if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0) {
-    for (const Process& process : living_processes()) {
+    for (const Living& process : living_processes()) {
       if (process.parent == ::getpid()) not_ours_.push_back(process.pid);
     }
   }
@@ -84,7 +84,7 @@ ProcessTree::ProcessTree() {
 
 std::vector<pid_t> ProcessTree::descendants() const {
   std::multimap<pid_t, pid_t> children;
-  for (const Process& process : living_processes()) {
+  for (const Living& process : living_processes()) {
     children.emplace(process.parent, process.pid);
   }
   std::vector<pid_t> found;

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxUnanswered = 64;
 // Who listens is not flooded: beyond this in one turn the connection ends.
 constexpr std::size_t kMostAtOnce = 16;
 
-constexpr std::size_t kChunk = 16 * 1024;
+constexpr std::size_t kReadChunk = 16 * 1024;
 
 /// What is sent before anything else and must be confirmed before anything else is sent: a server
 /// whose default user may write would run a request behind a refused AUTH under the wrong user.
@@ -178,7 +178,7 @@ void Link::flush(lock::Instant now) {
 }
 
 void Link::receive(lock::Instant now) {
-  std::array<char, kChunk> chunk;  // not cleared: it is written before it is read
+  std::array<char, kReadChunk> chunk;  // not cleared: it is written before it is read
   while (state_ == State::authenticating || state_ == State::ready) {
     const ssize_t n = stream_->read(chunk);
     if (n < 0 && errno == EINTR) continue;

@@ -12,7 +12,7 @@
 namespace redlock::redis {
 namespace {
 
-constexpr int kChunk = 4096;
+constexpr int kBioChunk = 4096;
 
 // OpenSSL notes a fatal alert that came as this plus its number (SSL_AD_REASON_OFFSET).
 constexpr int kFirstAlert = SSL_AD_REASON_OFFSET;
@@ -138,9 +138,9 @@ void Tls::feed(std::string_view bytes) {
 }
 
 void Tls::take(std::string& out) {
-  std::array<char, kChunk> chunk;  // not cleared: it is written before it is read
+  std::array<char, kBioChunk> chunk;  // not cleared: it is written before it is read
   int n = 0;
-  while ((n = impl_->openssl.BIO_read(impl_->outgoing, chunk.data(), kChunk)) > 0) {
+  while ((n = impl_->openssl.BIO_read(impl_->outgoing, chunk.data(), kBioChunk)) > 0) {
     out.append(chunk.data(), static_cast<std::size_t>(n));
   }
 }

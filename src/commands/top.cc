@@ -57,8 +57,8 @@ void Top::turn() {
   if (interests[0].ready) {
     for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal);
   }
-  const int stopped_by = interests[1].ready ? take_messages() : 0;
-  if (stopped_by != 0) stop_with_job(stopped_by);
+  if (interests[1].ready) take_messages();
+  if (const int signal = std::exchange(stopped_by_, 0)) stop_with_job(signal);
   act(os::boot_now());  // the worker may just have been found dead
 }
 
@@ -97,10 +97,14 @@ void Top::carry_out(lock::Watch::Act act) {
   hook_.start(tree_, signals_, out_);
 }
 
-/// The worker; and once that is dead, all that was below it.
+/// The worker; and once that is dead, all that was below it: then it is we who see the job stop.
 void Top::reap() {
   int status = 0;
-  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+    if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+      if (pid == job_.pid) stopped_by_ = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+      continue;
+    }
     hook_.reaped(pid);
     if (pid == worker_.pid) {
       worker_gone_ = true;
@@ -140,6 +144,7 @@ void Top::take_signal(const os::ReceivedSignal& signal) {
     // The worker wakes us when the job has been continued already, or has ended.
     if (signal.sender == worker_.pid) return;
     take_messages();  // if it stopped, then before this
+    stopped_by_ = 0;
     return continue_job();
   }
   if (!job_left()) return;
@@ -150,27 +155,27 @@ void Top::take_signal(const os::ReceivedSignal& signal) {
   if (!job_has_it) tree_.signal(signal.number);
 }
 
-/// Returns the signal that has stopped the job, 0 for none. The last word counts: it may have been
-/// continued since.
-int Top::take_messages() {
+/// The last word counts: a job that was stopped may have been continued since.
+void Top::take_messages() {
   WorkerMessage message{};
-  int stopped_by = 0;
   while (::read(worker_.messages.get(), &message, sizeof message) == sizeof message) {
-    if (message.kind == WorkerMessage::Kind::job_stopped) stopped_by = message.value;
-    if (message.kind == WorkerMessage::Kind::job_continued) stopped_by = 0;
+    if (message.kind == WorkerMessage::Kind::job_stopped) stopped_by_ = message.value;
+    if (message.kind == WorkerMessage::Kind::job_continued) stopped_by_ = 0;
   }
-  return stopped_by;
 }
 
 /// The job has been stopped, by Ctrl-Z perhaps: so are we, for the shell to notice. The worker goes
 /// on renewing. Who continues us may do so when the worker is dead and the lease over: the SIGCONT
-/// is passed on in the next turn, after the deadline was looked at.
+/// is passed on in the next turn, after the deadline was looked at. Without a worker nobody but us
+/// looks at that: then we wake up for it, as the job may be continued without us.
 void Top::stop_with_job(int signal) {
   if (!terminal_) return;
   // A shell that does `fg` for a job it knows to be running just gives the terminal to our group.
   const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
   if (wants_terminal && terminal_->foreground() == ::getpgrp()) return continue_job();
-  if (signals_.stop_self(signal)) return;
+  const bool alone = worker_gone_ && job_left();
+  const lock::Instant wake_at = alone ? watch_.deadline(supervision_.standing()) : lock::kNever;
+  if (signals_.stop_self(signal, wake_at)) return;
   reap();
   act(os::boot_now());
   continue_job();

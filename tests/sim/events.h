@@ -26,6 +26,8 @@ enum class EventKind : std::uint8_t {
   response,
   revoke,  ///< who: a server; stamp: the token that is revoked there
   remove,  ///< likewise, deleted
+  hand_back,  ///< likewise, released by its owner
+  word,       ///< who: a client; stamp: its run. Its owner is said to have released the lock
   told,    ///< who: a client; stamp: its run
 };
 

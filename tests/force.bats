@@ -16,12 +16,6 @@ teardown() { stop_all; }
 TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 
-# scenario: what stands on standard input, a script in the words of tests/lib/terminal.py.
-scenario() {
-  { echo 'from terminal import *' && cat; } >"$SCRATCH/scenario.py"
-  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 90 "$PYTHON" "$SCRATCH/scenario.py" 3>&-
-}
-
 # ---- the holder is told ------------------------------------------------------------------------
 
 @test "force: the job is told at once, the status is 80, and the message says who it was" {

@@ -127,6 +127,16 @@ hold() {
   is 'j["locks"][1]["foreign"]' "{'type': 'string', 'redisson': None, 'count': None}"
 }
 
+@test "status: a value longer than any of redlock's is not looked at" {
+  local value
+  value=$(printf 'x%.0s' {1..2000})
+  everywhere set long "$value"
+  everywhere hset 'redlock:{long}:holder' "$value" '{"host":"h","user":"u"}'
+  status long
+  assert_status 0
+  has 'long: held by another program (3 of 3 servers)' 'the key says nothing about itself'
+}
+
 @test "status: a revoked lock" {
   everywhere set broken "revoked:$TOKEN" px 600000
   status broken

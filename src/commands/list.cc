@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <string_view>
 
 #include "commands/grid.h"
@@ -69,8 +68,9 @@ Line line_of(const Observed& lock) {
 void cut_names(std::vector<Line>& lines, std::size_t width) {
   if (width == diag::kNoLimit) return;
   const auto widest = [&lines](std::size_t column) {
-    const auto columns = [column](const Line& line) { return diag::columns(line[column]); };
-    return std::ranges::max(lines | std::views::transform(columns));
+    std::size_t most = 0;
+    for (const Line& line : lines) most = std::max(most, diag::columns(line[column]));
+    return most;
   };
   const std::size_t beside = widest(state) + widest(holder) + 2 * kGap;
   const std::size_t most = std::max(width / 2, width - std::min(width, beside));

@@ -6,24 +6,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "diag/json_fields.h"
 #include "diag/revocation.h"
 #include "lock/value.h"
 
 namespace redlock::diag {
 
 namespace {
-
-constexpr std::size_t kMostCommandBytes = 200;
-
-std::string text_of(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-long long number_of(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<long long>() : 0;
-}
 
 /// "root@web1 (pid 4711, ./backup.sh)"
 std::string person(const Holder& holder) {
@@ -76,12 +65,12 @@ std::optional<Holder> read_holder(std::string_view json) {
   if (!object.is_object()) return std::nullopt;
   return Holder{.host = text_of(object, "host"),
                 .user = text_of(object, "user"),
-                .pid = number_of(object, "pid"),
+                .pid = number_of(object, "pid").value_or(0),
                 .command = text_of(object, "command"),
-                .since = std::chrono::milliseconds(number_of(object, "since")),
-                .ttl = std::chrono::milliseconds(number_of(object, "ttl")),
+                .since = std::chrono::milliseconds(number_of(object, "since").value_or(0)),
+                .ttl = std::chrono::milliseconds(number_of(object, "ttl").value_or(0)),
                 .servers = text_of(object, "servers"),
-                .protocol = number_of(object, "protocol")};
+                .protocol = number_of(object, "protocol").value_or(0)};
 }
 
 std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@ namespace redlock::diag {
 
 /// The version of redlock-protocol(7).
 inline constexpr long long kProtocol = 1;
+
+/// So much of a job's command is stored and shown.
+inline constexpr std::size_t kMostCommandBytes = 200;
 
 /// Who holds a lock, as it is stored beside the lock for people to read. Nothing is decided by it.
 struct Holder {

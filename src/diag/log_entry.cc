@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "diag/json_fields.h"
+
 namespace redlock::diag {
 
 namespace {
@@ -12,7 +14,6 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kMostTime = std::chrono::hours(24 * 3650);
-constexpr std::size_t kMostCommandBytes = 200;
 
 std::string_view reason_of(const lock::Log& log) {
   if (!log.stopped) return log.event == lock::Log::Event::lost ? "not ours when the job ended" : "";
@@ -27,17 +28,6 @@ std::string_view reason_of(const lock::Log& log) {
       return "redlock was killed";
   }
   return "";
-}
-
-std::string text_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::optional<std::int64_t> number_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
 }
 
 std::optional<milliseconds> time_of(const json& object, const char* key) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "diag/json_fields.h"
 #include "diag/text.h"
 #include "lock/value.h"
 
@@ -19,17 +20,10 @@ std::optional<Revocation> read_note(std::string_view text) {
   const nlohmann::json note = nlohmann::json::parse(text, nullptr, false);
   if (!note.is_object()) return std::nullopt;
   Revocation revocation;
-  for (const auto& [key, name] :
-       {std::pair{"host", &revocation.host}, {"user", &revocation.user}}) {
-    const auto found = note.find(key);
-    if (found != note.end() && found->is_string()) *name = found->get<std::string>();
-  }
-  const auto pid = note.find("pid");
-  if (pid != note.end() && pid->is_number_integer()) revocation.pid = pid->get<long>();
-  const auto since = note.find("since");
-  if (since != note.end() && since->is_number_integer()) {
-    revocation.since = std::chrono::milliseconds(since->get<long long>());
-  }
+  revocation.host = text_of(note, "host");
+  revocation.user = text_of(note, "user");
+  revocation.pid = number_of(note, "pid").value_or(0);
+  revocation.since = std::chrono::milliseconds(number_of(note, "since").value_or(0));
   return revocation;
 }
 

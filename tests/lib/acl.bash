@@ -8,15 +8,6 @@
 #   load lib/acl
 #   setup() { needs_users; … }
 
-# server_at_least MAJOR[.MINOR]: the servers that tests start are of this version or a later one;
-# Valkey's numbers go on where Redis' ended.
-server_at_least() {
-  local version
-  version=$("$(server_program)" --version)
-  version=${version#*v=}
-  printf '%s\n' "$1" "${version%% *}" | sort --version-sort --check=quiet
-}
-
 # needs_users: skips the test where the server knows none. Sets CHANNELS, the words that give a user
 # all channels; there are none before Redis 6.2, where all users have them.
 needs_users() {

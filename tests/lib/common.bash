@@ -192,6 +192,15 @@ server_program() {
   echo "$link"
 }
 
+# server_at_least MAJOR[.MINOR]: the servers that tests start are of this version or a later one;
+# Valkey's numbers go on where Redis' ended.
+server_at_least() {
+  local version
+  version=$("$(server_program)" --version)
+  version=${version#*v=}
+  printf '%s\n' "$1" "${version%% *}" | sort --version-sort --check=quiet
+}
+
 # free_port: prints a TCP port nobody listens on.
 free_port() {
   "$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
@@ -410,4 +419,10 @@ while True:
 os.waitpid(pid, 0)
 print(data.decode().replace("\r", ""), end="")
 PY
+}
+
+# scenario: what stands on standard input, a script in the words of tests/lib/terminal.py.
+scenario() {
+  { echo 'from terminal import *' && cat; } >"$SCRATCH/scenario.py"
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 90 "$PYTHON" "$SCRATCH/scenario.py" 3>&-
 }

@@ -54,8 +54,9 @@ quietly() {
 
 # start_tls_server NAME CERTIFICATE [REDIS OPTIONS…]: start_server with a TLS port, that shows
 # $TLS/CERTIFICATE.crt and wants no client certificate; sets NAME_TLS_PORT and NAME_TLS_URI
-# (rediss://127.0.0.1:…), besides what start_server sets.
+# (rediss://127.0.0.1:…), besides what start_server sets. Skips the test where the server speaks no TLS.
 start_tls_server() {
+  server_at_least 6 || skip 'this server speaks no TLS (Redis 6)'
   local name=$1 certificate=$2 tls_port
   shift 2
   tls_port=$(free_port)

@@ -28,7 +28,9 @@ local function noted(field)
   return type(text) == 'string' and #text <= 8192 and text or ''
 end
 
-if kind == 'string' then
+if #value > 1024 then
+  -- None of ours, and perhaps so long that a look at it would stop the server for others.
+elseif kind == 'string' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
   who = noted(token)
   run = string.sub(redis.sha1hex(token), 1, 16)

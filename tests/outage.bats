@@ -1,0 +1,269 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+#
+# Several servers, some of which fail under a job or at its end: a minority of them costs nothing, a
+# majority is told and acted on in time.
+
+# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
+# shellcheck disable=SC2016 # expanded by the job's shell
+# shellcheck disable=SC2153,SC2154 # A_URI and the like are set by start_server, stderr by run
+
+load lib/common
+load lib/quorum
+
+setup() {
+  setup_job
+  BEATS=$SCRATCH/beats
+}
+teardown() { stop_all; }
+
+# ---- during the job --------------------------------------------------------------------------
+
+SHORT=(--ttl 2s)
+
+# assert_unaffected SERVER: when the lease that it has now is over, the job runs on, and the lock is
+# renewed on this server; the job ends with its own status and nobody says a word.
+assert_unaffected() {
+  wait_until 20 past $((${EPOCHREALTIME/./} + $(cli "$1" pttl L) * 1000))
+  wait_renewal "$1"
+  [[ ! -s $BACKGROUND_ERR ]] || fail "it says: $(cat "$BACKGROUND_ERR")"
+  finish_job
+  assert_status 7
+  assert_silent
+}
+
+@test "a job goes on when one of three servers is killed under it" {
+  servers 3
+  start_job "${SHORT[@]}"
+  kill_server A
+  assert_unaffected B
+  assert_nothing_left B C
+}
+
+@test "a job goes on when one of three servers is stopped under it" {
+  servers 3
+  start_job "${SHORT[@]}"
+  pause_server A
+  assert_unaffected B
+  assert_nothing_left B C
+  resume_server A
+  wait_until "$BOUND" no_lock A
+}
+
+@test "a job goes on when one of three servers is cut off under it" {
+  servers 3
+  delay_proxy "$C_SOCKET" 0
+  REDLOCK_SERVERS="$A_URI $B_URI $PROXY_URI"
+  start_job "${SHORT[@]}"
+  kill -STOP "$PROXY_PID"
+  assert_unaffected B
+  assert_nothing_left A B
+}
+
+@test "a job goes on when two of five servers fail under it, one killed and one stopped" {
+  servers 5
+  start_job "${SHORT[@]}"
+  kill_server D
+  pause_server A
+  assert_unaffected B
+  assert_nothing_left B C E
+  resume_server A
+  wait_until "$BOUND" no_lock A
+}
+
+@test "a server that is restarted empty under a job gets the lock back within a renewal interval" {
+  servers 3
+  start_job --ttl 3s # renewed every second
+  restart_server C
+  local began=${EPOCHREALTIME/./}
+  wait_for_key C L
+  took=$(((${EPOCHREALTIME/./} - began) / 1000))
+  ((took < 2500)) || fail "the lock came back after $took ms"
+  [[ $(cli C get L) == "$(cli A get L)" ]] || fail "another token came back: $(cli C get L)"
+  # With all that belongs to it: it expires, and is renewed and released like the others.
+  (($(cli C pttl L) > 0)) || fail "it came back without a time to live"
+  assert_unaffected C
+  assert_nothing_left A B C
+}
+
+@test "servers restarted empty one after the other, each repaired before the next, cost no lock" {
+  servers 3
+  start_job "${SHORT[@]}"
+  local server
+  for server in A B C; do
+    restart_server "$server"
+    wait_for_key "$server" L
+    wait_renewal "$server"
+  done
+  assert_unaffected A
+  assert_nothing_left A B C
+}
+
+@test "a server on which somebody else has the lock now is left alone, and costs nothing" {
+  servers 3
+  start_job "${SHORT[@]}"
+  cli B set L theirs px 60000
+  assert_unaffected A
+  assert_nothing_left A C
+  [[ $(cli B get L) == theirs ]] || fail "it holds: $(cli B get L)"
+}
+
+# start_stubborn_job TTL [ARG…]: a job that ignores TERM and logs the time all along.
+start_stubborn_job() {
+  # shellcheck disable=SC2016 # expanded by the job's shell
+  background "$REDLOCK" run --ttl "$@" L -- bash -c 'trap "" TERM
+    for i in {1..3000}; do echo "$EPOCHREALTIME" >>"$1"; sleep 0.01; done' job "$BEATS"
+  wait_for "$BEATS"
+}
+
+# assert_dead_by TIME: redlock ends with 80, and the job's last sign of life is from before TIME
+# (of $EPOCHREALTIME, in µs). Its own clock tells, so that it does not matter when we look.
+assert_dead_by() {
+  await "$BACKGROUND_PID" 20 || return 1
+  assert_status 80
+  local last
+  last=$(tail -n 1 "$BEATS")
+  ((${last/./} < $1)) || fail "the job lived $(((${last/./} - $1) / 1000)) ms too long" "$stderr"
+}
+
+@test "a job is dead before its lease ends when two of three servers are stopped under it" {
+  servers 3
+  start_stubborn_job 2s
+  wait_renewal A
+  pause_server A
+  pause_server B
+  # Whatever they granted, they granted before now.
+  assert_dead_by $((${EPOCHREALTIME/./} + 2000000))
+  assert_named_once "$(grep 'stopping the job' <<<"$stderr")" A B
+  assert_nothing_left C
+}
+
+@test "a job is dead before its lease ends when three of five servers are killed under it" {
+  servers 5
+  start_stubborn_job 2s
+  wait_renewal A
+  kill_server A
+  kill_server B
+  kill_server C
+  assert_dead_by $((${EPOCHREALTIME/./} + 2000000))
+  assert_named_once "$(grep 'stopping the job' <<<"$stderr")" A B C
+  assert_nothing_left D E
+}
+
+@test "a job is warned about before it is stopped, and saved if the servers come back in time" {
+  servers 3
+  start_job --ttl 12s # renewed every 4 s, stopped 2.3 s before the end
+  pause_server A
+  pause_server B
+  wait_for_line "$BACKGROUND_ERR" "cannot be renewed" 15
+  resume_server A
+  wait_for_line "$BACKGROUND_ERR" "renewed again"
+  finish_job
+  assert_status 7
+  assert_named_once "$(grep 'cannot be renewed' "$BACKGROUND_ERR")" A B
+  assert_nothing_left A C
+}
+
+@test "a job is stopped when two of three servers are restarted empty under it, and brought back nowhere" {
+  servers 3
+  # A slow line, so that both have said what they lost before one of them can be repaired.
+  delay_proxy "$A_SOCKET" 100
+  A_URI=$PROXY_URI
+  delay_proxy "$B_SOCKET" 100
+  B_URI=$PROXY_URI
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  start_stubborn_job 6s --server-timeout 600ms # renewed every 2 s: both restarts are in between
+  wait_renewal A
+  kill_server A
+  kill_server B
+  launch_server A "$SCRATCH/server.A"
+  launch_server B "$SCRATCH/server.B"
+  assert_dead_by $((${EPOCHREALTIME/./} + 6000000))
+  local line
+  line=$(grep 'stopping the job' <<<"$stderr")
+  assert_contains "$line" "lost L"
+  assert_named_once "$line" A B
+  assert_nothing_left A B C
+}
+
+@test "a lock that is lost is not brought back where somebody else may take it" {
+  servers 3
+  start_job --ttl 6s
+  wait_renewal A
+  cli A del L
+  cli B del L
+  # Whoever comes now, gets it: the job is being stopped, or will be at the next renewal.
+  cli A set L theirs px 60000
+  cli B set L theirs px 60000
+  await "$BACKGROUND_PID" 20
+  assert_status 80
+  [[ $(cli A get L) == theirs && $(cli B get L) == theirs ]]
+  assert_nothing_left C
+}
+
+# ---- at the end of the job ---------------------------------------------------------------------
+
+# assert_release_prompt: the job ends with its own status, without waiting and without a word.
+assert_release_prompt() {
+  finish_job
+  assert_status 7
+  took_less_than 1500
+  assert_silent
+}
+
+@test "the release does not wait for a server that hangs once a quorum has confirmed" {
+  servers 3
+  start_job "${PATIENTLY[@]}"
+  pause_server A
+  assert_release_prompt
+  assert_nothing_left B C
+  # The release is in its socket.
+  resume_server A
+  wait_until "$BOUND" no_lock A
+}
+
+@test "the release does not wait for two of five servers, one that hangs and one that is dead" {
+  servers 5
+  start_job "${PATIENTLY[@]}"
+  pause_server E
+  kill_server A
+  assert_release_prompt
+  assert_nothing_left B C D
+  resume_server E
+  wait_until "$BOUND" no_lock E
+}
+
+@test "a server restarted empty at the end of a job is no reason for a word" {
+  servers 3
+  start_job "${PATIENTLY[@]}"
+  restart_server B
+  assert_release_prompt
+  assert_nothing_left A B C
+}
+
+@test "a release that a majority does not confirm is warned about; the job's status stays" {
+  servers 3
+  start_job --ttl 10s
+  pause_server A
+  kill_server B
+  finish_job
+  assert_status 7
+  local line
+  line=$(grep 'could not be confirmed' <<<"$stderr") || fail "no warning: $stderr"
+  assert_named_once "$line" A B
+  assert_nothing_left C
+  resume_server A
+  wait_until "$BOUND" no_lock A
+}
+
+@test "a lock that two of three servers lost before the end of the job is told: 80" {
+  servers 3
+  start_job "${PATIENTLY[@]}"
+  wait_until_settled A B C # a renewal between the two would give A its key back
+  restart_server A
+  restart_server B
+  finish_job
+  assert_status 80
+  assert_named_once "$stderr" A B
+  assert_nothing_left A B C
+}

@@ -75,9 +75,10 @@ void Top::carry_out(lock::Watch::Act act) {
     case lock::Watch::Act::kill_worker:
       ::kill(worker_.pid, SIGKILL);
       if (job_left()) {
-        out_.line(fmt::format("redlock: {}: the process that renews the lock (PID {}) is stopped or "
-                              "stuck, killed; stopping the job before the lock expires",
-                              lock, worker_.pid));
+        out_.line(
+            fmt::format("redlock: {}: the process that renews the lock (PID {}) is stopped or "
+                        "stuck, killed; stopping the job before the lock expires",
+                        lock, worker_.pid));
         told_ = true;
       }
       return;
@@ -90,9 +91,10 @@ void Top::carry_out(lock::Watch::Act act) {
       break;
   }
   if (!std::exchange(told_, true)) {
-    out_.line(fmt::format("redlock: {}: the process that renewed the lock (PID {}) was killed; "
-                          "stopping the job before the lock expires",
-                          lock, worker_.pid));
+    out_.line(
+        fmt::format("redlock: {}: the process that renewed the lock (PID {}) was killed; "
+                    "stopping the job before the lock expires",
+                    lock, worker_.pid));
   }
   hook_.start(tree_, signals_, out_);
 }
@@ -122,8 +124,8 @@ bool Top::job_left() const {
     // Once the worker is dead, the job is our child until we fetch its status. If it is not, the
     // worker was killed between fetching that and telling it.
     siginfo_t info{};
-    return !worker_gone_ || ::waitid(P_PID, static_cast<id_t>(job_.pid), &info,
-                                     WEXITED | WNOHANG | WNOWAIT) == 0;
+    return !worker_gone_ ||
+           ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
   return (watch_.stopped_job() || supervision_.stopped_job() || job_.wait_all) && !tree_.empty();
 }
@@ -189,7 +191,8 @@ void Top::continue_job() {
   ::kill(-job_.pid, SIGCONT);
 }
 
-/// A job that died of a signal, or was stopped by us, had no time to put echo and the like in order.
+/// A job that died of a signal, or was stopped by us, had no time to put echo and the like in
+/// order.
 void Top::give_back_terminal() {
   if (!terminal_->take_back_from(job_.pid)) return;
   const bool stopped = watch_.stopped_job() || supervision_.stopped_job();
@@ -204,9 +207,10 @@ int Top::end_alone() {
   }
   const lock::Duration left =
       std::max(supervision_.standing().valid_until - os::boot_now(), lock::Duration::zero());
-  out_.line(fmt::format("redlock: warning: {} could not be released, as the process that renews it "
-                        "(PID {}) was killed; it stays locked for about {}",
-                        diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
+  out_.line(
+      fmt::format("redlock: warning: {} could not be released, as the process that renews it "
+                  "(PID {}) was killed; it stays locked for about {}",
+                  diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
   return job_status();
 }
 

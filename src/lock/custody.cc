@@ -169,8 +169,8 @@ Log Custody::lost_line(Instant now) const {
   return line;
 }
 
-/// The job that the session thinks of is over. What was inquired is not waited for any more: of what
-/// could not be sent yet, a leave takes the place.
+/// The job that the session thinks of is over. What was inquired is not waited for any more: of
+/// what could not be sent yet, a leave takes the place.
 void Custody::give_back(Instant now) {
   giving_back_ = true;
   inquired_.assign(inquired_.size(), false);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // A lock that is kept for a ward: a process that nobody here started or can stop. What a session
-// does to its job, it cannot do to a ward; that is only warned. And the lock has two parties, us who
-// renew it and its owner, who may release it by the token at any time: a release must not be taken
-// for a loss, and what we put back meanwhile must not stay.
+// does to its job, it cannot do to a ward; that is only warned. And the lock has two parties, us
+// who renew it and its owner, who may release it by the token at any time: a release must not be
+// taken for a loss, and what we put back meanwhile must not stay.
 //
 // The servers note such a release (redis/scripts/leave.lua). A lock that is gone without a note of
 // it was lost; word of a release that no server has a note of is nothing.
@@ -72,8 +72,8 @@ class Custody {
   Log won_;
   Instant began_{};
   Effects effects_;
-  std::vector<bool> inquired_;  ///< by server: an answer is awaited
-  std::vector<bool> leaving_;   ///< the same of a leave
+  std::vector<bool> inquired_;        ///< by server: an answer is awaited
+  std::vector<bool> leaving_;         ///< the same of a leave
   std::optional<StopReason> reason_;  ///< why a job would be stopped
   std::vector<Complaint> complaints_;
   std::optional<Log> unsaid_;  ///< that it was lost, unless it was released

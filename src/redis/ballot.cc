@@ -169,11 +169,10 @@ Flight encode_leave(const lock::Ask& ask, const Ballot& ballot, const Secrets& s
             1};
   }
   const std::string ttl = std::to_string(ballot.ttl.count());
-  Flight flight{
-      encode_command({"EVAL", scripts::leave, "3", ballot.lock_key, ballot.holder_key,
-                      ballot.fence_key, secrets.token, secrets.hold, life,
-                      secrets.adopted ? "owner" : "keeper", ttl}),
-      1};
+  Flight flight{encode_command({"EVAL", scripts::leave, "3", ballot.lock_key, ballot.holder_key,
+                                ballot.fence_key, secrets.token, secrets.hold, life,
+                                secrets.adopted ? "owner" : "keeper", ttl}),
+                1};
   if (secrets.adopted) {
     flight.wire += encode_command(
         {"PUBLISH", told_channel(ballot.lock_key, secrets.token), std::string(kReleasedWord)});

@@ -62,8 +62,8 @@ class Checks {
   void ward_ended(Token token) { abandoned_.push_back(token); }
   /// It was told that the lock was lost.
   void ward_warned(std::size_t client, Token token, Time at);
-  /// A server, in this life of it, has carried out its owner's release of the lock. `denied`: and has
-  /// said that it was not there, though that can be nobody else's doing than the keeper's.
+  /// A server, in this life of it, has carried out its owner's release of the lock. `denied`: and
+  /// has said that it was not there, though that can be nobody else's doing than the keeper's.
   void handed_back(std::size_t server, std::uint32_t life, Token token, bool denied, Time at);
   /// A server has put the lock back, or deleted it for its keeper.
   void put_back(std::size_t server, std::uint32_t life, Token token, Time at);

@@ -148,7 +148,8 @@ void Client::finish_turn(lock::Instant local) {
   }
   if (std::exchange(word_, false) && custody_) carry_out(custody_->hear_released(local), local);
   warn_ward();
-  if (!custody_ && session_->watching_tree() && !job_.leader && !job_.tree) step(lock::JobTreeGone{}, local);
+  if (!custody_ && session_->watching_tree() && !job_.leader && !job_.tree)
+    step(lock::JobTreeGone{}, local);
   if (is_finished()) {
     end_session();
   } else {
@@ -176,9 +177,8 @@ void Client::carry_out(const lock::Effects& effects, lock::Instant local) {
 
 void Client::perform(const lock::Ask& ask, lock::Instant local) {
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"acquire", "renew",  "repair",  "commit",
-                                           "mark",    "unmark", "release", "leave",
-                                           "inquire"};
+    constexpr std::string_view kWords[] = {"acquire", "renew",   "repair", "commit", "mark",
+                                           "unmark",  "release", "leave",  "inquire"};
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
     what += token_text(own_token(index_, runs_, ask.attempt));

@@ -27,10 +27,10 @@ void Client::take_custody(const lock::Spawn& order, lock::Instant local) {
   kept_ = lock_token(order.attempt);
   job_.lingers = false;
   scene_->checks->ward_started(index_);
-  custody_.emplace(*session_, scene_->schedule->servers,
-                   lock::Log{.event = lock::Log::Event::acquired,
-                             .attempt = order.attempt,
-                             .fence = order.fence});
+  custody_.emplace(
+      *session_, scene_->schedule->servers,
+      lock::Log{
+          .event = lock::Log::Event::acquired, .attempt = order.attempt, .fence = order.fence});
   carry_out(custody_->begin(local), local);
 }
 

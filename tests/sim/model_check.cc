@@ -165,11 +165,10 @@ class ModelCheck {
     }
     const lock::Answer real =
         redis::read_answer(ask.op, ballot_,
-                           redis_.send(redis::encode_request(
-                               ask, ballot_,
-                               {.token = sim::token_text(token),
-                                .hold = sim::token_text(hold),
-                                .adopted = by == sim::By::owner})));
+                           redis_.send(redis::encode_request(ask, ballot_,
+                                                             {.token = sim::token_text(token),
+                                                              .hold = sim::token_text(hold),
+                                                              .adopted = by == sim::By::owner})));
     const std::int64_t now = time_ms();
     uptime_ = std::stoll(field(redis_.command({"INFO", "server"}).text, "uptime_in_seconds:"));
     const lock::Answer model = sim::read_answer(
@@ -188,8 +187,8 @@ class ModelCheck {
 
   /// What has to be equal, as text. What depends on the moment is left to close().
   std::string words(lock::Op op, const lock::Answer& answer) const {
-    constexpr const char* kOps[] = {"acquire", "renew",  "repair",  "commit",
-                                    "mark",    "unmark", "release", "leave", "inquire"};
+    constexpr const char* kOps[] = {"acquire", "renew",   "repair", "commit", "mark",
+                                    "unmark",  "release", "leave",  "inquire"};
     constexpr const char* kAnswers[] = {"granted",       "refused",  "renewed", "committed",
                                         "not committed", "released", "missing", "not mine",
                                         "no answer",     "done",     "marked"};

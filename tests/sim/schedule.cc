@@ -35,10 +35,9 @@ bool restarts(Kind kind) {
 
 std::string_view text(Fault::Kind kind) {
   constexpr std::string_view kTexts[] = {
-      "cut",        "deaf",      "mute",        "isolate", "stop",    "snapshot",
-      "crash_kept", "crash_old", "crash_empty", "flush",   "foreign", "pause",
-      "suspend",    "kill",      "signal",      "revoke",  "seize",
-      "hand_back",  "rumour"};
+      "cut",       "deaf",        "mute",  "isolate",   "stop",  "snapshot", "crash_kept",
+      "crash_old", "crash_empty", "flush", "foreign",   "pause", "suspend",  "kill",
+      "signal",    "revoke",      "seize", "hand_back", "rumour"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 

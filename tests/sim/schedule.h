@@ -67,7 +67,7 @@ struct ClientHost {
   Time starts{};
   bool tries_once = false;  ///< every run with -n
   Time min_hold{};
-  Time once{};  ///< zero: without
+  Time once{};         ///< zero: without
   bool keeps = false;  ///< the lock for a ward, which has the token
   /// Runs only inside the jobs of that client, and joins its lock.
   std::optional<std::uint8_t> inside{};

@@ -163,7 +163,8 @@ TEST_CASE("custody: stopped beyond the lease it asks first, and then ends") {
   CHECK(bench.logged(Log::Event::lost) == 1);
 }
 
-TEST_CASE("custody: the ward ends: given back for ourselves, and a lock found gone is asked after") {
+TEST_CASE(
+    "custody: the ward ends: given back for ourselves, and a lock found gone is asked after") {
   Bench bench;
   bench.take(bench.custody->miss_ward(bench.harness.now));
   CHECK(!bench.leaves_for_owner());

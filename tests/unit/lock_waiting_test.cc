@@ -46,7 +46,8 @@ TEST_CASE("waiting asks with exponential back-off from 100 ms to 5 s") {
   CHECK(*std::max_element(pauses.begin(), pauses.end()) <= 5s);
 }
 
-TEST_CASE("waiting: who has the lock is told again when it is revoked, or has passed on for a while") {
+TEST_CASE(
+    "waiting: who has the lock is told again when it is revoked, or has passed on for a while") {
   using When = report::Contended::When;
   Harness harness(plan_for(3));
   const auto round = [&](const std::string& first, const std::string& others) {

@@ -258,12 +258,12 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   same(redis::encode_request(ask(Op::commit), ballot, alone), 1,
        redis::encode_command({"EVAL", std::string(redis::scripts::commit), "3", "name",
                               "redlock:{name}:holder", "redlock:{name}:fence", "T", "7"}));
-  same(redis::encode_request(ask(Op::repair), ballot, alone), 2,
-       redis::encode_command({"EVAL", std::string(redis::scripts::repair), "3", "name",
-                              "redlock:{name}:holder", "redlock:{name}:fence", "T", "30000",
-                              "{}"}) +
-           redis::encode_command(
-               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+  same(
+      redis::encode_request(ask(Op::repair), ballot, alone), 2,
+      redis::encode_command({"EVAL", std::string(redis::scripts::repair), "3", "name",
+                             "redlock:{name}:holder", "redlock:{name}:fence", "T", "30000", "{}"}) +
+          redis::encode_command(
+              {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
 }
 
 TEST_CASE("ballot: the embedded scripts are whole and bare of comments") {

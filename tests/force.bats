@@ -71,13 +71,35 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   wait_for "$LOG.next"
   awk '$1 == "start" { print $2 }' "$LOG.next" >"$SCRATCH/next"
   (($(time_of end) <= $(<"$SCRATCH/next"))) || fail "two jobs at once:" "$(cat "$LOG" "$LOG.next")"
-  wait_for_line "$messages" ': refused, revoked from ops@'
+  wait_for_line "$messages" ': refused, revoked by ops@'
   wait_for_line "$messages" 'whose job is being stopped; free at the latest in'
   await "$HOLDER"
   assert_status 80
   touch "$LOG.next.finish"
   await "$next"
   assert_status 7
+}
+
+@test "force: whoever waits at a terminal is told of it, and who has the lock after that" {
+  everywhere set L $TOKEN px 60000
+  export OTHER B_SOCKET C_SOCKET
+  scenario <<'SCENARIO'
+import subprocess
+def everywhere(*words):
+    for name in "A", "B", "C":
+        subprocess.run(["redis-cli", "-s", os.environ[f"{name}_SOCKET"], *words], check=True, stdout=subprocess.DEVNULL)
+at = Terminal("bash")
+at.type('"$REDLOCK" run L -- true\n')
+at.expect("L is held by .*; waiting")
+subprocess.run([os.environ["REDLOCK"], "release", "--force", "--yes", "-q", "L"], check=True)
+at.expect("L is now revoked by .* from .*; free at the latest in .*; waiting")
+everywhere("set", "L", os.environ["OTHER"], "px", "60000")
+at.expect("L is now held by .*; waiting")
+at.type(CTRL_C)
+at.prompt()
+assert at.status() == 130
+at.hang_up()
+SCENARIO
 }
 
 @test "force: a revoked lock keeps its time to live, and says so to who looks" {
@@ -108,6 +130,11 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   force --yes L
   assert_status 0
   [[ $(cli B get L) == "revoked:$TOKEN {"* && $(cli B pttl L) == -1 ]]
+  # Whose holder is dead is locked for ever then.
+  assert_contains "$stderr" 'it has no time to live, and if its holder is dead, only --now frees it'
+  force --now --yes L
+  assert_status 0
+  assert_free L
 }
 
 @test "force: a job that had ended when it was told keeps its status" {

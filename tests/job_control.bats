@@ -195,6 +195,48 @@ at.in_order()
 SCENARIO
 }
 
+@test "Ctrl-Z without a worker: the prompt is back, and fg goes on" {
+  OPTIONS='--ttl 60s' scenario <<'SCENARIO'
+for shell in SHELLS:
+    at = Terminal(shell)
+    job = Job("lines").typed(at)
+    job.worker.kill("KILL")
+    until("the worker's end", job.worker.gone)
+    for times in 1, 2:
+        at.type(CTRL_Z)
+        at.prompt()
+        at.in_order()
+        assert job.process.stopped() and job.top.stopped()
+        at.type("fg\n")
+        job.log.wait_beat()
+        at.type("again\n")
+        job.log.wait("line", times)
+    job.log.end()
+    at.prompt()
+    at.in_order()
+    at.hang_up()
+    redis("del", "L")
+SCENARIO
+}
+
+@test "Ctrl-Z without a worker: the job does not outlive the lease, whoever continues it" {
+  OPTIONS='--ttl 3s --kill-after 200ms' scenario <<'SCENARIO'
+at = Terminal("bash")
+job = Job("stubborn").typed(at)
+job.worker.kill("KILL")
+until("the worker's end", job.worker.gone)
+at.type(CTRL_Z)
+at.prompt()
+assert job.process.stopped() and job.top.stopped() and held("L")
+job.process.kill("CONT")
+until("the job's end", job.process.gone)
+assert held("L")
+until("redlock's end", job.top.gone)
+at.in_order()
+at.hang_up()
+SCENARIO
+}
+
 @test "kill -STOP and -CONT of the job alone: redlock is stopped with it, and continued" {
   scenario <<'SCENARIO'
 for shell in SHELLS:

@@ -205,14 +205,138 @@ end_ward() { kill -KILL "$WARD"; }
   [[ $(cli A get L) == "$(<"$SCRATCH/next")" ]]
 }
 
-@test "keeper: where it may not listen, a release looks like a loss" {
+# deafen SERVER…: sets $REDLOCK_SERVERS, with a user who may do everything there but use channels.
+deafen() {
+  local name socket servers=()
   needs_users
-  cli A acl setuser deaf on '>x' '~*' '+@all' -subscribe
+  for name in "$@"; do
+    cli "$name" acl setuser deaf on '>x' '~*' '+@all' -subscribe -publish
+    socket=${name}_SOCKET
+    servers+=("unix://deaf:x@${!socket}")
+  done
+  export REDLOCK_SERVERS=${servers[*]}
+}
+
+# lines_of NAME: prints the events in the log of the lock.
+lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|lost|revoked' | tr '\n' ' '; }
+
+@test "keeper: where it may not listen, it finds out that the token was released, and tells nothing" {
+  deafen A
   ward
-  REDLOCK_SERVERS=${A_URI/unix:\/\//unix:\/\/deaf:x@} keep --ttl 1s --on-lost-signal USR1 L
+  keep --ttl 1s --on-lost-signal USR1 L
   "$REDLOCK" release L "$token"
+  wait_gone "$KEEPER"
+  not_told
+  [[ $(lines_of L) == 'acquired released ' ]] || fail "$(lines_of L)"
+  # Also without a log, or where somebody else is faster than its next renewal.
+  REDLOCK_LOG_ENTRIES=0 keep --ttl 1s --on-lost-signal USR1 M
+  kill -STOP "$KEEPER"
+  "$REDLOCK" release M "$token"
+  "$REDLOCK" acquire --ttl 60s M >"$SCRATCH/next"
+  "$REDLOCK" release M "$(<"$SCRATCH/next")"
+  "$REDLOCK" acquire --ttl 60s M >"$SCRATCH/next"
+  kill -CONT "$KEEPER"
+  wait_gone "$KEEPER"
+  not_told
+  [[ $(cli A get M) == "$(<"$SCRATCH/next")" ]]
+}
+
+@test "keeper: where it may not listen, on three servers with one of them down" {
+  start_server B
+  start_server C
+  deafen A B C
+  ward
+  keep --ttl 2s --on-lost-signal USR1 L
+  kill_server C
+  "$REDLOCK" release L "$token"
+  wait_gone "$KEEPER"
+  not_told
+  assert_nothing_left A
+  assert_nothing_left B
+}
+
+@test "keeper: where it may not listen, and its process ends first, the log tells of no loss" {
+  deafen A
+  ward
+  keep --ttl 60s --on-lost-signal USR1 L
+  "$REDLOCK" release L "$token"
+  end_ward
+  wait_gone "$KEEPER"
+  [[ $(lines_of L) == 'acquired released released ' ]] || fail "$(lines_of L)"
+}
+
+@test "keeper: where it may not listen, a lock that is only gone is lost" {
+  deafen A
+  ward
+  keep --ttl 1s --on-lost-signal USR1 L
+  cli A del L
   wait_until "$BOUND" told
   wait_gone "$KEEPER"
+  [[ $(lines_of L) == 'acquired lost ' ]] || fail "$(lines_of L)"
+}
+
+@test "keeper: stopped beyond the lease, in which the token was released: that is no loss" {
+  ward
+  keep --ttl 1s --on-lost-signal USR1 L
+  kill -STOP "$KEEPER"
+  "$REDLOCK" release L "$token"
+  sleep 1.2 # of the ttl
+  kill -CONT "$KEEPER"
+  wait_gone "$KEEPER"
+  not_told
+}
+
+@test "keeper: word that the token was released is nothing without a release" {
+  ward
+  keep --ttl 1s --on-lost-signal USR1 L
+  [[ $(cli A publish "redlock:{L}:told:$token" released) == 1 ]]
+  sleep 1.5 # of the ttl
+  alive "$KEEPER"
+  not_told
+  [[ $(cli A get L) == "$token" ]]
+}
+
+@test "keeper: a release that reached one server of three is carried out by the keeper on the others" {
+  start_server B
+  start_server C
+  ward
+  REDLOCK_SERVERS="$A_URI $B_URI $C_URI" keep --ttl 60s --on-lost-signal USR1 L
+  # The owner reaches that one alone, and is told so.
+  run --separate-stderr env REDLOCK_SERVERS="$A_URI unix://$SCRATCH/none unix://$SCRATCH/none2" \
+    "$REDLOCK" release --server-wait 0.3 L "$token"
+  assert_status 69
+  wait_gone "$KEEPER"
+  not_told
+  assert_nothing_left A
+  assert_nothing_left B
+  assert_nothing_left C
+  # What it had done does not look as if the lock had been gone; asked once more, it is.
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  run "$REDLOCK" release L "$token"
+  assert_status 0
+  run "$REDLOCK" release L "$token"
+  assert_status 80
+}
+
+@test "keeper: a lock that its owner has released on a server is not put back there" {
+  start_server B
+  start_server C
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  ward
+  keep --ttl 60s --on-lost-signal USR1 L
+  kill -STOP "$KEEPER"
+  cli C del L
+  # By hand what a renewal would do after the release has been there.
+  "$REDLOCK" release L "$token"
+  "$REDLOCK" acquire L >"$SCRATCH/next"
+  for name in A B C; do cli "$name" set L "$token" px 60000; done
+  cli C del L
+  run "$REDLOCK" renew L "$token"
+  assert_status 0
+  assert_no_key C L
+  kill -CONT "$KEEPER"
+  wait_gone "$KEEPER"
+  not_told
 }
 
 @test "keeper: the lock is lost: the process is told, once, and the keeper is gone" {
@@ -235,6 +359,21 @@ end_ward() { kill -KILL "$WARD"; }
   end_ward
   wait_gone "$KEEPER"
   assert_nothing_left A
+}
+
+@test "keeper: a forced release, and a process that ends whenever it likes: then the lock is free" {
+  ward
+  keep --ttl 60s L
+  "$REDLOCK" release --force --yes L
+  is_revoked() { [[ $(cli A get L) == "revoked:$token"* ]]; }
+  is_revoked
+  heard() { [[ $(cli A xrange 'redlock:{L}:log' - +) == *lost* ]]; }
+  wait_until "$BOUND" heard
+  alive "$KEEPER"
+  end_ward
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+  [[ $(lines_of L) == 'acquired revoked lost ' ]] || fail "$(lines_of L)"
 }
 
 @test "keeper: the log tells when it began and how it ended" {

@@ -197,6 +197,8 @@ lock::Event Acquirer::print_token(const lock::Spawn& order, pid_t keeper) {
   do {
     loop_.wait(interests, order.latest);
     if (interests[0].ready) {
+      // A reader that was slow, or we: the lock may have expired meanwhile.
+      if (os::boot_now() >= order.latest) return lock::JobTooLate{};
       held_ = ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
       if (held_) return lock::JobStarted{};
       why = std::strerror(errno);

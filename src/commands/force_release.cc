@@ -101,7 +101,9 @@ std::string Forcing::holder() const {
 
 std::string Forcing::latest() const {
   return lock_.most_left ? fmt::format(", in {} at the latest", diag::for_people(*lock_.most_left))
-                         : std::string();
+                         : std::string(
+                               "; it has no time to live, and if its holder is dead, only "
+                               "--now frees it");
 }
 
 int Forcing::run() {

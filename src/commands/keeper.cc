@@ -18,23 +18,14 @@
 
 namespace redlock::commands {
 
-namespace {
-
-/// A lock that is gone may have been released: word of that comes over another connection, and may
-/// be later than what the servers say of the lock.
-constexpr lock::Duration kWordOnItsWay = std::chrono::milliseconds(100);
-
-}  // namespace
-
 Keeper::Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
                const Ward& ward, os::Fd parent, Won won)
-    : session_(session),
-      servers_(servers),
+    : servers_(servers),
       signals_(signals),
       ward_(ward),
       parent_(std::move(parent)),
       won_(std::move(won)),
-      began_(os::boot_now()) {}
+      custody_(session, servers.size(), won_.line) {}
 
 void Keeper::keep(lock::Duration patience) {
   try {
@@ -44,10 +35,10 @@ void Keeper::keep(lock::Duration patience) {
     if (::write(parent_.get(), &running, 1) != 1) ::_exit(0);
     const Parent parent = await_word();
     if (parent == Parent::says_end) ::_exit(0);
-    step(lock::JobStarted{}, os::boot_now());
-    log(won_.line, os::boot_now());
-    if (parent == Parent::gone) give_back(os::boot_now());
-    while (!session_.finished() && !over_) turn();
+    const lock::Instant now = os::boot_now();
+    perform(custody_.begin(now), now);
+    if (parent == Parent::gone) perform(custody_.miss_ward(now), now);
+    while (!custody_.finished()) turn();
   } catch (const std::exception&) {
     // The machine fails under us, and there is nobody to tell but the ward.
     tell_ward();
@@ -86,96 +77,49 @@ Keeper::Parent Keeper::await_word() {
 void Keeper::turn() {
   interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
   // Once it is dead it would always be ready.
-  interests_.push_back({.fd = giving_back_ ? -1 : ward_.process.fd(), .read = true});
+  interests_.push_back({.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true});
   servers_.interests(interests_);
-  loop_.wait(interests_, std::min({session_.deadline(), servers_.deadline(), tell_at_}));
+  loop_.wait(interests_, std::min(custody_.deadline(), servers_.deadline()));
   const lock::Instant now = os::boot_now();
-  attend_ward(now);
-  step(lock::Tick{}, now);
+  ward_gone_ = ward_gone_ || ward_.process.gone();
+  if (ward_gone_) perform(custody_.miss_ward(now), now);
+  perform(custody_.step(lock::Tick{}, now), now);
   if (interests_[0].ready) take_signals(now);
-  std::vector<lock::Reply> replies = servers_.turn(now);
-  take_words(now);  // that it was released explains what the servers may say
-  for (lock::Reply& reply : replies) step(std::move(reply), now);
-  if (now >= tell_at_) tell_ward();
+  for (lock::Reply& reply : servers_.turn(now)) perform(custody_.step(std::move(reply), now), now);
+  take_words(now);
+  if (custody_.warns()) tell_ward();
 }
 
 void Keeper::take_words(lock::Instant now) {
   for (const redis::Word& word : servers_.take_words()) {
-    if (word.text == redis::kReleasedWord) {
-      // Giving it back, too, could take the lock from under the release that is on its way.
-      told_ = over_ = true;
-    } else {
-      step(lock::Told{}, now);
-    }
+    const bool released = word.text == redis::kReleasedWord;
+    perform(released ? custody_.hear_released(now) : custody_.step(lock::Told{}, now), now);
   }
 }
 
-void Keeper::step(const lock::Event& event, lock::Instant now) {
-  for (const lock::Effect& effect : session_.step(event, now)) perform(effect, now);
-}
-
-void Keeper::perform(const lock::Effect& effect, lock::Instant now) {
-  if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
-    servers_.ask(*ask, now);
-  } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
-    servers_.listen(listen->attempt, now);
-  } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
-    const auto* stopping = std::get_if<lock::report::Stopping>(report);
-    if (stopping != nullptr) stopped_ = stopping->reason;
-  } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
-    if (line->event != lock::Log::Event::acquired) log(*line, now);  // that was said at once
-  } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
-    // What would stop a job is word for the ward; and a KILL says that its time is over.
-    if (kill->signal == SIGKILL) {
-      end(now);
-    } else if (stopped_ != lock::StopReason::lost) {
-      tell_ward();
-    } else if (tell_at_ == lock::kNever) {
-      tell_at_ = now + kWordOnItsWay;
+void Keeper::perform(const lock::Effects& effects, lock::Instant now) {
+  for (const lock::Effect& effect : effects) {
+    if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
+      servers_.ask(*ask, now);
+    } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
+      servers_.listen(listen->attempt, now);
+    } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
+      servers_.log(*line, diag::word_for(line->event), to_json(diag::log_entry(*line, won_.who)),
+                   now);
     }
   }
-}
-
-/// The lock is left to expire.
-void Keeper::end(lock::Instant now) {
-  tell_ward();
-  over_ = true;
-  if (!stopped_) return;
-  lock::Log line = won_.line;
-  line.event = lock::Log::Event::lost;
-  line.held = now - began_;
-  line.stopped = stopped_;
-  log(line, now);
-}
-
-/// What the session takes for a job has no exit status.
-void Keeper::log(lock::Log line, lock::Instant now) {
-  line.status.reset();
-  servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, won_.who)), now);
-}
-
-void Keeper::attend_ward(lock::Instant now) {
-  if (!giving_back_ && ward_.process.gone()) give_back(now);
-}
-
-/// The job that the session thinks of is over.
-void Keeper::give_back(lock::Instant now) {
-  giving_back_ = true;
-  step(lock::JobExited{0}, now);
-  if (session_.watching_tree()) step(lock::JobTreeGone{}, now);
 }
 
 void Keeper::take_signals(lock::Instant now) {
   for (const os::ReceivedSignal& signal : signals_.take()) {
     if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
-    attend_ward(now);
-    if (giving_back_) continue;  // that takes two seconds at most
-    end(now);
+    // A ward that has just ended comes first: what is left to do then takes two seconds at most.
+    ward_gone_ = ward_gone_ || ward_.process.gone();
+    perform(ward_gone_ ? custody_.miss_ward(now) : custody_.give_up(now), now);
   }
 }
 
 void Keeper::tell_ward() {
-  tell_at_ = lock::kNever;
   if (std::exchange(told_, true) || ward_.lost_signal == 0) return;
   ward_.process.signal(ward_.lost_signal);
 }

@@ -12,7 +12,7 @@
 // or, where that has been killed, by the keeper.
 //
 // Before it says so, the keeper listens for word on its lock: `redlock release` tells it that the
-// token is given back, and it must not take that for a loss.
+// token is given back. What it makes of that, and of all else, stands in lock/custody.h.
 //
 // The keeper never frees a lock while PID lives, but for one: when the token has been released by
 // its owner. Where it cannot keep the lock it tells PID, if it was asked to, and lets it expire.
@@ -20,10 +20,10 @@
 
 #include <sys/types.h>
 
-#include <optional>
 #include <vector>
 
 #include "diag/log_entry.h"
+#include "lock/custody.h"
 #include "lock/session.h"
 #include "os/fd.h"
 #include "os/loop.h"
@@ -66,32 +66,23 @@ class Keeper {
   enum class Parent { gone, says_go, says_end };
 
   void listen(lock::Instant limit);
-  void log(lock::Log line, lock::Instant now);
   Parent await_word();
   void turn();
   void take_words(lock::Instant now);
-  void step(const lock::Event& event, lock::Instant now);
-  void perform(const lock::Effect& effect, lock::Instant now);
-  void attend_ward(lock::Instant now);
   void take_signals(lock::Instant now);
-  void give_back(lock::Instant now);
-  void end(lock::Instant now);
+  void perform(const lock::Effects& effects, lock::Instant now);
   void tell_ward();
 
-  lock::Session& session_;
   redis::ServerSet& servers_;
   os::SignalSource& signals_;
   const Ward& ward_;
   os::Fd parent_;
   Won won_;
-  lock::Instant began_;
+  lock::Custody custody_;
   os::Loop loop_;
   std::vector<os::Interest> interests_;
-  bool told_ = false;                        ///< the ward, or there is nothing to tell it
-  std::optional<lock::StopReason> stopped_;  ///< why a job would be stopped
-  lock::Instant tell_at_ = lock::kNever;
-  bool giving_back_ = false;
-  bool over_ = false;  ///< nothing more is to be done, and the lock is left to expire
+  bool ward_gone_ = false;
+  bool told_ = false;  ///< the ward, or it is not to be told anything
 };
 
 }  // namespace redlock::commands

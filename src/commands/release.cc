@@ -6,10 +6,12 @@
 namespace redlock::commands {
 
 int release(const cli::Release& request) {
-  const config::Settings& settings = request.settings;
   const std::string token = read_token(request.token);
   // For the log; and a lock that is being revoked would be released as well as any other.
-  const Possession possession = look_up(settings, request.name, token);
+  const Possession possession = look_up(request.settings, request.name, token);
+  config::Settings settings = request.settings;
+  // That it was released is noted for whoever renews it, for as long as that may be of interest.
+  settings.ttl = recorded_ttl(possession).value_or(settings.ttl);
   return TokenErrand(settings, possession, lock::Op::leave).run();
 }
 

@@ -3,26 +3,16 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "commands/output.h"
 #include "commands/token_errand.h"
-#include "diag/holder.h"
 
 namespace redlock::commands {
 
 namespace {
 
 using std::chrono::milliseconds;
-
-/// Anybody may have written it.
-std::optional<milliseconds> recorded_ttl(const std::string& record) {
-  using namespace std::chrono_literals;
-  const auto holder = diag::read_holder(record);
-  if (!holder || holder->ttl < 1s || holder->ttl > 24h) return std::nullopt;
-  return holder->ttl;
-}
 
 std::string to_json(const std::string& name, lock::Duration valid_for) {
   using Seconds = std::chrono::duration<double>;
@@ -38,7 +28,7 @@ int renew(const cli::Renew& request) {
   const std::string token = read_token(request.token);
   const Possession possession = look_up(request.settings, request.name, token);
   config::Settings settings = request.settings;
-  settings.ttl = request.ttl.value_or(recorded_ttl(possession.record).value_or(settings.ttl));
+  settings.ttl = request.ttl.value_or(recorded_ttl(possession).value_or(settings.ttl));
   TokenErrand errand(settings, possession, lock::Op::renew);
   const int status = errand.run();
   if (status != 0 || !request.json) return status;

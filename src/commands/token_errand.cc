@@ -162,6 +162,14 @@ Possession look_up(const config::Settings& settings, std::string lock_name, std:
   return possession;
 }
 
+/// Anybody may have written it.
+std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession) {
+  using namespace std::chrono_literals;
+  const auto holder = diag::read_holder(possession.record);
+  if (!holder || holder->ttl < 1s || holder->ttl > 24h) return std::nullopt;
+  return holder->ttl;
+}
+
 std::string read_token(const std::string& token) {
   if (!token.empty()) return token;
   std::string text;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,9 @@ struct Possession {
 
 /// Looks for it on all servers. Throws Error (71, 78).
 Possession look_up(const config::Settings& settings, std::string lock_name, std::string token);
+
+/// For how long whoever took it wanted to have it at a time, if that is known.
+std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession);
 
 /// The loop of `redlock renew` and `redlock release`.
 class TokenErrand {

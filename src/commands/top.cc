@@ -57,8 +57,8 @@ void Top::turn() {
   if (interests[0].ready) {
     for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal);
   }
-  const int stopped_by = interests[1].ready ? take_messages() : 0;
-  if (stopped_by != 0) stop_with_job(stopped_by);
+  if (interests[1].ready) take_messages();
+  if (const int signal = std::exchange(stopped_by_, 0)) stop_with_job(signal);
   act(os::boot_now());  // the worker may just have been found dead
 }
 
@@ -75,9 +75,10 @@ void Top::carry_out(lock::Watch::Act act) {
     case lock::Watch::Act::kill_worker:
       ::kill(worker_.pid, SIGKILL);
       if (job_left()) {
-        out_.line(fmt::format("redlock: {}: the process that renews the lock (PID {}) is stopped or "
-                              "stuck, killed; stopping the job before the lock expires",
-                              lock, worker_.pid));
+        out_.line(
+            fmt::format("redlock: {}: the process that renews the lock (PID {}) is stopped or "
+                        "stuck, killed; stopping the job before the lock expires",
+                        lock, worker_.pid));
         told_ = true;
       }
       return;
@@ -90,17 +91,22 @@ void Top::carry_out(lock::Watch::Act act) {
       break;
   }
   if (!std::exchange(told_, true)) {
-    out_.line(fmt::format("redlock: {}: the process that renewed the lock (PID {}) was killed; "
-                          "stopping the job before the lock expires",
-                          lock, worker_.pid));
+    out_.line(
+        fmt::format("redlock: {}: the process that renewed the lock (PID {}) was killed; "
+                    "stopping the job before the lock expires",
+                    lock, worker_.pid));
   }
   hook_.start(tree_, signals_, out_);
 }
 
-/// The worker; and once that is dead, all that was below it.
+/// The worker; and once that is dead, all that was below it: then it is we who see the job stop.
 void Top::reap() {
   int status = 0;
-  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+    if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+      if (pid == job_.pid) stopped_by_ = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+      continue;
+    }
     hook_.reaped(pid);
     if (pid == worker_.pid) {
       worker_gone_ = true;
@@ -118,8 +124,8 @@ bool Top::job_left() const {
     // Once the worker is dead, the job is our child until we fetch its status. If it is not, the
     // worker was killed between fetching that and telling it.
     siginfo_t info{};
-    return !worker_gone_ || ::waitid(P_PID, static_cast<id_t>(job_.pid), &info,
-                                     WEXITED | WNOHANG | WNOWAIT) == 0;
+    return !worker_gone_ ||
+           ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
   return (watch_.stopped_job() || supervision_.stopped_job() || job_.wait_all) && !tree_.empty();
 }
@@ -140,6 +146,7 @@ void Top::take_signal(const os::ReceivedSignal& signal) {
     // The worker wakes us when the job has been continued already, or has ended.
     if (signal.sender == worker_.pid) return;
     take_messages();  // if it stopped, then before this
+    stopped_by_ = 0;
     return continue_job();
   }
   if (!job_left()) return;
@@ -150,27 +157,27 @@ void Top::take_signal(const os::ReceivedSignal& signal) {
   if (!job_has_it) tree_.signal(signal.number);
 }
 
-/// Returns the signal that has stopped the job, 0 for none. The last word counts: it may have been
-/// continued since.
-int Top::take_messages() {
+/// The last word counts: a job that was stopped may have been continued since.
+void Top::take_messages() {
   WorkerMessage message{};
-  int stopped_by = 0;
   while (::read(worker_.messages.get(), &message, sizeof message) == sizeof message) {
-    if (message.kind == WorkerMessage::Kind::job_stopped) stopped_by = message.value;
-    if (message.kind == WorkerMessage::Kind::job_continued) stopped_by = 0;
+    if (message.kind == WorkerMessage::Kind::job_stopped) stopped_by_ = message.value;
+    if (message.kind == WorkerMessage::Kind::job_continued) stopped_by_ = 0;
   }
-  return stopped_by;
 }
 
 /// The job has been stopped, by Ctrl-Z perhaps: so are we, for the shell to notice. The worker goes
 /// on renewing. Who continues us may do so when the worker is dead and the lease over: the SIGCONT
-/// is passed on in the next turn, after the deadline was looked at.
+/// is passed on in the next turn, after the deadline was looked at. Without a worker nobody but us
+/// looks at that: then we wake up for it, as the job may be continued without us.
 void Top::stop_with_job(int signal) {
   if (!terminal_) return;
   // A shell that does `fg` for a job it knows to be running just gives the terminal to our group.
   const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
   if (wants_terminal && terminal_->foreground() == ::getpgrp()) return continue_job();
-  if (signals_.stop_self(signal)) return;
+  const bool alone = worker_gone_ && job_left();
+  const lock::Instant wake_at = alone ? watch_.deadline(supervision_.standing()) : lock::kNever;
+  if (signals_.stop_self(signal, wake_at)) return;
   reap();
   act(os::boot_now());
   continue_job();
@@ -184,7 +191,8 @@ void Top::continue_job() {
   ::kill(-job_.pid, SIGCONT);
 }
 
-/// A job that died of a signal, or was stopped by us, had no time to put echo and the like in order.
+/// A job that died of a signal, or was stopped by us, had no time to put echo and the like in
+/// order.
 void Top::give_back_terminal() {
   if (!terminal_->take_back_from(job_.pid)) return;
   const bool stopped = watch_.stopped_job() || supervision_.stopped_job();
@@ -199,9 +207,10 @@ int Top::end_alone() {
   }
   const lock::Duration left =
       std::max(supervision_.standing().valid_until - os::boot_now(), lock::Duration::zero());
-  out_.line(fmt::format("redlock: warning: {} could not be released, as the process that renews it "
-                        "(PID {}) was killed; it stays locked for about {}",
-                        diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
+  out_.line(
+      fmt::format("redlock: warning: {} could not be released, as the process that renews it "
+                  "(PID {}) was killed; it stays locked for about {}",
+                  diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
   return job_status();
 }
 

@@ -52,7 +52,7 @@ class Top {
   void carry_out(lock::Watch::Act act);
   void reap();
   void take_signal(const os::ReceivedSignal& signal);
-  int take_messages();
+  void take_messages();
   void stop_with_job(int signal);
   void continue_job();
   void give_back_terminal();
@@ -73,6 +73,7 @@ class Top {
   lock::Watch watch_;
   bool worker_gone_ = false;
   bool told_ = false;
+  int stopped_by_ = 0;             ///< the job: by this signal, and nothing was made of it yet
   std::optional<int> job_status_;  ///< of a job that became ours to reap
   lock::Instant job_ended_{};      ///< when we did
   bool lost_ = false;              ///< the worker is dead, and could not say it

@@ -155,6 +155,7 @@ void Trial::note(const lock::Reply& reply) {
     case lock::Op::repair:
     case lock::Op::mark:
     case lock::Op::unmark:
+    case lock::Op::inquire:
       return;
   }
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "diag/json_fields.h"
+#include "diag/revocation.h"
 #include "lock/value.h"
 
 namespace redlock::diag {
@@ -107,7 +108,11 @@ std::string describe(const lock::Refused& refusal) {
   const Kind kind = lock::read_value(refusal.blocker).kind;
   const bool cooling = kind == Kind::cooling;
   const bool revoked = kind == Kind::revoked;
-  std::string who = cooling ? "cooling down after " : revoked ? "revoked from " : "held by ";
+  const auto by = read_revocation(refusal.blocker);
+  std::string who = cooling   ? "cooling down after "
+                    : by      ? "revoked by " + describe(*by) + " from "
+                    : revoked ? "revoked from "
+                              : "held by ";
   if (const auto holder = read_holder(refusal.holder)) {
     who += person(*holder);
     if (revoked) {

@@ -67,6 +67,8 @@ std::string_view op_name(lock::Op op) {
     case lock::Op::release:
     case lock::Op::leave:
       return "release";
+    case lock::Op::inquire:
+      return "was it released";
   }
   return "";
 }
@@ -128,10 +130,13 @@ void Reporter::say(const lock::Report& report) {
   std::visit(
       lock::Overloaded{
           [this](const Contended& contended) {
+            using When = Contended::When;
             const std::string who = contended.refusal
                                         ? describe(*contended.refusal)
                                         : std::string("fought for by several contenders");
-            to_person(fmt::format("{} is {}{}", lock_, who, contended.gave_up ? "" : "; waiting"));
+            to_person(fmt::format("{} is {}{}{}", lock_,
+                                  contended.when == When::changes ? "now " : "", who,
+                                  contended.when == When::gives_up ? "" : "; waiting"));
           },
           [this](const Acquired& acquired) {
             line(Verbosity::verbose,

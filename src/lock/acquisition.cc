@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
+#include "lock/value.h"
+
 namespace redlock::lock {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using When = report::Contended::When;
 
 namespace {
 
@@ -16,6 +19,9 @@ constexpr Duration kTryOnceBears = seconds(2);
 
 /// A pause that would end beyond the wait limit ends this long before it, for one last question.
 constexpr Duration kLastQuestion = milliseconds(50);
+
+/// Whoever waits is told at most so often that somebody else has the lock now.
+constexpr Duration kTellAgain = seconds(10);
 
 Instant limit_of(const Patience& patience, Instant start) {
   if (!patience.wait) return kNever;
@@ -129,10 +135,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (verdict == Verdict::conflict && try_once) return give_up(State::conflict, effects);
 
   if (verdict == Verdict::conflict) {
-    if (!told_contended_) {
-      told_contended_ = true;
-      effects.emplace_back(Report(report::Contended{last_refusal_, false}));
-    }
+    tell_contended(now, effects);
     rest(now, conflict_pause());
   } else if (verdict == Verdict::split) {
     rest(now, split_backoff_.next(jitter_));
@@ -140,6 +143,19 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
     rest(now, unreachable_backoff_.next(jitter_));
   }
   give_back(effects);
+}
+
+/// That it is being taken from its holder is news at once, and who has it after that. Else, that it
+/// has passed on is so only now and then: where it is wanted by many, it does that all the time.
+void Acquisition::tell_contended(Instant now, Effects& effects) {
+  const Value value = read_value(last_refusal_ ? last_refusal_->blocker : std::string_view());
+  const bool same = told_ && told_->token == value.token;
+  const bool revoked = value.kind == Value::Kind::revoked && !(same && told_->revoked);
+  const bool too_soon = told_ && !told_->revoked && now - told_->at < kTellAgain;
+  if (told_ && !revoked && (same || too_soon)) return;
+  const When when = told_ ? When::changes : When::begins;
+  told_ = {std::string(value.token), value.kind == Value::Kind::revoked, now};
+  effects.emplace_back(Report(report::Contended{last_refusal_, when}));
 }
 
 void Acquisition::note_distrusted() {
@@ -194,7 +210,7 @@ void Acquisition::give_up(State why, Effects& effects) {
   state_ = why;
   in_round_ = false;
   if (why == State::conflict) {
-    effects.emplace_back(Report(report::Contended{last_refusal_, true}));
+    effects.emplace_back(Report(report::Contended{last_refusal_, When::gives_up}));
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     if (attempt_.ballots()[server].standing != Attempt::Standing::asked) continue;

@@ -60,10 +60,18 @@ class Acquisition {
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
  private:
+  /// What whoever waits has heard last of the lock.
+  struct Told {
+    std::string token;
+    bool revoked;
+    Instant at;
+  };
+
   void start_round(Instant now, Effects& effects);
   void finish_round(Verdict verdict, Instant now, Effects& effects);
   void give_up(State why, Effects& effects);
   void note_distrusted();
+  void tell_contended(Instant now, Effects& effects);
   void rest(Instant now, Duration pause);
   [[nodiscard]] Instant wait_limit() const;
   [[nodiscard]] Instant server_limit() const;
@@ -84,7 +92,7 @@ class Acquisition {
   Instant limit_;                       ///< of -w, or of what -n bears
   std::optional<Instant> short_since_;  ///< fewer than a quorum answered, since then
   bool answered_last_round_ = false;    ///< a quorum did
-  bool told_contended_ = false;
+  std::optional<Told> told_;
   std::optional<Refused> last_refusal_;
   std::vector<std::optional<Answer>> troubles_;
   std::vector<std::string> last_refusals_;

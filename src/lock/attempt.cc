@@ -172,6 +172,14 @@ const Refused* Attempt::main_refusal() const {
       main = &ballot.refusal;
     }
   }
+  if (main == nullptr) return main;
+  // A revocation may not have reached every server.
+  for (const Ballot& ballot : ballots_) {
+    if (ballot.standing != Standing::refused) continue;
+    const Value value = read_value(ballot.refusal.blocker);
+    const bool same = holder_of(ballot.refusal.blocker) == holder_of(main->blocker);
+    if (same && value.kind == Value::Kind::revoked) return &ballot.refusal;
+  }
   return main;
 }
 

@@ -68,10 +68,12 @@ struct Log {
 
 namespace report {
 
-/// The lock is somebody else's; sent when waiting begins, and when it was in vain.
+/// The lock is somebody else's; sent when waiting begins, when whoever waits should know better by
+/// now, and when it was in vain.
 struct Contended {
+  enum class When { begins, changes, gives_up };
   std::optional<Refused> refusal;  ///< none: several contenders split the votes
-  bool gave_up;
+  When when;
 };
 struct Acquired {
   AttemptId attempt;

@@ -72,7 +72,7 @@ void Errand::take_word(Place& place, const Reply& reply) const {
   }
   const bool yes = std::holds_alternative<Renewed>(reply.answer) ||
                    std::holds_alternative<Granted>(reply.answer) ||
-                   std::holds_alternative<Released>(reply.answer);
+                   (terms_.op == Op::leave && std::holds_alternative<Released>(reply.answer));
   const bool perhaps_before = terms_.op == Op::leave && place.failed_before;
   place.word = yes || perhaps_before ? Word::yes : Word::no;
   place.expires = place.word == Word::yes ? vote_expiry(reply.sent, terms_.timing) : Instant{};

@@ -38,6 +38,7 @@ enum class Op {
   unmark,   ///< take that back
   release,  ///< delete it if it is ours; queued behind whatever was sent before
   leave,  ///< give up our hold: what was the last one deletes it, or lets it cool; queued likewise
+  inquire,  ///< whether its owner has released it by the token, another process than ours
 };
 
 /// What gives back what an earlier request may have brought.
@@ -60,6 +61,8 @@ struct Ask {
   Duration once{};
   std::chrono::milliseconds began{};  ///< mark, unmark: of the run, by the server's clock
   std::string who{};                  ///< mark, unmark: whose run (JSON); empty: ours
+  /// leave: its owner has released it by the token, and we, who renew it, only see to what is left.
+  bool for_owner = false;
 
   friend bool operator==(const Ask&, const Ask&) = default;
 };
@@ -110,13 +113,14 @@ struct NotCommitted {
   std::uint64_t last;  ///< the server's number, 0 if it has none
 };
 
-/// release, leave: it was ours and is deleted; or cooling for the rest of its minimum hold.
+/// release, leave: it was ours and is deleted; or cooling for the rest of its minimum hold. repair,
+/// inquire: its owner has released it, by the token.
 struct Released {
   bool cooling = false;
   bool kept = false;  ///< others hold it still
 };
 
-/// renew, release, unmark: no such key.
+/// renew, release, unmark: no such key. inquire: no such release.
 struct Missing {};
 
 /// renew, release: the key holds something else.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "os/clock.h"
 
-#include <ctime>
+#include <algorithm>
 
 #include "error.h"
 
@@ -13,6 +13,17 @@ lock::Instant boot_now() {
     throw Error(ExitStatus::os_error, "this kernel has no CLOCK_BOOTTIME");
   }
   return lock::Instant(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+}
+
+itimerspec alarm_at(lock::Instant instant) {
+  using namespace std::chrono;
+  itimerspec spec{};
+  if (instant == lock::kNever) return spec;  // all zero disarms the timer
+  const auto since_boot = std::max(instant.time_since_epoch(), lock::Duration(1));
+  const auto whole = duration_cast<seconds>(since_boot);
+  spec.it_value.tv_sec = whole.count();
+  spec.it_value.tv_nsec = static_cast<long>((since_boot - whole).count());
+  return spec;
 }
 
 }  // namespace redlock::os

@@ -13,21 +13,6 @@
 
 namespace redlock::os {
 
-namespace {
-
-itimerspec at(lock::Instant instant) {
-  using namespace std::chrono;
-  itimerspec spec{};
-  if (instant == lock::kNever) return spec;  // all zero disarms the timer
-  const auto since_boot = std::max(instant.time_since_epoch(), lock::Duration(1));
-  const auto whole = duration_cast<seconds>(since_boot);
-  spec.it_value.tv_sec = whole.count();
-  spec.it_value.tv_nsec = static_cast<long>((since_boot - whole).count());
-  return spec;
-}
-
-}  // namespace
-
 Loop::Loop() : timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {
   if (!timer_) fail("timerfd_create");
 }
@@ -37,7 +22,7 @@ void Loop::wait(std::span<Interest> interests, lock::Instant deadline) {
   // again, which the next future deadline does.
   const bool due = deadline <= boot_now();
   if (!due && deadline != armed_) {
-    const itimerspec spec = at(deadline);
+    const itimerspec spec = alarm_at(deadline);
     if (::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0) {
       fail("timerfd_settime");
     }

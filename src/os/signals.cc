@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <ctime>
 
+#include "os/clock.h"
 #include "os/fail.h"
 
 namespace redlock::os {
@@ -23,6 +25,30 @@ bool ignored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
          action.sa_handler == SIG_IGN;
 }
+
+/// Sends us a SIGCONT: that goes on with a stopped process, whoever it comes from.
+class ContinueTimer {
+ public:
+  explicit ContinueTimer(lock::Instant when) {
+    if (when == lock::kNever) return;
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGCONT;
+    if (::timer_create(CLOCK_BOOTTIME, &event, &timer_) != 0) fail("timer_create");
+    armed_ = true;
+    const itimerspec spec = alarm_at(when);
+    if (::timer_settime(timer_, TIMER_ABSTIME, &spec, nullptr) != 0) fail("timer_settime");
+  }
+  ~ContinueTimer() {
+    if (armed_) ::timer_delete(timer_);
+  }
+  ContinueTimer(const ContinueTimer&) = delete;
+  ContinueTimer& operator=(const ContinueTimer&) = delete;
+
+ private:
+  timer_t timer_{};
+  bool armed_ = false;
+};
 
 }  // namespace
 
@@ -60,7 +86,8 @@ void SignalSource::take_job_control() {
   if (::signalfd(fd_.get(), &taken_, 0) < 0) fail("signalfd");
 }
 
-bool SignalSource::stop_self(int signal) {
+bool SignalSource::stop_self(int signal, lock::Instant wake_at) {
+  const ContinueTimer timer(wake_at);
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, signal);

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <vector>
 
+#include "lock/time.h"
 #include "os/fd.h"
 
 namespace redlock::os {
@@ -42,9 +43,9 @@ class SignalSource {
   void take_job_control();
 
   /// Stops this process by a job control signal's default action, after take_job_control(). Returns
-  /// true when it has been continued: the SIGCONT comes out of take(). False, at once: it could not
-  /// be stopped, as nobody could continue its process group.
-  bool stop_self(int signal);
+  /// true when it has been continued, at `wake_at` by itself: the SIGCONT comes out of take().
+  /// False, at once: it could not be stopped, as nobody could continue its process group.
+  bool stop_self(int signal, lock::Instant wake_at);
 
   /// SIGCHLD was ignored at entry. Undone here (nobody could wait for the job), but it is what the
   /// job must see.
@@ -57,8 +58,8 @@ class SignalSource {
   bool child_was_ignored_ = false;
 };
 
-/// As long as it lives, writing to the terminal from the background (`stty tostop`) and giving it to
-/// somebody else does not stop us: with SIGTTOU blocked, both are allowed (tcsetpgrp(3)).
+/// As long as it lives, writing to the terminal from the background (`stty tostop`) and giving it
+/// to somebody else does not stop us: with SIGTTOU blocked, both are allowed (tcsetpgrp(3)).
 class TerminalOutput {
  public:
   TerminalOutput();

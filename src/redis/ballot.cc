@@ -104,6 +104,7 @@ std::optional<lock::Answer> read_acquire(const Ballot& ballot, std::string_view 
 std::optional<lock::Answer> read_repair(std::string_view word, const Value& reply) {
   if (word == "granted" && reply.elements.size() == 1) return lock::Granted{};
   if (word == "refused") return read_refused(reply);
+  if (word == "released") return lock::Released{};
   return std::nullopt;
 }
 
@@ -112,6 +113,7 @@ std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const
   if (op == lock::Op::mark && word == "marked") return lock::Marked{};
   if (op == lock::Op::unmark && word == "released") return lock::Released{};
   if (lock::is_release(op) && word == "released") return lock::Released{};
+  if (op == lock::Op::inquire && word == "released") return lock::Released{};
   if (op == lock::Op::leave && word == "cooling") return lock::Released{.cooling = true};
   if (op == lock::Op::leave && word == "kept") return lock::Released{.kept = true};
   if (word == "missing") return lock::Missing{};
@@ -135,6 +137,7 @@ std::optional<lock::Answer> read(lock::Op op, const Ballot& ballot, std::string_
     case lock::Op::unmark:
     case lock::Op::release:
     case lock::Op::leave:
+    case lock::Op::inquire:
       break;
   }
   return read_other(op, word, reply);
@@ -158,9 +161,17 @@ Flight encode_acquire(const lock::Ask& ask, const Ballot& ballot, const Secrets&
       1};
 }
 
-Flight encode_leave(const Ballot& ballot, const Secrets& secrets, const std::string& life) {
-  Flight flight{encode_command({"EVAL", scripts::leave, "2", ballot.lock_key, ballot.holder_key,
-                                secrets.token, secrets.hold, life}),
+Flight encode_leave(const lock::Ask& ask, const Ballot& ballot, const Secrets& secrets,
+                    const std::string& life) {
+  if (!secrets.adopted && !ask.for_owner) {
+    return {encode_command({"EVAL", scripts::leave, "2", ballot.lock_key, ballot.holder_key,
+                            secrets.token, secrets.hold, life}),
+            1};
+  }
+  const std::string ttl = std::to_string(ballot.ttl.count());
+  Flight flight{encode_command({"EVAL", scripts::leave, "3", ballot.lock_key, ballot.holder_key,
+                                ballot.fence_key, secrets.token, secrets.hold, life,
+                                secrets.adopted ? "owner" : "keeper", ttl}),
                 1};
   if (secrets.adopted) {
     flight.wire += encode_command(
@@ -202,13 +213,15 @@ Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const Secrets&
                       {"HDEL", ballot.holder_key, token, "fence:" + token, "holds:" + token}),
               2};
     case lock::Op::leave:
-      return encode_leave(ballot, secrets, life);
+      return encode_leave(ask, ballot, secrets, life);
+    case lock::Op::inquire:
+      return {encode_command({"EVAL", scripts::inquire, "1", ballot.fence_key, token}), 1};
     case lock::Op::mark:
     case lock::Op::unmark:
       return encode_mark(ask, ballot, life);
     case lock::Op::repair:
-      return {encode_command({"EVAL", scripts::repair, "2", ballot.lock_key, ballot.holder_key,
-                              token, life, ballot.holder_json}) +
+      return {encode_command({"EVAL", scripts::repair, "3", ballot.lock_key, ballot.holder_key,
+                              ballot.fence_key, token, life, ballot.holder_json}) +
                   hold(),
               2};
     case lock::Op::commit:

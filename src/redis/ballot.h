@@ -36,7 +36,8 @@ struct Flight {
 struct Secrets {
   std::string token;  ///< the lock's value
   std::string hold;   ///< the same, or, for who joins, an own one
-  /// Another process took the lock, and may be renewing it: it is told of a release.
+  /// Another process took the lock, and may be renewing it: it is told of a release, in two ways. A
+  /// channel may not be permitted; a note on the server is found when it is looked for.
   bool adopted = false;
 };
 

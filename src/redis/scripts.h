@@ -13,6 +13,7 @@ extern const std::string_view commit;
 extern const std::string_view done;
 extern const std::string_view history;
 extern const std::string_view hold;
+extern const std::string_view inquire;
 extern const std::string_view leave;
 extern const std::string_view log;
 extern const std::string_view look;

@@ -42,6 +42,8 @@ void Checks::reset(const Schedule& schedule) {
   grants_.clear();
   successes_.clear();
   revoked_.clear();
+  abandoned_.clear();
+  handed_back_.clear();
   violation_.reset();
 }
 
@@ -71,7 +73,7 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
     if (ask.life > Time{}) check_cooling(client, ask, now, at);
     return;
   }
-  if (ask.op == lock::Op::mark || ask.op == lock::Op::unmark) return;
+  if (ask.op == lock::Op::mark || ask.op == lock::Op::unmark || ask.op == lock::Op::inquire) return;
   if (ask.op == lock::Op::acquire && order(ask.attempt) > lease.attempt) {
     begin_attempt(lease, order(ask.attempt));
     lease.began = at;
@@ -97,7 +99,8 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
 void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
   Lease& lease = leases_[client];
   if (order(reply.ask.attempt) != lease.attempt || lock::is_release(reply.ask.op) ||
-      reply.ask.op == lock::Op::commit || std::holds_alternative<lock::Unreachable>(reply.answer)) {
+      reply.ask.op == lock::Op::commit || reply.ask.op == lock::Op::inquire ||
+      std::holds_alternative<lock::Unreachable>(reply.answer)) {
     return;
   }
   Word& word = lease.words[reply.ask.server];
@@ -145,7 +148,7 @@ void Checks::check_lifetime(std::size_t client, Time at) {
 }
 
 void Checks::job_gone(std::size_t client, Time at) {
-  check_lifetime(client, at);
+  if (leases_[client].live) check_lifetime(client, at);
   leases_[client].live = false;
 }
 
@@ -291,6 +294,40 @@ void Checks::hung_up(std::size_t client, std::uint32_t session, std::size_t serv
   if (is_cooling(owner) && may_cool && schedule_->client[client].min_hold > Time{}) return;
   fail("left", client_name(client) + " leaves " + token_text(owner) + " on " + server_name(server),
        at);
+}
+
+/// Where nothing goes wrong but that, a release is never taken for a loss.
+void Checks::ward_warned(std::size_t client, Token token, Time at) {
+  const auto servers = std::ranges::count(handed_back_, token, &HandedBack::token);
+  const bool explained = static_cast<std::size_t>(servers) * 2 > schedule_->servers - 1;
+  if (!explained || schedule_->troubled) return;
+  fail("mistaken", client_name(client) + " takes it for a loss that its lock was released", at);
+}
+
+void Checks::handed_back(std::size_t server, std::uint32_t life, Token token, bool denied,
+                         Time at) {
+  const auto known = [&](const HandedBack& each) {
+    return each.token == token && each.server == server;
+  };
+  const bool again = std::ranges::any_of(handed_back_, known);
+  const bool ended = std::ranges::find(abandoned_, token) != abandoned_.end();
+  if (denied && !again && !ended && !schedule_->seized && schedule_->assumptions_hold) {
+    fail("denied", server_name(server) + " has nothing of " + token_text(token) + " to release",
+         at);
+  }
+  handed_back_.push_back({token, server, life});
+}
+
+void Checks::put_back(std::size_t server, std::uint32_t life, Token token, Time at) {
+  for (const HandedBack& each : handed_back_) {
+    if (each.token != token || each.server != server || each.life != life) continue;
+    fail("put_back", server_name(server) + " has " + token_text(token) + " again", at);
+  }
+}
+
+void Checks::kept_deleted(Token token, Time at) {
+  if (std::ranges::find(handed_back_, token, &HandedBack::token) != handed_back_.end()) return;
+  fail("freed", token_text(token) + " is given back, and its ward lives", at);
 }
 
 void Checks::ended(Time at) {

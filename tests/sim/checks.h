@@ -55,6 +55,19 @@ class Checks {
   void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner, Time at);
   /// A server took the lock from its holder.
   void revoked(Token token) { revoked_.push_back(token); }
+
+  /// What was started is a ward, which nobody stops.
+  void ward_started(std::size_t client) { leases_[client].live = false; }
+  /// It has ended by itself.
+  void ward_ended(Token token) { abandoned_.push_back(token); }
+  /// It was told that the lock was lost.
+  void ward_warned(std::size_t client, Token token, Time at);
+  /// A server, in this life of it, has carried out its owner's release of the lock. `denied`: and
+  /// has said that it was not there, though that can be nobody else's doing than the keeper's.
+  void handed_back(std::size_t server, std::uint32_t life, Token token, bool denied, Time at);
+  /// A server has put the lock back, or deleted it for its keeper.
+  void put_back(std::size_t server, std::uint32_t life, Token token, Time at);
+  void kept_deleted(Token token, Time at);
   void ended(Time at);
 
   void fail(std::string_view check, std::string what, Time at);
@@ -95,6 +108,11 @@ class Checks {
     std::size_t client;
     bool known = false;  ///< to a quorum of servers
   };
+  struct HandedBack {
+    Token token;
+    std::size_t server;
+    std::uint32_t life;
+  };
   struct Grant {
     std::uint64_t fence;
     Time started;
@@ -123,6 +141,8 @@ class Checks {
   std::vector<Grant> grants_;
   std::vector<Success> successes_;
   std::vector<Token> revoked_;
+  std::vector<Token> abandoned_;  ///< by their wards
+  std::vector<HandedBack> handed_back_;
   std::optional<Violation> violation_;
 };
 

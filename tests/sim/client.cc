@@ -17,7 +17,9 @@ void Client::reset(Scene& scene, std::size_t index) {
   clock_ = client_clock(*scene.schedule, index);
   runs_ = 0;
   served_ = signalled_ = paused_ = frozen_ = false;
+  custody_.reset();
   session_.reset();
+  kept_ = kNoToken;
   job_ = {};
   stale_.reset();
   stalled_.reset();
@@ -47,7 +49,7 @@ void Client::plan(lock::Plan& plan) {
   } else if (!scene_->calm && kind < 35) {
     plan.patience.wait = lock::Duration::zero();
   }
-  if (random().percent(5)) {
+  if (random().percent(5) && !schedule.client[index_].keeps) {
     plan.max_runtime = random().between(milliseconds(1), schedule.timing.ttl * 2);
   }
 }
@@ -68,7 +70,7 @@ void Client::start() {
   arrivals_.clear();
   next_arrival_ = 0;
   job_.leader = job_.tree = job_.killed = job_.exited = false;
-  signalled_ = mark_missing_ = told_ = false;
+  signalled_ = mark_missing_ = told_ = word_ = warned_ = false;
   scene_->checks->session_began(index_);
   if (scene_->story->on()) say("starts redlock run");
   turn();
@@ -110,10 +112,15 @@ void Client::run_turn(lock::Instant local) {
   step(lock::Tick{}, local);
   if (session_ && signalled_ && !stalled_) {
     signalled_ = false;
-    step(lock::Signal{SIGTERM, true}, local);
+    if (custody_) {
+      carry_out(custody_->give_up(local), local);
+    } else {
+      step(lock::Signal{SIGTERM, true}, local);
+    }
   }
   if (session_ && job_.exited) {
     job_.exited = false;
+    if (custody_) return lose_ward(local);
     scene_->checks->job_exited(index_, job_.status == 0 && !session_->watching_tree());
     step(lock::JobExited{job_.status}, local);
   }
@@ -139,8 +146,11 @@ void Client::finish_turn(lock::Instant local) {
     told_ = false;
     step(lock::Told{}, local);
   }
-  if (session_->watching_tree() && !job_.leader && !job_.tree) step(lock::JobTreeGone{}, local);
-  if (session_->finished()) {
+  if (std::exchange(word_, false) && custody_) carry_out(custody_->hear_released(local), local);
+  warn_ward();
+  if (!custody_ && session_->watching_tree() && !job_.leader && !job_.tree)
+    step(lock::JobTreeGone{}, local);
+  if (is_finished()) {
     end_session();
   } else {
     schedule_wake();
@@ -148,7 +158,11 @@ void Client::finish_turn(lock::Instant local) {
 }
 
 void Client::step(const lock::Event& event, lock::Instant local) {
-  for (const lock::Effect& effect : session_->step(event, local)) {
+  carry_out(custody_ ? custody_->step(event, local) : session_->step(event, local), local);
+}
+
+void Client::carry_out(const lock::Effects& effects, lock::Instant local) {
+  for (const lock::Effect& effect : effects) {
     if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
       perform(*ask, local);
     } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
@@ -163,8 +177,8 @@ void Client::step(const lock::Event& event, lock::Instant local) {
 
 void Client::perform(const lock::Ask& ask, lock::Instant local) {
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"acquire", "renew",  "repair",  "commit",
-                                           "mark",    "unmark", "release", "leave"};
+    constexpr std::string_view kWords[] = {"acquire", "renew",   "repair", "commit", "mark",
+                                           "unmark",  "release", "leave",  "inquire"};
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
     what += token_text(own_token(index_, runs_, ask.attempt));
@@ -218,6 +232,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
     runtime = random().one_of(runtime, longer, schedule.calm_from * 2);
   }
   scene_->events->add(EventKind::job_ends, now() + runtime, index_, job_.stamp);
+  if (schedule.client[index_].keeps) return take_custody(order, local);
   step(lock::JobStarted{}, local);
 }
 
@@ -351,24 +366,28 @@ void Client::kill() {
   }
   stale_.reset();
   stalled_.reset();
+  custody_.reset();
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
   session_.reset();
   start_later();
 }
 
 void Client::end_session() {
+  if (custody_ && !session_->finished()) return leave_custody();
   if (scene_->story->on()) {
     constexpr std::string_view kWords[] = {"job ended",   "not started", "done",
                                            "conflict",    "unavailable", "misconfigured",
                                            "interrupted", "lost",        "max runtime"};
     say("ends: " + std::string(kWords[static_cast<std::size_t>(session_->outcome().kind)]));
   }
+  if (custody_) job_.leader = job_.tree = false;
   if (job_.tree)
     scene_->checks->fail("orphan", client_name(index_) + " leaves its job alone", now());
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
   const lock::Outcome::Kind end = session_->outcome().kind;
   scene_->checks->session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_, now());
   if (end == lock::Outcome::Kind::done) served_ = scene_->calm;
+  custody_.reset();
   session_.reset();
   const bool over =
       scene_->schedule->cron || (scene_->calm && (served_ || scene_->schedule->twins));
@@ -394,7 +413,7 @@ void Client::calm_down() {
 }
 
 void Client::schedule_wake() {
-  lock::Instant deadline = session_->deadline();
+  lock::Instant deadline = custody_ ? custody_->deadline() : session_->deadline();
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
     deadline = links_[i].has_news() ? lock::Instant{} : std::min(deadline, links_[i].deadline());
   }

@@ -12,6 +12,7 @@
 #include "checks.h"
 #include "events.h"
 #include "link.h"
+#include "lock/custody.h"
 #include "lock/session.h"
 #include "network.h"
 #include "story.h"
@@ -44,6 +45,9 @@ class Client {
   void take_in(std::size_t server, const Inbound& inbound);
   void signal();
   void told(std::uint32_t session);
+  void hear_released(std::uint32_t session);
+  /// Whose it is: the ward's, which lives.
+  [[nodiscard]] bool keeps(Token token) const;
   /// SIGSTOP, or a suspend of the whole host, until resume().
   void pause(bool whole_host);
   void resume();
@@ -56,6 +60,7 @@ class Client {
 
   [[nodiscard]] bool done() const { return !session_ && !starting_; }
   [[nodiscard]] bool running() const { return session_.has_value(); }
+  [[nodiscard]] std::uint32_t run() const { return runs_ & 0x3ffU; }
 
  private:
   struct Job {
@@ -85,12 +90,18 @@ class Client {
   void run_turn(lock::Instant now);
   void finish_turn(lock::Instant now);
   void step(const lock::Event& event, lock::Instant now);
+  void carry_out(const lock::Effects& effects, lock::Instant now);
+  void take_custody(const lock::Spawn& order, lock::Instant now);
+  void lose_ward(lock::Instant now);
+  void warn_ward();
+  [[nodiscard]] bool is_finished() const;
   void perform(const lock::Ask& ask, lock::Instant now);
   void spawn(const lock::Spawn& order, lock::Instant now);
   void spawn_now(const lock::Spawn& order, lock::Instant now);
   void kill_job(int number);
   void job_over();
   void end_session();
+  void leave_custody();
   void start_later();
   void schedule_wake();
   void say(std::string_view what);
@@ -106,6 +117,10 @@ class Client {
   Inherited inherited_;
   bool served_ = false;  ///< in the fair phase
   std::optional<lock::Session> session_;
+  std::optional<lock::Custody> custody_;  ///< if its lock is kept for a ward
+  Token kept_ = kNoToken;                 ///< that lock
+  bool word_ = false;
+  bool warned_ = false;
   std::array<Link, kMostServers> links_;
   std::vector<Link::Arrival> arrivals_;
   std::size_t next_arrival_ = 0;

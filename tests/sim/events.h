@@ -24,9 +24,11 @@ enum class EventKind : std::uint8_t {
   request,
   run_request,  ///< one that waited while the server was stopped
   response,
-  revoke,  ///< who: a server; stamp: the token that is revoked there
-  remove,  ///< likewise, deleted
-  told,    ///< who: a client; stamp: its run
+  revoke,     ///< who: a server; stamp: the token that is revoked there
+  remove,     ///< likewise, deleted
+  hand_back,  ///< likewise, released by its owner
+  word,       ///< who: a client; stamp: its run. Its owner is said to have released the lock
+  told,       ///< who: a client; stamp: its run
 };
 
 struct Event {

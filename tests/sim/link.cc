@@ -84,8 +84,9 @@ void Link::write(Pending& pending, lock::Instant now) {
   if (!ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
   const std::int64_t life_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.life).count();
   const std::int64_t once_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.once).count();
-  network_->send(connection_, {ask.op, token(ask.attempt), ask.fence, hold(ask.attempt), life_ms,
-                               once_ms, ask.began.count()});
+  network_->send(connection_,
+                 {ask.op, token(ask.attempt), ask.fence, hold(ask.attempt), life_ms, once_ms,
+                  ask.began.count(), ask.for_owner ? By::keeper : By::holder});
 }
 
 void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {

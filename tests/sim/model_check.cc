@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -138,11 +139,14 @@ class ModelCheck {
     lock::Ask ask;
     ask.op = random_.one_of(lock::Op::acquire, lock::Op::acquire, lock::Op::commit, lock::Op::renew,
                             lock::Op::repair, lock::Op::mark, lock::Op::unmark, lock::Op::release,
-                            lock::Op::leave, lock::Op::leave);
+                            lock::Op::leave, lock::Op::leave, lock::Op::inquire);
     ask.attempt = 1 + random_.below(3);
     const Token token = sim::make_token(0, 1, ask.attempt);
     // Its own hold, or one of two that join.
     const std::uint32_t joins = random_.one_of(0U, 0U, 1U, 2U);
+    const sim::By by = joins == 0 ? random_.one_of(sim::By::holder, sim::By::owner, sim::By::keeper)
+                                  : sim::By::holder;
+    ask.for_owner = by == sim::By::keeper;
     const Token hold = joins == 0 ? token : sim::make_token(0, 2, joins);
     const Server::Fence last = model_.data().fence;
     ask.fence = last.value + random_.below(4);
@@ -161,12 +165,14 @@ class ModelCheck {
     }
     const lock::Answer real =
         redis::read_answer(ask.op, ballot_,
-                           redis_.send(redis::encode_request(
-                               ask, ballot_, {sim::token_text(token), sim::token_text(hold)})));
+                           redis_.send(redis::encode_request(ask, ballot_,
+                                                             {.token = sim::token_text(token),
+                                                              .hold = sim::token_text(hold),
+                                                              .adopted = by == sim::By::owner})));
     const std::int64_t now = time_ms();
     uptime_ = std::stoll(field(redis_.command({"INFO", "server"}).text, "uptime_in_seconds:"));
     const lock::Answer model = sim::read_answer(
-        model_.execute({ask.op, token, ask.fence, hold, life_ms, once_ms, ask.began.count()},
+        model_.execute({ask.op, token, ask.fence, hold, life_ms, once_ms, ask.began.count(), by},
                        std::chrono::milliseconds(now)),
         settings_, sim::Mutation::none);
     const std::string told = words(ask.op, real);
@@ -181,8 +187,8 @@ class ModelCheck {
 
   /// What has to be equal, as text. What depends on the moment is left to close().
   std::string words(lock::Op op, const lock::Answer& answer) const {
-    constexpr const char* kOps[] = {"acquire", "renew",  "repair",  "commit",
-                                    "mark",    "unmark", "release", "leave"};
+    constexpr const char* kOps[] = {"acquire", "renew",   "repair", "commit", "mark",
+                                    "unmark",  "release", "leave",  "inquire"};
     constexpr const char* kAnswers[] = {"granted",       "refused",  "renewed", "committed",
                                         "not committed", "released", "missing", "not mine",
                                         "no answer",     "done",     "marked"};
@@ -284,6 +290,7 @@ class ModelCheck {
         story_ += "the fence is gone\n";
         redis_.command({"DEL", kFence});
         data.fence = {};
+        data.notes.clear();
         return true;
       case 6:
         story_ += "the fence is set to 41 in this life\n";
@@ -347,7 +354,7 @@ class ModelCheck {
         (left < 0) == (pttl < 0) &&
         (left < 0 ? left == pttl
                   : pttl - left < kLoadedMachineMs && left - pttl < kLoadedMachineMs);
-    if (real == model && same_ttl && same_holders() && same_mark() &&
+    if (real == model && same_ttl && same_holders() && same_mark() && same_notes() &&
         fence.elements.at(0).text == value && (fence.elements.at(1).text == run_id_) == this_life) {
       return true;
     }
@@ -362,6 +369,20 @@ class ModelCheck {
     const std::int64_t began = model_.data().done.began_ms;
     if (real == (began == 0 ? "" : std::to_string(began) + " {}")) return true;
     story_ += "the mark: '" + real + "', the model's: " + std::to_string(began) + "\n";
+    return false;
+  }
+
+  /// The tokens, without their times.
+  bool same_notes() {
+    std::string model;
+    for (const Server::Note& note : model_.data().notes) {
+      model += (note.keepers ? "~" : "") + sim::token_text(note.token) + " ";
+    }
+    std::istringstream notes(redis_.command({"HGET", kFence, "released"}).text);
+    std::string real;
+    for (std::string token, ends; notes >> token >> ends;) real += token + " ";
+    if (real == model) return true;
+    story_ += "the notes: " + real + "; the model's: " + model + "\n";
     return false;
   }
 

@@ -21,6 +21,8 @@ enum class Mutation {
   acquire_shared,   ///< acquire.lua: grants although another token is there
   revoked_free,     ///< acquire.lua: a revoked lock is taken for a free one
   revoke_any,       ///< revoke.lua: does not compare
+  note_unread,      ///< repair.lua: puts back what its owner has released
+  note_unsigned,    ///< leave.lua: what a keeper gave back is missing to the owner
   uptime_untold,    ///< ballot.cc: a fresh server counts as an old one
   unsent_kept,      ///< server_set.cc: a release does not cancel what was not sent
   clock_stands_still,  ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
@@ -40,6 +42,8 @@ inline constexpr struct {
     {Mutation::acquire_shared, "acquire_shared"},
     {Mutation::revoked_free, "revoked_free"},
     {Mutation::revoke_any, "revoke_any"},
+    {Mutation::note_unread, "note_unread"},
+    {Mutation::note_unsigned, "note_unsigned"},
     {Mutation::uptime_untold, "uptime_untold"},
     {Mutation::unsent_kept, "unsent_kept"},
     {Mutation::clock_stands_still, "clock_stands_still"},

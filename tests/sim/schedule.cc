@@ -35,9 +35,9 @@ bool restarts(Kind kind) {
 
 std::string_view text(Fault::Kind kind) {
   constexpr std::string_view kTexts[] = {
-      "cut",        "deaf",      "mute",        "isolate", "stop",    "snapshot",
-      "crash_kept", "crash_old", "crash_empty", "flush",   "foreign", "pause",
-      "suspend",    "kill",      "signal",      "revoke",  "seize"};
+      "cut",       "deaf",        "mute",  "isolate",   "stop",  "snapshot", "crash_kept",
+      "crash_old", "crash_empty", "flush", "foreign",   "pause", "suspend",  "kill",
+      "signal",    "revoke",      "seize", "hand_back", "rumour"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
@@ -69,11 +69,16 @@ void Schedule::draw(std::uint64_t new_seed) {
   keep_fences(random);
   draw_holds(random);
   draw_nesting(random);
+  draw_keepers();
   if (assumptions_hold) keep_assumptions();
   const bool forgets = std::any_of(faults.begin(), faults.end(),
                                    [](const Fault& fault) { return loses_data(fault.kind); });
   holds_are_kept = assumptions_hold && (!forgets || longest_hold() <= restart_grace);
   marks_are_kept = assumptions_hold && !forgets && !twins;
+  troubled = late_percent + break_percent > 0 ||
+             std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
+               return fault.kind != Kind::hand_back && fault.kind != Kind::rumour;
+             });
 }
 
 /// The last client runs inside the jobs of the first.
@@ -172,6 +177,30 @@ void Schedule::draw_revocations() {
     fault.at = random.between(Time::zero(), calm_from);
     fault.kind = seized ? Kind::seize : Kind::revoke;
     fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+    fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
+    faults.push_back(fault);
+  }
+  std::sort(faults.begin(), faults.end(),
+            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+}
+
+/// In every fifth schedule, too, and by numbers of their own: a host or all keep the lock for
+/// somebody.
+void Schedule::draw_keepers() {
+  Random random(seed ^ 0x6b6565706572U);
+  if (cron || twins || client[clients - 1].inside || !random.percent(20)) return;
+  const bool all = random.percent(50);
+  for (std::size_t i = 0; i < (all ? clients : 1); ++i) {
+    client[i].keeps = true;
+    client[i].min_hold = client[i].once = Time::zero();
+  }
+  const std::uint32_t count = 1 + random.below(4);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Fault fault;
+    fault.at = random.between(Time::zero(), calm_from);
+    fault.kind = random.percent(15) ? Kind::rumour : Kind::hand_back;
+    fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
+    fault.client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
     fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
     faults.push_back(fault);
   }

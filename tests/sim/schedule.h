@@ -41,6 +41,8 @@ struct Fault {
     signal,       ///< the client is sent TERM
     revoke,       ///< somebody forces whoever holds the lock on the server to release it
     seize,        ///< and deletes it at once
+    hand_back,    ///< the owner of a lock that is kept on the server releases it by its token
+    rumour,       ///< word that the owner of the client's lock has done so; nobody has
   };
   Time at{};
   Kind kind = Kind::cut;
@@ -65,7 +67,8 @@ struct ClientHost {
   Time starts{};
   bool tries_once = false;  ///< every run with -n
   Time min_hold{};
-  Time once{};  ///< zero: without
+  Time once{};         ///< zero: without
+  bool keeps = false;  ///< the lock for a ward, which has the token
   /// Runs only inside the jobs of that client, and joins its lock.
   std::optional<std::uint8_t> inside{};
 };
@@ -99,6 +102,7 @@ struct Schedule {
   bool cron = false;           ///< nothing but simultaneous `-n`s and no faults: one must run
   bool seized = false;         ///< a lock is deleted under its job: then there may be a second one
   bool twins = false;          ///< two addresses of one server
+  bool troubled = false;       ///< anything that may keep a message from getting through in time
 
   [[nodiscard]] Time longest_hold() const;
 
@@ -112,6 +116,7 @@ struct Schedule {
   void draw_faults(Random& random);
   void draw_disagreement(Random& random);
   void draw_revocations();
+  void draw_keepers();
   Fault draw_fault(Random& random, std::uint32_t profile) const;
   void keep_assumptions();
   void keep_fences(Random& random);

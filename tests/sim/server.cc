@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace redlock::sim {
 
@@ -114,6 +115,8 @@ Response Server::execute(const Request& request, Time now) {
       return unmark(request);
     case lock::Op::leave:
       return leave(request, clock);
+    case lock::Op::inquire:
+      return {.word = is_released(request.token) ? Word::released : Word::missing};
     case lock::Op::release:
       break;
   }
@@ -227,6 +230,10 @@ Response Server::renew(const Request& request, std::int64_t now) {
 }
 
 Response Server::repair(const Request& request, std::int64_t now) {
+  if (is_released(request.token) && mutation_ != Mutation::note_unread) {
+    hold(request, now);
+    return {.word = Word::released};
+  }
   if (data_.lock.value == kNoToken) {
     data_.lock = {request.token, now + request.life_ms};
     numbered(request.token).who = true;
@@ -256,6 +263,9 @@ Response Server::leave(const Request& request, std::int64_t now) {
   const Token cold = cooling(request.token);
   if (key.value == kNoToken) {
     forget(request.token);
+    if (request.by == By::owner && note(request, settings_.ttl_ms, now)) {
+      return {.word = Word::released};
+    }
     return {.word = Word::missing};
   }
   const bool any = mutation_ == Mutation::release_any ||
@@ -263,17 +273,26 @@ Response Server::leave(const Request& request, std::int64_t now) {
   const bool was_revoked = key.value == revoked(request.token);
   if (key.value != request.token && key.value != cold && !was_revoked && !any) {
     forget(request.token);
+    if (request.by == By::owner && note(request, settings_.ttl_ms, now)) {
+      return {.word = Word::released};
+    }
     return {.word = Word::not_mine, .value = key.value};
   }
   bool known = request.hold == request.token;
-  std::erase_if(data_.holds, [&](const Hold& each) {
+  bool others = false;
+  const auto is_over = [&](const Hold& each) {
     if (each.token != request.token) return false;
-    if (each.hold == request.hold) known = true;
     return each.hold == request.hold || (each.hold != each.token && each.ends_ms <= now);
-  });
+  };
+  for (const Hold& each : data_.holds) {
+    if (each.token != request.token) continue;
+    known |= each.hold == request.hold;
+    others |= !is_over(each);
+  }
   if (!known) return {.word = Word::kept};
   std::int64_t keep = data_.keep_token == request.token ? data_.keep_until_ms : 0;
-  if (is_held(request.token) && mutation_ != Mutation::holds_forgotten) {
+  if (others && mutation_ != Mutation::holds_forgotten) {
+    std::erase_if(data_.holds, is_over);
     if (request.life_ms > 0) {
       data_.keep_token = request.token;
       data_.keep_until_ms = std::max(keep, now + request.life_ms);
@@ -288,9 +307,29 @@ Response Server::leave(const Request& request, std::int64_t now) {
     data_.holders_expire_ms = key.expires_ms + 10'000;
     return {.word = Word::cooling};
   }
+  const std::int64_t left = key.expires_ms == 0 ? -1 : key.expires_ms - now;
   key = {};
   forget(request.token);
+  if (request.by != By::holder) note(request, std::max(left, settings_.ttl_ms), now);
   return {.word = Word::released};
+}
+
+/// True if the keeper had done what the owner now asks for.
+bool Server::note(const Request& request, std::int64_t life_ms, std::int64_t now) {
+  std::optional<bool> before;
+  std::erase_if(data_.notes, [&](const Note& each) {
+    if (each.token == request.token) before = each.keepers;
+    return each.token == request.token || each.ends_ms <= now;
+  });
+  const bool keepers = request.by == By::keeper && before != false;
+  const bool told = mutation_ != Mutation::note_unsigned;
+  data_.notes.insert(data_.notes.begin(), {request.token, keepers && told, now + life_ms});
+  return before == true && !keepers;
+}
+
+bool Server::is_released(Token token) const {
+  return std::any_of(data_.notes.begin(), data_.notes.end(),
+                     [token](const Note& each) { return each.token == token; });
 }
 
 /// hold.lua
@@ -383,6 +422,11 @@ void Server::remove(Token token, Time now) {
   expire(now_ms(now));
   if (plain(data_.lock.value) == token) data_.lock = {};
   forget(token);
+}
+
+bool Server::lasts(Token token, Time until) const {
+  const Key& key = data_.lock;
+  return key.value == token && (key.expires_ms == 0 || key.expires_ms > now_ms(until));
 }
 
 Token Server::owner(Time now) const {

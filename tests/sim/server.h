@@ -56,6 +56,9 @@ constexpr Token plain(Token value) {
 /// "B3.2": client B, its third run, second attempt. Short enough not to be allocated.
 std::string token_text(Token token);
 
+/// Who gives up a hold: who has it, or the owner of the token, or for that one who renews the lock.
+enum class By : std::uint8_t { holder, owner, keeper };
+
 struct Request {
   lock::Op op;
   Token token;
@@ -64,6 +67,7 @@ struct Request {
   std::int64_t life_ms;       ///< lock::Ask::life
   std::int64_t once_ms = 0;   ///< lock::Ask::once
   std::int64_t began_ms = 0;  ///< lock::Ask::began
+  By by = By::holder;         ///< leave
 };
 
 enum class Trace : std::uint8_t { none, present, earlier };
@@ -129,6 +133,12 @@ class Server {
     Token hold;
     std::int64_t ends_ms;
   };
+  /// In the fence hash: a token that was released by its owner, or by its keeper only.
+  struct Note {
+    Token token;
+    bool keepers;
+    std::int64_t ends_ms;
+  };
   struct Done {
     std::int64_t began_ms = 0;  ///< 0: there is no mark
     std::int64_t expires_ms = 0;
@@ -137,6 +147,7 @@ class Server {
     Key lock;
     Done done;
     Fence fence;
+    std::vector<Note> notes;
     std::vector<Numbered> holders;
     std::vector<Hold> holds;
     Token keep_token = kNoToken;  ///< that is to cool
@@ -165,6 +176,8 @@ class Server {
 
   /// What is in the lock's key.
   [[nodiscard]] Token owner(Time now) const;
+  [[nodiscard]] bool lasts(Token token, Time until) const;  ///< it is there, and will be then
+  [[nodiscard]] bool is_released(Token token) const;
   [[nodiscard]] std::int64_t now_ms(Time now) const {
     return clock_.shown(now).count() / 1'000'000;
   }
@@ -180,6 +193,7 @@ class Server {
   Response repair(const Request& request, std::int64_t now);
   Response release(const Request& request);
   Response leave(const Request& request, std::int64_t now);
+  bool note(const Request& request, std::int64_t life_ms, std::int64_t now);
   void hold(const Request& request, std::int64_t now);
   void put_hold(const Request& request, std::int64_t now);
   void forget(Token token);

@@ -57,6 +57,7 @@ void World::set_up() {
     servers_[i].take_snapshot();
     stopped_[i] = crashed_[i] = 0;
   }
+  owed_.clear();
   for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].reset(scene_, i);
   for (std::uint32_t i = 0; i < schedule_->faults.size(); ++i) {
     events_.add(EventKind::fault, schedule_->faults[i].at, i);
@@ -119,6 +120,10 @@ void World::happen(const Event& event) {
       return take_away(event);
     case EventKind::told:
       return clients_[event.who].told(event.stamp);
+    case EventKind::hand_back:
+      return carry_out_release(event);
+    case EventKind::word:
+      return clients_[event.who].hear_released(event.stamp);
     case EventKind::connected:
     case EventKind::refused:
     case EventKind::broken:
@@ -174,6 +179,7 @@ void World::serve(ConnectionId id) {
   if (request.op == lock::Op::acquire && response.word == Response::Word::granted) {
     checks_.granted(real(address), request.hold);
   }
+  check_kept(real(address), request, response);
   if (story_.on()) {
     const Token owner = server.owner(events_.now());
     std::string what = "carries out a request of " + token_text(request.token) + "; the lock is ";
@@ -249,6 +255,10 @@ void World::begin(const Fault& fault, std::uint32_t number) {
     case Kind::revoke:
     case Kind::seize:
       return force(fault);
+    case Kind::hand_back:
+      return hand_back(fault);
+    case Kind::rumour:
+      return client.hear_released(client.run());
   }
   events_.add(EventKind::fault_over, now + fault.length, number);
 }
@@ -282,6 +292,63 @@ void World::take_away(const Event& event) {
   events_.add(EventKind::told,
               events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
               client_of(event.stamp), session_of(event.stamp));
+}
+
+/// `redlock release NAME TOKEN`, of a lock that is kept: it reaches one server after the other, and
+/// some not.
+void World::hand_back(const Fault& fault) {
+  const Time now = events_.now();
+  const Token token = plain(servers_[real(fault.server)].owner(now));
+  if (token == kNoToken || token == kForeignType || client_of(token) >= schedule_->clients) return;
+  if (!clients_[client_of(token)].keeps(token)) return;
+  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
+    if (real(server) != server || random_.percent(10)) continue;
+    const Time length = random_.between(Time::zero(), fault.length);
+    if (servers_[server].lasts(token, now + length + milliseconds(10))) {
+      owed_.push_back({token, server, servers_[server].run_id(), now + length});
+    }
+    events_.add(EventKind::hand_back, now + length, server, token);
+  }
+}
+
+void World::carry_out_release(const Event& event) {
+  if (stopped_[event.who] > 0 || crashed_[event.who] > 0) return;
+  Server& server = servers_[event.who];
+  const Token token = event.stamp;
+  const Response response = server.execute({.op = lock::Op::leave,
+                                            .token = token,
+                                            .fence = 0,
+                                            .hold = token,
+                                            .life_ms = 0,
+                                            .by = By::owner},
+                                           events_.now());
+  const bool owed = std::ranges::any_of(owed_, [&](const Owed& each) {
+    return each.token == token && each.server == event.who && each.life == server.run_id() &&
+           each.at == event.at;
+  });
+  const bool denied = owed && response.word != Response::Word::released;
+  if (story_.on()) {
+    story_.say(events_.now(), server_name(event.who),
+               "carries out its owner's release of " + token_text(token) +
+                   (response.word == Response::Word::released ? "" : ", and finds none"));
+  }
+  checks_.handed_back(event.who, server.run_id(), token, denied, events_.now());
+  if (random_.percent(30)) return;  // nobody listens
+  events_.add(EventKind::word,
+              events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
+              client_of(token), session_of(token));
+}
+
+/// What keepers may do to a lock that has an owner.
+void World::check_kept(std::size_t server, const Request& request, const Response& response) {
+  if (client_of(request.token) >= schedule_->clients) return;
+  if (request.op == lock::Op::repair && response.word == Response::Word::granted) {
+    checks_.put_back(server, servers_[server].run_id(), request.token, events_.now());
+  }
+  const bool deleted = lock::is_release(request.op) && response.word == Response::Word::released;
+  if (deleted && clients_[client_of(request.token)].keeps(request.token)) {
+    checks_.kept_deleted(request.token, events_.now());
+  }
 }
 
 void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {

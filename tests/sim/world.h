@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "checks.h"
 #include "client.h"
@@ -41,6 +42,9 @@ class World {
   void end(const Fault& fault);
   void force(const Fault& fault);
   void take_away(const Event& event);
+  void hand_back(const Fault& fault);
+  void carry_out_release(const Event& event);
+  void check_kept(std::size_t server, const Request& request, const Response& response);
   void crash(std::uint8_t server);
   void come_back(const Fault& fault);
   void isolate(std::uint8_t client, std::uint8_t servers, Time until);
@@ -56,7 +60,16 @@ class World {
   template <class Each>
   void each_address(std::uint8_t server, Each each);
 
+  /// A lock that a server has, and will have when its owner's release gets there.
+  struct Owed {
+    Token token;
+    std::uint8_t server;
+    std::uint32_t life;
+    Time at;
+  };
+
   const Schedule* schedule_ = nullptr;
+  std::vector<Owed> owed_;
   Events events_;
   Random random_{0};
   Checks checks_;

@@ -65,12 +65,12 @@ TEST_CASE("revocation: who it was, by what the servers say, or by word that came
         " by ops@bastion (pid 4711)");
 }
 
-TEST_CASE("revocation: who waits is told that the job is being stopped") {
+TEST_CASE("revocation: who waits is told by whom, and that the job is being stopped") {
   const std::string who = R"({"host":"web1","user":"root","pid":7,"command":"b","since":1})";
-  CHECK(
-      diag::describe(lock::Refused{
-          .blocker = diag::revoked_value(kToken, kOps), .ttl_left = 20s, .holder = who}) ==
-      "revoked from root@web1 (pid 7, b), whose job is being stopped; free at the latest in 20 s");
+  CHECK(diag::describe(lock::Refused{
+            .blocker = diag::revoked_value(kToken, kOps), .ttl_left = 20s, .holder = who}) ==
+        "revoked by ops@bastion (pid 4711) from root@web1 (pid 7, b), whose job is being stopped; "
+        "free at the latest in 20 s");
   CHECK(diag::describe(lock::Refused{.blocker = "revoked:x", .ttl_left = 20s, .holder = {}}) ==
         "revoked from its holder (who says nothing about itself); free at the latest in 20 s");
 }

@@ -46,6 +46,41 @@ TEST_CASE("waiting asks with exponential back-off from 100 ms to 5 s") {
   CHECK(*std::max_element(pauses.begin(), pauses.end()) <= 5s);
 }
 
+TEST_CASE(
+    "waiting: who has the lock is told again when it is revoked, or has passed on for a while") {
+  using When = report::Contended::When;
+  Harness harness(plan_for(3));
+  const auto round = [&](const std::string& first, const std::string& others) {
+    harness.effects.erase(
+        std::remove_if(harness.effects.begin(), harness.effects.end(),
+                       [](const Effect& e) { return std::holds_alternative<Report>(e); }),
+        harness.effects.end());
+    for (ServerIndex server = 0; server < 3; ++server) {
+      harness.answer(server, Op::acquire, held_by(server == 0 ? first : others));
+    }
+    const auto* told = harness.reported<report::Contended>();
+    const std::optional<When> when = told == nullptr ? std::nullopt : std::optional(told->when);
+    if (told != nullptr) REQUIRE(told->refusal.has_value());
+    const std::string whose = told == nullptr ? "" : told->refusal->blocker;
+    harness.now = std::max(harness.now, harness.session.deadline());
+    harness.step(Tick{});
+    return std::pair(when, whose);
+  };
+  using Told = std::pair<std::optional<When>, std::string>;
+  const Told nothing;
+  CHECK(round("a", "a") == Told(When::begins, "a"));
+  CHECK(round("a", "a") == nothing);
+  CHECK(round("b", "b") == nothing);
+  CHECK(round("revoked:b x", "b") == Told(When::changes, "revoked:b x"));
+  CHECK(round("b", "b") == nothing);
+  CHECK(round("revoked:b x", "revoked:b x") == nothing);
+  CHECK(round("c", "c") == Told(When::changes, "c"));
+  CHECK(round("d", "d") == nothing);
+  harness.now += 10s;
+  CHECK(round("d", "d") == Told(When::changes, "d"));
+  CHECK(round("cooling:d", "d") == nothing);
+}
+
 TEST_CASE("waiting asks again as soon as the lock may have expired") {
   Harness harness(plan_for(1));
   harness.answer(0, Op::acquire, held_by("other", std::chrono::milliseconds(7)));

@@ -220,6 +220,19 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   // Part of a millisecond is one: a key that cools longer does no harm.
   same(redis::encode_request(ask(Op::leave, std::chrono::microseconds(1500)), ballot, joins), 1,
        redis::encode_command({"EVAL", leave, "2", "name", "redlock:{name}:holder", "T", "H", "2"}));
+  // An owner's release is noted and told, what its keeper does for it is noted.
+  lock::Ask leave_for = ask(Op::leave, std::chrono::seconds(0));
+  same(redis::encode_request(leave_for, ballot, {.token = "T", .hold = "T", .adopted = true}), 2,
+       redis::encode_command({"EVAL", leave, "3", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "T", "T", "0", "owner", "20000"}) +
+           redis::encode_command({"PUBLISH", "redlock:{name}:told:T", "released"}));
+  leave_for.for_owner = true;
+  same(redis::encode_request(leave_for, ballot, alone), 1,
+       redis::encode_command({"EVAL", leave, "3", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "T", "T", "0", "keeper", "20000"}));
+  same(redis::encode_request(ask(Op::inquire), ballot, alone), 1,
+       redis::encode_command(
+           {"EVAL", std::string(redis::scripts::inquire), "1", "redlock:{name}:fence", "T"}));
   same(redis::encode_request(ask(Op::acquire), ballot, alone), 1,
        redis::encode_command({"EVAL", acquire, "3", "name", "redlock:{name}:holder",
                               "redlock:{name}:fence", "T", "30000", "{}", "60", "20000", "T"}));
@@ -245,18 +258,19 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   same(redis::encode_request(ask(Op::commit), ballot, alone), 1,
        redis::encode_command({"EVAL", std::string(redis::scripts::commit), "3", "name",
                               "redlock:{name}:holder", "redlock:{name}:fence", "T", "7"}));
-  same(redis::encode_request(ask(Op::repair), ballot, alone), 2,
-       redis::encode_command({"EVAL", std::string(redis::scripts::repair), "2", "name",
-                              "redlock:{name}:holder", "T", "30000", "{}"}) +
-           redis::encode_command(
-               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+  same(
+      redis::encode_request(ask(Op::repair), ballot, alone), 2,
+      redis::encode_command({"EVAL", std::string(redis::scripts::repair), "3", "name",
+                             "redlock:{name}:holder", "redlock:{name}:fence", "T", "30000", "{}"}) +
+          redis::encode_command(
+              {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
 }
 
 TEST_CASE("ballot: the embedded scripts are whole and bare of comments") {
   for (const std::string_view script :
        {redis::scripts::acquire, redis::scripts::commit, redis::scripts::mark,
         redis::scripts::renew, redis::scripts::repair, redis::scripts::release,
-        redis::scripts::hold, redis::scripts::leave}) {
+        redis::scripts::hold, redis::scripts::inquire, redis::scripts::leave}) {
     CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);
     CHECK(script.find("--") == std::string_view::npos);

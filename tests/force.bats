@@ -85,9 +85,6 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   export OTHER B_SOCKET C_SOCKET
   scenario <<'SCENARIO'
 import subprocess
-def everywhere(*words):
-    for name in "A", "B", "C":
-        subprocess.run(["redis-cli", "-s", os.environ[f"{name}_SOCKET"], *words], check=True, stdout=subprocess.DEVNULL)
 at = Terminal("bash")
 at.type('"$REDLOCK" run L -- true\n')
 at.expect("L is held by .*; waiting")
@@ -345,10 +342,6 @@ SCENARIO
   everywhere set L $TOKEN px 600000
   export OTHER B_SOCKET C_SOCKET
   scenario <<'SCENARIO'
-import subprocess
-def everywhere(*words):
-    for name in "A", "B", "C":
-        subprocess.run(["redis-cli", "-s", os.environ[f"{name}_SOCKET"], *words], check=True, stdout=subprocess.DEVNULL)
 at = Terminal("bash")
 for flags in "", "--now":
     everywhere("set", "L", "a" * 40, "px", "600000")

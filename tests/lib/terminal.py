@@ -214,13 +214,20 @@ class Terminal:
         return 128 - code if code < 0 else code
 
 
-def redis(*words):
-    """One command to server A; returns its answer's first line."""
+def redis(*words, server="A"):
+    """One command to a server; returns its answer's first line."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(BOUND)
-        connection.connect(os.environ["A_SOCKET"])
+        connection.connect(os.environ[f"{server}_SOCKET"])
         connection.sendall((" ".join(words) + "\r\n").encode())
         return connection.recv(4096).decode().split("\r\n")[0]
+
+
+def everywhere(*words):
+    """The same command to the servers A, B and C."""
+    for server in "A", "B", "C":
+        answer = redis(*words, server=server)
+        assert not answer.startswith("-"), answer
 
 
 def held(name):

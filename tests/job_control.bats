@@ -336,7 +336,7 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
         at = Terminal(["sh", "-c", form % job.words])
         job.started()
         at.type(CTRL_Z)
-        at.type("one\n" if form[0] != "c" else "")
+        at.type("one\n")
         job.log.wait("line")
         job.log.wait_beat()
         at.type(CTRL_C)

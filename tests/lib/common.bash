@@ -19,7 +19,7 @@ SOURCE=${TESTS%/*}
 REDLOCK=${REDLOCK:-$SOURCE/build/release/redlock}
 PYTHON=/usr/bin/python3 # Debian's, which has python3-redis
 SCRATCH=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
-BOUND=10 # seconds any wait may take where nothing else is said
+BOUND=20 # seconds any wait may take where nothing else is said
 export REDLOCK SOURCE
 # Servers made for a test are fresh, and some tests restart them; what redlock makes of that is the
 # matter of restart.bats.
@@ -73,17 +73,25 @@ assert_no_overlap() {
 
 # ---- waiting ---------------------------------------------------------------------------------
 
-# wait_until SECONDS CMD…: runs CMD every 20 ms until it succeeds; fails after SECONDS.
+# wait_until SECONDS CMD…: runs CMD every 20 ms until it succeeds; fails after SECONDS, but not without
+# having looked once more: a machine that stood still has not decided anything.
 wait_until() {
-  local deadline=$((SECONDS + $1 + 1))
+  local deadline=$((SECONDS + $1 + 1)) over
   shift
-  until "$@"; do
-    ((SECONDS < deadline)) || {
-      fail "waited in vain for: $*"
+  while over=$((SECONDS >= deadline)) && ! "$@"; do
+    ((!over)) || {
+      fail "waited in vain for: $*" "$(situation)"
       return 1
     }
     sleep 0.02
   done
+}
+
+# situation: prints what a failure is to be understood by: what all processes below this shell are at, and
+# what those of `background` have said last.
+situation() {
+  "$PYTHON" -B "$TESTS/lib/processes.py" $$
+  tail -n 5 "$SCRATCH"/background.*.{out,err} 2>/dev/null | sed 's/^/  /'
 }
 
 # wait_for FILE [SECONDS]: until FILE is there and not empty.

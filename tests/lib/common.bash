@@ -143,7 +143,8 @@ await() {
 # ---- jobs ------------------------------------------------------------------------------------
 
 # background CMD…: starts CMD, sets $BACKGROUND_PID (of CMD itself), $BACKGROUND_OUT and
-# $BACKGROUND_ERR (files). INT and QUIT have their default action, which `&` alone takes away.
+# $BACKGROUND_ERR (files). All signals have their default action: `&` alone takes it away from INT and
+# QUIT, and nohup from HUP.
 background() {
   local out err
   out=$(mktemp "$SCRATCH/out.XXXXXX")
@@ -151,7 +152,7 @@ background() {
   # Opened here: the job would open them later than they are renamed.
   local out_fd err_fd
   exec {out_fd}>"$out" {err_fd}>"$err"
-  env --default-signal=INT,QUIT "$@" </dev/null >&"$out_fd" 2>&"$err_fd" 3>&- \
+  env --default-signal "$@" </dev/null >&"$out_fd" 2>&"$err_fd" 3>&- \
     {out_fd}>&- {err_fd}>&- &
   BACKGROUND_PID=$!
   exec {out_fd}>&- {err_fd}>&-
@@ -415,7 +416,7 @@ time_given() {
 }
 
 # wait_for_renewal SERVER: until the lock has just been renewed there.
-wait_for_renewal() { wait_until 20 given_more_time "$1" "$(time_given "$1")"; }
+wait_for_renewal() { wait_until "$BOUND" given_more_time "$1" "$(time_given "$1")"; }
 given_more_time() { (($(time_given "$1") > $2)); }
 
 # outlast SERVER KEY: until the time that KEY has to live there now is over. Who still has it then, has

@@ -124,9 +124,9 @@ class Terminal:
         if self.pid == 0:
             words = SHELLS[command] if shell else command
             os.environ.update(PS1=PROMPT, ENV="", HISTFILE="", TERM="dumb", **environment)
-            # Python ignores some for itself, and a shell in the background others for us.
-            for name in ("TERM", "INT", "QUIT", "TSTP", "TTIN", "TTOU", "PIPE", "XFSZ"):
-                signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
+            # Python ignores some for itself, a shell in the background others for us, and nohup HUP.
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+                signal.signal(number, signal.SIG_DFL)
             os.execvp(words[0], words)
         self.leader = Process(self.pid)
         Terminal.opened.append(self)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "commands/holder_info.h"
 #include "diag/revocation.h"
@@ -20,6 +21,7 @@ using lock::State;
 
 constexpr std::size_t kLabel = 10;
 constexpr std::size_t kMostShown = 300;
+constexpr std::size_t kMostWaiting = 5;
 
 /// One block, line by line, for a terminal of a given width.
 class Block {
@@ -131,6 +133,24 @@ void tell_holder(Block& block, const Observed& lock) {
   }
 }
 
+/// Who has waited longest is the first.
+void tell_waiting(Block& block, const WaitingLine& line, bool all) {
+  const std::size_t shown = all ? line.known.size() : std::min(kMostWaiting, line.known.size());
+  std::string_view label = "waiting";
+  for (std::size_t at = 0; at < shown; ++at) {
+    const Waiting& waiter = line.known[at];
+    const std::string length = diag::for_people(waiter.waited);
+    block.entry(
+        std::exchange(label, {}),
+        waiter.who ? fmt::format("{}@{} (pid {}, {}) for {}", diag::printable(waiter.who->user, 64),
+                                 diag::printable(waiter.who->host, 64), waiter.who->pid,
+                                 diag::printable(waiter.who->command, kMostShown), length)
+                   : fmt::format("somebody, for {}", length));
+  }
+  const std::size_t more = line.known.size() - shown + line.others;
+  if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
+}
+
 bool unanimous(const Observed& lock) {
   return lock.judgement.agreeing.size() == lock.seen.size();
 }
@@ -149,6 +169,7 @@ std::string as_block(const Observed& lock, const Settings& settings, std::size_t
   if (state != State::free && state != State::undecided) {
     block.entry(state == State::cooling ? "free" : "expires", time_left(lock));
   }
+  if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
   for (const std::string& text : warnings_about(lock, server_set_fingerprint(settings.servers))) {
     block.entry("warning", text);

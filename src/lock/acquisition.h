@@ -37,6 +37,13 @@ class Acquisition {
   /// Gives back whatever may be on a server, through release(). For who loses interest in a lock.
   void give_back(Effects& effects);
 
+  /// Asks soon if it is waiting: at once, or, where another one was woken first, when that one has
+  /// had its chance. A word that is wrong costs a round.
+  void wake(bool next, Instant now);
+
+  /// For who needs the lock no more, or has it. (Giving up by itself does that, too.)
+  void leave_queue(Effects& effects);
+
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] Instant deadline() const;
   [[nodiscard]] const Attempt& attempt() const { return attempt_; }
@@ -85,6 +92,8 @@ class Acquisition {
   Attempt attempt_;
   Release release_;
   bool in_round_ = false;
+  bool in_queue_ = false;
+  bool woken_ = false;  ///< during the round
   bool finished_a_round_ = false;
   std::uint32_t round_ = 0;
   Instant round_began_;

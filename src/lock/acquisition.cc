@@ -81,12 +81,9 @@ void Acquisition::tick(Instant now, Effects& effects) {
 
 void Acquisition::wake(bool next, Instant now) {
   if (state_ != State::trying) return;
-  if (in_round_) {
-    woken_ = woken_ || !next;  // what it asks may have come too early
-  } else {
-    const Instant soonest = std::max(now, round_began_ + kBetweenRounds);
-    next_round_ = std::min(next_round_, next ? now + kClaim : soonest);
-  }
+  // What a round asks may have come too early.
+  Instant& then = in_round_ ? ask_again_ : next_round_;
+  then = std::min(then, next ? now + kClaim : std::max(now, round_began_ + kBetweenRounds));
 }
 
 void Acquisition::leave_queue(Effects& effects) {
@@ -96,7 +93,7 @@ void Acquisition::leave_queue(Effects& effects) {
 
 void Acquisition::start_round(Instant now, Effects& effects) {
   in_round_ = true;
-  woken_ = false;
+  ask_again_ = kNever;
   round_began_ = now;
   // Same connections, so a release that failed before gets there ahead of the new question.
   release_.retry(now, effects);
@@ -165,7 +162,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   } else {
     rest(now, unreachable_backoff_.next(jitter_));
   }
-  if (woken_) wake(false, now);
+  next_round_ = std::min(next_round_, ask_again_);
   give_back(effects);
   if (in_queue_) effects.emplace_back(JoinQueue{});
 }

@@ -93,11 +93,11 @@ class Acquisition {
   Release release_;
   bool in_round_ = false;
   bool in_queue_ = false;
-  bool woken_ = false;  ///< during the round
   bool finished_a_round_ = false;
   std::uint32_t round_ = 0;
   Instant round_began_;
   Instant next_round_;
+  Instant ask_again_ = kNever;          ///< woken during the round: then, if it was in vain
   Instant limit_;                       ///< of -w, or of what -n bears
   std::optional<Instant> short_since_;  ///< fewer than a quorum answered, since then
   bool answered_last_round_ = false;    ///< a quorum did

@@ -310,6 +310,10 @@ good() {
         assert_status 1
         found warning permissions "may not write the lock's log"
         ;;
+      +zadd | +zrem | +zrange)
+        assert_status 1
+        found warning permissions "may not use the lock's queue" '+zadd +zrem +zrange'
+        ;;
       +eval)
         assert_status 69
         found failure permissions 'lacks a permission' 'redlock-protocol(7)'

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "redis/keys.h"
+#include "redis/queue.h"
 #include "redis/scripts.h"
 #include "redis/trouble.h"
 
@@ -58,7 +59,10 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
       holder_key_(helper_key(lock_key_, "holder")),
       fence_key_(helper_key(lock_key_, "fence")),
       log_key_(helper_key(lock_key_, "log")),
+      queue_key_(helper_key(lock_key_, "queue")),
+      waiters_key_(helper_key(lock_key_, "waiters")),
       channel_(told_channel(lock_key_, "")),
+      wake_channel_(wake_channel(lock_key_, "")),
       link_(endpoint, tls, timeouts),
       listening_(endpoint, tls, timeouts) {}
 
@@ -103,6 +107,10 @@ void Inspector::ask(Question question, lock::Instant now) {
       break;
     case Question::log:
       wire = encode_command({"EVAL", scripts::permissions, "1", log_key_});
+      break;
+    case Question::queue:
+      wire = encode_command(
+          {"EVAL", scripts::permissions, "2", queue_key_, waiters_key_, wake_channel_});
       break;
     case Question::sweep:
       wire = encode_command({"DEL", holder_key_, fence_key_});
@@ -159,6 +167,9 @@ void Inspector::take(Question question, const Value& reply, lock::Duration round
       return ask(Question::log, now);
     case Question::log:
       inspection_.may_log = reply.type == Value::Type::array && reply.elements.empty();
+      return ask(Question::queue, now);
+    case Question::queue:
+      inspection_.may_queue = reply.type == Value::Type::array && reply.elements.empty();
       break;
     case Question::sweep:
       break;

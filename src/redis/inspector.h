@@ -32,7 +32,8 @@ struct Inspection {
   /// Commands that the user may not run; "&": or not on our channels.
   std::vector<std::string> denied;
   std::optional<lock::Unreachable> scripts_refused;  ///< why none of our scripts would run
-  bool may_log = true;  ///< write into the lock's log, or it is not known
+  bool may_log = true;    ///< write into the lock's log, or it is not known
+  bool may_queue = true;  ///< stand in the lock's queue and wake who does, or it is not known
   /// When the server's certificate expires; none without TLS.
   std::optional<std::chrono::system_clock::time_point> certificate_expires;
 
@@ -69,6 +70,7 @@ class Inspector {
     permissions,
     subscribe,
     log,
+    queue,
     sweep
   };
 
@@ -82,7 +84,10 @@ class Inspector {
   std::string holder_key_;
   std::string fence_key_;
   std::string log_key_;
-  std::string channel_;
+  std::string queue_key_;
+  std::string waiters_key_;
+  std::string channel_;       ///< of who holds the lock
+  std::string wake_channel_;  ///< of who waits for it
   Link link_;
   Link listening_;  ///< who has subscribed on a connection can ask nothing else there
   Inspection inspection_;

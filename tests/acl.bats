@@ -77,7 +77,7 @@ start_job() {
 
 finish_job() {
   : >"$FINISH"
-  await "$BACKGROUND_PID" 20
+  await "$BACKGROUND_PID"
 }
 
 # denied SERVER: what its users were not permitted, a word a line; nothing since the last call.
@@ -110,7 +110,7 @@ run_lock() {
       "$(cli "$server" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p')"
     number=$((number + 1000))
   done
-  start_job -v --ttl 1s
+  start_job -v --ttl 3s
   wait_for_line "$BACKGROUND_ERR" 'commit fence: stored'
   # A contender is refused, and told by whom.
   run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
@@ -142,7 +142,7 @@ run_lock() {
   done
   run --separate-stderr "$REDLOCK" release --force --now --yes "$LOCK"
   assert_status 0
-  await "$BACKGROUND_PID" 20
+  await "$BACKGROUND_PID"
   assert_status 80
   assert_contains "$stderr" 'was revoked by'
   assert_nothing_denied A B C
@@ -153,7 +153,7 @@ run_lock() {
   sleep 60 3>&- &
   local pid=$! server token keeper
   STARTED+=("$pid")
-  read -r token keeper < <("$REDLOCK" acquire --json --ttl 1s --keep-for "$pid" --on-lost-signal KILL "$LOCK" |
+  read -r token keeper < <("$REDLOCK" acquire --json --ttl 3s --keep-for "$pid" --on-lost-signal KILL "$LOCK" |
     "$PYTHON" -c 'import json, sys; o = json.load(sys.stdin); print(o["token"], o["keeper"])')
   for server in A B C; do wait_for_renewal "$server"; done
   "$REDLOCK" renew "$LOCK" "$token"
@@ -239,7 +239,7 @@ JOB
     background "$REDLOCK" run -S "$uri" --ttl 1s --server-wait 300ms "$LOCK" -- sh "$SCRATCH/job" "$uri"
   done
   local pid
-  for pid in "${BACKGROUND[@]}"; do wait_gone "$pid" 20; done
+  for pid in "${BACKGROUND[@]}"; do wait_gone "$pid"; done
   for command in "${COMMANDS[@]}"; do
     [[ $(denied "S_$command") == "$command" ]] || fail "$command was not missed"
   done
@@ -300,7 +300,7 @@ two_forget() {
     rm -f "$READY"
     one_limited "+$command"
     start_job --ttl 1s
-    await "$BACKGROUND_PID" 20
+    await "$BACKGROUND_PID"
     assert_status 80
     assert_contains "$stderr" 'could not be renewed in time'
     assert_contains "$stderr" 'redlock-protocol(7)'

@@ -75,7 +75,7 @@ good() {
 @test "check: three good servers: 0, once they are old enough" {
   three
   export REDLOCK_TTL=1s REDLOCK_RESTART_GRACE=1s
-  wait_until 20 good
+  wait_until "$BOUND" good
   found ok trial '3 of 3 votes'
   found ok servers '3 servers, 1 of which may fail'
   nothing_left A B C

@@ -241,6 +241,32 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
   [[ $(cli A get M) == "$(<"$SCRATCH/next")" ]]
 }
 
+@test "keeper: its process ends while a release of it is on its way: that has done what it was to do" {
+  ward
+  keep --ttl 60s L
+  # The release looks at the lock, and is still a second away from giving it back.
+  delay_proxy "$A_SOCKET" 700
+  local before
+  before=$(evals A)
+  background "$REDLOCK" release -S "$PROXY_URI" --server-timeout 5s L "$token"
+  looked() { (($(evals A) > before)); }
+  wait_until "$BOUND" looked
+  end_ward
+  wait_until "$BOUND" lacks_key A L
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+  # Who comes when it is gone is told so.
+  ward
+  keep --ttl 60s M
+  end_ward
+  wait_gone "$KEEPER"
+  run "$REDLOCK" release M "$token"
+  assert_status 80
+}
+
 @test "keeper: where it may not listen, on three servers with one of them down" {
   start_server B
   start_server C

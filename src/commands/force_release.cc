@@ -276,10 +276,9 @@ int Forcing::not_taken(Seized result, const Seizure& seizure) {
     default:
       break;
   }
-  error(
-      fmt::format("{} could be taken on {} of {} servers only, its holder may go on; try again: {}",
-                  name_, seizure.tally().taken, settings_.servers.size(),
-                  join(seizure.troubles())));
+  error(fmt::format(
+      "{} could be taken on {} of {} servers only, its holder may go on; try again: {}", name_,
+      seizure.tally().taken, settings_.servers.size(), join(seizure.troubles())));
   return number(ExitStatus::unavailable);
 }
 

@@ -169,8 +169,14 @@ end_ward() { kill -KILL "$WARD"; }
 }
 
 @test "keeper: a token that is released ends it at once, and the process is told nothing" {
+  local before
   ward
+  before=$(evals A)
   keep --ttl 60s --on-lost-signal USR1 L
+  # It renews once when it begins to listen, which is two: the acquire and the log are the others. The next time
+  # is 20 s away.
+  renewed() { (($(evals A) >= before + 4)); }
+  wait_until "$BOUND" renewed
   "$REDLOCK" release L "$token"
   wait_gone "$KEEPER"
   not_told

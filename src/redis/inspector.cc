@@ -79,13 +79,22 @@ void Inspector::start(lock::Instant now) {
   ask(Question::first_time, now);
 }
 
-void Inspector::sweep(lock::Instant now) {
+void Inspector::sweep(Remains remains, lock::Instant now) {
+  sweeping_ = remains;
   finished_ = false;
   ask(Question::sweep, now);
 }
 
+/// What was asked for the lock went over another connection: which of both the server reads first
+/// when it wakes is not known.
+std::string Inspector::encode_taking() const {
+  const auto life = std::chrono::milliseconds(kSweptFor).count();
+  return encode_command({"SET", lock_key_, "swept", "PX", std::to_string(life)});
+}
+
 void Inspector::ask(Question question, lock::Instant now) {
   std::string wire;
+  unsigned replies = 1;
   switch (question) {
     case Question::first_time:
     case Question::time:
@@ -113,11 +122,15 @@ void Inspector::ask(Question question, lock::Instant now) {
           {"EVAL", scripts::permissions, "2", queue_key_, waiters_key_, wake_channel_});
       break;
     case Question::sweep:
-      wire = encode_command({"DEL", holder_key_, fence_key_});
+      if (sweeping_ == Remains::expected) {
+        wire = encode_taking();
+        ++replies;
+      }
+      wire += encode_command({"DEL", holder_key_, fence_key_});
       break;
   }
   Link& link = question == Question::subscribe ? listening_ : link_;
-  link.ask({.round = static_cast<std::uint32_t>(question)}, {std::move(wire), 1}, now);
+  link.ask({.round = static_cast<std::uint32_t>(question)}, {std::move(wire), replies}, now);
 }
 
 void Inspector::turn(lock::Instant now) {
@@ -126,6 +139,7 @@ void Inspector::turn(lock::Instant now) {
   for (Link::Arrival& arrival : arrivals) {
     if (finished_) return;  // an answer that came too late
     const auto question = static_cast<Question>(arrival.ask.round);
+    if (sweeping_ && question != Question::sweep) continue;  // likewise
     auto* trouble = std::get_if<lock::Unreachable>(&arrival.content);
     if (trouble != nullptr && question == Question::subscribe) {
       finished_ = true;  // it was only one more thing to know

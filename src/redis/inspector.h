@@ -44,6 +44,8 @@ struct Inspection {
 /// Passive, as Link is: the caller polls interests() and calls turn().
 class Inspector {
  public:
+  static constexpr std::chrono::minutes kSweptFor{5};
+
   /// `endpoint` and `tls` must outlive this, as for Link. The keys are those of the lock to be
   /// tried.
   Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
@@ -56,9 +58,14 @@ class Inspector {
   [[nodiscard]] bool finished() const { return finished_; }
   [[nodiscard]] const Inspection& inspection() const { return inspection_; }
 
-  /// Deletes what a lock leaves behind beside its key. For a name that nobody uses. To be followed
-  /// by turns until finished().
-  void sweep(lock::Instant now);
+  enum class Remains {
+    there,    ///< all that was asked for the lock is done
+    expected  ///< what was asked may yet be carried out
+  };
+  /// Deletes what a lock leaves behind beside its key. For a name that nobody uses: where more is
+  /// expected, its key is taken for kSweptFor, so that whatever comes is refused and leaves
+  /// nothing. To be followed by turns until finished().
+  void sweep(Remains remains, lock::Instant now);
 
  private:
   enum class Question {
@@ -75,6 +82,7 @@ class Inspector {
   };
 
   void ask(Question question, lock::Instant now);
+  [[nodiscard]] std::string encode_taking() const;
   void take(Question question, const Value& reply, lock::Duration round_trip, lock::Instant now);
   void take_time(const Value& reply, lock::Duration round_trip);
   void take_subscription(const Value& reply);
@@ -91,6 +99,7 @@ class Inspector {
   Link link_;
   Link listening_;  ///< who has subscribed on a connection can ask nothing else there
   Inspection inspection_;
+  std::optional<Remains> sweeping_;
   bool finished_ = false;
 };
 

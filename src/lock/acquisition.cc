@@ -239,8 +239,8 @@ void Acquisition::give_up(State why, Effects& effects) {
     if (troubles_[server]) continue;  // what it said before tells more
     troubles_[server] = Unreachable{};
   }
-  leave_queue(effects);
   give_back(effects);
+  leave_queue(effects);
 }
 
 void Acquisition::abandon_win(Instant now, Effects& effects) {

@@ -41,7 +41,8 @@ class Acquisition {
   /// had its chance. A word that is wrong costs a round.
   void wake(bool next, Instant now);
 
-  /// For who needs the lock no more, or has it. (Giving up by itself does that, too.)
+  /// For who needs the lock no more, or has it; after give_back(), so that the next one is woken when
+  /// a vote is back. (Giving up by itself does that, too.)
   void leave_queue(Effects& effects);
 
   [[nodiscard]] State state() const { return state_; }

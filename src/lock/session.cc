@@ -283,8 +283,8 @@ void Session::on_job_exited(int status) {
 
 void Session::on_signal(const Signal& signal) {
   if ((phase_ != Phase::acquiring && phase_ != Phase::numbering) || !signal.ends_waiting) return;
-  acquisition_.leave_queue(effects_);
   acquisition_.give_back(effects_);
+  acquisition_.leave_queue(effects_);
   end_without_job({Outcome::Kind::interrupted, signal.number}, plan_.server_timeout);
 }
 

@@ -32,7 +32,7 @@ words_of_page() {
     [[ $word != +* ]] || COMMANDS+=("${word#+}")
     [[ $word != '~'* ]] || KEYS+=("${word#\~}")
   done
-  ((${#COMMANDS[@]} >= 10 && ${#KEYS[@]} == 4)) || fail "is that all? ${ACL[*]}"
+  ((${#COMMANDS[@]} >= 10 && ${#KEYS[@]} == 6)) || fail "is that all? ${ACL[*]}"
 }
 
 # start_limited NAME [WORD…]: a server with the page's user, less these words of his; sets NAME_CRON,
@@ -116,6 +116,13 @@ run_lock() {
   run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
   assert_status 1
   assert_contains "$stderr" "(pid "
+  # So is one that waits, and stands in the queue until then.
+  "$REDLOCK" run -w 60s "$LOCK" -- true 3>&- &
+  local waiter=$!
+  STARTED+=("$waiter")
+  wait_until "$BOUND" eval '[[ $(cli C hvals "redlock:{$LOCK}:waiters") == *"\"pid\":$waiter,"* ]]'
+  kill "$waiter"
+  wait_until "$BOUND" eval '[[ $(cli C exists "redlock:{$LOCK}:queue") == 0 ]]'
   # A key that is gone is put back, and renewed again.
   cli B del "$LOCK"
   wait_for_line "$BACKGROUND_ERR" "$B_SOCKET: repair: granted"
@@ -213,10 +220,11 @@ run_lock() {
 
 @test "acl: every command on the page is needed for something" {
   local command
-  # Each server's user lacks one command; a renewed hold, which listens, a contender and who takes the
-  # lock away try them all. The job looks as a user who may do everything.
+  # Each server's user lacks one command; a renewed hold, which listens, one that joins it, one that waits
+  # and who takes the lock away try them all. The job looks as a user who may do everything.
   cat >"$SCRATCH/job" <<'JOB'
 "$REDLOCK" run -S "$1" -n nightly-backup -- true
+env -u REDLOCK_HELD "$REDLOCK" run -S "$1" -w 200ms nightly-backup -- true
 ask() { redis-cli -s "${1#*@}" "$2" "$3"; }
 for i in $(seq 250); do
   [ -z "$(ask "$1" acl log)" ] && [ -z "$(ask "$1" pubsub channels)" ] || break
@@ -240,7 +248,7 @@ JOB
 @test "acl: every key on the page is needed: 69, and nothing is written" {
   local key
   for key in "${KEYS[@]}"; do
-    [[ $key != *:log ]] || continue # has a test of its own
+    [[ $key != *:@(log|queue|waiters) ]] || continue # have tests of their own
     one_limited "~$key"
     run_lock --server-wait 30s
     assert_status 69

@@ -169,8 +169,14 @@ end_ward() { kill -KILL "$WARD"; }
 }
 
 @test "keeper: a token that is released ends it at once, and the process is told nothing" {
+  local before
   ward
+  before=$(evals A)
   keep --ttl 60s --on-lost-signal USR1 L
+  # It renews once when it begins to listen, which is two: the acquire and the log are the others. The next time
+  # is 20 s away.
+  renewed() { (($(evals A) >= before + 4)); }
+  wait_until "$BOUND" renewed
   "$REDLOCK" release L "$token"
   wait_gone "$KEEPER"
   not_told
@@ -239,6 +245,32 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
   wait_gone "$KEEPER"
   not_told
   [[ $(cli A get M) == "$(<"$SCRATCH/next")" ]]
+}
+
+@test "keeper: its process ends while a release of it is on its way: that has done what it was to do" {
+  ward
+  keep --ttl 60s L
+  # The release looks at the lock, and is still a second away from giving it back.
+  delay_proxy "$A_SOCKET" 700
+  local before
+  before=$(evals A)
+  background "$REDLOCK" release -S "$PROXY_URI" --server-timeout 5s L "$token"
+  looked() { (($(evals A) > before)); }
+  wait_until "$BOUND" looked
+  end_ward
+  wait_until "$BOUND" lacks_key A L
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+  # Who comes when it is gone is told so.
+  ward
+  keep --ttl 60s M
+  end_ward
+  wait_gone "$KEEPER"
+  run "$REDLOCK" release M "$token"
+  assert_status 80
 }
 
 @test "keeper: where it may not listen, on three servers with one of them down" {

@@ -18,6 +18,7 @@
 #include "error.h"
 #include "exit_status.h"
 #include "os/clock.h"
+#include "redis/queue.h"
 
 namespace redlock::commands {
 
@@ -83,6 +84,11 @@ void Acquirer::turn() {
     step(std::move(reply), now);
     if (held_) return;
   }
+  for (const redis::Word& word : servers_.take_calls()) {
+    const bool next = word.text == redis::kNextWord;
+    if (!word.text.empty()) reporter_.say_call(word.server, next);
+    step(lock::Woken{next}, now);
+  }
 }
 
 /// Nobody is left to hold the lock for: as if we had been asked to end.
@@ -106,6 +112,10 @@ void Acquirer::step(lock::Event event, lock::Instant now) {
 std::optional<lock::Event> Acquirer::perform(const lock::Effect& effect, lock::Instant now) {
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     servers_.ask(*ask, now);
+  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
+    servers_.join_queue(now);
+  } else if (std::holds_alternative<lock::LeaveQueue>(effect)) {
+    servers_.leave_queue(now);
   } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
     reporter_.say(*report);
     if (const auto* won = std::get_if<lock::report::Acquired>(report)) {

@@ -30,14 +30,16 @@ enum Column : std::size_t {
   pid,
   since,
   left,
+  waiting,
   fence,
   command,
   count_
 };
 constexpr std::array<std::string_view, count_> kHeads = {
-    "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "FENCE", "COMMAND"};
+    "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
 /// What is left out first where the terminal is too narrow for all.
-constexpr std::array<std::size_t, 7> kLeftOut = {fence, pid, left, servers, since, command, holder};
+constexpr std::array<std::size_t, 8> kLeftOut = {fence, pid,     left,    servers,
+                                                 since, waiting, command, holder};
 /// A command cut to less than this says nothing.
 constexpr std::size_t kLeastCommand = 12;
 
@@ -57,6 +59,8 @@ Line line_of(const Observed& lock) {
     line[holder] = diag::printable(lock.sighting->member, 80);
   }
   if (lock.least_left) line[left] = diag::for_people(*lock.least_left);
+  if (lock.waiting)
+    line[waiting] = std::to_string(lock.waiting->known.size() + lock.waiting->others);
   if (lock.judgement.fence > 0) line[fence] = std::to_string(lock.judgement.fence);
   for (std::string& cell : line) {
     if (cell.empty()) cell = "-";

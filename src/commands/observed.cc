@@ -27,8 +27,10 @@ lock::Refused as_refusal(const lock::Sighting& sighting) {
 Observed observe(std::string name, std::vector<redis::Observation> observations) {
   Observed lock;
   lock.name = std::move(name);
+  std::vector<std::optional<redis::Queue>> queues;
   for (redis::Observation& observation : observations) {
     lock.seen.push_back(std::move(observation.seen));
+    queues.push_back(std::move(observation.queue));
     const auto& done = observation.done;
     // A mark may have come late to some servers: the latest run is the one that counts.
     if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
@@ -45,6 +47,7 @@ Observed observe(std::string name, std::vector<redis::Observation> observations)
     lock.holder = diag::read_holder(sighting.holder);
     if (lock.holder) lock.sighting = sighting;
   }
+  lock.waiting = merge(queues, lock.holder);
   return lock;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "commands/waiting.h"
 #include "config/settings.h"
 #include "diag/holder.h"
 #include "diag/revocation.h"
@@ -27,6 +28,7 @@ struct Observed {
   /// What is left of its time to live where it is held; none: it is not, or never expires there.
   std::optional<std::chrono::milliseconds> least_left;
   std::optional<std::chrono::milliseconds> most_left;
+  std::optional<WaitingLine> waiting;  ///< none: it is not known who waits
   std::optional<lock::Done> last_run;  ///< with --once
 };
 

@@ -70,6 +70,24 @@ ordered_json last_run(const std::optional<lock::Done>& done) {
           {"by", to_json(diag::read_holder(done->who))}};
 }
 
+ordered_json waiters(const std::optional<WaitingLine>& line) {
+  if (!line) return {};
+  ordered_json array = ordered_json::array();
+  for (const Waiting& waiter : line->known) {
+    ordered_json entry = {
+        {"host", nullptr}, {"user", nullptr}, {"pid", nullptr}, {"command", nullptr}};
+    if (waiter.who) {
+      entry = {{"host", waiter.who->host},
+               {"user", waiter.who->user},
+               {"pid", waiter.who->pid},
+               {"command", waiter.who->command}};
+    }
+    entry["waited_s"] = in_seconds(waiter.waited);
+    array.push_back(std::move(entry));
+  }
+  return array;
+}
+
 ordered_json to_json(const Observed& lock, const config::Settings& settings) {
   const lock::Judgement& judgement = lock.judgement;
   const bool ours = lock.holder || judgement.state == lock::State::held ||
@@ -94,6 +112,9 @@ ordered_json to_json(const Observed& lock, const config::Settings& settings) {
           {"foreign", foreign(lock)},
           {"least_left_s", in_seconds(lock.least_left)},
           {"most_left_s", in_seconds(lock.most_left)},
+          {"waiting", lock.waiting ? ordered_json(lock.waiting->known.size() + lock.waiting->others)
+                                   : ordered_json()},
+          {"waiters", waiters(lock.waiting)},
           {"last_run", last_run(lock.last_run)},
           {"warnings", warnings_about(lock, server_set_fingerprint(settings.servers))},
           {"servers", servers}};

@@ -20,6 +20,7 @@
 #include "os/child.h"
 #include "os/clock.h"
 #include "os/pipe.h"
+#include "redis/queue.h"
 
 namespace redlock::commands {
 
@@ -99,11 +100,20 @@ void Runner::turn() {
     step(std::move(reply), now);
     if (top_) return;
   }
+  take_words(now);
+  if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
+}
+
+void Runner::take_words(lock::Instant now) {
   for (const redis::Word& word : servers_.take_words()) {
     reporter_.say_word(word.server, word.text);
     step(lock::Told{}, now);
   }
-  if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
+  for (const redis::Word& word : servers_.take_calls()) {
+    const bool next = word.text == redis::kNextWord;
+    if (!word.text.empty()) reporter_.say_call(word.server, next);
+    step(lock::Woken{next}, now);
+  }
 }
 
 /// One event, and what follows from carrying out its effects.
@@ -127,6 +137,10 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
     tree_.signal(kill->signal);
   } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
     servers_.listen(listen->attempt, now);
+  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
+    servers_.join_queue(now);
+  } else if (std::holds_alternative<lock::LeaveQueue>(effect)) {
+    servers_.leave_queue(now);
   } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
     report(*what);
   } else if (const auto* line = std::get_if<lock::Log>(&effect)) {

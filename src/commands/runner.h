@@ -57,6 +57,7 @@ class Runner {
  private:
   void loop();
   void turn();
+  void take_words(lock::Instant now);
   void step(lock::Event event, lock::Instant now);
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
   void report(const lock::Report& report);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "commands/holder_info.h"
 #include "diag/revocation.h"
@@ -19,7 +20,11 @@ using config::Settings;
 using lock::State;
 
 constexpr std::size_t kLabel = 10;
+constexpr std::size_t kSetIn = 2;
 constexpr std::size_t kMostShown = 300;
+constexpr std::size_t kMostWaiting = 5;
+/// A waiter's command cut to less than this says nothing.
+constexpr std::size_t kLeastCommand = 12;
 
 /// One block, line by line, for a terminal of a given width.
 class Block {
@@ -28,14 +33,20 @@ class Block {
 
   void head(std::string_view text) { text_.append(text).append("\n"); }
 
-  /// A second line of the same entry has no label.
-  void entry(std::string_view label, const std::string& text) {
-    const std::size_t left = kLabel + 2;
-    const std::size_t room = width_ == diag::kNoLimit ? width_ : std::max(width_ - left, left);
-    for (const std::string& line : diag::wrap(text, room)) {
-      text_ += fmt::format("  {:{}}{}\n", label, kLabel, line);
+  /// A second line of the same entry has no label, and is set in by so much.
+  void entry(std::string_view label, const std::string& text, std::size_t set_in = 0) {
+    std::size_t indent = 0;
+    for (const std::string& line : diag::wrap(text, room() - set_in)) {
+      text_ += fmt::format("  {:{}}{:{}}{}\n", label, kLabel, "", indent, line);
       label = {};
+      indent = set_in;
     }
+  }
+
+  /// For the text of an entry.
+  [[nodiscard]] std::size_t room() const {
+    const std::size_t left = kLabel + 2;
+    return width_ == diag::kNoLimit ? width_ : std::max(width_, 2 * left) - left;
   }
 
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -131,6 +142,31 @@ void tell_holder(Block& block, const Observed& lock) {
   }
 }
 
+/// In one line if there is room for it, with what of the command that leaves room for.
+std::string describe(const Waiting& waiter, std::size_t room) {
+  const std::string length = diag::for_people(waiter.waited);
+  if (!waiter.who) return "somebody, for " + length;
+  const diag::Holder& who = *waiter.who;
+  const auto text = [&who, &length](std::string_view command) {
+    return fmt::format("{}@{} (pid {}, {}) for {}", diag::printable(who.user, 64),
+                       diag::printable(who.host, 64), who.pid, command, length);
+  };
+  const std::size_t left = room - std::min(room, diag::columns(text("")));
+  return text(diag::cut(diag::printable(who.command, kMostShown), std::max(left, kLeastCommand)));
+}
+
+/// Who has waited longest is the first. Each begins a line of its own.
+void tell_waiting(Block& block, const WaitingLine& line, bool all) {
+  const std::size_t shown = all ? line.known.size() : std::min(kMostWaiting, line.known.size());
+  std::string_view label = "waiting";
+  for (std::size_t at = 0; at < shown; ++at) {
+    block.entry(std::exchange(label, {}),
+                describe(line.known[at], all ? diag::kNoLimit : block.room() - kSetIn), kSetIn);
+  }
+  const std::size_t more = line.known.size() - shown + line.others;
+  if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
+}
+
 bool unanimous(const Observed& lock) {
   return lock.judgement.agreeing.size() == lock.seen.size();
 }
@@ -149,6 +185,7 @@ std::string as_block(const Observed& lock, const Settings& settings, std::size_t
   if (state != State::free && state != State::undecided) {
     block.entry(state == State::cooling ? "free" : "expires", time_left(lock));
   }
+  if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
   for (const std::string& text : warnings_about(lock, server_set_fingerprint(settings.servers))) {
     block.entry("warning", text);

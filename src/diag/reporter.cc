@@ -251,4 +251,9 @@ void Reporter::say_word(lock::ServerIndex server, const std::string& text) {
                                 : "word to the holder: " + printable(text, 100)));
 }
 
+void Reporter::say_call(lock::ServerIndex server, bool next) {
+  line(Verbosity::verbose, fmt::format("{}: the lock is free, {}", servers_.at(server),
+                                       next ? "another waiter is first" : "we are first"));
+}
+
 }  // namespace redlock::diag

@@ -37,6 +37,9 @@ class Reporter {
   /// Word from a server to the holder, told when verbose; empty: it can be heard from now on.
   void say_word(lock::ServerIndex server, const std::string& text);
 
+  /// A server wakes a waiter, told when verbose. `next`: another one was woken first.
+  void say_call(lock::ServerIndex server, bool next);
+
  private:
   [[nodiscard]] std::string list(const std::vector<lock::Complaint>& complaints) const;
   void line(Verbosity from, const std::string& text);

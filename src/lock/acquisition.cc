@@ -20,6 +20,12 @@ constexpr Duration kTryOnceBears = seconds(2);
 /// A pause that would end beyond the wait limit ends this long before it, for one last question.
 constexpr Duration kLastQuestion = milliseconds(50);
 
+/// The first in the queue has so long to take the lock before the second one asks for it.
+constexpr Duration kClaim = milliseconds(500);
+
+/// However often it is woken, a waiter begins its rounds at least so far apart.
+constexpr Duration kBetweenRounds = milliseconds(5);
+
 /// Whoever waits is told at most so often that somebody else has the lock now.
 constexpr Duration kTellAgain = seconds(10);
 
@@ -73,8 +79,21 @@ void Acquisition::tick(Instant now, Effects& effects) {
   }
 }
 
+void Acquisition::wake(bool next, Instant now) {
+  if (state_ != State::trying) return;
+  // What a round asks may have come too early.
+  Instant& then = in_round_ ? ask_again_ : next_round_;
+  then = std::min(then, next ? now + kClaim : std::max(now, round_began_ + kBetweenRounds));
+}
+
+void Acquisition::leave_queue(Effects& effects) {
+  if (in_queue_) effects.emplace_back(LeaveQueue{});
+  in_queue_ = false;
+}
+
 void Acquisition::start_round(Instant now, Effects& effects) {
   in_round_ = true;
+  ask_again_ = kNever;
   round_began_ = now;
   // Same connections, so a release that failed before gets there ahead of the new question.
   release_.retry(now, effects);
@@ -137,12 +156,15 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (verdict == Verdict::conflict) {
     tell_contended(now, effects);
     rest(now, conflict_pause());
+    in_queue_ = true;
   } else if (verdict == Verdict::split) {
     rest(now, split_backoff_.next(jitter_));
   } else {
     rest(now, unreachable_backoff_.next(jitter_));
   }
+  next_round_ = std::min(next_round_, ask_again_);
   give_back(effects);
+  if (in_queue_) effects.emplace_back(JoinQueue{});
 }
 
 /// That it is being taken from its holder is news at once, and who has it after that. Else, that it
@@ -218,6 +240,7 @@ void Acquisition::give_up(State why, Effects& effects) {
     troubles_[server] = Unreachable{};
   }
   give_back(effects);
+  leave_queue(effects);
 }
 
 void Acquisition::abandon_win(Instant now, Effects& effects) {

@@ -37,6 +37,14 @@ class Acquisition {
   /// Gives back whatever may be on a server, through release(). For who loses interest in a lock.
   void give_back(Effects& effects);
 
+  /// Asks soon if it is waiting: at once, or, where another one was woken first, when that one has
+  /// had its chance. A word that is wrong costs a round.
+  void wake(bool next, Instant now);
+
+  /// For who needs the lock no more, or has it; after give_back(), so that the next one is woken when
+  /// a vote is back. (Giving up by itself does that, too.)
+  void leave_queue(Effects& effects);
+
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] Instant deadline() const;
   [[nodiscard]] const Attempt& attempt() const { return attempt_; }
@@ -85,10 +93,12 @@ class Acquisition {
   Attempt attempt_;
   Release release_;
   bool in_round_ = false;
+  bool in_queue_ = false;
   bool finished_a_round_ = false;
   std::uint32_t round_ = 0;
   Instant round_began_;
   Instant next_round_;
+  Instant ask_again_ = kNever;          ///< woken during the round: then, if it was in vain
   Instant limit_;                       ///< of -w, or of what -n bears
   std::optional<Instant> short_since_;  ///< fewer than a quorum answered, since then
   bool answered_last_round_ = false;    ///< a quorum did

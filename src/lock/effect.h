@@ -32,6 +32,13 @@ struct Listen {
   AttemptId attempt;
 };
 
+/// Stand in the queue of who waits for the lock, on every server that can be told now, and listen
+/// for being woken (Woken), wherever that is not done yet. Nothing depends on it: it only makes the
+/// next round come sooner.
+struct JoinQueue {};
+/// Not any more.
+struct LeaveQueue {};
+
 enum class StopReason {
   lost,          ///< servers said that the lock is not ours any more
   lease_ending,  ///< it could not be renewed in time
@@ -129,7 +136,7 @@ using Report = std::variant<report::Contended, report::Acquired, report::Unavail
                             report::Stopping, report::NotOursAtRelease, report::Skipped,
                             report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
-using Effect = std::variant<Ask, Spawn, Kill, Listen, Report, Log>;
+using Effect = std::variant<Ask, Spawn, Kill, Listen, JoinQueue, LeaveQueue, Report, Log>;
 using Effects = std::vector<Effect>;
 
 }  // namespace redlock::lock

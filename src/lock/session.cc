@@ -59,6 +59,9 @@ Effects Session::step(const Event& event, Instant now) {
                    if (phase_ == Phase::running) stop_job(StopReason::top_gone);
                  },
                  [this](const Told&) { on_told(); },
+                 [this](const Woken& word) {
+                   if (phase_ == Phase::acquiring) acquisition_.wake(word.next, now_);
+                 },
              },
              event);
   return std::exchange(effects_, {});
@@ -204,6 +207,7 @@ void Session::start_job(std::uint64_t fence) {
     phase_ = Phase::acquiring;
     return acquisition_.abandon_win(now_, effects_);
   }
+  acquisition_.leave_queue(effects_);
   lease_.emplace(won, plan_.timing, now_);
   number_ = fence;
   won_at_ = now_;
@@ -280,6 +284,7 @@ void Session::on_job_exited(int status) {
 void Session::on_signal(const Signal& signal) {
   if ((phase_ != Phase::acquiring && phase_ != Phase::numbering) || !signal.ends_waiting) return;
   acquisition_.give_back(effects_);
+  acquisition_.leave_queue(effects_);
   end_without_job({Outcome::Kind::interrupted, signal.number}, plan_.server_timeout);
 }
 

@@ -62,8 +62,14 @@ struct TopGone {};
 /// nothing: a renewal shows what is so.
 struct Told {};
 
+/// A server says that the lock may be free for whoever is in its queue; or from now on it would,
+/// and may have before. It decides nothing: a round shows what is so.
+struct Woken {
+  bool next = false;  ///< another waiter was woken first, and shall have its chance
+};
+
 using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
-                           JobTreeGone, Signal, TopGone, Told>;
+                           JobTreeGone, Signal, TopGone, Told, Woken>;
 
 /// What a session is to do; constant during its life.
 struct Plan {

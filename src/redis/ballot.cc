@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "redis/keys.h"
+#include "redis/queue.h"
 #include "redis/reading.h"
 #include "redis/scripts.h"
 #include "redis/trouble.h"
@@ -163,16 +164,19 @@ Flight encode_acquire(const lock::Ask& ask, const Ballot& ballot, const Secrets&
 
 Flight encode_leave(const lock::Ask& ask, const Ballot& ballot, const Secrets& secrets,
                     const std::string& life) {
+  const std::string wake = encode_wake(ballot.lock_key);
   if (!secrets.adopted && !ask.for_owner) {
     return {encode_command({"EVAL", scripts::leave, "2", ballot.lock_key, ballot.holder_key,
-                            secrets.token, secrets.hold, life}),
-            1};
+                            secrets.token, secrets.hold, life}) +
+                wake,
+            2};
   }
   const std::string ttl = std::to_string(ballot.ttl.count());
   Flight flight{encode_command({"EVAL", scripts::leave, "3", ballot.lock_key, ballot.holder_key,
                                 ballot.fence_key, secrets.token, secrets.hold, life,
-                                secrets.adopted ? "owner" : "keeper", ttl}),
-                1};
+                                secrets.adopted ? "owner" : "keeper", ttl}) +
+                    wake,
+                2};
   if (secrets.adopted) {
     flight.wire += encode_command(
         {"PUBLISH", told_channel(ballot.lock_key, secrets.token), std::string(kReleasedWord)});

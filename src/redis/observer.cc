@@ -84,7 +84,8 @@ void Observer::ask_scan(const std::string& cursor, lock::Instant now) {
 void Observer::look(std::vector<std::string> keys, Marks marks, lock::Instant now) {
   keys_ = std::move(keys);
   marks_ = marks;
-  observations_.assign(keys_.size(), {trouble_.value_or(lock::Unreachable{}), std::nullopt});
+  observations_.assign(keys_.size(),
+                       {trouble_.value_or(lock::Unreachable{}), std::nullopt, std::nullopt});
   asked_ = 0;
   finished_ = trouble_ || keys_.empty();
   if (!finished_) ask_more(now);
@@ -101,6 +102,7 @@ void Observer::ask_more(lock::Instant now) {
     };
     ask(Question::lock,
         encode_command({"EVAL", scripts::look, "2", key, helper_key(key, "holder")}));
+    ask(Question::waiting, encode_waiting(key));
     if (marks_ == Marks::asked) {
       ask(Question::mark, encode_command({"EVAL", scripts::done, "1", helper_key(key, "done")}));
     }
@@ -125,6 +127,8 @@ void Observer::take(Question question, std::size_t index, const Value& reply, lo
   --unanswered_;
   if (question == Question::lock) {
     observations_[index].seen = read_seen(reply);
+  } else if (question == Question::waiting) {
+    observations_[index].queue = read_waiting(reply);
   } else {
     observations_[index].done = read_mark(reply);
   }

@@ -14,6 +14,7 @@
 #include "lock/time.h"
 #include "os/loop.h"
 #include "redis/link.h"
+#include "redis/queue.h"
 #include "redis/server_set.h"
 
 namespace redlock::redis {
@@ -22,6 +23,7 @@ namespace redlock::redis {
 struct Observation {
   lock::Seen seen;
   std::optional<lock::Done> done;  ///< the last run with --once, if it was asked for
+  std::optional<Queue> queue;      ///< none: it is not known
 };
 
 /// Passive, as Link is: the caller polls interests() and calls turn() until finished().
@@ -53,7 +55,7 @@ class Observer {
   [[nodiscard]] const std::vector<Observation>& observations() const { return observations_; }
 
  private:
-  enum class Question : std::uint32_t { scan, lock, mark };
+  enum class Question : std::uint32_t { scan, lock, waiting, mark };
 
   void ask_scan(const std::string& cursor, lock::Instant now);
   void ask_more(lock::Instant now);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "redis/keys.h"
+#include "redis/queue.h"
 #include "redis/scripts.h"
 #include "redis/trouble.h"
 
@@ -26,10 +27,11 @@ void Revoker::revoke(const std::string& token, const std::string& value, lock::I
 void Revoker::remove(const lock::Sighting& seen, const std::string& token, lock::Instant now) {
   std::string wire = encode_command(
       {"EVAL", scripts::remove, "1", key_, seen.type, seen.value, token, seen.member});
-  if (token.empty()) return ask(std::move(wire), 1, now);
+  wire += encode_wake(key_);
+  if (token.empty()) return ask(std::move(wire), 2, now);
   wire += encode_command({"HDEL", helper_key(key_, "holder"), token, "fence:" + token,
                           "holds:" + token, "keep:" + token});
-  ask(std::move(wire), 2, now);
+  ask(std::move(wire), 3, now);
 }
 
 void Revoker::log(const LogLine& line, unsigned most, lock::Instant now) {

@@ -19,10 +19,12 @@ extern const std::string_view log;
 extern const std::string_view look;
 extern const std::string_view mark;
 extern const std::string_view permissions;
+extern const std::string_view queue;
 extern const std::string_view remove;
 extern const std::string_view renew;
 extern const std::string_view repair;
 extern const std::string_view release;
 extern const std::string_view revoke;
+extern const std::string_view waiting;
 
 }  // namespace redlock::redis::scripts

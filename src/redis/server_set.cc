@@ -15,12 +15,14 @@
 #include "redis/keys.h"
 #include "redis/link.h"
 #include "redis/log.h"
+#include "redis/queue.h"
 #include "redis/tls_context.h"
 
 namespace redlock::redis {
 namespace {
 
 constexpr std::size_t kTokenBytes = 20;
+constexpr std::size_t kWaiterBytes = 10;
 
 /// How long a host may acknowledge nothing before its connection is cut: soon enough to have
 /// another try, over a new one, well within a lease.
@@ -43,7 +45,9 @@ struct ServerSet::Impl {
   Ballot ballot;
   Timeouts timeouts;
   std::deque<Link> links;  // a deque, since a Link cannot move
-  Audience audience;       // empty until the first listen()
+  Audience audience;       // of who holds the lock; empty until the first listen()
+  Audience queue;          // of who waits for it; empty but while we do
+  std::string waiter;      // what we are called there
   std::string held_token;
   unsigned log_entries;
   std::function<std::string()> holder;
@@ -60,6 +64,12 @@ struct ServerSet::Impl {
       known.token = lock::is_join(attempt) ? held_token : known.hold;
     }
     return known;
+  }
+
+  void open(Audience& listeners, const std::string& channel) {
+    for (const Endpoint& endpoint : endpoints) {
+      listeners.add(endpoint, context_for(endpoint), timeouts, user_timeout(ballot.ttl), channel);
+    }
   }
 
   [[nodiscard]] const TlsContext* context_for(const Endpoint& endpoint) const {
@@ -162,14 +172,25 @@ void ServerSet::adopt(lock::AttemptId attempt, const std::string& token) {
 void ServerSet::listen(lock::AttemptId attempt, lock::Instant now) {
   Audience& audience = impl_->audience;
   if (audience.empty()) {
-    const Ballot& ballot = impl_->ballot;
-    const std::string channel = told_channel(ballot.lock_key, impl_->secrets_of(attempt).token);
-    for (const Endpoint& endpoint : impl_->endpoints) {
-      audience.add(endpoint, impl_->context_for(endpoint), impl_->timeouts,
-                   user_timeout(ballot.ttl), channel);
-    }
+    impl_->open(audience, told_channel(impl_->ballot.lock_key, impl_->secrets_of(attempt).token));
   }
   audience.listen(now);
+}
+
+void ServerSet::join_queue(lock::Instant now) {
+  const Ballot& ballot = impl_->ballot;
+  std::string& waiter = impl_->waiter;
+  if (waiter.empty()) waiter = os::random_hex(kWaiterBytes);
+  if (impl_->queue.empty()) impl_->open(impl_->queue, wake_channel(ballot.lock_key, waiter));
+  impl_->queue.listen(now);
+  const std::string wire = encode_join_queue(ballot.lock_key, waiter, ballot.holder_json);
+  for (Link& link : impl_->links) link.note({wire, 1}, now);
+}
+
+void ServerSet::leave_queue(lock::Instant now) {
+  const std::string wire = encode_leave_queue(impl_->ballot.lock_key, impl_->waiter);
+  for (Link& link : impl_->links) link.note({wire, 1}, now);
+  impl_->queue = Audience();
 }
 
 Audience& ServerSet::audience() {
@@ -180,14 +201,19 @@ std::vector<Word> ServerSet::take_words() {
   return impl_->audience.take();
 }
 
+std::vector<Word> ServerSet::take_calls() {
+  return impl_->queue.take();
+}
+
 void ServerSet::interests(std::vector<os::Interest>& out) const {
   for (const Link& link : impl_->links) link.interests(out);
   impl_->audience.interests(out);
+  impl_->queue.interests(out);
 }
 
 lock::Instant ServerSet::deadline() const {
   if (!impl_->ready.empty()) return lock::Instant::min();
-  lock::Instant earliest = impl_->audience.deadline();
+  lock::Instant earliest = std::min(impl_->audience.deadline(), impl_->queue.deadline());
   for (const Link& link : impl_->links) earliest = std::min(earliest, link.deadline());
   return earliest;
 }
@@ -196,6 +222,7 @@ void ServerSet::drop_connections() {
   for (Link& link : impl_->links) link.abandon();
   impl_->links.clear();
   impl_->audience.abandon();
+  impl_->queue.abandon();
 }
 
 std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
@@ -206,6 +233,7 @@ std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
     }
   }
   impl_->audience.turn(now);
+  impl_->queue.turn(now);
   return replies;
 }
 

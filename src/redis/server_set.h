@@ -32,7 +32,7 @@ struct Timeouts {
 
 class Audience;
 
-/// What came while listening for word to the holder of a lock.
+/// What came while listening, for word to the holder of a lock or for being woken.
 struct Word {
   lock::ServerIndex server;
   std::string text;  ///< as of Listener::turn()
@@ -75,6 +75,17 @@ class ServerSet {
 
   /// What came by the last turn().
   std::vector<Word> take_words();
+
+  /// Puts us into the lock's queue on every server that is connected, or keeps us there, and
+  /// listens for being woken wherever it does not do so yet, over connections made for it.
+  void join_queue(lock::Instant now);
+
+  /// The opposite. Those connections are closed.
+  void leave_queue(lock::Instant now);
+
+  /// What came by the last turn(): a waiter's words, as take_words() has the holder's.
+  std::vector<Word> take_calls();
+
   /// Writes a line into the lock's log on every server that is connected, at once or with the
   /// leaves of its attempt, as it says. Nothing is heard of it, and nothing waits for it. `event`,
   /// `data`: as in LogLine.

@@ -71,6 +71,7 @@ void Client::start() {
   next_arrival_ = 0;
   job_.leader = job_.tree = job_.killed = job_.exited = false;
   signalled_ = mark_missing_ = told_ = word_ = warned_ = false;
+  woken_ = queues_ = false;
   scene_->checks->session_began(index_);
   if (scene_->story->on()) say("starts redlock run");
   turn();
@@ -93,6 +94,12 @@ void Client::signal() {
 void Client::told(std::uint32_t session) {
   if (!session_ || session != (runs_ & 0x3ffU)) return;
   told_ = true;
+  turn();
+}
+
+void Client::woken(std::uint32_t session) {
+  if (!session_ || session != (runs_ & 0x3ffU)) return;
+  woken_ = true;
   turn();
 }
 
@@ -146,6 +153,7 @@ void Client::finish_turn(lock::Instant local) {
     told_ = false;
     step(lock::Told{}, local);
   }
+  if (std::exchange(woken_, false)) step(lock::Woken{random().percent(30)}, local);
   if (std::exchange(word_, false) && custody_) carry_out(custody_->hear_released(local), local);
   warn_ward();
   if (!custody_ && session_->watching_tree() && !job_.leader && !job_.tree)
@@ -169,10 +177,27 @@ void Client::carry_out(const lock::Effects& effects, lock::Instant local) {
       kill_job(kill->signal);
     } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
       if (std::holds_alternative<lock::report::MarkUnconfirmed>(*report)) mark_missing_ = true;
+    } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
+      queue();
+    } else if (std::holds_alternative<lock::LeaveQueue>(effect)) {
+      if (!queues_) scene_->checks->fail("queue", client_name(index_) + " was in none", now());
+      queues_ = false;
     } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
       spawn(*order, local);  // the last of its effects
     }
   }
+}
+
+/// Whoever waits may be woken at any time, and by anybody: nothing may hang on it.
+void Client::queue() {
+  queues_ = true;
+  if (scene_->schedule->client[index_].tries_once) {
+    scene_->checks->fail("queue", client_name(index_) + " waits though it asks once", now());
+  }
+  if (!random().percent(40)) return;
+  const Time after = random().one_of(random().between(microseconds(0), milliseconds(2)),
+                                     random().between(microseconds(0), milliseconds(100)));
+  scene_->events->add(EventKind::woken, now() + after, index_, runs_ & 0x3ffU);
 }
 
 void Client::perform(const lock::Ask& ask, lock::Instant local) {
@@ -221,6 +246,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
           .stamp = job_.stamp + 1,
           .status = random().percent(20) ? 1 : 0};
   served_ = scene_->calm;
+  if (queues_) scene_->checks->fail("queue", client_name(index_) + " still waits", now());
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
   scene_->checks->job_started(index_, order.attempt, order.fence,
                               own_token(index_, runs_, order.attempt), lock_token(order.attempt),
@@ -384,6 +410,7 @@ void Client::end_session() {
   if (job_.tree)
     scene_->checks->fail("orphan", client_name(index_) + " leaves its job alone", now());
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
+  if (queues_) scene_->checks->fail("queue", client_name(index_) + " never leaves it", now());
   const lock::Outcome::Kind end = session_->outcome().kind;
   scene_->checks->session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_, now());
   if (end == lock::Outcome::Kind::done) served_ = scene_->calm;

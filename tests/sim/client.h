@@ -45,6 +45,7 @@ class Client {
   void take_in(std::size_t server, const Inbound& inbound);
   void signal();
   void told(std::uint32_t session);
+  void woken(std::uint32_t session);
   void hear_released(std::uint32_t session);
   /// Whose it is: the ward's, which lives.
   [[nodiscard]] bool keeps(Token token) const;
@@ -95,6 +96,7 @@ class Client {
   void lose_ward(lock::Instant now);
   void warn_ward();
   [[nodiscard]] bool is_finished() const;
+  void queue();
   void perform(const lock::Ask& ask, lock::Instant now);
   void spawn(const lock::Spawn& order, lock::Instant now);
   void spawn_now(const lock::Spawn& order, lock::Instant now);
@@ -127,6 +129,8 @@ class Client {
   Job job_;
   bool signalled_ = false;
   bool told_ = false;
+  bool woken_ = false;
+  bool queues_ = false;
   bool mark_missing_ = false;  ///< told: fewer than a quorum know of its success
   bool paused_ = false;
   bool frozen_ = false;  ///< the host is suspended

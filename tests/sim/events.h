@@ -29,6 +29,7 @@ enum class EventKind : std::uint8_t {
   hand_back,  ///< likewise, released by its owner
   word,       ///< who: a client; stamp: its run. Its owner is said to have released the lock
   told,       ///< who: a client; stamp: its run
+  woken,      ///< likewise, rightly or not
 };
 
 struct Event {

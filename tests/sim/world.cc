@@ -120,6 +120,8 @@ void World::happen(const Event& event) {
       return take_away(event);
     case EventKind::told:
       return clients_[event.who].told(event.stamp);
+    case EventKind::woken:
+      return clients_[event.who].woken(event.stamp);
     case EventKind::hand_back:
       return carry_out_release(event);
     case EventKind::word:

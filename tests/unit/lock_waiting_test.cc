@@ -179,3 +179,146 @@ TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
     CHECK(harness.asked(Op::release) == 0);
   }
 }
+
+namespace {
+
+Harness waiting(std::optional<Duration> wait = std::nullopt) {
+  Harness harness(plan_for(3, wait));
+  for (ServerIndex server = 0; server < 3; ++server) {
+    harness.answer(server, Op::acquire, held_by("other", std::nullopt));
+  }
+  return harness;
+}
+
+void refuse_all(Harness& harness) {
+  for (ServerIndex server = 0; server < 3; ++server) {
+    REQUIRE(harness.answer(server, Op::acquire, held_by("other", std::nullopt)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("queue: joined with the first conflict, and heard of again with each round") {
+  Harness harness = waiting();
+  CHECK(harness.count<JoinQueue>() == 1);
+  harness.advance(harness.session.deadline() - harness.now);
+  CHECK(harness.count<JoinQueue>() == 1);
+  refuse_all(harness);
+  CHECK(harness.count<JoinQueue>() == 2);
+  harness.advance(harness.session.deadline() - harness.now);
+  for (ServerIndex server = 0; server < 3; ++server) {
+    harness.answer(server, Op::acquire, no_answer(false));
+  }
+  CHECK(harness.count<JoinQueue>() == 3);
+}
+
+TEST_CASE("queue: a split is no reason to join, and -n never does") {
+  Harness split(plan_for(3));
+  split.answer(0, Op::acquire, Granted{});
+  split.answer(1, Op::acquire, held_by("a"));
+  split.answer(2, Op::acquire, held_by("b"));
+  CHECK(split.count<JoinQueue>() == 0);
+  Harness once(plan_for(1, Duration::zero()));
+  once.answer(0, Op::acquire, held_by("other"));
+  CHECK(once.session.finished());
+  CHECK(once.count<JoinQueue>() == 0);
+  CHECK(once.count<LeaveQueue>() == 0);
+}
+
+TEST_CASE("queue: left with the lock, before the job is started") {
+  Harness harness = waiting();
+  harness.advance(harness.session.deadline() - harness.now);
+  for (ServerIndex server = 0; server < 3; ++server) {
+    harness.answer(server, Op::acquire, Granted{});
+  }
+  REQUIRE(harness.count<Spawn>() == 1);
+  REQUIRE(harness.count<LeaveQueue>() == 1);
+  std::vector<std::size_t> order;
+  for (const Effect& effect : harness.effects) {
+    if (std::holds_alternative<LeaveQueue>(effect) || std::holds_alternative<Spawn>(effect)) {
+      order.push_back(effect.index());
+    }
+  }
+  CHECK(order == std::vector<std::size_t>{Effect(LeaveQueue{}).index(), Effect(Spawn{}).index()});
+  harness.step(JobStarted{});
+  harness.step(JobExited{0});
+  CHECK(harness.count<LeaveQueue>() == 1);
+}
+
+TEST_CASE("queue: left when it is given up, by the limit or by a signal") {
+  Harness late = waiting(1s);
+  late.advance(500ms);
+  CHECK(late.count<LeaveQueue>() == 0);
+  late.advance(600ms);
+  CHECK(late.count<LeaveQueue>() == 1);
+  Harness signalled = waiting();
+  signalled.step(Signal{SIGWINCH, false});
+  CHECK(signalled.count<LeaveQueue>() == 0);
+  signalled.step(Signal{SIGTERM, true});
+  CHECK(signalled.count<LeaveQueue>() == 1);
+}
+
+TEST_CASE("queue: who is woken asks at once, the next one when the first had its chance") {
+  Harness harness = waiting();
+  for (int round = 0; round < 8; ++round) {  // until the back-off is long
+    harness.advance(harness.session.deadline() - harness.now);
+    refuse_all(harness);
+  }
+  REQUIRE(harness.session.deadline() > harness.now + 2s);
+  harness.advance(100ms);
+  harness.step(Woken{.next = true});
+  CHECK(harness.session.deadline() == harness.now + 500ms);
+  harness.advance(100ms);
+  harness.step(Woken{.next = false});
+  CHECK(harness.session.deadline() == harness.now);
+  harness.step(Woken{.next = true});
+  CHECK(harness.session.deadline() == harness.now);
+  harness.step(Tick{});
+  CHECK(harness.asked(Op::acquire) == 3);
+}
+
+TEST_CASE("queue: woken while it asks, it asks once more, though not without a pause") {
+  Harness harness = waiting();
+  harness.advance(harness.session.deadline() - harness.now);
+  harness.step(Woken{.next = false});
+  CHECK(harness.asked(Op::acquire) == 3);
+  refuse_all(harness);
+  CHECK(harness.session.deadline() == harness.now + 5ms);
+  // The word was for that round only.
+  harness.advance(5ms);
+  refuse_all(harness);
+  CHECK(harness.session.deadline() > harness.now + 5ms);
+
+  harness.advance(harness.session.deadline() - harness.now);
+  harness.step(Woken{.next = true});
+  refuse_all(harness);
+  CHECK(harness.session.deadline() == harness.now + 500ms);
+}
+
+TEST_CASE("queue: words that never end cost a round in 5 ms at most") {
+  Harness harness = waiting();
+  std::size_t rounds = 0;
+  for (int ms = 0; ms < 1000; ++ms) {
+    harness.step(Woken{.next = ms % 3 == 0});
+    harness.advance(1ms);
+    if (harness.asked(Op::acquire) > 0) {
+      ++rounds;
+      refuse_all(harness);
+    }
+  }
+  CHECK(rounds >= 150);
+  CHECK(rounds <= 201);
+}
+
+TEST_CASE("queue: word that comes with the lock in hand changes nothing") {
+  Harness harness = waiting();
+  harness.advance(harness.session.deadline() - harness.now);
+  for (ServerIndex server = 0; server < 3; ++server) {
+    harness.answer(server, Op::acquire, Granted{});
+  }
+  harness.step(JobStarted{});
+  const Instant deadline = harness.session.deadline();
+  harness.step(Woken{});
+  CHECK(harness.session.deadline() == deadline);
+  CHECK(harness.asked(Op::acquire) == 0);
+}

@@ -203,6 +203,10 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   const std::string acquire(redis::scripts::acquire);
   const std::string hold(redis::scripts::hold);
   const std::string leave(redis::scripts::leave);
+  // Whoever waits is woken if that makes the lock free.
+  const std::string wake =
+      redis::encode_command({"EVAL", redis::scripts::queue, "3", "name", "redlock:{name}:queue",
+                             "redlock:{name}:waiters", "redlock:{name}:wake:"});
   const auto ask = [](Op op, std::chrono::nanoseconds life = std::chrono::seconds(30)) {
     return lock::Ask{.op = op, .attempt = 1, .fence = 7, .life = life};
   };
@@ -218,18 +222,20 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
        redis::encode_command({"EVAL", release, "1", "name", "T"}) +
            redis::encode_command({"HDEL", "redlock:{name}:holder", "T", "fence:T", "holds:T"}));
   // Part of a millisecond is one: a key that cools longer does no harm.
-  same(redis::encode_request(ask(Op::leave, std::chrono::microseconds(1500)), ballot, joins), 1,
-       redis::encode_command({"EVAL", leave, "2", "name", "redlock:{name}:holder", "T", "H", "2"}));
+  same(redis::encode_request(ask(Op::leave, std::chrono::microseconds(1500)), ballot, joins), 2,
+       redis::encode_command({"EVAL", leave, "2", "name", "redlock:{name}:holder", "T", "H", "2"}) +
+           wake);
   // An owner's release is noted and told, what its keeper does for it is noted.
   lock::Ask leave_for = ask(Op::leave, std::chrono::seconds(0));
-  same(redis::encode_request(leave_for, ballot, {.token = "T", .hold = "T", .adopted = true}), 2,
+  same(redis::encode_request(leave_for, ballot, {.token = "T", .hold = "T", .adopted = true}), 3,
        redis::encode_command({"EVAL", leave, "3", "name", "redlock:{name}:holder",
                               "redlock:{name}:fence", "T", "T", "0", "owner", "20000"}) +
-           redis::encode_command({"PUBLISH", "redlock:{name}:told:T", "released"}));
+           wake + redis::encode_command({"PUBLISH", "redlock:{name}:told:T", "released"}));
   leave_for.for_owner = true;
-  same(redis::encode_request(leave_for, ballot, alone), 1,
+  same(redis::encode_request(leave_for, ballot, alone), 2,
        redis::encode_command({"EVAL", leave, "3", "name", "redlock:{name}:holder",
-                              "redlock:{name}:fence", "T", "T", "0", "keeper", "20000"}));
+                              "redlock:{name}:fence", "T", "T", "0", "keeper", "20000"}) +
+           wake);
   same(redis::encode_request(ask(Op::inquire), ballot, alone), 1,
        redis::encode_command(
            {"EVAL", std::string(redis::scripts::inquire), "1", "redlock:{name}:fence", "T"}));
@@ -270,7 +276,8 @@ TEST_CASE("ballot: the embedded scripts are whole and bare of comments") {
   for (const std::string_view script :
        {redis::scripts::acquire, redis::scripts::commit, redis::scripts::mark,
         redis::scripts::renew, redis::scripts::repair, redis::scripts::release,
-        redis::scripts::hold, redis::scripts::inquire, redis::scripts::leave}) {
+        redis::scripts::hold, redis::scripts::inquire, redis::scripts::leave,
+        redis::scripts::queue}) {
     CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);
     CHECK(script.find("--") == std::string_view::npos);

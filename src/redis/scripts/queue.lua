@@ -1,0 +1,48 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The queue of those who wait for the lock: one joins it or leaves it; and if the lock is free, who is
+-- first in it is woken. Decides nothing: who is woken asks for the lock as anybody does.
+--
+-- KEYS[1]  the lock, which is only looked at
+-- KEYS[2]  the queue: waiter → when it joined, in ms by this server's clock
+-- KEYS[3]  the waiters hash: waiter → until when it counts, and who it is
+-- ARGV[1]  the channels' name but for the waiter at its end
+-- and for who joins or leaves, else neither:
+-- ARGV[2]  the waiter
+-- ARGV[3]  who it is, as JSON: it joins, or is heard of again and keeps its place; '': it leaves
+--
+-- {'joined'}; {'held'}: by somebody, nobody is woken; {'free', how many were woken}
+local life = 20000
+local time = redis.call('TIME')
+local clock = time[1] * 1000 + math.floor(time[2] / 1000)
+local waiter, who = ARGV[2], ARGV[3]
+
+if waiter and who ~= '' then
+  redis.call('ZADD', KEYS[2], 'NX', clock, waiter)
+  redis.call('HSET', KEYS[3], waiter, string.format('%.0f ', clock + life) .. who)
+  redis.call('PEXPIRE', KEYS[2], life)
+  redis.call('PEXPIRE', KEYS[3], life)
+  -- Not woken here: who finds the lock free and does not get it would be so again and again.
+  return {'joined'}
+end
+
+local function forget(gone)
+  redis.call('ZREM', KEYS[2], gone)
+  redis.call('HDEL', KEYS[3], gone)
+end
+if waiter then forget(waiter) end
+if redis.call('TYPE', KEYS[1]).ok ~= 'none' then return {'held'} end
+
+-- The first one asks at once, the second one a little later, should the first be stopped or dead. Who
+-- does not listen asks by itself. However many wait, only so many are looked at.
+local woken = 0
+for _, each in ipairs(redis.call('ZRANGE', KEYS[2], 0, 31)) do
+  local ends = tonumber(string.match(redis.call('HGET', KEYS[3], each) or '', '^(%d+) '))
+  if not ends or ends <= clock or ends > clock + life then
+    forget(each)
+  elseif redis.call('PUBLISH', ARGV[1] .. each, woken == 0 and 'free' or 'next') > 0 then
+    woken = woken + 1
+    if woken == 2 then break end
+  end
+end
+return {'free', woken}

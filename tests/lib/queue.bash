@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
+#
+# What the suites about waiting jobs share: a job that holds a lock, jobs that wait for it, and what the
+# servers know and say of them. To be loaded after lib/common and lib/looking.
+
+# of_lock NAME: what follows is about that lock; sets LOCK, QUEUE and WAITERS, its keys, and LOG, its file.
+of_lock() {
+  LOCK=$1
+  QUEUE="redlock:{$LOCK}:queue"
+  WAITERS="redlock:{$LOCK}:waiters"
+  LOG=$SCRATCH/log.$LOCK
+}
+of_lock L
+
+# ---- jobs --------------------------------------------------------------------------------------
+
+# hold [OPTION…]: a job has the lock, until let_go; sets HOLDER. It is there on all $SERVERS.
+hold() {
+  local held=$SCRATCH/held.$LOCK server
+  rm -f "$SCRATCH/go.$LOCK" "$held"
+  background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo start holder >>"$0"; echo x >"$1"
+    until [[ -e $2 ]]; do sleep 0.02; done; echo end holder >>"$0"' "$LOG" "$held" "$SCRATCH/go.$LOCK"
+  HOLDER=$BACKGROUND_PID
+  wait_for "$held"
+  for server in "${SERVERS[@]:-A}"; do wait_for_key "$server" "$LOCK"; done
+}
+
+# hold_twice: the same, and inside of that job it is had once more, until $INNER.go is there; then
+# $INNER.over is written.
+hold_twice() {
+  rm -f "$SCRATCH/go.$LOCK"
+  background "$REDLOCK" run "$LOCK" -- sh -c '"$0" run "$2" -- sh -c "echo x >\"\$INNER\"
+    until [ -e \"\$INNER.go\" ]; do sleep 0.02; done"
+    echo x >"$INNER.over"; until [ -e "$1" ]; do sleep 0.02; done' "$REDLOCK" "$SCRATCH/go.$LOCK" "$LOCK"
+  HOLDER=$BACKGROUND_PID
+  wait_for "$INNER"
+}
+
+let_go() { : >"$SCRATCH/go.$LOCK"; }
+
+# waiter NAME [OPTION…]: a run waits for the lock, and then writes "start NAME TIME" and "end NAME" to
+# $LOG; sets the variable NAME to its PID. Returns when it stands in the queue of all servers and would
+# hear if it was woken by any.
+waiter() {
+  local before
+  before=$(waiters A)
+  background "$REDLOCK" run -v "${@:2}" "$LOCK" -- bash -c 'echo "start $1 $((${EPOCHREALTIME/[.,]/} / 1000))" >>"$0"
+    echo "end $1" >>"$0"' "$LOG" "$1"
+  declare -g "$1=$BACKGROUND_PID"
+  wait_until "$BOUND" queued $((before + 1)) || return 1
+  wait_until "$BOUND" hears "$BACKGROUND_PID"
+}
+
+# began_at NAME: prints when the job of that waiter began, in ms.
+began_at() { awk -v name="$1" '$1 == "start" && $2 == name { print $3 }' "$LOG"; }
+
+# refusals PID: prints how often the run with -v has been refused.
+refusals() { grep -c 'acquire: refused' "$SCRATCH/background.$1.err" || true; }
+refused_more() { (($(refusals "$1") > $2)); }
+
+# ---- the queue -----------------------------------------------------------------------------------
+
+# in_line SERVER: prints who stands there, by their random names, in their order.
+in_line() { cli "$1" zrange "$QUEUE" 0 -1; }
+
+# waiters SERVER: prints how many.
+waiters() { cli "$1" zcard "$QUEUE"; }
+
+# queued COUNT: so many stand in the queue of every server.
+queued() {
+  local server
+  for server in "${SERVERS[@]:-A}"; do [[ $(waiters "$server") == "$1" ]] || return 1; done
+}
+queued_at_least() { (($(waiters "$1") >= $2)); }
+nobody_waits() { queued 0; }
+assert_nobody_waits() { nobody_waits || fail "somebody waits: $(in_line A)"; }
+
+# waiter_of PID: prints by what name that process stands in the queue of A.
+waiter_of() {
+  cli A hgetall "$WAITERS" | awk -v pid="\"pid\":$1[,}]" 'NR % 2 { name = $0 } !(NR % 2) && $0 ~ pid { print name }'
+}
+
+# hears PID: that one listens on every server.
+hears() {
+  local name server
+  name=$(waiter_of "$1")
+  [[ -n $name ]] || return 1
+  for server in "${SERVERS[@]:-A}"; do
+    [[ $(cli "$server" pubsub numsub "redlock:{$LOCK}:wake:$name" | tail -n 1) == 1 ]] || return 1
+  done
+}
+
+# listening COUNT: so many waiters listen on A.
+listening() { [[ $(cli A pubsub channels "redlock:{$LOCK}:wake:*" | grep -c wake) == "$1" ]]; }
+
+# until_when SERVER WAITER: prints until when it counts, in ms.
+until_when() { cli "$1" hget "$WAITERS" "$2" | cut -d ' ' -f 1; }
+later() { (($(until_when "$1" "$2") > $3)); }
+
+# cools SERVER KEY: the minimum hold is not over.
+cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
+
+# waiting NAME: `redlock status --json NAME`, which says nothing else; for `is`.
+waiting() {
+  run --separate-stderr "$REDLOCK" status --json "$1"
+  silent
+}
+
+# ---- what a server says ----------------------------------------------------------------------------
+
+# listen_in SERVER: keeps what the server carries out from now on.
+listen_in() {
+  local server=$1
+  local -n monitored=${1}_SOCKET
+  start_tool redis-cli -s "$monitored" monitor >"$SCRATCH/monitor.$server"
+  wait_for_line "$SCRATCH/monitor.$server" OK
+}
+
+# calls SERVER: prints the words that were sent to waiters since listen_in.
+calls() { grep -F ':wake:' "$SCRATCH/monitor.$1" | grep -F '"PUBLISH"' || true; }
+
+# heard_by SERVER WORD WAITER: waits until that word was sent to that waiter.
+heard_by() { wait_for_line "$SCRATCH/monitor.$1" "\"PUBLISH\" \"redlock:{$LOCK}:wake:$3\" \"$2\""; }

@@ -20,14 +20,14 @@ teardown() { stop_all; }
   waiter one
   local channel round before
   channel="redlock:{L}:wake:$(cli A zrange "$QUEUE" 0 0)"
-  # By itself it asks some ten times in 20 s: after 0.1, 0.2, 0.4 s and so on up to 5 s.
+  # By itself it asks some ten times in 20 s and fifteen in 40: after 0.1, 0.2, 0.4 s and so on up to 5 s.
   local began=$SECONDS
   for round in {1..20}; do
     before=$(refusals "$one")
     cli A publish "$channel" free >/dev/null
     wait_until "$BOUND" refused_more "$one" "$before"
   done
-  assert_between 0 $((SECONDS - began)) 20
+  assert_between 0 $((SECONDS - began)) 40
   [[ $(grep -c 'the lock is free, we are first' "$SCRATCH/background.$one.err") == 20 ]]
   # And it stays the holder's.
   [[ $(<"$LOG") == 'start holder' ]] || fail "$(<"$LOG")"

@@ -71,7 +71,7 @@ teardown() { stop_all; }
     assert_status 80
     [[ $(lines A)$(lines B)$(lines C) == *'"reason":"lost"'* ]] || break
   done
-  assert_logged 'released lost'
+  assert_logged 'released lost' || fail "in attempt $try"
   assert_contains "$(lines "$LOGGED" | tail -n 1)" '"reason":"not ours when the job ended"'
 }
 

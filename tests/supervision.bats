@@ -258,7 +258,8 @@ stop_all_of() {
   kill -KILL "$BACKGROUND_PID"
   wait_gone "$BACKGROUND_PID"
   cli A del L
-  assert_nothing_left A
+  # It may stand in the queue already: who is not heard of is dropped there after 20 s.
+  ! keys_left A | grep -qEv ':(queue|waiters)$' || fail "$(keys_left A)"
   [[ ! -e $SCRATCH/ran ]]
 }
 

@@ -314,3 +314,19 @@ limited() {
   await "$one" 20
   assert_status 0
 }
+
+@test "queue: a server that hangs up on whoever listens is not asked more often for it" {
+  servers 1
+  hold
+  start_listener DEAF deaf_proxy.py "$A_SOCKET"
+  local began
+  began=$(now_ms)
+  background "$REDLOCK" run -v -S "$DEAF_URI" L -- true
+  local waits=$BACKGROUND_PID
+  wait_until 20 eval '(($(refusals "$waits") >= 6))'
+  # At once, as soon as it listens, and then in pauses that begin with 0.1 s at the least and double.
+  (($(now_ms) - began >= 1000)) || fail "$(refusals "$waits") times within $(($(now_ms) - began)) ms"
+  let_go
+  await "$waits"
+  assert_status 0
+}

@@ -306,8 +306,8 @@ limited() {
   before=$(evals A)
   began=$(now_ms)
   yes "publish $channel $(printf 'x%.0s' {1..3000})" | head -n 3000 | cli A >/dev/null
-  # At most a round every 5 ms, of two scripts, or three with a release.
-  most=$((30 + 3 * ($(now_ms) - began) / 5))
+  # At most a round every 5 ms, of two scripts.
+  most=$((30 + 2 * ($(now_ms) - began) / 5))
   (($(evals A) - before <= most)) || fail "$(evals A) after $before, at most $most more"
   run ! gone "$one"
   let_go

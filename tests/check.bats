@@ -64,7 +64,7 @@ rewritten() {
   nothing_left A
 }
 
-# good: nothing is found, on servers where no earlier check has left the fence of a server that came late.
+# good: nothing is found, on servers where no earlier check has come too late.
 good() {
   local server
   for server in A B C; do cli "$server" flushall >/dev/null; done
@@ -75,7 +75,7 @@ good() {
 @test "check: three good servers: 0, once they are old enough" {
   three
   export REDLOCK_TTL=1s REDLOCK_RESTART_GRACE=1s
-  wait_until 20 good
+  wait_until "$BOUND" good
   found ok trial '3 of 3 votes'
   found ok servers '3 servers, 1 of which may fail'
   nothing_left A B C
@@ -114,6 +114,25 @@ good() {
   check
   assert_status 1
   found ok trial '2 of 3 votes'
+}
+
+# of_minutes SERVER: it has carried out what was asked for the lock that was tried, and each key it has goes
+# within minutes.
+of_minutes() {
+  local key
+  (($(evals "$1") > 0)) || return 1
+  for key in $(cli "$1" keys '*'); do
+    assert_between 1 "$(cli "$1" pttl "$key")" 300000 2>/dev/null || return 1
+  done
+}
+
+@test "check: a server that answers too late keeps nothing for long" {
+  three
+  pause_server B
+  check
+  assert_status 1
+  resume_server B
+  wait_until "$BOUND" of_minutes B
 }
 
 @test "check: no password, a wrong one, one too many" {
@@ -309,6 +328,10 @@ good() {
       +xadd)
         assert_status 1
         found warning permissions "may not write the lock's log"
+        ;;
+      +zadd | +zrem | +zrange)
+        assert_status 1
+        found warning permissions "may not use the lock's queue" '+zadd +zrem +zrange'
         ;;
       +eval)
         assert_status 69

@@ -138,8 +138,8 @@ WAITING=(-w 60 --ttl 3s)
   # A server that was stopped may wake to more questions than it reads before it finds that nobody
   # waits for the answers: what it grants then lasts a ttl.
   assert_nothing_left A B C
-  wait_until 10 no_lock D
-  wait_until 10 no_lock E
+  wait_until "$BOUND" no_lock D
+  wait_until "$BOUND" no_lock E
 }
 
 # two_more_jobs_than N: two more jobs have begun, or all have.
@@ -163,7 +163,7 @@ two_more_jobs_than() {
   servers 3
   cli B set L theirs px 60000
   cli C set L theirs px 60000
-  run "$REDLOCK" run -w 0.2 L -- true
+  run "$REDLOCK" run -w 1 L -- true
   assert_status 1
   assert_nothing_left A
   [[ $(cli B get L) == theirs && $(cli C get L) == theirs ]]
@@ -205,7 +205,7 @@ duel() {
     BACKGROUND+=("$!")
     CONTENDERS+=("$!")
   done
-  wait_until 10 queued 2
+  wait_until "$BOUND" queued 2
   exec {gate_fd}>&-
   wait_until 30 one_gone "${CONTENDERS[@]}"
   wait -n -p pid "${CONTENDERS[@]}" || first=$?

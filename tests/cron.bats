@@ -39,7 +39,7 @@ start_cron() {
   done
   export REDLOCK_SERVERS
   # Not on either side of a full minute: that is when each of them looks what there is to do.
-  wait_until 10 eval '((10#$(date +%S) < 55))'
+  wait_until "$BOUND" eval '((10#$(date +%S) < 55))'
   start_cron one
   start_cron two
 

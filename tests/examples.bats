@@ -163,7 +163,7 @@ is_refused() {
   # As the examples have it, but with less patience.
   local file
   for file in "$EXAMPLES"/*; do
-    sed 's/-w 10m/-w 0.2/; s/-w 60/-w 0.2/' "$file" >"$SCRATCH/impatient/${file##*/}"
+    sed 's/-w 10m/-w 1/; s/-w 60/-w 1/' "$file" >"$SCRATCH/impatient/${file##*/}"
     chmod +x "$SCRATCH/impatient/${file##*/}"
   done
   EXAMPLES=$SCRATCH/impatient

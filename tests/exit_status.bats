@@ -70,7 +70,7 @@ os.kill(os.getpid(), $number)" || status=$?
 @test "1: somebody else holds the lock; -E chooses another number" {
   cli A set L somebody
   ends_with 1 run -n L -- true
-  ends_with 1 run -w 0.1 L -- true
+  ends_with 1 run -w 1 L -- true
   ends_with 0 run -E 0 -n L -- true
   ends_with 77 run -n -E 77 L -- true
   ends_with 255 run -w 0 --conflict-exit-code=255 L -- true

@@ -73,7 +73,7 @@ held.release()"
   run "$REDLOCK" run -n L -- echo ran
   assert_status 1
   [[ -z $output ]] || fail "the job ran"
-  run "$REDLOCK" run -w 0.3 L -- echo ran
+  run "$REDLOCK" run -w 1 L -- echo ran
   assert_status 1
   finish_job "$HOLDER"
   assert_status 0
@@ -143,7 +143,7 @@ again.release()"
   [[ $(cli A set L token nx px 60000) == OK ]]
   run "$REDLOCK" run -n L -- true
   assert_status 1
-  run "$REDLOCK" run -w 0.3 L -- true
+  run "$REDLOCK" run -w 1 L -- true
   assert_status 1
   [[ $(cli A get L) == token ]] || fail "it holds: $(cli A get L)"
   local left
@@ -188,7 +188,7 @@ assert_foreign() {
   run --separate-stderr "$REDLOCK" run -n L -- echo ran
   assert_status 1
   [[ -z $output && -z $stderr ]] || fail "it says: $output $stderr"
-  run "$REDLOCK" run -w 0.2 L -- echo ran
+  run "$REDLOCK" run -w 1 L -- echo ran
   assert_status 1
   after=$(cli A dump L | od -c)
   [[ $after == "$before" ]] || fail "the key was changed"
@@ -223,7 +223,7 @@ assert_foreign() {
   background "$REDLOCK" run -v -w 30 L -- echo ran
   wait_for_line "$BACKGROUND_ERR" refused
   cli A del L
-  await "$BACKGROUND_PID" 20
+  await "$BACKGROUND_PID"
   assert_status 0
   [[ $output == ran ]]
 }
@@ -232,7 +232,7 @@ assert_foreign() {
   start_job --ttl 2s L
   cli A del L
   cli A hset L 8743c9c0-0795-4907-87fd-6c719a6b4586:1 1
-  await "$BACKGROUND_PID" 20
+  await "$BACKGROUND_PID"
   assert_status 80
   [[ $(cli A type L) == hash && $(cli A pttl L) == -1 ]] || fail "the key was changed"
 }

@@ -53,12 +53,12 @@ end_ward() { kill -KILL "$WARD"; }
 
 @test "keeper: the lock outlives its ttl for as long as the process lives, and is released with it" {
   ward
-  keep --ttl 1s L
+  keep --ttl 2s L
   outlast A L
   outlast A L
   [[ $(cli A get L) == "$token" ]]
   end_ward
-  wait_gone "$KEEPER" 5
+  wait_gone "$KEEPER"
   assert_nothing_left A
   not_told
 }
@@ -69,7 +69,7 @@ end_ward() { kill -KILL "$WARD"; }
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
   kill_server B
   ward
-  keep --ttl 1s L
+  keep --ttl 2s L
   outlast A L
   outlast C L
   [[ $(cli A get L) == "$token" && $(cli C get L) == "$token" ]]
@@ -127,7 +127,7 @@ end_ward() { kill -KILL "$WARD"; }
   start_server A --requirepass secret
   export REDLOCK_SERVERS=$A_URI REDLOCK_PASSWORD=secret
   ward
-  keep --ttl 1s L
+  keep --ttl 2s L
   REDISCLI_AUTH=secret outlast A L
   [[ $(REDISCLI_AUTH=secret cli A get L) == "$token" ]]
   end_ward
@@ -169,8 +169,14 @@ end_ward() { kill -KILL "$WARD"; }
 }
 
 @test "keeper: a token that is released ends it at once, and the process is told nothing" {
+  local before
   ward
+  before=$(evals A)
   keep --ttl 60s --on-lost-signal USR1 L
+  # It renews once when it begins to listen, which is two: the acquire and the log are the others. The next time
+  # is 20 s away.
+  renewed() { (($(evals A) >= before + 4)); }
+  wait_until "$BOUND" renewed
   "$REDLOCK" release L "$token"
   wait_gone "$KEEPER"
   not_told
@@ -195,7 +201,7 @@ end_ward() { kill -KILL "$WARD"; }
 
 @test "keeper: released, and taken by the next one before the keeper has looked" {
   ward
-  keep --ttl 1s --on-lost-signal USR1 L
+  keep --ttl 3s --on-lost-signal USR1 L
   kill -STOP "$KEEPER"
   "$REDLOCK" release L "$token"
   "$REDLOCK" acquire --ttl 60s L >"$SCRATCH/next"
@@ -223,13 +229,13 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
 @test "keeper: where it may not listen, it finds out that the token was released, and tells nothing" {
   deafen A
   ward
-  keep --ttl 1s --on-lost-signal USR1 L
+  keep --ttl 2s --on-lost-signal USR1 L
   "$REDLOCK" release L "$token"
   wait_gone "$KEEPER"
   not_told
   [[ $(lines_of L) == 'acquired released ' ]] || fail "$(lines_of L)"
   # Also without a log, or where somebody else is faster than its next renewal.
-  REDLOCK_LOG_ENTRIES=0 keep --ttl 1s --on-lost-signal USR1 M
+  REDLOCK_LOG_ENTRIES=0 keep --ttl 3s --on-lost-signal USR1 M
   kill -STOP "$KEEPER"
   "$REDLOCK" release M "$token"
   "$REDLOCK" acquire --ttl 60s M >"$SCRATCH/next"
@@ -239,6 +245,32 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
   wait_gone "$KEEPER"
   not_told
   [[ $(cli A get M) == "$(<"$SCRATCH/next")" ]]
+}
+
+@test "keeper: its process ends while a release of it is on its way: that has done what it was to do" {
+  ward
+  keep --ttl 60s L
+  # The release looks at the lock, and is still a second away from giving it back.
+  delay_proxy "$A_SOCKET" 700
+  local before
+  before=$(evals A)
+  background "$REDLOCK" release -S "$PROXY_URI" --server-timeout 5s L "$token"
+  looked() { (($(evals A) > before)); }
+  wait_until "$BOUND" looked
+  end_ward
+  wait_until "$BOUND" lacks_key A L
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+  # Who comes when it is gone is told so.
+  ward
+  keep --ttl 60s M
+  end_ward
+  wait_gone "$KEEPER"
+  run "$REDLOCK" release M "$token"
+  assert_status 80
 }
 
 @test "keeper: where it may not listen, on three servers with one of them down" {
@@ -277,10 +309,10 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
 
 @test "keeper: stopped beyond the lease, in which the token was released: that is no loss" {
   ward
-  keep --ttl 1s --on-lost-signal USR1 L
+  keep --ttl 2s --on-lost-signal USR1 L
   kill -STOP "$KEEPER"
   "$REDLOCK" release L "$token"
-  sleep 1.2 # of the ttl
+  sleep 2.2 # of the ttl
   kill -CONT "$KEEPER"
   wait_gone "$KEEPER"
   not_told
@@ -288,9 +320,9 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
 
 @test "keeper: word that the token was released is nothing without a release" {
   ward
-  keep --ttl 1s --on-lost-signal USR1 L
+  keep --ttl 2s --on-lost-signal USR1 L
   [[ $(cli A publish "redlock:{L}:told:$token" released) == 1 ]]
-  sleep 1.5 # of the ttl
+  sleep 2.5 # of the ttl
   alive "$KEEPER"
   not_told
   [[ $(cli A get L) == "$token" ]]
@@ -378,7 +410,7 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
 
 @test "keeper: the log tells when it began and how it ended" {
   ward
-  keep --ttl 1s L
+  keep --ttl 2s L
   end_ward
   wait_gone "$KEEPER"
   [[ $(cli A xrange 'redlock:{L}:log' - + | grep -xE 'acquired|released|lost' | tr '\n' ' ') == 'acquired released ' ]]

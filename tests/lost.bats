@@ -46,8 +46,8 @@ run_job() {
 time_of() { awk -v what="$1" '$1 == what && $2 { time = $2 } END { print time ? time : 0 }' "$LOG"; }
 
 @test "renewals keep a lock beyond its ttl" {
-  run_job --ttl 1s --
-  timed "$REDLOCK" run -w 2.5 L -- true
+  run_job --ttl 2s --
+  timed "$REDLOCK" run -w 4 L -- true
   assert_status 1
   touch "$LOG.end"
   await "$RUN"
@@ -69,13 +69,13 @@ time_of() { awk -v what="$1" '$1 == what && $2 { time = $2 } END { print time ? 
 }
 
 @test "the holder's record is renewed with the lock" {
-  run_job --ttl 1s --
-  cli A pexpire 'redlock:{L}:holder' 2000
+  run_job --ttl 2s --
+  cli A pexpire 'redlock:{L}:holder' 3000
   wait_until "$BOUND" eval '(($(cli A pttl "redlock:{L}:holder") > 5000))'
 }
 
 @test "lost: the key was deleted, TERM comes with the next renewal" {
-  run_job --ttl 3s --
+  run_job --ttl 6s --
   local deleted
   deleted=$(now_ms)
   cli A del L
@@ -85,7 +85,7 @@ time_of() { awk -v what="$1" '$1 == what && $2 { time = $2 } END { print time ? 
   assert_contains "$stderr" 'lost L, stopping the job'
   assert_contains "$stderr" "$A_URI: the lock is gone there"
   # A third of the ttl, and what a loaded machine takes: still long before the lease would end.
-  assert_between 0 $(($(time_of TERM) - deleted)) 2400
+  assert_between 0 $(($(time_of TERM) - deleted)) 4800
   assert_nothing_left A
 }
 
@@ -169,7 +169,7 @@ JOB
   kill -STOP "$(<"$LOG")"
   wait_until "$BOUND" stopped "$(<"$LOG")"
   cli A del L
-  await "$BACKGROUND_PID" 20
+  await "$BACKGROUND_PID"
   assert_status 80
   [[ $(tail -n 1 "$LOG") == TERM ]] || fail "$(<"$LOG")"
 }
@@ -185,9 +185,9 @@ ends_before_the_lease() {
   await "$RUN"
   assert_status 80
   # The last renewal was at most ttl/3 before the outage began, so the job had at least until
-  # ttl - ttl/3 - grace - margin - drift, and no renewal was sent after the outage: never beyond
-  # ttl - margin.
-  assert_between $((before + 900)) "$(time_of beat)" $((after + 2000))
+  # ttl - ttl/3 - grace - margin - drift, which is 938 ms, less what a loaded machine takes; and no
+  # renewal was sent after the outage: never beyond ttl - margin.
+  assert_between $((before + 500)) "$(time_of beat)" $((after + 2000))
 }
 
 @test "server killed: the job gets TERM a grace before the lease ends, in plain words" {
@@ -255,7 +255,7 @@ ends_before_the_lease() {
 }
 
 @test "a connection that breaks is made anew, and the lock is kept" {
-  run_job --ttl 1s --
+  run_job --ttl 2s --
   local try
   for try in 1 2 3; do
     cli A client kill type normal
@@ -305,10 +305,10 @@ ends_before_the_lease() {
   dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=4096 2>/dev/null || true
   dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=1 2>/dev/null || true
   background bash -c 'exec "$@" 2>"$0" 8>&-' "$SCRATCH/full" \
-    "$REDLOCK" run -v --ttl 1s L -- "$SCRATCH/job" "$LOG"
+    "$REDLOCK" run -v --ttl 2s L -- "$SCRATCH/job" "$LOG"
   wait_for_line "$LOG" beat
   local try
-  for try in 1 2 3 4 5; do wait_for_renewal A; done
+  for try in 1 2 3; do wait_for_renewal A; done
   touch "$LOG.end"
   await "$BACKGROUND_PID"
   assert_status 0

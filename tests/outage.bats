@@ -129,7 +129,7 @@ start_stubborn_job() {
 # assert_dead_by TIME: redlock ends with 80, and the job's last sign of life is from before TIME
 # (of $EPOCHREALTIME, in µs). Its own clock tells, so that it does not matter when we look.
 assert_dead_by() {
-  await "$BACKGROUND_PID" 20 || return 1
+  await "$BACKGROUND_PID" || return 1
   assert_status 80
   local last
   last=$(tail -n 1 "$BEATS")
@@ -173,7 +173,7 @@ assert_given_back() {
   start_job --ttl 12s # renewed every 4 s, stopped 2.3 s before the end
   pause_server A
   pause_server B
-  wait_for_line "$BACKGROUND_ERR" "cannot be renewed" 15
+  wait_for_line "$BACKGROUND_ERR" "cannot be renewed"
   resume_server A
   wait_for_line "$BACKGROUND_ERR" "renewed again"
   finish_job
@@ -219,7 +219,7 @@ assert_given_back() {
   # Whoever comes now, gets it: the job is being stopped, or will be at the next renewal.
   cli A set L theirs px 60000
   cli B set L theirs px 60000
-  await "$BACKGROUND_PID" 20
+  await "$BACKGROUND_PID"
   assert_status 80
   [[ $(cli A get L) == theirs && $(cli B get L) == theirs ]]
   assert_nothing_left C
@@ -227,19 +227,27 @@ assert_given_back() {
 
 # ---- at the end of the job ---------------------------------------------------------------------
 
-# assert_release_prompt: the job ends with its own status, without waiting and without a word.
+# assert_release_prompt N CMD…: a job with N servers, where CMD lets some of them fail, ends with its own
+# status, without waiting and without a word. The best of five tries counts: what else the machine does
+# can only add to the time.
 assert_release_prompt() {
-  finish_job
-  assert_status 7
+  local try count=$1
+  shift
+  for try in 1 2 3 4 5; do
+    rm -f "$READY" "$FINISH"
+    servers "$count"
+    start_job "${PATIENTLY[@]}"
+    "$@"
+    finish_job
+    assert_status 7
+    assert_silent
+    ((took >= 1500)) || return 0
+  done
   took_less_than 1500
-  assert_silent
 }
 
 @test "the release does not wait for a server that hangs once a quorum has confirmed" {
-  servers 3
-  start_job "${PATIENTLY[@]}"
-  pause_server A
-  assert_release_prompt
+  assert_release_prompt 3 pause_server A
   assert_nothing_left B C
   # The release is in its socket.
   resume_server A
@@ -247,21 +255,15 @@ assert_release_prompt() {
 }
 
 @test "the release does not wait for two of five servers, one that hangs and one that is dead" {
-  servers 5
-  start_job "${PATIENTLY[@]}"
-  pause_server E
-  kill_server A
-  assert_release_prompt
+  two_fail() { pause_server E && kill_server A; }
+  assert_release_prompt 5 two_fail
   assert_nothing_left B C D
   resume_server E
   wait_until "$BOUND" no_lock E
 }
 
 @test "a server restarted empty at the end of a job is no reason for a word" {
-  servers 3
-  start_job "${PATIENTLY[@]}"
-  restart_server B
-  assert_release_prompt
+  assert_release_prompt 3 restart_server B
   assert_nothing_left A B C
 }
 

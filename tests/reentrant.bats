@@ -95,7 +95,7 @@ cools() { [[ $(lock_of "$1") == cooling:* ]]; }
     until [ -s "$1" ]; do sleep 0.02; done
     kill -KILL "$(cat "$1")"' "$REDLOCK" "$SCRATCH/inside"
   assert_status 0
-  run "$REDLOCK" run -w 8s L -- true
+  run "$REDLOCK" run -w 20s L -- true
   assert_status 0
 }
 

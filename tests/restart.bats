@@ -21,7 +21,7 @@ start_servers() {
 # age NAME SECONDS: waits until the server has been up for so long.
 age() {
   local up
-  wait_until 20 eval "up=\$(cli $1 info server | tr -d '\r' | sed -n 's/^uptime_in_seconds://p'); ((up >= $2))"
+  wait_until "$BOUND" eval "up=\$(cli $1 info server | tr -d '\r' | sed -n 's/^uptime_in_seconds://p'); ((up >= $2))"
 }
 
 @test "a new installation is usable at once, and again" {
@@ -57,7 +57,7 @@ age() {
   for name in A B C; do
     restart_server "$name"
     # By the next renewal the key is back there.
-    wait_until 5 eval "[[ \$(cli $name exists L) == 1 ]]"
+    wait_until "$BOUND" eval "[[ \$(cli $name exists L) == 1 ]]"
     run --separate-stderr "$REDLOCK" run -n L -- touch "$SCRATCH/second"
     [[ $status != 0 && ! -e $SCRATCH/second ]] || fail "a second one got in after $name"
   done
@@ -76,7 +76,7 @@ age() {
   assert_status 0
   restart_server A
   restart_server B
-  run --separate-stderr "$REDLOCK" run --ttl 3s -w 500ms L -- true
+  run --separate-stderr "$REDLOCK" run --ttl 3s -w 1 L -- true
   assert_status 69
   assert_one_line "$stderr"
   assert_contains "$stderr" 'trusted in'

@@ -259,7 +259,7 @@ assert_words() {
   cli A set L somebody
   run "$REDLOCK" run -n L -- true
   assert_status 1
-  run "$REDLOCK" run -w 0.2 L -- true
+  run "$REDLOCK" run -w 1 L -- true
   assert_status 1
   cli A del L
   assert_nothing_left A

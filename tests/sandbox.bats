@@ -199,7 +199,7 @@ while True:
   await "$BACKGROUND_PID"
   assert_status 130
   # At once: not only when the 10 s are over in which servers must answer.
-  wait_gone "$(<"$SCRATCH/started")" 5
+  wait_gone "$(<"$SCRATCH/started")" 8
   wait_until "$BOUND" directory_empty
 }
 

@@ -182,11 +182,11 @@ SCENARIO
 }
 
 @test "Ctrl-S stops the output, not the renewals nor the end" {
-  OPTIONS='--ttl 1s --kill-after 200ms' scenario <<'SCENARIO'
+  OPTIONS='--ttl 2s --kill-after 200ms' scenario <<'SCENARIO'
 at = Terminal("bash")
 job = Job("noecho").typed(at)
 at.type("\x13")
-beyond = boot_ms() + 1500
+beyond = boot_ms() + 2500
 until("the ttl is over", lambda: boot_ms() > beyond)
 assert held("L")
 redis("del", "L")  # lost, and said

@@ -72,7 +72,7 @@ misconfigured() {
     servers+=(-S "rediss://cron:s3cret@127.0.0.1:$port/2")
   done
   servers[1]="valkeys://cron:s3cret@localhost:$A_TLS_PORT"
-  background "$REDLOCK" run -v --ttl 1s "${servers[@]}" L -- \
+  background "$REDLOCK" run -v --ttl 3s "${servers[@]}" L -- \
     sh -c 'echo "$REDLOCK_FENCE" >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' \
     job "$SCRATCH/ready" "$SCRATCH/finish"
   wait_for_line "$BACKGROUND_ERR" 'renew: renewed'
@@ -258,7 +258,7 @@ misconfigured() {
   start_tls_server A server
   start_tls_server B server
   start_tls_server C server
-  background "$REDLOCK" run -v --ttl 2s -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- \
+  background "$REDLOCK" run -v --ttl 3s -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- \
     sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' \
     job "$SCRATCH/ready" "$SCRATCH/finish"
   wait_for "$SCRATCH/ready"
@@ -315,7 +315,7 @@ misconfigured() {
   sleep 60 3>&- &
   pid=$!
   STARTED+=("$pid")
-  token=$("$REDLOCK" acquire -S "$A_TLS_URI" --ttl 1s --keep-for "$pid" L)
+  token=$("$REDLOCK" acquire -S "$A_TLS_URI" --ttl 2s --keep-for "$pid" L)
   outlast A L
   [[ $(cli A get L) == "$token" ]]
   kill -KILL "$pid"

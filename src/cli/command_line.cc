@@ -230,6 +230,9 @@ ForceRelease force_release(Line line, Draft draft, const Environment& environmen
   if (line.names.empty()) misused("no lock name: redlock release --force NAME");
   redis::check_lock_name(line.names.front());
   if (line.names.size() > 1) misused("too many words: redlock release --force NAME");
+  if (draft.origin(Key::server_wait) == Origin::flag) {
+    misused("--server-wait goes with a token: --force waits for no server, as status does");
+  }
   ForceRelease release{.settings = {},
                        .name = std::move(line.names.front()),
                        .how = draft.now ? ForceRelease::How::remove : ForceRelease::How::revoke,

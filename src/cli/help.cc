@@ -120,7 +120,7 @@ Usage:
 
 TOKEN is what acquire has printed, or "-" to read it from standard input.
 With --force, you are shown who holds the lock, and asked. Without a terminal,
-give --yes.
+give --yes. No server is waited for, and --server-wait is refused.
 )";
 
 constexpr std::string_view kReleaseFoot = R"(

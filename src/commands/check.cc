@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -41,10 +42,22 @@ std::string twin_of(const Inspectors& inspectors, std::size_t server,
   return {};
 }
 
+/// A request to a server that has not answered may be carried out when all is over.
+bool may_come_late(const TrialResult::Steps& steps) {
+  return std::ranges::any_of(
+      std::array{&steps.acquired, &steps.renewed, &steps.released}, [](const auto* answer) {
+        const auto* silence = *answer ? std::get_if<lock::Unreachable>(&**answer) : nullptr;
+        return silence != nullptr && silence->maybe_applied && !silence->permanent;
+      });
+}
+
 /// Nothing is left of a lock that nobody else uses, not even its fence.
-void sweep(Inspectors& inspectors) {
-  for (redis::Inspector& inspector : inspectors) {
-    if (can_vote(inspector.inspection())) inspector.sweep(os::boot_now());
+void sweep(Inspectors& inspectors, const TrialResult& trial) {
+  using Remains = redis::Inspector::Remains;
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    const bool late = may_come_late(trial.servers[server]);
+    if (!late && !can_vote(inspectors[server].inspection())) continue;
+    inspectors[server].sweep(late ? Remains::expected : Remains::there, os::boot_now());
   }
   finish(inspectors);
 }
@@ -163,7 +176,7 @@ int check(const cli::Check& request) {
   }
   finish(inspectors);
   const TrialResult trial = Trial(settings, tried.name).run();
-  if (ours) sweep(inspectors);
+  if (ours) sweep(inspectors, trial);
   if (trial.interrupted > 0) return 128 + trial.interrupted;
 
   std::vector<Finding> findings;

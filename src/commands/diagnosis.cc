@@ -166,6 +166,24 @@ Verdict judge_memory(const Inspection& inspection) {
                       percent)};
 }
 
+/// What a user lacks who can lock all the same; empty: nothing.
+std::string comforts_missed(const Inspection& inspection, const Settings& settings) {
+  std::string missed;
+  if (!inspection.may_log && settings.log_entries > 0) {
+    missed =
+        "the user may not write the lock's log, and redlock history will have nothing to tell; "
+        "give it +xadd and the log's key (see redlock-protocol(7)), or set log-entries to 0";
+  }
+  if (!inspection.may_queue) {
+    if (!missed.empty()) missed += "; ";
+    missed +=
+        "the user may not use the lock's queue, so that who waits is not woken, but asks up to 5 s "
+        "apart; give it +zadd +zrem +zrange, the queue's keys and &redlock*:wake:* (see "
+        "redlock-protocol(7))";
+  }
+  return missed;
+}
+
 Verdict judge_permissions(const Inspection& inspection, const Settings& settings,
                           const Tried& tried) {
   if (inspection.scripts_refused) {
@@ -175,12 +193,11 @@ Verdict judge_permissions(const Inspection& inspection, const Settings& settings
     }
     return {failure(*inspection.scripts_refused), why};
   }
-  if (inspection.denied.empty() && !inspection.may_log && settings.log_entries > 0) {
-    return {Level::warning,
-            "the user may not write the lock's log, and redlock history will have nothing to tell; "
-            "give it +xadd and the log's key (see redlock-protocol(7)), or set log-entries to 0"};
+  if (inspection.denied.empty()) {
+    const std::string missed = comforts_missed(inspection, settings);
+    if (missed.empty()) return {Level::ok, "the user may do all that is needed"};
+    return {Level::warning, missed};
   }
-  if (inspection.denied.empty()) return {Level::ok, "the user may do all that is needed"};
   std::string all;
   bool essential = false;
   for (const std::string& command : inspection.denied) {

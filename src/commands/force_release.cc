@@ -76,6 +76,7 @@ class Forcing {
   int revoke(Seizure& seizure);
   int remove(Seizure& seizure);
   int not_taken(Seized result, const Seizure& seizure);
+  int not_deleted(std::size_t deleted, const Seizure& seizure);
   int wait();
   void say(const std::string& text) const;
   static void error(const std::string& text) { complain({text}); }
@@ -86,7 +87,14 @@ class Forcing {
   const config::Settings& settings_;
   std::string name_;
   Observed lock_;
+  bool revoked_ = false;  ///< on as many servers as its holder cannot do without
 };
+
+std::string join(const std::vector<std::string>& troubles) {
+  std::string all;
+  for (const std::string& trouble : troubles) all += (all.empty() ? "" : "; ") + trouble;
+  return all;
+}
 
 /// What a person wants to hear, and -q silences.
 void Forcing::say(const std::string& text) const {
@@ -206,10 +214,11 @@ int Forcing::revoke(Seizure& seizure) {
   const std::size_t servers = settings_.servers.size();
   const Seized result = lock::revoked(tally, servers);
   if (result != Seized::yes) return not_taken(result, seizure);
+  revoked_ = true;
   if (request_.how == How::remove) {
     if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(seizure);
     // The holder would put back what is deleted elsewhere.
-    return not_taken(Seized::unreachable, seizure);
+    return not_deleted(0, seizure);
   }
   const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
   std::string notices = "it was told and stops its job";
@@ -232,7 +241,9 @@ int Forcing::remove(Seizure& seizure) {
     const auto* sighting = std::get_if<lock::Sighting>(&seen);
     free += sighting != nullptr && lock::state_of(*sighting) == State::free ? 1 : 0;
   }
-  const Seized result = lock::removed(seizure.tally(), free, servers);
+  const lock::Tally tally = seizure.tally();
+  const Seized result = lock::removed(tally, free, servers);
+  if (result == Seized::unreachable) return not_deleted(tally.taken, seizure);
   if (result != Seized::yes) return not_taken(result, seizure);
   switch (lock_.judgement.state) {
     case State::cooling:
@@ -265,12 +276,22 @@ int Forcing::not_taken(Seized result, const Seizure& seizure) {
     default:
       break;
   }
-  const lock::Tally tally = seizure.tally();
-  std::string why;
-  for (const std::string& trouble : seizure.troubles()) why += (why.empty() ? "" : "; ") + trouble;
-  error(
-      fmt::format("{} could be taken on {} of {} servers only, its holder may go on; try again: {}",
-                  name_, tally.taken, settings_.servers.size(), why));
+  error(fmt::format(
+      "{} could be taken on {} of {} servers only, its holder may go on; try again: {}", name_,
+      seizure.tally().taken, settings_.servers.size(), join(seizure.troubles())));
+  return number(ExitStatus::unavailable);
+}
+
+/// A server that gave no answer may have deleted it all the same.
+int Forcing::not_deleted(std::size_t deleted, const Seizure& seizure) {
+  const std::string known = fmt::format("known to be deleted on {} of {} servers only", deleted,
+                                        settings_.servers.size());
+  const std::string why = join(seizure.troubles());
+  error(revoked_
+            ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be free "
+                          "before that is gone{}; try again: {}",
+                          name_, holder(), known, latest(), why)
+            : fmt::format("{} is {}, and may not be free; try again: {}", name_, known, why));
   return number(ExitStatus::unavailable);
 }
 

@@ -14,6 +14,7 @@
 #include "diag/holder.h"
 #include "diag/log_entry.h"
 #include "error.h"
+#include "lock/seizure.h"
 #include "lock/token.h"
 #include "lock/value.h"
 #include "os/clock.h"
@@ -111,6 +112,9 @@ int TokenErrand::tell() {
       reporter_.say_not_held(possession_.revoked);
       return static_cast<int>(ExitStatus::lost);
     case lock::Errand::State::not_ours:
+      // Ours it was when we were called, and now it is given back: a keeper whose process ends has
+      // done what we were to do.
+      if (op_ == lock::Op::leave && possession_.held) return 0;
       reporter_.say_not_held(who_has_it());
       return static_cast<int>(ExitStatus::lost);
     case lock::Errand::State::trying:
@@ -149,6 +153,8 @@ Possession look_up(const config::Settings& settings, std::string lock_name, std:
                         .record = {},
                         .fence = found.judgement.fence,
                         .revoked = {}};
+  possession.held = found.judgement.state == lock::State::held &&
+                    lock::owner_of(*found.sighting) == possession.token;
   for (const lock::Seen& seen : found.seen) {
     const auto* sighting = std::get_if<lock::Sighting>(&seen);
     if (sighting == nullptr || sighting->type != "string") continue;

@@ -24,6 +24,7 @@ struct Possession {
   std::string record;       ///< JSON; empty: not known, or the token is not there
   std::uint64_t fence = 0;  ///< 0: not known
   std::string revoked;      ///< from whom and by whom it is being taken; empty: it is not
+  bool held = false;        ///< a quorum had it when it was looked for
 };
 
 /// Looks for it on all servers. Throws Error (71, 78).

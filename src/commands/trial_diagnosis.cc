@@ -23,8 +23,9 @@ std::string text_of(const lock::Answer& answer) {
   return "somebody else holds the lock there";
 }
 
-/// What one server did in a trial that was won. Nothing to say if all went well.
-std::optional<Verdict> judge_steps(const TrialResult::Steps& steps, lock::Duration ttl) {
+/// What one server did in a trial that was won. Nothing to say if all went well. `stays`: a lock
+/// that is not released.
+std::optional<Verdict> judge_steps(const TrialResult::Steps& steps, lock::Duration stays) {
   if (!steps.acquired) return Verdict{Level::outage, "gave no vote"};
   if (const auto* refusal = std::get_if<lock::Refused>(&*steps.acquired)) {
     return Verdict{Level::warning, "gave no vote: the lock is " + diag::describe(*refusal)};
@@ -49,8 +50,8 @@ std::optional<Verdict> judge_steps(const TrialResult::Steps& steps, lock::Durati
   }
   if (!steps.released || !std::holds_alternative<lock::Released>(*steps.released)) {
     return Verdict{Level::warning,
-                   fmt::format("the lock could not be released and stays for {}: {}",
-                               diag::for_people(ttl), told(steps.released))};
+                   fmt::format("the lock could not be released and may stay for {}: {}",
+                               diag::for_people(stays), told(steps.released))};
   }
   return std::nullopt;
 }
@@ -96,8 +97,10 @@ Verdict judge_outcome(const TrialResult& trial, const Settings& settings, const 
 std::vector<Finding> diagnose_trial(const TrialResult& trial, const Settings& settings,
                                     const Tried& tried) {
   std::vector<Finding> findings;
+  lock::Duration stays = settings.ttl;
+  if (tried.ours) stays = std::max<lock::Duration>(stays, redis::Inspector::kSweptFor);
   for (std::size_t server = 0; trial.grant && server < trial.servers.size(); ++server) {
-    auto verdict = judge_steps(trial.servers[server], settings.ttl);
+    auto verdict = judge_steps(trial.servers[server], stays);
     if (!verdict) continue;
     findings.push_back(
         {verdict->level, settings.servers[server].display(), "trial", std::move(verdict->text)});

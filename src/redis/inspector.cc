@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "redis/keys.h"
+#include "redis/queue.h"
 #include "redis/scripts.h"
 #include "redis/trouble.h"
 
@@ -58,7 +59,10 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
       holder_key_(helper_key(lock_key_, "holder")),
       fence_key_(helper_key(lock_key_, "fence")),
       log_key_(helper_key(lock_key_, "log")),
+      queue_key_(helper_key(lock_key_, "queue")),
+      waiters_key_(helper_key(lock_key_, "waiters")),
       channel_(told_channel(lock_key_, "")),
+      wake_channel_(wake_channel(lock_key_, "")),
       link_(endpoint, tls, timeouts),
       listening_(endpoint, tls, timeouts) {}
 
@@ -75,13 +79,22 @@ void Inspector::start(lock::Instant now) {
   ask(Question::first_time, now);
 }
 
-void Inspector::sweep(lock::Instant now) {
+void Inspector::sweep(Remains remains, lock::Instant now) {
+  sweeping_ = remains;
   finished_ = false;
   ask(Question::sweep, now);
 }
 
+/// What was asked for the lock went over another connection: which of both the server reads first
+/// when it wakes is not known.
+std::string Inspector::encode_taking() const {
+  const auto life = std::chrono::milliseconds(kSweptFor).count();
+  return encode_command({"SET", lock_key_, "swept", "PX", std::to_string(life)});
+}
+
 void Inspector::ask(Question question, lock::Instant now) {
   std::string wire;
+  unsigned replies = 1;
   switch (question) {
     case Question::first_time:
     case Question::time:
@@ -104,12 +117,20 @@ void Inspector::ask(Question question, lock::Instant now) {
     case Question::log:
       wire = encode_command({"EVAL", scripts::permissions, "1", log_key_});
       break;
+    case Question::queue:
+      wire = encode_command(
+          {"EVAL", scripts::permissions, "2", queue_key_, waiters_key_, wake_channel_});
+      break;
     case Question::sweep:
-      wire = encode_command({"DEL", holder_key_, fence_key_});
+      if (sweeping_ == Remains::expected) {
+        wire = encode_taking();
+        ++replies;
+      }
+      wire += encode_command({"DEL", holder_key_, fence_key_});
       break;
   }
   Link& link = question == Question::subscribe ? listening_ : link_;
-  link.ask({.round = static_cast<std::uint32_t>(question)}, {std::move(wire), 1}, now);
+  link.ask({.round = static_cast<std::uint32_t>(question)}, {std::move(wire), replies}, now);
 }
 
 void Inspector::turn(lock::Instant now) {
@@ -118,6 +139,7 @@ void Inspector::turn(lock::Instant now) {
   for (Link::Arrival& arrival : arrivals) {
     if (finished_) return;  // an answer that came too late
     const auto question = static_cast<Question>(arrival.ask.round);
+    if (sweeping_ && question != Question::sweep) continue;  // likewise
     auto* trouble = std::get_if<lock::Unreachable>(&arrival.content);
     if (trouble != nullptr && question == Question::subscribe) {
       finished_ = true;  // it was only one more thing to know
@@ -159,6 +181,9 @@ void Inspector::take(Question question, const Value& reply, lock::Duration round
       return ask(Question::log, now);
     case Question::log:
       inspection_.may_log = reply.type == Value::Type::array && reply.elements.empty();
+      return ask(Question::queue, now);
+    case Question::queue:
+      inspection_.may_queue = reply.type == Value::Type::array && reply.elements.empty();
       break;
     case Question::sweep:
       break;

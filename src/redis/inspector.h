@@ -32,7 +32,8 @@ struct Inspection {
   /// Commands that the user may not run; "&": or not on our channels.
   std::vector<std::string> denied;
   std::optional<lock::Unreachable> scripts_refused;  ///< why none of our scripts would run
-  bool may_log = true;  ///< write into the lock's log, or it is not known
+  bool may_log = true;    ///< write into the lock's log, or it is not known
+  bool may_queue = true;  ///< stand in the lock's queue and wake who does, or it is not known
   /// When the server's certificate expires; none without TLS.
   std::optional<std::chrono::system_clock::time_point> certificate_expires;
 
@@ -43,6 +44,8 @@ struct Inspection {
 /// Passive, as Link is: the caller polls interests() and calls turn().
 class Inspector {
  public:
+  static constexpr std::chrono::minutes kSweptFor{5};
+
   /// `endpoint` and `tls` must outlive this, as for Link. The keys are those of the lock to be
   /// tried.
   Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
@@ -55,9 +58,14 @@ class Inspector {
   [[nodiscard]] bool finished() const { return finished_; }
   [[nodiscard]] const Inspection& inspection() const { return inspection_; }
 
-  /// Deletes what a lock leaves behind beside its key. For a name that nobody uses. To be followed
-  /// by turns until finished().
-  void sweep(lock::Instant now);
+  enum class Remains {
+    there,    ///< all that was asked for the lock is done
+    expected  ///< what was asked may yet be carried out
+  };
+  /// Deletes what a lock leaves behind beside its key. For a name that nobody uses: where more is
+  /// expected, its key is taken for kSweptFor, so that whatever comes is refused and leaves
+  /// nothing. To be followed by turns until finished().
+  void sweep(Remains remains, lock::Instant now);
 
  private:
   enum class Question {
@@ -69,10 +77,12 @@ class Inspector {
     permissions,
     subscribe,
     log,
+    queue,
     sweep
   };
 
   void ask(Question question, lock::Instant now);
+  [[nodiscard]] std::string encode_taking() const;
   void take(Question question, const Value& reply, lock::Duration round_trip, lock::Instant now);
   void take_time(const Value& reply, lock::Duration round_trip);
   void take_subscription(const Value& reply);
@@ -82,10 +92,14 @@ class Inspector {
   std::string holder_key_;
   std::string fence_key_;
   std::string log_key_;
-  std::string channel_;
+  std::string queue_key_;
+  std::string waiters_key_;
+  std::string channel_;       ///< of who holds the lock
+  std::string wake_channel_;  ///< of who waits for it
   Link link_;
   Link listening_;  ///< who has subscribed on a connection can ask nothing else there
   Inspection inspection_;
+  std::optional<Remains> sweeping_;
   bool finished_ = false;
 };
 

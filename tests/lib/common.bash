@@ -19,7 +19,7 @@ SOURCE=${TESTS%/*}
 REDLOCK=${REDLOCK:-$SOURCE/build/release/redlock}
 PYTHON=/usr/bin/python3 # Debian's, which has python3-redis
 SCRATCH=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}
-BOUND=10 # seconds any wait may take where nothing else is said
+BOUND=20 # seconds any wait may take where nothing else is said
 export REDLOCK SOURCE
 # Servers made for a test are fresh, and some tests restart them; what redlock makes of that is the
 # matter of restart.bats.
@@ -73,17 +73,25 @@ assert_no_overlap() {
 
 # ---- waiting ---------------------------------------------------------------------------------
 
-# wait_until SECONDS CMD…: runs CMD every 20 ms until it succeeds; fails after SECONDS.
+# wait_until SECONDS CMD…: runs CMD every 20 ms until it succeeds; fails after SECONDS, but not without
+# having looked once more: a machine that stood still has not decided anything.
 wait_until() {
-  local deadline=$((SECONDS + $1 + 1))
+  local deadline=$((SECONDS + $1 + 1)) over
   shift
-  until "$@"; do
-    ((SECONDS < deadline)) || {
-      fail "waited in vain for: $*"
+  while over=$((SECONDS >= deadline)) && ! "$@"; do
+    ((!over)) || {
+      fail "waited in vain for: $*" "$(situation)"
       return 1
     }
     sleep 0.02
   done
+}
+
+# situation: prints what a failure is to be understood by: what all processes below this shell are at, and
+# what those of `background` have said last.
+situation() {
+  "$PYTHON" -B "$TESTS/lib/processes.py" $$
+  tail -n 5 "$SCRATCH"/background.*.{out,err} 2>/dev/null | sed 's/^/  /'
 }
 
 # wait_for FILE [SECONDS]: until FILE is there and not empty.
@@ -135,7 +143,8 @@ await() {
 # ---- jobs ------------------------------------------------------------------------------------
 
 # background CMD…: starts CMD, sets $BACKGROUND_PID (of CMD itself), $BACKGROUND_OUT and
-# $BACKGROUND_ERR (files). INT and QUIT have their default action, which `&` alone takes away.
+# $BACKGROUND_ERR (files). All signals have their default action: `&` alone takes it away from INT and
+# QUIT, and nohup from HUP.
 background() {
   local out err
   out=$(mktemp "$SCRATCH/out.XXXXXX")
@@ -143,7 +152,7 @@ background() {
   # Opened here: the job would open them later than they are renamed.
   local out_fd err_fd
   exec {out_fd}>"$out" {err_fd}>"$err"
-  env --default-signal=INT,QUIT "$@" </dev/null >&"$out_fd" 2>&"$err_fd" 3>&- \
+  env --default-signal "$@" </dev/null >&"$out_fd" 2>&"$err_fd" 3>&- \
     {out_fd}>&- {err_fd}>&- &
   BACKGROUND_PID=$!
   exec {out_fd}>&- {err_fd}>&-
@@ -407,7 +416,7 @@ time_given() {
 }
 
 # wait_for_renewal SERVER: until the lock has just been renewed there.
-wait_for_renewal() { wait_until 20 given_more_time "$1" "$(time_given "$1")"; }
+wait_for_renewal() { wait_until "$BOUND" given_more_time "$1" "$(time_given "$1")"; }
 given_more_time() { (($(time_given "$1") > $2)); }
 
 # outlast SERVER KEY: until the time that KEY has to live there now is over. Who still has it then, has

@@ -58,6 +58,6 @@ start_job() {
 finish_job() {
   local began=${EPOCHREALTIME/./}
   : >"$FINISH"
-  await "$BACKGROUND_PID" 20 || return 1
+  await "$BACKGROUND_PID" || return 1
   took=$(((${EPOCHREALTIME/./} - began) / 1000))
 }

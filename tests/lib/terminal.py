@@ -8,10 +8,12 @@ session of its own, types, and looks at what a user would see and at the process
     at.type(CTRL_Z)
     at.prompt()
 
-Every wait has a bound and says what it waited for. Whatever was started is killed at the end: this
-process is a subreaper, so nobody escapes it."""
+Every wait has a bound and says what it waited for; a failure shows what all processes are at. Whatever
+was started is killed at the end: this process is a subreaper, so nobody escapes it."""
 
-import atexit, ctypes, os, pty, re, select, signal, socket, termios, time
+import atexit, ctypes, os, pty, re, select, signal, socket, sys, termios, time
+
+from processes import Process, descendants, plights
 
 CTRL_C, CTRL_Z, CTRL_BACKSLASH = "\x03", "\x1a", "\x1c"
 BOUND = 20  # seconds any wait may take
@@ -25,53 +27,33 @@ SHELLS = {
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
-class Process:
-    def __init__(self, pid):
-        self.pid = pid
-
-    def _stat(self):
-        try:
-            with open(f"/proc/{self.pid}/stat") as file:
-                return file.read().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return ["gone", "0", "0", "0"]
-
-    def state(self):
-        """R, S, T… as in ps(1); "gone" for a zombie, too."""
-        state = self._stat()[0]
-        return "gone" if state in "ZX" else state
-
-    def stopped(self):
-        return self.state() == "T"
-
-    def running(self):
-        return self.state() in ("R", "S", "D")
-
-    def gone(self):
-        return self.state() == "gone"
-
-    def parent(self):
-        return Process(int(self._stat()[1]))
-
-    def group(self):
-        return int(self._stat()[2])
-
-    def session(self):
-        return int(self._stat()[3])
-
-    def kill(self, name):
-        os.kill(self.pid, getattr(signal, "SIG" + name))
-
-
 def until(what, condition, bound=BOUND):
     deadline = time.monotonic() + bound
     while True:
+        # Looked at once more after it: a machine that stood still has not decided anything.
+        over = time.monotonic() > deadline
         result = condition()
         if result:
             return result
-        if time.monotonic() > deadline:
+        if over:
             raise AssertionError(f"waited in vain: {what}")
         time.sleep(0.01)
+
+
+def explain(kind, error, trace):
+    """A failure, and what there was to see when it came."""
+    sys.__excepthook__(kind, error, trace)
+    sys.stderr.write(plights(os.getpid()))
+    for part in Log.opened + Terminal.opened:
+        sys.stderr.write(f"  {part}\n")
+
+
+def take_too_long(number, frame):
+    raise AssertionError("this takes too long")
+
+
+sys.excepthook = explain
+signal.signal(signal.SIGTERM, take_too_long)
 
 
 def boot_ms():
@@ -81,8 +63,15 @@ def boot_ms():
 class Log:
     """What terminal_job.py writes: "word" or "word time" by line."""
 
+    opened = []
+
     def __init__(self, path):
         self.path = path
+        Log.opened.append(self)
+
+    def __str__(self):
+        words = " ".join(line[0] for line in self.lines() if line[0] != "beat")
+        return f"{self.path}: {words}; last beat {boot_ms() - self.last_beat()} ms ago"
 
     def lines(self):
         try:
@@ -124,6 +113,8 @@ class Log:
 
 
 class Terminal:
+    opened = []
+
     def __init__(self, command, **environment):
         """command: the name of a shell, which is waited for, or the words of a command."""
         shell = isinstance(command, str)
@@ -133,13 +124,17 @@ class Terminal:
         if self.pid == 0:
             words = SHELLS[command] if shell else command
             os.environ.update(PS1=PROMPT, ENV="", HISTFILE="", TERM="dumb", **environment)
-            # Python ignores some for itself, and a shell in the background others for us.
-            for name in ("INT", "QUIT", "TSTP", "TTIN", "TTOU", "PIPE", "XFSZ"):
-                signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
+            # Python ignores some for itself, a shell in the background others for us, and nohup HUP.
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+                signal.signal(number, signal.SIG_DFL)
             os.execvp(words[0], words)
         self.leader = Process(self.pid)
+        Terminal.opened.append(self)
         if shell:
             self.prompt()
+
+    def __str__(self):
+        return f"terminal of {self.pid}: foreground {self.foreground()}, shown {self.all[-300:]!r}"
 
     def type(self, text):
         self._take(0)
@@ -161,12 +156,10 @@ class Terminal:
 
     def expect(self, pattern):
         """Until it was shown since the last type(); returns the match."""
-        deadline = time.monotonic() + BOUND
-        while not (match := re.search(pattern, self.seen)):
-            if time.monotonic() > deadline:
-                raise AssertionError(f"waited in vain for /{pattern}/; on the screen: {self.all!r}")
-            self._take(0.02)
-        return match
+        def shown():
+            self._take(0.01)
+            return re.search(pattern, self.seen)
+        return until(f"/{pattern}/", shown)
 
     def prompt(self):
         """Until the shell asks for the next command, having the terminal for itself."""
@@ -202,6 +195,7 @@ class Terminal:
         assert self.local_modes() & wanted == wanted, f"modes {self.local_modes():o}"
 
     def hang_up(self):
+        Terminal.opened.remove(self)
         os.close(self.master)
 
     def ended(self):
@@ -258,20 +252,6 @@ class Job:
         self.worker = self.process.parent()
         self.top = self.worker.parent()
         return self
-
-
-def descendants(pid):
-    children = {}
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        process = Process(int(entry))
-        if not process.gone():
-            children.setdefault(process.parent().pid, []).append(process.pid)
-    found, queue = [], [pid]
-    while queue:
-        below = children.get(queue.pop(), [])
-        found += below
-        queue += below
-    return found
 
 
 def end_all():

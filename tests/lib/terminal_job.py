@@ -43,6 +43,12 @@ if "noecho" in habits:
     modes[3] &= ~termios.ECHO
     termios.tcsetattr(0, termios.TCSADRAIN, modes)
 reads = "lines" in habits or "keys" in habits
+# What select() has promised may be gone when it is read: Ctrl-C throws away what was typed, and a
+# terminal that is asked in that very moment may say that there is something. Opened a second time, as
+# O_NONBLOCK on descriptor 0 would be the shell's, too.
+source = 0
+if reads and "blocking" not in habits:
+    source = os.open("/proc/self/fd/0", os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
 say("ready")
 while not os.path.exists(path + ".end"):
     say("beat", time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000)
@@ -52,11 +58,13 @@ while not os.path.exists(path + ".end"):
     if not reads:
         time.sleep(0.01)
         continue
-    if "blocking" not in habits and not select.select([0], [], [], 0.01)[0]:
+    if source and not select.select([source], [], [], 0.01)[0]:
         continue
     try:
-        data = os.read(0, 1024)
-    except OSError as error:
+        data = os.read(source, 1024)
+    except BlockingIOError:
+        continue
+    except OSError:
         say("EIO")
         reads = False
         continue

@@ -69,6 +69,15 @@ TEST_CASE("renew, release: a name and a token") {
   CHECK(parse_as<cli::Release>({"release", "L", "-"}).token.empty());
 }
 
+TEST_CASE("release --force: waits for no server, whatever a setting says") {
+  for (const Words& words : {Words{"release", "--force", "--server-wait", "1", "L"},
+                             Words{"release", "L", "--server-wait=10s", "--yes", "--force"}}) {
+    check_failure(failure(words, kServer), ExitStatus::usage, "--server-wait goes with a token");
+  }
+  CHECK(parse_as<cli::ForceRelease>({"release", "--force", "L"}, {{"REDLOCK_SERVER_WAIT", "1"}})
+            .name == "L");
+}
+
 TEST_CASE("renew: the ttl is the lock's own unless an option gives another") {
   CHECK_FALSE(parse_as<cli::Renew>({"renew", "L", kToken}, {{"REDLOCK_TTL", "5m"}}).ttl);
   const auto given =

@@ -5,8 +5,9 @@
 -- looked at (an unknown number, a field too few).
 --
 -- KEYS[1] to KEYS[3]  as in acquire.lua; or
--- KEYS[1]             alone, as in log.lua: who may not use that key can lock all the same
--- ARGV[1]             with three keys: a channel of the lock's, on which nobody listens
+-- KEYS[1], KEYS[2]    the queue and the waiters hash, as in queue.lua; or
+-- KEYS[1]             alone, as in log.lua: who may not use those keys can lock all the same
+-- ARGV[1]             with two or three keys: a channel of the lock's, on which nobody listens
 --
 -- {command, …}, in small letters; empty if nothing is missing. '&': the channel.
 local denied = {}
@@ -22,6 +23,12 @@ local function try(command, ...)
 end
 if #KEYS == 1 then
   try('XADD', KEYS[1], 'none', '', '')
+  return denied
+elseif #KEYS == 2 then
+  try('ZADD', KEYS[1], 'none', '')
+  try('ZREM', KEYS[1], '')
+  try('ZRANGE', KEYS[1], 0, 0)
+  try('PUBLISH', ARGV[1], '')
   return denied
 end
 local kind = try('TYPE', KEYS[1])

@@ -76,6 +76,15 @@ teardown() { stop_all; }
   await "$BACKGROUND_PID"
   assert_status 143
   wait_until "$BOUND" nobody_waits
+  # And as nobody is left for whom the lock was to be kept.
+  background sleep 600
+  local ward=$BACKGROUND_PID
+  background "$REDLOCK" acquire --keep-for "$ward" L
+  wait_until "$BOUND" queued 1
+  kill -KILL "$ward"
+  await "$BACKGROUND_PID"
+  assert_status 64
+  wait_until "$BOUND" nobody_waits
 }
 
 @test "queue: a waiter that was killed is in it until its time is over, and holds nobody up" {

@@ -47,7 +47,7 @@ if waiter and who ~= '' then
 end
 
 if waiter then forget(waiter) end
-if redis.call('EXISTS', KEYS[1]) == 1 then return {'held'} end
+if redis.call('TYPE', KEYS[1]).ok ~= 'none' then return {'held'} end
 
 -- The first one asks at once, the second one a little later, should the first be stopped or dead. Who
 -- does not listen asks by itself.

@@ -254,6 +254,7 @@ limited() {
 @test "queue: odd entries in it: what can be told is told, and who is there is woken" {
   servers 1
   hold
+  waiter one # who comes later sweeps
   local later=$(($(now_ms) + 15000)) long
   long=$(head -c 100000 /dev/zero | tr '\0' x)
   cli A zadd "$QUEUE" 1 none 2 empty 3 words 4 late 5 never 6 past 7 text 8 json inf forever -inf ever \
@@ -264,7 +265,6 @@ limited() {
     json "$later {\"user\":[],\"host\":{},\"pid\":\"x\",\"command\":7}" \
     forever "$later {}" ever "$later {}" "$long" "$later {}" \
     $'\e[31mred\x9b' "$later {\"user\":\"\\u001b[31m\",\"host\":\"h\\nredlock: fake\",\"pid\":1,\"command\":\"x\"}" >/dev/null
-  waiter one
   run --separate-stderr "$REDLOCK" status -v L
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"
@@ -337,5 +337,43 @@ limited() {
   (($(now_ms) - began >= 1000)) || fail "$(refusals "$waits") times within $(($(now_ms) - began)) ms"
   let_go
   await "$waits"
+  assert_status 0
+}
+
+# the_dead COUNT: so many, whose time is over, stand at the head of A's queue.
+the_dead() {
+  cli A eval 'for i = 1, ARGV[1] do
+      redis.call("ZADD", KEYS[1], i, "dead" .. i)
+      redis.call("HSET", KEYS[2], "dead" .. i, "1000 {}")
+    end' 2 "$QUEUE" "$WAITERS" "$1" >/dev/null
+}
+dead_in_line() { in_line A | grep -c dead || true; }
+
+@test "queue: who was killed is forgotten when somebody new comes, though the lock is not free" {
+  servers 1
+  hold
+  waiter one
+  the_dead 500
+  # Who is there looks at nobody else, however often it asks.
+  local before
+  before=$(refusals "$one")
+  wait_until "$BOUND" refused_more "$one" "$before"
+  [[ $(dead_in_line) == 500 ]]
+  background "$REDLOCK" run L -- true
+  wait_until "$BOUND" queued 2
+  [[ $(dead_in_line) == 0 && $(cli A hlen "$WAITERS") == 2 ]]
+}
+
+@test "queue: dead ones whose time is over do not keep the living from being called" {
+  servers 1
+  hold
+  waiter one
+  local first
+  first=$(waiter_of "$one")
+  the_dead 100
+  listen_in A
+  let_go
+  heard_by A free "$first"
+  await "$one"
   assert_status 0
 }

@@ -136,27 +136,6 @@ stopped_first() {
   "$REDLOCK" release L "$output"
 }
 
-# dead COUNT: so many stand at the head of the queue of A whose time is over.
-dead() {
-  cli A eval 'for i = 1, ARGV[1] do
-      redis.call("ZADD", KEYS[1], i, "dead" .. i)
-      redis.call("HSET", KEYS[2], "dead" .. i, "1000 {}")
-    end' 2 "$QUEUE" "$WAITERS" "$1" >/dev/null
-}
-
-@test "woken: however many died before they were, they are cleared away by who waits" {
-  servers 1
-  hold
-  dead 100
-  background "$REDLOCK" run -v L -- true
-  local waits=$BACKGROUND_PID
-  wait_until "$BOUND" queued 1
-  [[ $(cli A hlen "$WAITERS") == 1 ]]
-  let_go
-  await "$waits"
-  assert_status 0
-}
-
 @test "woken: under a tagged name with a prefix, over TCP, with a password and in another database" {
   servers 1 --tcp
   cli A config set requirepass secret >/dev/null

@@ -17,11 +17,6 @@ local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local waiter, who = ARGV[2], ARGV[3]
 
--- However many wait, only so many are looked at.
-local function first()
-  return ipairs(redis.call('ZRANGE', KEYS[2], 0, 31))
-end
-
 local function counts(each)
   local ends = tonumber(string.match(redis.call('HGET', KEYS[3], each) or '', '^(%d+) '))
   return ends and ends > clock and ends <= clock + life
@@ -33,14 +28,14 @@ local function forget(gone)
 end
 
 if waiter and who ~= '' then
-  redis.call('ZADD', KEYS[2], 'NX', clock, waiter)
+  local new = redis.call('ZADD', KEYS[2], 'NX', clock, waiter) == 1
   redis.call('HSET', KEYS[3], waiter, string.format('%.0f ', clock + life) .. who)
   redis.call('PEXPIRE', KEYS[2], life)
   redis.call('PEXPIRE', KEYS[3], life)
-  -- While others wait the keys live on, and so would who died.
-  for _, each in first() do
-    if counts(each) then break end
-    forget(each)
+  -- Who was killed never leaves. Each newcomer sweeps, so that there are no more of them than came in
+  -- the time that they count.
+  for _, each in ipairs(new and redis.call('ZRANGE', KEYS[2], 0, 999) or {}) do
+    if not counts(each) then forget(each) end
   end
   -- Not woken here: who finds the lock free and does not get it would be so again and again.
   return {'joined'}
@@ -50,14 +45,16 @@ if waiter then forget(waiter) end
 if redis.call('TYPE', KEYS[1]).ok ~= 'none' then return {'held'} end
 
 -- The first one asks at once, the second one a little later, should the first be stopped or dead. Who
--- does not listen asks by itself.
-local woken = 0
-for _, each in first() do
+-- does not listen asks by itself. However many wait, only so many of them are called.
+local called, woken = 0, 0
+for _, each in ipairs(redis.call('ZRANGE', KEYS[2], 0, 999)) do
   if not counts(each) then
     forget(each)
-  elseif redis.call('PUBLISH', ARGV[1] .. each, woken == 0 and 'free' or 'next') > 0 then
-    woken = woken + 1
-    if woken == 2 then break end
+  else
+    called = called + 1
+    local heard = redis.call('PUBLISH', ARGV[1] .. each, woken == 0 and 'free' or 'next')
+    if heard > 0 then woken = woken + 1 end
+    if woken == 2 or called == 32 then break end
   end
 end
 return {'free', woken}

@@ -125,9 +125,11 @@ stopped_first() {
   wait_until "$BOUND" listening 1
   waiting L
   is 'l["waiters"][0]["command"]' 'redlock acquire L'
+  local first
+  first=$(in_line A)
   listen_in A
   let_go
-  heard_by A free "$(cli A zrange "$QUEUE" 0 0)"
+  heard_by A free "$first"
   await "$BACKGROUND_PID"
   assert_status 0
   wait_until "$BOUND" nobody_waits

@@ -136,6 +136,44 @@ stopped_first() {
   "$REDLOCK" release L "$output"
 }
 
+# dead COUNT: so many stand at the head of the queue of A whose time is over.
+dead() {
+  cli A eval 'for i = 1, ARGV[1] do
+      redis.call("ZADD", KEYS[1], i, "dead" .. i)
+      redis.call("HSET", KEYS[2], "dead" .. i, "1000 {}")
+    end' 2 "$QUEUE" "$WAITERS" "$1" >/dev/null
+}
+
+@test "woken: however many died before they were, they are cleared away by who waits" {
+  servers 1
+  hold
+  dead 100
+  background "$REDLOCK" run -v L -- true
+  local waits=$BACKGROUND_PID
+  wait_until "$BOUND" queued 1
+  [[ $(cli A hlen "$WAITERS") == 1 ]]
+  let_go
+  await "$waits"
+  assert_status 0
+}
+
+@test "woken: under a tagged name with a prefix, over TCP, with a password and in another database" {
+  servers 1 --tcp
+  cli A config set requirepass secret >/dev/null
+  export REDLOCK_SERVERS="redis://:secret@127.0.0.1:$A_PORT/3"
+  background "$REDLOCK" run --prefix app: 'x{tag}' -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.02; done' \
+    "$SCRATCH/held" "$SCRATCH/go"
+  wait_for "$SCRATCH/held"
+  background "$REDLOCK" run -v --prefix app: 'x{tag}' -- true
+  wait_until "$BOUND" eval '(($(refusals "$BACKGROUND_PID") >= 6))' # its pauses have grown
+  [[ $(cli A -a secret -n 3 zcard 'redlock-tag:app:x{tag}:queue' 2>/dev/null) == 1 ]]
+  touch "$SCRATCH/go"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_contains "$stderr" 'the lock is free, we are first'
+  refute_contains "$stderr" secret
+}
+
 # ---- what wakes --------------------------------------------------------------------------------
 
 # wakes COMMAND…: that wakes the one who waits, and it gets the lock.

@@ -17,28 +17,43 @@ local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local waiter, who = ARGV[2], ARGV[3]
 
-if waiter and who ~= '' then
-  redis.call('ZADD', KEYS[2], 'NX', clock, waiter)
-  redis.call('HSET', KEYS[3], waiter, string.format('%.0f ', clock + life) .. who)
-  redis.call('PEXPIRE', KEYS[2], life)
-  redis.call('PEXPIRE', KEYS[3], life)
-  -- Not woken here: who finds the lock free and does not get it would be so again and again.
-  return {'joined'}
+-- However many wait, only so many are looked at.
+local function first()
+  return ipairs(redis.call('ZRANGE', KEYS[2], 0, 31))
+end
+
+local function counts(each)
+  local ends = tonumber(string.match(redis.call('HGET', KEYS[3], each) or '', '^(%d+) '))
+  return ends and ends > clock and ends <= clock + life
 end
 
 local function forget(gone)
   redis.call('ZREM', KEYS[2], gone)
   redis.call('HDEL', KEYS[3], gone)
 end
+
+if waiter and who ~= '' then
+  redis.call('ZADD', KEYS[2], 'NX', clock, waiter)
+  redis.call('HSET', KEYS[3], waiter, string.format('%.0f ', clock + life) .. who)
+  redis.call('PEXPIRE', KEYS[2], life)
+  redis.call('PEXPIRE', KEYS[3], life)
+  -- While others wait the keys live on, and so would who died.
+  for _, each in first() do
+    if counts(each) then break end
+    forget(each)
+  end
+  -- Not woken here: who finds the lock free and does not get it would be so again and again.
+  return {'joined'}
+end
+
 if waiter then forget(waiter) end
 if redis.call('TYPE', KEYS[1]).ok ~= 'none' then return {'held'} end
 
 -- The first one asks at once, the second one a little later, should the first be stopped or dead. Who
--- does not listen asks by itself. However many wait, only so many are looked at.
+-- does not listen asks by itself.
 local woken = 0
-for _, each in ipairs(redis.call('ZRANGE', KEYS[2], 0, 31)) do
-  local ends = tonumber(string.match(redis.call('HGET', KEYS[3], each) or '', '^(%d+) '))
-  if not ends or ends <= clock or ends > clock + life then
+for _, each in first() do
+  if not counts(each) then
     forget(each)
   elseif redis.call('PUBLISH', ARGV[1] .. each, woken == 0 and 'free' or 'next') > 0 then
     woken = woken + 1

@@ -193,6 +193,7 @@ void ServerSet::leave_queue(lock::Instant now) {
   const std::string wire = encode_leave_queue(impl_->ballot.lock_key, impl_->waiter);
   for (Link& link : impl_->links) link.note({wire, 1}, now);
   impl_->queue = Audience();
+  impl_->could_be_woken.clear();
 }
 
 Audience& ServerSet::audience() {

@@ -226,7 +226,8 @@ finds() {
 @test "checker: keys left behind, but not helper keys with a life of their own" {
   logs
   printf '%s\n' 'key 0 5000 redlock:{L}:holder' 'key 0 5000 redlock:{L}:fence' \
-    'key 0 5000 redlock-tag:{a}b:fence' >>"$LOGS/keys.log"
+    'key 0 5000 redlock-tag:{a}b:fence' 'key 0 5000 redlock:{L}:queue' \
+    'key 0 5000 redlock:{L}:waiters' >>"$LOGS/keys.log"
   check
   assert_status 0
   echo 'key 0 700 L' >>"$LOGS/keys.log"

@@ -236,7 +236,7 @@ JOB
   for command in "${COMMANDS[@]}"; do
     start_limited "S_$command" "+$command"
     local -n uri=S_${command}_CRON
-    background "$REDLOCK" run -S "$uri" --ttl 1s --server-wait 300ms "$LOCK" -- sh "$SCRATCH/job" "$uri"
+    background "$REDLOCK" run -S "$uri" --ttl 2s --server-wait 5s "$LOCK" -- sh "$SCRATCH/job" "$uri"
   done
   local pid
   for pid in "${BACKGROUND[@]}"; do wait_gone "$pid"; done

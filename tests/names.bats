@@ -10,6 +10,29 @@
 
 load lib/common
 
+# libnss-wrapper reads its file anew when that changes, and does not bear two threads there (1.1.12: one
+# of them is stuck, or closes a file that is closed). Here each look-up has its turn. After a fork nobody
+# is in one.
+setup_file() {
+  cat >"$BATS_FILE_TMPDIR/turns.c" <<'TURNS'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <pthread.h>
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static void afresh(void) { turn = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }
+__attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL, afresh); }
+int getaddrinfo(const char* host, const char* port, const struct addrinfo* hints, struct addrinfo** list) {
+  int (*real)(const char*, const char*, const struct addrinfo*, struct addrinfo**) = dlsym(RTLD_NEXT, "getaddrinfo");
+  pthread_mutex_lock(&turn);
+  const int result = real(host, port, hints, list);
+  pthread_mutex_unlock(&turn);
+  return result;
+}
+TURNS
+  cc -shared -fPIC -o "$BATS_FILE_TMPDIR/turns.so" "$BATS_FILE_TMPDIR/turns.c"
+}
+
 setup() {
   HOSTS=$SCRATCH/hosts
   [[ $(LD_PRELOAD=libnss_wrapper.so grep -c nss_wrapper /proc/self/maps 2>/dev/null) != 0 ]] ||
@@ -26,7 +49,7 @@ hosts() {
 # named ARG…: sets NAMED, the command `redlock ARG…` with these names. Sanitizers do not like to be
 # loaded second, nor deep binding.
 named() {
-  NAMED=(env LD_PRELOAD=libnss_wrapper.so "NSS_WRAPPER_HOSTS=$HOSTS" NSS_WRAPPER_DISABLE_DEEPBIND=1
+  NAMED=(env "LD_PRELOAD=$BATS_FILE_TMPDIR/turns.so libnss_wrapper.so" "NSS_WRAPPER_HOSTS=$HOSTS" NSS_WRAPPER_DISABLE_DEEPBIND=1
     "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" "$REDLOCK" "$@")
 }
 
@@ -135,7 +158,7 @@ has_ipv6() {
   start_server C
   start_server D
   hosts 127.0.0.1 db1.test
-  named run -v --ttl 2s -S "redis://db1.test:$A_PORT" -S "$C_URI" -S "$D_URI" L -- sh -c 'echo in >"$1"
+  named run -v --ttl 6s -S "redis://db1.test:$A_PORT" -S "$C_URI" -S "$D_URI" L -- sh -c 'echo in >"$1"
     for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' job "$SCRATCH/ready" "$SCRATCH/finish"
   background "${NAMED[@]}"
   wait_for "$SCRATCH/ready"

@@ -76,6 +76,15 @@ teardown() { stop_all; }
   await "$BACKGROUND_PID"
   assert_status 143
   wait_until "$BOUND" nobody_waits
+  # And as nobody is left for whom the lock was to be kept.
+  background sleep 600
+  local ward=$BACKGROUND_PID
+  background "$REDLOCK" acquire --keep-for "$ward" L
+  wait_until "$BOUND" queued 1
+  kill -KILL "$ward"
+  await "$BACKGROUND_PID"
+  assert_status 64
+  wait_until "$BOUND" nobody_waits
 }
 
 @test "queue: a waiter that was killed is in it until its time is over, and holds nobody up" {
@@ -306,13 +315,29 @@ limited() {
   before=$(evals A)
   began=$(now_ms)
   yes "publish $channel $(printf 'x%.0s' {1..3000})" | head -n 3000 | cli A >/dev/null
-  # At most 32 rounds at once, then one every 100 ms, of two scripts, or three with a release; and some
-  # that it would have begun by itself.
-  most=$((150 + 3 * ($(now_ms) - began) / 100))
+  # At most 32 rounds as fast as it can, then one every 100 ms, of two scripts; and some that it would
+  # have begun by itself.
+  most=$((110 + 2 * ($(now_ms) - began) / 100))
   (($(evals A) - before <= most)) || fail "$(evals A) after $before, at most $most more"
   run ! gone "$one"
   let_go
   await "$one" 20
+  assert_status 0
+}
+
+@test "queue: a server that hangs up on whoever listens is not asked more often for it" {
+  servers 1
+  hold
+  start_listener DEAF deaf_proxy.py "$A_SOCKET"
+  local began
+  began=$(now_ms)
+  background "$REDLOCK" run -v -S "$DEAF_URI" L -- true
+  local waits=$BACKGROUND_PID
+  wait_until 20 eval '(($(refusals "$waits") >= 6))'
+  # At once, as soon as it listens, and then in pauses that begin with 0.1 s at the least and double.
+  (($(now_ms) - began >= 1000)) || fail "$(refusals "$waits") times within $(($(now_ms) - began)) ms"
+  let_go
+  await "$waits"
   assert_status 0
 }
 

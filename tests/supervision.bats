@@ -244,7 +244,8 @@ stop_all_of() {
     wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
     kill -CONT "${!first}"
     wait_until "$BOUND" nothing_of_the_job
-    kill -CONT "$TOP" 2>/dev/null || true
+    # Not needlessly: LeakSanitizer stops who ends, and waits for ever for one that was continued.
+    ! stopped "$TOP" || kill -CONT "$TOP"
     await "$TOP"
     assert_status 80
     [[ $(last TERM) == 0 ]]
@@ -258,7 +259,8 @@ stop_all_of() {
   kill -KILL "$BACKGROUND_PID"
   wait_gone "$BACKGROUND_PID"
   cli A del L
-  assert_nothing_left A
+  # It may stand in the queue already: who is not heard of is dropped there after 20 s.
+  ! keys_left A | grep -qEv ':(queue|waiters)$' || fail "$(keys_left A)"
   [[ ! -e $SCRATCH/ran ]]
 }
 

@@ -11,8 +11,11 @@ namespace redlock::commands {
 
 namespace {
 
-bool same_process(const diag::Holder& one, const diag::Holder& other) {
-  return one.host == other.host && one.pid == other.pid;
+/// It has the lock by now and is about to leave the queue. One that came later waits for what its own
+/// process holds, which is worth telling.
+bool has_it(const Waiting& waiter, const diag::Holder& holder) {
+  return waiter.who && waiter.who->host == holder.host && waiter.who->pid == holder.pid &&
+         waiter.waited >= diag::ago(holder.since).value_or(std::chrono::milliseconds::zero());
 }
 
 }  // namespace
@@ -32,8 +35,7 @@ std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>&
     }
   }
   for (auto& [id, waiter] : waiters) {
-    const bool has_it = holder && waiter.who && same_process(*holder, *waiter.who);
-    if (!has_it) line.known.push_back(std::move(waiter));
+    if (!holder || !has_it(waiter, *holder)) line.known.push_back(std::move(waiter));
   }
   std::ranges::stable_sort(line.known, std::greater<>(), &Waiting::waited);
   return line;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -55,7 +56,8 @@ struct ServerSet::Impl {
       described{};                               ///< the round that the ballot's holder is of
   std::map<lock::AttemptId, std::string> notes;  ///< what goes with the leaves of an attempt
   std::map<lock::AttemptId, Secrets> secrets;
-  std::vector<lock::Reply> ready;  // answers that took no server
+  std::vector<lock::Reply> ready;             // answers that took no server
+  std::set<lock::ServerIndex> could_be_woken;  // they have said so
 
   const Secrets& secrets_of(lock::AttemptId attempt) {
     Secrets& known = secrets[attempt];
@@ -193,6 +195,7 @@ void ServerSet::leave_queue(lock::Instant now) {
   const std::string wire = encode_leave_queue(impl_->ballot.lock_key, impl_->waiter);
   for (Link& link : impl_->links) link.note({wire, 1}, now);
   impl_->queue = Audience();
+  impl_->could_be_woken.clear();
 }
 
 Audience& ServerSet::audience() {
@@ -204,7 +207,13 @@ std::vector<Word> ServerSet::take_words() {
 }
 
 std::vector<Word> ServerSet::take_calls() {
-  return impl_->queue.take();
+  std::vector<Word> words = impl_->queue.take();
+  // Where it can be heard again after the connection broke, that is no news: where connections break all
+  // the time it would make us ask, listen and ask again for ever. What was missed is seen a little later.
+  std::erase_if(words, [this](const Word& word) {
+    return word.text.empty() && !impl_->could_be_woken.insert(word.server).second;
+  });
+  return words;
 }
 
 void ServerSet::interests(std::vector<os::Interest>& out) const {

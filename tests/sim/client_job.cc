@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+//
+// The job of a host: how it is started, obeys signals or not, and ends; and the clients inside it.
+#include <csignal>
+
+#include "client.h"
+
+namespace redlock::sim {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+void Client::spawn(const lock::Spawn& order, lock::Instant local) {
+  if (!scene_->calm && random().percent(scene_->schedule->stall_percent)) {
+    // Stopped between the decision and the fork.
+    stalled_ = order;
+    stale_ = local;
+    const Time length = random().between(milliseconds(1), scene_->schedule->timing.ttl);
+    pause(false);
+    scene_->events->add(EventKind::client_resumes, now() + length, index_);
+    return;
+  }
+  spawn_now(order, local);
+}
+
+/// As Runner::spawn: the clock is read once more.
+void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
+  if (clock_.now(now()) >= order.latest) {
+    if (scene_->story->on()) say("finds it too late to start the job");
+    return step(lock::JobTooLate{}, local);
+  }
+  if (!scene_->calm && !scene_->schedule->cron && random().percent(3)) {
+    if (scene_->story->on()) say("cannot start its job");
+    return step(lock::JobFailedToStart{127}, local);
+  }
+  const Schedule& schedule = *scene_->schedule;
+  job_ = {.leader = true,
+          .tree = true,
+          .killed = false,
+          .lingers = random().percent(20),
+          .exited = false,
+          .stamp = job_.stamp + 1,
+          .status = random().percent(20) ? 1 : 0};
+  served_ = scene_->calm;
+  if (queues_) scene_->checks->fail("queue", client_name(index_) + " still waits", now());
+  if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
+  scene_->checks->job_started(index_, order.attempt, order.fence,
+                              own_token(index_, runs_, order.attempt), lock_token(order.attempt),
+                              now());
+  start_inside({lock_token(order.attempt), order.fence});
+  Time runtime = random().between(milliseconds(1), milliseconds(30));
+  if (!scene_->calm) {
+    const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
+    runtime = random().one_of(runtime, longer, schedule.calm_from * 2);
+  }
+  scene_->events->add(EventKind::job_ends, now() + runtime, index_, job_.stamp);
+  if (schedule.client[index_].keeps) return take_custody(order, local);
+  step(lock::JobStarted{}, local);
+}
+
+/// A TERM may be obeyed at once, in a while or never; a KILL takes up to the margin.
+void Client::kill_job(int number) {
+  if (!job_.tree || (number != SIGTERM && number != SIGKILL)) return;
+  if (session_->watching_tree()) scene_->checks->stopping(index_);
+  const lock::Duration grace = scene_->schedule->timing.grace;
+  if (number == SIGKILL && !job_.killed) {
+    job_.killed = true;
+    const lock::Duration most = kill_margin(scene_->schedule->timing.ttl) - milliseconds(2);
+    const Time takes = clock_.stretch(random().one_of<lock::Duration>(
+        {microseconds(100), random().between(microseconds(100), most), most, most}));
+    scene_->events->add(EventKind::tree_ends, now() + takes, index_, job_.stamp);
+  } else if (number == SIGTERM && random().percent(50)) {
+    const Time takes = random().between(microseconds(100), grace + milliseconds(10));
+    scene_->events->add(EventKind::job_ends, now() + takes, index_, job_.stamp);
+  }
+  if (scene_->story->on()) say(number == SIGKILL ? "sends its job KILL" : "sends its job TERM");
+}
+
+void Client::job_over() {
+  if (!job_.tree) return;
+  job_.tree = false;
+  if (scene_->story->on()) say("has no job any more");
+  scene_->checks->job_gone(index_, now());
+}
+
+void Client::job_ends(std::uint32_t stamp) {
+  if (stamp != job_.stamp || !job_.leader) return;
+  if (frozen_) {
+    scene_->events->add(EventKind::job_ends, now() + milliseconds(10), index_, stamp);
+    return;
+  }
+  job_.leader = false;
+  job_.exited = true;
+  // Descendants of a job that ends by itself are not the lock's business.
+  if ((!job_.lingers && !inside_alive()) || !session_->watching_tree()) job_over();
+  turn();
+}
+
+void Client::tree_ends(std::uint32_t stamp) {
+  if (stamp != job_.stamp || !job_.tree) return;
+  if (frozen_) {
+    scene_->events->add(EventKind::tree_ends, now() + milliseconds(1), index_, stamp);
+    return;
+  }
+  job_.exited = job_.exited || job_.leader;
+  job_.leader = false;
+  kill_inside();
+  job_over();
+  turn();
+}
+
+bool Client::is_inside() const {
+  return scene_->schedule->client[index_].inside.has_value();
+}
+
+Token Client::lock_token(lock::AttemptId attempt) const {
+  return lock::is_join(attempt) ? inherited_.token : own_token(index_, runs_, attempt);
+}
+
+/// The clients inside this one's job: a redlock each that joins its lock.
+template <class Each>
+void Client::each_inside(Each each) const {
+  for (std::size_t i = 0; i < scene_->schedule->clients; ++i) {
+    if (scene_->schedule->client[i].inside == index_) each(scene_->clients[i]);
+  }
+}
+
+void Client::start_inside(const Inherited& lock) const {
+  each_inside([&](Client& inner) {
+    if (inner.session_ || inner.starting_) return;  // it has outlived an earlier job
+    inner.inherited_ = lock;
+    inner.starting_ = true;
+    scene_->events->add(EventKind::client_starts,
+                        now() + random().between(microseconds(100), milliseconds(40)),
+                        inner.index_);
+  });
+}
+
+bool Client::inside_alive() const {
+  bool alive = false;
+  each_inside([&](const Client& inner) { alive |= inner.session_.has_value(); });
+  return alive;
+}
+
+void Client::kill_inside() const {
+  each_inside([](Client& inner) { inner.kill(); });
+}
+
+}  // namespace redlock::sim

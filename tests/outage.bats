@@ -293,3 +293,37 @@ assert_release_prompt() {
   assert_named_once "$stderr" A B
   assert_nothing_left A B C
 }
+
+# rests_with_nothing SERVER: it has read all that was sent by those who are gone, and L is not there.
+rests_with_nothing() {
+  wait_until "$BOUND" eval "[[ \$(cli $1 info clients | grep '^connected_clients:' | tr -dc 0-9) == 1 ]]"
+  assert_no_key "$1" L
+}
+
+@test "a server stands still while one waits for a lock, asks often and gives up: it has nothing when it wakes" {
+  servers 3 --tcp
+  local server word
+  for word in unix tcp; do
+    for server in A B; do cli "$server" set L somebody px 3600000 >/dev/null; done
+    [[ $word == unix ]] || REDLOCK_SERVERS="$A_URI $B_URI $C_TCP_URI"
+    pause_server C
+    background "$REDLOCK" run -v -w 60 L -- true
+    wait_until "$BOUND" eval '(($(grep -c "$A_URI: acquire: refused" "$BACKGROUND_ERR") >= 5))'
+    kill -TERM "$BACKGROUND_PID"
+    await "$BACKGROUND_PID"
+    assert_status 143
+    resume_server C
+    rests_with_nothing C
+  done
+}
+
+@test "a server stands still while one waits for it alone, and wakes: it is asked again, and has the lock" {
+  start_server D
+  pause_server D
+  background "$REDLOCK" run -v --server-wait 60s -S "$D_URI" L -- true
+  wait_until "$BOUND" eval '(($(grep -c "acquire: did not answer" "$BACKGROUND_ERR") >= 3))'
+  resume_server D
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_no_key D L
+}

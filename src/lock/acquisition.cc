@@ -23,8 +23,11 @@ constexpr Duration kLastQuestion = milliseconds(50);
 /// The first in the queue has so long to take the lock before the second one asks for it.
 constexpr Duration kClaim = milliseconds(500);
 
-/// However often it is woken, a waiter begins its rounds at least so far apart.
+/// However often it is woken, a waiter begins its rounds at least so far apart; and after so many
+/// of them in vain it believes in words less and less: twice as far each time, up to the most.
 constexpr Duration kBetweenRounds = milliseconds(5);
+constexpr Duration kMostBetweenRounds = milliseconds(100);
+constexpr unsigned kCredit = 32;
 
 /// Whoever waits is told at most so often that somebody else has the lock now.
 constexpr Duration kTellAgain = seconds(10);
@@ -68,22 +71,27 @@ Instant Acquisition::wait_limit() const {
 
 Instant Acquisition::deadline() const {
   const Instant limits = std::min(wait_limit(), server_limit());
-  return in_round_ || state_ != State::trying ? limits : std::min(limits, next_round_);
+  return in_round_ || state_ != State::trying ? limits
+                                              : std::min({limits, next_round_, ask_again_});
 }
 
 void Acquisition::tick(Instant now, Effects& effects) {
   if (now >= wait_limit() || now >= server_limit()) {
     give_up(answered_last_round_ ? State::conflict : State::unavailable, effects);
-  } else if (state_ == State::trying && !in_round_ && now >= next_round_) {
+  } else if (state_ == State::trying && !in_round_ && now >= std::min(next_round_, ask_again_)) {
+    woken_rounds_ = now < next_round_ ? woken_rounds_ + 1 : 0;
     start_round(now, effects);
   }
 }
 
+/// What a round asks may have come too early: a word during it is for the next one.
 void Acquisition::wake(bool next, Instant now) {
   if (state_ != State::trying) return;
-  // What a round asks may have come too early.
-  Instant& then = in_round_ ? ask_again_ : next_round_;
-  then = std::min(then, next ? now + kClaim : std::max(now, round_began_ + kBetweenRounds));
+  Duration apart = kBetweenRounds;
+  for (unsigned vain = kCredit; vain < woken_rounds_ && apart < kMostBetweenRounds; ++vain) {
+    apart = std::min(2 * apart, kMostBetweenRounds);
+  }
+  ask_again_ = std::min(ask_again_, next ? now + kClaim : std::max(now, round_began_ + apart));
 }
 
 void Acquisition::leave_queue(Effects& effects) {
@@ -162,7 +170,6 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   } else {
     rest(now, unreachable_backoff_.next(jitter_));
   }
-  next_round_ = std::min(next_round_, ask_again_);
   give_back(effects);
   if (in_queue_) effects.emplace_back(JoinQueue{});
 }

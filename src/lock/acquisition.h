@@ -38,11 +38,11 @@ class Acquisition {
   void give_back(Effects& effects);
 
   /// Asks soon if it is waiting: at once, or, where another one was woken first, when that one has
-  /// had its chance. A word that is wrong costs a round.
+  /// had its chance. A word that is wrong costs a round; those that never end, ten a second.
   void wake(bool next, Instant now);
 
-  /// For who needs the lock no more, or has it; after give_back(), so that the next one is woken when
-  /// a vote is back. (Giving up by itself does that, too.)
+  /// For who needs the lock no more, or has it; after give_back(), so that the next one is woken
+  /// when a vote is back. (Giving up by itself does that, too.)
   void leave_queue(Effects& effects);
 
   [[nodiscard]] State state() const { return state_; }
@@ -98,7 +98,8 @@ class Acquisition {
   std::uint32_t round_ = 0;
   Instant round_began_;
   Instant next_round_;
-  Instant ask_again_ = kNever;          ///< woken during the round: then, if it was in vain
+  Instant ask_again_ = kNever;          ///< woken: then, or after the present round
+  unsigned woken_rounds_ = 0;           ///< that began before their time, one after the other
   Instant limit_;                       ///< of -w, or of what -n bears
   std::optional<Instant> short_since_;  ///< fewer than a quorum answered, since then
   bool answered_last_round_ = false;    ///< a quorum did

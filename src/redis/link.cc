@@ -162,6 +162,7 @@ void Link::flush(lock::Instant now) {
   for (Pending& pending : queue_) {
     const std::string_view wire = pending.flight.wire;
     if (pending.written == wire.size()) continue;
+    if (must_wait(pending)) return;
     const ssize_t n = stream_->write(wire.substr(pending.written));
     if (n < 0) {
       // A broken connection is left to receive(): what the server said last may still be there.
@@ -198,6 +199,16 @@ void Link::receive(lock::Instant now) {
     // which gives out one record after the other of what has left the socket already.
     if (static_cast<std::size_t>(n) < chunk.size() && !stream_->secured()) return;
   }
+}
+
+/// An acquire is held back while one of another attempt, or its release, is unanswered. A stopped
+/// server that wakes reads 16 KB at a time, and no more when it finds nobody there to be answered:
+/// of several acquires, each with its release behind it, the last one read might stay without.
+bool Link::must_wait(const Pending& pending) const {
+  if (pending.ask.op != lock::Op::acquire || pending.written > 0 || is_note(pending)) return false;
+  return std::ranges::any_of(queue_, [&pending](const Pending& other) {
+    return other.written > 0 && !is_note(other) && other.ask.attempt != pending.ask.attempt;
+  });
 }
 
 /// The connection ended with an errno, or, if 0, by the server's closing it.
@@ -349,7 +360,9 @@ bool Link::has_unwritten() const {
   if (stream_->has_rest()) return true;
   if (state_ == State::securing) return false;
   if (state_ == State::authenticating) return handshake_written_ < handshake_.wire.size();
-  return !queue_.empty() && queue_.back().written < queue_.back().flight.wire.size();
+  const auto next = std::ranges::find_if(
+      queue_, [](const Pending& pending) { return pending.written < pending.flight.wire.size(); });
+  return next != queue_.end() && !must_wait(*next);
 }
 
 }  // namespace redlock::redis

@@ -24,8 +24,9 @@
 namespace redlock::redis {
 
 /// One server's ordered connection. What is asked is sent in the order it was asked, over one
-/// socket, and nothing is ever sent twice. Passive: it never blocks; the caller polls interests()
-/// and calls turn().
+/// socket, and nothing is ever sent twice. An acquire is sent when what was asked for other
+/// attempts has been answered. Passive: it never blocks; the caller polls interests() and calls
+/// turn().
 ///
 ///   idle → dialing → securing → authenticating → ready
 ///
@@ -62,6 +63,9 @@ class Link {
   /// Something asked is not answered to its end, and not given up. One that is answered without end
   /// is that as long as the connection lasts.
   [[nodiscard]] bool busy() const { return !queue_.empty(); }
+
+  /// Something asked has not been answered in time, and may yet be.
+  [[nodiscard]] bool owes_answers() const { return unanswered() > 0; }
 
   /// Whether a byte of a request of this attempt was ever sent (and forget_attempt() not called).
   [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const { return sent_.contains(attempt); }
@@ -115,6 +119,8 @@ class Link {
   void report(Pending& pending, lock::Unreachable why);
   void disconnect(const lock::Unreachable& why);
   [[nodiscard]] std::size_t unanswered() const;
+  static bool is_note(const Pending& pending) { return pending.ask.attempt == lock::kNoAttempt; }
+  [[nodiscard]] bool must_wait(const Pending& pending) const;
   [[nodiscard]] bool has_unwritten() const;
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;

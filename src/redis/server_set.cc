@@ -186,7 +186,9 @@ void ServerSet::join_queue(lock::Instant now) {
   if (impl_->queue.empty()) impl_->open(impl_->queue, wake_channel(ballot.lock_key, waiter));
   impl_->queue.listen(now);
   const std::string wire = encode_join_queue(ballot.lock_key, waiter, ballot.holder_json);
-  for (Link& link : impl_->links) link.note({wire, 1}, now);
+  for (Link& link : impl_->links) {
+    if (!link.owes_answers()) link.note({wire, 1}, now);
+  }
 }
 
 void ServerSet::leave_queue(lock::Instant now) {

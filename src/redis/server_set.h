@@ -76,8 +76,9 @@ class ServerSet {
   /// What came by the last turn().
   std::vector<Word> take_words();
 
-  /// Puts us into the lock's queue on every server that is connected, or keeps us there, and
-  /// listens for being woken wherever it does not do so yet, over connections made for it.
+  /// Puts us into the lock's queue on every server that is connected and answers, or keeps us
+  /// there, and listens for being woken wherever it does not do so yet, over connections made for
+  /// it.
   void join_queue(lock::Instant now);
 
   /// The opposite. Those connections are closed.

@@ -66,8 +66,12 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
 
 void Link::note(Flight flight, lock::Instant now) {
   if (state_ != State::ready || unanswered() >= kMaxUnanswered) return;
-  queue_.push_back({{.attempt = lock::kNoAttempt}, std::move(flight), now});
-  queue_.back().told = Told::answered;
+  Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
+  note.told = Told::answered;
+  // We may be gone before an acquire that is held back could be sent.
+  const auto held =
+      std::ranges::find_if(queue_, [this](const Pending& pending) { return must_wait(pending); });
+  queue_.insert(held, std::move(note));
   flush(now);
 }
 

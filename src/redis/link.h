@@ -53,8 +53,8 @@ class Link {
   /// Queues a request and sends as much as can be sent now.
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
-  /// Sends a flight of which nobody wants to hear, in the same order as all else; if there is no
-  /// connection to send it over, it is dropped.
+  /// Sends a flight of which nobody wants to hear, in the same order as all else, but ahead of what
+  /// is held back; if there is no connection to send it over, it is dropped.
   void note(Flight flight, lock::Instant now);
 
   /// Forgets what was asked for the attempt and not begun to be sent. None of it is answered.

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "commands/farewell.h"
 #include "diag/log_entry.h"
 #include "error.h"
 #include "exit_status.h"
@@ -55,6 +56,7 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
 int Acquirer::run() {
   step(lock::Tick{}, os::boot_now());
   while (!session_.finished() && !held_) turn();
+  if (!held_) bid_farewell(servers_);
   if (held_ && !grant_.ward) linger();
   out_.drain(std::chrono::milliseconds(100));
   if (held_) return 0;

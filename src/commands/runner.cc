@@ -13,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "commands/farewell.h"
 #include "diag/holder.h"
 #include "diag/log_entry.h"
 #include "error.h"
@@ -50,6 +51,7 @@ int Runner::run() {
     throw;
   }
   if (top_) return watch_job();
+  if (!worker_) bid_farewell(servers_);
   const int status = exit_status(session_.outcome(), chosen_);
   const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
   if (hook_) hook_->finish(out_);

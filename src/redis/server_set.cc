@@ -49,6 +49,7 @@ struct ServerSet::Impl {
   Audience audience;       // of who holds the lock; empty until the first listen()
   Audience queue;          // of who waits for it; empty but while we do
   std::string waiter;      // what we are called there
+  bool left_queue = false;
   std::string held_token;
   unsigned log_entries;
   std::function<std::string()> holder;
@@ -56,7 +57,7 @@ struct ServerSet::Impl {
       described{};                               ///< the round that the ballot's holder is of
   std::map<lock::AttemptId, std::string> notes;  ///< what goes with the leaves of an attempt
   std::map<lock::AttemptId, Secrets> secrets;
-  std::vector<lock::Reply> ready;             // answers that took no server
+  std::vector<lock::Reply> ready;              // answers that took no server
   std::set<lock::ServerIndex> could_be_woken;  // they have said so
 
   const Secrets& secrets_of(lock::AttemptId attempt) {
@@ -185,6 +186,7 @@ void ServerSet::join_queue(lock::Instant now) {
   if (waiter.empty()) waiter = os::random_hex(kWaiterBytes);
   if (impl_->queue.empty()) impl_->open(impl_->queue, wake_channel(ballot.lock_key, waiter));
   impl_->queue.listen(now);
+  impl_->left_queue = false;
   const std::string wire = encode_join_queue(ballot.lock_key, waiter, ballot.holder_json);
   for (Link& link : impl_->links) {
     if (!link.owes_answers()) link.note({wire, 1}, now);
@@ -196,6 +198,11 @@ void ServerSet::leave_queue(lock::Instant now) {
   for (Link& link : impl_->links) link.note({wire, 1}, now);
   impl_->queue = Audience();
   impl_->could_be_woken.clear();
+  impl_->left_queue = true;
+}
+
+bool ServerSet::leaves_queue() const {
+  return impl_->left_queue && std::ranges::any_of(impl_->links, &Link::busy);
 }
 
 Audience& ServerSet::audience() {
@@ -208,8 +215,9 @@ std::vector<Word> ServerSet::take_words() {
 
 std::vector<Word> ServerSet::take_calls() {
   std::vector<Word> words = impl_->queue.take();
-  // Where it can be heard again after the connection broke, that is no news: where connections break all
-  // the time it would make us ask, listen and ask again for ever. What was missed is seen a little later.
+  // Where it can be heard again after the connection broke, that is no news: where connections
+  // break all the time it would make us ask, listen and ask again for ever. What was missed is seen
+  // a little later.
   std::erase_if(words, [this](const Word& word) {
     return word.text.empty() && !impl_->could_be_woken.insert(word.server).second;
   });

@@ -84,8 +84,11 @@ class ServerSet {
   /// The opposite. Those connections are closed.
   void leave_queue(lock::Instant now);
 
-  /// What came by the last turn(): a waiter's words, as take_words() has the holder's, but that it can
-  /// be heard from now on only once from each server.
+  /// It was left, and a server that is connected may not have read that yet.
+  [[nodiscard]] bool leaves_queue() const;
+
+  /// What came by the last turn(): a waiter's words, as take_words() has the holder's, but that it
+  /// can be heard from now on only once from each server.
   std::vector<Word> take_calls();
 
   /// Writes a line into the lock's log on every server that is connected, at once or with the

@@ -57,6 +57,8 @@ began_at() { awk -v name="$1" '$1 == "start" && $2 == name { print $3 }' "$LOG";
 
 # refusals PID: prints how often the run with -v has been refused.
 refusals() { grep -c 'acquire: refused' "$SCRATCH/background.$1.err" || true; }
+# rested PID: until its pauses have grown, so that it hardly asks by itself in the moment of a release.
+rested() { wait_until "$BOUND" eval "((\$(refusals $1) >= 6))"; }
 refused_more() { (($(refusals "$1") > $2)); }
 
 # ---- the queue -----------------------------------------------------------------------------------

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "commands/farewell.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "os/clock.h"
+#include "os/loop.h"
+
+namespace redlock::commands {
+
+namespace {
+
+constexpr std::chrono::milliseconds kFarewell{20};
+
+}  // namespace
+
+void bid_farewell(redis::ServerSet& servers) {
+  os::Loop loop;
+  std::vector<os::Interest> interests;
+  const lock::Instant limit = os::boot_now() + kFarewell;
+  while (servers.leaves_queue() && os::boot_now() < limit) {
+    interests.clear();
+    servers.interests(interests);
+    loop.wait(interests, std::min(limit, servers.deadline()));
+    servers.turn(os::boot_now());
+  }
+}
+
+}  // namespace redlock::commands

@@ -33,12 +33,15 @@ teardown() { stop_all; }
   [[ $(<"$LOG") == 'start holder' ]] || fail "$(<"$LOG")"
 }
 
+# With more servers a waiter may have the lock from the others, and be gone, before this one hears of the
+# release.
 @test "woken: a release wakes the first one, and tells the second one to be ready" {
-  servers 3
+  servers 1
   hold
   waiter one
   waiter two
   waiter three
+  rested "$BACKGROUND_PID" # or one may ask by itself in the moment of a release
   local first second third
   read -r first second third < <(in_line A | paste -sd ' ')
   listen_in A

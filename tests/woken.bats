@@ -121,7 +121,7 @@ stopped_first() {
 }
 
 @test "woken: who waits by acquire is in it, and is woken" {
-  servers 3
+  servers 1
   hold
   background "$REDLOCK" acquire -v -w 60 L
   wait_until "$BOUND" queued 1

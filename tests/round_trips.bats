@@ -159,3 +159,17 @@ level_fences() {
   best_below $((one + ROUND_TRIP)) "$REDLOCK" run "${PATIENTLY[@]}" "${servers[@]}" L -- true
   ((best < one + ROUND_TRIP)) || fail "one server: $one ms, five servers: $best ms"
 }
+
+@test "forty locks are looked at in a few round trips: many are asked about at a time" {
+  slow_server A
+  cli A eval 'for i = 1, 40 do
+      redis.call("SET", "L" .. i, string.rep("0123456789", 4), "PX", 600000)
+      redis.call("HSET", "redlock:{L" .. i .. "}:holder", "none", "{}")
+    end' 0 >/dev/null
+  run "$REDLOCK" list --server-timeout 6s -S "redis://127.0.0.1:$A_PROXY_PORT"
+  assert_status 0
+  [[ $(wc -l <<<"$output") == 41 ]] || fail "$output"
+  round_trips_of A
+  # One by one it is eighty.
+  ((round_trips <= 40)) || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+}

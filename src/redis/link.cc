@@ -209,9 +209,10 @@ void Link::receive(lock::Instant now) {
 /// server that wakes reads 16 KB at a time, and no more when it finds nobody there to be answered:
 /// of several acquires, each with its release behind it, the last one read might stay without.
 bool Link::must_wait(const Pending& pending) const {
-  if (pending.ask.op != lock::Op::acquire || pending.written > 0 || is_note(pending)) return false;
+  if (pending.ask.op != lock::Op::acquire || pending.written > 0 || is_of_none(pending))
+    return false;
   return std::ranges::any_of(queue_, [&pending](const Pending& other) {
-    return other.written > 0 && !is_note(other) && other.ask.attempt != pending.ask.attempt;
+    return other.written > 0 && !is_of_none(other) && other.ask.attempt != pending.ask.attempt;
   });
 }
 

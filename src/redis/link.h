@@ -119,7 +119,8 @@ class Link {
   void report(Pending& pending, lock::Unreachable why);
   void disconnect(const lock::Unreachable& why);
   [[nodiscard]] std::size_t unanswered() const;
-  static bool is_note(const Pending& pending) { return pending.ask.attempt == lock::kNoAttempt; }
+  /// A note, or a look: no attempt's.
+  static bool is_of_none(const Pending& pending) { return pending.ask.attempt == lock::kNoAttempt; }
   [[nodiscard]] bool must_wait(const Pending& pending) const;
   [[nodiscard]] bool has_unwritten() const;
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;

@@ -17,8 +17,16 @@ namespace {
 constexpr std::size_t kWindow = 16;
 /// Buckets that a server looks at in one step, far below a millisecond's work.
 constexpr std::string_view kStep = "500";
+/// How many kinds of questions there are.
+constexpr std::uint32_t kQuestions = 4;
 /// A server that goes on naming locks is not believed.
 constexpr std::size_t kMostLocks = 100'000;
+
+/// What is asked about the `index`-th lock; no attempt of anybody's to take one.
+lock::Ask label(std::uint32_t question, std::size_t index = 0) {
+  return {.attempt = lock::kNoAttempt,
+          .round = static_cast<std::uint32_t>(index) * kQuestions + question};
+}
 
 bool is(const Value& value, Value::Type type) {
   return value.type == type;
@@ -76,7 +84,7 @@ void Observer::scan(lock::Instant now) {
 
 void Observer::ask_scan(const std::string& cursor, lock::Instant now) {
   link_.ask(
-      {.attempt = static_cast<std::uint32_t>(Question::scan)},
+      label(static_cast<std::uint32_t>(Question::scan)),
       {encode_command({"SCAN", cursor, "MATCH", helper_pattern("holder"), "COUNT", kStep}), 1},
       now);
 }
@@ -96,9 +104,7 @@ void Observer::ask_more(lock::Instant now) {
     const std::string& key = keys_[asked_];
     const auto ask = [&](Question question, std::string wire) {
       ++unanswered_;
-      link_.ask({.attempt = static_cast<std::uint32_t>(question),
-                 .round = static_cast<std::uint32_t>(asked_)},
-                {std::move(wire), 1}, now);
+      link_.ask(label(static_cast<std::uint32_t>(question), asked_), {std::move(wire), 1}, now);
     };
     ask(Question::lock,
         encode_command({"EVAL", scripts::look, "2", key, helper_key(key, "holder")}));
@@ -116,7 +122,7 @@ void Observer::turn(lock::Instant now) {
     if (const auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
       give_up(*trouble);
     } else {
-      take(static_cast<Question>(arrival.ask.attempt), arrival.ask.round,
+      take(static_cast<Question>(arrival.ask.round % kQuestions), arrival.ask.round / kQuestions,
            std::get<Value>(arrival.content), now);
     }
   }

@@ -4,7 +4,6 @@
 
 Forwards connections to the Unix socket SOCKET, but hangs up as soon as a SUBSCRIBE has been answered.
 """
-import os
 import select
 import socket
 import socketserver

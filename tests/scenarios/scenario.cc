@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "scenario.h"
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "words.h"
+
+namespace redlock::scenarios {
+
+using namespace std::chrono_literals;
+using lock::Duration;
+
+namespace {
+
+/// A session that never rests would play for ever.
+constexpr int kMostTurns = 10'000;
+
+Words read_words(std::istringstream& in) {
+  Words words;
+  for (std::string word; in >> word;) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) {
+      words.bare.push_back(word);
+    } else {
+      words.named[word.substr(0, equals)] = word.substr(equals + 1);
+    }
+  }
+  return words;
+}
+
+Duration duration_or(const Words& words, std::string_view name, Duration otherwise) {
+  const auto found = words.named.find(name);
+  return found == words.named.end() ? otherwise : read_duration(found->second);
+}
+
+int number_at(const Words& words, std::size_t index) {
+  if (index >= words.bare.size()) throw std::runtime_error("a number is missing");
+  return std::stoi(words.bare[index]);
+}
+
+}  // namespace
+
+std::vector<std::string> Scenario::play(std::string_view step) {
+  lines_.clear();
+  std::istringstream in{std::string(step)};
+  std::string verb;
+  in >> verb;
+  const Words words = read_words(in);
+  if (verb == "session") {
+    begin(words);
+  } else if (!session_) {
+    throw std::runtime_error("a scenario begins with 'session'");
+  } else if (verb == "pass") {
+    pass(read_duration(words.bare.at(0)));
+  } else if (verb == "job") {
+    job(words);
+  } else if (verb == "signal") {
+    happen(lock::Signal{number_at(words, 0), true});
+  } else if (verb == "told") {
+    happen(lock::Told{});
+  } else if (verb == "woken") {
+    happen(lock::Woken{!words.bare.empty() && words.bare.front() == "next"});
+  } else if (verb == "supervisor") {
+    happen(lock::TopGone{});
+  } else {
+    answer(verb, words);
+  }
+  pass(0s);  // what has become due at once
+  return std::exchange(lines_, {});
+}
+
+void Scenario::begin(const Words& words) {
+  lock::Plan plan{.servers = 3,
+                  .timing = {.ttl = duration_or(words, "ttl", 30s),
+                             .grace = duration_or(words, "grace", 5s),
+                             .min_hold = duration_or(words, "min-hold", 0s),
+                             .once = duration_or(words, "once", 0s)},
+                  .patience = {.wait = {}, .server_wait = duration_or(words, "server-wait", 10s)},
+                  .max_runtime = {},
+                  .server_timeout = 200ms,
+                  .seed = 42};
+  if (words.named.contains("servers")) plan.servers = std::stoul(words.named.at("servers"));
+  if (words.named.contains("wait")) plan.patience.wait = read_duration(words.named.at("wait"));
+  if (words.named.contains("max-runtime")) {
+    plan.max_runtime = read_duration(words.named.at("max-runtime"));
+  }
+  session_.emplace(plan, now_);
+  happen(lock::Tick{});
+}
+
+void Scenario::pass(Duration length) {
+  const lock::Instant end = now_ + length;
+  for (int turns = 0; session_->deadline() <= end && !session_->finished(); ++turns) {
+    if (turns == kMostTurns) throw std::runtime_error("the session does not come to rest");
+    now_ = std::max(now_, session_->deadline());
+    happen(lock::Tick{});
+  }
+  now_ = end;
+}
+
+/// "A,B acquire granted fence=7". The request was sent when it was asked for, or at sent=…
+void Scenario::answer(const std::string& servers, const Words& words) {
+  if (words.bare.size() < 2) throw std::runtime_error("unknown step: " + servers);
+  const lock::Op op = read_op(words.bare[0]);
+  Words rest = words;
+  rest.bare.erase(rest.bare.begin());
+  for (const char server : servers) {
+    if (server == ',') continue;
+    if (server < 'A' || server > 'I') throw std::runtime_error("unknown step: " + servers);
+    answer_one(static_cast<lock::ServerIndex>(server - 'A'), op, rest);
+  }
+}
+
+void Scenario::answer_one(lock::ServerIndex server, lock::Op op, const Words& words) {
+  const auto found = std::ranges::find_if(open_, [&](const Request& request) {
+    return request.ask.server == server && request.ask.op == op;
+  });
+  if (found == open_.end()) throw std::runtime_error(name_of(server) + " was not asked that");
+  const Request request = *found;
+  open_.erase(found);
+  const Duration sent = duration_or(words, "sent", request.asked.time_since_epoch());
+  happen(lock::Reply{request.ask, lock::Instant(sent), read_answer(words)});
+}
+
+void Scenario::job(const Words& words) {
+  const std::string verb = words.bare.empty() ? "" : words.bare.front();
+  if (verb == "starts") return happen(lock::JobStarted{});
+  if (verb == "late") return happen(lock::JobTooLate{});
+  if (verb == "fails") return happen(lock::JobFailedToStart{number_at(words, 1)});
+  if (verb == "ends") return happen(lock::JobExited{number_at(words, 1)});
+  if (verb == "gone") return happen(lock::JobTreeGone{});
+  throw std::runtime_error("job starts|late|fails N|ends N|gone");
+}
+
+void Scenario::happen(const lock::Event& event) {
+  if (std::holds_alternative<lock::JobTooLate>(event)) spawned_ = false;
+  for (const lock::Effect& effect : session_->step(event, now_)) {
+    if (const auto* ask = std::get_if<lock::Ask>(&effect)) open_.push_back({*ask, now_});
+    if (std::holds_alternative<lock::Spawn>(effect)) spawned_ = true;
+    say(text_of(effect));
+  }
+  note_state();
+}
+
+/// Once a job was started: until when the lock surely is ours.
+void Scenario::note_state() {
+  std::string state;
+  if (session_->finished()) {
+    state = "finished: " + text_of(session_->outcome());
+  } else if (spawned_) {
+    state = "the lock is ours until " +
+            text_of(session_->standing().valid_until.time_since_epoch());
+  }
+  if (state == state_) return;
+  state_ = state;
+  if (!state.empty()) say(state);
+}
+
+/// Of many lines that say the same the last one is kept, with their number.
+void Scenario::say(const std::string& text) {
+  repeated_ = text == said_ && !lines_.empty() ? repeated_ + 1 : 0;
+  if (repeated_ >= 2) lines_.pop_back();
+  const std::string again = repeated_ >= 2 ? " (" + std::to_string(repeated_) + " times more)" : "";
+  lines_.push_back(text_of(now_.time_since_epoch()) + "  " + text + again);
+  said_ = text;
+}
+
+}  // namespace redlock::scenarios

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+#include "words.h"
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "lock/overloaded.h"
+
+namespace redlock::scenarios {
+
+using lock::Duration;
+using lock::Overloaded;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::array<std::pair<lock::Op, std::string_view>, 9> kOps{{
+    {lock::Op::acquire, "acquire"},
+    {lock::Op::renew, "renew"},
+    {lock::Op::repair, "repair"},
+    {lock::Op::commit, "commit"},
+    {lock::Op::mark, "mark"},
+    {lock::Op::unmark, "unmark"},
+    {lock::Op::release, "release"},
+    {lock::Op::leave, "leave"},
+    {lock::Op::inquire, "inquire"},
+}};
+
+std::string_view word_of(lock::Op op) {
+  for (const auto& [each, name] : kOps) {
+    if (each == op) return name;
+  }
+  return "?";
+}
+
+std::string_view named(const Words& words, std::string_view name) {
+  const auto found = words.named.find(name);
+  return found == words.named.end() ? std::string_view() : std::string_view(found->second);
+}
+
+bool has(const Words& words, std::string_view flag) {
+  for (const std::string& word : words.bare) {
+    if (word == flag) return true;
+  }
+  return false;
+}
+
+std::uint64_t number(const Words& words, std::string_view name) {
+  const std::string_view text = named(words, name);
+  return text.empty() ? 0 : std::stoull(std::string(text));
+}
+
+milliseconds ms(const Words& words, std::string_view name) {
+  const std::string_view text = named(words, name);
+  return text.empty() ? milliseconds(0)
+                      : std::chrono::duration_cast<milliseconds>(read_duration(text));
+}
+
+lock::Granted read_grant(const Words& words) {
+  return {.run_id = std::string(named(words, "run")),
+          .distrusted_for = std::chrono::duration_cast<std::chrono::seconds>(
+              ms(words, "distrusted")),
+          .may_be_new = has(words, "new"),
+          .fence = number(words, "fence"),
+          .clock = ms(words, "clock")};
+}
+
+lock::Refused read_refusal(const Words& words) {
+  lock::Refused refusal{.blocker = std::string(named(words, "by")), .ttl_left = {}, .holder = {}};
+  if (words.named.contains("ttl")) refusal.ttl_left = ms(words, "ttl");
+  return refusal;
+}
+
+std::string describe(const lock::Answer& answer) {
+  return std::visit(
+      Overloaded{
+          [](const lock::Granted&) -> std::string { return "granted"; },
+          [](const lock::Refused& refused) { return "refused by " + refused.blocker; },
+          [](const lock::Renewed&) -> std::string { return "renewed"; },
+          [](const lock::Committed&) -> std::string { return "committed"; },
+          [](const lock::NotCommitted& no) { return "not committed, has " + std::to_string(no.last); },
+          [](const lock::Released&) -> std::string { return "released"; },
+          [](const lock::Missing&) -> std::string { return "missing"; },
+          [](const lock::NotMine& other) { return "not mine: " + other.blocker; },
+          [](const lock::Unreachable&) -> std::string { return "unreachable"; },
+          [](const lock::Done&) -> std::string { return "done"; },
+          [](const lock::Marked&) -> std::string { return "marked"; },
+      },
+      answer);
+}
+
+/// " (A: its last words, B: …)" of the servers that did not do what was asked of them.
+std::string describe(const std::vector<lock::Complaint>& complaints) {
+  std::string text;
+  for (const lock::Complaint& complaint : complaints) {
+    text += text.empty() ? " (" : ", ";
+    text += name_of(complaint.server) + ": " + describe(complaint.answer);
+  }
+  return text.empty() ? text : text + ")";
+}
+
+std::string describe(const lock::Ask& ask) {
+  std::string text = name_of(ask.server) + ": " + std::string(word_of(ask.op));
+  if (ask.attempt != lock::kNoAttempt) text += ", attempt " + std::to_string(ask.attempt);
+  if (ask.round != 0) text += ", round " + std::to_string(ask.round);
+  if (ask.fence != 0) text += ", fence " + std::to_string(ask.fence);
+  if (ask.life != Duration::zero()) text += ", for " + text_of(ask.life);
+  return text;
+}
+
+std::string name_of_signal(int number) {
+  if (number == 15) return "TERM";
+  if (number == 18) return "CONT";
+  if (number == 9) return "KILL";
+  return "signal " + std::to_string(number);
+}
+
+std::string_view reason_of(lock::StopReason reason) {
+  switch (reason) {
+    case lock::StopReason::lost:
+      return "the lock is lost";
+    case lock::StopReason::lease_ending:
+      return "the lease ends";
+    case lock::StopReason::max_runtime:
+      return "it ran for too long";
+    case lock::StopReason::top_gone:
+      return "the supervisor is gone";
+  }
+  return "?";
+}
+
+std::string describe(const lock::report::Contended& contended) {
+  using When = lock::report::Contended::When;
+  std::string text = contended.when == When::begins    ? "report: waits"
+                     : contended.when == When::changes ? "report: goes on waiting"
+                                                       : "report: gives up";
+  return text + (contended.refusal ? ", held by " + contended.refusal->blocker
+                                   : ", the votes are split");
+}
+
+std::string describe(const lock::Report& report) {
+  namespace r = lock::report;
+  return std::visit(
+      Overloaded{
+          [](const r::Contended& what) { return describe(what); },
+          [](const r::Acquired& what) {
+            return "report: acquired with " + std::to_string(what.votes) + " votes, fence " +
+                   std::to_string(what.fence) + ", after " + text_of(what.waited);
+          },
+          [](const r::Unavailable& what) {
+            return "report: fewer than a quorum" + describe(what.complaints);
+          },
+          [](const r::SameServer& what) {
+            return "report: " + name_of(what.first) + " and " + name_of(what.second) +
+                   " are one server";
+          },
+          [](const r::RenewalFailing& what) {
+            return "report: renewals fail" + describe(what.complaints) + ", the job stops in " +
+                   text_of(what.job_stops_in);
+          },
+          [](const r::RenewalRecovered&) -> std::string { return "report: renewals succeed again"; },
+          [](const r::Stopping& what) {
+            return "report: stopping the job, " + std::string(reason_of(what.reason)) +
+                   describe(what.complaints);
+          },
+          [](const r::NotOursAtRelease& what) {
+            return "report: not ours at release" + describe(what.complaints);
+          },
+          [](const r::Skipped&) -> std::string { return "report: a run of another was enough"; },
+          [](const r::MarkUnconfirmed& what) {
+            return "report: the mark is not confirmed" + describe(what.complaints);
+          },
+          [](const r::ReleaseUnconfirmed& what) {
+            return "report: the release is not confirmed" + describe(what.complaints) +
+                   ", the lock may stay for " + text_of(what.stays_for);
+          },
+          [](const r::Released& what) {
+            std::string text = "report: released after " + text_of(what.held);
+            if (what.cools_for > Duration::zero()) text += ", cools for " + text_of(what.cools_for);
+            return text;
+          },
+      },
+      report);
+}
+
+std::string_view word_of(lock::Log::Event event) {
+  switch (event) {
+    case lock::Log::Event::acquired:
+      return "acquired";
+    case lock::Log::Event::released:
+      return "released";
+    case lock::Log::Event::lost:
+      return "lost";
+    case lock::Log::Event::skipped:
+      return "skipped";
+  }
+  return "?";
+}
+
+}  // namespace
+
+Duration read_duration(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (error != std::errc() || (unit != "s" && unit != "ms")) {
+    throw std::runtime_error("not a duration: " + std::string(text));
+  }
+  return std::chrono::round<milliseconds>(
+      std::chrono::duration<double, std::milli>(unit == "s" ? number * 1000 : number));
+}
+
+lock::Op read_op(std::string_view text) {
+  for (const auto& [op, name] : kOps) {
+    if (name == text) return op;
+  }
+  throw std::runtime_error("not a request: " + std::string(text));
+}
+
+lock::Answer read_answer(const Words& words) {
+  const std::string_view verb = words.bare.empty() ? "" : std::string_view(words.bare.front());
+  if (verb == "granted") return read_grant(words);
+  if (verb == "refused") return read_refusal(words);
+  if (verb == "renewed") return lock::Renewed{};
+  if (verb == "committed") return lock::Committed{};
+  if (verb == "not_committed") return lock::NotCommitted{number(words, "last")};
+  if (verb == "released") return lock::Released{.cooling = has(words, "cooling")};
+  if (verb == "missing") return lock::Missing{};
+  if (verb == "not_mine") {
+    return lock::NotMine{std::string(named(words, "by")), has(words, "revoked")};
+  }
+  if (verb == "unreachable") {
+    return lock::Unreachable{.maybe_applied = !has(words, "unsent"), .why = {}};
+  }
+  if (verb == "done") return lock::Done{ms(words, "began"), ms(words, "stays"), {}};
+  if (verb == "marked") return lock::Marked{};
+  throw std::runtime_error("not an answer: " + std::string(verb));
+}
+
+std::string text_of(Duration duration) {
+  const auto whole = std::chrono::duration_cast<milliseconds>(duration).count();
+  if (whole % 1000 != 0 && whole < 1000) return std::to_string(whole) + "ms";
+  std::string text = std::to_string(whole / 1000);
+  if (whole % 1000 != 0) {
+    std::string rest = std::to_string(1000 + whole % 1000).substr(1);
+    rest.erase(rest.find_last_not_of('0') + 1);
+    text += "." + rest;
+  }
+  return text + "s";
+}
+
+std::string name_of(lock::ServerIndex server) {
+  return std::string(1, static_cast<char>('A' + server));
+}
+
+std::string text_of(const lock::Effect& effect) {
+  return std::visit(
+      Overloaded{
+          [](const lock::Ask& ask) { return describe(ask); },
+          [](const lock::Spawn& spawn) {
+            return "start the job, attempt " + std::to_string(spawn.attempt) + ", fence " +
+                   std::to_string(spawn.fence) + ", at " +
+                   text_of(spawn.latest.time_since_epoch()) + " at the latest";
+          },
+          [](const lock::Kill& kill) { return "send " + name_of_signal(kill.signal); },
+          [](const lock::Listen&) -> std::string { return "listen for word to the holder"; },
+          [](const lock::JoinQueue&) -> std::string { return "join the queue"; },
+          [](const lock::LeaveQueue&) -> std::string { return "leave the queue"; },
+          [](const lock::Report& report) { return describe(report); },
+          [](const lock::Log& log) { return "log: " + std::string(word_of(log.event)); },
+      },
+      effect);
+}
+
+std::string text_of(const lock::Outcome& outcome) {
+  using Kind = lock::Outcome::Kind;
+  const std::string number = std::to_string(outcome.number);
+  switch (outcome.kind) {
+    case Kind::job_ended:
+      return "the job ended with " + number;
+    case Kind::not_started:
+      return "the job could not be started, status " + number;
+    case Kind::done:
+      return "not needed";
+    case Kind::conflict:
+      return "held by another";
+    case Kind::unavailable:
+      return "too few servers";
+    case Kind::misconfigured:
+      return "misconfigured";
+    case Kind::interrupted:
+      return "interrupted by signal " + number;
+    case Kind::lost:
+      return "lost";
+    case Kind::max_runtime:
+      return "the job ran for too long";
+  }
+  return "?";
+}
+
+}  // namespace redlock::scenarios

@@ -152,8 +152,8 @@ void Scenario::note_state() {
   if (session_->finished()) {
     state = "finished: " + text_of(session_->outcome());
   } else if (spawned_) {
-    state = "the lock is ours until " +
-            text_of(session_->standing().valid_until.time_since_epoch());
+    state =
+        "the lock is ours until " + text_of(session_->standing().valid_until.time_since_epoch());
   }
   if (state == state_) return;
   state_ = state;

@@ -61,12 +61,12 @@ milliseconds ms(const Words& words, std::string_view name) {
 }
 
 lock::Granted read_grant(const Words& words) {
-  return {.run_id = std::string(named(words, "run")),
-          .distrusted_for = std::chrono::duration_cast<std::chrono::seconds>(
-              ms(words, "distrusted")),
-          .may_be_new = has(words, "new"),
-          .fence = number(words, "fence"),
-          .clock = ms(words, "clock")};
+  return {
+      .run_id = std::string(named(words, "run")),
+      .distrusted_for = std::chrono::duration_cast<std::chrono::seconds>(ms(words, "distrusted")),
+      .may_be_new = has(words, "new"),
+      .fence = number(words, "fence"),
+      .clock = ms(words, "clock")};
 }
 
 lock::Refused read_refusal(const Words& words) {
@@ -82,7 +82,9 @@ std::string describe(const lock::Answer& answer) {
           [](const lock::Refused& refused) { return "refused by " + refused.blocker; },
           [](const lock::Renewed&) -> std::string { return "renewed"; },
           [](const lock::Committed&) -> std::string { return "committed"; },
-          [](const lock::NotCommitted& no) { return "not committed, has " + std::to_string(no.last); },
+          [](const lock::NotCommitted& no) {
+            return "not committed, has " + std::to_string(no.last);
+          },
           [](const lock::Released&) -> std::string { return "released"; },
           [](const lock::Missing&) -> std::string { return "missing"; },
           [](const lock::NotMine& other) { return "not mine: " + other.blocker; },
@@ -138,8 +140,8 @@ std::string describe(const lock::report::Contended& contended) {
   std::string text = contended.when == When::begins    ? "report: waits"
                      : contended.when == When::changes ? "report: goes on waiting"
                                                        : "report: gives up";
-  return text + (contended.refusal ? ", held by " + contended.refusal->blocker
-                                   : ", the votes are split");
+  return text +
+         (contended.refusal ? ", held by " + contended.refusal->blocker : ", the votes are split");
 }
 
 std::string describe(const lock::Report& report) {
@@ -162,7 +164,9 @@ std::string describe(const lock::Report& report) {
             return "report: renewals fail" + describe(what.complaints) + ", the job stops in " +
                    text_of(what.job_stops_in);
           },
-          [](const r::RenewalRecovered&) -> std::string { return "report: renewals succeed again"; },
+          [](const r::RenewalRecovered&) -> std::string {
+            return "report: renewals succeed again";
+          },
           [](const r::Stopping& what) {
             return "report: stopping the job, " + std::string(reason_of(what.reason)) +
                    describe(what.complaints);

@@ -31,10 +31,10 @@ Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& 
   tree_.spare(worker_.pid);
 }
 
-int Top::watch() {
+Ending Top::watch() {
   while (!done()) turn();
   if (terminal_) give_back_terminal();
-  if (!watch_.alone()) return supervision_.exit_status.load();
+  if (!watch_.alone()) return {supervision_.exit_status.load(), supervision_.exit_signal.load()};
   hook_.finish(out_);
   return end_alone();
 }
@@ -112,7 +112,8 @@ void Top::reap() {
       worker_gone_ = true;
       tree_.spare(-1);
     } else if (pid == job_.pid) {
-      job_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      job_status_ = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
       job_ended_ = os::boot_now();
     }
   }
@@ -200,10 +201,10 @@ void Top::give_back_terminal() {
 }
 
 /// Without the worker: nothing was released.
-int Top::end_alone() {
+Ending Top::end_alone() {
   if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
     lost_ = true;
-    return static_cast<int>(ExitStatus::lost);
+    return {static_cast<int>(ExitStatus::lost)};
   }
   const lock::Duration left =
       std::max(supervision_.standing().valid_until - os::boot_now(), lock::Duration::zero());
@@ -211,7 +212,7 @@ int Top::end_alone() {
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(PID {}) was killed; it stays locked for about {}",
                   diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
-  return job_status();
+  return {job_status(), job_status_ ? job_signal_ : supervision_.job_signal.load()};
 }
 
 }  // namespace redlock::commands

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "os/signals.h"
 
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -54,6 +55,17 @@ class ContinueTimer {
 
 bool ends_process_by_default(int signal) {
   return signal != SIGCHLD && signal != SIGWINCH && signal != SIGURG && signal != SIGCONT;
+}
+
+void end_by(int signal) {
+  // Not RLIMIT_CORE, which says nothing to a core_pattern that is a program (core(5)).
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  std::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  ::kill(::getpid(), signal);
 }
 
 SignalSource::SignalSource() {

@@ -148,13 +148,15 @@ void Top::take_signal(const os::ReceivedSignal& signal) {
     if (signal.sender == worker_.pid) return;
     take_messages();  // if it stopped, then before this
     stopped_by_ = 0;
-    return continue_job();
+    if (terminal_) return continue_job();
+    // A shell continues a whole process group, and the job is in ours.
+    if (os::does_job_control(signal.sender)) return;
   }
   if (!job_left()) return;
   // What the terminal sends goes to the whole foreground group: to the job, if that is in ours. But
   // the hang-up of a terminal goes to the leader of its session alone.
   const bool job_has_it =
-      signal.from_kernel && !terminal_ && !(signal.number == SIGHUP && os::leads_session());
+      signal.to_group && !terminal_ && !(signal.number == SIGHUP && os::leads_session());
   if (!job_has_it) tree_.signal(signal.number);
 }
 

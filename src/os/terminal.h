@@ -15,6 +15,10 @@ namespace redlock::os {
 /// with a command).
 bool leads_session();
 
+/// The process `pid` is of our session, which has a terminal, but not of our process group: a shell with
+/// job control, if it is who continues us.
+bool does_job_control(pid_t pid);
+
 /// The columns of the terminal that `fd` is; none if it is none, or does not know.
 std::optional<std::size_t> terminal_width(int fd);
 

@@ -40,7 +40,13 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       out_(out),
       reporter_(reporter),
       session_(plan, os::boot_now()),
-      began_(os::boot_now()) {}
+      began_(os::boot_now()) {
+  // No part of the job: it is not stopped with it, and one that hangs is not waited for.
+  out_.on_writer([this](pid_t pid) {
+    tree_.exclude(pid);
+    if (worker_) (*supervision_)->stderr_writer.store(pid);
+  });
+}
 
 Ending Runner::run() {
   try {
@@ -123,9 +129,12 @@ void Runner::step(lock::Event event, lock::Instant now) {
   std::vector<lock::Event> events;
   events.push_back(std::move(event));
   for (std::size_t next = 0; next < events.size(); ++next) {
-    const lock::Effects effects = session_.step(events[next], now);
-    // The top is to know before anything is done.
+    lock::Effects effects = session_.step(events[next], now);
+    // The top is to know before anything is done, and then nothing stands before a kill.
     if (worker_) worker_->publish(session_.standing());
+    std::ranges::stable_partition(effects, [](const lock::Effect& effect) {
+      return std::holds_alternative<lock::Kill>(effect);
+    });
     for (const lock::Effect& effect : effects) {
       if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
     }

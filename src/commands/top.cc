@@ -64,39 +64,41 @@ void Top::turn() {
 
 void Top::act(lock::Instant now) {
   if (worker_gone_ && supervision_.exit_status.load() != Supervision::kNone) return;
-  for (const auto step : watch_.step(supervision_.standing(), worker_gone_, job_left(), now)) {
-    carry_out(step);
-  }
+  const bool left = job_left();
+  const std::vector<lock::Watch::Act> acts =
+      watch_.step(supervision_.standing(), worker_gone_, left, now);
+  // Nothing stands before a kill, a message least of all.
+  for (const lock::Watch::Act act : acts) carry_out(act);
+  if (left && !acts.empty()) tell(acts);
 }
 
 void Top::carry_out(lock::Watch::Act act) {
-  const std::string lock = diag::printable(job_.lock, 255);
   switch (act) {
     case lock::Watch::Act::kill_worker:
       ::kill(worker_.pid, SIGKILL);
-      if (job_left()) {
-        out_.line(
-            fmt::format("redlock: {}: the process that renews the lock (PID {}) is stopped or "
-                        "stuck, killed; stopping the job before the lock expires",
-                        lock, worker_.pid));
-        told_ = true;
-      }
       return;
     case lock::Watch::Act::stop_job:
       tree_.signal(job_.stop_signal);
       tree_.signal(SIGCONT);
-      break;
+      return;
     case lock::Watch::Act::kill_job:
       tree_.signal(SIGKILL);
-      break;
+      return;
   }
+}
+
+/// Says, once, what was just done, and starts the command that is to know that the job is being stopped.
+void Top::tell(const std::vector<lock::Watch::Act>& acts) {
+  using Act = lock::Watch::Act;
+  const bool killed = std::ranges::find(acts, Act::kill_worker) != acts.end();
   if (!std::exchange(told_, true)) {
-    out_.line(
-        fmt::format("redlock: {}: the process that renewed the lock (PID {}) was killed; "
-                    "stopping the job before the lock expires",
-                    lock, worker_.pid));
+    out_.line(fmt::format("redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
+                          "lock expires",
+                          diag::printable(job_.lock, 255),
+                          killed ? "renews the lock" : "renewed the lock", worker_.pid,
+                          killed ? "is stopped or stuck, killed" : "was killed"));
   }
-  hook_.start(tree_, signals_, out_);
+  if (acts != std::vector{Act::kill_worker}) hook_.start(tree_, signals_, out_);
 }
 
 /// The worker; and once that is dead, all that was below it: then it is we who see the job stop.
@@ -111,6 +113,7 @@ void Top::reap() {
     if (pid == worker_.pid) {
       worker_gone_ = true;
       tree_.spare(-1);
+      if (const pid_t writer = supervision_.stderr_writer.load(); writer > 0) tree_.exclude(writer);
     } else if (pid == job_.pid) {
       job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
       job_status_ = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);

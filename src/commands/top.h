@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "commands/lost_hook.h"
 #include "commands/supervision.h"
@@ -51,6 +52,7 @@ class Top {
   void turn();
   void act(lock::Instant now);
   void carry_out(lock::Watch::Act act);
+  void tell(const std::vector<lock::Watch::Act>& acts);
   void reap();
   void take_signal(const os::ReceivedSignal& signal);
   void take_messages();

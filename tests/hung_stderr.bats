@@ -130,7 +130,7 @@ last_beat() { awk '$1 == "beat" { time = $2 } END { print time }' "$LOG"; }
 }
 
 @test "a file that must not grow (ulimit -f): the messages are lost, the job runs on" {
-  run sh -c 'ulimit -f 0; exec "$0" run -v L -- sh -c "exit 5" 2>"$1"' "$REDLOCK" "$SCRATCH/said"
+  run env --default-signal sh -c 'ulimit -f 0; exec "$0" run -v L -- sh -c "sleep 0.3; exit 5" 2>"$1"' "$REDLOCK" "$SCRATCH/said"
   assert_status 5
   [[ ! -s $SCRATCH/said ]]
 }

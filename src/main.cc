@@ -32,6 +32,7 @@
 #include "commands/sandbox.h"
 #include "commands/status.h"
 #include "error.h"
+#include "os/signals.h"
 #include "os/standard_fds.h"
 #include "os/stderr.h"
 
@@ -39,8 +40,8 @@ namespace {
 
 using namespace redlock;
 
-int carry_out(const cli::Print& print) {
-  return commands::print(print.text, ExitStatus::ok);
+Ending carry_out(const cli::Print& print) {
+  return {commands::print(print.text, ExitStatus::ok)};
 }
 
 void warn(const config::Settings& settings) {
@@ -50,56 +51,56 @@ void warn(const config::Settings& settings) {
   out.drain(std::chrono::milliseconds(100));
 }
 
-int carry_out(const cli::Run& run) {
+Ending carry_out(const cli::Run& run) {
   warn(run.settings);
   return commands::run(run);
 }
 
-int carry_out(const cli::Acquire& acquire) {
+Ending carry_out(const cli::Acquire& acquire) {
   warn(acquire.settings);
   return commands::acquire(acquire);
 }
 
-int carry_out(const cli::Renew& renew) {
+Ending carry_out(const cli::Renew& renew) {
   warn(renew.settings);
   return commands::renew(renew);
 }
 
-int carry_out(const cli::Release& release) {
+Ending carry_out(const cli::Release& release) {
   warn(release.settings);
   return commands::release(release);
 }
 
-int carry_out(const cli::ForceRelease& release) {
+Ending carry_out(const cli::ForceRelease& release) {
   warn(release.settings);
-  return commands::force_release(release);
+  return {commands::force_release(release)};
 }
 
-int carry_out(const cli::ShowConfig& show) {
+Ending carry_out(const cli::ShowConfig& show) {
   warn(show.draft.settings);
   return carry_out(cli::Print{commands::describe_settings(show.draft)});
 }
 
-int carry_out(const cli::Check& check) {
+Ending carry_out(const cli::Check& check) {
   return commands::check(check);
 }
 
-int carry_out(const cli::Status& status) {
+Ending carry_out(const cli::Status& status) {
   warn(status.settings);
-  return commands::status(status);
+  return {commands::status(status)};
 }
 
-int carry_out(const cli::List& list) {
+Ending carry_out(const cli::List& list) {
   warn(list.settings);
-  return commands::list(list);
+  return {commands::list(list)};
 }
 
-int carry_out(const cli::History& history) {
+Ending carry_out(const cli::History& history) {
   warn(history.settings);
-  return commands::history(history);
+  return {commands::history(history)};
 }
 
-int carry_out(const cli::Sandbox& sandbox) {
+Ending carry_out(const cli::Sandbox& sandbox) {
   return commands::run_sandbox(sandbox.servers, sandbox.command);
 }
 
@@ -118,7 +119,12 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const cli::Invocation invocation =
         cli::parse(arguments, [](const char* name) { return std::getenv(name); });
-    return std::visit([](const auto& request) { return carry_out(request); }, invocation);
+    const Ending ending =
+        std::visit([](const auto& request) { return carry_out(request); }, invocation);
+    // All is put in order. KILL too (the job ran out of memory): who started us sees what it would have
+    // seen of the job itself, and nothing is left that could be killed with us.
+    if (ending.signal != 0) os::end_by(ending.signal);
+    return ending.status;
   } catch (const Error& error) {
     return fail(error.status(), error.what());
   } catch (const std::exception& error) {

@@ -222,6 +222,41 @@ is_stopped() {
   assert_unlocked
 }
 
+@test "examples: a script that is told to end gives the lock back when what it runs is gone, not before" {
+  # It cleans up, and says at the end whether it still had the lock.
+  job migrate 'cleaned() { sleep 0.3; redlock status deploy >/dev/null && echo locked || echo free; }
+trap "cleaned >>\"$SCRATCH_OF_TEST/log\"; exit 0" TERM
+echo $$ >"$SCRATCH_OF_TEST/ready"
+while :; do sleep 0.02; done'
+  local signal shell
+  for signal in HUP INT TERM; do
+    [[ $signal == TERM ]] && shell=bash || shell=sh
+    rm -f "$SCRATCH/log" "$SCRATCH/ready"
+    background "$shell" "$EXAMPLES/script-with-trap"
+    wait_for "$SCRATCH/ready"
+    kill -"$signal" "$BACKGROUND_PID"
+    await "$BACKGROUND_PID"
+    assert_status $((128 + $(kill -l "$signal")))
+    assert_log 'migrate locked' locked
+    [[ -z $stderr ]] || fail "$stderr"
+    assert_unlocked
+  done
+}
+
+@test "examples: a script that is told to end before it runs anything ends without a complaint" {
+  local shell
+  # Between the traps and the first command.
+  sed 's/^.*migrate\.sh.*$/kill -TERM $$/' "$EXAMPLES/script-with-trap" >"$SCRATCH/early"
+  grep -q '^kill' "$SCRATCH/early"
+  for shell in sh bash; do
+    run --separate-stderr "$shell" "$SCRATCH/early" 3>&-
+    assert_status 143
+    [[ -z $stderr ]] || fail "$stderr"
+    assert_log ''
+    assert_unlocked
+  done
+}
+
 @test "examples: what can be wrapped in one step" {
   local line
   for line in "$(github_part Wrapped)" "$(sed -n 's/^    - \(redlock run\)/\1/p' "$EXAMPLES/gitlab-ci.yml")" \

@@ -100,3 +100,20 @@ same() { diff "$1" "$2" || fail "--help (<) and the page (>) differ"; }
   assert_status 0
   [[ $output =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "$output"
 }
+
+@test "man: each line for cron, here and in the README, finds redlock where cmake --install puts it" {
+  # Cron's own PATH is /usr/bin:/bin.
+  local file found
+  for file in "$SOURCE"/README.md "$SOURCE"/man/redlock*.? "$SOURCE"/packaging/examples/*; do
+    found=$(awk '
+      /^ *$/ || /^\.(Bd|Ed)/ { path = 0 }  # another example
+      /^ *PATH=([^ ]*:)?\/usr\/local\/bin(:|$)/ { path = 1 }
+      NF > 5 {
+        for (i = 1; i <= 5; ++i) if ($i !~ /^[0-9*\/,-]+$/) next
+        lines++
+        if ($6 !~ /^\// && !path) print
+      }
+      END { if (FILENAME ~ /README|redlock\.1/ && lines < 4) print "only " lines " lines for cron are found" }' "$file")
+    [[ -z $found ]] || fail "$file:" "$found"
+  done
+}

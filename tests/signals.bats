@@ -76,13 +76,139 @@ assert_ends_by() {
   assert_nothing_left A
 }
 
-@test "real-time signals reach the job" {
-  background "$REDLOCK" run L -- bash -c 'trap "echo got; exit 4" RTMIN+3; echo >"$0"; while :; do sleep 0.02; done' "$LOG"
-  wait_for "$LOG"
-  kill -RTMIN+3 "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 4
-  assert_contains "$output" got
+# receives: what stands on standard input, a script that starts redlock with Receiver() and sends signals.
+receives() {
+  cat >"$SCRATCH/receiver.py" <<'JOB'
+"""receiver.py LOG: writes each signal it gets to LOG, by number; ends at a SEGV, which nobody passes on."""
+import os, signal, sys
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+every = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
+signal.pthread_sigmask(signal.SIG_BLOCK, every)
+os.write(log, b"pid %d\nready\n" % os.getpid())
+while (number := signal.sigwaitinfo(every).si_signo) != signal.SIGSEGV:
+    os.write(log, b"%d\n" % number)
+JOB
+  {
+    cat <<'HEAD'
+import fcntl, signal, socket, subprocess
+from terminal import *
+
+
+class Receiver:
+    """redlock and its job, on a terminal below a shell with job control or without any terminal; `start`
+    are words to start redlock with."""
+    made = 0
+
+    def __init__(self, on_terminal=False, start=(), options=(), stderr=None):
+        Receiver.made += 1
+        self.log = Log(f"{os.environ['SCRATCH']}/received.{Receiver.made}")
+        words = [*start, os.environ["REDLOCK"], "run", *options, f"L{Receiver.made}", "--",
+                 sys.executable, "-SEI", os.environ["SCRATCH"] + "/receiver.py", self.log.path]
+        if on_terminal:
+            self.at = Terminal(["bash", "-mc", '"$@"; exit $?', "sh", *words])
+        else:
+            self.child = subprocess.Popen(["setsid", "env", "--default-signal", *words],
+                                          stdin=subprocess.DEVNULL, stderr=stderr)
+        self.log.wait("ready")
+        self.job = self.log.process()
+        self.top = self.job.parent().parent()
+
+    def received(self, number):
+        return self.log.count(str(int(number)))
+
+    def wait(self, number, times=1):
+        self.log.wait(str(int(number)), times)
+
+    def end(self):
+        self.job.kill("SEGV")
+        until("its end", self.top.gone)
+
+
+HEAD
+    cat
+  } | SCRATCH=$SCRATCH scenario
+}
+
+@test "each signal that can be passed on reaches the job, once, on a terminal and without" {
+  receives <<'SCENARIO'
+faults = {signal.SIGILL, signal.SIGTRAP, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS}
+stops = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+signals = sorted(signal.valid_signals() - faults - stops - {signal.SIGKILL, signal.SIGCHLD})
+assert len(signals) > 45, signals
+for on_terminal in False, True:
+    receiver = Receiver(on_terminal)
+    for number in signals:
+        os.kill(receiver.top.pid, number)
+        receiver.wait(number)
+    os.kill(receiver.top.pid, signal.SIGUSR1)  # later than what might come twice
+    receiver.wait(signal.SIGUSR1, 2)
+    for number in signals:
+        times = receiver.received(number)
+        assert times == 1 + (number == signal.SIGUSR1), f"{number!r} came {times} times"
+    receiver.end()
+SCENARIO
+}
+
+@test "timers and limits of redlock's own process reach the job, on a terminal and without" {
+  receives <<'SCENARIO'
+for on_terminal in False, True:
+    # What a process sets for itself before it execs redlock.
+    for seconds in 1, 4, 16:
+        alarm = f"import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, {seconds}); os.execv(sys.argv[1], sys.argv[1:])"
+        try:
+            receiver = Receiver(on_terminal, [sys.executable, "-SEIc", alarm])
+            break
+        except AssertionError:  # a slow machine: it went off before the job ran
+            continue
+    receiver.wait(signal.SIGALRM)
+    # What the kernel sends it for a descriptor.
+    ours, other = socket.socketpair()
+    fcntl.fcntl(ours, fcntl.F_SETOWN, receiver.top.pid)
+    fcntl.fcntl(ours, fcntl.F_SETFL, fcntl.fcntl(ours, fcntl.F_GETFL) | os.O_ASYNC)
+    other.send(b"x")
+    receiver.wait(signal.SIGIO)
+    os.kill(receiver.top.pid, signal.SIGUSR1)
+    receiver.wait(signal.SIGUSR1)
+    assert receiver.received(signal.SIGIO) == receiver.received(signal.SIGALRM) == 1
+    receiver.end()
+SCENARIO
+}
+
+@test "a broken pipe of redlock's own is no signal to the job" {
+  receives <<'SCENARIO'
+# It is the top that writes, once its worker is gone.
+reader, writer = os.pipe()
+receiver = Receiver(options=["--ttl", "2s", "--kill-after", "200ms"], stderr=writer)
+os.close(writer)
+os.close(reader)
+os.kill(receiver.top.pid, signal.SIGPIPE)
+receiver.wait(signal.SIGPIPE)
+receiver.job.parent().kill("KILL")
+receiver.wait(signal.SIGTERM)
+until("its end", receiver.top.gone)
+assert receiver.received(signal.SIGPIPE) == 1, receiver.log
+SCENARIO
+}
+
+@test "a shell's fg continues a job in redlock's own process group once" {
+  receives <<'SCENARIO'
+at = Terminal("bash")
+log = Log(os.environ["SCRATCH"] + "/once")
+at.type(f'"$REDLOCK" run L -- {sys.executable} -SEI {os.environ["SCRATCH"]}/receiver.py {log.path} | cat\n')
+log.wait("ready")
+job = log.process()
+top = job.parent().parent()
+for times in 1, 2, 3:
+    os.killpg(top.group(), signal.SIGSTOP)
+    at.prompt()
+    at.type("fg\n")
+    log.wait(str(int(signal.SIGCONT)), times)
+    job.kill("USR1")
+    log.wait(str(int(signal.SIGUSR1)), times)
+    assert log.count(str(int(signal.SIGCONT))) == times
+job.kill("SEGV")
+at.prompt()
+SCENARIO
 }
 
 @test "a job that dies of the signal gives 128 + n, and the lock is free" {

@@ -83,6 +83,23 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
 SCENARIO
 }
 
+@test "a pager beside the job reads the terminal, whichever descriptor is its pipe, as under flock" {
+  scenario <<'SCENARIO'
+pager = """sh -c 'read key </dev/tty; echo "the pager got <$key>" >/dev/tty'"""
+for wrapper in Job.REDLOCK, Job.FLOCK:
+    for form in f"%s | {pager}", f"%s 2>&1 >/dev/null | {pager}", f"{pager} | %s", f"%s 2> >({pager}; cat)":
+        at = Terminal("bash")
+        job = Job(wrapper=wrapper).typed(at, form)
+        at.type("a\n")
+        at.expect("the pager got <a>")
+        job.log.end()
+        at.type("\n")
+        at.prompt()
+        at.in_order()
+        at.hang_up()
+SCENARIO
+}
+
 @test "the terminal hangs up: the job gets HUP" {
   scenario <<'SCENARIO'
 def lead(job):

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "cli/command_line.h"
+#include "exit_status.h"
 
 namespace redlock::commands {
 
-/// Carries out `redlock acquire`. Returns the exit status; throws Error (64, 71, 78).
-int acquire(const cli::Acquire& request);
+/// Carries out `redlock acquire`. Throws Error (64, 71, 78).
+Ending acquire(const cli::Acquire& request);
 
 }  // namespace redlock::commands

@@ -53,15 +53,16 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
       reporter_(reporter),
       session_(plan, os::boot_now()) {}
 
-int Acquirer::run() {
+Ending Acquirer::run() {
   step(lock::Tick{}, os::boot_now());
   while (!session_.finished() && !held_) turn();
   if (!held_) bid_farewell(servers_);
   if (held_ && !grant_.ward) linger();
   out_.drain(std::chrono::milliseconds(100));
-  if (held_) return 0;
-  return ward_gone_ ? static_cast<int>(ExitStatus::usage)
-                    : exit_status(session_.outcome(), chosen_);
+  if (held_) return {0};
+  if (ward_gone_) return {static_cast<int>(ExitStatus::usage)};
+  if (interrupted_ != 0) return {128 + interrupted_, interrupted_};
+  return ending_of(session_.outcome(), chosen_);
 }
 
 void Acquirer::turn() {
@@ -218,6 +219,7 @@ lock::Event Acquirer::print_token(const lock::Spawn& order, pid_t keeper) {
     }
     for (const os::ReceivedSignal& signal : signals_.take()) {
       if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
+      interrupted_ = signal.number;
       return lock::JobFailedToStart{128 + signal.number};
     }
   } while (os::boot_now() < order.latest);

@@ -10,6 +10,7 @@
 #include "commands/chosen_status.h"
 #include "commands/keeper.h"
 #include "diag/reporter.h"
+#include "exit_status.h"
 #include "lock/session.h"
 #include "os/fd.h"
 #include "os/loop.h"
@@ -35,8 +36,9 @@ class Acquirer {
   Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers, os::Stderr& out,
            diag::Reporter& reporter, ChosenStatus chosen);
 
-  /// Until the token is printed, or the attempt has failed. Returns redlock's exit status.
-  int run();
+  /// Until the token is printed, or the attempt has failed. Returns how redlock
+  /// ends.
+  Ending run();
 
  private:
   void turn();
@@ -64,6 +66,7 @@ class Acquirer {
   lock::Log won_{};    ///< as the log is to have it
   bool held_ = false;  ///< the token is printed
   bool ward_gone_ = false;
+  int interrupted_ = 0;  ///< by this signal, when the lock was held and the token not printed yet
 };
 
 }  // namespace redlock::commands

@@ -160,7 +160,7 @@ void append(std::vector<Finding>& findings, std::vector<Finding> more) {
 
 }  // namespace
 
-int check(const cli::Check& request) {
+Ending check(const cli::Check& request) {
   const config::Settings& settings = request.settings;
   const bool ours = request.name.empty();
   const Tried tried{ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name, ours};
@@ -177,7 +177,7 @@ int check(const cli::Check& request) {
   finish(inspectors);
   const TrialResult trial = Trial(settings, tried.name).run();
   if (ours) sweep(inspectors, trial);
-  if (trial.interrupted > 0) return 128 + trial.interrupted;
+  if (trial.interrupted > 0) return {128 + trial.interrupted, trial.interrupted};
 
   std::vector<Finding> findings;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
@@ -197,7 +197,7 @@ int check(const cli::Check& request) {
   const ExitStatus status = status_of(findings, trial);
   const std::string text =
       request.json ? as_json(findings, inspectors, settings, status) : as_table(findings);
-  return print(text, status);
+  return {print(text, status)};
 }
 
 }  // namespace redlock::commands

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "cli/command_line.h"
+#include "exit_status.h"
 
 namespace redlock::commands {
 
-/// `redlock check`: looks at every configured server, takes, renews and releases a lock, prints
-/// what it found and returns the exit status. Throws Error (71).
-int check(const cli::Check& request);
+/// `redlock check`: looks at every configured server, takes, renews and releases a lock, and prints
+/// what it found. Throws Error (71).
+Ending check(const cli::Check& request);
 
 }  // namespace redlock::commands

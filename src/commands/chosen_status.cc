@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "commands/chosen_status.h"
 
-#include "exit_status.h"
-
 namespace redlock::commands {
 
-int exit_status(const lock::Outcome& outcome, ChosenStatus chosen) {
+Ending ending_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) {
   switch (outcome.kind) {
     case lock::Outcome::Kind::job_ended:
+      return {outcome.number, job_signal};
     case lock::Outcome::Kind::not_started:
-      return outcome.number;
+      return {outcome.number};
     case lock::Outcome::Kind::conflict:
-      return chosen.conflict;
+      return {chosen.conflict};
     case lock::Outcome::Kind::done:
-      return chosen.done;
+      return {chosen.done};
     case lock::Outcome::Kind::unavailable:
-      return static_cast<int>(ExitStatus::unavailable);
+      return {static_cast<int>(ExitStatus::unavailable)};
     case lock::Outcome::Kind::misconfigured:
-      return static_cast<int>(ExitStatus::config);
+      return {static_cast<int>(ExitStatus::config)};
     case lock::Outcome::Kind::interrupted:
-      return 128 + outcome.number;
+      return {128 + outcome.number, outcome.number};
     case lock::Outcome::Kind::lost:
-      return static_cast<int>(ExitStatus::lost);
+      return {static_cast<int>(ExitStatus::lost)};
     case lock::Outcome::Kind::max_runtime:
-      return static_cast<int>(ExitStatus::max_runtime);
+      return {static_cast<int>(ExitStatus::max_runtime)};
   }
-  return static_cast<int>(ExitStatus::os_error);
+  return {static_cast<int>(ExitStatus::os_error)};
 }
 
 }  // namespace redlock::commands

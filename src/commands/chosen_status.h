@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "exit_status.h"
 #include "lock/session.h"
 
 namespace redlock::commands {
@@ -11,7 +12,8 @@ struct ChosenStatus {
   int done;      ///< --once: somebody has run already
 };
 
-/// redlock's own status when a session has ended like that.
-int exit_status(const lock::Outcome& outcome, ChosenStatus chosen);
+/// How redlock ends when a session has ended like that. `job_signal`: what ended the job; 0 for one
+/// that ended by itself, or never ran.
+Ending ending_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal = 0);
 
 }  // namespace redlock::commands

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "cli/command_line.h"
+#include "exit_status.h"
 
 namespace redlock::commands {
 
-/// Carries out `redlock release` of a lock by its token. Returns the exit status; throws Error (64,
-/// 71, 78).
-int release(const cli::Release& request);
+/// Carries out `redlock release` of a lock by its token. Throws Error (64, 71, 78).
+Ending release(const cli::Release& request);
 
 }  // namespace redlock::commands

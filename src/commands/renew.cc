@@ -24,15 +24,15 @@ std::string to_json(const std::string& name, lock::Duration valid_for) {
 
 }  // namespace
 
-int renew(const cli::Renew& request) {
+Ending renew(const cli::Renew& request) {
   const std::string token = read_token(request.token);
   const Possession possession = look_up(request.settings, request.name, token);
   config::Settings settings = request.settings;
   settings.ttl = request.ttl.value_or(recorded_ttl(possession).value_or(settings.ttl));
   TokenErrand errand(settings, possession, lock::Op::renew);
-  const int status = errand.run();
-  if (status != 0 || !request.json) return status;
-  return print(to_json(request.name, errand.valid_for()), ExitStatus::ok);
+  const Ending ending = errand.run();
+  if (ending.status != 0 || !request.json) return ending;
+  return {print(to_json(request.name, errand.valid_for()), ExitStatus::ok)};
 }
 
 }  // namespace redlock::commands

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "cli/command_line.h"
+#include "exit_status.h"
 
 namespace redlock::commands {
 
-/// Carries out `redlock renew`. Returns the exit status; throws Error (64, 71, 78).
-int renew(const cli::Renew& request);
+/// Carries out `redlock renew`. Throws Error (64, 71, 78).
+Ending renew(const cli::Renew& request);
 
 }  // namespace redlock::commands

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "cli/command_line.h"
+#include "exit_status.h"
 
 namespace redlock::commands {
 
-/// `redlock run`: returns the exit status. Throws Error where no job can be run.
-int run(const cli::Run& request);
+/// `redlock run`. Throws Error where no job can be run.
+Ending run(const cli::Run& request);
 
 }  // namespace redlock::commands

@@ -40,9 +40,15 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       out_(out),
       reporter_(reporter),
       session_(plan, os::boot_now()),
-      began_(os::boot_now()) {}
+      began_(os::boot_now()) {
+  // No part of the job: it is not stopped with it, and one that hangs is not waited for.
+  out_.on_writer([this](pid_t pid) {
+    tree_.exclude(pid);
+    if (worker_) (*supervision_)->stderr_writer.store(pid);
+  });
+}
 
-int Runner::run() {
+Ending Runner::run() {
   try {
     loop();
   } catch (...) {
@@ -52,26 +58,26 @@ int Runner::run() {
   }
   if (top_) return watch_job();
   if (!worker_) bid_farewell(servers_);
-  const int status = exit_status(session_.outcome(), chosen_);
+  const Ending ending = ending_of(session_.outcome(), chosen_, job_signal_);
   const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
   if (hook_) hook_->finish(out_);
   out_.drain(std::chrono::milliseconds(100));
   if (worker_) {
     (*supervision_)->lost.store(lost);
-    worker_->leave(status);
+    worker_->leave(ending);
   }
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
   facts_.lost = lost;
-  return status;
+  return ending;
 }
 
 /// What is left to do for the parent once the job runs.
-int Runner::watch_job() {
-  const int status = top_->watch();
+Ending Runner::watch_job() {
+  const Ending ending = top_->watch();
   facts_.job->ran = top_->job_ended() - (began_ + facts_.waited);
   facts_.lost = top_->lost();
-  return status;
+  return ending;
 }
 
 void Runner::loop() {
@@ -123,9 +129,12 @@ void Runner::step(lock::Event event, lock::Instant now) {
   std::vector<lock::Event> events;
   events.push_back(std::move(event));
   for (std::size_t next = 0; next < events.size(); ++next) {
-    const lock::Effects effects = session_.step(events[next], now);
-    // The top is to know before anything is done.
+    lock::Effects effects = session_.step(events[next], now);
+    // The top is to know before anything is done, and then nothing stands before a kill.
     if (worker_) worker_->publish(session_.standing());
+    std::ranges::stable_partition(effects, [](const lock::Effect& effect) {
+      return std::holds_alternative<lock::Kill>(effect);
+    });
     for (const lock::Effect& effect : effects) {
       if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
     }
@@ -176,8 +185,9 @@ void Runner::reap(lock::Instant now) {
       if (terminal_) worker_->continue_top();
     } else {
       job_pid_ = -1;
-      const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-      worker_->job_ended(code);
+      job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      const int code = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
+      worker_->job_ended(code, job_signal_);
       step(lock::JobExited{code}, now);
     }
   }

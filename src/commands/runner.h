@@ -48,8 +48,8 @@ class Runner {
          diag::Reporter& reporter, ChosenStatus chosen);
 
   /// Until the job has ended and the lock is given back, or the attempt has failed. Returns
-  /// redlock's exit status; in the parent only.
-  int run();
+  /// how redlock ends; in the parent only.
+  Ending run();
 
   /// Once run() has returned.
   [[nodiscard]] const diag::RunFacts& facts() const { return facts_; }
@@ -61,7 +61,7 @@ class Runner {
   void step(lock::Event event, lock::Instant now);
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
   void report(const lock::Report& report);
-  int watch_job();
+  Ending watch_job();
   void reap(lock::Instant now);
 
   std::optional<lock::Event> spawn(const lock::Spawn& order);
@@ -90,6 +90,7 @@ class Runner {
   std::optional<Top> top_;                ///< what we have become, in the parent
   std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
+  int job_signal_ = 0;  ///< that ended the job; 0: none
 
   lock::Instant began_;
   diag::RunFacts facts_;  ///< the parent's

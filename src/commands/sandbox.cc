@@ -134,7 +134,7 @@ void expect_exec(pid_t pid, int failure, const std::string& program) {
               "cannot run " + program + ": " + std::strerror(error));
 }
 
-int wait_for(pid_t pid, const SignalsAside& signals) {
+Ending wait_for(pid_t pid, const SignalsAside& signals) {
   for (;;) {
     const int signal = signals.wait();
     if (signal != SIGCHLD) {
@@ -144,12 +144,13 @@ int wait_for(pid_t pid, const SignalsAside& signals) {
     int status = 0;
     const pid_t reaped = waitpid(pid, &status, WNOHANG);
     if (reaped != pid) continue;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), WTERMSIG(status)};
+    return {WEXITSTATUS(status)};
   }
 }
 
 /// The command stays in our process group, so that it has the terminal if we have it.
-int run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris) {
+Ending run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris) {
   os::Pipe failure = os::make_pipe();
   const SignalsAside signals;
   const pid_t parent = getpid();
@@ -177,7 +178,7 @@ void announce(const SandboxKeeper& keeper, bool is_shell, const std::string& pro
 
 }  // namespace
 
-int run_sandbox(int servers, std::vector<std::string> command) {
+Ending run_sandbox(int servers, std::vector<std::string> command) {
   if (servers < 1 || servers > kMostServers) {
     throw Error(ExitStatus::usage, "sandbox: number of servers must be 1 to " +
                                        std::to_string(kMostServers) + ", not " +

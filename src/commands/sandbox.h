@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "exit_status.h"
+
 namespace redlock::commands {
 
 /// Starts `servers` (1 to 99) private Redis or Valkey servers, runs `command` (empty: the user's
-/// shell) with REDLOCK_SERVERS naming them, and takes them down. Returns the command's exit status,
-/// 128 + n if signal n ended it. Throws Error: 64 for a number of servers out of range, 69 without
+/// shell) with REDLOCK_SERVERS naming them, and takes them down. Ends as the
+/// command does. Throws Error: 64 for a number of servers out of range, 69 without
 /// a server program, 71 if the system refused, 126 and 127 for a command that cannot be run.
-int run_sandbox(int servers, std::vector<std::string> command);
+Ending run_sandbox(int servers, std::vector<std::string> command);
 
 }  // namespace redlock::commands

@@ -26,8 +26,11 @@ struct Supervision {
   static constexpr int kNone = -1;
 
   std::atomic<int> job_status{kNone};      ///< of the job's main process, once it has been reaped
+  std::atomic<int> job_signal{0};          ///< that ended it; 0: none. Stored before job_status
   std::atomic<std::int64_t> job_ended{0};  ///< when that was, on the lock::BootClock
   std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
+  std::atomic<pid_t> stderr_writer{kNone};  ///< the worker's os::StderrWriter: no part of the job
+  std::atomic<int> exit_signal{0};      ///< by which redlock is to end; 0: none. Before exit_status
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker has nothing left to do
 
   /// What a reader finds may be of two moments: that is harmless, as both were true when written

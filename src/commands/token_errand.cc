@@ -54,13 +54,14 @@ TokenErrand::TokenErrand(const config::Settings& settings, const Possession& pos
   servers_.adopt(kTheirs, possession.token);
 }
 
-int TokenErrand::run() {
+Ending TokenErrand::run() {
   warn_of_trust(settings_, out_);
   if (op_ == lock::Op::leave) note_release();
   while (!errand_.finished() && interrupted_ == 0) turn();
-  const int status = interrupted_ != 0 ? 128 + interrupted_ : tell();
+  const Ending ending =
+      interrupted_ != 0 ? Ending{128 + interrupted_, interrupted_} : Ending{tell()};
   out_.drain(std::chrono::milliseconds(100));
-  return status;
+  return ending;
 }
 
 /// The run's end, as the log is to have it: it goes with the request.

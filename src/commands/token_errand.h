@@ -9,6 +9,7 @@
 
 #include "config/settings.h"
 #include "diag/reporter.h"
+#include "exit_status.h"
 #include "lock/errand.h"
 #include "os/loop.h"
 #include "os/signals.h"
@@ -39,8 +40,8 @@ class TokenErrand {
   /// `op`: renew or leave. `settings` must outlive this.
   TokenErrand(const config::Settings& settings, const Possession& possession, lock::Op op);
 
-  /// Until it is settled, and said unless it is done. Returns redlock's exit status.
-  int run();
+  /// Until it is settled, and said unless it is done.
+  Ending run();
 
   /// Of a renewal that is done: how much longer the lock is sure to last.
   [[nodiscard]] lock::Duration valid_for() const;

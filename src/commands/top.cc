@@ -31,10 +31,10 @@ Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& 
   tree_.spare(worker_.pid);
 }
 
-int Top::watch() {
+Ending Top::watch() {
   while (!done()) turn();
   if (terminal_) give_back_terminal();
-  if (!watch_.alone()) return supervision_.exit_status.load();
+  if (!watch_.alone()) return {supervision_.exit_status.load(), supervision_.exit_signal.load()};
   hook_.finish(out_);
   return end_alone();
 }
@@ -64,39 +64,41 @@ void Top::turn() {
 
 void Top::act(lock::Instant now) {
   if (worker_gone_ && supervision_.exit_status.load() != Supervision::kNone) return;
-  for (const auto step : watch_.step(supervision_.standing(), worker_gone_, job_left(), now)) {
-    carry_out(step);
-  }
+  const bool left = job_left();
+  const std::vector<lock::Watch::Act> acts =
+      watch_.step(supervision_.standing(), worker_gone_, left, now);
+  // Nothing stands before a kill, a message least of all.
+  for (const lock::Watch::Act act : acts) carry_out(act);
+  if (left && !acts.empty()) tell(acts);
 }
 
 void Top::carry_out(lock::Watch::Act act) {
-  const std::string lock = diag::printable(job_.lock, 255);
   switch (act) {
     case lock::Watch::Act::kill_worker:
       ::kill(worker_.pid, SIGKILL);
-      if (job_left()) {
-        out_.line(
-            fmt::format("redlock: {}: the process that renews the lock (PID {}) is stopped or "
-                        "stuck, killed; stopping the job before the lock expires",
-                        lock, worker_.pid));
-        told_ = true;
-      }
       return;
     case lock::Watch::Act::stop_job:
       tree_.signal(job_.stop_signal);
       tree_.signal(SIGCONT);
-      break;
+      return;
     case lock::Watch::Act::kill_job:
       tree_.signal(SIGKILL);
-      break;
+      return;
   }
+}
+
+/// Says, once, what was just done, and starts the command that is to know that the job is being stopped.
+void Top::tell(const std::vector<lock::Watch::Act>& acts) {
+  using Act = lock::Watch::Act;
+  const bool killed = std::ranges::find(acts, Act::kill_worker) != acts.end();
   if (!std::exchange(told_, true)) {
-    out_.line(
-        fmt::format("redlock: {}: the process that renewed the lock (PID {}) was killed; "
-                    "stopping the job before the lock expires",
-                    lock, worker_.pid));
+    out_.line(fmt::format("redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
+                          "lock expires",
+                          diag::printable(job_.lock, 255),
+                          killed ? "renews the lock" : "renewed the lock", worker_.pid,
+                          killed ? "is stopped or stuck, killed" : "was killed"));
   }
-  hook_.start(tree_, signals_, out_);
+  if (acts != std::vector{Act::kill_worker}) hook_.start(tree_, signals_, out_);
 }
 
 /// The worker; and once that is dead, all that was below it: then it is we who see the job stop.
@@ -111,8 +113,10 @@ void Top::reap() {
     if (pid == worker_.pid) {
       worker_gone_ = true;
       tree_.spare(-1);
+      if (const pid_t writer = supervision_.stderr_writer.load(); writer > 0) tree_.exclude(writer);
     } else if (pid == job_.pid) {
-      job_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      job_status_ = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
       job_ended_ = os::boot_now();
     }
   }
@@ -147,13 +151,15 @@ void Top::take_signal(const os::ReceivedSignal& signal) {
     if (signal.sender == worker_.pid) return;
     take_messages();  // if it stopped, then before this
     stopped_by_ = 0;
-    return continue_job();
+    if (terminal_) return continue_job();
+    // A shell continues a whole process group, and the job is in ours.
+    if (os::does_job_control(signal.sender)) return;
   }
   if (!job_left()) return;
   // What the terminal sends goes to the whole foreground group: to the job, if that is in ours. But
   // the hang-up of a terminal goes to the leader of its session alone.
   const bool job_has_it =
-      signal.from_kernel && !terminal_ && !(signal.number == SIGHUP && os::leads_session());
+      signal.to_group && !terminal_ && !(signal.number == SIGHUP && os::leads_session());
   if (!job_has_it) tree_.signal(signal.number);
 }
 
@@ -200,10 +206,10 @@ void Top::give_back_terminal() {
 }
 
 /// Without the worker: nothing was released.
-int Top::end_alone() {
+Ending Top::end_alone() {
   if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
     lost_ = true;
-    return static_cast<int>(ExitStatus::lost);
+    return {static_cast<int>(ExitStatus::lost)};
   }
   const lock::Duration left =
       std::max(supervision_.standing().valid_until - os::boot_now(), lock::Duration::zero());
@@ -211,7 +217,7 @@ int Top::end_alone() {
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(PID {}) was killed; it stays locked for about {}",
                   diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
-  return job_status();
+  return {job_status(), job_status_ ? job_signal_ : supervision_.job_signal.load()};
 }
 
 }  // namespace redlock::commands

@@ -5,9 +5,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "commands/lost_hook.h"
 #include "commands/supervision.h"
+#include "exit_status.h"
 #include "lock/timing.h"
 #include "lock/watch.h"
 #include "os/fd.h"
@@ -38,8 +40,8 @@ class Top {
       std::optional<os::Terminal> terminal, os::SignalSource& signals, os::ProcessTree& tree,
       os::Stderr& out, LostHook hook);
 
-  /// Until the worker is done, or the job is and the worker cannot be. Returns redlock's status.
-  int watch();
+  /// Until the worker is done, or the job is and the worker cannot be. Returns how redlock ends.
+  Ending watch();
 
   /// Once watch() has returned: when the job's main process was reaped (now, if nobody saw it), and
   /// whether the lock was lost, by which the status is redlock's own.
@@ -50,13 +52,14 @@ class Top {
   void turn();
   void act(lock::Instant now);
   void carry_out(lock::Watch::Act act);
+  void tell(const std::vector<lock::Watch::Act>& acts);
   void reap();
   void take_signal(const os::ReceivedSignal& signal);
   void take_messages();
   void stop_with_job(int signal);
   void continue_job();
   void give_back_terminal();
-  int end_alone();
+  Ending end_alone();
   [[nodiscard]] bool job_left() const;
   [[nodiscard]] bool done() const;
   [[nodiscard]] int job_status() const;  ///< Supervision::kNone: not known
@@ -75,6 +78,7 @@ class Top {
   bool told_ = false;
   int stopped_by_ = 0;             ///< the job: by this signal, and nothing was made of it yet
   std::optional<int> job_status_;  ///< of a job that became ours to reap
+  int job_signal_ = 0;             ///< and what ended that; 0: none
   lock::Instant job_ended_{};      ///< when we did
   bool lost_ = false;              ///< the worker is dead, and could not say it
 };

@@ -44,8 +44,9 @@ void Worker::publish(const lock::Standing& standing) {
   act_by_ = standing.act_by;
 }
 
-void Worker::job_ended(int status) {
+void Worker::job_ended(int status, int signal) {
   supervision_.job_ended.store(os::boot_now().time_since_epoch().count());
+  supervision_.job_signal.store(signal);
   supervision_.job_status.store(status);
   continue_top();
 }
@@ -54,9 +55,10 @@ void Worker::continue_top() const {
   ::syscall(SYS_pidfd_send_signal, top_.get(), SIGCONT, nullptr, 0);
 }
 
-void Worker::leave(int status) {
-  supervision_.exit_status.store(status);
-  ::_exit(status);
+void Worker::leave(Ending ending) {
+  supervision_.exit_signal.store(ending.signal);
+  supervision_.exit_status.store(ending.status);
+  ::_exit(ending.status);
 }
 
 }  // namespace redlock::commands

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include "commands/supervision.h"
+#include "exit_status.h"
 #include "lock/time.h"
 #include "lock/watch.h"
 #include "os/fd.h"
@@ -36,11 +37,12 @@ class Worker {
   void publish(const lock::Standing& standing);
 
   /// The job's main process has been reaped. A top that was stopped goes on, to see it.
-  void job_ended(int status);
+  /// `signal`: what ended it; 0: none.
+  void job_ended(int status, int signal);
   void continue_top() const;
 
-  /// The last deed: redlock is to end with `status`. Ends this process.
-  [[noreturn]] void leave(int status);
+  /// The last deed: redlock is to end like that. Ends this process.
+  [[noreturn]] void leave(Ending ending);
 
  private:
   os::Fd top_;  ///< pidfd

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "os/signals.h"
 
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -14,16 +15,26 @@ namespace redlock::os {
 
 namespace {
 
-// Everything that one process sends another on purpose. Not here: what cannot be caught, faults of
-// the process itself, and job control (TSTP, TTIN, TTOU, CONT), whose default actions are right.
-constexpr std::array kPassedOn = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM,   SIGUSR1,
-                                  SIGUSR2, SIGALRM, SIGWINCH, SIGVTALRM, SIGPROF,
-                                  SIGIO,   SIGPWR,  SIGURG,   SIGXCPU,   SIGXFSZ};
+// Everything that one process sends another on purpose, and what the kernel sends for timers and
+// limits. Not here: what cannot be caught, faults of the process itself (SEGV and the like, which
+// debuggers and sanitizers want to see), and the stops of job control (TSTP, TTIN, TTOU), whose
+// default actions are right.
+constexpr std::array kPassedOn = {SIGHUP,    SIGINT,  SIGQUIT, SIGABRT,  SIGTERM,   SIGPIPE, SIGUSR1,
+                                  SIGUSR2,   SIGALRM, SIGIO,   SIGWINCH, SIGVTALRM, SIGPROF, SIGPWR,
+                                  SIGSTKFLT, SIGURG,  SIGXCPU, SIGXFSZ,  SIGCONT};
 
 bool ignored(int signal) {
   struct sigaction action {};
   return ::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
          action.sa_handler == SIG_IGN;
+}
+
+/// Of what the kernel sends, this goes to all members of a process group: by a terminal's keys, its new
+/// size and its hang-up, and to a stopped group that nobody is left to continue. Timers and limits
+/// concern one process.
+bool is_for_groups(int signal) {
+  return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP || signal == SIGWINCH ||
+         signal == SIGTSTP || signal == SIGCONT;
 }
 
 /// Sends us a SIGCONT: that goes on with a stopped process, whoever it comes from.
@@ -54,6 +65,17 @@ class ContinueTimer {
 
 bool ends_process_by_default(int signal) {
   return signal != SIGCHLD && signal != SIGWINCH && signal != SIGURG && signal != SIGCONT;
+}
+
+void end_by(int signal) {
+  // Not RLIMIT_CORE, which says nothing to a core_pattern that is a program (core(5)).
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  std::signal(signal, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  ::kill(::getpid(), signal);
 }
 
 SignalSource::SignalSource() {
@@ -102,9 +124,12 @@ std::vector<ReceivedSignal> SignalSource::take() {
   std::vector<ReceivedSignal> received;
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    received.push_back({.number = static_cast<int>(info.ssi_signo),
-                        .sender = static_cast<pid_t>(info.ssi_pid),
-                        .from_kernel = info.ssi_code == SI_KERNEL});
+    const auto number = static_cast<int>(info.ssi_signo);
+    const auto sender = static_cast<pid_t>(info.ssi_pid);
+    const bool by_writing = number == SIGPIPE || number == SIGXFSZ;
+    if (by_writing && sender == ::getpid()) continue;
+    const bool to_group = info.ssi_code == SI_KERNEL && is_for_groups(number);
+    received.push_back({.number = number, .sender = sender, .to_group = to_group});
   }
   return received;
 }

@@ -14,18 +14,23 @@ namespace redlock::os {
 /// A signal sent to this process.
 struct ReceivedSignal {
   int number;
-  pid_t sender;      ///< 0: the kernel
-  bool from_kernel;  ///< by the terminal, which gives it to the whole process group
+  pid_t sender;   ///< 0: the kernel
+  bool to_group;  ///< by the kernel for a terminal, which sends it to the whole process group
 };
 
 /// Does its default action end a process? (signal(7))
 bool ends_process_by_default(int signal);
 
+/// Ends this process by the signal's default action, without a core dump. Returns where it cannot: the
+/// first process of a PID namespace (a container's) has no default actions.
+void end_by(int signal);
+
 /// The signals that redlock acts on or passes to the job, as a descriptor to poll. From
 /// construction on they are blocked, in children forked later too; a job must be started with
 /// entry_mask(). Signals that were
 /// ignored at entry (nohup) are left alone: a blocked signal is queued even if it is ignored.
-/// SIGPIPE is blocked for good: a broken pipe is an error code here, not a death.
+/// What this process brings on itself by writing (PIPE, XFSZ) is left out: a broken pipe and a file
+/// that must not grow are error codes here, neither a death nor a message to the job.
 class SignalSource {
  public:
   /// Throws Error (71).

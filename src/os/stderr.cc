@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -16,21 +17,29 @@ namespace redlock::os {
 
 namespace {
 constexpr std::size_t kMostLines = 200;
+/// How long a line in a file is waited for before the next thing is done.
+constexpr std::chrono::milliseconds kInOrder(20);
 }
 
 bool Stderr::is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
 
+/// What the file system's server knows is not asked for: it may be what hangs.
+Stderr::Kind Stderr::find_kind() {
+  struct statx status {};
+  if (::statx(STDERR_FILENO, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) {
+    return Kind::file;
+  }
+  if (S_ISSOCK(status.stx_mode)) return Kind::socket;
+  return S_ISFIFO(status.stx_mode) || S_ISCHR(status.stx_mode) ? Kind::stream : Kind::file;
+}
+
 /// O_NONBLOCK belongs to the open file description, which we share with the job and the shell, so
 /// it cannot be set on descriptor 2. Pipes and terminals can be opened a second time instead.
 void Stderr::open() {
-  opened_ = true;
-  struct stat status {};
-  if (::fstat(STDERR_FILENO, &status) != 0) return;
-  socket_ = S_ISSOCK(status.st_mode);
-  regular_ = S_ISREG(status.st_mode);
-  if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
+  kind_ = find_kind();
+  if (kind_ == Kind::stream) {
     reopened_ = Fd(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   }
 }
@@ -39,12 +48,12 @@ bool Stderr::write_front() {
   const TerminalOutput in_the_background_too;
   std::string& text = kept_.front();
   ssize_t written = 0;
-  if (socket_) {
+  if (kind_ == Kind::file) return send_front();
+  if (kind_ == Kind::socket) {
     written = ::send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   } else {
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
-    const bool may_block = !reopened_ && !regular_;
-    if (may_block && ::poll(&ready, 1, 0) == 0) return false;
+    if (!reopened_ && ::poll(&ready, 1, 0) == 0) return false;
     written = ::write(reopened_ ? reopened_.get() : STDERR_FILENO, text.data(), text.size());
   }
   if (written < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -58,20 +67,68 @@ bool Stderr::write_front() {
   return true;
 }
 
+bool Stderr::send_front() {
+  for (int tries = 0; tries < 2; ++tries) {
+    if (!writer_) {
+      writer_ = StderrWriter::start();
+      if (writer_ && started_) started_(writer_->pid());
+    }
+    if (!writer_) break;
+    const StderrWriter::Sent sent = writer_->send(kept_.front());
+    if (sent == StderrWriter::Sent::not_now) return false;
+    if (sent == StderrWriter::Sent::yes) {
+      kept_.pop_front();
+      return true;
+    }
+    writer_.reset();
+  }
+  // No process to be had: this may block, which is better than to say nothing.
+  if (::write(STDERR_FILENO, kept_.front().data(), kept_.front().size()) < 0) errno = 0;
+  kept_.pop_front();
+  return true;
+}
+
+void Stderr::write_out() {
+  while (!kept_.empty() && write_front()) {
+  }
+}
+
 void Stderr::line(std::string text) {
-  if (!opened_) open();
+  if (kind_ == Kind::unknown) open();
+  if (writer_ && !writer_->is_ours()) writer_.reset();
   text += '\n';
+  // One that is late has hung perhaps, and is not waited for again.
+  const bool late = writer_ && !writer_->settle(std::chrono::milliseconds(0));
   if (kept_.size() < kMostLines) kept_.push_back(std::move(text));
-  drain(std::chrono::milliseconds(0));
+  write_out();
+  if (writer_ && !late) writer_->settle(kInOrder);
 }
 
 void Stderr::let_go() {
   kept_.clear();
   reopened_.reset();
-  opened_ = socket_ = regular_ = false;
+  writer_.reset();
+  kind_ = Kind::unknown;
+}
+
+void Stderr::drain_file() {
+  using std::chrono::steady_clock;
+  if (writer_ && !writer_->is_ours()) writer_.reset();
+  write_out();
+  if (!writer_) return;
+  const auto began = steady_clock::now();
+  const auto left = [&] {
+    const auto spent = std::chrono::ceil<std::chrono::milliseconds>(steady_clock::now() - began);
+    return std::max(patience_left_ - spent, std::chrono::milliseconds(0));
+  };
+  if (!kept_.empty() && writer_->settle(left())) write_out();
+  if (writer_) writer_->end(left());
+  patience_left_ = left();
+  writer_.reset();
 }
 
 void Stderr::drain(std::chrono::milliseconds patience) {
+  if (kind_ == Kind::file) return drain_file();
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!kept_.empty()) {
     if (write_front()) continue;

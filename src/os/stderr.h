@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <deque>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "os/fd.h"
+#include "os/stderr_writer.h"
 
 namespace redlock::os {
 
 /// Standard error that never makes us wait: a full pipe, a terminal stopped by Ctrl-S or one that
-/// stops who writes from the background must not hold up a renewal. What cannot be written now is
-/// kept (a bounded number of lines) and tried again with the next line and at the end.
+/// stops who writes from the background, and a file system that hangs must not hold up a renewal. What
+/// cannot be written now is kept (a bounded number of lines) and tried again with the next line and at
+/// the end. To a file a child process writes (os/stderr_writer.h), started when there is something to be
+/// written: it is waited for, so that lines come in order, but for 20 ms at most.
 class Stderr {
  public:
   Stderr() = default;
@@ -19,8 +27,12 @@ class Stderr {
   /// Writes the line and a newline, or keeps them.
   void line(std::string text);
 
-  /// Tries to get rid of what was kept, for at most `patience`.
+  /// Tries to get rid of what was kept, for at most `patience`; or of what goes to a file, for half a
+  /// second in the whole life of this object. Ends the child process.
   void drain(std::chrono::milliseconds patience);
+
+  /// `started` gets the PID of each child process that writes for us.
+  void on_writer(std::function<void(pid_t)> started) { started_ = std::move(started); }
 
   /// Forgets what was kept: a forked child will write it.
   void leave_to_child() { kept_.clear(); }
@@ -32,13 +44,20 @@ class Stderr {
   static bool is_terminal();
 
  private:
+  enum class Kind { unknown, socket, stream, file };
+
+  static Kind find_kind();
   void open();
   bool write_front();
+  bool send_front();
+  void write_out();
+  void drain_file();
 
-  bool opened_ = false;
-  Fd reopened_;  ///< the same pipe or terminal, non-blocking for us alone
-  bool socket_ = false;
-  bool regular_ = false;  ///< a file: cannot block, and must share the offset with the job
+  Kind kind_ = Kind::unknown;
+  Fd reopened_;  ///< of a stream: the same pipe or terminal, non-blocking for us alone
+  std::optional<StderrWriter> writer_;  ///< of a file
+  std::chrono::milliseconds patience_left_{500};
+  std::function<void(pid_t)> started_;
   std::deque<std::string> kept_;
 };
 

@@ -33,9 +33,16 @@ bool leads_session() {
   return ::getsid(0) == ::getpid();
 }
 
+bool does_job_control(pid_t pid) {
+  if (pid <= 0 || ::getsid(pid) != ::getsid(0) || ::getpgid(pid) == ::getpgrp()) return false;
+  return static_cast<bool>(Fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)));
+}
+
 std::optional<Terminal> Terminal::of_foreground_leader() {
   if (::getpgrp() != ::getpid() || leads_session()) return std::nullopt;
-  if (is_pipe(STDIN_FILENO) || is_pipe(STDOUT_FILENO)) return std::nullopt;
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (is_pipe(fd)) return std::nullopt;
+  }
   Fd fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!fd || ::tcgetpgrp(fd.get()) != ::getpgrp()) return std::nullopt;
   return Terminal(std::move(fd));

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "commands/lost_hook.h"
@@ -48,6 +49,8 @@ class Top {
 
  private:
   void turn();
+  void wait(std::span<os::Interest> interests, lock::Instant deadline);
+  void bear(const char* why);
   void act(lock::Instant now);
   void carry_out(lock::Watch::Act act);
   void reap();
@@ -73,6 +76,7 @@ class Top {
   lock::Watch watch_;
   bool worker_gone_ = false;
   bool told_ = false;
+  bool bore_ = false;              ///< a refusal by the system, and said so
   int stopped_by_ = 0;             ///< the job: by this signal, and nothing was made of it yet
   std::optional<int> job_status_;  ///< of a job that became ours to reap
   lock::Instant job_ended_{};      ///< when we did

@@ -15,8 +15,8 @@ namespace redlock::commands {
 /// things stand, and sees when that one is gone.
 class Worker {
  public:
-  /// In the forked child, whose parent is `top`.
-  Worker(pid_t top, os::Fd messages, Supervision& supervision);
+  /// In the forked child, whose parent is `top`; `top_process` is its pidfd.
+  Worker(pid_t top, os::Fd top_process, os::Fd messages, Supervision& supervision);
 
   /// Out of the top's process group, so that a stop of the whole group (`kill -STOP %1`) leaves the
   /// renewals going. To be called before a job is started that gets a group of its own: its parent

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -28,10 +29,16 @@ namespace {
 
 constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
 
-/// Nobody to hear it is nothing to be helped.
+/// A keeper that is dead cannot be helped. One that lives must hear it: without a word it takes us for
+/// dead, and would give back a lock whose token is known.
 void say(const os::Fd& keeper, KeeperWord word) {
+  constexpr int kTries = 100;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
   const auto byte = static_cast<char>(word);
-  ::send(keeper.get(), &byte, 1, MSG_NOSIGNAL);
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (::send(keeper.get(), &byte, 1, MSG_NOSIGNAL) == 1 || errno == EPIPE) return;
+    ::nanosleep(&kPause, nullptr);
+  }
 }
 
 }  // namespace
@@ -70,11 +77,7 @@ int Acquirer::run() {
 
 void Acquirer::give_back() noexcept {
   if (rescue_.give_back(servers_, loop_, patience_)) return;
-  try {
-    out_.line(may_stay_locked(grant_.lock_name, life_));
-  } catch (const std::exception&) {
-    return;  // no memory even for a line
-  }
+  say_may_stay_locked(grant_.lock_name, life_, out_);
 }
 
 void Acquirer::turn() {
@@ -153,7 +156,7 @@ std::optional<lock::Event> Acquirer::hand_over(const lock::Spawn& order) {
     return grant_.ward ? start_keeper(order) : print_token(order);
   } catch (const std::exception& error) {
     end_keeper(SIGKILL);
-    out_.line(fmt::format("redlock: cannot hand the lock over: {}", error.what()));
+    out_.line(fmt::format("redlock: cannot hand the lock over: {}", reason_of(error)));
     return kSystemRefused;
   }
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -78,13 +79,14 @@ void Keeper::listen(lock::Instant limit) {
 /// However long it takes: a parent that is stopped may yet have to give back the lock itself, over
 /// the connections that it shares with us. By now it counts on us: this needs nothing of the system.
 Keeper::Parent Keeper::await_word() noexcept {
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
   char word = 0;
   ssize_t length = -1;
   while (length < 0) {
     pollfd line{parent_.get(), POLLIN, 0};
-    ::poll(&line, 1, -1);
-    length = ::read(parent_.get(), &word, 1);
-    if (length < 0 && errno != EAGAIN && errno != EINTR) length = 0;
+    if (::poll(&line, 1, -1) > 0) length = ::read(parent_.get(), &word, 1);
+    if (length < 0 && errno == ECONNRESET) length = 0;
+    if (length < 0) ::nanosleep(&kPause, nullptr);
   }
   parent_.reset();
   if (length == 0) return Parent::gone;

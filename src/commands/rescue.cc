@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <exception>
+#include <new>
 #include <vector>
 
 #include "diag/holder.h"
 #include "diag/text.h"
 #include "os/clock.h"
+#include "os/last_words.h"
 
 namespace redlock::commands {
 
@@ -18,7 +21,8 @@ namespace {
 // More than a try needs, and enough for malloc(3) to give it back to the system: what counts may be
 // this process's address space (RLIMIT_AS). It is not touched before.
 constexpr std::size_t kMemory = std::size_t{512} * 1024;
-constexpr int kTries = 2;
+constexpr int kTries = 3;
+constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20'000'000};
 
 void await_answers(redis::ServerSet& servers, os::Loop& loop, lock::Instant limit) {
   std::vector<os::Interest> interests;
@@ -42,15 +46,26 @@ bool Rescue::give_back(redis::ServerSet& servers, os::Loop& loop,
       servers.give_back_all(os::boot_now());
       await_answers(servers, loop, os::boot_now() + patience);
     } catch (const std::exception&) {
-      continue;  // the connection it happened on is closed; the other try makes a new one
+      // The connection it happened on is closed, and the next try makes a new one.
+      ::nanosleep(&kPause, nullptr);
     }
   }
   return !servers.owes();
 }
 
-std::string may_stay_locked(const std::string& lock_name, lock::Duration ttl) {
-  return fmt::format("redlock: warning: {} could not be given back, it may stay locked for up to {}",
-                     diag::printable(lock_name, 255), diag::for_people(ttl));
+void say_may_stay_locked(const std::string& lock_name, lock::Duration ttl,
+                         os::Stderr& out) noexcept {
+  try {
+    out.line(
+        fmt::format("redlock: warning: {} could not be given back, it may stay locked for up to {}",
+                    diag::printable(lock_name, 255), diag::for_people(ttl)));
+  } catch (const std::exception&) {
+    os::last_words("redlock: warning: out of memory, the lock may stay locked until it expires\n");
+  }
+}
+
+const char* reason_of(const std::exception& error) noexcept {
+  return dynamic_cast<const std::bad_alloc*>(&error) == nullptr ? error.what() : "out of memory";
 }
 
 }  // namespace redlock::commands

@@ -9,11 +9,13 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <string>
 
 #include "lock/time.h"
 #include "os/loop.h"
+#include "os/stderr.h"
 #include "redis/server_set.h"
 
 namespace redlock::commands {
@@ -24,7 +26,7 @@ class Rescue {
   Rescue();
 
   /// Asks every server to take back whatever it may hold of us, and waits for the answers; each of
-  /// two tries for at most `patience`. True: nothing is left anywhere. Never throws. Our job must be
+  /// three tries for at most `patience`. True: nothing is left anywhere. Never throws. Our job must be
   /// dead, or not begun.
   bool give_back(redis::ServerSet& servers, os::Loop& loop, lock::Duration patience) noexcept;
 
@@ -32,7 +34,11 @@ class Rescue {
   std::unique_ptr<std::byte[]> memory_;
 };
 
-/// What is said when give_back() could not be sure.
-std::string may_stay_locked(const std::string& lock_name, lock::Duration ttl);
+/// Says that give_back() could not be sure. Never throws.
+void say_may_stay_locked(const std::string& lock_name, lock::Duration ttl,
+                         os::Stderr& out) noexcept;
+
+/// What an exception says, for people.
+const char* reason_of(const std::exception& error) noexcept;
 
 }  // namespace redlock::commands

@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "commands/supervision.h"
 #include "os/fail.h"
 #include "os/fd.h"
@@ -19,12 +21,13 @@ namespace redlock::commands {
 struct Reserve {
   os::SharedPage<Supervision> supervision;
   os::Pipe messages = os::make_pipe(O_NONBLOCK);
-  /// This process, which will be the worker's parent, as a pidfd.
+  /// This process, which will be the worker's parent, as a pidfd; none on a kernel without.
   os::Fd top{static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))};
   os::Loop loop;  ///< the worker's own
 
   Reserve() {
-    if (!top) os::fail("pidfd_open");
+    // Where the kernel has no such call (or none for us), it is done without.
+    if (!top && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) os::fail("pidfd_open");
   }
 };
 

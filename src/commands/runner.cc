@@ -11,7 +11,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "commands/farewell.h"
@@ -21,6 +23,7 @@
 #include "exit_status.h"
 #include "os/child.h"
 #include "os/clock.h"
+#include "os/last_words.h"
 #include "redis/queue.h"
 
 namespace redlock::commands {
@@ -52,7 +55,7 @@ int Runner::run() {
     if (worker_) leave();
     if (!top_) bid_farewell(servers_, loop_);
   } catch (const std::exception& error) {
-    if (worker_) end_worker(error.what());
+    if (worker_) end_worker(reason_of(error));
     if (!top_) {
       give_back();
       throw;
@@ -78,11 +81,7 @@ void Runner::leave() {
 /// Before there is a job, or once it is dead.
 void Runner::give_back() noexcept {
   if (rescue_.give_back(servers_, loop_, plan_.server_timeout)) return;
-  try {
-    out_.line(may_stay_locked(job_.lock_name, plan_.timing.life()));
-  } catch (const std::exception&) {
-    return;  // no memory even for a line
-  }
+  say_may_stay_locked(job_.lock_name, plan_.timing.life(), out_);
 }
 
 /// The job first: it must not outlive its lock. If it has ended by itself, its status is ours.
@@ -96,8 +95,7 @@ void Runner::end_worker(const char* why) noexcept {
     out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock_name, 255), why,
                           running ? ": the job was killed" : ""));
   } catch (const std::exception&) {
-    give_back();
-    worker_->leave(status);
+    os::last_words("redlock: out of memory\n");
   }
   give_back();
   out_.drain(std::chrono::milliseconds(100));
@@ -121,7 +119,7 @@ void Runner::turn() {
   interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
   interests_.push_back(worker_ ? worker_->interest() : os::Interest{});
   servers_.interests(interests_);
-  loop_.wait(interests_, std::min(session_.deadline(), servers_.deadline()));
+  wait(std::min(session_.deadline(), servers_.deadline()));
   const lock::Instant now = os::boot_now();
 
   step(lock::Tick{}, now);  // overdue deadlines come before everything else
@@ -142,6 +140,18 @@ void Runner::turn() {
   }
   take_words(now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
+}
+
+/// With a job, what the system refuses is tried again: everything is looked at.
+void Runner::wait(lock::Instant deadline) {
+  try {
+    loop_.wait(interests_, deadline);
+  } catch (const std::exception&) {
+    if (job_pid_ < 0) throw;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+    ::nanosleep(&pause, nullptr);
+    for (os::Interest& interest : interests_) interest.ready = interest.fd >= 0;
+  }
 }
 
 void Runner::take_words(lock::Instant now) {
@@ -184,16 +194,28 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
   } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
     report(*what);
   } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
-    servers_.log(*line, diag::word_for(line->event), to_json(diag::log_entry(*line, job_.who)),
-                 now);
+    log(*line, now);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     return spawn(*order);
   }
   return std::nullopt;
 }
 
+/// For people. A job is not to die for it where there is no memory.
+void Runner::log(const lock::Log& line, lock::Instant now) {
+  try {
+    servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, job_.who)), now);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
 void Runner::report(const lock::Report& report) {
-  reporter_.say(report);
+  try {
+    reporter_.say(report);
+  } catch (const std::bad_alloc&) {
+    out_.line("redlock: no memory for what was to be said here");
+  }
   const auto* stopping = std::get_if<lock::report::Stopping>(&report);
   const bool lost = std::holds_alternative<lock::report::NotOursAtRelease>(report) ||
                     (stopping != nullptr && (stopping->reason == lock::StopReason::lost ||
@@ -231,7 +253,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
     if (worker > 0) give_up_worker(worker);
     top_.reset();
     if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
-    return cannot_start(error.what());
+    return cannot_start(reason_of(error));
   }
 }
 
@@ -259,7 +281,7 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
   try {
     return start_job(order, top);
   } catch (const std::exception& error) {
-    abandon_start(error.what());
+    abandon_start(reason_of(error));
   }
 }
 
@@ -287,7 +309,11 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
   }
   if (!terminal_) worker_->leave_session();
   job_pid_ = spawned.pid;
-  worker_->tell(Kind::job_started, spawned.pid);
+  if (!worker_->tell(Kind::job_started, spawned.pid)) {
+    // The parent takes the job for one that was not started, and gives the lock back.
+    kill_job();
+    ::_exit(0);
+  }
   return lock::JobStarted{};
 }
 
@@ -297,7 +323,7 @@ void Runner::abandon_start(const char* why) noexcept {
     out_.line(fmt::format("redlock: cannot start the job: {}", why));
     out_.drain(std::chrono::milliseconds(100));
   } catch (const std::exception&) {
-    why = "";  // no memory even for a line
+    os::last_words("redlock: cannot start the job: out of memory\n");
   }
   if (worker_) worker_->tell(Kind::not_started);
   ::_exit(0);
@@ -324,7 +350,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   top_.emplace(Top::Worker{worker, std::move(messages)},
                Top::Job{message.value, plan_.wait_all, plan_.stop_signal, job_.lock_name},
                plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_, out_,
-               std::move(*hook_));
+               loop_, std::move(*hook_));
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();

@@ -65,9 +65,11 @@ class Runner {
  private:
   void loop();
   void turn();
+  void wait(lock::Instant deadline);
   void take_words(lock::Instant now);
   void step(lock::Event event, lock::Instant now);
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
+  void log(const lock::Log& line, lock::Instant now);
   void report(const lock::Report& report);
   [[noreturn]] void leave();
   int watch_job();

@@ -12,15 +12,17 @@
 #include <exception>
 #include <utility>
 
+#include "commands/rescue.h"
 #include "diag/holder.h"
 #include "exit_status.h"
 #include "os/clock.h"
+#include "os/last_words.h"
 
 namespace redlock::commands {
 
 Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& supervision,
          std::optional<os::Terminal> terminal, os::SignalSource& signals, os::ProcessTree& tree,
-         os::Stderr& out, LostHook hook)
+         os::Stderr& out, os::Loop& loop, LostHook hook)
     : worker_(std::move(worker)),
       job_(std::move(job)),
       supervision_(supervision),
@@ -29,6 +31,7 @@ Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& 
       tree_(tree),
       out_(out),
       hook_(std::move(hook)),
+      loop_(loop),
       watch_(timing) {
   tree_.spare(worker_.pid);
 }
@@ -40,7 +43,7 @@ int Top::watch() {
       if (done()) break;
       turn();
     } catch (const std::exception& error) {
-      bear(error.what());
+      bear(reason_of(error));
     }
   }
   if (terminal_) give_back_terminal();
@@ -57,7 +60,7 @@ void Top::bear(const char* why) {
     out_.line(fmt::format("redlock: warning: {}: {}, trying again", diag::printable(job_.lock, 255),
                           why));
   } catch (const std::exception&) {
-    return;  // no memory even for a line
+    os::last_words("redlock: warning: out of memory, trying again\n");
   }
 }
 
@@ -66,7 +69,7 @@ void Top::wait(std::span<os::Interest> interests, lock::Instant deadline) {
   try {
     loop_.wait(interests, deadline);
   } catch (const std::exception& error) {
-    bear(error.what());
+    bear(reason_of(error));
     for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
   }
 }

@@ -37,7 +37,7 @@ class Top {
 
   Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& supervision,
       std::optional<os::Terminal> terminal, os::SignalSource& signals, os::ProcessTree& tree,
-      os::Stderr& out, LostHook hook);
+      os::Stderr& out, os::Loop& loop, LostHook hook);
 
   /// Until the worker is done, or the job is and the worker cannot be. Returns redlock's status.
   int watch();
@@ -72,7 +72,7 @@ class Top {
   os::ProcessTree& tree_;
   os::Stderr& out_;
   LostHook hook_;
-  os::Loop loop_;
+  os::Loop& loop_;
   lock::Watch watch_;
   bool worker_gone_ = false;
   bool told_ = false;

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -31,10 +32,10 @@ bool Worker::top_is_gone() const {
   return ::getppid() != top_pid_ || ::poll(&death, 1, 0) > 0;
 }
 
-void Worker::tell(WorkerMessage::Kind kind, int value) const {
+bool Worker::tell(WorkerMessage::Kind kind, int value) const {
   const WorkerMessage message{kind, value};
   // A pipe that is full has a stopped reader, who will see the job's end all the same.
-  if (::write(messages_.get(), &message, sizeof message) < 0) return;
+  return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
 }
 
 void Worker::publish(const lock::Standing& standing) {

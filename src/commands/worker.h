@@ -31,7 +31,8 @@ class Worker {
   [[nodiscard]] os::Interest interest() const { return {.fd = top_.get(), .read = true}; }
   [[nodiscard]] bool top_is_gone() const;
 
-  void tell(WorkerMessage::Kind kind, int value = 0) const;
+  /// False: nobody can hear it any more.
+  bool tell(WorkerMessage::Kind kind, int value = 0) const;
   /// How things stand. A top that would sleep for too long by what it knew is woken.
   void publish(const lock::Standing& standing);
 

@@ -16,6 +16,7 @@ locked_on() {
 
 # within DESCRIPTORS ARG…: `run` of redlock with so many descriptors at most.
 within() {
+  # shellcheck disable=SC2016
   run --separate-stderr bash -c 'exec 3>&- 4>&-; ulimit -n "$1"; exec "$REDLOCK" "${@:2}"' _ "$@"
 }
 
@@ -77,3 +78,28 @@ one_line() { [[ $stderr == 'redlock: '* && $stderr != *$'\n'* ]] || fail "not on
   done
 }
 is_free() { [[ -z $(locked_on) ]]; }
+
+# refuse SERVERS ARG…: tests/faults/refusals with so many servers.
+refuse() {
+  local count=$1
+  shift
+  servers "$count"
+  run "${CC:-cc}" -O2 -shared -fPIC -o "$SCRATCH/refuse.so" "$TESTS/faults/refuse.c" -ldl
+  assert_status 0
+  run timeout 110 "$PYTHON" -B "$TESTS/faults/refusals" "$SCRATCH/refuse.so" "$REDLOCK" "$@" 3>&- 4>&-
+  assert_status 0
+  assert_contains "$output" 'status 0, the job ran'
+  assert_contains "$output" 'status 71, the job ran 0 times'
+}
+
+@test "run: any one call is refused" { refuse 1 run; }
+
+@test "run on three servers: every fifth call is refused" { refuse 3 run --step 5; }
+
+@test "run: no memory for a dozen allocations" { refuse 1 run --memory --for 12 --step 11; }
+
+@test "run of a longer job: some calls are refused" { refuse 1 long --from 102 --step 37; }
+
+@test "acquire: any one call is refused" { refuse 1 acquire; }
+
+@test "acquire --keep-for: some calls are refused" { refuse 3 keeper --from 100 --step 9; }

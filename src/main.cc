@@ -14,6 +14,7 @@
 //   lock/      the protocol itself, a pure state machine: start reading at lock/session.h
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,6 +33,7 @@
 #include "commands/sandbox.h"
 #include "commands/status.h"
 #include "error.h"
+#include "os/last_words.h"
 #include "os/signals.h"
 #include "os/standard_fds.h"
 #include "os/stderr.h"
@@ -104,10 +106,14 @@ Ending carry_out(const cli::Sandbox& sandbox) {
   return commands::run_sandbox(sandbox.servers, sandbox.command);
 }
 
-int fail(ExitStatus status, const std::string& message) {
-  os::Stderr out;
-  out.line("redlock: " + message);
-  out.drain(std::chrono::milliseconds(100));
+int fail(ExitStatus status, const char* message) {
+  try {
+    os::Stderr out;
+    out.line(std::string("redlock: ") + message);
+    out.drain(std::chrono::milliseconds(100));
+  } catch (const std::bad_alloc&) {
+    os::last_words("redlock: out of memory\n");
+  }
   return static_cast<int>(status);
 }
 
@@ -127,6 +133,8 @@ int main(int argc, char** argv) {
     return ending.status;
   } catch (const Error& error) {
     return fail(error.status(), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(ExitStatus::os_error, "out of memory");
   } catch (const std::exception& error) {
     return fail(ExitStatus::os_error, error.what());
   }

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -27,19 +29,16 @@ namespace {
 
 constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
 
-/// Two ends of one line of words (KeeperWord).
-std::array<os::Fd, 2> make_pair() {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    throw Error(ExitStatus::os_error, std::string("socketpair: ") + std::strerror(errno));
-  }
-  return {os::Fd(ends[0]), os::Fd(ends[1])};
-}
-
-/// Nobody to hear it is nothing to be helped.
+/// A keeper that is dead cannot be helped. One that lives must hear it: without a word it takes us for
+/// dead, and would give back a lock whose token is known.
 void say(const os::Fd& keeper, KeeperWord word) {
+  constexpr int kTries = 100;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
   const auto byte = static_cast<char>(word);
-  ::send(keeper.get(), &byte, 1, MSG_NOSIGNAL);
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (::send(keeper.get(), &byte, 1, MSG_NOSIGNAL) == 1 || errno == EPIPE) return;
+    ::nanosleep(&kPause, nullptr);
+  }
 }
 
 }  // namespace
@@ -51,18 +50,35 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
       servers_(servers),
       out_(out),
       reporter_(reporter),
-      session_(plan, os::boot_now()) {}
+      session_(plan, os::boot_now()),
+      patience_(plan.server_timeout),
+      life_(plan.timing.life()) {
+  if (grant_.ward) reserve_.emplace();
+}
 
 Ending Acquirer::run() {
-  step(lock::Tick{}, os::boot_now());
-  while (!session_.finished() && !held_) turn();
-  if (!held_) bid_farewell(servers_);
-  if (held_ && !grant_.ward) linger();
+  try {
+    step(lock::Tick{}, os::boot_now());
+    while (!session_.finished() && !held_) turn();
+    if (!held_) bid_farewell(servers_, loop_);
+    if (held_ && !grant_.ward) linger();
+  } catch (const std::exception&) {
+    // A token that is printed is its owner's.
+    if (!held_) {
+      give_back();
+      throw;
+    }
+  }
   out_.drain(std::chrono::milliseconds(100));
   if (held_) return {0};
   if (ward_gone_) return {static_cast<int>(ExitStatus::usage)};
   if (interrupted_ != 0) return {128 + interrupted_, interrupted_};
   return ending_of(session_.outcome(), chosen_);
+}
+
+void Acquirer::give_back() noexcept {
+  if (rescue_.give_back(servers_, loop_, patience_)) return;
+  say_may_stay_locked(grant_.lock_name, life_, out_);
 }
 
 void Acquirer::turn() {
@@ -137,34 +153,57 @@ std::optional<lock::Event> Acquirer::perform(const lock::Effect& effect, lock::I
 std::optional<lock::Event> Acquirer::hand_over(const lock::Spawn& order) {
   // The clock is read once more: we may have been stopped since the votes came in.
   if (os::boot_now() >= order.latest) return lock::JobTooLate{};
-  return grant_.ward ? start_keeper(order) : print_token(order, 0);
+  try {
+    return grant_.ward ? start_keeper(order) : print_token(order);
+  } catch (const std::exception& error) {
+    end_keeper(SIGKILL);
+    out_.line(fmt::format("redlock: cannot hand the lock over: {}", reason_of(error)));
+    return kSystemRefused;
+  }
 }
 
 std::optional<lock::Event> Acquirer::start_keeper(const lock::Spawn& order) {
-  auto [ours, keepers] = make_pair();
-  const pid_t keeper = ::fork();
-  if (keeper < 0) {
+  if (!reserve_) reserve_.emplace();
+  keeper_ = ::fork();
+  if (keeper_ < 0) {
     out_.line(fmt::format("redlock: cannot start the process that is to keep the lock: {}",
                           std::strerror(errno)));
     return kSystemRefused;
   }
-  if (keeper == 0) {
-    ours.reset();
-    out_.let_go();
-    Keeper(session_, servers_, signals_, *grant_.ward, std::move(keepers), {grant_.who, won_})
-        .keep(grant_.linger);
-  }
-  keepers.reset();
-  if (!await_keeper(ours, order.latest)) return keeper_failed(keeper);
-  lock::Event printed = print_token(order, keeper);
+  if (keeper_ == 0) be_keeper();
+  reserve_->keepers.reset();
+  if (!await_keeper(reserve_->ours, order.latest)) return keeper_failed();
+  lock::Event printed = print_token(order);
   if (!held_) {
-    say(ours, KeeperWord::end);
-    ::waitpid(keeper, nullptr, 0);
+    say(reserve_->ours, KeeperWord::end);
+    end_keeper(0);
     return printed;
   }
+  say(reserve_->ours, KeeperWord::go);
   servers_.drop_connections();
-  say(ours, KeeperWord::go);
   return std::nullopt;
+}
+
+/// Nothing may be thrown from here to what the parent would do about it.
+void Acquirer::be_keeper() noexcept {
+  try {
+    reserve_->ours.reset();
+    out_.let_go();
+    Keeper(session_, servers_, signals_, *grant_.ward, std::move(reserve_->keepers),
+           std::move(reserve_->loop), {grant_.who, won_})
+        .keep(grant_.linger, rescue_);
+  } catch (const std::exception&) {
+    ::_exit(0);  // the parent sees it
+  }
+}
+
+/// `signal` 0: it has been told to. Either way it is gone afterwards.
+void Acquirer::end_keeper(int signal) {
+  if (keeper_ <= 0) return;
+  if (signal != 0) ::kill(keeper_, signal);
+  ::waitpid(keeper_, nullptr, 0);
+  keeper_ = -1;
+  reserve_.reset();
 }
 
 bool Acquirer::await_keeper(os::Fd& keeper, lock::Instant latest) {
@@ -179,14 +218,13 @@ bool Acquirer::await_keeper(os::Fd& keeper, lock::Instant latest) {
 }
 
 /// It has touched no connection: the lock is still ours to give back.
-lock::JobFailedToStart Acquirer::keeper_failed(pid_t keeper) {
-  ::kill(keeper, SIGKILL);
-  ::waitpid(keeper, nullptr, 0);
+lock::JobFailedToStart Acquirer::keeper_failed() {
+  end_keeper(SIGKILL);
   out_.line("redlock: the process that was to keep the lock did not start");
   return kSystemRefused;
 }
 
-std::string Acquirer::describe_grant(const lock::Spawn& order, pid_t keeper) const {
+std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   const std::string& token = servers_.token(order.attempt);
   if (!grant_.json) return token + "\n";
   using nlohmann::ordered_json;
@@ -196,14 +234,14 @@ std::string Acquirer::describe_grant(const lock::Spawn& order, pid_t keeper) con
                                {"token", token},
                                {"fence", order.fence},
                                {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
-                               {"keeper", keeper > 0 ? ordered_json(keeper) : ordered_json()}};
+                               {"keeper", keeper_ > 0 ? ordered_json(keeper_) : ordered_json()}};
   return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 /// A reader may be slow, but only as long as the lock lasts long enough to be of use to it. Gives
 /// what became of it, as an answer to Spawn.
-lock::Event Acquirer::print_token(const lock::Spawn& order, pid_t keeper) {
-  const std::string text = describe_grant(order, keeper);
+lock::Event Acquirer::print_token(const lock::Spawn& order) {
+  const std::string text = describe_grant(order);
   std::array<os::Interest, 2> interests{os::Interest{.fd = STDOUT_FILENO, .write = true},
                                         os::Interest{.fd = signals_.fd(), .read = true}};
   const char* why = "nobody reads it";

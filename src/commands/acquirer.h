@@ -9,6 +9,7 @@
 
 #include "commands/chosen_status.h"
 #include "commands/keeper.h"
+#include "commands/rescue.h"
 #include "diag/reporter.h"
 #include "exit_status.h"
 #include "lock/session.h"
@@ -31,6 +32,9 @@ struct Grant {
 
 /// The heart of `redlock acquire`: the same session as that of a run, which is left where a job
 /// would be started; or handed to a keeper.
+///
+/// If the machine fails before the token is printed, the lock is given back (commands/rescue.h); by
+/// the session, if it is while the lock is handed over.
 class Acquirer {
  public:
   Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers, os::Stderr& out,
@@ -46,13 +50,16 @@ class Acquirer {
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
   void miss_ward(lock::Instant now);
   void linger();
+  void give_back() noexcept;
 
   std::optional<lock::Event> hand_over(const lock::Spawn& order);
   std::optional<lock::Event> start_keeper(const lock::Spawn& order);
-  lock::JobFailedToStart keeper_failed(pid_t keeper);
+  [[noreturn]] void be_keeper() noexcept;
+  lock::JobFailedToStart keeper_failed();
+  void end_keeper(int signal);
   bool await_keeper(os::Fd& keeper, lock::Instant latest);
-  [[nodiscard]] std::string describe_grant(const lock::Spawn& order, pid_t keeper) const;
-  lock::Event print_token(const lock::Spawn& order, pid_t keeper);
+  [[nodiscard]] std::string describe_grant(const lock::Spawn& order) const;
+  lock::Event print_token(const lock::Spawn& order);
 
   const Grant& grant_;
   ChosenStatus chosen_;
@@ -62,6 +69,12 @@ class Acquirer {
   os::Stderr& out_;
   diag::Reporter& reporter_;
   lock::Session session_;
+  lock::Duration patience_;  ///< with servers that are to take the lock back
+  lock::Duration life_;      ///< of the lock
+  Rescue rescue_;
+  /// Taken before the lock is asked for: where the system refuses it, there is nothing to give back.
+  std::optional<KeeperReserve> reserve_;
+  pid_t keeper_ = -1;
   std::vector<os::Interest> interests_;
   lock::Log won_{};    ///< as the log is to have it
   bool held_ = false;  ///< the token is printed

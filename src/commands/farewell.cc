@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "os/clock.h"
-#include "os/loop.h"
 
 namespace redlock::commands {
 
@@ -16,8 +15,7 @@ constexpr std::chrono::milliseconds kFarewell{20};
 
 }  // namespace
 
-void bid_farewell(redis::ServerSet& servers) {
-  os::Loop loop;
+void bid_farewell(redis::ServerSet& servers, os::Loop& loop) {
   std::vector<os::Interest> interests;
   const lock::Instant limit = os::boot_now() + kFarewell;
   while (servers.leaves_queue() && os::boot_now() < limit) {

@@ -1,47 +1,65 @@
 // SPDX-License-Identifier: MIT
 #include "commands/keeper.h"
 
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <exception>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "os/clock.h"
 #include "os/detach.h"
+#include "os/fail.h"
 #include "redis/audience.h"
 #include "redis/keys.h"
 
 namespace redlock::commands {
 
+KeeperReserve::KeeperReserve() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
+    os::fail("socketpair");
+  }
+  ours = os::Fd(ends[0]);
+  keepers = os::Fd(ends[1]);
+}
+
 Keeper::Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
-               const Ward& ward, os::Fd parent, Won won)
+               const Ward& ward, os::Fd parent, os::Loop loop, Won won)
     : servers_(servers),
       signals_(signals),
       ward_(ward),
       parent_(std::move(parent)),
       won_(std::move(won)),
-      custody_(session, servers.size(), won_.line) {}
+      custody_(session, servers.size(), won_.line),
+      loop_(std::move(loop)) {}
 
-void Keeper::keep(lock::Duration patience) {
+void Keeper::keep(lock::Duration patience, Rescue& rescue) {
+  std::optional<Parent> parent;
   try {
     os::detach();
     listen(os::boot_now() + patience);
     const auto running = static_cast<char>(KeeperWord::running);
     if (::write(parent_.get(), &running, 1) != 1) ::_exit(0);
-    const Parent parent = await_word();
+    parent = await_word();
     if (parent == Parent::says_end) ::_exit(0);
     const lock::Instant now = os::boot_now();
     perform(custody_.begin(now), now);
     if (parent == Parent::gone) perform(custody_.miss_ward(now), now);
     while (!custody_.finished()) turn();
   } catch (const std::exception&) {
-    // The machine fails under us, and there is nobody to tell but the ward.
-    tell_ward();
+    // The machine fails under us. A parent that waits for word sees our death, and gives the lock
+    // back. A token that is known must not be released while the ward lives, who is told.
+    if (parent == Parent::gone) rescue.give_back(servers_, loop_, patience);
+    if (parent == Parent::says_go) tell_ward();
   }
   ::_exit(0);
 }
@@ -59,15 +77,16 @@ void Keeper::listen(lock::Instant limit) {
 }
 
 /// However long it takes: a parent that is stopped may yet have to give back the lock itself, over
-/// the connections that it shares with us.
-Keeper::Parent Keeper::await_word() {
+/// the connections that it shares with us. By now it counts on us: this needs nothing of the system.
+Keeper::Parent Keeper::await_word() noexcept {
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
   char word = 0;
   ssize_t length = -1;
   while (length < 0) {
-    std::array<os::Interest, 1> interests{os::Interest{.fd = parent_.get(), .read = true}};
-    loop_.wait(interests, lock::kNever);
-    length = ::read(parent_.get(), &word, 1);
-    if (length < 0 && errno != EAGAIN && errno != EINTR) length = 0;
+    pollfd line{parent_.get(), POLLIN, 0};
+    if (::poll(&line, 1, -1) > 0) length = ::read(parent_.get(), &word, 1);
+    if (length < 0 && errno == ECONNRESET) length = 0;
+    if (length < 0) ::nanosleep(&kPause, nullptr);
   }
   parent_.reset();
   if (length == 0) return Parent::gone;

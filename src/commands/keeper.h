@@ -22,6 +22,7 @@
 
 #include <vector>
 
+#include "commands/rescue.h"
 #include "diag/log_entry.h"
 #include "lock/custody.h"
 #include "lock/session.h"
@@ -52,21 +53,30 @@ enum class KeeperWord : char {
   end = 'e',      ///< to the keeper: just end
 };
 
+/// What a keeper needs from the system before it can say that it runs.
+struct KeeperReserve {
+  os::Fd ours;      ///< the parent's end of the pair of sockets
+  os::Fd keepers;   ///< the keeper's
+  os::Loop loop;    ///< the keeper's own
+  KeeperReserve();  ///< throws Error (71)
+};
+
 class Keeper {
  public:
   /// In the forked child. `session` waits for the answer to Spawn, and goes on here with `servers`.
   Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
-         const Ward& ward, os::Fd parent, Won won);
+         const Ward& ward, os::Fd parent, os::Loop loop, Won won);
 
   /// Leaves the caller, waits for the parent's word, and keeps the lock. Ends the process.
-  /// `patience` with servers that cannot be listened to at once.
-  [[noreturn]] void keep(lock::Duration patience);
+  /// `patience` with servers that cannot be listened to at once. If the machine fails under us
+  /// when the parent is gone already, `rescue` gives the lock back.
+  [[noreturn]] void keep(lock::Duration patience, Rescue& rescue);
 
  private:
   enum class Parent { gone, says_go, says_end };
 
   void listen(lock::Instant limit);
-  Parent await_word();
+  Parent await_word() noexcept;
   void turn();
   void take_words(lock::Instant now);
   void take_signals(lock::Instant now);

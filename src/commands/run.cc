@@ -2,6 +2,7 @@
 #include "commands/run.h"
 
 #include <cstdlib>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "commands/runner.h"
 #include "commands/setup.h"
 #include "diag/reporter.h"
+#include "os/last_words.h"
 #include "os/stderr.h"
 #include "redis/keys.h"
 #include "redis/server_set.h"
@@ -62,8 +64,12 @@ Ending run(const cli::Run& request) {
                 servers, out, reporter,
                 {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
   const Ending ending = runner.run();
-  const std::string late = metrics.add(place.key, runner.facts(), ending.status);
-  if (early.empty()) warn(late, settings, out);  // once is enough
+  try {
+    const std::string late = metrics.add(place.key, runner.facts(), ending.status);
+    if (early.empty()) warn(late, settings, out);  // once is enough
+  } catch (const std::bad_alloc&) {
+    os::last_words("redlock: warning: no metrics: out of memory\n");
+  }
   out.drain(std::chrono::milliseconds(100));
   return ending;
 }

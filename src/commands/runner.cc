@@ -11,6 +11,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "commands/farewell.h"
@@ -20,7 +23,7 @@
 #include "exit_status.h"
 #include "os/child.h"
 #include "os/clock.h"
-#include "os/pipe.h"
+#include "os/last_words.h"
 #include "redis/queue.h"
 
 namespace redlock::commands {
@@ -28,6 +31,8 @@ namespace redlock::commands {
 namespace {
 
 using Kind = WorkerMessage::Kind;
+
+constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
 
 }  // namespace
 
@@ -41,35 +46,64 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       reporter_(reporter),
       session_(plan, os::boot_now()),
       began_(os::boot_now()) {
+  reserve_.emplace();
   // No part of the job: it is not stopped with it, and one that hangs is not waited for.
   out_.on_writer([this](pid_t pid) {
     tree_.exclude(pid);
-    if (worker_) (*supervision_)->stderr_writer.store(pid);
+    if (worker_) reserve_->supervision->stderr_writer.store(pid);
   });
 }
 
 Ending Runner::run() {
   try {
     loop();
-  } catch (...) {
-    // The machine fails under us: without supervision the job must not outlive its lock.
-    if (job_pid_ > 0) tree_.signal(SIGKILL);
-    throw;
+    if (worker_) leave();
+    if (!top_) bid_farewell(servers_, loop_);
+  } catch (const std::exception& error) {
+    if (worker_) end_worker(reason_of(error));
+    if (!top_) {
+      give_back();
+      throw;
+    }
   }
   if (top_) return watch_job();
-  if (!worker_) bid_farewell(servers_);
-  const Ending ending = ending_of(session_.outcome(), chosen_, job_signal_);
-  const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
-  if (hook_) hook_->finish(out_);
   out_.drain(std::chrono::milliseconds(100));
-  if (worker_) {
-    (*supervision_)->lost.store(lost);
-    worker_->leave(ending);
-  }
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
-  facts_.lost = lost;
-  return ending;
+  facts_.lost = session_.outcome().kind == lock::Outcome::Kind::lost;
+  return ending_of(session_.outcome(), chosen_, job_signal_);
+}
+
+/// The worker has done its part.
+void Runner::leave() {
+  hook_->finish(out_);
+  out_.drain(std::chrono::milliseconds(100));
+  reserve_->supervision->lost.store(session_.outcome().kind == lock::Outcome::Kind::lost);
+  worker_->leave(ending_of(session_.outcome(), chosen_, job_signal_));
+}
+
+/// Before there is a job, or once it is dead.
+void Runner::give_back() noexcept {
+  if (rescue_.give_back(servers_, loop_, plan_.server_timeout)) return;
+  say_may_stay_locked(job_.lock_name, plan_.timing.life(), out_);
+}
+
+/// The job first: it must not outlive its lock. If it has ended by itself, its status is ours.
+void Runner::end_worker(const char* why) noexcept {
+  const bool running = job_pid_ > 0 || session_.watching_tree();
+  if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
+  Ending ending{reserve_->supervision->job_status.load(), job_signal_};
+  if (job_pid_ > 0) worker_->job_ended(128 + SIGKILL, SIGKILL);
+  if (running) ending = {static_cast<int>(ExitStatus::os_error)};
+  try {
+    out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock_name, 255), why,
+                          running ? ": the job was killed" : ""));
+  } catch (const std::exception&) {
+    os::last_words("redlock: out of memory\n");
+  }
+  give_back();
+  out_.drain(std::chrono::milliseconds(100));
+  worker_->leave(ending);
 }
 
 /// What is left to do for the parent once the job runs.
@@ -89,7 +123,7 @@ void Runner::turn() {
   interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
   interests_.push_back(worker_ ? worker_->interest() : os::Interest{});
   servers_.interests(interests_);
-  loop_.wait(interests_, std::min(session_.deadline(), servers_.deadline()));
+  wait(std::min(session_.deadline(), servers_.deadline()));
   const lock::Instant now = os::boot_now();
 
   step(lock::Tick{}, now);  // overdue deadlines come before everything else
@@ -110,6 +144,18 @@ void Runner::turn() {
   }
   take_words(now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
+}
+
+/// With a job, what the system refuses is tried again: everything is looked at.
+void Runner::wait(lock::Instant deadline) {
+  try {
+    loop_.wait(interests_, deadline);
+  } catch (const std::exception&) {
+    if (job_pid_ < 0) throw;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+    ::nanosleep(&pause, nullptr);
+    for (os::Interest& interest : interests_) interest.ready = interest.fd >= 0;
+  }
 }
 
 void Runner::take_words(lock::Instant now) {
@@ -155,16 +201,28 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
   } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
     report(*what);
   } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
-    servers_.log(*line, diag::word_for(line->event), to_json(diag::log_entry(*line, job_.who)),
-                 now);
+    log(*line, now);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     return spawn(*order);
   }
   return std::nullopt;
 }
 
+/// For people. A job is not to die for it where there is no memory.
+void Runner::log(const lock::Log& line, lock::Instant now) {
+  try {
+    servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, job_.who)), now);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
 void Runner::report(const lock::Report& report) {
-  reporter_.say(report);
+  try {
+    reporter_.say(report);
+  } catch (const std::bad_alloc&) {
+    out_.line("redlock: no memory for what was to be said here");
+  }
   const auto* stopping = std::get_if<lock::report::Stopping>(&report);
   const bool lost = std::holds_alternative<lock::report::NotOursAtRelease>(report) ||
                     (stopping != nullptr && (stopping->reason == lock::StopReason::lost ||
@@ -196,6 +254,18 @@ void Runner::reap(lock::Instant now) {
 /// The parent returns what became of the start, nothing if it is the top from now on; the child
 /// returns only if the job runs.
 std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
+  pid_t worker = -1;
+  try {
+    return fork_worker(order, worker);
+  } catch (const std::exception& error) {
+    if (worker > 0) give_up_worker(worker);
+    top_.reset();
+    if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
+    return cannot_start(reason_of(error));
+  }
+}
+
+std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
   environment_ = os::environment_with(
       {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
       {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
@@ -204,25 +274,31 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
                                   {.token = servers_.token(order.attempt), .fence = order.fence})});
   hook_.emplace(job_.on_lost, environment_);
   terminal_ = os::Terminal::of_foreground_leader();
-  supervision_.emplace();
-  (*supervision_)->publish(session_.standing());
-  os::Pipe pipe = os::make_pipe(O_NONBLOCK);
+  if (!reserve_) reserve_.emplace();  // the one before went with a worker that came to nothing
+  reserve_->supervision->publish(session_.standing());
   facts_.waited = os::boot_now() - began_;  // what comes now is the job's time
   const pid_t top = ::getpid();
-  const pid_t worker = ::fork();
+  worker = ::fork();
   if (worker < 0) return cannot_run({Kind::no_process, errno});
   if (worker > 0) {
-    pipe.write.reset();
-    return await_start(order, worker, std::move(pipe.read));
+    reserve_->messages.write.reset();
+    reserve_->top.reset();
+    return await_start(order, worker, std::move(reserve_->messages.read));
   }
-  pipe.read.reset();
-  return start_job(order, top, std::move(pipe.write));
+  // Nothing may be thrown from here to what the parent would do about it.
+  try {
+    return start_job(order, top);
+  } catch (const std::exception& error) {
+    abandon_start(reason_of(error));
+  }
 }
 
-lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messages) {
+lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
   const pid_t group = ::getpgrp();
-  worker_.emplace(top, std::move(messages), **supervision_);
-  loop_ = os::Loop();
+  reserve_->messages.read.reset();
+  worker_.emplace(top, std::move(reserve_->top), std::move(reserve_->messages.write),
+                  *reserve_->supervision);
+  loop_ = std::move(reserve_->loop);
   tree_ = os::ProcessTree();
   signals_.take_job_control();
   // The clock is read once more: we may have been stopped since the votes came in.
@@ -241,8 +317,24 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messag
   }
   if (!terminal_) worker_->leave_session();
   job_pid_ = spawned.pid;
-  worker_->tell(Kind::job_started, spawned.pid);
+  if (!worker_->tell(Kind::job_started, spawned.pid)) {
+    // The parent takes the job for one that was not started, and gives the lock back.
+    kill_job();
+    ::_exit(0);
+  }
   return lock::JobStarted{};
+}
+
+/// The parent gives the lock back.
+void Runner::abandon_start(const char* why) noexcept {
+  try {
+    out_.line(fmt::format("redlock: cannot start the job: {}", why));
+    out_.drain(std::chrono::milliseconds(100));
+  } catch (const std::exception&) {
+    os::last_words("redlock: cannot start the job: out of memory\n");
+  }
+  if (worker_) worker_->tell(Kind::not_started);
+  ::_exit(0);
 }
 
 std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t worker,
@@ -262,14 +354,14 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   // The moment from which `ran` is counted: on a loaded machine this one is much later.
   const auto began = std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited));
   facts_.job = {.began = began, .ran = {}, .fence = order.fence};
-  servers_.drop_connections();
-  out_.leave_to_child();
   if (terminal_) signals_.take_job_control();
   top_.emplace(Top::Worker{worker, std::move(messages)},
                Top::Job{message.value, plan_.wait_all, plan_.stop_signal, job_.lock_name},
-               plan_.timing, **supervision_, std::move(terminal_), signals_, tree_, out_,
-               std::move(*hook_));
+               plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_, out_,
+               loop_, std::move(*hook_));
   hook_.reset();
+  servers_.drop_connections();
+  out_.leave_to_child();
   return std::nullopt;
 }
 
@@ -281,24 +373,42 @@ lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>
   } else {
     give_up_worker(worker);
   }
+  reserve_.reset();
   if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
   if (too_late) return lock::JobTooLate{};
+  if (reason && reason->kind == Kind::not_started) return kSystemRefused;
   if (reason) return cannot_run(*reason);
   out_.line("redlock: the process that was to start the job was killed");
-  return lock::JobFailedToStart{static_cast<int>(ExitStatus::os_error)};
+  return kSystemRefused;
 }
 
 /// A worker that was stopped before it could start the job, or killed perhaps just after: nothing
 /// of either may be left when the lock is given back.
-void Runner::give_up_worker(pid_t worker) {
+void Runner::give_up_worker(pid_t worker) noexcept {
   ::kill(worker, SIGKILL);
   ::waitpid(worker, nullptr, 0);
+  kill_job();
+}
+
+/// With all below it. True: nothing is left.
+bool Runner::kill_job() noexcept {
   const lock::Instant limit = os::boot_now() + plan_.timing.grace;
-  while (!tree_.empty() && os::boot_now() < limit) {
-    tree_.signal(SIGKILL);
+  while (os::boot_now() < limit) {
+    try {
+      if (tree_.empty()) return true;
+      tree_.signal(SIGKILL);
+    } catch (const std::exception&) {
+      if (job_pid_ > 0) ::kill(job_pid_, SIGKILL);  // this needs nothing
+    }
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
   }
+  return false;
+}
+
+lock::JobFailedToStart Runner::cannot_start(const char* why) {
+  out_.line(fmt::format("redlock: cannot start the job: {}", why));
+  return kSystemRefused;
 }
 
 lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {

@@ -10,6 +10,8 @@
 #include "commands/chosen_status.h"
 #include "commands/held.h"
 #include "commands/lost_hook.h"
+#include "commands/rescue.h"
+#include "commands/reserve.h"
 #include "commands/supervision.h"
 #include "commands/top.h"
 #include "commands/worker.h"
@@ -19,7 +21,6 @@
 #include "lock/session.h"
 #include "os/loop.h"
 #include "os/process_tree.h"
-#include "os/shared_page.h"
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "os/terminal.h"
@@ -42,6 +43,13 @@ struct Job {
 /// Until the lock is held this is one process. Then it forks: the child goes on with the loop, as
 /// the worker, and starts the job; the parent becomes the top (commands/supervision.h). Should the
 /// job not be started after all, the child is gone as if it had never been, and the parent goes on.
+///
+/// If the machine fails, no lock is left behind and no job without a lock:
+///   before the fork         the parent gives back what it may have got (commands/rescue.h)
+///   while the job is begun  the child is killed, and the session told that the job did not start
+///   in the worker           the job is killed, then the lock given back; where the job cannot be
+///                           killed, the worker ends, and the top takes over as if it had been killed
+///   in the top              it goes on as well as it can (commands/top.h)
 class Runner {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
@@ -57,18 +65,27 @@ class Runner {
  private:
   void loop();
   void turn();
+  void wait(lock::Instant deadline);
   void take_words(lock::Instant now);
   void step(lock::Event event, lock::Instant now);
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
+  void log(const lock::Log& line, lock::Instant now);
   void report(const lock::Report& report);
+  [[noreturn]] void leave();
   Ending watch_job();
+  void give_back() noexcept;
+  [[noreturn]] void end_worker(const char* why) noexcept;
+  bool kill_job() noexcept;
   void reap(lock::Instant now);
 
   std::optional<lock::Event> spawn(const lock::Spawn& order);
-  lock::Event start_job(const lock::Spawn& order, pid_t top, os::Fd messages);
+  std::optional<lock::Event> fork_worker(const lock::Spawn& order, pid_t& worker);
+  lock::Event start_job(const lock::Spawn& order, pid_t top);
+  [[noreturn]] void abandon_start(const char* why) noexcept;
   std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
   lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason, bool too_late);
-  void give_up_worker(pid_t worker);
+  void give_up_worker(pid_t worker) noexcept;
+  [[nodiscard]] lock::JobFailedToStart cannot_start(const char* why);
   [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);
 
   lock::Plan plan_;
@@ -84,7 +101,8 @@ class Runner {
   std::vector<os::Interest> interests_;
 
   std::vector<std::string> environment_;  ///< the job's
-  std::optional<os::SharedPage<Supervision>> supervision_;
+  Rescue rescue_;
+  std::optional<Reserve> reserve_;
   std::optional<os::Terminal> terminal_;  ///< for a job that is to have it
   std::optional<Worker> worker_;          ///< what we are, in the child
   std::optional<Top> top_;                ///< what we have become, in the parent

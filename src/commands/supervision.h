@@ -62,6 +62,7 @@ struct WorkerMessage {
   enum class Kind : int {
     job_started,  ///< value: its PID
     job_too_late,
+    not_started,  ///< the machine failed, and the worker has said how
     job_failed,   ///< value: errno of exec
     no_process,   ///< value: errno of vfork
     job_stopped,  ///< value: the signal that stopped it

@@ -8,17 +8,21 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <ctime>
+#include <exception>
 #include <utility>
 
+#include "commands/rescue.h"
 #include "diag/holder.h"
 #include "exit_status.h"
 #include "os/clock.h"
+#include "os/last_words.h"
 
 namespace redlock::commands {
 
 Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& supervision,
          std::optional<os::Terminal> terminal, os::SignalSource& signals, os::ProcessTree& tree,
-         os::Stderr& out, LostHook hook)
+         os::Stderr& out, os::Loop& loop, LostHook hook)
     : worker_(std::move(worker)),
       job_(std::move(job)),
       supervision_(supervision),
@@ -27,16 +31,47 @@ Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& 
       tree_(tree),
       out_(out),
       hook_(std::move(hook)),
+      loop_(loop),
       watch_(timing) {
   tree_.spare(worker_.pid);
 }
 
+/// Nobody else can look after the job as we can: what the system refuses is tried again.
 Ending Top::watch() {
-  while (!done()) turn();
+  while (true) {
+    try {
+      if (done()) break;
+      turn();
+    } catch (const std::exception& error) {
+      bear(reason_of(error));
+    }
+  }
   if (terminal_) give_back_terminal();
   if (!watch_.alone()) return {supervision_.exit_status.load(), supervision_.exit_signal.load()};
   hook_.finish(out_);
   return end_alone();
+}
+
+void Top::bear(const char* why) {
+  const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+  ::nanosleep(&pause, nullptr);
+  if (std::exchange(bore_, true)) return;
+  try {
+    out_.line(fmt::format("redlock: warning: {}: {}, trying again", diag::printable(job_.lock, 255),
+                          why));
+  } catch (const std::exception&) {
+    os::last_words("redlock: warning: out of memory, trying again\n");
+  }
+}
+
+/// Without it, everything is looked at.
+void Top::wait(std::span<os::Interest> interests, lock::Instant deadline) {
+  try {
+    loop_.wait(interests, deadline);
+  } catch (const std::exception& error) {
+    bear(reason_of(error));
+    for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
+  }
 }
 
 bool Top::done() const {
@@ -50,7 +85,7 @@ void Top::turn() {
       os::Interest{.fd = worker_gone_ ? -1 : worker_.messages.get(), .read = true}};
   // Once nothing of the job is left, only the worker's death is waited for.
   const bool finished = watch_.alone() && !job_left();
-  loop_.wait(interests, finished ? lock::kNever : watch_.deadline(supervision_.standing()));
+  wait(interests, finished ? lock::kNever : watch_.deadline(supervision_.standing()));
 
   reap();
   act(os::boot_now());  // an overdue deadline comes before everything else that is to be done

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ class Top {
 
   Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& supervision,
       std::optional<os::Terminal> terminal, os::SignalSource& signals, os::ProcessTree& tree,
-      os::Stderr& out, LostHook hook);
+      os::Stderr& out, os::Loop& loop, LostHook hook);
 
   /// Until the worker is done, or the job is and the worker cannot be. Returns how redlock ends.
   Ending watch();
@@ -50,6 +51,8 @@ class Top {
 
  private:
   void turn();
+  void wait(std::span<os::Interest> interests, lock::Instant deadline);
+  void bear(const char* why);
   void act(lock::Instant now);
   void carry_out(lock::Watch::Act act);
   void tell(const std::vector<lock::Watch::Act>& acts);
@@ -72,10 +75,11 @@ class Top {
   os::ProcessTree& tree_;
   os::Stderr& out_;
   LostHook hook_;
-  os::Loop loop_;
+  os::Loop& loop_;
   lock::Watch watch_;
   bool worker_gone_ = false;
   bool told_ = false;
+  bool bore_ = false;              ///< a refusal by the system, and said so
   int stopped_by_ = 0;             ///< the job: by this signal, and nothing was made of it yet
   std::optional<int> job_status_;  ///< of a job that became ours to reap
   int job_signal_ = 0;             ///< and what ended that; 0: none

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -12,8 +13,8 @@
 
 namespace redlock::commands {
 
-Worker::Worker(pid_t top, os::Fd messages, Supervision& supervision)
-    : top_(static_cast<int>(::syscall(SYS_pidfd_open, top, 0))),
+Worker::Worker(pid_t top, os::Fd top_process, os::Fd messages, Supervision& supervision)
+    : top_(std::move(top_process)),
       top_pid_(top),
       messages_(std::move(messages)),
       supervision_(supervision) {}
@@ -26,16 +27,15 @@ void Worker::leave_session() const {
   ::setsid();
 }
 
-/// A parent that died before the pidfd was opened is seen by our having another one.
 bool Worker::top_is_gone() const {
   pollfd death{top_.get(), POLLIN, 0};
-  return !top_ || ::getppid() != top_pid_ || ::poll(&death, 1, 0) > 0;
+  return ::getppid() != top_pid_ || ::poll(&death, 1, 0) > 0;
 }
 
-void Worker::tell(WorkerMessage::Kind kind, int value) const {
+bool Worker::tell(WorkerMessage::Kind kind, int value) const {
   const WorkerMessage message{kind, value};
   // A pipe that is full has a stopped reader, who will see the job's end all the same.
-  if (::write(messages_.get(), &message, sizeof message) < 0) return;
+  return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
 }
 
 void Worker::publish(const lock::Standing& standing) {

@@ -16,8 +16,8 @@ namespace redlock::commands {
 /// things stand, and sees when that one is gone.
 class Worker {
  public:
-  /// In the forked child, whose parent is `top`.
-  Worker(pid_t top, os::Fd messages, Supervision& supervision);
+  /// In the forked child, whose parent is `top`; `top_process` is its pidfd.
+  Worker(pid_t top, os::Fd top_process, os::Fd messages, Supervision& supervision);
 
   /// Out of the top's process group, so that a stop of the whole group (`kill -STOP %1`) leaves the
   /// renewals going. To be called before a job is started that gets a group of its own: its parent
@@ -32,7 +32,8 @@ class Worker {
   [[nodiscard]] os::Interest interest() const { return {.fd = top_.get(), .read = true}; }
   [[nodiscard]] bool top_is_gone() const;
 
-  void tell(WorkerMessage::Kind kind, int value = 0) const;
+  /// False: nobody can hear it any more.
+  bool tell(WorkerMessage::Kind kind, int value = 0) const;
   /// How things stand. A top that would sleep for too long by what it knew is woken.
   void publish(const lock::Standing& standing);
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "diag/json_fields.h"
+#include "diag/json_writer.h"
 #include "diag/revocation.h"
 #include "lock/value.h"
 
@@ -47,12 +48,16 @@ std::chrono::milliseconds unix_now() {
 }  // namespace
 
 std::string to_json(const Holder& holder) {
-  const nlohmann::json object = {
-      {"protocol", holder.protocol}, {"host", holder.host},       {"user", holder.user},
-      {"pid", holder.pid},           {"command", holder.command}, {"since", holder.since.count()},
-      {"ttl", holder.ttl.count()},   {"servers", holder.servers},
-  };
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  JsonWriter json;
+  json.add("command", holder.command);
+  json.add("host", holder.host);
+  json.add("pid", holder.pid);
+  json.add("protocol", holder.protocol);
+  json.add("servers", holder.servers);
+  json.add("since", holder.since.count());
+  json.add("ttl", holder.ttl.count());
+  json.add("user", holder.user);
+  return json.object();
 }
 
 Holder since_now(Holder holder) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "diag/json_fields.h"
+#include "diag/json_writer.h"
 
 namespace redlock::diag {
 
@@ -64,18 +65,17 @@ LogEntry log_entry(const lock::Log& log, const Holder& who) {
 }
 
 std::string to_json(const LogEntry& entry) {
-  json object = {
-      {"host", entry.who.host},
-      {"user", entry.who.user},
-      {"pid", entry.who.pid},
-      {"command", clip(entry.who.command, kMostCommandBytes)},
-  };
-  if (entry.waited) object["waited"] = entry.waited->count();
-  if (entry.fence > 0) object["fence"] = entry.fence;
-  if (entry.held) object["held"] = entry.held->count();
-  if (entry.status) object["status"] = *entry.status;
-  if (!entry.reason.empty()) object["reason"] = entry.reason;
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  JsonWriter line;
+  line.add("command", clip(entry.who.command, kMostCommandBytes));
+  if (entry.fence > 0) line.add("fence", entry.fence);
+  if (entry.held) line.add("held", entry.held->count());
+  line.add("host", entry.who.host);
+  line.add("pid", entry.who.pid);
+  if (!entry.reason.empty()) line.add("reason", entry.reason);
+  if (entry.status) line.add("status", *entry.status);
+  line.add("user", entry.who.user);
+  if (entry.waited) line.add("waited", entry.waited->count());
+  return line.object();
 }
 
 std::optional<LogEntry> read_log_entry(std::string_view text) {

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include "error.h"
+#include "os/fail.h"
 
 namespace redlock::os {
 
@@ -39,10 +39,11 @@ void detach() {
   // Where it is not possible, the directory we are in stays busy.
   if (::chdir("/") != 0) errno = 0;
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0) {
-    throw Error(ExitStatus::os_error, std::string("/dev/null: ") + std::strerror(errno));
+  if (null < 0) fail("/dev/null");
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // A caller that reads from us to the end (`token=$(…)`) would wait for our death.
+    if (::dup2(null, fd) < 0) fail("dup2");
   }
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
   ::close(null);
   for (const int fd : open_descriptors()) {
     // What outlived our exec is not close-on-exec, and what we opened is.

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -99,7 +100,11 @@ void Lookup::begin() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     std::thread([state = state_, host = host_, port = port_] {
-      state->finish(resolve(host, port, 0));
+      try {
+        state->finish(resolve(host, port, 0));
+      } catch (const std::bad_alloc&) {
+        state->finish({EAI_MEMORY, 0, {}});
+      }
     }).detach();
   } catch (const std::system_error& failure) {
     state_->finish({EAI_SYSTEM, failure.code().value(), {}});

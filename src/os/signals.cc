@@ -122,6 +122,7 @@ bool SignalSource::stop_self(int signal, lock::Instant wake_at) {
 
 std::vector<ReceivedSignal> SignalSource::take() {
   std::vector<ReceivedSignal> received;
+  received.reserve(8);  // what is read is lost if there is no memory for it
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const auto number = static_cast<int>(info.ssi_signo);

@@ -50,18 +50,31 @@ Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
       handshake_(encode_handshake(endpoint)),
       dialer_(endpoint, user_timeout) {}
 
+/// Where the machine fails in the middle of it, the connection is in no known state.
+template <class Work>
+void Link::guard(Work work) {
+  try {
+    work();
+  } catch (...) {
+    break_off();
+    throw;
+  }
+}
+
 void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
   if (!lock::is_release(ask.op) && unanswered() >= kMaxUnanswered) {
     arrivals_.push_back({ask, now, too_many_unanswered()});
     return;
   }
   queue_.push_back({ask, std::move(flight), now});
-  if (state_ == State::idle) {
-    connect(now);
-  } else if (state_ == State::ready) {
-    queue_.back().deadline = now + timeouts_.request;
-    flush(now);
-  }
+  guard([&] {
+    if (state_ == State::idle) {
+      connect(now);
+    } else if (state_ == State::ready) {
+      queue_.back().deadline = now + timeouts_.request;
+      flush(now);
+    }
+  });
 }
 
 void Link::note(Flight flight, lock::Instant now) {
@@ -71,8 +84,10 @@ void Link::note(Flight flight, lock::Instant now) {
   // We may be gone before an acquire that is held back could be sent.
   const auto held =
       std::ranges::find_if(queue_, [this](const Pending& pending) { return must_wait(pending); });
-  queue_.insert(held, std::move(note));
-  flush(now);
+  guard([&] {
+    queue_.insert(held, std::move(note));
+    flush(now);
+  });
 }
 
 void Link::cancel_unsent(lock::AttemptId attempt) {
@@ -112,8 +127,12 @@ bool Link::open(std::size_t index, lock::Instant now) {
   const bool request_first = tls_ == nullptr && handshake_.replies == 0 && !queue_.empty();
   std::string_view wire;
   if (tls_ == nullptr) wire = request_first ? queue_.front().flight.wire : handshake_.wire;
+  const bool noted = request_first && note_attempt(queue_.front());
   ssize_t written = send_to(dialer_.sockets()[index].get(), wire);
-  if (written < 0 && (errno == EPIPE || errno == ECONNRESET)) written = 0;
+  const int error = errno;
+  if (noted && written <= 0) sent_.erase(queue_.front().ask.attempt);
+  if (written < 0 && (error == EPIPE || error == ECONNRESET)) written = 0;
+  errno = error;
   if (written < 0) return false;
   stream_.emplace(dialer_.take(index), tls_, endpoint_);
   parser_.emplace();
@@ -126,7 +145,6 @@ bool Link::open(std::size_t index, lock::Instant now) {
     Pending& first = queue_.front();
     first.written = static_cast<std::size_t>(written);
     first.sent = now;
-    sent_.insert(first.ask.attempt);
   }
   secure(now);
   return true;
@@ -161,13 +179,21 @@ void Link::flush_handshake() {
   if (n > 0) handshake_written_ += static_cast<std::size_t>(n);
 }
 
+/// Before a byte of it is sent: what the server may hold is to be known, even if afterwards there is
+/// no memory to note it in. True if it was not known before.
+bool Link::note_attempt(const Pending& pending) {
+  return !is_of_none(pending) && sent_.insert(pending.ask.attempt).second;
+}
+
 void Link::flush(lock::Instant now) {
   stream_->send_rest();
   for (Pending& pending : queue_) {
     const std::string_view wire = pending.flight.wire;
     if (pending.written == wire.size()) continue;
     if (must_wait(pending)) return;
+    const bool noted = pending.written == 0 && note_attempt(pending);
     const ssize_t n = stream_->write(wire.substr(pending.written));
+    if (noted && n <= 0) sent_.erase(pending.ask.attempt);
     if (n < 0) {
       // A broken connection is left to receive(): what the server said last may still be there.
       return;
@@ -175,7 +201,6 @@ void Link::flush(lock::Instant now) {
     if (pending.written == 0 && n > 0) {
       pending.sent = now;
       pending.deadline = now + timeouts_.request;
-      sent_.insert(pending.ask.attempt);
     }
     pending.written += static_cast<std::size_t>(n);
     if (pending.written < wire.size()) return;
@@ -286,6 +311,16 @@ void Link::disconnect(const lock::Unreachable& why) {
   queue_.clear();
 }
 
+/// Without a word on the connection, which may fail likewise.
+void Link::break_off() noexcept {
+  state_ = State::idle;
+  connect_deadline_ = lock::kNever;
+  dialer_.stop();
+  abandon();
+  parser_.reset();
+  queue_.clear();
+}
+
 void Link::abandon() {
   if (stream_) stream_->abandon();
   stream_.reset();
@@ -315,6 +350,11 @@ void Link::expire(lock::Instant now) {
 }
 
 std::vector<Link::Arrival> Link::turn(lock::Instant now) {
+  guard([&] { move_on(now); });
+  return std::exchange(arrivals_, {});
+}
+
+void Link::move_on(lock::Instant now) {
   if (state_ == State::dialing) {
     dial(now);  // first, lest a connection made in time be given up for the loop's being late
     if (state_ == State::dialing) {
@@ -330,7 +370,6 @@ std::vector<Link::Arrival> Link::turn(lock::Instant now) {
   }
   // An answer that is here already beats the deadline it has missed.
   expire(now);
-  return std::exchange(arrivals_, {});
 }
 
 void Link::interests(std::vector<os::Interest>& out) const {

@@ -70,6 +70,9 @@ class Link {
   /// Whether a byte of a request of this attempt was ever sent (and forget_attempt() not called).
   [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const { return sent_.contains(attempt); }
 
+  /// The attempts of which the server may hold something.
+  [[nodiscard]] const std::set<lock::AttemptId>& sent_attempts() const { return sent_; }
+
   /// Another process may have sent requests of this attempt.
   void presume_sent(lock::AttemptId attempt) { sent_.insert(attempt); }
 
@@ -87,6 +90,9 @@ class Link {
   }
 
   [[nodiscard]] lock::Instant deadline() const;
+  /// Throws if the machine fails. Then the connection is closed, and nothing that was asked is
+  /// answered any more; sent_attempts() still knows all that was sent. The same goes for ask() and
+  /// note().
   std::vector<Arrival> turn(lock::Instant now);
 
  private:
@@ -104,6 +110,7 @@ class Link {
     Told told = Told::nothing;
   };
 
+  void move_on(lock::Instant now);
   void connect(lock::Instant now);
   void dial(lock::Instant now);
   bool open(std::size_t index, lock::Instant now);
@@ -118,6 +125,10 @@ class Link {
   void expire(lock::Instant now);
   void report(Pending& pending, lock::Unreachable why);
   void disconnect(const lock::Unreachable& why);
+  void break_off() noexcept;
+  bool note_attempt(const Pending& pending);
+  template <class Work>
+  void guard(Work work);
   [[nodiscard]] std::size_t unanswered() const;
   /// A note, or a look: no attempt's.
   static bool is_of_none(const Pending& pending) { return pending.ask.attempt == lock::kNoAttempt; }

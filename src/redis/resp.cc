@@ -22,17 +22,23 @@ struct FreeReply {
 // hiredis allocates an array as soon as it has read its announced length, be it two thousand
 // million (and up to 1.0.0 miscounts the bytes of it, CVE-2021-32765). The length is an int up to
 // 0.14 and a size_t from 1.0 on; the type is taken from whatever the field is.
+struct ArrayLimit {
+  void* original = nullptr;  ///< where hiredis' own function stands
+  bool exceeded = false;
+};
+
 template <typename Count>
 using CreateArray = void* (*)(const redisReadTask*, Count);
 
 template <typename Count>
 void* create_small_array(const redisReadTask* task, Count elements) {
-  if (static_cast<std::size_t>(elements) > kMaxElements) return nullptr;
+  auto& limit = *static_cast<ArrayLimit*>(task->privdata);
   // hiredis 0.14 refuses to nest deeper itself; some of 1.x do not, and convert() recurses.
   int depth = 1;
   for (const redisReadTask* outer = task->parent; outer != nullptr; outer = outer->parent) ++depth;
-  if (depth > kMaxDepth) return nullptr;
-  const auto original = *static_cast<const CreateArray<Count>*>(task->privdata);
+  limit.exceeded = static_cast<std::size_t>(elements) > kMaxElements || depth > kMaxDepth;
+  if (limit.exceeded) return nullptr;
+  const auto original = *static_cast<const CreateArray<Count>*>(limit.original);
   return original(task, elements);
 }
 
@@ -109,6 +115,7 @@ struct ReplyParser::Impl {
   std::unique_ptr<redisReader, FreeReader> reader{redisReaderCreate()};
   redisReplyObjectFunctions functions{};
   decltype(functions.createArray) create_array = nullptr;
+  ArrayLimit limit{&create_array};
   std::size_t pending = 0;  // bytes fed that belong to replies not given yet
   bool broken = false;
 
@@ -118,7 +125,7 @@ struct ReplyParser::Impl {
     create_array = functions.createArray;
     limit_arrays(functions.createArray);
     reader->fn = &functions;
-    reader->privdata = &create_array;
+    reader->privdata = &limit;
   }
 };
 
@@ -128,7 +135,10 @@ ReplyParser::~ReplyParser() = default;
 void ReplyParser::feed(std::string_view bytes) {
   if (impl_->broken) return;
   impl_->pending += bytes.size();
-  impl_->broken = redisReaderFeed(impl_->reader.get(), bytes.data(), bytes.size()) != REDIS_OK;
+  // The only failure there is.
+  if (redisReaderFeed(impl_->reader.get(), bytes.data(), bytes.size()) != REDIS_OK) {
+    throw std::bad_alloc();
+  }
 }
 
 std::optional<Value> ReplyParser::next() {
@@ -137,6 +147,8 @@ std::optional<Value> ReplyParser::next() {
   redisReader* const reader = impl_->reader.get();
   if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
     impl_->broken = true;
+    // An array that we refuse looks to hiredis as if there were no memory for it.
+    if (reader->err == REDIS_ERR_OOM && !impl_->limit.exceeded) throw std::bad_alloc();
     return std::nullopt;
   }
   if (reply == nullptr) {

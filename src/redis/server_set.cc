@@ -25,6 +25,9 @@ namespace {
 constexpr std::size_t kTokenBytes = 20;
 constexpr std::size_t kWaiterBytes = 10;
 
+// By give_back_all(), to each server.
+constexpr std::size_t kMostGivenBack = 16;
+
 /// How long a host may acknowledge nothing before its connection is cut: soon enough to have
 /// another try, over a new one, well within a lease.
 std::chrono::milliseconds user_timeout(std::chrono::milliseconds ttl) {
@@ -235,6 +238,24 @@ lock::Instant ServerSet::deadline() const {
   lock::Instant earliest = std::min(impl_->audience.deadline(), impl_->queue.deadline());
   for (const Link& link : impl_->links) earliest = std::min(earliest, link.deadline());
   return earliest;
+}
+
+void ServerSet::give_back_all(lock::Instant now) {
+  if (!impl_->waiter.empty() && !impl_->left_queue) leave_queue(now);
+  for (lock::ServerIndex server = 0; server < impl_->links.size(); ++server) {
+    const std::set<lock::AttemptId>& known = impl_->links[server].sent_attempts();
+    std::vector<lock::AttemptId> attempts(known.rbegin(), known.rend());
+    // Those before were given back long ago: what they left behind has expired.
+    attempts.resize(std::min(attempts.size(), kMostGivenBack));
+    for (const lock::AttemptId attempt : attempts) {
+      ask({.server = server, .op = lock::Op::leave, .attempt = attempt}, now);
+    }
+  }
+}
+
+bool ServerSet::owes() const {
+  return std::ranges::any_of(impl_->links,
+                             [](const Link& link) { return !link.sent_attempts().empty(); });
 }
 
 void ServerSet::drop_connections() {

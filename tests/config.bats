@@ -314,3 +314,16 @@ CHECK
   run --separate-stderr "$REDLOCK" config extra
   assert_status 64
 }
+
+@test "a named pipe is refused, and not waited for; one without a name is read" {
+  mkfifo "$SCRATCH/fifo"
+  run -78 --separate-stderr timeout 10 "$REDLOCK" config --config "$SCRATCH/fifo"
+  assert_contains "$stderr" 'named pipe'
+  [[ $stderr != *$'\n'* ]] || fail "$stderr"
+  REDLOCK_CONFIG=$SCRATCH/fifo run -78 --separate-stderr timeout 10 "$REDLOCK" run L -- true
+  assert_contains "$stderr" 'named pipe'
+  run -78 --separate-stderr timeout 10 "$REDLOCK" run --password-file "$SCRATCH/fifo" L -- true
+  assert_contains "$stderr" 'named pipe'
+  # A slow writer of an unnamed one.
+  run -0 bash -c '"$REDLOCK" config --config <(sleep 0.2; echo "ttl = \"41s\"") | grep -c 41s'
+}

@@ -285,3 +285,13 @@ run_warned() {
   assert_sample last_exit_status 9
   assert_sample conflicts_total 0
 }
+
+@test "a file that is there keeps its mode" {
+  local mode
+  for mode in 600 640 664; do
+    "$REDLOCK" run L -- true
+    chmod "$mode" "$FILE"
+    "$REDLOCK" run L -- true
+    [[ $(stat -c %a "$FILE") == "$mode" ]] || fail "mode $(stat -c %a "$FILE"), not $mode"
+  done
+}

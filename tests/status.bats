@@ -410,3 +410,13 @@ cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
   ((count >= 20)) || fail "$count steps"
   [[ $(cli A info commandstats) != *cmdstat_keys:* ]] || fail 'KEYS was used'
 }
+
+@test "status and others: closed standard output: 71, and why" {
+  local command
+  hold work
+  for command in 'status work' list 'list --json' config check --help --version; do
+    run -71 --separate-stderr bash -c '"$0" $1 >&-' "$REDLOCK" "$command"
+    assert_contains "$stderr" 'standard output: it is closed'
+    [[ $stderr != *$'\n'* ]] || fail "$stderr"
+  done
+}

@@ -130,6 +130,7 @@ PastRun running(const Present& present) {
   return {.ending = Ending::running,
           .run = present.run,
           .began = std::max(holder.since, milliseconds::zero()),
+          .knows_beginning = holder.since > milliseconds::zero(),
           .ended = std::nullopt,
           .goes_on = true,
           .told = {.who = holder,
@@ -139,6 +140,12 @@ PastRun running(const Present& present) {
                    .status = std::nullopt,
                    .reason = {}},
           .forced_by = std::nullopt};
+}
+
+milliseconds end_of(const std::vector<PastRun>& runs) {
+  milliseconds end{};
+  for (const PastRun& run : runs) end = std::max(end, run.ended.value_or(run.began));
+  return end;
 }
 
 /// Those before it have made room for it.
@@ -162,7 +169,11 @@ std::vector<PastRun> Merger::runs(const Present& present) const {
                    .forced_by = std::nullopt,
                    .skips = skips.count});
   }
-  if (!present.run.empty() && !accounts_.contains(present.run)) all.push_back(running(present));
+  if (!present.run.empty() && !accounts_.contains(present.run)) {
+    PastRun run = running(present);
+    if (!run.knows_beginning) run.began = end_of(all);
+    all.push_back(std::move(run));
+  }
   std::ranges::stable_sort(all, {}, &PastRun::began);
   if (!present.sure) doubt_last(all);
   return all;

@@ -29,6 +29,9 @@ struct PastRun {
   Ending ending = Ending::unknown;
   std::string run;                    ///< as the log calls it
   std::chrono::milliseconds began{};  ///< Unix time, by most servers' clocks
+  /// A holder need not say since when it has the lock, and the log may know nothing of it: then
+  /// `began` is the end of the run before, or 0.
+  bool knows_beginning = true;
   std::optional<std::chrono::milliseconds> ended;
   bool goes_on = false;  ///< it has the lock, though it may have been told to give it up
   diag::LogEntry told;   ///< untrusted

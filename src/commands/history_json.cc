@@ -61,7 +61,7 @@ ordered_json describe(const std::optional<PastRun>& run) {
            run->ending == PastRun::Ending::unclear ? ordered_json() : ordered_json(run->goes_on)},
           {"status", or_null(told.status)},
           {"reason", text_or_null(told.reason)},
-          {"began_ms", run->began.count()},
+          {"began_ms", run->knows_beginning ? ordered_json(run->began.count()) : ordered_json()},
           {"ended_ms", or_null(run->ended)},
           {"held_s", run->ended ? in_seconds(*run->ended - run->began) : ordered_json()},
           {"waited_s", in_seconds(told.waited)},

@@ -49,7 +49,7 @@ std::string time_of(milliseconds unix_time, std::size_t width) {
 std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
   if (run.ending == Ending::skipped) return std::nullopt;
   if (run.ended) return *run.ended - run.began;
-  if (run.goes_on && run.began < now) return now - run.began;
+  if (run.goes_on && run.knows_beginning && run.began < now) return now - run.began;
   return std::nullopt;
 }
 
@@ -57,7 +57,7 @@ Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
   const diag::Holder& who = run.told.who;
   const bool wide = width >= kManyWords;
   Line line(count_, "-");
-  line[when] = time_of(run.began, width);
+  if (run.knows_beginning) line[when] = time_of(run.began, width);
   if (const auto length = length_of(run, now)) line[held] = diag::for_people(*length);
   line[outcome] = outcome_of(run, wide ? Length::more : Length::few);
   if (!wide) line[outcome] = diag::cut(line[outcome], kMostOutcome);
@@ -80,11 +80,14 @@ Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& reque
     end = std::max(end, run.goes_on ? now : run.ended.value_or(run.began));
   }
   if (request.since) end = now;
-  return {request.since.value_or(runs.front().began), end, width, ink_of_locale()};
+  const PastRun& first = runs.front();
+  const milliseconds begin = first.began > milliseconds::zero() ? first.began : now;
+  return {request.since.value_or(begin), end, width, ink_of_locale()};
 }
 
 std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now) {
   if (run.ending == Ending::skipped) return timeline.mark(run.began, '.');
+  if (!run.knows_beginning) return timeline.mark(now, '?');
   if (run.ended) return timeline.bar(run.began, *run.ended);
   if (run.goes_on) return timeline.bar(run.began, now);
   return timeline.mark(run.began, '?');

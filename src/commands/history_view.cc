@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 /// Whether it is certain that it did.
 bool held_at(const PastRun& run, milliseconds moment) {
-  if (run.ending == Ending::skipped || run.began > moment) return false;
+  if (run.ending == Ending::skipped || !run.knows_beginning || run.began > moment) return false;
   return run.ended ? moment < *run.ended : run.goes_on;
 }
 

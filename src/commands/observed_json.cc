@@ -17,6 +17,11 @@ ordered_json in_seconds(const std::optional<std::chrono::milliseconds>& time) {
   return std::chrono::duration<double>(*time).count();
 }
 
+/// Who wrote it need not have said.
+ordered_json since_or_null(std::chrono::milliseconds unix_time) {
+  return unix_time.count() > 0 ? ordered_json(unix_time.count()) : ordered_json();
+}
+
 ordered_json text_or_null(const std::string& text) {
   return text.empty() ? ordered_json() : ordered_json(text);
 }
@@ -27,7 +32,7 @@ ordered_json to_json(const std::optional<diag::Holder>& holder) {
           {"user", holder->user},
           {"pid", holder->pid},
           {"command", holder->command},
-          {"since_ms", holder->since.count()},
+          {"since_ms", since_or_null(holder->since)},
           {"for_s", in_seconds(diag::ago(holder->since))},
           {"ttl_s", in_seconds(holder->ttl)},
           {"fingerprint", text_or_null(holder->servers)},
@@ -39,7 +44,7 @@ ordered_json to_json(const std::optional<diag::Revocation>& revocation) {
   return {{"host", revocation->host},
           {"user", revocation->user},
           {"pid", revocation->pid},
-          {"since_ms", revocation->since.count()},
+          {"since_ms", since_or_null(revocation->since)},
           {"for_s", in_seconds(diag::ago(revocation->since))}};
 }
 

@@ -11,12 +11,17 @@
 #include <cstring>
 
 #include "diag/text.h"
+#include "os/standard_fds.h"
 #include "os/stderr.h"
 #include "os/terminal.h"
 
 namespace redlock::commands {
 
 int print(const std::string& text, ExitStatus status) {
+  if (!text.empty() && os::output_was_closed()) {
+    complain({"cannot write to standard output: it is closed"});
+    return static_cast<int>(ExitStatus::os_error);
+  }
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return static_cast<int>(status);
   complain({std::string("cannot write to standard output: ") + std::strerror(errno)});

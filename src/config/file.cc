@@ -172,10 +172,9 @@ void add_file(Draft& draft) {
   const std::string& path = draft.config_file;
   const FileRead file = read_file(path, kLongestFile);
   if (!named && (file.error == ENOENT || file.error == ENOTDIR)) return;
-  if (file.error != 0) {
+  if (const std::string why = file.trouble(); !why.empty()) {
     throw Error(ExitStatus::config,
-                "configuration file " + quote(path) + ": " +
-                    std::generic_category().message(file.error) +
+                "configuration file " + quote(path) + ": " + why +
                     (named ? "" : "; make it readable, or say --config /dev/null for none"));
   }
   if (file.too_long) {

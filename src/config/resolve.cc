@@ -83,7 +83,7 @@ std::string read_password(const std::string& path) {
   constexpr std::size_t too_long = 64 * std::size_t{1024};
   FileRead file = read_file(path, too_long);
   std::string& text = file.text;
-  if (file.error != 0) bad_password_file(path, std::generic_category().message(file.error));
+  if (const std::string why = file.trouble(); !why.empty()) bad_password_file(path, why);
   if (file.too_long) bad_password_file(path, "too long for a password");
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();

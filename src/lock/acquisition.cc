@@ -29,6 +29,9 @@ constexpr Duration kBetweenRounds = milliseconds(5);
 constexpr Duration kMostBetweenRounds = milliseconds(100);
 constexpr unsigned kCredit = 32;
 
+/// How soon after one expiry another one is believed.
+constexpr Duration kBetweenExpiries = milliseconds(50);
+
 /// Whoever waits is told at most so often that somebody else has the lock now.
 constexpr Duration kTellAgain = seconds(10);
 
@@ -208,7 +211,12 @@ Duration Acquisition::conflict_pause() {
     if (ballot.standing != Attempt::Standing::refused || !ballot.refusal.ttl_left) continue;
     pause = std::min<Duration>(pause, *ballot.refusal.ttl_left + milliseconds(1));
   }
-  return std::max<Duration>(pause, milliseconds(1));
+  // An expiry that was told is asked at once when it has come, but once: a server that goes on telling
+  // that the lock is about to expire is not asked all the time.
+  const bool soon = pause < kBetweenExpiries;
+  const bool again = soon && asks_at_expiry_;
+  asks_at_expiry_ = soon;
+  return std::max<Duration>(pause, again ? kBetweenExpiries : milliseconds(1));
 }
 
 /// Locks that sit on the same servers under the same values in two rounds running are no contenders

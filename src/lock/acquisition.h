@@ -108,6 +108,7 @@ class Acquisition {
   std::vector<std::optional<Answer>> troubles_;
   std::vector<std::string> last_refusals_;
   Backoff conflict_backoff_;
+  bool asks_at_expiry_ = false;  ///< the pause before the latest round was cut to less than 50 ms
   Backoff split_backoff_;
   Backoff unreachable_backoff_;
 };

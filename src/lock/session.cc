@@ -211,6 +211,7 @@ void Session::start_job(std::uint64_t fence) {
   lease_.emplace(won, plan_.timing, now_);
   number_ = fence;
   won_at_ = now_;
+  job_began_ = now_;  // if it cannot be started, the lock was held from now on all the same
   phase_ = Phase::starting;
   const auto votes = std::count_if(
       won.ballots().begin(), won.ballots().end(),

@@ -70,6 +70,14 @@ int Directory::replace(const std::string& name, const std::string& text) const {
   const Fd file(::openat(fd_.get(), temporary.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file) return errno;
+  // Whom its owner lets read it, and whose it is, stays so: as far as we may.
+  struct stat old {};
+  const bool there = ::fstatat(fd_.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
+  if (there && ::fchown(file.get(), old.st_uid, old.st_gid) != 0 &&
+      ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) != 0) {
+    errno = 0;
+  }
+  if (there && ::fchmod(file.get(), old.st_mode & 0777) != 0) return errno;
   int error = write_all(file.get(), text);
   if (error == 0 && ::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) != 0) {
     error = errno;

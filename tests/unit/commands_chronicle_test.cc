@@ -163,6 +163,17 @@ TEST_CASE("chronicle: who has the lock is told of, also if no log is") {
   CHECK_FALSE(runs[1].told.waited);
 }
 
+TEST_CASE("chronicle: who has the lock need not say since when") {
+  const diag::Holder holder{.host = "h", .user = {}, .command = {}, .since = {}, .servers = {}};
+  const Log log = {released(-60s, "a", 10s)};
+  const auto runs = merge({log}, {.run = "b", .holder = holder});
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[1].ending == Ending::running);
+  CHECK_FALSE(runs[1].knows_beginning);
+  CHECK(runs[1].began == runs[0].ended);
+  CHECK(runs[0].knows_beginning);
+}
+
 TEST_CASE("chronicle: skipped runs are counted between two others, by the server with the most") {
   const Log one = latest_first(
       {released(10s, "a", 10s), skipped(11s, 3), released(60s, "b", 1s), skipped(61s)});

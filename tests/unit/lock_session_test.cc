@@ -82,6 +82,18 @@ TEST_CASE("a command that cannot be executed gives the lock back and its status 
   CHECK(harness.session.outcome().number == 127);
 }
 
+TEST_CASE("a job that never began has held the lock since it was won") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, Granted{});
+  harness.advance(3s);
+  harness.step(JobFailedToStart{71});
+  REQUIRE(harness.answer(0, Op::leave, Released{}));
+  const auto* released = harness.reported<report::Released>();
+  REQUIRE(released != nullptr);
+  CHECK(released->held >= 3s);
+  CHECK(released->held < 4s);
+}
+
 TEST_CASE("while there is a job, signals are none of the session's business") {
   Harness harness = running();
   harness.step(Signal{SIGTERM, true});

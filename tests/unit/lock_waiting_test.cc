@@ -46,6 +46,22 @@ TEST_CASE("waiting asks with exponential back-off from 100 ms to 5 s") {
   CHECK(*std::max_element(pauses.begin(), pauses.end()) <= 5s);
 }
 
+TEST_CASE("waiting: an expiry is asked at once, but one after the other at most 20 times per second") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, held_by("other", 30ms));
+  CHECK(harness.session.deadline() - harness.now <= 31ms);
+  const Instant begin = harness.now;
+  int rounds = 0;
+  while (harness.now < begin + 2s && rounds < 2000) {
+    harness.now = harness.session.deadline();
+    harness.step(Tick{});
+    harness.answer(0, Op::acquire, held_by("other", 0ms));
+    ++rounds;
+  }
+  CHECK(rounds <= 41);
+  CHECK(rounds >= 20);
+}
+
 TEST_CASE(
     "waiting: who has the lock is told again when it is revoked, or has passed on for a while") {
   using When = report::Contended::When;

@@ -39,8 +39,8 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       servers_(servers),
       out_(out),
       reporter_(reporter),
-      session_(plan, os::boot_now()),
-      began_(os::boot_now()) {}
+      began_(os::boot_now()),
+      session_(plan, began_) {}
 
 int Runner::run() {
   try {

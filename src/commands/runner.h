@@ -80,6 +80,7 @@ class Runner {
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
+  lock::Instant began_;  ///< the one moment from which session and metrics count the wait
   lock::Session session_;
   std::vector<os::Interest> interests_;
 
@@ -91,7 +92,6 @@ class Runner {
   std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
 
-  lock::Instant began_;
   diag::RunFacts facts_;  ///< the parent's
 };
 

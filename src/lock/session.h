@@ -115,6 +115,17 @@ class Session {
   /// Only when finished.
   [[nodiscard]] const Outcome& outcome() const { return *outcome_; }
 
+  /// The lock is not had yet, and still asked for.
+  [[nodiscard]] bool acquiring() const {
+    return phase_ == Phase::acquiring || phase_ == Phase::numbering;
+  }
+  /// How that stands.
+  [[nodiscard]] Waiting waiting() const { return acquisition_.waiting(); }
+  /// Who was in the way when the lock was asked for last; none: nobody that is known.
+  [[nodiscard]] const std::optional<Refused>& last_refusal() const {
+    return acquisition_.last_refusal();
+  }
+
   /// Whoever watches the job is to report JobTreeGone when nothing of it is left.
   [[nodiscard]] bool watching_tree() const;
 

@@ -9,6 +9,7 @@
 
 #include "commands/chosen_status.h"
 #include "commands/keeper.h"
+#include "commands/progress.h"
 #include "diag/reporter.h"
 #include "lock/session.h"
 #include "os/fd.h"
@@ -33,7 +34,7 @@ struct Grant {
 class Acquirer {
  public:
   Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers, os::Stderr& out,
-           diag::Reporter& reporter, ChosenStatus chosen);
+           diag::Reporter& reporter, Progress::Mode progress, ChosenStatus chosen);
 
   /// Until the token is printed, or the attempt has failed. Returns redlock's exit status.
   int run();
@@ -44,6 +45,7 @@ class Acquirer {
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
   void miss_ward(lock::Instant now);
   void linger();
+  [[nodiscard]] int print_refusal(int status) const;
 
   std::optional<lock::Event> hand_over(const lock::Spawn& order);
   std::optional<lock::Event> start_keeper(const lock::Spawn& order);
@@ -59,7 +61,9 @@ class Acquirer {
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
+  lock::Instant began_;
   lock::Session session_;
+  Progress progress_;
   std::vector<os::Interest> interests_;
   lock::Log won_{};    ///< as the log is to have it
   bool held_ = false;  ///< the token is printed

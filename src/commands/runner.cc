@@ -32,7 +32,7 @@ using Kind = WorkerMessage::Kind;
 }  // namespace
 
 Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-               diag::Reporter& reporter, ChosenStatus chosen)
+               diag::Reporter& reporter, Progress::Mode progress, ChosenStatus chosen)
     : plan_(plan),
       job_(std::move(job)),
       chosen_(chosen),
@@ -40,7 +40,8 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       out_(out),
       reporter_(reporter),
       began_(os::boot_now()),
-      session_(plan, began_) {}
+      session_(plan, began_),
+      progress_(progress, job_.lock_name, plan.patience, out, began_) {}
 
 int Runner::run() {
   try {
@@ -83,7 +84,8 @@ void Runner::turn() {
   interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
   interests_.push_back(worker_ ? worker_->interest() : os::Interest{});
   servers_.interests(interests_);
-  loop_.wait(interests_, std::min(session_.deadline(), servers_.deadline()));
+  loop_.wait(interests_, std::min({session_.deadline(), servers_.deadline(),
+                                   progress_.deadline(session_)}));
   const lock::Instant now = os::boot_now();
 
   step(lock::Tick{}, now);  // overdue deadlines come before everything else
@@ -103,6 +105,7 @@ void Runner::turn() {
     if (top_) return;
   }
   take_words(now);
+  progress_.turn(session_, servers_, now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
 }
 
@@ -124,6 +127,7 @@ void Runner::step(lock::Event event, lock::Instant now) {
   events.push_back(std::move(event));
   for (std::size_t next = 0; next < events.size(); ++next) {
     const lock::Effects effects = session_.step(events[next], now);
+    if (!session_.acquiring()) progress_.hide();
     // The top is to know before anything is done.
     if (worker_) worker_->publish(session_.standing());
     for (const lock::Effect& effect : effects) {

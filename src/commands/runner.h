@@ -10,6 +10,7 @@
 #include "commands/chosen_status.h"
 #include "commands/held.h"
 #include "commands/lost_hook.h"
+#include "commands/progress.h"
 #include "commands/supervision.h"
 #include "commands/top.h"
 #include "commands/worker.h"
@@ -45,7 +46,7 @@ struct Job {
 class Runner {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-         diag::Reporter& reporter, ChosenStatus chosen);
+         diag::Reporter& reporter, Progress::Mode progress, ChosenStatus chosen);
 
   /// Until the job has ended and the lock is given back, or the attempt has failed. Returns
   /// redlock's exit status; in the parent only.
@@ -82,6 +83,7 @@ class Runner {
   diag::Reporter& reporter_;
   lock::Instant began_;  ///< the one moment from which session and metrics count the wait
   lock::Session session_;
+  Progress progress_;
   std::vector<os::Interest> interests_;
 
   std::vector<std::string> environment_;  ///< the job's

@@ -20,7 +20,7 @@ namespace redlock::lock {
 /// How things stand for whoever waits: for those who show it, and nothing is decided by it.
 struct Waiting {
   /// Who was in the way when that was heard last, and when; none: not known, or several contenders.
-  std::optional<Refused> refusal;
+  std::optional<Refused> refusal{};
   Instant refused_at{};
   bool asked = false;          ///< all servers have answered, or failed to, at least once
   bool lacks_quorum = false;   ///< fewer than a quorum have answered lately

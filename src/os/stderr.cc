@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "os/signals.h"
+#include "os/terminal.h"
 
 namespace redlock::os {
 
@@ -60,15 +62,49 @@ bool Stderr::write_front() {
 
 void Stderr::line(std::string text) {
   if (!opened_) open();
+  const std::size_t columns = live_columns_;
+  if (!hide()) text.insert(0, "\n");
   text += '\n';
   if (kept_.size() < kMostLines) kept_.push_back(std::move(text));
   drain(std::chrono::milliseconds(0));
+  if (columns > 0) show(live_, columns);
+}
+
+/// All of it or, as far as can be known beforehand, nothing.
+bool Stderr::write_now(const std::string& text) {
+  if (!opened_) open();
+  drain(std::chrono::milliseconds(0));
+  const pid_t foreground = ::tcgetpgrp(STDERR_FILENO);
+  pollfd ready{STDERR_FILENO, POLLOUT, 0};
+  if (!kept_.empty() || ::poll(&ready, 1, 0) != 1) return false;
+  if (foreground >= 0 && foreground != ::getpgrp()) return false;
+  const TerminalOutput whoever_changes_that_now;
+  const int fd = reopened_ ? reopened_.get() : STDERR_FILENO;
+  return ::write(fd, text.data(), text.size()) > 0;
+}
+
+/// Blanks, as every terminal knows them: they need not be asked for what it takes to clear a line.
+void Stderr::show(const std::string& text, std::size_t columns) {
+  const std::size_t rest = live_columns_ > columns ? live_columns_ - columns : 0;
+  if (!write_now("\r" + text + std::string(rest, ' ') + std::string(rest, '\b'))) return;
+  live_ = text;
+  live_columns_ = columns;
+}
+
+bool Stderr::hide() {
+  if (live_columns_ == 0) return true;
+  const std::size_t width = terminal_width(STDERR_FILENO).value_or(live_columns_ + 1);
+  const std::string blanks(std::min(live_columns_, width - 1), ' ');
+  // Not tried again later: it might wipe a line of somebody else.
+  live_columns_ = 0;
+  return write_now("\r" + blanks + "\r");
 }
 
 void Stderr::let_go() {
   kept_.clear();
   reopened_.reset();
   opened_ = socket_ = regular_ = false;
+  live_columns_ = 0;
 }
 
 void Stderr::drain(std::chrono::milliseconds patience) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <string>
 
@@ -19,6 +20,14 @@ class Stderr {
   /// Writes the line and a newline, or keeps them.
   void line(std::string text);
 
+  /// Writes `text`, which has that many columns, over the live line: one that is rewritten, and that
+  /// makes way for every line(). Where it cannot be written now it is dropped, not kept. For a
+  /// terminal, and in the foreground only: in the background the shell's prompt stands there.
+  void show(const std::string& text, std::size_t columns);
+
+  /// Takes the live line away. False: it is there, and stays, as that cannot be written now.
+  bool hide();
+
   /// Tries to get rid of what was kept, for at most `patience`.
   void drain(std::chrono::milliseconds patience);
 
@@ -34,12 +43,15 @@ class Stderr {
  private:
   void open();
   bool write_front();
+  [[nodiscard]] bool write_now(const std::string& text);
 
   bool opened_ = false;
   Fd reopened_;  ///< the same pipe or terminal, non-blocking for us alone
   bool socket_ = false;
   bool regular_ = false;  ///< a file: cannot block, and must share the offset with the job
   std::deque<std::string> kept_;
+  std::string live_;              ///< what show() has written last
+  std::size_t live_columns_ = 0;  ///< that are on the screen; 0: it is not there
 };
 
 }  // namespace redlock::os

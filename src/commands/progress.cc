@@ -73,7 +73,7 @@ void Progress::turn(const lock::Session& session, const redis::ServerSet& server
   }
   show(facts(state, servers, now));
   const lock::Duration every = mode_ == Mode::live ? seconds(1) : seconds(60);
-  next_ = began_ + ((now - began_) / every + 1) * every;
+  next_ = diag::next_due(began_, every, now);
 }
 
 diag::WaitFacts Progress::facts(const lock::Waiting& state, const redis::ServerSet& servers,

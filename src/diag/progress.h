@@ -40,6 +40,11 @@ std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset
 /// For a log: the same with commas, never cut.
 std::string plain_line(const WaitFacts& facts);
 
+/// When the line is due next: at whole multiples of `every` since `began`.
+constexpr lock::Instant next_due(lock::Instant began, lock::Duration every, lock::Instant now) {
+  return began + ((now - began) / every + 1) * every;
+}
+
 /// "0:41", "10:00", "1:02:03".
 std::string as_clock(std::chrono::seconds time);
 

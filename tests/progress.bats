@@ -232,6 +232,38 @@ SCENARIO
   assert_contains "$stderr" 'L is still held by another program'
 }
 
+# stand_before SERVER WAITER MS: somebody came to the queue there a while ago, and counts for so long.
+stand_before() {
+  cli "$1" eval 'local now = redis.call("TIME")[1] * 1000
+    redis.call("ZADD", KEYS[1], now - 9000, ARGV[1])
+    redis.call("HSET", KEYS[2], ARGV[1], string.format("%.0f {}", now + ARGV[2]))' \
+    2 'redlock:{deploy-shop}:queue' 'redlock:{deploy-shop}:waiters' "$2" "$3" >/dev/null
+}
+
+# join WAITER: prints where that waiter stands in the queue of A, by A.
+join() {
+  cli A eval "$(<"$SOURCE/src/redis/scripts/queue.lua")" 3 deploy-shop 'redlock:{deploy-shop}:queue' \
+    'redlock:{deploy-shop}:waiters' channel "$1" '{}' | tr '\n' ' '
+}
+
+@test "progress: the place is that among the living, on the server where most stand before us" {
+  local server number
+  [[ $(join me) == 'joined 1 1 ' ]] || fail "$(join me)"
+  stand_before A dead -5000
+  stand_before A living 15000
+  [[ $(join me) == 'joined 2 2 ' ]] || fail "$(join me)"
+  for number in {1..99}; do stand_before A "other$number" 15000; done
+  [[ $(join me) == 'joined 0 99 ' ]] || fail "$(join me)"
+
+  cli A flushall >/dev/null
+  start_server B
+  start_server C
+  for server in A B C; do cli "$server" set deploy-shop "$TOKEN" px 600000 >/dev/null; done
+  for number in one two three; do stand_before B "$number" 15000; done
+  run --separate-stderr env CI=1 REDLOCK_SERVERS="$A_URI $B_URI $C_URI" "$REDLOCK" run -w 400ms deploy-shop -- true
+  assert_contains "$stderr" ', you are 4th of 4, '
+}
+
 # ---- servers that are missing ----------------------------------------------------------------------
 
 @test "progress: a server that is down is named after a second, to somebody who looks on" {

@@ -23,7 +23,7 @@ using std::chrono::seconds;
 constexpr milliseconds kFirstLook{200};
 constexpr milliseconds kLookAgain{100};
 
-/// After so long it is worth saying that nothing is known.
+/// After so long it is worth saying that nothing is known, or that servers are missing.
 constexpr seconds kSilence{1};
 
 constexpr std::size_t kUsualWidth = 80;
@@ -66,7 +66,7 @@ void Progress::turn(const lock::Session& session, const redis::ServerSet& server
                     lock::Instant now) {
   if (now < deadline(session)) return;
   const lock::Waiting state = session.waiting();
-  const bool known = state.refusal || state.lacks_quorum;
+  const bool known = state.refusal && !state.lacks_quorum;
   if (!known && now - began_ < kSilence) {
     next_ = now + kLookAgain;
     return;

@@ -287,7 +287,7 @@ void Acquisition::give_up(State why, Effects& effects) {
   in_round_ = false;
   if (why == State::conflict) {
     const Duration waited = patience_.wait.value_or(Duration::zero());
-    effects.emplace_back(Report(report::Contended{last_refusal_, When::gives_up, waited}));
+    effects.emplace_back(Report(report::Contended{waiting().refusal, When::gives_up, waited}));
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     if (attempt_.ballots()[server].standing != Attempt::Standing::asked) continue;

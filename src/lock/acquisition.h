@@ -77,9 +77,6 @@ class Acquisition {
 
   [[nodiscard]] Waiting waiting() const;
 
-  /// Who was in the way last; none: not known.
-  [[nodiscard]] const std::optional<Refused>& last_refusal() const { return last_refusal_; }
-
   /// Servers that did not answer at their last chance.
   [[nodiscard]] std::vector<Complaint> complaints() const;
 

@@ -121,10 +121,6 @@ class Session {
   }
   /// How that stands.
   [[nodiscard]] Waiting waiting() const { return acquisition_.waiting(); }
-  /// Who was in the way when the lock was asked for last; none: nobody that is known.
-  [[nodiscard]] const std::optional<Refused>& last_refusal() const {
-    return acquisition_.last_refusal();
-  }
 
   /// Whoever watches the job is to report JobTreeGone when nothing of it is left.
   [[nodiscard]] bool watching_tree() const;

@@ -76,11 +76,10 @@ bool Stderr::write_now(const std::string& text) {
   drain(std::chrono::milliseconds(0));
   const pid_t foreground = ::tcgetpgrp(STDERR_FILENO);
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
-  if (!kept_.empty() || ::poll(&ready, 1, 0) != 1) return false;
+  if (!reopened_ || !kept_.empty() || ::poll(&ready, 1, 0) != 1) return false;
   if (foreground >= 0 && foreground != ::getpgrp()) return false;
   const TerminalOutput whoever_changes_that_now;
-  const int fd = reopened_ ? reopened_.get() : STDERR_FILENO;
-  return ::write(fd, text.data(), text.size()) > 0;
+  return ::write(reopened_.get(), text.data(), text.size()) > 0;
 }
 
 /// Blanks, as every terminal knows them: they need not be asked for what it takes to clear a line.

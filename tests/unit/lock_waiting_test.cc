@@ -459,3 +459,19 @@ TEST_CASE("giving up tells how long was waited, which is nothing for -n") {
     CHECK(*waited == limit);
   }
 }
+
+TEST_CASE("giving up after a split names nobody") {
+  Harness harness(plan_for(3, 700ms));
+  for (int number = 0; !harness.session.finished(); ++number) {
+    for (ServerIndex server = 0; server < 3; ++server) {
+      const std::string contender = std::to_string(number) + " " + std::to_string(server);
+      harness.answer(server, Op::acquire, held_by(contender));
+    }
+    harness.now = std::max(harness.now, harness.session.deadline());
+    harness.step(Tick{});
+  }
+  const auto* told = harness.reported<report::Contended>();
+  REQUIRE(told != nullptr);
+  CHECK(told->when == report::Contended::When::gives_up);
+  CHECK_FALSE(told->refusal.has_value());
+}

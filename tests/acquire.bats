@@ -167,7 +167,7 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
   line=$(refused)
   [[ $line =~ ^"False L held someone "[0-9]+" redlock acquire L "1[0-9.]+$ ]] || fail "$line"
   refute_contains "$output" "$token"
-  run --separate-stderr "$REDLOCK" acquire --json -w 300ms -E 0 L
+  run --separate-stderr "$REDLOCK" acquire --json -w 1 -E 0 L
   assert_status 0
   [[ $(refused) == 'False L held someone '* ]] || fail "$output"
   assert_one_line "$stderr"

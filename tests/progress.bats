@@ -21,14 +21,39 @@ pretend() {
   cli A hset 'redlock:{deploy-shop}:holder' "$TOKEN" "$SOMEBODY" >/dev/null
 }
 
+# in_vain COMMAND…: `run --separate-stderr` of one that waits and gives up; as often as five times while
+# the machine is too slow for the server to say at the limit who holds the lock, which is 69.
+in_vain() {
+  local try
+  for try in 1 2 3 4 5; do
+    run --separate-stderr "$@"
+    [[ $status == 69 ]] || break
+  done
+}
+
+# shown COMMAND…: runs one that waits until it has shown who holds the lock, and ends it; sets $stderr.
+shown() {
+  background "$@"
+  wait_for_line "$BACKGROUND_ERR" waited
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+}
+
 # What the scenarios below have in common.
 PRELUDE='
+import subprocess
 REDLOCK = os.environ["REDLOCK"]
 GONE = os.environ["SCRATCH"] + "/gone"
 def waiter(columns, *words, **environment):
     return Terminal([REDLOCK, "run", *words], columns, **environment)
 def free():
+    """Deletes the lock, and wakes who is first, as a release does."""
     redis("del", "deploy-shop")
+    with open(os.environ["SOURCE"] + "/src/redis/scripts/queue.lua") as script:
+        helper = "redlock:{deploy-shop}:"
+        subprocess.run(["redis-cli", "-s", os.environ["A_SOCKET"], "eval", script.read(), "3", "deploy-shop",
+                        helper + "queue", helper + "waiters", helper + "wake:"],
+                       stdout=subprocess.DEVNULL, check=True)
 def one_line(at):
     assert len(at.shows()) == 1, at.shows()
 '
@@ -42,11 +67,11 @@ progress_scenario() { { echo "$PRELUDE" && cat; } | scenario; }
 wide, usual, narrow = [waiter(columns, "-w", "10m", "deploy-shop", "--", "echo", "first word")
                        for columns in (120, 80, 40)]
 place = r"(next|(you are )?\dst of \d|(you are )?\dnd of \d|(you are )?\drd of \d)"
-wide.until_line(rf"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · you are {place} · waited 0:0\d of 10:00")
-usual.until_line(rf"deploy-shop: held by root@db7 for 3m \d+s · {place} · waited 0:0\d of 10:00")
-narrow.until_line(rf"deploy-shop: root@db7 · {place} · 0:0\d")
+wide.until_line(rf"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · you are {place} · waited 0:\d\d of 10:00")
+usual.until_line(rf"deploy-shop: held by root@db7 for 3m \d+s · {place} · waited 0:\d\d of 10:00")
+narrow.until_line(rf"deploy-shop: root@db7 · {place} · 0:\d\d")
 for at in wide, usual, narrow:
-    at.until_line(r".*0:02.*")
+    at.until_line(r".*0:(0[2-9]|1\d).*")
     one_line(at)
 free()
 for at in wide, usual, narrow:
@@ -61,10 +86,10 @@ SCENARIO
   pretend "$TOKEN"
   progress_scenario <<'SCENARIO'
 at = waiter(120, "deploy-shop", "--", "true", LC_ALL="C")
-at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s, you are next, waited 0:0\d")
+at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s, you are next, waited 0:\d\d")
 at.resize(45)
 at.all = ""
-at.until_line(r"deploy-shop: held by root@db7, next, 0:0\d")
+at.until_line(r"deploy-shop: held by root@db7, next, 0:\d\d")
 at.resize(12)
 at.all = ""
 at.until_line(r"deploy-s\.\.\.")
@@ -146,7 +171,7 @@ SCENARIO
   pretend "$TOKEN"
   progress_scenario <<'SCENARIO'
 for options in ["--progress=never"], ["-q"]:
-    at = waiter(100, *options, "-w", "1500ms", "deploy-shop", "--", "true")
+    at = waiter(100, *options, "-w", "1s", "deploy-shop", "--", "true")
     assert at.ended() == 1
     assert "waited" not in at.all and ("giving up" in at.all) == (options != ["-q"]), at.all
 SCENARIO
@@ -156,7 +181,7 @@ SCENARIO
   pretend "$TOKEN"
   progress_scenario <<'SCENARIO'
 at = Terminal(["sh", "-c", f'exec "$REDLOCK" acquire -w 10m deploy-shop >{GONE}'], 100)
-at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · you are next · waited 0:0\d of 10:00")
+at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · you are next · waited 0:\d\d of 10:00")
 free()
 assert at.ended() == 0
 lines = at.shows()
@@ -189,19 +214,18 @@ SCENARIO
   pretend "$TOKEN"
   local setting
   for setting in CI=true REDLOCK_PROGRESS=always; do
-    run --separate-stderr env "$setting" "$REDLOCK" run -w 400ms deploy-shop -- true
-    assert_status 1
+    shown env "$setting" "$REDLOCK" run -w 10m deploy-shop -- true
+    assert_one_line "$stderr"
     assert_contains "$stderr" 'deploy-shop: held by root@db7 (./deploy.sh) for 3m'
-    [[ $(wc -l <<<"$stderr") == 2 ]] || fail "$stderr"
   done
   for setting in CI= CI=false CI=0 'CI=1 REDLOCK_PROGRESS=never'; do
     # shellcheck disable=SC2086
-    run --separate-stderr env $setting "$REDLOCK" run -w 400ms deploy-shop -- true
+    in_vain env $setting "$REDLOCK" run -w 400ms deploy-shop -- true
     assert_status 1
     assert_one_line "$stderr"
     assert_contains "$stderr" 'giving up'
   done
-  run --separate-stderr env CI=1 "$REDLOCK" run -q -w 400ms deploy-shop -- true
+  in_vain env CI=1 "$REDLOCK" run -q -w 400ms deploy-shop -- true
   [[ $status == 1 && -z $stderr ]] || fail "$status: $stderr"
   run --separate-stderr env CI=1 "$REDLOCK" run -n deploy-shop -- true
   [[ $status == 1 && -z $stderr ]] || fail "$status: $stderr"
@@ -220,14 +244,14 @@ SCENARIO
 
 @test "progress: a wait in vain says so, with who it was and with what status it ends" {
   pretend "$TOKEN"
-  run --separate-stderr "$REDLOCK" run -w 300ms deploy-shop -- true
+  in_vain "$REDLOCK" run -w 300ms deploy-shop -- true
   assert_status 1
   [[ $stderr == 'redlock: deploy-shop is still held by root@db7 (pid 123, ./deploy.sh) after 300 ms, giving up (status 1)' ]] || fail "$stderr"
-  run --separate-stderr "$REDLOCK" acquire -E 75 -w 300ms deploy-shop
+  in_vain "$REDLOCK" acquire -E 75 -w 300ms deploy-shop
   assert_status 75
   [[ -z $output && $stderr == *' after 300 ms, giving up (status 75)' ]] || fail "$output$stderr"
   cli A set L somebody
-  run --separate-stderr "$REDLOCK" run -w 300ms L -- true
+  in_vain "$REDLOCK" run -w 300ms L -- true
   assert_one_line "$stderr"
   assert_contains "$stderr" 'L is still held by another program'
 }
@@ -260,7 +284,7 @@ join() {
   start_server C
   for server in A B C; do cli "$server" set deploy-shop "$TOKEN" px 600000 >/dev/null; done
   for number in one two three; do stand_before B "$number" 15000; done
-  run --separate-stderr env CI=1 REDLOCK_SERVERS="$A_URI $B_URI $C_URI" "$REDLOCK" run -w 400ms deploy-shop -- true
+  shown env CI=1 REDLOCK_SERVERS="$A_URI $B_URI $C_URI" "$REDLOCK" run deploy-shop -- true
   assert_contains "$stderr" ', you are 4th of 4, '
 }
 
@@ -305,7 +329,7 @@ join() {
   progress_scenario <<'SCENARIO'
 at = waiter(1000, "--server-wait", "60s", "deploy-shop", "--", "true")
 at.until_line(r"redlock: unix://.*/server.B/sock: connection refused.*; 1 of 3 servers answer, 2 needed, trying for another 5\d s", 0)
-at.until_line(r"deploy-shop: 1 of 3 servers answer, 2 needed · waited 0:0\d", 1)
+at.until_line(r"deploy-shop: 1 of 3 servers answer, 2 needed · waited 0:\d\d", 1)
 at.type(CTRL_C)
 assert at.ended() == 130
 SCENARIO

@@ -90,6 +90,7 @@ at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s, you
 at.resize(45)
 at.all = ""
 at.until_line(r"deploy-shop: held by root@db7, next, 0:\d\d")
+one_line(at)
 at.resize(12)
 at.all = ""
 at.until_line(r"deploy-s\.\.\.")
@@ -256,12 +257,13 @@ SCENARIO
   assert_contains "$stderr" 'L is still held by another program'
 }
 
-# stand_before SERVER WAITER MS: somebody came to the queue there a while ago, and counts for so long.
+# stand_before SERVER MS WAITER…: these came to the queue there a while ago, and count for so long.
 stand_before() {
   cli "$1" eval 'local now = redis.call("TIME")[1] * 1000
-    redis.call("ZADD", KEYS[1], now - 9000, ARGV[1])
-    redis.call("HSET", KEYS[2], ARGV[1], string.format("%.0f {}", now + ARGV[2]))' \
-    2 'redlock:{deploy-shop}:queue' 'redlock:{deploy-shop}:waiters' "$2" "$3" >/dev/null
+    for at = 2, #ARGV do
+      redis.call("ZADD", KEYS[1], now - 9000, ARGV[at])
+      redis.call("HSET", KEYS[2], ARGV[at], string.format("%.0f {}", now + ARGV[1]))
+    end' 2 'redlock:{deploy-shop}:queue' 'redlock:{deploy-shop}:waiters' "${@:2}" >/dev/null
 }
 
 # join WAITER: prints where that waiter stands in the queue of A, by A.
@@ -271,19 +273,19 @@ join() {
 }
 
 @test "progress: the place is that among the living, on the server where most stand before us" {
-  local server number
+  local server
   [[ $(join me) == 'joined 1 1 ' ]] || fail "$(join me)"
-  stand_before A dead -5000
-  stand_before A living 15000
+  stand_before A -5000 dead
+  stand_before A 15000 living
   [[ $(join me) == 'joined 2 2 ' ]] || fail "$(join me)"
-  for number in {1..99}; do stand_before A "other$number" 15000; done
+  stand_before A 15000 other{1..99}
   [[ $(join me) == 'joined 0 99 ' ]] || fail "$(join me)"
 
   cli A flushall >/dev/null
   start_server B
   start_server C
   for server in A B C; do cli "$server" set deploy-shop "$TOKEN" px 600000 >/dev/null; done
-  for number in one two three; do stand_before B "$number" 15000; done
+  stand_before B 15000 one two three
   shown env CI=1 REDLOCK_SERVERS="$A_URI $B_URI $C_URI" "$REDLOCK" run deploy-shop -- true
   assert_contains "$stderr" ', you are 4th of 4, '
 }

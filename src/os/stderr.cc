@@ -82,9 +82,16 @@ bool Stderr::write_now(const std::string& text) {
   return ::write(reopened_.get(), text.data(), text.size()) > 0;
 }
 
+/// What of the live line lies behind so many columns, and on a terminal that may be narrower now.
+std::size_t Stderr::live_columns_behind(std::size_t columns) const {
+  const std::size_t width = terminal_width(STDERR_FILENO).value_or(live_columns_ + 1);
+  const std::size_t end = std::min(live_columns_, width - 1);
+  return end > columns ? end - columns : 0;
+}
+
 /// Blanks, as every terminal knows them: they need not be asked for what it takes to clear a line.
 void Stderr::show(const std::string& text, std::size_t columns) {
-  const std::size_t rest = live_columns_ > columns ? live_columns_ - columns : 0;
+  const std::size_t rest = live_columns_behind(columns);
   if (!write_now("\r" + text + std::string(rest, ' ') + std::string(rest, '\b'))) return;
   live_ = text;
   live_columns_ = columns;
@@ -92,8 +99,7 @@ void Stderr::show(const std::string& text, std::size_t columns) {
 
 bool Stderr::hide() {
   if (live_columns_ == 0) return true;
-  const std::size_t width = terminal_width(STDERR_FILENO).value_or(live_columns_ + 1);
-  const std::string blanks(std::min(live_columns_, width - 1), ' ');
+  const std::string blanks(live_columns_behind(0), ' ');
   // Not tried again later: it might wipe a line of somebody else.
   live_columns_ = 0;
   return write_now("\r" + blanks + "\r");

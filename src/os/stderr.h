@@ -43,6 +43,7 @@ class Stderr {
  private:
   void open();
   bool write_front();
+  [[nodiscard]] std::size_t live_columns_behind(std::size_t columns) const;
   [[nodiscard]] bool write_now(const std::string& text);
 
   bool opened_ = false;

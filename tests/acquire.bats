@@ -5,6 +5,7 @@
 # `redlock acquire`, `renew` and `release`: a lock that is held between commands.
 
 load lib/common
+load lib/looking
 
 teardown() { stop_all; }
 
@@ -142,12 +143,51 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   servers 3
   run --separate-stderr "$REDLOCK" acquire --json --ttl 20s L
   assert_status 0
-  [[ $(member name) == L && $(member keeper) == None ]] || fail "$output"
+  [[ $(member name) == L && $(member keeper) == None && $(member acquired) == True ]] || fail "$output"
   [[ $(member token) == "$(cli A get L)" ]] || fail "$output"
   # The fence is the number that a quorum has.
   [[ $(member fence) == "$(for server in A B C; do cli "$server" hget 'redlock:{L}:fence' value; done |
     sort | uniq -d)" ]] || fail "$output"
   "$PYTHON" -c 'import sys; sys.exit(not 10 < float(sys.argv[1]) <= 20)' "$(member valid_for_s)" || fail "$output"
+}
+
+# refused: prints what a program reads of the last output, which must be an object.
+refused() {
+  "$PYTHON" -c 'import json, sys; j = json.load(sys.stdin); h = j["holder"] or {}
+print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("command"), j["left_s"])' <<<"$output"
+}
+
+@test "acquire --json: an object with the holder if the lock is held" {
+  local token line
+  servers 3
+  token=$(LOGNAME=someone "$REDLOCK" acquire --ttl 20s L)
+  run --separate-stderr "$REDLOCK" acquire --json -n L
+  assert_status 1
+  [[ -z $stderr ]] || fail "$stderr"
+  line=$(refused)
+  [[ $line =~ ^"False L held someone "[0-9]+" redlock acquire L "1[0-9.]+$ ]] || fail "$line"
+  refute_contains "$output" "$token"
+  run --separate-stderr "$REDLOCK" acquire --json -w 1 -E 0 L
+  assert_status 0
+  [[ $(refused) == 'False L held someone '* ]] || fail "$output"
+  assert_one_line "$stderr"
+
+  everywhere set foreign somebody
+  run --separate-stderr "$REDLOCK" acquire --json -n foreign
+  assert_status 1
+  [[ $(refused) == 'False foreign foreign None None None None' ]] || fail "$output"
+  everywhere set revoked "revoked:$token" px 600000
+  run --separate-stderr "$REDLOCK" acquire --json -n revoked
+  [[ $(refused) == 'False revoked revoked None None None '[56]* ]] || fail "$output"
+  everywhere rpush list one
+  run --separate-stderr "$REDLOCK" acquire --json -n list
+  [[ $(refused) == 'False list foreign None None None None' ]] || fail "$output"
+
+  run --separate-stderr "$REDLOCK" acquire --json --server-wait 0 -S "unix://$SCRATCH/none" L
+  assert_status 69
+  [[ -z $output ]] || fail "$output"
+  run --separate-stderr bash -c '"$REDLOCK" acquire --json -n L >/dev/full'
+  assert_status 71
 }
 
 @test "acquire: a token that cannot be printed leaves no lock" {

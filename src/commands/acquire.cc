@@ -63,8 +63,9 @@ Ending acquire(const cli::Acquire& request) {
       timeouts_of(settings), settings.restart_grace, settings.tls);
   os::Stderr out;
   warn_of_trust(settings, out);
-  diag::Reporter reporter(out, request.name, displays_of(settings), verbosity_of(settings));
-  return Acquirer(plan, grant, servers, out, reporter,
+  diag::Reporter reporter(out, request.name, displays_of(settings), verbosity_of(settings),
+                          wait_news(settings));
+  return Acquirer(plan, grant, servers, out, reporter, progress_mode(settings),
                   {.conflict = settings.conflict_exit_code, .done = 0})
       .run();
 }

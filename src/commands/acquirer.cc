@@ -17,6 +17,8 @@
 #include <utility>
 
 #include "commands/farewell.h"
+#include "commands/output.h"
+#include "commands/refused_json.h"
 #include "diag/log_entry.h"
 #include "error.h"
 #include "exit_status.h"
@@ -44,13 +46,16 @@ void say(const os::Fd& keeper, KeeperWord word) {
 }  // namespace
 
 Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers,
-                   os::Stderr& out, diag::Reporter& reporter, ChosenStatus chosen)
+                   os::Stderr& out, diag::Reporter& reporter, Progress::Mode progress,
+                   ChosenStatus chosen)
     : grant_(grant),
       chosen_(chosen),
       servers_(servers),
       out_(out),
       reporter_(reporter),
-      session_(plan, os::boot_now()),
+      began_(os::boot_now()),
+      session_(plan, began_),
+      progress_(progress, grant.lock_name, plan.patience, out, began_),
       patience_(plan.server_timeout),
       life_(plan.timing.life()) {
   if (grant_.ward) reserve_.emplace();
@@ -73,7 +78,16 @@ Ending Acquirer::run() {
   if (held_) return {0};
   if (ward_gone_) return {static_cast<int>(ExitStatus::usage)};
   if (interrupted_ != 0) return {128 + interrupted_, interrupted_};
-  return ending_of(session_.outcome(), chosen_);
+  const Ending ending = ending_of(session_.outcome(), chosen_);
+  const bool conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
+  return grant_.json && conflict ? Ending{print_refusal(ending.status)} : ending;
+}
+
+/// A program that asked for JSON gets some. Gives `status`, or 71 if that could not be written.
+int Acquirer::print_refusal(int status) const {
+  const std::string text =
+      refused_json(grant_.lock_name, session_.waiting(), os::boot_now());
+  return print(text, static_cast<ExitStatus>(status));
 }
 
 void Acquirer::give_back() noexcept {
@@ -87,7 +101,8 @@ void Acquirer::turn() {
                            ? os::Interest{.fd = grant_.ward->process.fd(), .read = true}
                            : os::Interest{});
   servers_.interests(interests_);
-  loop_.wait(interests_, std::min(session_.deadline(), servers_.deadline()));
+  loop_.wait(interests_, std::min({session_.deadline(), servers_.deadline(),
+                                   progress_.deadline(session_)}));
   const lock::Instant now = os::boot_now();
   step(lock::Tick{}, now);
   if (interests_[0].ready && !held_) {
@@ -108,6 +123,7 @@ void Acquirer::turn() {
     if (!word.text.empty()) reporter_.say_call(word.server, next);
     step(lock::Woken{next}, now);
   }
+  progress_.turn(session_, servers_, now);
 }
 
 /// Nobody is left to hold the lock for: as if we had been asked to end.
@@ -122,7 +138,9 @@ void Acquirer::step(lock::Event event, lock::Instant now) {
   std::vector<lock::Event> events;
   events.push_back(std::move(event));
   for (std::size_t next = 0; next < events.size(); ++next) {
-    for (const lock::Effect& effect : session_.step(events[next], now)) {
+    const lock::Effects effects = session_.step(events[next], now);
+    if (!session_.acquiring()) progress_.hide();
+    for (const lock::Effect& effect : effects) {
       if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
     }
   }
@@ -230,7 +248,8 @@ std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   using nlohmann::ordered_json;
   const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
       session_.standing().valid_until - os::boot_now());
-  const ordered_json object = {{"name", grant_.lock_name},
+  const ordered_json object = {{"acquired", true},
+                               {"name", grant_.lock_name},
                                {"token", token},
                                {"fence", order.fence},
                                {"valid_for_s", std::chrono::duration<double>(valid_for).count()},

@@ -9,6 +9,7 @@
 
 #include "commands/chosen_status.h"
 #include "commands/keeper.h"
+#include "commands/progress.h"
 #include "commands/rescue.h"
 #include "diag/reporter.h"
 #include "exit_status.h"
@@ -38,7 +39,7 @@ struct Grant {
 class Acquirer {
  public:
   Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers, os::Stderr& out,
-           diag::Reporter& reporter, ChosenStatus chosen);
+           diag::Reporter& reporter, Progress::Mode progress, ChosenStatus chosen);
 
   /// Until the token is printed, or the attempt has failed. Returns how redlock
   /// ends.
@@ -50,6 +51,7 @@ class Acquirer {
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
   void miss_ward(lock::Instant now);
   void linger();
+  [[nodiscard]] int print_refusal(int status) const;
   void give_back() noexcept;
 
   std::optional<lock::Event> hand_over(const lock::Spawn& order);
@@ -68,7 +70,9 @@ class Acquirer {
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
+  lock::Instant began_;
   lock::Session session_;
+  Progress progress_;
   lock::Duration patience_;  ///< with servers that are to take the lock back
   lock::Duration life_;      ///< of the lock
   Rescue rescue_;

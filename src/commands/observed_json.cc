@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "commands/holder_info.h"
+#include "commands/holder_json.h"
 #include "commands/observed.h"
 #include "lock/timing.h"
 
@@ -11,33 +12,6 @@ namespace redlock::commands {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json in_seconds(const std::optional<std::chrono::milliseconds>& time) {
-  if (!time) return {};
-  return std::chrono::duration<double>(*time).count();
-}
-
-/// Who wrote it need not have said.
-ordered_json since_or_null(std::chrono::milliseconds unix_time) {
-  return unix_time.count() > 0 ? ordered_json(unix_time.count()) : ordered_json();
-}
-
-ordered_json text_or_null(const std::string& text) {
-  return text.empty() ? ordered_json() : ordered_json(text);
-}
-
-ordered_json to_json(const std::optional<diag::Holder>& holder) {
-  if (!holder) return {};
-  return {{"host", holder->host},
-          {"user", holder->user},
-          {"pid", holder->pid},
-          {"command", holder->command},
-          {"since_ms", since_or_null(holder->since)},
-          {"for_s", in_seconds(diag::ago(holder->since))},
-          {"ttl_s", in_seconds(holder->ttl)},
-          {"fingerprint", text_or_null(holder->servers)},
-          {"protocol", holder->protocol}};
-}
 
 ordered_json to_json(const std::optional<diag::Revocation>& revocation) {
   if (!revocation) return {};
@@ -72,7 +46,7 @@ ordered_json last_run(const std::optional<lock::Done>& done) {
   if (!done) return {};
   return {{"began_s_ago", in_seconds(done->age)},
           {"told_for_s", in_seconds(done->left)},
-          {"by", to_json(diag::read_holder(done->who))}};
+          {"by", holder_json(diag::read_holder(done->who))}};
 }
 
 ordered_json waiters(const std::optional<WaitingLine>& line) {
@@ -110,7 +84,7 @@ ordered_json to_json(const Observed& lock, const config::Settings& settings) {
           {"agreeing", judgement.agreeing.size()},
           {"answered", judgement.answered},
           {"mode", ours ? ordered_json("exclusive") : ordered_json()},
-          {"holder", to_json(lock.holder)},
+          {"holder", holder_json(lock.holder)},
           {"revoked_by", to_json(lock.revocation)},
           {"holds", holds == 0 ? ordered_json() : ordered_json(holds)},
           {"fence", judgement.fence == 0 ? ordered_json() : ordered_json(judgement.fence)},

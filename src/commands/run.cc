@@ -52,7 +52,9 @@ Ending run(const cli::Run& request) {
   const MetricsFile metrics(settings.metrics_file);
   const std::string early = metrics.check();
   warn(early, settings, out);
-  diag::Reporter reporter(out, request.name, displays_of(settings), verbosity_of(settings));
+  const Progress::Mode progress = progress_mode(settings);
+  diag::Reporter reporter(out, request.name, displays_of(settings), verbosity_of(settings),
+                          wait_news(settings));
 
   Runner runner(plan,
                 {.lock_name = request.name,
@@ -61,7 +63,7 @@ Ending run(const cli::Run& request) {
                  .held = held,
                  .argv = request.job,
                  .on_lost = settings.on_lost},
-                servers, out, reporter,
+                servers, out, reporter, progress,
                 {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
   const Ending ending = runner.run();
   try {

@@ -37,15 +37,16 @@ constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_
 }  // namespace
 
 Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-               diag::Reporter& reporter, ChosenStatus chosen)
+               diag::Reporter& reporter, Progress::Mode progress, ChosenStatus chosen)
     : plan_(plan),
       job_(std::move(job)),
       chosen_(chosen),
       servers_(servers),
       out_(out),
       reporter_(reporter),
-      session_(plan, os::boot_now()),
-      began_(os::boot_now()) {
+      began_(os::boot_now()),
+      session_(plan, began_),
+      progress_(progress, job_.lock_name, plan.patience, out, began_) {
   reserve_.emplace();
   // No part of the job: it is not stopped with it, and one that hangs is not waited for.
   out_.on_writer([this](pid_t pid) {
@@ -123,7 +124,7 @@ void Runner::turn() {
   interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
   interests_.push_back(worker_ ? worker_->interest() : os::Interest{});
   servers_.interests(interests_);
-  wait(std::min(session_.deadline(), servers_.deadline()));
+  wait(std::min({session_.deadline(), servers_.deadline(), progress_.deadline(session_)}));
   const lock::Instant now = os::boot_now();
 
   step(lock::Tick{}, now);  // overdue deadlines come before everything else
@@ -143,6 +144,7 @@ void Runner::turn() {
     if (top_) return;
   }
   take_words(now);
+  progress_.turn(session_, servers_, now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
 }
 
@@ -176,6 +178,7 @@ void Runner::step(lock::Event event, lock::Instant now) {
   events.push_back(std::move(event));
   for (std::size_t next = 0; next < events.size(); ++next) {
     lock::Effects effects = session_.step(events[next], now);
+    if (!session_.acquiring()) progress_.hide();
     // The top is to know before anything is done, and then nothing stands before a kill.
     if (worker_) worker_->publish(session_.standing());
     std::ranges::stable_partition(effects, [](const lock::Effect& effect) {

@@ -10,6 +10,7 @@
 #include "commands/chosen_status.h"
 #include "commands/held.h"
 #include "commands/lost_hook.h"
+#include "commands/progress.h"
 #include "commands/rescue.h"
 #include "commands/reserve.h"
 #include "commands/supervision.h"
@@ -53,7 +54,7 @@ struct Job {
 class Runner {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-         diag::Reporter& reporter, ChosenStatus chosen);
+         diag::Reporter& reporter, Progress::Mode progress, ChosenStatus chosen);
 
   /// Until the job has ended and the lock is given back, or the attempt has failed. Returns
   /// how redlock ends; in the parent only.
@@ -97,7 +98,9 @@ class Runner {
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
+  lock::Instant began_;  ///< the one moment from which session and metrics count the wait
   lock::Session session_;
+  Progress progress_;
   std::vector<os::Interest> interests_;
 
   std::vector<std::string> environment_;  ///< the job's
@@ -110,7 +113,6 @@ class Runner {
   pid_t job_pid_ = -1;
   int job_signal_ = 0;  ///< that ended the job; 0: none
 
-  lock::Instant began_;
   diag::RunFacts facts_;  ///< the parent's
 };
 

@@ -12,6 +12,13 @@
 
 namespace redlock::config {
 
+/// Whether somebody who waits for a lock is shown how things stand.
+enum class Progress {
+  automatic,  ///< on a terminal, and to CI
+  always,
+  never
+};
+
 /// Everything a user can set, with its default. What sets it (flag, environment, file) stands in
 /// the settings table, config/table.h; the command line itself (name, job) is not a setting.
 struct Settings {
@@ -38,6 +45,7 @@ struct Settings {
   bool reentrant = true;        ///< a lock that the job we run in holds is joined
   unsigned log_entries = 1000;  ///< 0: nothing is logged; at most 100,000
   std::string metrics_file;     ///< empty: none
+  Progress progress = Progress::automatic;
   bool quiet = false;
   bool verbose = false;
   /// What the user should know about where the settings came from, a line each.

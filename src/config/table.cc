@@ -62,6 +62,15 @@ void set_metrics_file(Draft& draft, std::string_view value) {
   draft.settings.metrics_file = value == "/dev/null" ? "" : value;
 }
 
+void set_progress(Draft& draft, std::string_view value) {
+  if (value != "auto" && value != "always" && value != "never") {
+    refuse("auto, always or never", value);
+  }
+  draft.settings.progress = value == "auto"     ? Progress::automatic
+                            : value == "always" ? Progress::always
+                                                : Progress::never;
+}
+
 void set_max_runtime(Draft& draft, std::string_view value) {
   const nanoseconds time = to_duration(value);
   draft.settings.max_runtime.reset();
@@ -103,6 +112,10 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) {
        draft.settings.conflict_exit_code = to_integer(value, 0, 255);
      }},
+    {Key::progress, "progress", "--progress", "REDLOCK_PROGRESS", "WHEN", kWaiting,
+     "show who holds the lock, our place in the queue and the time: auto (live on a terminal, a line "
+     "each minute where CI is set), always, never",
+     "auto", Type::text, kAsk, set_progress},
 
     {Key::ttl, "ttl", "--ttl", "REDLOCK_TTL", "TIME", kLasting,
      "how long the lock lasts unless it is renewed, and so how long it outlives a host that dies",

@@ -61,6 +61,7 @@ enum class Key : std::size_t {
   nonblock,
   wait,
   conflict_exit_code,
+  progress,
   ttl,
   kill_after,
   max_runtime,

@@ -108,31 +108,45 @@ std::string for_people(std::chrono::nanoseconds length) {
   return fmt::format("{}h {}m", whole / 3600, whole % 3600 / 60);
 }
 
-std::string describe(const lock::Refused& refusal) {
+std::string round_for_people(std::chrono::nanoseconds length) {
+  std::string text = for_people(length);
+  if (text.ends_with(" 0s") || text.ends_with(" 0m")) text.resize(text.size() - 3);
+  return text;
+}
+
+std::string name_blocker(const lock::Refused& refusal) {
   using Kind = lock::Value::Kind;
   const Kind kind = lock::read_value(refusal.blocker).kind;
   const bool cooling = kind == Kind::cooling;
   const bool revoked = kind == Kind::revoked;
   const auto by = read_revocation(refusal.blocker);
-  std::string who = cooling   ? "cooling down after "
-                    : by      ? "revoked by " + describe(*by) + " from "
-                    : revoked ? "revoked from "
-                              : "held by ";
+  const std::string verb = cooling   ? "cooling down after "
+                           : by      ? "revoked by " + describe(*by) + " from "
+                           : revoked ? "revoked from "
+                                     : "held by ";
+  if (const auto holder = read_holder(refusal.holder)) return verb + person(*holder);
+  if (refusal.blocker.starts_with("type:")) {
+    return verb + fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
+                              printable(std::string_view(refusal.blocker).substr(5), 20));
+  }
+  return verb + (cooling   ? "a run (which says nothing about itself)"
+                 : revoked ? "its holder (who says nothing about itself)"
+                           : "another program (its key says nothing about itself)");
+}
+
+std::string describe(const lock::Refused& refusal) {
+  using Kind = lock::Value::Kind;
+  const Kind kind = lock::read_value(refusal.blocker).kind;
+  const bool cooling = kind == Kind::cooling;
+  const bool revoked = kind == Kind::revoked;
+  std::string who = name_blocker(refusal);
   if (const auto holder = read_holder(refusal.holder)) {
-    who += person(*holder);
     if (revoked) {
       who += ", whose job is being stopped";
     } else if (const auto length = ago(holder->since)) {
       who += (cooling ? ", begun " : " for ") + for_people(*length);
       who += cooling ? " ago" : "";
     }
-  } else if (refusal.blocker.starts_with("type:")) {
-    who += fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
-                       printable(std::string_view(refusal.blocker).substr(5), 20));
-  } else {
-    who += cooling   ? "a run (which says nothing about itself)"
-           : revoked ? "its holder (who says nothing about itself)"
-                     : "another program (its key says nothing about itself)";
   }
   if (!refusal.ttl_left) {
     who += "; it never expires by itself";

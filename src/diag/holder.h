@@ -50,6 +50,9 @@ std::string shell_like(const std::vector<std::string>& argv);
 /// from a server is cleaned.
 std::string describe(const lock::Refused& refusal);
 
+/// The same without times: "held by root@web1 (pid 4711, ./backup.sh)".
+std::string name_blocker(const lock::Refused& refusal);
+
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
 std::string describe(const lock::Done& done);
 
@@ -59,5 +62,8 @@ std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time
 
 /// A length of time for people: "250 ms", "28 s", "3m 2s", "1h 5m".
 std::string for_people(std::chrono::nanoseconds length);
+
+/// The same for one that a person has chosen: "10m" and "1h", not "10m 0s" and "1h 0m".
+std::string round_for_people(std::chrono::nanoseconds length);
 
 }  // namespace redlock::diag

@@ -101,11 +101,12 @@ std::string vote_text(const lock::Answer& answer) {
 }  // namespace
 
 Reporter::Reporter(os::Stderr& out, std::string lock_name, std::vector<std::string> servers,
-                   Verbosity verbosity)
+                   Verbosity verbosity, WaitNews news)
     : out_(out),
       lock_(printable(lock_name, 255)),
       servers_(std::move(servers)),
-      verbosity_(verbosity) {}
+      verbosity_(verbosity),
+      news_(news) {}
 
 std::string Reporter::list(const std::vector<lock::Complaint>& complaints) const {
   std::string text;
@@ -129,21 +130,9 @@ void Reporter::to_person(const std::string& text) {
 void Reporter::say(const lock::Report& report) {
   std::visit(
       lock::Overloaded{
-          [this](const Contended& contended) {
-            using When = Contended::When;
-            const std::string who = contended.refusal
-                                        ? describe(*contended.refusal)
-                                        : std::string("fought for by several contenders");
-            to_person(fmt::format("{} is {}{}{}", lock_,
-                                  contended.when == When::changes ? "now " : "", who,
-                                  contended.when == When::gives_up ? "" : "; waiting"));
-          },
-          [this](const Acquired& acquired) {
-            line(Verbosity::verbose,
-                 fmt::format("{}: acquired after {} with {} of {} votes, fence {}, valid for {}",
-                             lock_, for_people(acquired.waited), acquired.votes, servers_.size(),
-                             acquired.fence, for_people(acquired.valid_for)));
-          },
+          [this](const Contended& contended) { say_contended(contended); },
+          [this](const QuorumMissing& missing) { say_missing(missing); },
+          [this](const Acquired& acquired) { say_acquired(acquired); },
           [this](const Unavailable& unavailable) {
             line(Verbosity::quiet,
                  fmt::format("{}: cannot reach enough servers ({} of {} needed): {}", lock_,
@@ -199,6 +188,58 @@ void Reporter::say(const lock::Report& report) {
           },
       },
       report);
+}
+
+/// That the wait has begun is for a display to show; a log has it with -v.
+void Reporter::say_contended(const Contended& contended) {
+  using When = Contended::When;
+  const std::string who = contended.refusal ? describe(*contended.refusal)
+                                            : std::string("fought for by several contenders");
+  switch (contended.when) {
+    case When::begins:
+      return line(Verbosity::verbose, fmt::format("{} is {}; waiting", lock_, who));
+    case When::changes:
+      return line(news_.shown ? Verbosity::normal : Verbosity::verbose,
+                  fmt::format("{} is now {}; waiting", lock_, who));
+    case When::gives_up:
+      break;
+  }
+  if (contended.waited == lock::Duration::zero()) {
+    return to_person(fmt::format("{} is {}", lock_, who));
+  }
+  // To whoever waits this is news on every host: the status may be the job's just as well.
+  const std::string limit = round_for_people(contended.waited);
+  const std::string why =
+      contended.refusal
+          ? fmt::format("{} is still {} after {}", lock_, name_blocker(*contended.refusal), limit)
+          : fmt::format("{} could not be had within {}, as several ask for it at once", lock_,
+                        limit);
+  line(Verbosity::normal, fmt::format("{}, giving up (status {})", why, news_.conflict_status));
+}
+
+void Reporter::say_missing(const QuorumMissing& missing) {
+  const bool told_soon = news_.shown || verbosity_ == Verbosity::verbose;
+  if (told_soon != (missing.when == QuorumMissing::When::soon)) return;
+  constexpr std::chrono::hours for_ever(24 * 365);
+  const std::string how_long =
+      missing.gives_up_in < for_ever
+          ? "for another " + for_people(std::chrono::ceil<std::chrono::seconds>(missing.gives_up_in))
+          : std::string("on");
+  line(Verbosity::normal,
+       fmt::format("{}; {} of {} servers answer, {} needed, trying {}", list(missing.complaints),
+                   missing.answering, servers_.size(), servers_.size() / 2 + 1, how_long));
+}
+
+void Reporter::say_acquired(const Acquired& acquired) {
+  using std::chrono::seconds;
+  line(Verbosity::verbose,
+       fmt::format("{}: acquired after {} with {} of {} votes, fence {}, valid for {}", lock_,
+                   for_people(acquired.waited), acquired.votes, servers_.size(), acquired.fence,
+                   for_people(acquired.valid_for)));
+  if (!news_.shown || verbosity_ == Verbosity::verbose || acquired.waited <= seconds(1)) return;
+  line(Verbosity::normal,
+       fmt::format("got {} after {}", lock_,
+                   round_for_people(std::chrono::floor<seconds>(acquired.waited))));
 }
 
 void Reporter::say_stopping(const Stopping& stopping) {

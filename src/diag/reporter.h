@@ -16,12 +16,18 @@ enum class Verbosity {
   verbose,  ///< and every step
 };
 
+/// What is said of the wait for a lock.
+struct WaitNews {
+  bool shown = false;       ///< somebody looks on, so that every change is told
+  int conflict_status = 1;  ///< redlock's exit status when the wait was in vain
+};
+
 /// Words for what happens: one line each on standard error, "redlock: ...".
 class Reporter {
  public:
   /// `servers`: how each server is called (redacted URIs), by index.
   Reporter(os::Stderr& out, std::string lock_name, std::vector<std::string> servers,
-           Verbosity verbosity);
+           Verbosity verbosity, WaitNews news = {});
 
   void say(const lock::Report& report);
 
@@ -44,12 +50,16 @@ class Reporter {
   [[nodiscard]] std::string list(const std::vector<lock::Complaint>& complaints) const;
   void line(Verbosity from, const std::string& text);
   void to_person(const std::string& text);
+  void say_contended(const lock::report::Contended& contended);
+  void say_missing(const lock::report::QuorumMissing& missing);
+  void say_acquired(const lock::report::Acquired& acquired);
   void say_stopping(const lock::report::Stopping& stopping);
 
   os::Stderr& out_;
   std::string lock_;
   std::vector<std::string> servers_;
   Verbosity verbosity_;
+  WaitNews news_;
   std::string heard_;  ///< the last word to the holder that the lock is revoked
 };
 

@@ -10,6 +10,7 @@ namespace redlock::lock {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using When = report::Contended::When;
+using report::QuorumMissing;
 
 namespace {
 
@@ -32,6 +33,12 @@ constexpr unsigned kCredit = 32;
 /// How soon after one expiry another one is believed.
 constexpr Duration kBetweenExpiries = milliseconds(50);
 
+/// When whoever waits is told that too few servers answer: after both of these, but not if the wait
+/// ends so soon after it that the end tells as much.
+constexpr Duration kMissingSoon = seconds(1);
+constexpr Duration kMissingLong = seconds(10);
+constexpr Duration kWorthTelling = milliseconds(1500);
+
 /// Whoever waits is told at most so often that somebody else has the lock now.
 constexpr Duration kTellAgain = seconds(10);
 
@@ -51,6 +58,7 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
       patience_(patience),
       jitter_(seed),
       attempt_(joins ? kFirstJoin : 1, servers),
+      began_(now),
       round_began_(now),
       next_round_(now),
       limit_(limit_of(patience, now)),
@@ -73,7 +81,7 @@ Instant Acquisition::wait_limit() const {
 }
 
 Instant Acquisition::deadline() const {
-  const Instant limits = std::min(wait_limit(), server_limit());
+  const Instant limits = std::min({wait_limit(), server_limit(), quorum_news()});
   return in_round_ || state_ != State::trying ? limits
                                               : std::min({limits, next_round_, ask_again_});
 }
@@ -81,10 +89,44 @@ Instant Acquisition::deadline() const {
 void Acquisition::tick(Instant now, Effects& effects) {
   if (now >= wait_limit() || now >= server_limit()) {
     give_up(answered_last_round_ ? State::conflict : State::unavailable, effects);
-  } else if (state_ == State::trying && !in_round_ && now >= std::min(next_round_, ask_again_)) {
+    return;
+  }
+  if (now >= quorum_news()) tell_quorum_missing(now, effects);
+  if (state_ == State::trying && !in_round_ && now >= std::min(next_round_, ask_again_)) {
     woken_rounds_ = now < next_round_ ? woken_rounds_ + 1 : 0;
     start_round(now, effects);
   }
+}
+
+/// When it is next to be told that too few servers answer.
+Instant Acquisition::quorum_news() const {
+  if (!finished_a_round_ || !short_since_ || state_ != State::trying || told_missing_ > 1) {
+    return kNever;
+  }
+  const Instant news = *short_since_ + (told_missing_ == 0 ? kMissingSoon : kMissingLong);
+  return std::min(wait_limit(), server_limit()) - kWorthTelling < news ? kNever : news;
+}
+
+void Acquisition::tell_quorum_missing(Instant now, Effects& effects) {
+  const auto when = told_missing_ == 0 ? QuorumMissing::When::soon : QuorumMissing::When::lasting;
+  ++told_missing_;
+  const Instant limit = std::min(wait_limit(), server_limit());
+  effects.emplace_back(
+      Report(QuorumMissing{complaints(), answering(), when, limit == kNever ? kNever - now : limit - now}));
+}
+
+std::size_t Acquisition::answering() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      troubles_, [](const auto& trouble) { return !trouble.has_value(); }));
+}
+
+Waiting Acquisition::waiting() const {
+  return {.refusal = split_ ? std::nullopt : last_refusal_,
+          .refused_at = refused_at_,
+          .asked = finished_a_round_,
+          .lacks_quorum = finished_a_round_ && short_since_.has_value(),
+          .answering = answering(),
+          .servers = troubles_.size()};
 }
 
 /// What a round asks may have come too early: a word during it is for the next one.
@@ -126,7 +168,10 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
 
   attempt_.record(reply, timing_);
   if (!in_round_) return;
-  if (const Refused* refusal = attempt_.main_refusal()) last_refusal_ = *refusal;
+  if (const Refused* refusal = attempt_.main_refusal()) {
+    last_refusal_ = *refusal;
+    refused_at_ = now;
+  }
   const Verdict verdict = attempt_.verdict(now, timing_);
   if (verdict != Verdict::pending) finish_round(verdict, now, effects);
 }
@@ -152,8 +197,10 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   // Servers that cannot be trusted yet are as good as none.
   if (verdict == Verdict::distrusted) note_distrusted();
   answered_last_round_ = verdict == Verdict::conflict || verdict == Verdict::split;
+  split_ = verdict == Verdict::split;
   if (answered_last_round_) {
     short_since_.reset();
+    told_missing_ = 0;
   } else if (!short_since_) {
     short_since_ = round_began_;
   }
@@ -187,7 +234,7 @@ void Acquisition::tell_contended(Instant now, Effects& effects) {
   if (told_ && !revoked && (same || too_soon)) return;
   const When when = told_ ? When::changes : When::begins;
   told_ = {std::string(value.token), value.kind == Value::Kind::revoked, now};
-  effects.emplace_back(Report(report::Contended{last_refusal_, when}));
+  effects.emplace_back(Report(report::Contended{last_refusal_, when, now - began_}));
 }
 
 void Acquisition::note_distrusted() {
@@ -247,7 +294,8 @@ void Acquisition::give_up(State why, Effects& effects) {
   state_ = why;
   in_round_ = false;
   if (why == State::conflict) {
-    effects.emplace_back(Report(report::Contended{last_refusal_, When::gives_up}));
+    const Duration waited = patience_.wait.value_or(Duration::zero());
+    effects.emplace_back(Report(report::Contended{waiting().refusal, When::gives_up, waited}));
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     if (attempt_.ballots()[server].standing != Attempt::Standing::asked) continue;

@@ -17,6 +17,17 @@
 
 namespace redlock::lock {
 
+/// How things stand for whoever waits: for those who show it, and nothing is decided by it.
+struct Waiting {
+  /// Who was in the way when that was heard last, and when; none: not known, or several contenders.
+  std::optional<Refused> refusal{};
+  Instant refused_at{};
+  bool asked = false;          ///< all servers have answered, or failed to, at least once
+  bool lacks_quorum = false;   ///< fewer than a quorum have answered lately
+  std::size_t answering = 0;   ///< servers that have
+  std::size_t servers = 0;
+};
+
 /// Getting the lock: rounds of one attempt after another, pauses between them, and the limits.
 class Acquisition {
  public:
@@ -64,6 +75,8 @@ class Acquisition {
   /// A won attempt's late votes may show that two configured servers are one: then it is no win.
   void reject_twins(Effects& effects);
 
+  [[nodiscard]] Waiting waiting() const;
+
   /// Servers that did not answer at their last chance.
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
@@ -79,6 +92,9 @@ class Acquisition {
   void finish_round(Verdict verdict, Instant now, Effects& effects);
   void give_up(State why, Effects& effects);
   void note_distrusted();
+  void tell_quorum_missing(Instant now, Effects& effects);
+  [[nodiscard]] Instant quorum_news() const;
+  [[nodiscard]] std::size_t answering() const;
   void tell_contended(Instant now, Effects& effects);
   void rest(Instant now, Duration pause);
   [[nodiscard]] Instant wait_limit() const;
@@ -95,16 +111,20 @@ class Acquisition {
   bool in_round_ = false;
   bool in_queue_ = false;
   bool finished_a_round_ = false;
+  bool split_ = false;  ///< in the last round the votes were
   std::uint32_t round_ = 0;
+  Instant began_;
   Instant round_began_;
   Instant next_round_;
   Instant ask_again_ = kNever;          ///< woken: then, or after the present round
   unsigned woken_rounds_ = 0;           ///< that began before their time, one after the other
   Instant limit_;                       ///< of -w, or of what -n bears
   std::optional<Instant> short_since_;  ///< fewer than a quorum answered, since then
+  unsigned told_missing_ = 0;           ///< so often, since then
   bool answered_last_round_ = false;    ///< a quorum did
   std::optional<Told> told_;
   std::optional<Refused> last_refusal_;
+  Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;
   std::vector<std::string> last_refusals_;
   Backoff conflict_backoff_;

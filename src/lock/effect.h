@@ -81,6 +81,18 @@ struct Contended {
   enum class When { begins, changes, gives_up };
   std::optional<Refused> refusal;  ///< none: several contenders split the votes
   When when;
+  Duration waited;  ///< gives_up: the wait limit, which is zero for -n
+};
+/// Fewer than a quorum of servers have answered for a while, and are asked again.
+struct QuorumMissing {
+  enum class When {
+    soon,    ///< for a second: news to somebody who looks on
+    lasting  ///< for ten seconds: news to everybody
+  };
+  std::vector<Complaint> complaints;
+  std::size_t answering;  ///< servers
+  When when;
+  Duration gives_up_in;
 };
 struct Acquired {
   AttemptId attempt;
@@ -131,8 +143,8 @@ struct Released {
 
 }  // namespace report
 
-using Report = std::variant<report::Contended, report::Acquired, report::Unavailable,
-                            report::SameServer, report::RenewalFailing, report::RenewalRecovered,
+using Report = std::variant<report::Contended, report::QuorumMissing, report::Acquired,
+                            report::Unavailable, report::SameServer, report::RenewalFailing, report::RenewalRecovered,
                             report::Stopping, report::NotOursAtRelease, report::Skipped,
                             report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 

@@ -115,6 +115,13 @@ class Session {
   /// Only when finished.
   [[nodiscard]] const Outcome& outcome() const { return *outcome_; }
 
+  /// The lock is not had yet, and still asked for.
+  [[nodiscard]] bool acquiring() const {
+    return phase_ == Phase::acquiring || phase_ == Phase::numbering;
+  }
+  /// How that stands.
+  [[nodiscard]] Waiting waiting() const { return acquisition_.waiting(); }
+
   /// Whoever watches the job is to report JobTreeGone when nothing of it is left.
   [[nodiscard]] bool watching_tree() const;
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "os/signals.h"
+#include "os/terminal.h"
 
 namespace redlock::os {
 
@@ -96,12 +97,50 @@ void Stderr::write_out() {
 void Stderr::line(std::string text) {
   if (kind_ == Kind::unknown) open();
   if (writer_ && !writer_->is_ours()) writer_.reset();
+  const std::size_t columns = live_columns_;
+  if (!hide()) text.insert(0, "\n");
   text += '\n';
   // One that is late has hung perhaps, and is not waited for again.
   const bool late = writer_ && !writer_->settle(std::chrono::milliseconds(0));
   if (kept_.size() < kMostLines) kept_.push_back(std::move(text));
   write_out();
   if (writer_ && !late) writer_->settle(kInOrder);
+  if (columns > 0) show(live_, columns);
+}
+
+/// All of it or, as far as can be known beforehand, nothing.
+bool Stderr::write_now(const std::string& text) {
+  if (kind_ == Kind::unknown) open();
+  if (reopened_) write_out();
+  const pid_t foreground = ::tcgetpgrp(STDERR_FILENO);
+  pollfd ready{STDERR_FILENO, POLLOUT, 0};
+  if (!reopened_ || !kept_.empty() || ::poll(&ready, 1, 0) != 1) return false;
+  if (foreground >= 0 && foreground != ::getpgrp()) return false;
+  const TerminalOutput whoever_changes_that_now;
+  return ::write(reopened_.get(), text.data(), text.size()) > 0;
+}
+
+/// What of the live line lies behind so many columns, and on a terminal that may be narrower now.
+std::size_t Stderr::live_columns_behind(std::size_t columns) const {
+  const std::size_t width = terminal_width(STDERR_FILENO).value_or(live_columns_ + 1);
+  const std::size_t end = std::min(live_columns_, width - 1);
+  return end > columns ? end - columns : 0;
+}
+
+/// Blanks, as every terminal knows them: they need not be asked for what it takes to clear a line.
+void Stderr::show(const std::string& text, std::size_t columns) {
+  const std::size_t rest = live_columns_behind(columns);
+  if (!write_now("\r" + text + std::string(rest, ' ') + std::string(rest, '\b'))) return;
+  live_ = text;
+  live_columns_ = columns;
+}
+
+bool Stderr::hide() {
+  if (live_columns_ == 0) return true;
+  const std::string blanks(live_columns_behind(0), ' ');
+  // Not tried again later: it might wipe a line of somebody else.
+  live_columns_ = 0;
+  return write_now("\r" + blanks + "\r");
 }
 
 void Stderr::let_go() {
@@ -109,6 +148,7 @@ void Stderr::let_go() {
   reopened_.reset();
   writer_.reset();
   kind_ = Kind::unknown;
+  live_columns_ = 0;
 }
 
 void Stderr::drain_file() {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -26,6 +27,14 @@ class Stderr {
 
   /// Writes the line and a newline, or keeps them.
   void line(std::string text);
+
+  /// Writes `text`, which has that many columns, over the live line: one that is rewritten, and that
+  /// makes way for every line(). Where it cannot be written now it is dropped, not kept. For a
+  /// terminal, and in the foreground only: in the background the shell's prompt stands there.
+  void show(const std::string& text, std::size_t columns);
+
+  /// Takes the live line away. False: it is there, and stays, as that cannot be written now.
+  bool hide();
 
   /// Tries to get rid of what was kept, for at most `patience`; or of what goes to a file, for half a
   /// second in the whole life of this object. Ends the child process.
@@ -52,6 +61,8 @@ class Stderr {
   bool send_front();
   void write_out();
   void drain_file();
+  [[nodiscard]] std::size_t live_columns_behind(std::size_t columns) const;
+  [[nodiscard]] bool write_now(const std::string& text);
 
   Kind kind_ = Kind::unknown;
   Fd reopened_;  ///< of a stream: the same pipe or terminal, non-blocking for us alone
@@ -59,6 +70,8 @@ class Stderr {
   std::chrono::milliseconds patience_left_{500};
   std::function<void(pid_t)> started_;
   std::deque<std::string> kept_;
+  std::string live_;              ///< what show() has written last
+  std::size_t live_columns_ = 0;  ///< that are on the screen; 0: it is not there
 };
 
 }  // namespace redlock::os

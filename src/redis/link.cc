@@ -77,10 +77,11 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
   });
 }
 
-void Link::note(Flight flight, lock::Instant now) {
+void Link::note(Flight flight, lock::Instant now, Echo echo) {
   if (state_ != State::ready || unanswered() >= kMaxUnanswered) return;
   Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
   note.told = Told::answered;
+  note.echo = echo;
   // We may be gone before an acquire that is held back could be sent.
   const auto held =
       std::ranges::find_if(queue_, [this](const Pending& pending) { return must_wait(pending); });
@@ -284,6 +285,7 @@ void Link::take_reply(Value reply) {
     disconnect(not_redis(Fate::maybe_applied));
     return;
   }
+  if (pending.echo == Echo::kept && pending.answered == 0) echo_ = reply;
   if (endless || (pending.answered++ == 0 && pending.told != Told::answered)) {
     arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
     pending.told = Told::answered;

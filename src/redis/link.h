@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -53,9 +54,15 @@ class Link {
   /// Queues a request and sends as much as can be sent now.
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
-  /// Sends a flight of which nobody wants to hear, in the same order as all else, but ahead of what
-  /// is held back; if there is no connection to send it over, it is dropped.
-  void note(Flight flight, lock::Instant now);
+  /// What becomes of the first reply to a note.
+  enum class Echo { dropped, kept };
+
+  /// Sends a flight that nobody waits for, in the same order as all else, but ahead of what is held
+  /// back; if there is no connection to send it over, it is dropped.
+  void note(Flight flight, lock::Instant now, Echo echo = Echo::dropped);
+
+  /// The last reply to a note that was kept, if one has come.
+  std::optional<Value> take_echo() { return std::exchange(echo_, std::nullopt); }
 
   /// Forgets what was asked for the attempt and not begun to be sent. None of it is answered.
   void cancel_unsent(lock::AttemptId attempt);
@@ -108,6 +115,7 @@ class Link {
     std::size_t written = 0;
     unsigned answered = 0;  ///< replies of the flight that have come
     Told told = Told::nothing;
+    Echo echo = Echo::dropped;
   };
 
   void move_on(lock::Instant now);
@@ -152,6 +160,7 @@ class Link {
   std::deque<Pending> queue_;  ///< in the order sent; those not (fully) written at the end
   std::set<lock::AttemptId> sent_;
   std::vector<Arrival> arrivals_;
+  std::optional<Value> echo_;
 };
 
 }  // namespace redlock::redis

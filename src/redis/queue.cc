@@ -68,6 +68,21 @@ std::string encode_waiting(std::string_view lock_key) {
   return encode_command({"EVAL", scripts::waiting, "2", keys.queue, keys.waiters});
 }
 
+std::optional<QueuePlace> read_joined(const Value& reply) {
+  const std::vector<Value>& part = reply.elements;
+  const auto number = [&](std::size_t at) {
+    return part[at].type == Value::Type::integer ? part[at].integer : 0;
+  };
+  if (part.size() != 3 || part[0].text != "joined") return std::nullopt;
+  const std::int64_t place = number(1);
+  const std::int64_t length = number(2);
+  if (place < 1 || length < place ||
+      length > static_cast<std::int64_t>(kMostPlaces)) {
+    return std::nullopt;
+  }
+  return QueuePlace{static_cast<std::size_t>(place), static_cast<std::size_t>(length)};
+}
+
 std::optional<Queue> read_waiting(const Value& reply) {
   const std::vector<Value>& part = reply.elements;
   if (part.size() < 2 || part[0].text != "waiting" || part[1].type != Value::Type::integer) {

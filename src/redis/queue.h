@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The queue that every server keeps of those who wait for a lock: what is sent to join and leave
-// it, to wake who is first, and to look at it. All of it is best effort: but for a look the replies
-// say nothing, and a user who may not do this waits all the same.
+// it, to wake who is first, and to look at it. All of it is best effort: but for a look, and our place
+// in it, the replies say nothing, and a user who may not do this waits all the same.
 #pragma once
 
 #include <chrono>
@@ -44,6 +44,18 @@ struct Queue {
   std::size_t length = 0;
   std::vector<Waiter> first;  ///< of them, in their order; at most 20
 };
+
+/// So many of those who wait are counted for who joins.
+inline constexpr std::size_t kMostPlaces = 100;
+
+/// Where we stand in the queue of a server, by its answer to encode_join_queue().
+struct QueuePlace {
+  std::size_t place = 0;  ///< from 1
+  std::size_t length = 0;
+};
+
+/// None if we stand farther behind, or it makes no sense.
+std::optional<QueuePlace> read_joined(const Value& reply);
 
 /// Asks who waits.
 std::string encode_waiting(std::string_view lock_key);

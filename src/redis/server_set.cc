@@ -53,6 +53,12 @@ struct ServerSet::Impl {
   Audience queue;          // of who waits for it; empty but while we do
   std::string waiter;      // what we are called there
   bool left_queue = false;
+  unsigned joins = 0;  // how often it was joined
+  struct Heard {
+    QueuePlace place;
+    unsigned join = 0;  // when the answer came
+  };
+  std::vector<std::optional<Heard>> places;  // by server
   std::string held_token;
   unsigned log_entries;
   std::function<std::string()> holder;
@@ -98,6 +104,12 @@ struct ServerSet::Impl {
     return flight;
   }
 
+  void note_place(lock::ServerIndex server, const std::optional<Value>& joined) {
+    if (!joined) return;
+    const auto place = read_joined(*joined);
+    places[server] = place ? std::optional(Heard{*place, joins}) : std::nullopt;
+  }
+
   lock::Reply read(Link& link, Link::Arrival arrival) {
     if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
       return {arrival.ask, arrival.sent, std::move(*trouble)};
@@ -136,6 +148,7 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
     if (endpoint.tls && !impl_->tls) impl_->tls.emplace(tls);
     impl_->links.emplace_back(endpoint, impl_->context_for(endpoint), timeouts, user_timeout(ttl));
   }
+  impl_->places.resize(impl_->links.size());
 }
 
 ServerSet::~ServerSet() = default;
@@ -190,10 +203,21 @@ void ServerSet::join_queue(lock::Instant now) {
   if (impl_->queue.empty()) impl_->open(impl_->queue, wake_channel(ballot.lock_key, waiter));
   impl_->queue.listen(now);
   impl_->left_queue = false;
+  ++impl_->joins;
   const std::string wire = encode_join_queue(ballot.lock_key, waiter, ballot.holder_json);
   for (Link& link : impl_->links) {
-    if (!link.owes_answers()) link.note({wire, 1}, now);
+    if (!link.owes_answers()) link.note({wire, 1}, now, Link::Echo::kept);
   }
+}
+
+/// An answer counts until that to the next join has had its time to come.
+std::optional<QueuePlace> ServerSet::place() const {
+  std::optional<QueuePlace> farthest;
+  for (const auto& heard : impl_->places) {
+    if (!heard || heard->join + 1 < impl_->joins) continue;
+    if (!farthest || heard->place.place > farthest->place) farthest = heard->place;
+  }
+  return farthest;
 }
 
 void ServerSet::leave_queue(lock::Instant now) {
@@ -201,6 +225,7 @@ void ServerSet::leave_queue(lock::Instant now) {
   for (Link& link : impl_->links) link.note({wire, 1}, now);
   impl_->queue = Audience();
   impl_->could_be_woken.clear();
+  impl_->places.assign(impl_->links.size(), std::nullopt);
   impl_->left_queue = true;
 }
 
@@ -267,10 +292,12 @@ void ServerSet::drop_connections() {
 
 std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
   std::vector<lock::Reply> replies = std::exchange(impl_->ready, {});
-  for (Link& link : impl_->links) {
+  for (lock::ServerIndex server = 0; server < impl_->links.size(); ++server) {
+    Link& link = impl_->links[server];
     for (Link::Arrival& arrival : link.turn(now)) {
       replies.push_back(impl_->read(link, std::move(arrival)));
     }
+    impl_->note_place(server, link.take_echo());
   }
   impl_->audience.turn(now);
   impl_->queue.turn(now);

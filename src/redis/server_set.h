@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
+#include "redis/queue.h"
 #include "redis/tls_settings.h"
 #include "redis/uri.h"
 
@@ -81,7 +83,11 @@ class ServerSet {
   /// it.
   void join_queue(lock::Instant now);
 
-  /// The opposite. Those connections are closed.
+  /// Where we stand in the queue by the servers' answers to the last join_queue(): on the one where
+  /// we stand farthest behind. None if no server has told.
+  [[nodiscard]] std::optional<QueuePlace> place() const;
+
+  /// The opposite of join_queue(). Those connections are closed.
   void leave_queue(lock::Instant now);
 
   /// It was left, and a server that is connected may not have read that yet.

@@ -25,7 +25,8 @@ export REDLOCK SOURCE
 # matter of restart.bats.
 export REDLOCK_RESTART_GRACE=0
 export REDLOCK_CONFIG=/dev/null # not this machine's
-unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH
+unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
+unset CI # where tests are run is no matter of theirs
 
 STARTED=()    # PIDs of servers and tools
 BACKGROUND=() # PIDs of `background`

@@ -11,7 +11,8 @@ session of its own, types, and looks at what a user would see and at the process
 Every wait has a bound and says what it waited for; a failure shows what all processes are at. Whatever
 was started is killed at the end: this process is a subreaper, so nobody escapes it."""
 
-import atexit, ctypes, os, pty, re, select, signal, socket, sys, termios, time
+import atexit, codecs, ctypes, fcntl, os, pty, re, select, signal, socket, struct, sys, termios, time
+import unicodedata
 
 from processes import Process, descendants, plights
 
@@ -112,16 +113,49 @@ class Log:
             pass
 
 
+def resize(fd, columns):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+
+def screen(text, columns):
+    """The lines that a terminal of that width shows after `text`: no more than a carriage return, a
+    backspace and a new line mean anything to it."""
+    rows, row, column = [[]], 0, 0
+    for character in text:
+        if character == "\r":
+            column = 0
+        elif character == "\b":
+            column = max(column - 1, 0)
+        elif character == "\n":
+            row += 1
+            rows += [[]] * (row == len(rows))
+        else:
+            assert character.isprintable(), f"{character!r} in {text!r}"
+            width = 2 if unicodedata.east_asian_width(character) in "WF" else 1
+            if column + width > columns:
+                row, column = row + 1, 0
+                rows += [[]] * (row == len(rows))
+            line = rows[row]
+            line += [" "] * (column + width - len(line))
+            line[column:column + width] = [character] + [""] * (width - 1)
+            column += width
+    return ["".join(line).rstrip() for line in rows]
+
+
 class Terminal:
     opened = []
 
-    def __init__(self, command, **environment):
-        """command: the name of a shell, which is waited for, or the words of a command."""
+    def __init__(self, command, columns=0, **environment):
+        """command: the name of a shell, which is waited for, or the words of a command. columns: how
+        wide the terminal is; 0: it does not know."""
+        self.columns = columns
+        self.decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         shell = isinstance(command, str)
         self.seen = ""  # since the last type()
         self.all = ""
         self.pid, self.master = pty.fork()
         if self.pid == 0:
+            resize(0, columns)
             words = SHELLS[command] if shell else command
             os.environ.update(PS1=PROMPT, ENV="", HISTFILE="", TERM="dumb", **environment)
             # Python ignores some for itself, a shell in the background others for us, and nohup HUP.
@@ -150,9 +184,23 @@ class Terminal:
             if not data:
                 time.sleep(patience)
                 return
-            self.seen += data.decode(errors="replace")
-            self.all += data.decode(errors="replace")
+            text = self.decode(data)
+            self.seen += text
+            self.all += text
             patience = 0
+
+    def shows(self):
+        """What stands on its screen now, all that has scrolled off included."""
+        self._take(0)
+        return screen(self.all, self.columns)
+
+    def resize(self, columns):
+        self.columns = columns
+        resize(self.master, columns)
+
+    def until_line(self, pattern, line=-1):
+        """Until a line, the last one if nothing else is said, is as it is wanted; returns the match."""
+        return until(f"line /{pattern}/", lambda: re.fullmatch(pattern, self.shows()[line]))
 
     def expect(self, pattern):
         """Until it was shown since the last type(); returns the match."""

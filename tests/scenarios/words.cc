@@ -149,6 +149,9 @@ std::string describe(const lock::Report& report) {
   return std::visit(
       Overloaded{
           [](const r::Contended& what) { return describe(what); },
+          [](const r::QuorumMissing& what) {
+            return "report: too few servers answer" + describe(what.complaints);
+          },
           [](const r::Acquired& what) {
             return "report: acquired with " + std::to_string(what.votes) + " votes, fence " +
                    std::to_string(what.fence) + ", after " + text_of(what.waited);

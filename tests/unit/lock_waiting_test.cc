@@ -356,3 +356,138 @@ TEST_CASE("queue: word that comes with the lock in hand changes nothing") {
   CHECK(harness.session.deadline() == deadline);
   CHECK(harness.asked(Op::acquire) == 0);
 }
+
+namespace {
+
+/// Lets time pass while the first `down` servers fail and the others refuse. Gives what was told of
+/// missing servers, and when.
+std::vector<std::pair<Duration, report::QuorumMissing>> missing(Harness& harness, std::size_t down,
+                                                                Instant until) {
+  std::vector<std::pair<Duration, report::QuorumMissing>> told;
+  while (!harness.session.finished() && harness.now < until) {
+    for (ServerIndex server = 0; server < 3; ++server) {
+      const Answer answer =
+          server < down ? Answer(no_answer(false)) : Answer(held_by("other", std::nullopt));
+      harness.answer(server, Op::acquire, answer);
+    }
+    harness.now = std::max(harness.now, std::min(until, harness.session.deadline()));
+    harness.step(Tick{});
+    while (const auto* report = harness.reported<report::QuorumMissing>()) {
+      told.emplace_back(harness.now - Harness::start, *report);
+      std::erase_if(harness.effects, [](const Effect& e) {
+        const auto* other = std::get_if<Report>(&e);
+        return other != nullptr && std::holds_alternative<report::QuorumMissing>(*other);
+      });
+    }
+  }
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("too few servers: told after one second, and once more after ten") {
+  using When = report::QuorumMissing::When;
+  Plan plan = plan_for(3);
+  plan.patience.server_wait = 30s;
+  Harness harness(plan);
+  const auto told = missing(harness, 2, Harness::start + 29s);
+  REQUIRE(told.size() == 2);
+  CHECK(told[0].first == 1s);
+  CHECK(told[0].second.when == When::soon);
+  CHECK(told[0].second.answering == 1);
+  CHECK(told[0].second.gives_up_in == 29s);
+  REQUIRE(told[0].second.complaints.size() == 2);
+  CHECK(told[0].second.complaints[0].server == 0);
+  CHECK(told[1].first == 10s);
+  CHECK(told[1].second.when == When::lasting);
+}
+
+TEST_CASE("too few servers: every outage is told, none that is short, and none just before the end") {
+  Plan plan = plan_for(3, 60s);
+  plan.patience.server_wait = 20s;
+  Harness harness(plan);
+  // Pauses between two questions are 5 s at most.
+  CHECK(missing(harness, 1, Harness::start + 10s).empty());
+  CHECK(missing(harness, 2, Harness::start + 10900ms).empty());
+  CHECK(missing(harness, 1, Harness::start + 20s).empty());
+  CHECK(missing(harness, 3, Harness::start + 28s).size() == 1);
+  CHECK(missing(harness, 0, Harness::start + 35s).empty());
+  CHECK(missing(harness, 2, Harness::start + 43s).size() == 1);
+  CHECK(missing(harness, 0, Harness::start + 58s).empty());
+  CHECK_MESSAGE(missing(harness, 3, Harness::start + 61s).empty(), "the wait ends soon after it");
+  REQUIRE(harness.session.finished());
+}
+
+TEST_CASE("-n: that servers are missing is not told before the end that is so near") {
+  Harness harness(plan_for(3, Duration::zero()));
+  CHECK(missing(harness, 3, Harness::start + 3s).empty());
+  REQUIRE(harness.session.finished());
+}
+
+TEST_CASE("what whoever waits is shown: the holder, contenders, or the servers that answer") {
+  Harness harness(plan_for(3, 60s));
+  CHECK(harness.session.acquiring());
+  CHECK_FALSE(harness.session.waiting().asked);
+  const auto round = [&](const std::string& a, const std::string& b, const std::string& c) {
+    ServerIndex server = 0;
+    for (const std::string& blocker : {a, b, c}) {
+      harness.answer(server++, Op::acquire,
+                     blocker.empty() ? Answer(no_answer(false)) : Answer(held_by(blocker)));
+    }
+    const Waiting waiting = harness.session.waiting();
+    harness.now = std::max(harness.now, harness.session.deadline());
+    harness.step(Tick{});
+    return waiting;
+  };
+  Waiting now = round("x", "x", "x");
+  CHECK(now.asked);
+  CHECK_FALSE(now.lacks_quorum);
+  REQUIRE(now.refusal.has_value());
+  CHECK(now.refusal->blocker == "x");
+  CHECK(now.refused_at == Harness::start);
+  now = round("x", "y", "z");
+  CHECK_MESSAGE(!now.refusal.has_value(), "several contenders");
+  now = round("y", "y", "");
+  REQUIRE(now.refusal.has_value());
+  CHECK(now.answering == 2);
+  CHECK_FALSE(now.lacks_quorum);
+  now = round("y", "", "");
+  CHECK(now.lacks_quorum);
+  CHECK(now.answering == 1);
+  CHECK(now.servers == 3);
+}
+
+TEST_CASE("giving up tells how long was waited, which is nothing for -n") {
+  for (const Duration limit : {Duration(0s), Duration(700ms)}) {
+    Harness harness(plan_for(1, limit));
+    while (!harness.session.finished()) {
+      harness.answer(0, Op::acquire, held_by("other", std::nullopt));
+      harness.now = std::max(harness.now, harness.session.deadline());
+      harness.step(Tick{});
+    }
+    std::optional<Duration> waited;
+    for (const Effect& effect : harness.effects) {
+      const auto* report = std::get_if<Report>(&effect);
+      const auto* told = report == nullptr ? nullptr : std::get_if<report::Contended>(report);
+      if (told != nullptr && told->when == report::Contended::When::gives_up) waited = told->waited;
+    }
+    REQUIRE(waited.has_value());
+    CHECK(*waited == limit);
+  }
+}
+
+TEST_CASE("giving up after a split names nobody") {
+  Harness harness(plan_for(3, 700ms));
+  for (int number = 0; !harness.session.finished(); ++number) {
+    for (ServerIndex server = 0; server < 3; ++server) {
+      const std::string contender = std::to_string(number) + " " + std::to_string(server);
+      harness.answer(server, Op::acquire, held_by(contender));
+    }
+    harness.now = std::max(harness.now, harness.session.deadline());
+    harness.step(Tick{});
+  }
+  const auto* told = harness.reported<report::Contended>();
+  REQUIRE(told != nullptr);
+  CHECK(told->when == report::Contended::When::gives_up);
+  CHECK_FALSE(told->refusal.has_value());
+}

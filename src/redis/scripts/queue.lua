@@ -11,15 +11,19 @@
 -- ARGV[2]  the waiter
 -- ARGV[3]  who it is, as JSON: it joins, or is heard of again and keeps its place; '': it leaves
 --
--- {'joined'}; {'held'}: by somebody, nobody is woken; {'free', how many were woken}
+-- {'joined', our place, how many wait}: of the first 100, place 0: behind them; {'held'}: by somebody, nobody is woken; {'free', how many were woken}
 local life = 20000
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local waiter, who = ARGV[2], ARGV[3]
 
-local function counts(each)
-  local ends = tonumber(string.match(redis.call('HGET', KEYS[3], each) or '', '^(%d+) '))
+local function alive(entry)
+  local ends = tonumber(string.match(entry or '', '^(%d+) '))
   return ends and ends > clock and ends <= clock + life
+end
+
+local function counts(each)
+  return alive(redis.call('HGET', KEYS[3], each))
 end
 
 local function forget(gone)
@@ -38,7 +42,16 @@ if waiter and who ~= '' then
     if not counts(each) then forget(each) end
   end
   -- Not woken here: who finds the lock free and does not get it would be so again and again.
-  return {'joined'}
+  local first = redis.call('ZRANGE', KEYS[2], 0, 99)
+  local entries = redis.pcall('HMGET', KEYS[3], unpack(first))
+  local place, length = 0, 0
+  for at, each in ipairs(first) do
+    if alive(entries[at]) then
+      length = length + 1
+      if each == waiter then place = length end
+    end
+  end
+  return {'joined', place, length}
 end
 
 if waiter then forget(waiter) end

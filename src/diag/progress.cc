@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "diag/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "diag/holder.h"
+#include "diag/text.h"
+#include "lock/timing.h"
+#include "lock/value.h"
+
+namespace redlock::diag {
+
+namespace {
+
+using std::chrono::ceil;
+using std::chrono::floor;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kMostName = 255;
+
+/// A command of which less than this would be left is not shown at all.
+constexpr std::size_t kLeastCommand = 8;
+
+/// Why the lock cannot be had, in the parts that can be left out: "held by ", "root@db7",
+/// "./deploy.sh", " for 3m 12s".
+struct Obstacle {
+  std::string verb;
+  std::string subject;
+  std::string command;
+  std::string length;
+};
+
+std::string in_seconds(milliseconds time) {
+  if (time >= std::chrono::minutes(1)) return for_people(time);
+  return fmt::format("{} s", floor<seconds>(time).count());
+}
+
+Obstacle servers_missing(const lock::Waiting& state) {
+  Obstacle obstacle;
+  if (state.servers == 1) {
+    obstacle.subject = "the server does not answer";
+  } else {
+    obstacle.subject =
+        fmt::format("{} of {} servers answer, {} needed", state.answering, state.servers,
+                    lock::quorum(state.servers));
+  }
+  return obstacle;
+}
+
+Obstacle somebody(const WaitFacts& facts) {
+  using Kind = lock::Value::Kind;
+  const lock::Refused& refusal = *facts.state.refusal;
+  const Kind kind = lock::read_value(refusal.blocker).kind;
+  Obstacle obstacle;
+  obstacle.verb = kind == Kind::cooling   ? "cooling down after "
+                  : kind == Kind::revoked ? "revoked from "
+                                          : "held by ";
+  const auto holder = read_holder(refusal.holder);
+  if (holder) {
+    obstacle.subject =
+        fmt::format("{}@{}", printable(holder->user, 64), printable(holder->host, 64));
+    obstacle.command = printable(holder->command, kMostCommandBytes);
+  } else {
+    obstacle.subject = kind == Kind::cooling   ? "a run"
+                       : kind == Kind::revoked ? "its holder"
+                                               : "another program";
+  }
+  if (kind == Kind::revoked) {
+    obstacle.length = ", whose job is being stopped";
+  } else if (kind == Kind::cooling && refusal.ttl_left) {
+    const auto left = ceil<seconds>(*refusal.ttl_left - facts.refusal_age);
+    obstacle.length = ", free in " + in_seconds(std::max(left, seconds(0)));
+  } else if (kind != Kind::cooling && holder && holder->since > milliseconds(0) &&
+             holder->since <= facts.unix_time) {
+    obstacle.length = " for " + in_seconds(facts.unix_time - holder->since);
+  }
+  return obstacle;
+}
+
+Obstacle obstacle_of(const WaitFacts& facts) {
+  const lock::Waiting& state = facts.state;
+  if (state.lacks_quorum) return servers_missing(state);
+  Obstacle obstacle;
+  if (!state.asked) {
+    obstacle.subject = state.servers == 1
+                           ? std::string("asking the server")
+                           : fmt::format("asking {} servers", state.servers);
+    return obstacle;
+  }
+  if (!state.refusal) {
+    obstacle.subject = "several ask for it at once";
+    return obstacle;
+  }
+  return somebody(facts);
+}
+
+std::string ordinal(std::size_t number) {
+  const std::size_t last = number % 10;
+  const bool teen = number / 10 % 10 == 1;
+  return fmt::format("{}{}", number, teen       ? "th"
+                                     : last == 1 ? "st"
+                                     : last == 2 ? "nd"
+                                     : last == 3 ? "rd"
+                                                 : "th");
+}
+
+/// Empty if it is not known. Without a quorum the queue is no news.
+std::string place_text(const WaitFacts& facts, std::string_view before) {
+  if (!facts.place || facts.state.lacks_quorum) return {};
+  const WaitFacts::Place& at = *facts.place;
+  if (at.length == 1) return std::string(before) + "next";
+  return fmt::format("{}{} of {}{}", before, ordinal(at.place), at.length,
+                     at.more ? " or more" : "");
+}
+
+std::string time_text(const WaitFacts& facts) {
+  const std::string waited = as_clock(floor<seconds>(facts.waited));
+  return facts.limit ? waited + " of " + as_clock(ceil<seconds>(*facts.limit)) : waited;
+}
+
+/// '?' for each character that is no ASCII.
+std::string to_ascii(std::string_view text) {
+  std::string clean;
+  for (const char byte : text) {
+    const auto value = static_cast<unsigned char>(byte);
+    if (value < 0x80U) {
+      clean += byte;
+    } else if ((value & 0xc0U) != 0x80U) {
+      clean += '?';
+    }
+  }
+  return clean;
+}
+
+/// How much is said; each is said with less words than the one before.
+struct Detail {
+  bool command;
+  bool length;
+  bool verb;
+  std::string_view before_place;
+  std::string_view before_time;
+  bool limit;
+};
+
+constexpr std::string_view kYouAre = "you are ";
+constexpr std::string_view kWaited = "waited ";
+constexpr std::array kDetails = {
+    Detail{true, true, true, kYouAre, kWaited, true},
+    Detail{true, true, true, "", kWaited, true},
+    Detail{false, true, true, kYouAre, kWaited, true},
+    Detail{false, true, true, "", kWaited, true},
+    Detail{false, false, true, "", kWaited, true},
+    Detail{false, false, true, "", "", true},
+    Detail{false, false, false, "", "", true},
+    Detail{false, false, false, "", "", false},
+};
+
+class Composer {
+ public:
+  Composer(const WaitFacts& facts, std::string_view separator, Charset charset)
+      : facts_(facts),
+        lock_(printable(facts.lock, kMostName)),
+        obstacle_(obstacle_of(facts)),
+        separator_(separator) {
+    if (charset == Charset::utf8) return;
+    for (std::string* text : {&lock_, &obstacle_.subject, &obstacle_.command}) {
+      *text = to_ascii(*text);
+    }
+  }
+
+  /// `command`: the holder's, or what there is room for.
+  [[nodiscard]] std::string line(const Detail& detail, std::string_view command) const {
+    return head(detail, command) + tail(detail);
+  }
+
+  [[nodiscard]] std::string head(const Detail& detail, std::string_view command) const {
+    std::string text = lock_ + ": ";
+    if (detail.verb) text += obstacle_.verb;
+    text += obstacle_.subject;
+    if (detail.command && !command.empty()) text.append(" (").append(command).append(")");
+    if (detail.length) text += obstacle_.length;
+    return text;
+  }
+
+  [[nodiscard]] std::string tail(const Detail& detail) const {
+    std::string text;
+    if (const std::string place = place_text(facts_, detail.before_place); !place.empty()) {
+      text.append(separator_).append(place);
+    }
+    const std::string time =
+        detail.limit ? time_text(facts_) : as_clock(floor<seconds>(facts_.waited));
+    return text.append(separator_).append(detail.before_time).append(time);
+  }
+
+  [[nodiscard]] const std::string& command() const { return obstacle_.command; }
+
+ private:
+  const WaitFacts& facts_;
+  std::string lock_;
+  Obstacle obstacle_;
+  std::string_view separator_;
+};
+
+/// As cut() does, with dots that need no UTF-8.
+std::string cut_to(std::string_view text, std::size_t width, Charset charset) {
+  if (charset == Charset::utf8 || columns(text) <= width) return cut(text, width);
+  constexpr std::string_view kDots = "...";
+  if (width <= kDots.size()) return std::string(text.substr(0, width));
+  return std::string(text.substr(0, width - kDots.size())).append(kDots);
+}
+
+std::string fit(const Composer& composer, std::size_t width, Charset charset) {
+  for (const Detail& detail : kDetails) {
+    std::string line = composer.line(detail, composer.command());
+    const std::size_t length = columns(line);
+    if (length <= width) return line;
+    if (!detail.command || detail.before_place == kYouAre || composer.command().empty()) continue;
+    const std::size_t excess = length - width;
+    const std::size_t whole = columns(composer.command());
+    if (whole < excess + kLeastCommand) continue;
+    return composer.line(detail, cut_to(composer.command(), whole - excess, charset));
+  }
+  // The time is what shows that something is still going on.
+  const Detail& least = kDetails.back();
+  const std::string tail = composer.tail(least);
+  const std::string head = composer.head(least, {});
+  const std::size_t reserved = columns(tail);
+  if (reserved + kLeastCommand > width) return cut_to(head + tail, width, charset);
+  return cut_to(head, width - reserved, charset) + tail;
+}
+
+}  // namespace
+
+std::string as_clock(seconds time) {
+  const auto whole = time.count();
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
+  const std::string_view separator = charset == Charset::utf8 ? " \u00b7 " : ", ";
+  return fit(Composer(facts, separator, charset), width, charset);
+}
+
+std::string plain_line(const WaitFacts& facts) {
+  const Composer composer(facts, ", ", Charset::utf8);
+  return composer.line(kDetails.front(), composer.command());
+}
+
+}  // namespace redlock::diag

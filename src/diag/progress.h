@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+//
+// The line that shows somebody who waits for a lock how things stand. Deliberately absent: terminals,
+// clocks and the decision when to write it; commands/progress.h has them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "lock/acquisition.h"
+#include "lock/time.h"
+
+namespace redlock::diag {
+
+/// What is known at one moment.
+struct WaitFacts {
+  struct Place {
+    std::size_t place;  ///< in the queue, from 1
+    std::size_t length;
+    bool more = false;  ///< the queue is longer
+  };
+  std::string lock;  ///< its name
+  lock::Waiting state;
+  lock::Duration refusal_age{};  ///< since the servers told of Waiting::refusal
+  std::optional<Place> place;
+  lock::Duration waited{};
+  std::optional<lock::Duration> limit;    ///< of the wait
+  std::chrono::milliseconds unix_time{};  ///< by this host's clock
+};
+
+enum class Charset { ascii, utf8 };
+
+/// For a terminal, to be rewritten: at most `width` columns, less said where there is less room.
+///
+///   deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · waited 0:41 of 10:00
+std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset);
+
+/// For a log: the same with commas, never cut.
+std::string plain_line(const WaitFacts& facts);
+
+/// When the line is due next: at whole multiples of `every` since `began`.
+constexpr lock::Instant next_due(lock::Instant began, lock::Duration every, lock::Instant now) {
+  return began + ((now - began) / every + 1) * every;
+}
+
+/// "0:41", "10:00", "1:02:03".
+std::string as_clock(std::chrono::seconds time);
+
+}  // namespace redlock::diag

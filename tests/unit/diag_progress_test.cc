@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "diag/progress.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "diag/holder.h"
+#include "diag/text.h"
+
+namespace redlock::diag {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds kNow = 1'763'712'345'678ms;
+
+lock::Refused held(const std::string& command = "./deploy.sh",
+                   std::chrono::milliseconds since = kNow - 192s) {
+  Holder holder;
+  holder.host = "db7";
+  holder.user = "root";
+  holder.pid = 4711;
+  holder.command = command;
+  holder.since = since;
+  return {.blocker = "aaaa", .ttl_left = 20s, .holder = to_json(holder)};
+}
+
+WaitFacts facts() {
+  return {.lock = "deploy-shop",
+          .state = {.refusal = held(), .asked = true, .answering = 3, .servers = 3},
+          .place = WaitFacts::Place{.place = 2, .length = 3},
+          .waited = 41'900ms,
+          .limit = 10min,
+          .unix_time = kNow};
+}
+
+std::string live(const WaitFacts& facts, std::size_t width = 200) {
+  const std::string line = live_line(facts, width, Charset::utf8);
+  CHECK(columns(line) <= width);
+  return line;
+}
+
+TEST_CASE("progress: the whole line") {
+  CHECK(live(facts()) ==
+        "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · "
+        "waited 0:41 of 10:00");
+  CHECK(plain_line(facts()) ==
+        "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s, you are 2nd of 3, "
+        "waited 0:41 of 10:00");
+}
+
+TEST_CASE("progress: less room, less words, and the time to the last") {
+  CHECK(columns(live(facts())) == 96);
+  CHECK(live(facts(), 96) == live(facts()));
+  CHECK(live(facts(), 95) ==
+        "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · 2nd of 3 · waited 0:41 of 10:00");
+  CHECK(live(facts(), 87) ==
+        "deploy-shop: held by root@db7 (./deploy.…) for 3m 12s · 2nd of 3 · waited 0:41 of 10:00");
+  CHECK(live(facts(), 82) ==
+        "deploy-shop: held by root@db7 for 3m 12s · you are 2nd of 3 · waited 0:41 of 10:00");
+  CHECK(live(facts(), 79) ==
+        "deploy-shop: held by root@db7 for 3m 12s · 2nd of 3 · waited 0:41 of 10:00");
+  CHECK(live(facts(), 70) == "deploy-shop: held by root@db7 · 2nd of 3 · waited 0:41 of 10:00");
+  CHECK(live(facts(), 60) == "deploy-shop: held by root@db7 · 2nd of 3 · 0:41 of 10:00");
+  CHECK(live(facts(), 50) == "deploy-shop: root@db7 · 2nd of 3 · 0:41 of 10:00");
+  CHECK(live(facts(), 39) == "deploy-shop: root@db7 · 2nd of 3 · 0:41");
+  CHECK(live(facts(), 30) == "deploy-shop… · 2nd of 3 · 0:41");
+  CHECK(live(facts(), 19) == "deploy-shop: root@…");
+  for (std::size_t width = 0; width < 100; ++width) live(facts(), width);
+}
+
+TEST_CASE("progress: the commands of others may be long, wide, or hostile") {
+  WaitFacts some = facts();
+  some.state.refusal = held(std::string(150, 'x'));
+  CHECK(columns(live(some, 100)) == 100);
+  CHECK(live(some, 100).find("xxx…) for 3m 12s · 2nd of 3") != std::string::npos);
+  some.state.refusal = held("sh -c 'echo \x1b[2J\r\n\x07'");
+  CHECK(live(some).find("(sh -c 'echo ?[2J?" "?" "?')") != std::string::npos);
+  CHECK(plain_line(some).find("(sh -c 'echo ?[2J?" "?" "?')") != std::string::npos);
+  some.state.refusal = held("備份備份備份備份備份備份");
+  for (std::size_t width = 70; width < 115; ++width) live(some, width);
+  some.lock = "caf\xc3\xa9\x1b";
+  CHECK(live(some).starts_with("café?: held by root@db7 (備份"));
+}
+
+TEST_CASE("progress: without UTF-8 there is nothing but ASCII") {
+  WaitFacts some = facts();
+  some.lock = "café";
+  some.state.refusal = held("備份 --full");
+  CHECK(live_line(some, 200, Charset::ascii) ==
+        "caf?: held by root@db7 (?? --full) for 3m 12s, you are 2nd of 3, waited 0:41 of 10:00");
+  some.state.refusal->holder = R"({"host":"h\u00f6","user":"u","command":"\u5099"})";
+  for (std::size_t width = 1; width < 100; ++width) {
+    const std::string line = live_line(some, width, Charset::ascii);
+    CHECK(line.size() <= width);
+    CHECK(line.find_first_of("\xc3\xb6\xe5\x82\x99\xe2\x80\xa6") == std::string::npos);
+  }
+}
+
+TEST_CASE("progress: the place in the queue") {
+  const auto place = [](std::size_t number, std::size_t length, bool more = false) {
+    WaitFacts some = facts();
+    some.place = {number, length, more};
+    const std::string line = plain_line(some);
+    const std::size_t from = line.find("s, ") + 3;
+    return line.substr(from, line.find(", waited") - from);
+  };
+  CHECK(place(1, 3) == "you are 1st of 3");
+  CHECK(place(1, 1) == "you are next");
+  CHECK(place(3, 30) == "you are 3rd of 30");
+  CHECK(place(4, 30) == "you are 4th of 30");
+  CHECK(place(11, 30) == "you are 11th of 30");
+  CHECK(place(12, 30) == "you are 12th of 30");
+  CHECK(place(13, 30) == "you are 13th of 30");
+  CHECK(place(21, 30) == "you are 21st of 30");
+  CHECK(place(22, 100, true) == "you are 22nd of 100 or more");
+  WaitFacts some = facts();
+  some.place.reset();
+  CHECK(plain_line(some) ==
+        "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s, waited 0:41 of 10:00");
+}
+
+TEST_CASE("progress: the time waited, and the limit if there is one") {
+  WaitFacts some = facts();
+  some.limit.reset();
+  CHECK(plain_line(some).ends_with(", waited 0:41"));
+  some.waited = 3h + 2min + 1999ms;
+  CHECK(plain_line(some).ends_with(", waited 3:02:01"));
+  some.limit = 1500ms;
+  CHECK_MESSAGE(plain_line(some).ends_with(" of 0:02"), "rounded up");
+}
+
+TEST_CASE("progress: since when it is held, if that is known") {
+  const auto length = [](std::chrono::milliseconds since) {
+    WaitFacts some = facts();
+    some.state.refusal = held("job", since);
+    const std::string line = plain_line(some);
+    const std::size_t from = line.find("(job)") + 5;
+    return line.substr(from, line.find(", you") - from);
+  };
+  CHECK(length(kNow - 28'900ms) == " for 28 s");
+  CHECK(length(kNow) == " for 0 s");
+  CHECK(length(kNow - 1h) == " for 1h 0m");
+  CHECK_MESSAGE(length(kNow + 5s) == "", "the clocks differ");
+  CHECK_MESSAGE(length(0ms) == "", "it does not say");
+}
+
+TEST_CASE("progress: who is in the way, if it is no job that holds the lock") {
+  const auto who = [](const lock::Refused& refusal) {
+    WaitFacts some = facts();
+    some.state.refusal = refusal;
+    some.refusal_age = 8500ms;
+    some.place.reset();
+    some.limit.reset();
+    const std::string line = plain_line(some);
+    return line.substr(0, line.find(", waited"));
+  };
+  lock::Refused other = held();
+  other.blocker = "cooling:aaaa";
+  CHECK(who(other) ==
+        "deploy-shop: cooling down after root@db7 (./deploy.sh), free in 12 s");
+  other.ttl_left = 5s;
+  CHECK(who(other).ends_with(", free in 0 s"));
+  other.blocker = "revoked:aaaa {}";
+  CHECK(who(other) ==
+        "deploy-shop: revoked from root@db7 (./deploy.sh), whose job is being stopped");
+  other.holder.clear();
+  CHECK(who(other) == "deploy-shop: revoked from its holder, whose job is being stopped");
+  other.blocker = "somebody";
+  CHECK(who(other) == "deploy-shop: held by another program");
+  other.blocker = "type:list";
+  CHECK(who(other) == "deploy-shop: held by another program");
+}
+
+TEST_CASE("progress: nobody is known to be in the way") {
+  const auto what = [](const lock::Waiting& state) {
+    WaitFacts some = facts();
+    some.state = state;
+    const std::string line = live(some);
+    return line.substr(0, line.find(" · waited"));
+  };
+  CHECK(what({.asked = false, .servers = 3}) == "deploy-shop: asking 3 servers · you are 2nd of 3");
+  CHECK(what({.asked = true, .answering = 3, .servers = 3}) ==
+        "deploy-shop: several ask for it at once · you are 2nd of 3");
+  CHECK_MESSAGE(what({.refusal = held(), .asked = true, .lacks_quorum = true, .answering = 1, .servers = 3}) ==
+                    "deploy-shop: 1 of 3 servers answer, 2 needed",
+                "the queue is no news then");
+  CHECK(what({.asked = true, .lacks_quorum = true, .servers = 1}) ==
+        "deploy-shop: the server does not answer");
+}
+
+TEST_CASE("progress: a line is due at full seconds or minutes of the wait") {
+  const lock::Instant began(1000s);
+  CHECK(next_due(began, 1s, began + 200ms) == began + 1s);
+  CHECK(next_due(began, 1s, began + 1s) == began + 2s);
+  CHECK(next_due(began, 60s, began + 200ms) == began + 60s);
+  CHECK(next_due(began, 60s, began + 60'001ms) == began + 120s);
+  CHECK_MESSAGE(next_due(began, 60s, began + 500s) == began + 540s, "those missed are left out");
+}
+
+TEST_CASE("progress: times as a clock shows them") {
+  CHECK(as_clock(0s) == "0:00");
+  CHECK(as_clock(59s) == "0:59");
+  CHECK(as_clock(600s) == "10:00");
+  CHECK(as_clock(3600s) == "1:00:00");
+  CHECK(as_clock(48h) == "48:00:00");
+}
+
+}  // namespace
+}  // namespace redlock::diag

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+//
+// What is said of a wait, and to whom. Off a terminal: standard error is a file here.
+#include "diag/reporter.h"
+
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "diag/holder.h"
+#include "os/fd.h"
+
+namespace redlock::diag {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace lock::report;
+
+/// What a reporter with these settings writes.
+std::string said(const lock::Report& report, WaitNews news,
+                 Verbosity verbosity = Verbosity::normal) {
+  const os::Fd before(::dup(STDERR_FILENO));
+  const os::Fd file(::memfd_create("stderr", MFD_CLOEXEC));
+  REQUIRE(file);
+  REQUIRE(::dup2(file.get(), STDERR_FILENO) >= 0);
+  {
+    os::Stderr out;
+    Reporter(out, "L", {"db1", "db2", "db3"}, verbosity, news).say(report);
+  }
+  REQUIRE(::dup2(before.get(), STDERR_FILENO) >= 0);
+  std::array<char, 1000> text{};
+  const ssize_t length = ::pread(file.get(), text.data(), text.size(), 0);
+  REQUIRE(length >= 0);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+constexpr WaitNews kShown{.shown = true, .conflict_status = 1};
+constexpr WaitNews kAlone{.shown = false, .conflict_status = 75};
+
+lock::Refused held() {
+  Holder holder;
+  holder.host = "db7";
+  holder.user = "root";
+  holder.pid = 123;
+  holder.command = "./deploy.sh";
+  return {.blocker = "aaaa", .ttl_left = 20s, .holder = to_json(holder)};
+}
+
+TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
+  const Contended vain{held(), Contended::When::gives_up, 10min};
+  CHECK(said(vain, kAlone) ==
+        "redlock: L is still held by root@db7 (pid 123, ./deploy.sh) after 10m, "
+        "giving up (status 75)\n");
+  CHECK(said(vain, kShown).ends_with("giving up (status 1)\n"));
+  CHECK(said(vain, kAlone, Verbosity::quiet).empty());
+  CHECK(said(Contended{std::nullopt, Contended::When::gives_up, 700ms}, kAlone) ==
+        "redlock: L could not be had within 700 ms, as several ask for it at once, "
+        "giving up (status 75)\n");
+}
+
+TEST_CASE("a conflict under -n is silent off a terminal unless -v") {
+  const Contended at_once{held(), Contended::When::gives_up, 0s};
+  CHECK(said(at_once, kAlone).empty());
+  CHECK(said(at_once, kShown).empty());
+  CHECK(said(at_once, kAlone, Verbosity::verbose) ==
+        "redlock: L is held by root@db7 (pid 123, ./deploy.sh); unless renewed it expires in 20 s\n");
+}
+
+TEST_CASE("that the holder changes is told to somebody who looks on") {
+  const Contended changed{held(), Contended::When::changes, 5s};
+  CHECK(said(changed, kShown).starts_with("redlock: L is now held by root@db7"));
+  CHECK(said(changed, kAlone).empty());
+  CHECK(said(changed, kAlone, Verbosity::verbose).starts_with("redlock: L is now held by"));
+  const Contended begun{held(), Contended::When::begins, 0s};
+  CHECK_MESSAGE(said(begun, kShown).empty(), "the display shows it");
+  CHECK(said(begun, kAlone, Verbosity::verbose).ends_with("; waiting\n"));
+}
+
+TEST_CASE("that servers are missing is told soon to somebody who looks on, to others if it lasts") {
+  QuorumMissing missing{{{1, lock::Unreachable{.why = "connection refused"}},
+                         {2, lock::Unreachable{.why = "no route"}}},
+                        1,
+                        QuorumMissing::When::soon,
+                        8200ms};
+  const std::string line =
+      "redlock: db2: connection refused; db3: no route; 1 of 3 servers answer, 2 needed, "
+      "trying for another 9 s\n";
+  CHECK(said(missing, kShown) == line);
+  CHECK(said(missing, kAlone).empty());
+  CHECK(said(missing, kAlone, Verbosity::verbose) == line);
+  CHECK(said(missing, kShown, Verbosity::quiet).empty());
+  missing.when = QuorumMissing::When::lasting;
+  CHECK_MESSAGE(said(missing, kShown).empty(), "it has been told");
+  CHECK(said(missing, kAlone) == line);
+  CHECK(said(missing, kAlone, Verbosity::verbose).empty());
+  CHECK(said(missing, kAlone, Verbosity::quiet).empty());
+  missing.gives_up_in = 24h * 1000;
+  CHECK(said(missing, kAlone).ends_with("2 needed, trying on\n"));
+}
+
+TEST_CASE("that the lock was got after more than a second is told to somebody who looks on") {
+  Acquired acquired{1, 7, 3, 43'700ms, 29s};
+  CHECK(said(acquired, kShown) == "redlock: got L after 43 s\n");
+  CHECK(said(acquired, kAlone).empty());
+  CHECK(said(acquired, kShown, Verbosity::quiet).empty());
+  const std::string verbose = said(acquired, kShown, Verbosity::verbose);
+  CHECK(verbose.find("acquired after 43.7 s") != std::string::npos);
+  CHECK_MESSAGE(verbose.find("got L") == std::string::npos, "once is enough");
+  acquired.waited = 1s;
+  CHECK(said(acquired, kShown).empty());
+}
+
+}  // namespace
+}  // namespace redlock::diag

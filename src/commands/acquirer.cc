@@ -53,7 +53,7 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
       reporter_(reporter),
       session_(plan, os::boot_now()) {}
 
-Ending Acquirer::run() {
+Exit Acquirer::run() {
   step(lock::Tick{}, os::boot_now());
   while (!session_.finished() && !held_) turn();
   if (!held_) bid_farewell(servers_);
@@ -62,7 +62,7 @@ Ending Acquirer::run() {
   if (held_) return {0};
   if (ward_gone_) return {static_cast<int>(ExitStatus::usage)};
   if (interrupted_ != 0) return {128 + interrupted_, interrupted_};
-  return ending_of(session_.outcome(), chosen_);
+  return exit_of(session_.outcome(), chosen_);
 }
 
 void Acquirer::turn() {

@@ -26,7 +26,7 @@ void warn(const std::string& text, const config::Settings& settings, os::Stderr&
 
 }  // namespace
 
-Ending run(const cli::Run& request) {
+Exit run(const cli::Run& request) {
   const config::Settings& settings = request.settings;
   lock::Plan plan = plan_for(settings);
   const Place place{.fingerprint = server_set_fingerprint(settings.servers),
@@ -61,11 +61,11 @@ Ending run(const cli::Run& request) {
                  .on_lost = settings.on_lost},
                 servers, out, reporter,
                 {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
-  const Ending ending = runner.run();
-  const std::string late = metrics.add(place.key, runner.facts(), ending.status);
+  const Exit result = runner.run();
+  const std::string late = metrics.add(place.key, runner.facts(), result.status);
   if (early.empty()) warn(late, settings, out);  // once is enough
   out.drain(std::chrono::milliseconds(100));
-  return ending;
+  return result;
 }
 
 }  // namespace redlock::commands

@@ -48,7 +48,7 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
   });
 }
 
-Ending Runner::run() {
+Exit Runner::run() {
   try {
     loop();
   } catch (...) {
@@ -58,26 +58,26 @@ Ending Runner::run() {
   }
   if (top_) return watch_job();
   if (!worker_) bid_farewell(servers_);
-  const Ending ending = ending_of(session_.outcome(), chosen_, job_signal_);
+  const Exit result = exit_of(session_.outcome(), chosen_, job_signal_);
   const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
   if (hook_) hook_->finish(out_);
   out_.drain(std::chrono::milliseconds(100));
   if (worker_) {
     (*supervision_)->lost.store(lost);
-    worker_->leave(ending);
+    worker_->leave(result);
   }
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
   facts_.lost = lost;
-  return ending;
+  return result;
 }
 
 /// What is left to do for the parent once the job runs.
-Ending Runner::watch_job() {
-  const Ending ending = top_->watch();
+Exit Runner::watch_job() {
+  const Exit result = top_->watch();
   facts_.job->ran = top_->job_ended() - (began_ + facts_.waited);
   facts_.lost = top_->lost();
-  return ending;
+  return result;
 }
 
 void Runner::loop() {

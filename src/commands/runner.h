@@ -49,7 +49,7 @@ class Runner {
 
   /// Until the job has ended and the lock is given back, or the attempt has failed. Returns
   /// how redlock ends; in the parent only.
-  Ending run();
+  Exit run();
 
   /// Once run() has returned.
   [[nodiscard]] const diag::RunFacts& facts() const { return facts_; }
@@ -61,7 +61,7 @@ class Runner {
   void step(lock::Event event, lock::Instant now);
   std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
   void report(const lock::Report& report);
-  Ending watch_job();
+  Exit watch_job();
   void reap(lock::Instant now);
 
   std::optional<lock::Event> spawn(const lock::Spawn& order);

@@ -31,7 +31,7 @@ Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& 
   tree_.spare(worker_.pid);
 }
 
-Ending Top::watch() {
+Exit Top::watch() {
   while (!done()) turn();
   if (terminal_) give_back_terminal();
   if (!watch_.alone()) return {supervision_.exit_status.load(), supervision_.exit_signal.load()};
@@ -206,7 +206,7 @@ void Top::give_back_terminal() {
 }
 
 /// Without the worker: nothing was released.
-Ending Top::end_alone() {
+Exit Top::end_alone() {
   if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
     lost_ = true;
     return {static_cast<int>(ExitStatus::lost)};

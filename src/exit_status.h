@@ -20,7 +20,7 @@ enum class ExitStatus : int {
 
 /// How redlock ends. What was ended by a signal, a job or a wait, lets redlock end by the same
 /// signal: a shell's loop or script goes on when Ctrl-C makes a command *exit* with 130.
-struct Ending {
+struct Exit {
   int status;      ///< 128 + n where signal n is the reason, as in a shell
   int signal = 0;  ///< by which to end; 0: none
 };

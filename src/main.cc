@@ -42,7 +42,7 @@ namespace {
 
 using namespace redlock;
 
-Ending carry_out(const cli::Print& print) {
+Exit carry_out(const cli::Print& print) {
   return {commands::print(print.text, ExitStatus::ok)};
 }
 
@@ -53,56 +53,56 @@ void warn(const config::Settings& settings) {
   out.drain(std::chrono::milliseconds(100));
 }
 
-Ending carry_out(const cli::Run& run) {
+Exit carry_out(const cli::Run& run) {
   warn(run.settings);
   return commands::run(run);
 }
 
-Ending carry_out(const cli::Acquire& acquire) {
+Exit carry_out(const cli::Acquire& acquire) {
   warn(acquire.settings);
   return commands::acquire(acquire);
 }
 
-Ending carry_out(const cli::Renew& renew) {
+Exit carry_out(const cli::Renew& renew) {
   warn(renew.settings);
   return commands::renew(renew);
 }
 
-Ending carry_out(const cli::Release& release) {
+Exit carry_out(const cli::Release& release) {
   warn(release.settings);
   return commands::release(release);
 }
 
-Ending carry_out(const cli::ForceRelease& release) {
+Exit carry_out(const cli::ForceRelease& release) {
   warn(release.settings);
   return {commands::force_release(release)};
 }
 
-Ending carry_out(const cli::ShowConfig& show) {
+Exit carry_out(const cli::ShowConfig& show) {
   warn(show.draft.settings);
   return carry_out(cli::Print{commands::describe_settings(show.draft)});
 }
 
-Ending carry_out(const cli::Check& check) {
+Exit carry_out(const cli::Check& check) {
   return commands::check(check);
 }
 
-Ending carry_out(const cli::Status& status) {
+Exit carry_out(const cli::Status& status) {
   warn(status.settings);
   return {commands::status(status)};
 }
 
-Ending carry_out(const cli::List& list) {
+Exit carry_out(const cli::List& list) {
   warn(list.settings);
   return {commands::list(list)};
 }
 
-Ending carry_out(const cli::History& history) {
+Exit carry_out(const cli::History& history) {
   warn(history.settings);
   return {commands::history(history)};
 }
 
-Ending carry_out(const cli::Sandbox& sandbox) {
+Exit carry_out(const cli::Sandbox& sandbox) {
   return commands::run_sandbox(sandbox.servers, sandbox.command);
 }
 
@@ -125,12 +125,12 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const cli::Invocation invocation =
         cli::parse(arguments, [](const char* name) { return std::getenv(name); });
-    const Ending ending =
+    const Exit result =
         std::visit([](const auto& request) { return carry_out(request); }, invocation);
     // All is put in order. KILL too (the job ran out of memory): who started us sees what it would have
     // seen of the job itself, and nothing is left that could be killed with us.
-    if (ending.signal != 0) os::end_by(ending.signal);
-    return ending.status;
+    if (result.signal != 0) os::end_by(result.signal);
+    return result.status;
   } catch (const Error& error) {
     return fail(error.status(), error.what());
   } catch (const std::bad_alloc&) {

@@ -43,7 +43,7 @@ diag::Holder describe_holder(const cli::Acquire& request) {
 
 }  // namespace
 
-Ending acquire(const cli::Acquire& request) {
+Exit acquire(const cli::Acquire& request) {
   const config::Settings& settings = request.settings;
   if (os::output_was_closed()) {
     throw Error(ExitStatus::os_error, "standard output is closed: the token cannot be printed");

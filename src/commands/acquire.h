@@ -7,6 +7,6 @@
 namespace redlock::commands {
 
 /// Carries out `redlock acquire`. Throws Error (64, 71, 78).
-Ending acquire(const cli::Acquire& request);
+Exit acquire(const cli::Acquire& request);
 
 }  // namespace redlock::commands

@@ -61,7 +61,7 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
   if (grant_.ward) reserve_.emplace();
 }
 
-Ending Acquirer::run() {
+Exit Acquirer::run() {
   try {
     step(lock::Tick{}, os::boot_now());
     while (!session_.finished() && !held_) turn();
@@ -78,9 +78,9 @@ Ending Acquirer::run() {
   if (held_) return {0};
   if (ward_gone_) return {static_cast<int>(ExitStatus::usage)};
   if (interrupted_ != 0) return {128 + interrupted_, interrupted_};
-  const Ending ending = ending_of(session_.outcome(), chosen_);
+  const Exit result = exit_of(session_.outcome(), chosen_);
   const bool conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
-  return grant_.json && conflict ? Ending{print_refusal(ending.status)} : ending;
+  return grant_.json && conflict ? Exit{print_refusal(result.status)} : result;
 }
 
 /// A program that asked for JSON gets some. Gives `status`, or 71 if that could not be written.

@@ -43,7 +43,7 @@ class Acquirer {
 
   /// Until the token is printed, or the attempt has failed. Returns how redlock
   /// ends.
-  Ending run();
+  Exit run();
 
  private:
   void turn();

@@ -160,7 +160,7 @@ void append(std::vector<Finding>& findings, std::vector<Finding> more) {
 
 }  // namespace
 
-Ending check(const cli::Check& request) {
+Exit check(const cli::Check& request) {
   const config::Settings& settings = request.settings;
   const bool ours = request.name.empty();
   const Tried tried{ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name, ours};

@@ -8,6 +8,6 @@ namespace redlock::commands {
 
 /// `redlock check`: looks at every configured server, takes, renews and releases a lock, and prints
 /// what it found. Throws Error (71).
-Ending check(const cli::Check& request);
+Exit check(const cli::Check& request);
 
 }  // namespace redlock::commands

@@ -3,7 +3,7 @@
 
 namespace redlock::commands {
 
-Ending ending_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) {
+Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) {
   switch (outcome.kind) {
     case lock::Outcome::Kind::job_ended:
       return {outcome.number, job_signal};

@@ -14,6 +14,6 @@ struct ChosenStatus {
 
 /// How redlock ends when a session has ended like that. `job_signal`: what ended the job; 0 for one
 /// that ended by itself, or never ran.
-Ending ending_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal = 0);
+Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal = 0);
 
 }  // namespace redlock::commands

@@ -5,7 +5,7 @@
 
 namespace redlock::commands {
 
-Ending release(const cli::Release& request) {
+Exit release(const cli::Release& request) {
   const std::string token = read_token(request.token);
   // For the log; and a lock that is being revoked would be released as well as any other.
   const Possession possession = look_up(request.settings, request.name, token);

@@ -7,6 +7,6 @@
 namespace redlock::commands {
 
 /// Carries out `redlock release` of a lock by its token. Throws Error (64, 71, 78).
-Ending release(const cli::Release& request);
+Exit release(const cli::Release& request);
 
 }  // namespace redlock::commands

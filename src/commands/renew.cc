@@ -24,14 +24,14 @@ std::string to_json(const std::string& name, lock::Duration valid_for) {
 
 }  // namespace
 
-Ending renew(const cli::Renew& request) {
+Exit renew(const cli::Renew& request) {
   const std::string token = read_token(request.token);
   const Possession possession = look_up(request.settings, request.name, token);
   config::Settings settings = request.settings;
   settings.ttl = request.ttl.value_or(recorded_ttl(possession).value_or(settings.ttl));
   TokenErrand errand(settings, possession, lock::Op::renew);
-  const Ending ending = errand.run();
-  if (ending.status != 0 || !request.json) return ending;
+  const Exit result = errand.run();
+  if (result.status != 0 || !request.json) return result;
   return {print(to_json(request.name, errand.valid_for()), ExitStatus::ok)};
 }
 

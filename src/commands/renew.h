@@ -7,6 +7,6 @@
 namespace redlock::commands {
 
 /// Carries out `redlock renew`. Throws Error (64, 71, 78).
-Ending renew(const cli::Renew& request);
+Exit renew(const cli::Renew& request);
 
 }  // namespace redlock::commands

@@ -28,7 +28,7 @@ void warn(const std::string& text, const config::Settings& settings, os::Stderr&
 
 }  // namespace
 
-Ending run(const cli::Run& request) {
+Exit run(const cli::Run& request) {
   const config::Settings& settings = request.settings;
   lock::Plan plan = plan_for(settings);
   const Place place{.fingerprint = server_set_fingerprint(settings.servers),
@@ -65,15 +65,15 @@ Ending run(const cli::Run& request) {
                  .on_lost = settings.on_lost},
                 servers, out, reporter, progress,
                 {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
-  const Ending ending = runner.run();
+  const Exit result = runner.run();
   try {
-    const std::string late = metrics.add(place.key, runner.facts(), ending.status);
+    const std::string late = metrics.add(place.key, runner.facts(), result.status);
     if (early.empty()) warn(late, settings, out);  // once is enough
   } catch (const std::bad_alloc&) {
     os::last_words("redlock: warning: no metrics: out of memory\n");
   }
   out.drain(std::chrono::milliseconds(100));
-  return ending;
+  return result;
 }
 
 }  // namespace redlock::commands

@@ -7,6 +7,6 @@
 namespace redlock::commands {
 
 /// `redlock run`. Throws Error where no job can be run.
-Ending run(const cli::Run& request);
+Exit run(const cli::Run& request);
 
 }  // namespace redlock::commands

@@ -55,7 +55,7 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
   });
 }
 
-Ending Runner::run() {
+Exit Runner::run() {
   try {
     loop();
     if (worker_) leave();
@@ -72,7 +72,7 @@ Ending Runner::run() {
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
   facts_.lost = session_.outcome().kind == lock::Outcome::Kind::lost;
-  return ending_of(session_.outcome(), chosen_, job_signal_);
+  return exit_of(session_.outcome(), chosen_, job_signal_);
 }
 
 /// The worker has done its part.
@@ -80,7 +80,7 @@ void Runner::leave() {
   hook_->finish(out_);
   out_.drain(std::chrono::milliseconds(100));
   reserve_->supervision->lost.store(session_.outcome().kind == lock::Outcome::Kind::lost);
-  worker_->leave(ending_of(session_.outcome(), chosen_, job_signal_));
+  worker_->leave(exit_of(session_.outcome(), chosen_, job_signal_));
 }
 
 /// Before there is a job, or once it is dead.
@@ -93,9 +93,9 @@ void Runner::give_back() noexcept {
 void Runner::end_worker(const char* why) noexcept {
   const bool running = job_pid_ > 0 || session_.watching_tree();
   if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
-  Ending ending{reserve_->supervision->job_status.load(), job_signal_};
+  Exit result{reserve_->supervision->job_status.load(), job_signal_};
   if (job_pid_ > 0) worker_->job_ended(128 + SIGKILL, SIGKILL);
-  if (running) ending = {static_cast<int>(ExitStatus::os_error)};
+  if (running) result = {static_cast<int>(ExitStatus::os_error)};
   try {
     out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock_name, 255), why,
                           running ? ": the job was killed" : ""));
@@ -104,15 +104,15 @@ void Runner::end_worker(const char* why) noexcept {
   }
   give_back();
   out_.drain(std::chrono::milliseconds(100));
-  worker_->leave(ending);
+  worker_->leave(result);
 }
 
 /// What is left to do for the parent once the job runs.
-Ending Runner::watch_job() {
-  const Ending ending = top_->watch();
+Exit Runner::watch_job() {
+  const Exit result = top_->watch();
   facts_.job->ran = top_->job_ended() - (began_ + facts_.waited);
   facts_.lost = top_->lost();
-  return ending;
+  return result;
 }
 
 void Runner::loop() {

@@ -58,7 +58,7 @@ class Runner {
 
   /// Until the job has ended and the lock is given back, or the attempt has failed. Returns
   /// how redlock ends; in the parent only.
-  Ending run();
+  Exit run();
 
   /// Once run() has returned.
   [[nodiscard]] const diag::RunFacts& facts() const { return facts_; }
@@ -73,7 +73,7 @@ class Runner {
   void log(const lock::Log& line, lock::Instant now);
   void report(const lock::Report& report);
   [[noreturn]] void leave();
-  Ending watch_job();
+  Exit watch_job();
   void give_back() noexcept;
   [[noreturn]] void end_worker(const char* why) noexcept;
   bool kill_job() noexcept;

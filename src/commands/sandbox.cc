@@ -134,7 +134,7 @@ void expect_exec(pid_t pid, int failure, const std::string& program) {
               "cannot run " + program + ": " + std::strerror(error));
 }
 
-Ending wait_for(pid_t pid, const SignalsAside& signals) {
+Exit wait_for(pid_t pid, const SignalsAside& signals) {
   for (;;) {
     const int signal = signals.wait();
     if (signal != SIGCHLD) {
@@ -150,7 +150,7 @@ Ending wait_for(pid_t pid, const SignalsAside& signals) {
 }
 
 /// The command stays in our process group, so that it has the terminal if we have it.
-Ending run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris) {
+Exit run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris) {
   os::Pipe failure = os::make_pipe();
   const SignalsAside signals;
   const pid_t parent = getpid();
@@ -178,7 +178,7 @@ void announce(const SandboxKeeper& keeper, bool is_shell, const std::string& pro
 
 }  // namespace
 
-Ending run_sandbox(int servers, std::vector<std::string> command) {
+Exit run_sandbox(int servers, std::vector<std::string> command) {
   if (servers < 1 || servers > kMostServers) {
     throw Error(ExitStatus::usage, "sandbox: number of servers must be 1 to " +
                                        std::to_string(kMostServers) + ", not " +

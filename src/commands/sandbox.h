@@ -15,6 +15,6 @@ namespace redlock::commands {
 /// shell) with REDLOCK_SERVERS naming them, and takes them down. Ends as the
 /// command does. Throws Error: 64 for a number of servers out of range, 69 without
 /// a server program, 71 if the system refused, 126 and 127 for a command that cannot be run.
-Ending run_sandbox(int servers, std::vector<std::string> command);
+Exit run_sandbox(int servers, std::vector<std::string> command);
 
 }  // namespace redlock::commands

@@ -54,14 +54,14 @@ TokenErrand::TokenErrand(const config::Settings& settings, const Possession& pos
   servers_.adopt(kTheirs, possession.token);
 }
 
-Ending TokenErrand::run() {
+Exit TokenErrand::run() {
   warn_of_trust(settings_, out_);
   if (op_ == lock::Op::leave) note_release();
   while (!errand_.finished() && interrupted_ == 0) turn();
-  const Ending ending =
-      interrupted_ != 0 ? Ending{128 + interrupted_, interrupted_} : Ending{tell()};
+  const Exit result =
+      interrupted_ != 0 ? Exit{128 + interrupted_, interrupted_} : Exit{tell()};
   out_.drain(std::chrono::milliseconds(100));
-  return ending;
+  return result;
 }
 
 /// The run's end, as the log is to have it: it goes with the request.

@@ -41,7 +41,7 @@ class TokenErrand {
   TokenErrand(const config::Settings& settings, const Possession& possession, lock::Op op);
 
   /// Until it is settled, and said unless it is done.
-  Ending run();
+  Exit run();
 
   /// Of a renewal that is done: how much longer the lock is sure to last.
   [[nodiscard]] lock::Duration valid_for() const;

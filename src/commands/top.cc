@@ -37,7 +37,7 @@ Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& 
 }
 
 /// Nobody else can look after the job as we can: what the system refuses is tried again.
-Ending Top::watch() {
+Exit Top::watch() {
   while (true) {
     try {
       if (done()) break;
@@ -241,7 +241,7 @@ void Top::give_back_terminal() {
 }
 
 /// Without the worker: nothing was released.
-Ending Top::end_alone() {
+Exit Top::end_alone() {
   if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
     lost_ = true;
     return {static_cast<int>(ExitStatus::lost)};

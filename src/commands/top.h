@@ -42,7 +42,7 @@ class Top {
       os::Stderr& out, os::Loop& loop, LostHook hook);
 
   /// Until the worker is done, or the job is and the worker cannot be. Returns how redlock ends.
-  Ending watch();
+  Exit watch();
 
   /// Once watch() has returned: when the job's main process was reaped (now, if nobody saw it), and
   /// whether the lock was lost, by which the status is redlock's own.
@@ -62,7 +62,7 @@ class Top {
   void stop_with_job(int signal);
   void continue_job();
   void give_back_terminal();
-  Ending end_alone();
+  Exit end_alone();
   [[nodiscard]] bool job_left() const;
   [[nodiscard]] bool done() const;
   [[nodiscard]] int job_status() const;  ///< Supervision::kNone: not known

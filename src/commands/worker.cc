@@ -55,10 +55,10 @@ void Worker::continue_top() const {
   ::syscall(SYS_pidfd_send_signal, top_.get(), SIGCONT, nullptr, 0);
 }
 
-void Worker::leave(Ending ending) {
-  supervision_.exit_signal.store(ending.signal);
-  supervision_.exit_status.store(ending.status);
-  ::_exit(ending.status);
+void Worker::leave(Exit result) {
+  supervision_.exit_signal.store(result.signal);
+  supervision_.exit_status.store(result.status);
+  ::_exit(result.status);
 }
 
 }  // namespace redlock::commands

@@ -43,7 +43,7 @@ class Worker {
   void continue_top() const;
 
   /// The last deed: redlock is to end like that. Ends this process.
-  [[noreturn]] void leave(Ending ending);
+  [[noreturn]] void leave(Exit result);
 
  private:
   os::Fd top_;  ///< pidfd

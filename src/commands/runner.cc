@@ -137,6 +137,7 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
     servers_.ask(*ask, now);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     tree_.signal(kill->signal);
+    if (kill->then_continue) tree_.signal(SIGCONT);
   } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
     servers_.listen(listen->attempt, now);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {

@@ -89,6 +89,8 @@ void Top::carry_out(lock::Watch::Act act) {
     case lock::Watch::Act::kill_job:
       tree_.signal(SIGKILL);
       break;
+    case lock::Watch::Act::measure:
+      return;
   }
   if (!std::exchange(told_, true)) {
     out_.line(

@@ -20,7 +20,9 @@
 #include "exit_status.h"
 #include "os/child.h"
 #include "os/clock.h"
+#include "os/descriptors.h"
 #include "os/pipe.h"
+#include "os/process_name.h"
 #include "redis/queue.h"
 
 namespace redlock::commands {
@@ -28,6 +30,10 @@ namespace redlock::commands {
 namespace {
 
 using Kind = WorkerMessage::Kind;
+
+/// What is opened from the first request until the job runs, besides two connections per server: a
+/// pipe, the terminal, and in the worker a timer and two pidfds. Some are for what libraries open.
+constexpr std::size_t kDescriptors = 10;
 
 }  // namespace
 
@@ -39,8 +45,11 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       servers_(servers),
       out_(out),
       reporter_(reporter),
+      killer_(tree_, out, job_.lock_name),
       session_(plan, os::boot_now()),
-      began_(os::boot_now()) {}
+      began_(os::boot_now()) {
+  os::require_free_descriptors(kDescriptors + 2 * servers.size());
+}
 
 int Runner::run() {
   try {
@@ -54,7 +63,12 @@ int Runner::run() {
   if (!worker_) bid_farewell(servers_);
   const int status = exit_status(session_.outcome(), chosen_);
   const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
-  if (hook_) hook_->finish(out_);
+  if (hook_ && hook_->group() > 0) {
+    // As long as that takes, this process is not stuck.
+    worker_->publish({lock::Standing::Phase::releasing, hook_->limit(),
+                      session_.standing().valid_until});
+    hook_->finish(out_);
+  }
   out_.drain(std::chrono::milliseconds(100));
   if (worker_) {
     (*supervision_)->lost.store(lost);
@@ -96,7 +110,8 @@ void Runner::turn() {
     }
     reap(now);
   }
-  if (interests_[1].ready && worker_->top_is_gone()) step(lock::TopGone{}, now);
+  const bool looks_for_top = interests_[0].ready || interests_[1].ready;
+  if (worker_ && looks_for_top && worker_->top_is_gone()) step(lock::TopGone{}, now);
   for (lock::Reply& reply : servers_.turn(now)) {
     reporter_.say_vote(reply);
     step(std::move(reply), now);
@@ -136,8 +151,10 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     servers_.ask(*ask, now);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
-    tree_.signal(kill->signal);
-    if (kill->then_continue) tree_.signal(SIGCONT);
+    if (kill->signal == SIGKILL) return lock::Killed{killer_.signal(SIGKILL)};
+    killer_.signal_and_continue(kill->signal);
+  } else if (std::holds_alternative<lock::Measure>(effect)) {
+    return lock::KillCost{killer_.cost()};
   } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
     servers_.listen(listen->attempt, now);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
@@ -161,7 +178,9 @@ void Runner::report(const lock::Report& report) {
   const bool lost = std::holds_alternative<lock::report::NotOursAtRelease>(report) ||
                     (stopping != nullptr && (stopping->reason == lock::StopReason::lost ||
                                              stopping->reason == lock::StopReason::lease_ending));
-  if (lost && hook_) hook_->start(tree_, signals_, out_);
+  if (!lost || !hook_) return;
+  hook_->start(tree_, signals_, out_);
+  (*supervision_)->hook_group.store(hook_->group());
 }
 
 /// As a subreaper we get every orphan of the job's, besides the job itself.
@@ -177,6 +196,7 @@ void Runner::reap(lock::Instant now) {
       if (terminal_) worker_->continue_top();
     } else {
       job_pid_ = -1;
+      tree_.leader_reaped();
       const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       worker_->job_ended(code);
       step(lock::JobExited{code}, now);
@@ -199,6 +219,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
   (*supervision_)->publish(session_.standing());
   os::Pipe pipe = os::make_pipe(O_NONBLOCK);
   facts_.waited = os::boot_now() - began_;  // what comes now is the job's time
+  tree_.set_apart_children();
   const pid_t top = ::getpid();
   const pid_t worker = ::fork();
   if (worker < 0) return cannot_run({Kind::no_process, errno});
@@ -214,7 +235,8 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messag
   const pid_t group = ::getpgrp();
   worker_.emplace(top, std::move(messages), **supervision_);
   loop_ = os::Loop();
-  tree_ = os::ProcessTree();
+  tree_.after_fork();
+  os::rename_process("redlock-worker", "redlock-worker: " + job_.lock_name);
   signals_.take_job_control();
   // The clock is read once more: we may have been stopped since the votes came in.
   if (worker_->top_is_gone() || os::boot_now() >= order.latest) {
@@ -232,6 +254,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top, os::Fd messag
   }
   if (!terminal_) worker_->leave_session();
   job_pid_ = spawned.pid;
+  tree_.lead(job_pid_, terminal_.has_value());
   worker_->tell(Kind::job_started, spawned.pid);
   return lock::JobStarted{};
 }
@@ -257,7 +280,8 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   out_.leave_to_child();
   if (terminal_) signals_.take_job_control();
   top_.emplace(Top::Worker{worker, std::move(messages)},
-               Top::Job{message.value, plan_.wait_all, plan_.stop_signal, job_.lock_name},
+               Top::Job{message.value, terminal_.has_value(), plan_.wait_all, plan_.stop_signal,
+                        job_.lock_name},
                plan_.timing, **supervision_, std::move(terminal_), signals_, tree_, out_,
                std::move(*hook_));
   hook_.reset();

@@ -9,6 +9,7 @@
 
 #include "commands/chosen_status.h"
 #include "commands/held.h"
+#include "commands/job_killer.h"
 #include "commands/lost_hook.h"
 #include "commands/supervision.h"
 #include "commands/top.h"
@@ -80,6 +81,7 @@ class Runner {
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
+  JobKiller killer_;
   lock::Session session_;
   std::vector<os::Interest> interests_;
 

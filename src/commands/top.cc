@@ -2,6 +2,7 @@
 #include "commands/top.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,12 +28,19 @@ Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& 
       tree_(tree),
       out_(out),
       hook_(std::move(hook)),
+      killer_(tree, out, job_.lock),
       watch_(timing) {
   tree_.spare(worker_.pid);
+  tree_.lead(job_.pid, job_.own_group);
 }
 
 int Top::watch() {
-  while (!done()) turn();
+  try {
+    while (!done()) turn();
+  } catch (...) {
+    kill_unwatched();
+    throw;
+  }
   if (terminal_) give_back_terminal();
   if (!watch_.alone()) return supervision_.exit_status.load();
   hook_.finish(out_);
@@ -52,6 +60,9 @@ void Top::turn() {
   const bool finished = watch_.alone() && !job_left();
   loop_.wait(interests, finished ? lock::kNever : watch_.deadline(supervision_.standing()));
 
+  if (const int group = supervision_.hook_group.load(); group != Supervision::kNone) {
+    tree_.exclude_group(group);
+  }
   reap();
   act(os::boot_now());  // an overdue deadline comes before everything else that is to be done
   if (interests[0].ready) {
@@ -60,6 +71,7 @@ void Top::turn() {
   if (interests[1].ready) take_messages();
   if (const int signal = std::exchange(stopped_by_, 0)) stop_with_job(signal);
   act(os::boot_now());  // the worker may just have been found dead
+  tree_.note_strangers();
 }
 
 void Top::act(lock::Instant now) {
@@ -73,6 +85,7 @@ void Top::carry_out(lock::Watch::Act act) {
   const std::string lock = diag::printable(job_.lock, 255);
   switch (act) {
     case lock::Watch::Act::kill_worker:
+      tree_.take_over_children();
       ::kill(worker_.pid, SIGKILL);
       if (job_left()) {
         out_.line(
@@ -83,14 +96,13 @@ void Top::carry_out(lock::Watch::Act act) {
       }
       return;
     case lock::Watch::Act::stop_job:
-      tree_.signal(job_.stop_signal);
-      tree_.signal(SIGCONT);
+      killer_.signal_and_continue(job_.stop_signal);
       break;
     case lock::Watch::Act::kill_job:
-      tree_.signal(SIGKILL);
+      watch_.killed(killer_.signal(SIGKILL));
       break;
     case lock::Watch::Act::measure:
-      return;
+      return watch_.set_head_start(killer_.cost());
   }
   if (!std::exchange(told_, true)) {
     out_.line(
@@ -98,7 +110,19 @@ void Top::carry_out(lock::Watch::Act act) {
                     "stopping the job before the lock expires",
                     lock, worker_.pid));
   }
-  hook_.start(tree_, signals_, out_);
+  if (supervision_.hook_group.load() == Supervision::kNone) hook_.start(tree_, signals_, out_);
+}
+
+/// The machine fails under us. A worker that lives sees our end and stops the job in time; without
+/// one the job must not outlive us.
+void Top::kill_unwatched() {
+  reap();
+  if (!worker_gone_ && !watch_.alone()) return;
+  for (int pass = 0; pass < 100 && !tree_.empty(); ++pass) {
+    tree_.signal(SIGKILL);
+    ::poll(nullptr, 0, 20);
+    reap();
+  }
 }
 
 /// The worker; and once that is dead, all that was below it: then it is we who see the job stop.
@@ -112,8 +136,9 @@ void Top::reap() {
     hook_.reaped(pid);
     if (pid == worker_.pid) {
       worker_gone_ = true;
-      tree_.spare(-1);
+      tree_.spared_reaped();
     } else if (pid == job_.pid) {
+      tree_.leader_reaped();
       job_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       job_ended_ = os::boot_now();
     }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "commands/job_killer.h"
 #include "commands/lost_hook.h"
 #include "commands/supervision.h"
 #include "lock/timing.h"
@@ -25,6 +26,7 @@ class Top {
  public:
   struct Job {
     pid_t pid;
+    bool own_group;
     bool wait_all;  ///< descendants count as the job
     int stop_signal;
     std::string lock;  ///< how messages call it
@@ -50,6 +52,7 @@ class Top {
   void turn();
   void act(lock::Instant now);
   void carry_out(lock::Watch::Act act);
+  void kill_unwatched();
   void reap();
   void take_signal(const os::ReceivedSignal& signal);
   void take_messages();
@@ -69,6 +72,7 @@ class Top {
   os::ProcessTree& tree_;
   os::Stderr& out_;
   LostHook hook_;
+  JobKiller killer_;
   os::Loop loop_;
   lock::Watch watch_;
   bool worker_gone_ = false;

@@ -2,6 +2,7 @@
 #include "commands/worker.h"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,7 +17,9 @@ Worker::Worker(pid_t top, os::Fd messages, Supervision& supervision)
     : top_(static_cast<int>(::syscall(SYS_pidfd_open, top, 0))),
       top_pid_(top),
       messages_(std::move(messages)),
-      supervision_(supervision) {}
+      supervision_(supervision) {
+  if (!top_) ::prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
+}
 
 void Worker::leave_group() const {
   ::setpgid(0, 0);
@@ -26,10 +29,13 @@ void Worker::leave_session() const {
   ::setsid();
 }
 
-/// A parent that died before the pidfd was opened is seen by our having another one.
-bool Worker::top_is_gone() const {
+/// As long as the top lives, it is our parent; once it is dead, we have another one, though not at
+/// the moment at which the pidfd becomes readable.
+bool Worker::top_is_gone() {
   pollfd death{top_.get(), POLLIN, 0};
-  return !top_ || ::getppid() != top_pid_ || ::poll(&death, 1, 0) > 0;
+  const bool gone = ::getppid() != top_pid_ || (top_ && ::poll(&death, 1, 0) > 0);
+  if (gone) top_.reset();  // it would stay readable
+  return gone;
 }
 
 void Worker::tell(WorkerMessage::Kind kind, int value) const {
@@ -51,7 +57,11 @@ void Worker::job_ended(int status) {
 }
 
 void Worker::continue_top() const {
-  ::syscall(SYS_pidfd_send_signal, top_.get(), SIGCONT, nullptr, 0);
+  if (::getppid() != top_pid_) return;
+  // A parent without a pidfd: had it died just now, its number could not be in use again so soon.
+  if (!top_ || ::syscall(SYS_pidfd_send_signal, top_.get(), SIGCONT, nullptr, 0) != 0) {
+    ::kill(top_pid_, SIGCONT);
+  }
 }
 
 void Worker::leave(int status) {

@@ -229,7 +229,7 @@ SHIM
 }
 
 @test "what redlock may not kill: it says so once, and goes on waiting" {
-  UNDER=("$PYTHON" "$TESTS/lib/refuse.py" pidfd_send_signal,kill:9 EPERM)
+  UNDER=("$PYTHON" "$TESTS/lib/refuse.py" "pidfd_send_signal,kill:9" EPERM)
   run_job 1 --ttl 3s --kill-after 100ms -- "${PROCESS[@]}" job stubborn
   cli A del L
   wait_for_line "$BACKGROUND_ERR" 'not permitted'

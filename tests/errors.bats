@@ -283,7 +283,7 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
 @test "passwords are in no message, no command line and no record" {
   start_server P --tcp --requirepass s3cret
   echo s3cret >"$SCRATCH/password"
-  local look='tr "\0" " " <"/proc/$PPID/cmdline"; tr "\0" " " </proc/$$/cmdline
+  local look='for pid in $(ps -o ppid= -p "$PPID") "$PPID" "$$"; do tr "\0" " " <"/proc/$pid/cmdline"; done
     REDISCLI_AUTH=$(cat "$1") redis-cli -s "$0" hgetall "redlock:{L}:holder"'
   run "$REDLOCK" run -v -S "$P_TCP_URI" --password-file "$SCRATCH/password" L -- \
     sh -c "$look" "$P_SOCKET" "$SCRATCH/password"

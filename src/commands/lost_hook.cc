@@ -43,9 +43,9 @@ void LostHook::start(os::ProcessTree& tree, const os::SignalSource& signals, os:
     return out.line(fmt::format("redlock: cannot run the command of --on-lost: {}",
                                 std::strerror(spawned.error)));
   }
-  pid_ = spawned.pid;
+  pid_ = group_ = spawned.pid;
   limit_ = os::boot_now() + kLimit;
-  tree.exclude(pid_);
+  tree.exclude_group(group_);
 }
 
 void LostHook::finish(os::Stderr& out) {

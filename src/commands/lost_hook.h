@@ -25,6 +25,12 @@ class LostHook {
   /// Starts it, the first time.
   void start(os::ProcessTree& tree, const os::SignalSource& signals, os::Stderr& out);
 
+  /// The process group of the command and all that it leaves in the background; -1: not started.
+  [[nodiscard]] pid_t group() const { return group_; }
+
+  /// When finish() ends at the latest.
+  [[nodiscard]] lock::Instant limit() const { return limit_; }
+
   /// A child has been reaped.
   void reaped(pid_t pid) {
     if (pid == pid_) pid_ = -1;
@@ -37,6 +43,7 @@ class LostHook {
   std::string command_;
   std::vector<std::string> environment_;
   pid_t pid_ = -1;
+  pid_t group_ = -1;
   lock::Instant limit_{};
 };
 

@@ -23,7 +23,9 @@
 #include "exit_status.h"
 #include "os/child.h"
 #include "os/clock.h"
+#include "os/descriptors.h"
 #include "os/last_words.h"
+#include "os/process_name.h"
 #include "redis/queue.h"
 
 namespace redlock::commands {
@@ -33,6 +35,10 @@ namespace {
 using Kind = WorkerMessage::Kind;
 
 constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
+
+/// What is opened from the first request until the job runs, besides two connections per server: a
+/// pipe, the terminal, and in the worker a timer and two pidfds. Some are for what libraries open.
+constexpr std::size_t kDescriptors = 10;
 
 }  // namespace
 
@@ -44,9 +50,11 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       servers_(servers),
       out_(out),
       reporter_(reporter),
+      killer_(tree_, out, job_.lock_name),
       began_(os::boot_now()),
       session_(plan, began_),
       progress_(progress, job_.lock_name, plan.patience, out, began_) {
+  os::require_free_descriptors(kDescriptors + 2 * servers.size());
   reserve_.emplace();
   // No part of the job: it is not stopped with it, and one that hangs is not waited for.
   out_.on_writer([this](pid_t pid) {
@@ -77,7 +85,12 @@ Exit Runner::run() {
 
 /// The worker has done its part.
 void Runner::leave() {
-  hook_->finish(out_);
+  if (hook_->group() > 0) {
+    // As long as that takes, this process is not stuck.
+    worker_->publish({lock::Standing::Phase::releasing, hook_->limit(),
+                      session_.standing().valid_until});
+    hook_->finish(out_);
+  }
   out_.drain(std::chrono::milliseconds(100));
   reserve_->supervision->lost.store(session_.outcome().kind == lock::Outcome::Kind::lost);
   worker_->leave(exit_of(session_.outcome(), chosen_, job_signal_));
@@ -137,7 +150,8 @@ void Runner::turn() {
     }
     reap(now);
   }
-  if (interests_[1].ready && worker_->top_is_gone()) step(lock::TopGone{}, now);
+  const bool looks_for_top = interests_[0].ready || interests_[1].ready;
+  if (worker_ && looks_for_top && worker_->top_is_gone()) step(lock::TopGone{}, now);
   for (lock::Reply& reply : servers_.turn(now)) {
     reporter_.say_vote(reply);
     step(std::move(reply), now);
@@ -194,7 +208,10 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     servers_.ask(*ask, now);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
-    tree_.signal(kill->signal);
+    if (kill->signal == SIGKILL) return lock::Killed{killer_.signal(SIGKILL)};
+    killer_.signal_and_continue(kill->signal);
+  } else if (std::holds_alternative<lock::Measure>(effect)) {
+    return lock::KillCost{killer_.cost()};
   } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
     servers_.listen(listen->attempt, now);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
@@ -230,7 +247,9 @@ void Runner::report(const lock::Report& report) {
   const bool lost = std::holds_alternative<lock::report::NotOursAtRelease>(report) ||
                     (stopping != nullptr && (stopping->reason == lock::StopReason::lost ||
                                              stopping->reason == lock::StopReason::lease_ending));
-  if (lost && hook_) hook_->start(tree_, signals_, out_);
+  if (!lost || !hook_) return;
+  hook_->start(tree_, signals_, out_);
+  reserve_->supervision->hook_group.store(hook_->group());
 }
 
 /// As a subreaper we get every orphan of the job's, besides the job itself.
@@ -246,6 +265,7 @@ void Runner::reap(lock::Instant now) {
       if (terminal_) worker_->continue_top();
     } else {
       job_pid_ = -1;
+      tree_.leader_reaped();
       job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
       const int code = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
       worker_->job_ended(code, job_signal_);
@@ -280,6 +300,7 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
   if (!reserve_) reserve_.emplace();  // the one before went with a worker that came to nothing
   reserve_->supervision->publish(session_.standing());
   facts_.waited = os::boot_now() - began_;  // what comes now is the job's time
+  tree_.set_apart_children();
   const pid_t top = ::getpid();
   worker = ::fork();
   if (worker < 0) return cannot_run({Kind::no_process, errno});
@@ -302,7 +323,8 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
   worker_.emplace(top, std::move(reserve_->top), std::move(reserve_->messages.write),
                   *reserve_->supervision);
   loop_ = std::move(reserve_->loop);
-  tree_ = os::ProcessTree();
+  tree_.after_fork();
+  os::rename_process("redlock-worker", "redlock-worker: " + job_.lock_name);
   signals_.take_job_control();
   // The clock is read once more: we may have been stopped since the votes came in.
   if (worker_->top_is_gone() || os::boot_now() >= order.latest) {
@@ -320,6 +342,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
   }
   if (!terminal_) worker_->leave_session();
   job_pid_ = spawned.pid;
+  tree_.lead(job_pid_, terminal_.has_value());
   if (!worker_->tell(Kind::job_started, spawned.pid)) {
     // The parent takes the job for one that was not started, and gives the lock back.
     kill_job();
@@ -359,7 +382,8 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   facts_.job = {.began = began, .ran = {}, .fence = order.fence};
   if (terminal_) signals_.take_job_control();
   top_.emplace(Top::Worker{worker, std::move(messages)},
-               Top::Job{message.value, plan_.wait_all, plan_.stop_signal, job_.lock_name},
+               Top::Job{message.value, terminal_.has_value(), plan_.wait_all, plan_.stop_signal,
+                        job_.lock_name},
                plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_, out_,
                loop_, std::move(*hook_));
   hook_.reset();

@@ -9,6 +9,7 @@
 
 #include "commands/chosen_status.h"
 #include "commands/held.h"
+#include "commands/job_killer.h"
 #include "commands/lost_hook.h"
 #include "commands/progress.h"
 #include "commands/rescue.h"
@@ -98,6 +99,7 @@ class Runner {
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
+  JobKiller killer_;
   lock::Instant began_;  ///< the one moment from which session and metrics count the wait
   lock::Session session_;
   Progress progress_;

@@ -31,6 +31,7 @@ struct Supervision {
   std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
   std::atomic<pid_t> stderr_writer{kNone};  ///< the worker's os::StderrWriter: no part of the job
   std::atomic<int> exit_signal{0};      ///< by which redlock is to end; 0: none. Before exit_status
+  std::atomic<int> hook_group{kNone};  ///< of the processes of --on-lost, once that was started
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker has nothing left to do
 
   /// What a reader finds may be of two moments: that is harmless, as both were true when written
@@ -38,6 +39,7 @@ struct Supervision {
   void publish(const lock::Standing& standing) {
     valid_until_.store(standing.valid_until.time_since_epoch().count());
     act_by_.store(standing.act_by.time_since_epoch().count());
+    head_start_.store(standing.head_start.count());
     phase_.store(standing.phase);
     if (standing.phase == lock::Standing::Phase::stopping) stopped_job_.store(true);
   }
@@ -46,7 +48,8 @@ struct Supervision {
   [[nodiscard]] lock::Standing standing() const {
     return {.phase = phase_.load(),
             .act_by = lock::Instant(lock::Duration(act_by_.load())),
-            .valid_until = lock::Instant(lock::Duration(valid_until_.load()))};
+            .valid_until = lock::Instant(lock::Duration(valid_until_.load())),
+            .head_start = lock::Duration(head_start_.load())};
   }
 
  private:
@@ -54,6 +57,7 @@ struct Supervision {
   std::atomic<bool> stopped_job_{false};
   std::atomic<std::int64_t> act_by_{0};
   std::atomic<std::int64_t> valid_until_{0};
+  std::atomic<std::int64_t> head_start_{0};
   static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 };
 

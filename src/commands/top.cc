@@ -2,6 +2,7 @@
 #include "commands/top.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,9 +32,11 @@ Top::Top(Worker worker, Job job, const lock::Timing& timing, const Supervision& 
       tree_(tree),
       out_(out),
       hook_(std::move(hook)),
+      killer_(tree, out, job_.lock),
       loop_(loop),
       watch_(timing) {
   tree_.spare(worker_.pid);
+  tree_.lead(job_.pid, job_.own_group);
 }
 
 /// Nobody else can look after the job as we can: what the system refuses is tried again.
@@ -87,6 +90,9 @@ void Top::turn() {
   const bool finished = watch_.alone() && !job_left();
   wait(interests, finished ? lock::kNever : watch_.deadline(supervision_.standing()));
 
+  if (const int group = supervision_.hook_group.load(); group != Supervision::kNone) {
+    tree_.exclude_group(group);
+  }
   reap();
   act(os::boot_now());  // an overdue deadline comes before everything else that is to be done
   if (interests[0].ready) {
@@ -95,6 +101,7 @@ void Top::turn() {
   if (interests[1].ready) take_messages();
   if (const int signal = std::exchange(stopped_by_, 0)) stop_with_job(signal);
   act(os::boot_now());  // the worker may just have been found dead
+  tree_.note_strangers();
 }
 
 void Top::act(lock::Instant now) {
@@ -104,28 +111,33 @@ void Top::act(lock::Instant now) {
       watch_.step(supervision_.standing(), worker_gone_, left, now);
   // Nothing stands before a kill, a message least of all.
   for (const lock::Watch::Act act : acts) carry_out(act);
-  if (left && !acts.empty()) tell(acts);
+  if (left) tell(acts);
 }
 
 void Top::carry_out(lock::Watch::Act act) {
   switch (act) {
     case lock::Watch::Act::kill_worker:
+      tree_.take_over_children();
       ::kill(worker_.pid, SIGKILL);
       return;
     case lock::Watch::Act::stop_job:
-      tree_.signal(job_.stop_signal);
-      tree_.signal(SIGCONT);
+      killer_.signal_and_continue(job_.stop_signal);
       return;
     case lock::Watch::Act::kill_job:
-      tree_.signal(SIGKILL);
+      watch_.killed(killer_.signal(SIGKILL));
       return;
+    case lock::Watch::Act::measure:
+      return watch_.set_head_start(killer_.cost());
   }
 }
 
 /// Says, once, what was just done, and starts the command that is to know that the job is being stopped.
 void Top::tell(const std::vector<lock::Watch::Act>& acts) {
   using Act = lock::Watch::Act;
-  const bool killed = std::ranges::find(acts, Act::kill_worker) != acts.end();
+  const auto did = [&](Act act) { return std::ranges::find(acts, act) != acts.end(); };
+  const bool killed = did(Act::kill_worker);
+  const bool stopped = did(Act::stop_job) || did(Act::kill_job);
+  if (!killed && !stopped) return;
   if (!std::exchange(told_, true)) {
     out_.line(fmt::format("redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
                           "lock expires",
@@ -133,7 +145,8 @@ void Top::tell(const std::vector<lock::Watch::Act>& acts) {
                           killed ? "renews the lock" : "renewed the lock", worker_.pid,
                           killed ? "is stopped or stuck, killed" : "was killed"));
   }
-  if (acts != std::vector{Act::kill_worker}) hook_.start(tree_, signals_, out_);
+  const bool hook_started = supervision_.hook_group.load() != Supervision::kNone;
+  if (stopped && !hook_started) hook_.start(tree_, signals_, out_);
 }
 
 /// The worker; and once that is dead, all that was below it: then it is we who see the job stop.
@@ -147,9 +160,10 @@ void Top::reap() {
     hook_.reaped(pid);
     if (pid == worker_.pid) {
       worker_gone_ = true;
-      tree_.spare(-1);
+      tree_.spared_reaped();
       if (const pid_t writer = supervision_.stderr_writer.load(); writer > 0) tree_.exclude(writer);
     } else if (pid == job_.pid) {
+      tree_.leader_reaped();
       job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
       job_status_ = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
       job_ended_ = os::boot_now();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "commands/job_killer.h"
 #include "commands/lost_hook.h"
 #include "commands/supervision.h"
 #include "exit_status.h"
@@ -28,6 +29,7 @@ class Top {
  public:
   struct Job {
     pid_t pid;
+    bool own_group;
     bool wait_all;  ///< descendants count as the job
     int stop_signal;
     std::string lock;  ///< how messages call it
@@ -75,6 +77,7 @@ class Top {
   os::ProcessTree& tree_;
   os::Stderr& out_;
   LostHook hook_;
+  JobKiller killer_;
   os::Loop& loop_;
   lock::Watch watch_;
   bool worker_gone_ = false;

@@ -2,6 +2,7 @@
 #include "commands/worker.h"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,7 +18,9 @@ Worker::Worker(pid_t top, os::Fd top_process, os::Fd messages, Supervision& supe
     : top_(std::move(top_process)),
       top_pid_(top),
       messages_(std::move(messages)),
-      supervision_(supervision) {}
+      supervision_(supervision) {
+  if (!top_) ::prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
+}
 
 void Worker::leave_group() const {
   ::setpgid(0, 0);
@@ -27,9 +30,13 @@ void Worker::leave_session() const {
   ::setsid();
 }
 
-bool Worker::top_is_gone() const {
+/// As long as the top lives, it is our parent; once it is dead, we have another one, though not at
+/// the moment at which the pidfd becomes readable.
+bool Worker::top_is_gone() {
   pollfd death{top_.get(), POLLIN, 0};
-  return ::getppid() != top_pid_ || ::poll(&death, 1, 0) > 0;
+  const bool gone = ::getppid() != top_pid_ || (top_ && ::poll(&death, 1, 0) > 0);
+  if (gone) top_.reset();  // it would stay readable
+  return gone;
 }
 
 bool Worker::tell(WorkerMessage::Kind kind, int value) const {
@@ -52,7 +59,11 @@ void Worker::job_ended(int status, int signal) {
 }
 
 void Worker::continue_top() const {
-  ::syscall(SYS_pidfd_send_signal, top_.get(), SIGCONT, nullptr, 0);
+  if (::getppid() != top_pid_) return;
+  // A parent without a pidfd: had it died just now, its number could not be in use again so soon.
+  if (!top_ || ::syscall(SYS_pidfd_send_signal, top_.get(), SIGCONT, nullptr, 0) != 0) {
+    ::kill(top_pid_, SIGCONT);
+  }
 }
 
 void Worker::leave(Exit result) {

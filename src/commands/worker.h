@@ -28,9 +28,10 @@ class Worker {
   /// continues (ssh -t, a container: all are in the session leader's group).
   void leave_session() const;
 
-  /// To be watched: readable once the top is dead.
+  /// To be watched: readable once the top is dead. Where the kernel refuses a pidfd, nothing is to
+  /// be watched, and a SIGCHLD comes instead.
   [[nodiscard]] os::Interest interest() const { return {.fd = top_.get(), .read = true}; }
-  [[nodiscard]] bool top_is_gone() const;
+  [[nodiscard]] bool top_is_gone();
 
   /// False: nobody can hear it any more.
   bool tell(WorkerMessage::Kind kind, int value = 0) const;
@@ -46,7 +47,7 @@ class Worker {
   [[noreturn]] void leave(Exit result);
 
  private:
-  os::Fd top_;  ///< pidfd
+  os::Fd top_;  ///< pidfd, as long as the top is not known to be gone
   pid_t top_pid_;
   os::Fd messages_;
   Supervision& supervision_;

@@ -306,15 +306,22 @@ void Acquisition::give_up(State why, Effects& effects) {
   leave_queue(effects);
 }
 
+/// A quorum of servers answered: they are not what is missing.
 void Acquisition::abandon_win(Instant now, Effects& effects) {
-  state_ = State::trying;
-  give_back(effects);
-  rest(now, split_backoff_.next(jitter_));
+  short_since_.reset();
+  told_missing_ = 0;
+  try_again(now, effects);
 }
 
 void Acquisition::abandon_unnumbered(Instant now, Effects& effects) {
   short_since_ = short_since_.value_or(round_began_);
-  abandon_win(now, effects);
+  try_again(now, effects);
+}
+
+void Acquisition::try_again(Instant now, Effects& effects) {
+  state_ = State::trying;
+  give_back(effects);
+  rest(now, split_backoff_.next(jitter_));
 }
 
 void Acquisition::reject_twins(Effects& effects) {

@@ -91,6 +91,7 @@ class Acquisition {
   void start_round(Instant now, Effects& effects);
   void finish_round(Verdict verdict, Instant now, Effects& effects);
   void give_up(State why, Effects& effects);
+  void try_again(Instant now, Effects& effects);
   void note_distrusted();
   void tell_quorum_missing(Instant now, Effects& effects);
   [[nodiscard]] Instant quorum_news() const;

@@ -106,7 +106,7 @@ void Custody::say_lost(const Log& line) {
 /// Where renewals do not get through, the ward needs every moment. A lock that is gone, or would be
 /// by now, for we were stopped ourselves, may have been released.
 void Custody::take_order(int signal, Instant now) {
-  if (signal == SIGCONT || giving_back_ || over_) return;
+  if (giving_back_ || over_) return;
   const bool first = !std::exchange(ordered_, true);
   overdue_ = overdue_ || signal == SIGKILL;
   if (first && (reason_ == StopReason::lost || overdue_)) inquire(Whom::reachable);

@@ -24,7 +24,11 @@ struct Spawn {
 /// Send a signal to the job's main process and every descendant.
 struct Kill {
   int signal;
+  bool then_continue = false;  ///< and CONT behind it, to those that are stopped
 };
+
+/// Find out what it takes to kill the job; answer with KillCost.
+struct Measure {};
 
 /// Listen on every server for word to the holder of this attempt's lock (Told), wherever that is
 /// not done yet. Nothing depends on it: it only makes a renewal come sooner.
@@ -148,7 +152,7 @@ using Report = std::variant<report::Contended, report::QuorumMissing, report::Ac
                             report::Stopping, report::NotOursAtRelease, report::Skipped,
                             report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
-using Effect = std::variant<Ask, Spawn, Kill, Listen, JoinQueue, LeaveQueue, Report, Log>;
+using Effect = std::variant<Ask, Spawn, Kill, Measure, Listen, JoinQueue, LeaveQueue, Report, Log>;
 using Effects = std::vector<Effect>;
 
 }  // namespace redlock::lock

@@ -54,6 +54,10 @@ Effects Session::step(const Event& event, Instant now) {
                  [this](const JobTreeGone&) {
                    if (job_gone_ && watching_tree()) release_lease();
                  },
+                 [this](const Killed& kill) {
+                   if (stopping_) stopping_->killed(kill.found_new);
+                 },
+                 [this](const KillCost& cost) { take_kill_cost(cost.length); },
                  [this](const Signal& signal) { on_signal(signal); },
                  [this](const TopGone&) {
                    if (phase_ == Phase::running) stop_job(StopReason::top_gone);
@@ -78,7 +82,8 @@ Instant Session::deadline() const {
       const Instant runtime_end = plan_.max_runtime && *plan_.max_runtime < kNever - job_began_
                                       ? job_began_ + *plan_.max_runtime
                                       : kNever;
-      return std::min({lease_->deadline(), term_at(), runtime_end, listen_at_});
+      return std::min({lease_->deadline(), term_at(), runtime_end, listen_at_,
+                       measured_ ? kNever : measure_at()});
     }
     case Phase::stopping:
       return std::min(lease_->deadline(), stopping_->deadline(lease_end()));
@@ -97,6 +102,7 @@ void Session::on_tick() {
       return check_acquisition();
     case Phase::running:
     case Phase::stopping:
+      tick_measure();
       // Safety first: whether the job may still run is settled before anything is asked.
       check_lease();
       if (phase_ == Phase::stopping) stopping_->tick(lease_end(), now_, effects_);
@@ -230,7 +236,27 @@ void Session::on_job_started() {
 }
 
 Instant Session::term_at() const {
-  return lease_->valid_until() - plan_.timing.margin() - plan_.timing.grace;
+  return lease_->valid_until() - head_start_ - plan_.timing.margin() - plan_.timing.grace;
+}
+
+/// Only where a renewal is overdue: it takes time, and while all is well nobody needs the result.
+Instant Session::measure_at() const {
+  return lease_->valid_until() - plan_.timing.longest_head_start() - plan_.timing.margin() -
+         plan_.timing.grace;
+}
+
+void Session::tick_measure() {
+  const bool overdue = now_ >= measure_at();
+  if (phase_ == Phase::running && overdue && !measured_) effects_.emplace_back(Measure{});
+  if (phase_ == Phase::running && !overdue) head_start_ = Duration::zero();
+  measured_ = overdue || phase_ != Phase::running;
+}
+
+void Session::take_kill_cost(Duration length) {
+  if (phase_ != Phase::running && phase_ != Phase::stopping) return;
+  head_start_ = std::min(length, plan_.timing.longest_head_start());
+  if (stopping_) stopping_->set_head_start(head_start_);
+  check_lease();
 }
 
 Instant Session::lease_end() const {
@@ -257,7 +283,11 @@ void Session::stop_job(StopReason reason) {
       reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease_->complaints()});
   if (stopping_) return;
   stopping_.emplace(plan_.timing, now_);
+  stopping_->set_head_start(head_start_);
   stopping_->begin(plan_.stop_signal, lease_end(), effects_);
+  // Behind the first signal, which is not to wait for it.
+  if (!measured_ && now_ < stopping_->deadline(lease_end())) effects_.emplace_back(Measure{});
+  measured_ = true;
 }
 
 bool Session::watching_tree() const {
@@ -268,9 +298,10 @@ Standing Session::standing() const {
   switch (phase_) {
     case Phase::starting:
     case Phase::running:
-      return {Standing::Phase::running, term_at(), lease_end()};
+      return {Standing::Phase::running, term_at(), lease_end(), head_start_};
     case Phase::stopping:
-      return {Standing::Phase::stopping, stopping_->deadline(lease_end()), lease_end()};
+      return {Standing::Phase::stopping, stopping_->deadline(lease_end()), lease_end(),
+              head_start_};
     default:
       return {Standing::Phase::releasing, release_limit_, lease_end()};
   }

@@ -49,6 +49,14 @@ struct JobExited {
 /// The job's main process is dead and so is every descendant. Expected only while
 /// Session::watching_tree().
 struct JobTreeGone {};
+/// Answers Kill{SIGKILL}: it reached a process that none had reached before.
+struct Killed {
+  bool found_new;
+};
+/// Answers Measure: how long it takes until all processes of the job have got a KILL and are dead.
+struct KillCost {
+  Duration length;
+};
 /// redlock itself got a signal while it has no job; one whose default action ends a process ends
 /// the session. While there is a job, signals are the job's, and the process on top passes them on.
 struct Signal {
@@ -69,7 +77,7 @@ struct Woken {
 };
 
 using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
-                           JobTreeGone, Signal, TopGone, Told, Woken>;
+                           JobTreeGone, Killed, KillCost, Signal, TopGone, Told, Woken>;
 
 /// What a session is to do; constant during its life.
 struct Plan {
@@ -143,6 +151,8 @@ class Session {
   void start_job(std::uint64_t fence);
   void check_lease();
   void tick_lease();
+  void tick_measure();
+  void take_kill_cost(Duration length);
   void tick_releasing();
 
   void stop_job(StopReason reason);
@@ -158,6 +168,7 @@ class Session {
   [[nodiscard]] bool lost_while_held() const;
   [[nodiscard]] bool may_mark() const;
   [[nodiscard]] Instant term_at() const;
+  [[nodiscard]] Instant measure_at() const;
   [[nodiscard]] Instant lease_end() const;
 
   Plan plan_;
@@ -180,6 +191,8 @@ class Session {
   Outage outage_;
   std::optional<StopReason> stop_reason_;
   std::optional<Stopping> stopping_;
+  bool measured_ = false;  ///< since the lease was renewed last
+  Duration head_start_{};  ///< of the end of the job, as it has so many processes
   Instant release_limit_ = kNever;
   Instant release_retry_ = kNever;
 };

@@ -10,20 +10,20 @@ namespace redlock::lock {
 /// CONT would let a stopped job run on a lease that is over.
 void Stopping::begin(int signal, Instant lease_end, Effects& effects) {
   if (began_ >= deadline(lease_end)) return tick(lease_end, began_, effects);
-  effects.emplace_back(Kill{signal});
-  effects.emplace_back(Kill{SIGCONT});
+  effects.emplace_back(Kill{signal, true});
 }
 
 void Stopping::tick(Instant lease_end, Instant now, Effects& effects) {
   if (now < deadline(lease_end)) return;
   effects.emplace_back(Kill{SIGKILL});
-  next_kill_ = now + kKillAgain;
+  last_kill_ = now;
 }
 
 /// The first KILL comes a grace after the TERM, but always early enough to be over before the lease
 /// is.
 Instant Stopping::deadline(Instant lease_end) const {
-  if (next_kill_ != kNever) return next_kill_;
+  if (last_kill_ != kNever) return last_kill_ + pause_;
+  lease_end -= head_start_;
   return std::min(began_ + timing_.grace, lease_end - timing_.margin());
 }
 

@@ -19,13 +19,21 @@ class Stopping {
   /// Sends KILL when that is due.
   void tick(Instant lease_end, Instant now, Effects& effects);
 
+  /// What came of the last KILL: whether it reached a process that none had reached before.
+  void killed(bool found_new) { pause_ = pause_after_kill(pause_, found_new); }
+
+  /// The first KILL is to be so much earlier than a margin before the end of the lease.
+  void set_head_start(Duration head_start) { head_start_ = head_start; }
+
   /// When tick() is due.
   [[nodiscard]] Instant deadline(Instant lease_end) const;
 
  private:
   Timing timing_;
   Instant began_;
-  Instant next_kill_ = kNever;
+  Duration head_start_{};
+  Instant last_kill_ = kNever;
+  Duration pause_ = kKillAgain;
 };
 
 }  // namespace redlock::lock

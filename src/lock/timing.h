@@ -21,8 +21,13 @@ constexpr std::size_t blocking_minority(std::size_t servers) {
   return servers - quorum(servers) + 1;
 }
 
-/// A process that forks faster than it is killed needs another round.
+/// A process that forks faster than it is killed needs another round. As long as the rounds find
+/// only what cannot be killed, or what is dying already, each pause is twice the one before.
 inline constexpr Duration kKillAgain = std::chrono::milliseconds(20);
+inline constexpr Duration kLongestKillPause = std::chrono::seconds(1);
+constexpr Duration pause_after_kill(Duration last_pause, bool found_new) {
+  return found_new ? kKillAgain : std::min(2 * last_pause, kLongestKillPause);
+}
 
 /// The lengths of time of one lock, all derived from its ttl and the grace.
 struct Timing {
@@ -48,6 +53,13 @@ struct Timing {
   /// What a KILL may take to be carried out before the lease is over.
   [[nodiscard]] constexpr Duration margin() const {
     return std::clamp<Duration>(ttl / 50, std::chrono::milliseconds(50), std::chrono::seconds(1));
+  }
+
+  /// By how much a KILL, and all that leads to it, may come earlier because there are many
+  /// processes to kill. Not so much that a lease whose renewals succeed would be cut short: of its
+  /// ttl, two thirds are left when a renewal is due, and a tenth is for the renewal itself.
+  [[nodiscard]] constexpr Duration longest_head_start() const {
+    return std::max(ttl * 2 / 3 - ttl / 10 - drift() - margin() - grace, Duration::zero());
   }
 
   [[nodiscard]] constexpr Duration renew_every() const { return ttl / 3; }

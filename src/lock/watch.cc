@@ -13,7 +13,8 @@ constexpr Duration kPatience = std::chrono::seconds(1);
 }  // namespace
 
 Instant Watch::deadline(const Standing& standing) const {
-  if (alone_) return stopped_ ? kill_at_ : stop_at_;
+  if (alone_ && stopped_) return kill_at_;
+  if (alone_) return measured_ ? stop_at_ : std::min(measure_at_, stop_at_);
   const Duration half_margin = timing_.margin() / 2;
   switch (standing.phase) {
     case Standing::Phase::releasing:
@@ -24,7 +25,11 @@ Instant Watch::deadline(const Standing& standing) const {
     case Standing::Phase::running:
       break;
   }
-  return standing.act_by + half_margin;
+  // A worker that does its work has measured before, and acts the sooner.
+  const Instant due = standing.act_by + half_margin;
+  if (standing.head_start > Duration::zero()) return due;
+  const bool measured = measured_until_ == standing.valid_until;
+  return due - (measured ? head_start_ : timing_.longest_head_start());
 }
 
 std::vector<Watch::Act> Watch::step(const Standing& standing, bool worker_gone, bool job_left,
@@ -32,6 +37,13 @@ std::vector<Watch::Act> Watch::step(const Standing& standing, bool worker_gone, 
   std::vector<Act> acts;
   if (!alone_) {
     if (!worker_gone && now < deadline(standing)) return acts;
+    // Not if it is late already: nothing stands before a kill.
+    const bool in_time = now < standing.act_by + timing_.margin() / 2;
+    if (!worker_gone && in_time && wants_measure(standing)) {
+      measured_until_ = standing.valid_until;
+      head_start_ = Duration::zero();
+      return {Act::measure};
+    }
     if (!worker_gone) acts.push_back(Act::kill_worker);
     take_over(standing, worker_gone, now);
   }
@@ -42,23 +54,52 @@ std::vector<Watch::Act> Watch::step(const Standing& standing, bool worker_gone, 
     // As in Session::stop_job: a job that must be dead already is not continued first.
     if (now < kill_at_) acts.push_back(Act::stop_job);
   }
+  // Behind the first signal, which is not to wait for it.
+  if (!measured_ && now >= measure_at_ && now < kill_at_) {
+    measured_ = true;
+    acts.push_back(Act::measure);
+  }
   if (stopped_ && now >= kill_at_) {
     acts.push_back(Act::kill_job);
-    kill_at_ = now + kKillAgain;
+    killed_at_ = now;
+    kill_at_ = now + pause_;
   }
   return acts;
+}
+
+bool Watch::wants_measure(const Standing& standing) const {
+  return standing.phase == Standing::Phase::running && standing.head_start == Duration::zero() &&
+         measured_until_ != standing.valid_until &&
+         timing_.longest_head_start() > Duration::zero();
 }
 
 /// A worker that is dead while all was well leaves a job that may go on for as long as it could
 /// have without a renewal: perhaps it comes to its end. One that missed its moment leaves none.
 void Watch::take_over(const Standing& standing, bool worker_gone, Instant now) {
   alone_ = true;
-  kill_at_ = standing.valid_until - timing_.margin();
+  last_kill_at_ = standing.valid_until - timing_.margin();
+  const bool measured_here = measured_until_ == standing.valid_until;
+  kill_at_ = last_kill_at_ - (measured_here ? head_start_ : standing.head_start);
+  measured_ = measured_here || standing.head_start > Duration::zero();
   stop_at_ = worker_gone ? kill_at_ - timing_.grace : now;
   if (standing.phase == Standing::Phase::stopping) {
     stopped_ = true;
     kill_at_ = std::min(kill_at_, standing.act_by);
   }
+  measure_at_ = stopped_ ? now : stop_at_ - timing_.longest_head_start();
+}
+
+void Watch::killed(bool found_new) {
+  pause_ = pause_after_kill(pause_, found_new);
+  kill_at_ = killed_at_ + pause_;
+}
+
+void Watch::set_head_start(Duration length) {
+  head_start_ = std::min(length, timing_.longest_head_start());
+  if (!alone_) return;
+  const Instant earlier = last_kill_at_ - head_start_;
+  kill_at_ = std::min(kill_at_, earlier);
+  stop_at_ = std::min(stop_at_, earlier - timing_.grace);
 }
 
 }  // namespace redlock::lock

@@ -1,72 +1,72 @@
 // SPDX-License-Identifier: MIT
+//
+// Which processes belong to the job is found anew for every signal, in one reading of /proc. That
+// reading is not of one moment: processes end, fork and change parents meanwhile. Three facts make
+// its result exact where it must be:
+//
+//   A process is younger than its parent, also than the subreaper that inherits it. If it is older
+//   than the process that now has the number of its parent, the number has been used again.
+//
+//   A PID can be used again as soon as its process has been reaped. A pidfd is opened first, and
+//   the time of the start is read again after that: then both are of the same process. Our own
+//   children need neither, as it is this process that reaps them.
+//
+//   As long as the parent of the job lives, the job is below it. If it lives when the reading is
+//   over, no child of ours that was seen is a child that it left to us.
 #include "os/process_tree.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
-#include <chrono>
 #include <csignal>
-#include <cstring>
-#include <fstream>
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
-#include <string>
-#include <string_view>
-
-#include "os/fd.h"
 
 namespace redlock::os {
 
 namespace {
 
-struct Living {
-  pid_t pid;
-  pid_t parent;
-};
+/// Of a process that is not read from /proc.
+constexpr std::int64_t kUnknownStart = -1;
 
-/// Parent of a living process from /proc/PID/stat (proc(5)); none if it is gone or a zombie.
-std::optional<pid_t> living_parent(pid_t pid) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 512> buffer{};
-  if (!file) return std::nullopt;
-  const ssize_t length = ::read(file.get(), buffer.data(), buffer.size());
-  if (length <= 0) return std::nullopt;
-  // The name is in parentheses and may hold anything, parentheses too: what counts is behind the
-  // last.
-  const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string_view::npos || text.size() < name_end + 5) return std::nullopt;
-  const char state = text[name_end + 2];
-  if (state == 'Z' || state == 'X') return std::nullopt;
-  const std::string_view rest = text.substr(name_end + 4);
-  pid_t parent = 0;
-  std::from_chars(rest.data(), rest.data() + rest.size(), parent);
-  return parent;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// The child is not dead, or dead and not reaped.
+bool has_child(pid_t pid, bool dead_too) {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    return false;
+  }
+  return dead_too || info.si_pid == 0;
 }
 
-std::vector<Living> living_processes() {
-  std::vector<Living> processes;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), ::closedir);
-  if (!directory) return processes;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name(entry->d_name);
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || end != name.data() + name.size()) continue;
-    if (const auto parent = living_parent(pid)) processes.push_back({pid, *parent});
-  }
-  return processes;
+/// For the result of a system call that sends a signal.
+ProcessTree::Refusal refusal_of(int result) {
+  if (result == 0) return ProcessTree::Refusal::none;
+  return errno == EPERM ? ProcessTree::Refusal::not_permitted : ProcessTree::Refusal::gone;
+}
+
+bool has_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+template <class T>
+bool holds(const std::vector<T>& sorted, const T& element) {
+  return std::binary_search(sorted.begin(), sorted.end(), element);
+}
+
+template <class T>
+void insert(std::vector<T>& sorted, const T& element) {
+  sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), element), element);
+}
+
+bool by_parent(const ProcessEntry& one, const ProcessEntry& other) {
+  return one.parent < other.parent;
 }
 
 }  // namespace
@@ -74,87 +74,285 @@ std::vector<Living> living_processes() {
 ProcessTree::ProcessTree() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   // Nearly always there is no child yet, and one system call says so.
-  siginfo_t info{};
-  if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0) {
-    for (const Living& process : living_processes()) {
-      if (process.parent == ::getpid()) not_ours_.push_back(process.pid);
-    }
-  }
+  has_strangers_ = has_children();
+  set_apart_children();
 }
 
-std::vector<pid_t> ProcessTree::descendants() const {
-  std::multimap<pid_t, pid_t> children;
-  for (const Living& process : living_processes()) {
-    children.emplace(process.parent, process.pid);
+void ProcessTree::after_fork() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  table_.reopen();
+  strangers_.clear();
+  has_strangers_ = false;
+}
+
+void ProcessTree::set_apart_children() {
+  if (!has_strangers_) return;
+  const ProcessTable::Loan loan(table_);
+  table_.read(living_);
+  classify(OwnChildren::are_strangers);
+}
+
+/// The parent of the job may have reaped it before the pidfd was opened: then its number may be
+/// that of another process.
+void ProcessTree::lead(pid_t pid, bool own_group) {
+  const ProcessTable::Loan loan(table_);
+  leader_fd_ = open_pidfd(pid);
+  const std::optional<ProcessEntry> entry = table_.look(pid);
+  const bool is_child = has_child(pid, true);
+  const bool is_another =
+      !is_child && (entry ? entry->parent != spared_ : leader_fd_ && !has_child(spared_, false));
+  if (is_another || (!is_child && !entry && !leader_fd_)) {
+    leader_fd_.reset();
+    return;
   }
-  std::vector<pid_t> found;
-  std::vector<pid_t> to_visit = {::getpid()};
-  while (!to_visit.empty()) {
-    const pid_t parent = to_visit.back();
-    to_visit.pop_back();
-    const auto [first, last] = children.equal_range(parent);
+  leader_ = pid;
+  leads_group_ = own_group;
+}
+
+void ProcessTree::leader_reaped() {
+  leader_ = -1;
+  leader_fd_.reset();
+}
+
+void ProcessTree::spare(pid_t pid) {
+  spared_ = pid;
+}
+
+void ProcessTree::note_strangers() {
+  if (!has_strangers_ || !parent_spared_alive()) return;
+  const ProcessTable::Loan loan(table_);
+  find();
+}
+
+void ProcessTree::take_over_children() {
+  note_strangers();
+  taking_over_ = true;
+}
+
+bool ProcessTree::parent_spared_alive() const {
+  return spared_ > 0 && !taking_over_ && has_child(spared_, false);
+}
+
+/// With a pass, what is known to be of the tree while /proc is read gets the signal at once: PIDs
+/// come in ascending order, so most parents come before their children, and a second look at
+/// thousands of processes costs as much as the first.
+void ProcessTree::find(Pass* pass) {
+  if (excluded_group_ > 0 && ::kill(-excluded_group_, 0) != 0 && errno == ESRCH) {
+    excluded_group_ = -1;  // nothing is left of it, and the number may be used again
+  }
+  std::erase_if(excluded_, [](pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; });
+  bool below_spared = parent_spared_alive();
+  for (bool settled = false; !settled;) {
+    early_.clear();
+    if (pass == nullptr) {
+      table_.read(living_);
+    } else {
+      table_.read(living_, [&](const ProcessEntry& process, const Fd& pidfd) {
+        signal_early(process, pidfd, below_spared, *pass);
+      });
+    }
+    // If it has died meanwhile, its children may have been read neither as its own nor as ours.
+    const bool still = parent_spared_alive();
+    settled = still == below_spared;
+    below_spared = still;
+  }
+  classify(below_spared ? OwnChildren::are_strangers : OwnChildren::belong);
+}
+
+/// From the top downwards; each process is met once, as it has one parent.
+void ProcessTree::classify(OwnChildren own_children) {
+  struct Visit {
+    ProcessEntry process;
+    bool stranger;
+  };
+  found_.clear();
+  std::stable_sort(living_.begin(), living_.end(), by_parent);
+  std::vector<Identity> strangers;
+  std::vector<Visit> visits;
+  const auto visit_children = [&](const ProcessEntry& parent, bool strangers_below) {
+    const auto [first, last] = std::equal_range(
+        living_.begin(), living_.end(),
+        ProcessEntry{.pid = 0, .parent = parent.pid, .group = 0, .start = 0}, by_parent);
     for (auto child = first; child != last; ++child) {
-      if (is_not_ours(child->second)) continue;
-      found.push_back(child->second);
-      to_visit.push_back(child->second);
+      if (child->start < parent.start) continue;
+      const bool stranger =
+          child->pid != spared_ &&
+          (strangers_below || holds(strangers_, Identity(child->pid, child->start)) ||
+           is_excluded(child->pid, child->group));
+      visits.push_back({*child, stranger});
+    }
+  };
+  visit_children({.pid = ::getpid(), .parent = 0, .group = 0, .start = 0},
+                 own_children == OwnChildren::are_strangers);
+  for (std::size_t next = 0; next < visits.size(); ++next) {
+    const Visit visit = visits[next];
+    visit_children(visit.process, visit.stranger);
+    if (visit.process.pid == spared_) continue;
+    if (visit.stranger) {
+      strangers.emplace_back(visit.process.pid, visit.process.start);
+    } else {
+      found_.push_back(visit.process);
     }
   }
-  return found;
+  std::sort(strangers.begin(), strangers.end());
+  strangers_ = std::move(strangers);
 }
 
-void ProcessTree::signal(int number) const {
-  signal_once(number);
-  if (number == SIGKILL && !empty()) hunt();
+Pass ProcessTree::signal(int number, int then) {
+  Pass pass;
+  number_ = number;
+  then_ = then;
+  done_.clear();
+  if (number == SIGKILL) killed_before_ = std::exchange(killed_, {});
+  signal_leader(pass);
+  const ProcessTable::Loan loan(table_);
+  find(&pass);
+  signal_found(pass);
+  // While the parent of the job lives, our own children are not the job's.
+  if (!parent_spared_alive() && signal_children(pass)) {
+    find();
+    signal_found(pass);
+  }
+  if (number == SIGKILL) std::sort(killed_.begin(), killed_.end());
+  return pass;
 }
 
-/// A process that forks a copy and exits has another pid whenever a walk through /proc is over. But
-/// each of its copies becomes our child as soon as its parent is gone, and the list of our children
-/// is one small file (proc(5); Linux may have been built without it). A child's pid is its own until
-/// we reap it.
-void ProcessTree::hunt() const {
-  using std::chrono::milliseconds;
-  using std::chrono::steady_clock;
-  const std::string path = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
+/// The group only where the leader is our child: then nobody but us can free its number.
+void ProcessTree::signal_leader(Pass& pass) {
+  group_done_ = false;
+  if (leader_ < 0) return;
+  const bool is_child = has_child(leader_, true);
+  if (leads_group_ && is_child) group_done_ = send_by_pid(-leader_) == Refusal::none;
+  if (!group_done_ || number_ == SIGKILL || ::getpgid(leader_) != leader_) {
+    if (!is_child && !leader_fd_) return;  // to be found in /proc
+    const Refusal refusal = is_child ? send_by_pid(leader_) : send_by_pidfd(leader_fd_);
+    note({leader_, kUnknownStart}, refusal, pass);
+  }
+  done_.push_back(leader_);
+}
+
+/// A process whose parent got the signal just now, or is the root of the tree.
+void ProcessTree::signal_early(const ProcessEntry& process, const Fd& pidfd, bool below_spared,
+                               Pass& pass) {
+  const auto parent = std::lower_bound(early_.begin(), early_.end(), Identity(process.parent, -1));
+  const bool below_early =
+      parent != early_.end() && parent->first == process.parent && parent->second <= process.start;
+  const bool below_root = process.parent == (below_spared ? spared_ : ::getpid());
+  if ((!below_early && !below_root) || process.pid == spared_) return;
+  const Identity identity(process.pid, process.start);
+  if (is_excluded(process.pid, process.group) || holds(strangers_, identity)) return;
+  insert(early_, identity);
+  if (holds(done_, process.pid)) return;
+  signal_one(process, &pidfd, pass);
+  insert(done_, process.pid);
+}
+
+void ProcessTree::signal_found(Pass& pass) {
+  std::vector<pid_t> done = done_;
+  for (const ProcessEntry& process : found_) {
+    if (holds(done_, process.pid)) continue;
+    done.push_back(process.pid);
+    signal_one(process, nullptr, pass);
+  }
+  std::sort(done.begin(), done.end());
+  done_ = std::move(done);
+}
+
+void ProcessTree::signal_one(const ProcessEntry& process, const Fd* pidfd, Pass& pass) {
+  const Identity identity(process.pid, process.start);
+  const bool has_it = number_ == SIGKILL ? holds(killed_before_, identity)
+                                         : group_done_ && process.group == leader_;
+  note(identity, has_it ? Refusal::none : send(process, pidfd), pass);
+}
+
+/// Those that were not found: /proc may hide them, and one that forks a copy and exits has another
+/// PID whenever a reading of /proc is over. But each of its copies becomes our child as soon as its
+/// parent is gone, and the list of our children is one small file. A KILL hunts them for a while,
+/// and the result says whether it caught any.
+bool ProcessTree::signal_children(Pass& pass) {
   const auto begin = steady_clock::now();
-  auto last_found = begin;
-  std::set<pid_t> found;
-  for (auto now = begin; now < last_found + milliseconds(2) && now < begin + milliseconds(20);
+  auto last_caught = begin;
+  std::vector<pid_t> children;
+  for (auto now = begin; now < last_caught + milliseconds(2) && now < begin + milliseconds(20);
        now = steady_clock::now()) {
-    std::ifstream file(path);
-    for (pid_t pid = 0; file >> pid;) {
-      if (pid == spared_ || !found.insert(pid).second || is_not_ours(pid)) continue;
-      ::kill(pid, SIGKILL);
-      last_found = now;
+    table_.read_own_children(children);
+    for (const pid_t pid : children) {
+      if (holds(done_, pid) || is_stranger(pid)) continue;
+      insert(done_, pid);
+      note({pid, kUnknownStart}, send_by_pid(pid), pass);
+      last_caught = now;
     }
+    if (number_ != SIGKILL || !has_children()) return false;
   }
-  signal_once(SIGKILL);
+  return last_caught != begin;
 }
 
-bool ProcessTree::is_not_ours(pid_t pid) const {
-  return std::find(not_ours_.begin(), not_ours_.end(), pid) != not_ours_.end();
+bool ProcessTree::is_stranger(pid_t child) const {
+  const auto known = std::lower_bound(strangers_.begin(), strangers_.end(), Identity(child, -1));
+  return child == spared_ || (known != strangers_.end() && known->first == child) ||
+         is_excluded(child, ::getpgid(child));
 }
 
-void ProcessTree::signal_once(int number) const {
-  for (const pid_t pid : descendants()) {
-    if (pid == spared_) continue;
-    // A pidfd, and a second look through it, because a pid may be used again at any time except
-    // while its process or zombie exists (glibc 2.36 has the calls, but not in a header for C++).
-    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    if (!process) continue;
-    const auto parent = living_parent(pid);
-    if (!parent) continue;
-    ::syscall(SYS_pidfd_send_signal, process.get(), number, nullptr, 0);
+bool ProcessTree::is_excluded(pid_t pid, pid_t group) const {
+  return (excluded_group_ > 0 && group == excluded_group_) ||
+         std::ranges::find(excluded_, pid) != excluded_.end();
+}
+
+/// `pidfd`: opened before the process was looked at; null: it has to be looked at again. Without
+/// pidfds the call comes right behind the look: no time for all other PIDs to be used between.
+ProcessTree::Refusal ProcessTree::send(const ProcessEntry& process, const Fd* pidfd) const {
+  if (process.parent == ::getpid()) return send_by_pid(process.pid);
+  Fd opened;
+  if (pidfd == nullptr) {
+    opened = open_pidfd(process.pid);
+    const std::optional<ProcessEntry> now = table_.look(process.pid);
+    if (!now || now->start != process.start) return Refusal::gone;
+    pidfd = &opened;
   }
+  if (*pidfd) {
+    const Refusal refusal = send_by_pidfd(*pidfd);
+    // Any other error may be that of a filter which knows nothing of pidfds.
+    if (refusal == Refusal::none || errno == ESRCH) return refusal;
+  }
+  return send_by_pid(process.pid);
 }
 
-/// A walk through /proc may miss one that forks and exits in a loop. But whatever is left of the
+ProcessTree::Refusal ProcessTree::send_by_pid(pid_t pid) const {
+  const Refusal refusal = refusal_of(::kill(pid, number_));
+  if (refusal == Refusal::none && then_ != 0) ::kill(pid, then_);
+  return refusal;
+}
+
+ProcessTree::Refusal ProcessTree::send_by_pidfd(const Fd& pidfd) const {
+  const auto call = [&](int number) {
+    return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0));
+  };
+  const Refusal refusal = refusal_of(call(number_));
+  if (refusal == Refusal::none && then_ != 0) call(then_);
+  return refusal;
+}
+
+void ProcessTree::note(const Identity& process, Refusal refusal, Pass& pass) {
+  if (refusal == Refusal::not_permitted) pass.refused.push_back(process.first);
+  if (refusal != Refusal::none || number_ != SIGKILL) return;
+  if (!holds(killed_before_, process)) pass.found_new = true;
+  killed_.push_back(process);
+}
+
+Effort ProcessTree::measure() {
+  const auto begin = steady_clock::now();
+  static_cast<void>(signal(0));
+  return {.time = steady_clock::now() - begin, .processes = found_.size()};
+}
+
+/// A reading of /proc may miss one that forks and exits in a loop. But whatever is left of the
 /// tree, one of it is our child, and the kernel knows whether we have any.
-bool ProcessTree::empty() const {
-  siginfo_t info{};
-  if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return true;
-  if (not_ours_.empty() && spared_ < 0) return false;
-  const std::vector<pid_t> found = descendants();
-  return std::all_of(found.begin(), found.end(), [this](pid_t pid) { return pid == spared_; });
+bool ProcessTree::empty() {
+  if (!has_children()) return true;
+  if (strangers_.empty() && spared_ < 0 && excluded_group_ < 0 && excluded_.empty()) return false;
+  const ProcessTable::Loan loan(table_);
+  find();
+  return found_.empty();
 }
 
 }  // namespace redlock::os

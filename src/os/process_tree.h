@@ -3,42 +3,128 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
 #include <vector>
+
+#include "os/fd.h"
+#include "os/process_table.h"
 
 namespace redlock::os {
 
-/// Everything that descends from this process, setsid(2) and double forks included: as a child
-/// subreaper (prctl(2)) it inherits every orphan, so nobody leaves the tree. Children that were
-/// there before construction (a shell's background jobs before it exec'ed us) are not the job's and
-/// are left alone with all below them. Not inherited by fork(2): a child makes a tree of its own.
+/// What became of a signal to the tree.
+struct Pass {
+  std::vector<pid_t> refused;  ///< living processes that we may not signal
+  bool found_new = false;      ///< a KILL reached a process that none had reached before
+};
+
+/// What it takes to find the tree once.
+struct Effort {
+  std::chrono::nanoseconds time;
+  std::size_t processes;
+};
+
+/// The job: everything that descends from this process, setsid(2) and double forks included. As a
+/// child subreaper (prctl(2)) this process inherits every orphan, so no process leaves the tree.
+///
+/// Not part of it: children that existed before construction (a shell's background jobs before it
+/// exec'ed us) and their descendants, and the process group that exclude_group() names with its
+/// descendants. A process that was seen below them stays excluded when it becomes our child.
+///
+/// Not inherited by fork(2): see after_fork().
 class ProcessTree {
  public:
+  enum class Refusal { none, gone, not_permitted };  ///< of a signal to one process
+
+  /// Throws Error (71) where the processes cannot be found (ProcessTable).
   ProcessTree();
 
-  /// Never to signal that descendant, only those below it.
-  void spare(pid_t pid) { spared_ = pid; }
+  /// In a forked child, which begins a tree of its own.
+  void after_fork();
 
-  /// Leaves that child alone with all below it.
-  void exclude(pid_t pid) { not_ours_.push_back(pid); }
+  /// The children that exist now are not the job's. To be called before the job's parent is made:
+  /// orphans of those from before construction may have become ours since.
+  void set_apart_children();
 
-  /// Sends the signal to every living descendant. One that forks meanwhile may have a child that
-  /// escapes this call: whoever must be sure calls again until empty(). A KILL hunts for some
+  /// The job's main process, which is signalled first and without a look at /proc. `own_group`: it
+  /// was started in a process group of its own. To be called before it can have been reaped, or
+  /// with its parent spared.
+  void lead(pid_t pid, bool own_group);
+  /// It has been reaped.
+  void leader_reaped();
+
+  /// The parent of the job: never signalled. As long as it lives, the tree is what descends from
+  /// it.
+  void spare(pid_t pid);
+  /// It is about to be killed: its children become ours.
+  void take_over_children();
+  /// Where there were children before construction: looks for orphans of theirs, as long as these
+  /// can be told from the children that a dead parent of the job leaves to us.
+  void note_strangers();
+  /// It has been reaped.
+  void spared_reaped() { spared_ = -1; }
+
+  /// Leaves alone a process group, its leader being a child, and all that descends from it.
+  void exclude_group(pid_t group) { excluded_group_ = group; }
+
+  /// Leaves alone one process that has no children of its own.
+  void exclude(pid_t pid) { excluded_.push_back(pid); }
+
+  /// Sends the signal to every living descendant, once. One that forks meanwhile may have a child
+  /// that escapes this call: whoever must be sure calls again until empty(). A KILL hunts for some
   /// milliseconds those that fork and exit in a loop.
-  void signal(int number) const;
+  /// `then`: another signal, sent to each behind the first one; 0: none.
+  Pass signal(int number, int then = 0);
 
-  /// No descendant is left. Dead children count until they are reaped, unless there are some that
-  /// are spared or excluded.
-  [[nodiscard]] bool empty() const;
+  /// Sends nothing.
+  Effort measure();
+
+  /// No descendant is left. Dead children count until they are reaped, unless there are processes
+  /// that are spared or excluded.
+  [[nodiscard]] bool empty();
 
  private:
-  [[nodiscard]] std::vector<pid_t> descendants() const;
+  /// A process for all its life: the PID and the time of its start.
+  using Identity = std::pair<pid_t, std::int64_t>;
+  enum class OwnChildren { belong, are_strangers };
 
-  [[nodiscard]] bool is_not_ours(pid_t pid) const;
-  void signal_once(int number) const;
-  void hunt() const;
+  void find(Pass* pass = nullptr);
+  void signal_early(const ProcessEntry& process, const Fd& pidfd, bool below_spared, Pass& pass);
+  void classify(OwnChildren own_children);
+  [[nodiscard]] bool parent_spared_alive() const;
+  [[nodiscard]] bool is_stranger(pid_t child) const;
+  [[nodiscard]] bool is_excluded(pid_t pid, pid_t group) const;
+  void signal_leader(Pass& pass);
+  void signal_found(Pass& pass);
+  void signal_one(const ProcessEntry& process, const Fd* pidfd, Pass& pass);
+  bool signal_children(Pass& pass);
+  [[nodiscard]] Refusal send(const ProcessEntry& process, const Fd* pidfd) const;
+  [[nodiscard]] Refusal send_by_pid(pid_t pid) const;
+  [[nodiscard]] Refusal send_by_pidfd(const Fd& pidfd) const;
+  void note(const Identity& process, Refusal refusal, Pass& pass);
 
-  std::vector<pid_t> not_ours_;
+  ProcessTable table_;
+  std::vector<ProcessEntry> living_;     ///< as last read
+  std::vector<ProcessEntry> found_;      ///< the tree, as last found
+  std::vector<Identity> strangers_;      ///< not part of the tree; sorted
+  std::vector<Identity> killed_;         ///< by the present or last KILL
+  std::vector<Identity> killed_before_;  ///< by the KILL before that; sorted
+  int number_ = 0;                       ///< the signal of the present pass
+  int then_ = 0;                         ///< and what is sent behind it
+  std::vector<Identity> early_;          ///< members of the tree that had it while /proc was read
+  std::vector<pid_t> done_;              ///< have got the signal of the present pass; sorted
+  bool has_strangers_ = false;
+
   pid_t spared_ = -1;
+  bool taking_over_ = false;
+  pid_t excluded_group_ = -1;
+  std::vector<pid_t> excluded_;
+  pid_t leader_ = -1;
+  Fd leader_fd_;  ///< pidfd; none where the kernel refuses one
+  bool leads_group_ = false;
+  bool group_done_ = false;  ///< the leader's group has got the signal of the present pass
 };
 
 }  // namespace redlock::os

@@ -60,6 +60,8 @@ std::vector<std::string> Scenario::play(std::string_view step) {
     job(words);
   } else if (verb == "signal") {
     happen(lock::Signal{number_at(words, 0), true});
+  } else if (verb == "measured") {
+    happen(lock::KillCost{read_duration(words.bare.at(0))});
   } else if (verb == "told") {
     happen(lock::Told{});
   } else if (verb == "woken") {

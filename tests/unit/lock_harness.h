@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -92,7 +93,10 @@ class Harness {
   [[nodiscard]] std::vector<int> kills() const {
     std::vector<int> signals;
     for (const Effect& effect : effects) {
-      if (const auto* kill = std::get_if<Kill>(&effect)) signals.push_back(kill->signal);
+      const auto* kill = std::get_if<Kill>(&effect);
+      if (kill == nullptr) continue;
+      signals.push_back(kill->signal);
+      if (kill->then_continue) signals.push_back(SIGCONT);
     }
     return signals;
   }

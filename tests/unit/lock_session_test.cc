@@ -163,6 +163,65 @@ TEST_CASE("what the worker tells the process on top") {
   CHECK(standing.act_by > harness.now);
 }
 
+TEST_CASE("a renewal is overdue: what a KILL costs is measured, and the stop begins the earlier") {
+  Harness harness = running();
+  const Instant valid_until = Harness::start + 30s - 302ms;
+  const Duration longest = plan_for(1).timing.longest_head_start();
+  harness.advance(valid_until - 600ms - 5s - longest - harness.now - 1ns);
+  CHECK(harness.count<Measure>() == 0);
+  harness.advance(1ns);
+  REQUIRE(harness.count<Measure>() == 1);
+  SUBCASE("many processes") {
+    harness.step(KillCost{2s});
+    const Standing standing = harness.session.standing();
+    CHECK(standing.act_by == valid_until - 2s - 600ms - 5s);
+    CHECK(standing.head_start == 2s);
+    harness.advance(standing.act_by - harness.now - 1ns);
+    CHECK(harness.kills().empty());
+    harness.advance(1ns);
+    CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+    CHECK(harness.session.standing().act_by == valid_until - 2s - 600ms);
+    CHECK(harness.count<Measure>() == 1);
+  }
+  SUBCASE("so many that it would be too late: no earlier than where renewals have failed") {
+    harness.step(KillCost{1h});
+    CHECK(harness.session.standing().act_by == harness.now + 5s);
+    CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  }
+  SUBCASE("renewed after all: what was measured holds no longer") {
+    harness.step(KillCost{2s});
+    REQUIRE(harness.answer(0, Op::renew, Renewed{}));
+    harness.step(Tick{});
+    CHECK(harness.session.standing().head_start == 0s);
+  }
+}
+
+TEST_CASE("a lock that is lost: TERM at once, then what a KILL costs is measured") {
+  Harness harness = running();
+  harness.advance(10s);
+  REQUIRE(harness.answer(0, Op::renew, Missing{}));
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  CHECK(harness.count<Measure>() == 1);
+}
+
+TEST_CASE("KILLs that find nothing new come at twice the pause, up to a second") {
+  Harness harness = running();
+  harness.step(TopGone{});
+  harness.advance(5s);
+  REQUIRE(harness.kills().back() == SIGKILL);
+  harness.step(Killed{true});
+  for (const Duration pause : {20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1000ms, 1000ms}) {
+    const std::size_t before = harness.kills().size();
+    harness.advance(pause - 1ns);
+    CHECK(harness.kills().size() == before);
+    harness.advance(1ns);
+    CHECK(harness.kills().size() == before + 1);
+    harness.step(Killed{false});
+  }
+  harness.step(Killed{true});
+  CHECK(harness.session.standing().act_by == harness.now + 20ms);
+}
+
 TEST_CASE("renewal every third of the ttl moves validity to the new request") {
   Harness harness = running();
   harness.advance(9999ms);

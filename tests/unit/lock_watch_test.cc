@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -20,15 +21,18 @@ constexpr Instant kValidUntil = kStart + 30s;
 constexpr Instant kTermAt = kValidUntil - 600ms - 5s;
 constexpr Instant kKillAt = kValidUntil - 600ms;
 constexpr Standing kRunning{Phase::running, kTermAt, kValidUntil};
+constexpr Duration kLongest = kTiming.longest_head_start();
+/// A worker that has found few processes.
+constexpr Standing kMeasured{Phase::running, kTermAt - 1ns, kValidUntil, 1ns};
 
 }  // namespace
 
 TEST_CASE("a worker that does its work is left alone, by half a margin beyond its time") {
   Watch watch(kTiming);
-  CHECK(watch.deadline(kRunning) == kTermAt + 300ms);
-  CHECK(watch.step(kRunning, false, true, kStart).empty());
-  CHECK(watch.step(kRunning, false, true, kTermAt + 299ms).empty());
-  const Standing renewed{Phase::running, kTermAt + 10s, kValidUntil + 10s};
+  CHECK(watch.deadline(kMeasured) == kTermAt - 1ns + 300ms);
+  CHECK(watch.step(kMeasured, false, true, kStart).empty());
+  CHECK(watch.step(kMeasured, false, true, kTermAt + 299ms).empty());
+  const Standing renewed{Phase::running, kTermAt + 20s, kValidUntil + 20s};
   CHECK(watch.step(renewed, false, true, kTermAt + 301ms).empty());
   CHECK_FALSE(watch.alone());
 }
@@ -38,6 +42,8 @@ TEST_CASE("a dead worker: the job may go on for what is left, then TERM, then KI
   CHECK(watch.step(kRunning, true, true, kStart + 1s).empty());
   CHECK(watch.alone());
   CHECK_FALSE(watch.stopped_job());
+  CHECK(watch.deadline(kRunning) == kTermAt - kLongest);
+  CHECK(watch.step(kRunning, true, true, kTermAt - kLongest) == Acts{Act::measure});
   CHECK(watch.deadline(kRunning) == kTermAt);
   CHECK(watch.step(kRunning, true, true, kTermAt) == Acts{Act::stop_job});
   CHECK(watch.stopped_job());
@@ -51,8 +57,67 @@ TEST_CASE("a dead worker: the job may go on for what is left, then TERM, then KI
 TEST_CASE("a stuck worker dies first, and the job is stopped at once") {
   Watch watch(kTiming);
   CHECK(watch.step(kRunning, false, true, kTermAt + 300ms) ==
-        Acts{Act::kill_worker, Act::stop_job});
+        Acts{Act::kill_worker, Act::stop_job, Act::measure});
   CHECK(watch.deadline(kRunning) == kKillAt);
+}
+
+TEST_CASE("many processes: a worker that has measured them is due earlier, and so is the KILL") {
+  const Standing many{Phase::running, kTermAt - 2s, kValidUntil, 2s};
+  Watch watch(kTiming);
+  CHECK(watch.deadline(many) == kTermAt - 2s + 300ms);
+  CHECK(watch.step(many, false, true, kTermAt - 2s + 300ms) ==
+        Acts{Act::kill_worker, Act::stop_job});
+  CHECK(watch.deadline(many) == kKillAt - 2s);
+}
+
+TEST_CASE("many processes below a worker that is stuck: measured in time, and stopped earlier") {
+  Watch watch(kTiming);
+  const Instant looks = kTermAt + 300ms - kLongest;
+  CHECK(watch.deadline(kRunning) == looks);
+  CHECK(watch.step(kRunning, false, true, looks) == Acts{Act::measure});
+  watch.set_head_start(2s);
+  CHECK_FALSE(watch.alone());
+  CHECK(watch.deadline(kRunning) == kTermAt + 300ms - 2s);
+  CHECK(watch.step(kRunning, false, true, kTermAt + 299ms - 2s).empty());
+  CHECK(watch.step(kRunning, false, true, kTermAt + 300ms - 2s) ==
+        Acts{Act::kill_worker, Act::stop_job});
+  CHECK(watch.deadline(kRunning) == kKillAt - 2s);
+}
+
+TEST_CASE("a renewal ends what was measured before it") {
+  Watch watch(kTiming);
+  CHECK(watch.step(kRunning, false, true, kTermAt) == Acts{Act::measure});
+  watch.set_head_start(2s);
+  const Standing renewed{Phase::running, kTermAt + 10s, kValidUntil + 10s};
+  CHECK(watch.deadline(renewed) == kTermAt + 10s + 300ms - kLongest);
+}
+
+TEST_CASE("many processes, and no worker: TERM and KILL come earlier, within what is allowed") {
+  for (const Duration length : {Duration(2s), kLongest, kLongest + 1h}) {
+    Watch watch(kTiming);
+    watch.step(kRunning, true, true, kStart);
+    const Duration head_start = std::min(length, kLongest);
+    CHECK(watch.step(kRunning, true, true, kTermAt - kLongest) == Acts{Act::measure});
+    watch.set_head_start(length);
+    CHECK(watch.deadline(kRunning) == kTermAt - head_start);
+    CHECK(watch.step(kRunning, true, true, kTermAt - head_start) == Acts{Act::stop_job});
+    CHECK(watch.deadline(kRunning) == kKillAt - head_start);
+  }
+}
+
+TEST_CASE("KILLs that find nothing new come at twice the pause, up to a second") {
+  Watch watch(kTiming);
+  Instant now = kValidUntil;
+  CHECK(watch.step(kRunning, true, true, now) == Acts{Act::kill_job});
+  watch.killed(true);
+  for (const Duration pause : {20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1000ms, 1000ms}) {
+    CHECK(watch.deadline(kRunning) == now + pause);
+    now += pause;
+    CHECK(watch.step(kRunning, true, true, now) == Acts{Act::kill_job});
+    watch.killed(false);
+  }
+  watch.killed(true);
+  CHECK(watch.deadline(kRunning) == now + 20ms);
 }
 
 TEST_CASE("both were stopped beyond the lease: the KILL comes at once, and no CONT before it") {
@@ -66,7 +131,7 @@ TEST_CASE("both were stopped beyond the lease: the KILL comes at once, and no CO
 TEST_CASE("a worker lost while it was stopping the job: its KILL is still due") {
   const Standing stopping{Phase::stopping, kStart + 2s, kValidUntil};
   Watch watch(kTiming);
-  CHECK(watch.step(stopping, true, true, kStart + 1s).empty());
+  CHECK(watch.step(stopping, true, true, kStart + 1s) == Acts{Act::measure});
   CHECK(watch.stopped_job());
   CHECK(watch.step(stopping, true, true, kStart + 2s) == Acts{Act::kill_job});
 }
@@ -97,6 +162,6 @@ TEST_CASE("a worker stuck in its release is not waited for for ever") {
 TEST_CASE("kill_at never lies behind the lease, however late the worker died") {
   Watch watch(kTiming);
   const Instant late = kKillAt - 1s;
-  CHECK(watch.step(kRunning, true, true, late) == Acts{Act::stop_job});
+  CHECK(watch.step(kRunning, true, true, late) == Acts{Act::stop_job, Act::measure});
   CHECK(watch.deadline(kRunning) == kKillAt);
 }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "os/process_table.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "error.h"
+
+namespace redlock::os {
+
+// glibc 2.36 has this call, but not in a header for C++.
+Fd open_pidfd(pid_t pid) {
+  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+namespace {
+
+constexpr std::size_t kListingSize = 64 * 1024;
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(ExitStatus::os_error,
+              why + "; redlock needs it to find and stop the processes of a job");
+}
+
+template <class Number>
+bool parse(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// The fields of a line that are separated by single spaces; empty behind the last.
+class Fields {
+ public:
+  explicit Fields(std::string_view line) : rest_(line) {}
+
+  std::string_view next() {
+    const std::size_t length = rest_.find(' ');
+    const std::string_view field = rest_.substr(0, length);
+    rest_.remove_prefix(length == std::string_view::npos ? rest_.size() : length + 1);
+    return field;
+  }
+  void skip(int count) {
+    while (count-- > 0) next();
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+/// None for a dead process. One whose main thread alone has ended is a zombie with other threads.
+std::optional<ProcessEntry> parse_stat(pid_t pid, std::string_view text) {
+  // The name is in parentheses and may contain anything, also parentheses: the last one ends it.
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos || text.size() < name_end + 3) return std::nullopt;
+  Fields fields(text.substr(name_end + 2));
+  const std::string_view state = fields.next();
+  ProcessEntry entry{.pid = pid, .parent = 0, .group = 0, .start = 0};
+  if (!parse(fields.next(), entry.parent) || !parse(fields.next(), entry.group)) {
+    return std::nullopt;
+  }
+  fields.skip(14);  // from the session to the nice value
+  long threads = 0;
+  parse(fields.next(), threads);
+  fields.skip(1);
+  parse(fields.next(), entry.start);
+  if (state == "X" || (state == "Z" && threads < 2)) return std::nullopt;
+  return entry;
+}
+
+}  // namespace
+
+ProcessTable::ProcessTable() : listing_(kListingSize) {
+  open();
+}
+
+void ProcessTable::reopen() {
+  for (Fd& spare : spare_) spare.reset();
+  open();
+}
+
+void ProcessTable::open() {
+  Fd opened(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened) refuse(std::string("cannot open /proc: ") + std::strerror(errno));
+  std::array<char, 16> target{};
+  const ssize_t length = ::readlinkat(opened.get(), "self", target.data(), target.size());
+  if (length < 0) refuse("/proc is not mounted");
+  pid_t self = 0;
+  parse(std::string_view(target.data(), static_cast<std::size_t>(length)), self);
+  if (self != ::getpid()) {
+    refuse("/proc is that of another PID namespace (unshare: add --mount-proc)");
+  }
+  proc_ = std::move(opened);
+  if (!fill_reserve()) refuse(std::string("cannot keep /proc open: ") + std::strerror(errno));
+}
+
+bool ProcessTable::fill_reserve() {
+  for (Fd& spare : spare_) {
+    if (!spare) spare = Fd(::fcntl(proc_.get(), F_DUPFD_CLOEXEC, 0));
+    if (!spare) return false;
+  }
+  return true;
+}
+
+void ProcessTable::read(std::vector<ProcessEntry>& living) {
+  read(living, {});
+}
+
+void ProcessTable::read(std::vector<ProcessEntry>& living, const Visit& visit) {
+  living.clear();
+  ::lseek(proc_.get(), 0, SEEK_SET);
+  for (;;) {
+    const ssize_t length = ::getdents64(proc_.get(), listing_.data(), listing_.size());
+    if (length <= 0) return;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(length);) {
+      dirent64 header{};
+      std::memcpy(&header, listing_.data() + at, offsetof(dirent64, d_name));
+      const char* const name = listing_.data() + at + offsetof(dirent64, d_name);
+      pid_t pid = 0;
+      if (parse(std::string_view(name), pid)) {
+        const Fd pidfd = visit ? open_pidfd(pid) : Fd();
+        if (const auto entry = look(pid)) {
+          living.push_back(*entry);
+          if (visit) visit(*entry, pidfd);
+        }
+      }
+      at += header.d_reclen;
+    }
+  }
+}
+
+std::optional<ProcessEntry> ProcessTable::look(pid_t pid) const {
+  std::array<char, 32> path{};
+  const auto end = std::to_chars(path.data(), path.data() + path.size(), pid).ptr;
+  std::memcpy(end, "/stat", sizeof "/stat");
+  std::optional<ProcessEntry> entry;
+  if (const Fd file(::openat(proc_.get(), path.data(), O_RDONLY | O_CLOEXEC)); file) {
+    std::array<char, 512> text{};
+    const ssize_t length = ::read(file.get(), text.data(), text.size());
+    if (length > 0) entry = parse_stat(pid, {text.data(), static_cast<std::size_t>(length)});
+  }
+  return entry;
+}
+
+void ProcessTable::read_own_children(std::vector<pid_t>& children) {
+  children.clear();
+  const std::string path = "self/task/" + std::to_string(::getpid()) + "/children";
+  const Fd file(::openat(proc_.get(), path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return;
+  std::size_t kept = 0;  // of a number that the last piece broke off in
+  for (ssize_t length = 0;
+       (length = ::read(file.get(), listing_.data() + kept, listing_.size() - kept)) > 0;) {
+    const std::string_view text(listing_.data(), kept + static_cast<std::size_t>(length));
+    const std::size_t whole = text.rfind(' ') + 1;  // 0 without one
+    Fields fields(text.substr(0, whole));
+    for (std::string_view word = fields.next(); !word.empty(); word = fields.next()) {
+      pid_t pid = 0;
+      if (parse(word, pid)) children.push_back(pid);
+    }
+    kept = text.size() - whole;
+    std::memmove(listing_.data(), listing_.data() + whole, kept);
+  }
+}
+
+}  // namespace redlock::os

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "os/fd.h"
+
+namespace redlock::os {
+
+/// What /proc/PID/stat says of a living process (proc(5)).
+struct ProcessEntry {
+  pid_t pid;
+  pid_t parent;
+  pid_t group;
+  std::int64_t start;  ///< clock ticks from boot: no later process with this PID has the same
+};
+
+/// Empty where the kernel refuses it (before Linux 5.3, or by a seccomp filter), or there is no
+/// such process.
+Fd open_pidfd(pid_t pid);
+
+/// All processes, as /proc lists them. Whoever is to kill in time cannot wait for a descriptor or
+/// for a mount to become available: /proc is opened once, and the descriptors for reading below it
+/// are kept in reserve.
+class ProcessTable {
+ public:
+  /// Throws Error (71): /proc is not mounted, or it is that of another PID namespace, or too few
+  /// descriptors are free.
+  ProcessTable();
+
+  /// In a forked child: a directory of its own. The parent's has a position that both would move.
+  void reopen();
+
+  /// Lends the descriptors of the reserve to the functions below, for as long as it lives.
+  class Loan {
+   public:
+    explicit Loan(ProcessTable& table) : table_(table) {
+      for (Fd& spare : table_.spare_) spare.reset();
+    }
+    ~Loan() { table_.fill_reserve(); }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+
+   private:
+    ProcessTable& table_;
+  };
+
+  /// Every living process in the order of the PIDs, except those that /proc hides from this process
+  /// (hidepid, in proc(5)). Needs one descriptor.
+  void read(std::vector<ProcessEntry>& living);
+  /// The same, and passes each process to `visit` together with a pidfd that was opened before the
+  /// look (an empty one where the kernel refuses them). Needs two descriptors.
+  using Visit = std::function<void(const ProcessEntry&, const Fd& pidfd)>;
+  void read(std::vector<ProcessEntry>& living, const Visit& visit);
+
+  /// One living process. Needs one descriptor.
+  [[nodiscard]] std::optional<ProcessEntry> look(pid_t pid) const;
+
+  /// Our children, also the dead ones, also those that /proc hides. None if Linux was built without
+  /// this list. Needs one descriptor.
+  void read_own_children(std::vector<pid_t>& children);
+
+ private:
+  void open();
+  bool fill_reserve();
+
+  Fd proc_;
+  std::array<Fd, 2> spare_;
+  std::vector<char> listing_;
+};
+
+}  // namespace redlock::os

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "commands/farewell.h"
+#include "diag/json_output.h"
 #include "diag/log_entry.h"
 #include "error.h"
 #include "exit_status.h"
@@ -196,7 +197,7 @@ std::string Acquirer::describe_grant(const lock::Spawn& order, pid_t keeper) con
                                {"fence", order.fence},
                                {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
                                {"keeper", keeper > 0 ? ordered_json(keeper) : ordered_json()}};
-  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return diag::json_output(object);
 }
 
 /// A reader may be slow, but only as long as the lock lasts long enough to be of use to it. Gives

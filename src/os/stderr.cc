@@ -7,16 +7,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
+#include "os/printable.h"
 #include "os/signals.h"
 
 namespace redlock::os {
 
 namespace {
 constexpr std::size_t kMostLines = 200;
+
+/// Who words a message cleans what is foreign in it; this is for what nobody thought of. The report
+/// of a server that does not start has several lines.
+std::string printable_lines(std::string_view text) {
+  std::string clean;
+  while (true) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    clean += printable(text.substr(0, end));
+    if (end == text.size()) return clean;
+    clean += '\n';
+    text.remove_prefix(end + 1);
+  }
 }
+
+}  // namespace
 
 bool Stderr::is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
@@ -60,7 +77,7 @@ bool Stderr::write_front() {
 
 void Stderr::line(std::string text) {
   if (!opened_) open();
-  text += '\n';
+  text = printable_lines(text) + '\n';
   if (kept_.size() < kMostLines) kept_.push_back(std::move(text));
   drain(std::chrono::milliseconds(0));
 }

@@ -16,7 +16,7 @@ class Stderr {
  public:
   Stderr() = default;
 
-  /// Writes the line and a newline, or keeps them.
+  /// Writes the line and a newline, or keeps them. Control characters and the like become "?".
   void line(std::string text);
 
   /// Tries to get rid of what was kept, for at most `patience`.

@@ -187,6 +187,16 @@ refused() {
   assert_contains "$stderr" 'too long'
 }
 
+@test "config: what the parser cannot bear is 78 with its line, and no crash" {
+  local text
+  for text in '[=' '[ =' '[[=' '[[[' '[.' '[' '[]' '[a.=' 'ä = 1' '[ä]' 'a.ä = 1' 'ttl = ä' 'servers = [ä]' \
+    'ttl = {ä=1}' 'servers = [}' 'servers = [,]' 'ttl = {=' 'ttl = 1979-05-27true' 'ttl = 1979-05-27T07:32:0' \
+    'ttl = 07:32' 'ttl = 0x' 'ttl = 1e' 'ttl = +' 'ttl = i' 'ttl = .' 'ttl = 1__0' '"""a""" = 1' 'ttl = "\u' \
+    'ttl = "\UFFFFFFFF"' $'\xff' $'ttl = "\xff"' $'\xef\xbb\xbf[=' $'\x01' "ttl = $(printf '[%.0s' {1..2000})"; do
+    refused "$REDLOCK_CONFIG:2: no valid TOML" '# a comment' "$text"
+  done
+}
+
 @test "config: a file with a password that others may read is a warning" {
   local text
   for text in 'password = "s3cret"' 'servers = ["redis://u:s3cret@one"]'; do

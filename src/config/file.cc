@@ -13,6 +13,7 @@
 #include "config/nearest.h"
 #include "config/quote.h"
 #include "config/read_file.h"
+#include "config/toml_guard.h"
 
 namespace redlock::config {
 namespace {
@@ -178,6 +179,9 @@ void add_file(Draft& draft) {
     throw Error(ExitStatus::config, path + ":" + std::to_string(line) +
                                         ": no valid TOML (texts stand in quotes): " + why);
   };
+  if (const auto trouble = not_toml(file.text)) {
+    refuse(trouble->line, std::string(trouble->why));
+  }
   const toml::parse_result parsed = toml::parse(file.text, path);
   if (!parsed) {
     refuse(parsed.error().source().begin.line, without_input(parsed.error().description()));

@@ -4,12 +4,14 @@
 #include <hiredis.h>
 
 #include <new>
+#include <utility>
 
 namespace redlock::redis {
 namespace {
 
 constexpr std::size_t kMaxReplyBytes = 1024 * 1024;
-constexpr std::size_t kMaxElements = 1024;
+constexpr std::size_t kMaxElements = 1024;     // of one array
+constexpr std::size_t kMaxOfReply = 8 * 1024;  // of all arrays of a reply
 constexpr int kMaxDepth = 7;
 
 struct FreeReader {
@@ -26,19 +28,28 @@ template <typename Count>
 using CreateArray = void* (*)(const redisReadTask*, Count);
 
 template <typename Count>
+struct Limited {
+  CreateArray<Count> create = nullptr;  // hiredis' own
+  std::size_t elements = 0;             // of the reply so far
+};
+
+template <typename Count>
 void* create_small_array(const redisReadTask* task, Count elements) {
   if (static_cast<std::size_t>(elements) > kMaxElements) return nullptr;
   // hiredis 0.14 refuses to nest deeper itself; some of 1.x do not, and convert() recurses.
   int depth = 1;
   for (const redisReadTask* outer = task->parent; outer != nullptr; outer = outer->parent) ++depth;
   if (depth > kMaxDepth) return nullptr;
-  const auto original = *static_cast<const CreateArray<Count>*>(task->privdata);
-  return original(task, elements);
+  // An element of four bytes on the wire takes more than a hundred here.
+  auto& limited = *static_cast<Limited<Count>*>(task->privdata);
+  limited.elements += static_cast<std::size_t>(elements);
+  if (limited.elements > kMaxOfReply) return nullptr;
+  return limited.create(task, elements);
 }
 
 template <typename Count>
-void limit_arrays(CreateArray<Count>& function) {
-  function = &create_small_array<Count>;
+Limited<Count> limit_arrays(CreateArray<Count>& function) {
+  return {std::exchange(function, &create_small_array<Count>)};
 }
 
 Value::Type type_of(const redisReply& reply) {
@@ -108,17 +119,16 @@ std::string encode_command(std::initializer_list<std::string_view> arguments) {
 struct ReplyParser::Impl {
   std::unique_ptr<redisReader, FreeReader> reader{redisReaderCreate()};
   redisReplyObjectFunctions functions{};
-  decltype(functions.createArray) create_array = nullptr;
+  decltype(limit_arrays(functions.createArray)) limited;
   std::size_t pending = 0;  // bytes fed that belong to replies not given yet
   bool broken = false;
 
   Impl() {
     if (!reader) throw std::bad_alloc();
     functions = *reader->fn;
-    create_array = functions.createArray;
-    limit_arrays(functions.createArray);
+    limited = limit_arrays(functions.createArray);
     reader->fn = &functions;
-    reader->privdata = &create_array;
+    reader->privdata = &limited;
   }
 };
 
@@ -145,6 +155,7 @@ std::optional<Value> ReplyParser::next() {
     return std::nullopt;
   }
   impl_->pending = reader->len - reader->pos;
+  impl_->limited.elements = 0;
   const std::unique_ptr<void, FreeReply> owner(reply);
   return convert(*static_cast<const redisReply*>(reply));
 }

@@ -62,7 +62,6 @@ int acquire(const cli::Acquire& request) {
       settings.ttl, [&grant] { return diag::to_json(diag::since_now(grant.who)); },
       timeouts_of(settings), settings.restart_grace, settings.tls);
   os::Stderr out;
-  warn_of_trust(settings, out);
   diag::Reporter reporter(out, request.name, displays_of(settings), verbosity_of(settings));
   return Acquirer(plan, grant, servers, out, reporter,
                   {.conflict = settings.conflict_exit_code, .done = 0})

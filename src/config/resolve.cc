@@ -115,6 +115,15 @@ void add_password(Draft& draft) {
   }
 }
 
+/// Whoever asks or looks, of such servers, may get anybody's answer.
+void warn_of_trust(Settings& settings) {
+  if (settings.tls.verify != redis::TlsSettings::Verify::nothing) return;
+  if (std::ranges::none_of(settings.servers, &Endpoint::tls)) return;
+  settings.warnings.push_back(
+      "certificates are not verified (--tls-insecure): whoever is in between can pose as a server; "
+      "give its authority to --tls-ca instead");
+}
+
 }  // namespace
 
 std::string variable(const Environment& environment, const char* name) {
@@ -136,6 +145,7 @@ void complete(Draft& draft, const Environment& environment) {
   check_kill_after(draft);
   check_restart_grace(draft.settings);
   add_password(draft);
+  warn_of_trust(draft.settings);
 }
 
 Settings resolve(Draft draft, const Environment& environment) {

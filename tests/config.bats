@@ -187,6 +187,16 @@ refused() {
   assert_contains "$stderr" 'too long'
 }
 
+@test "config: what the parser cannot bear is 78 with its line, and no crash" {
+  local text
+  for text in '[=' '[ =' '[[=' '[[[' '[.' '[' '[]' '[a.=' 'ä = 1' '[ä]' 'a.ä = 1' 'ttl = ä' 'servers = [ä]' \
+    'ttl = {ä=1}' 'servers = [}' 'servers = [,]' 'ttl = {=' 'ttl = 1979-05-27true' 'ttl = 1979-05-27T07:32:0' \
+    'ttl = 07:32' 'ttl = 0x' 'ttl = 1e' 'ttl = +' 'ttl = i' 'ttl = .' 'ttl = 1__0' '"""a""" = 1' 'ttl = "\u' \
+    'ttl = "\UFFFFFFFF"' $'\xff' $'ttl = "\xff"' $'\xef\xbb\xbf[=' $'\x01' "ttl = $(printf '[%.0s' {1..2000})"; do
+    refused "$REDLOCK_CONFIG:2: no valid TOML" '# a comment' "$text"
+  done
+}
+
 @test "config: a file with a password that others may read is a warning" {
   local text
   for text in 'password = "s3cret"' 'servers = ["redis://u:s3cret@one"]'; do
@@ -218,6 +228,54 @@ refused() {
   chmod 644 "$REDLOCK_CONFIG"
   run --separate-stderr "$REDLOCK" config
   [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "config: a file that others may write is a warning, whatever it says" {
+  local text what
+  while IFS='|' read -r text what; do
+    write "$text"
+    chmod 646 "$REDLOCK_CONFIG"
+    run --separate-stderr "$REDLOCK" config
+    assert_status 0
+    assert_one_line "$stderr"
+    assert_contains "$stderr" "redlock: warning: '$REDLOCK_CONFIG' $what"
+  done <<<'password = "s3cret"|holds a password, and others may read and write it: chmod
+servers = ["redis://one"]|says what redlock does, and others may write it: chmod
+on-lost = "logger lost"|says what redlock does, and others may write it: chmod'
+  chmod 644 "$REDLOCK_CONFIG"
+  run --separate-stderr "$REDLOCK" config
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "config: a password file that others may read or write is a warning; a pipe is nobody else's" {
+  local file=$SCRATCH/password mode what
+  echo s3cret >"$file"
+  while IFS='|' read -r mode what; do
+    chmod "$mode" "$file"
+    run --separate-stderr "$REDLOCK" config --password-file "$file"
+    assert_status 0
+    if [[ -n $what ]]; then
+      assert_one_line "$stderr"
+      assert_contains "$stderr" "redlock: warning: '$file' holds a password, and others may $what it: chmod "
+      assert_contains "$stderr" "$file"
+    else
+      [[ -z $stderr ]] || fail "$mode: $stderr"
+    fi
+    refute_contains "$stderr$output" s3cret
+  done <<<'600|
+400|
+604|read
+602|write
+666|read and write'
+  run --separate-stderr "$REDLOCK" config --password-file <(cat "$file")
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  run --separate-stderr "$REDLOCK" config --password-file /dev/stdin <"$file"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  run --separate-stderr "$REDLOCK" run -q -n -S "redis://127.0.0.1:$(free_port)" --server-wait 0 \
+    --password-file "$file" L -- true
+  refute_contains "$stderr" 'holds a password'
 }
 
 @test "config: -q silences that warning" {

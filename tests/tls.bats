@@ -9,6 +9,7 @@
 
 load lib/common
 load lib/acl
+load lib/hostile
 load lib/tls
 
 setup_file() {
@@ -147,6 +148,44 @@ misconfigured() {
   REDLOCK_TLS_INSECURE=0 refused "$A_TLS_URI" -- expired
   # Nothing to warn of without TLS.
   holds --tls-insecure -S "$A_URI"
+}
+
+@test "tls: --tls-insecure warns in every command, once, unless -q is given" {
+  start_tls_server A expired
+  local token words warning='warning: certificates are not verified (--tls-insecure)'
+  local insecure=(--tls-insecure -S "$A_TLS_URI")
+  token=$("$REDLOCK" acquire -q "${insecure[@]}" L)
+  while read -r -a words; do
+    run --separate-stderr "$REDLOCK" "${words[0]}" "${insecure[@]}" "${words[@]:1}"
+    [[ $(grep -cF "$warning" <<<"$stderr"$'\n'"$output") == 1 ]] || fail "${words[*]}:" "$output" "$stderr"
+    run --separate-stderr "$REDLOCK" "${words[0]}" -q "${insecure[@]}" "${words[@]:1}"
+    refute_contains "$stderr" "$warning"
+  done <<<"run M -- true
+acquire -n L
+renew L $token
+status L
+list
+history L
+release --force --now --yes L
+release L $token
+config"
+  # What check finds is its output.
+  run --separate-stderr "$REDLOCK" check "${insecure[@]}"
+  assert_contains "$output" "certificates are not verified (--tls-insecure)"
+}
+
+@test "tls: what a certificate says is shown without what a terminal obeys" {
+  local name=$'a\u009b31m\u202eb\u061c'
+  quietly openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -utf8 \
+    -subj "/CN=$name" -addext basicConstraints=critical,CA:TRUE -keyout "$TLS/evil.key" -out "$TLS/evil.crt"
+  make_certificate victim evil IP:127.0.0.1
+  start_tls_server A victim
+  refused "$A_TLS_URI" -- 'is signed by "a?31m?b?"'
+  assert_printable "$stderr"
+  make_certificate odd ca $'DNS:a\e[31m\x9bb'
+  start_tls_server B odd
+  refused "$B_TLS_URI" -- 'it is for a?[31m?b'
+  assert_printable "$stderr"
 }
 
 # ---- who we are ------------------------------------------------------------------------------

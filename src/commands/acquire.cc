@@ -62,7 +62,6 @@ Exit acquire(const cli::Acquire& request) {
       settings.ttl, [&grant] { return diag::to_json(diag::since_now(grant.who)); },
       timeouts_of(settings), settings.restart_grace, settings.tls);
   os::Stderr out;
-  warn_of_trust(settings, out);
   diag::Reporter reporter(out, request.name, displays_of(settings), verbosity_of(settings),
                           wait_news(settings));
   return Acquirer(plan, grant, servers, out, reporter, progress_mode(settings),

@@ -19,6 +19,7 @@
 #include "commands/farewell.h"
 #include "commands/output.h"
 #include "commands/refused_json.h"
+#include "diag/json_output.h"
 #include "diag/log_entry.h"
 #include "error.h"
 #include "exit_status.h"
@@ -254,7 +255,7 @@ std::string Acquirer::describe_grant(const lock::Spawn& order) const {
                                {"fence", order.fence},
                                {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
                                {"keeper", keeper_ > 0 ? ordered_json(keeper_) : ordered_json()}};
-  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return diag::json_output(object);
 }
 
 /// A reader may be slow, but only as long as the lock lasts long enough to be of use to it. Gives

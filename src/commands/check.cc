@@ -17,6 +17,7 @@
 #include "commands/holder_info.h"
 #include "commands/output.h"
 #include "commands/trial.h"
+#include "diag/json_output.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "redis/inspector.h"
@@ -151,7 +152,7 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
                             {"fingerprint", server_set_fingerprint(settings.servers)},
                             {"servers", servers},
                             {"findings", list}};
-  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return diag::json_output(all);
 }
 
 void append(std::vector<Finding>& findings, std::vector<Finding> more) {

@@ -9,6 +9,7 @@
 
 #include "config/duration.h"
 #include "diag/holder.h"
+#include "diag/json_output.h"
 
 namespace redlock::commands {
 
@@ -99,7 +100,7 @@ std::string as_json(const std::vector<SettingLine>& lines) {
     if (!line.where.empty()) from = line.where;
     object[line.name] = {{"value", value}, {"origin", line.origin}, {"where", from}};
   }
-  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return diag::json_output(object);
 }
 
 std::string as_table(const std::vector<SettingLine>& lines) {

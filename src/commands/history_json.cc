@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/history_view.h"
+#include "diag/json_output.h"
 #include "lock/timing.h"
 
 namespace redlock::commands {
@@ -94,7 +95,7 @@ std::string to_json(const HistoryView& view, const cli::History& request,
                             {"runs", runs},
                             {"before", describe(view.before)},
                             {"after", describe(view.after)}};
-  return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return diag::json_output(all);
 }
 
 }  // namespace redlock::commands

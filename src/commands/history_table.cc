@@ -65,7 +65,7 @@ Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
     line[holder] =
         fmt::format("{}@{}", diag::printable(who.user, 32), diag::printable(who.host, 64));
     line[pid] = std::to_string(who.pid);
-    line[command] = diag::printable(who.command, 200);
+    if (!who.command.empty()) line[command] = diag::printable(who.command, 200);
   }
   if (run.told.waited) line[waited] = diag::for_people(*run.told.waited);
   if (run.told.fence > 0) line[fence] = std::to_string(run.told.fence);

@@ -29,6 +29,14 @@ std::string user_name() {
   return ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid());
 }
 
+/// A command line may hold what not everybody who reads the servers shall know.
+std::string recorded(const std::vector<std::string>& job, config::RecordCommand how) {
+  if (how == config::RecordCommand::none || job.empty()) return {};
+  if (how == config::RecordCommand::full) return diag::shell_like(job);
+  const std::string& program = job.front();
+  return diag::shell_like({program.substr(program.rfind('/') + 1)});
+}
+
 }  // namespace
 
 diag::Holder describe_ourselves(const config::Settings& settings,
@@ -37,7 +45,7 @@ diag::Holder describe_ourselves(const config::Settings& settings,
       .host = host_name(),
       .user = user_name(),
       .pid = ::getpid(),
-      .command = diag::shell_like(job),
+      .command = recorded(job, settings.record_command),
       .since = {},
       .ttl = settings.ttl,
       .servers = server_set_fingerprint(settings.servers),

@@ -5,6 +5,7 @@
 #include "commands/holder_info.h"
 #include "commands/holder_json.h"
 #include "commands/observed.h"
+#include "diag/json_output.h"
 #include "lock/timing.h"
 
 namespace redlock::commands {
@@ -115,7 +116,7 @@ std::string to_json(const std::vector<Observed>& locks, const config::Settings& 
                             {"fingerprint", server_set_fingerprint(settings.servers)},
                             {"servers", servers},
                             {"locks", list}};
-  return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return diag::json_output(all);
 }
 
 }  // namespace redlock::commands

@@ -7,6 +7,7 @@
 
 #include "commands/output.h"
 #include "commands/token_errand.h"
+#include "diag/json_output.h"
 
 namespace redlock::commands {
 
@@ -19,7 +20,7 @@ std::string to_json(const std::string& name, lock::Duration valid_for) {
   const nlohmann::ordered_json object = {
       {"name", name},
       {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}};
-  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return diag::json_output(object);
 }
 
 }  // namespace

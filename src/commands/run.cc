@@ -48,7 +48,6 @@ Exit run(const cli::Run& request) {
       settings.ttl, [who] { return diag::to_json(diag::since_now(who)); }, timeouts_of(settings),
       settings.restart_grace, settings.tls);
   os::Stderr out;
-  warn_of_trust(settings, out);
   const MetricsFile metrics(settings.metrics_file);
   const std::string early = metrics.check();
   warn(early, settings, out);

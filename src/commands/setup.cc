@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "commands/setup.h"
 
-#include <algorithm>
-
 #include "os/random.h"
 
 namespace redlock::commands {
-
-namespace {
-
-bool trusts_anybody(const config::Settings& settings) {
-  return settings.tls.verify == redis::TlsSettings::Verify::nothing &&
-         std::any_of(settings.servers.begin(), settings.servers.end(),
-                     [](const redis::Endpoint& server) { return server.tls; });
-}
-
-}  // namespace
 
 lock::Plan plan_for(const config::Settings& settings) {
   return {
@@ -47,13 +35,6 @@ std::vector<std::string> displays_of(const config::Settings& settings) {
   names.reserve(settings.servers.size());
   for (const redis::Endpoint& server : settings.servers) names.push_back(server.display());
   return names;
-}
-
-void warn_of_trust(const config::Settings& settings, os::Stderr& out) {
-  if (!trusts_anybody(settings) || settings.quiet) return;
-  out.line(
-      "redlock: warning: certificates are not verified (--tls-insecure): whoever is in "
-      "between can pose as a server; give its authority to --tls-ca instead");
 }
 
 }  // namespace redlock::commands

@@ -9,7 +9,6 @@
 #include "config/settings.h"
 #include "diag/reporter.h"
 #include "lock/session.h"
-#include "os/stderr.h"
 #include "redis/server_set.h"
 
 namespace redlock::commands {
@@ -22,8 +21,5 @@ redis::Timeouts timeouts_of(const config::Settings& settings);
 
 /// How messages call the servers.
 std::vector<std::string> displays_of(const config::Settings& settings);
-
-/// Says so, if anybody could pose as one of the servers.
-void warn_of_trust(const config::Settings& settings, os::Stderr& out);
 
 }  // namespace redlock::commands

@@ -129,7 +129,9 @@ void tell_holder(Block& block, const Observed& lock) {
     const diag::Holder& holder = *lock.holder;
     block.entry("holder", fmt::format("{}@{}, pid {}", diag::printable(holder.user, 64),
                                       diag::printable(holder.host, 64), holder.pid));
-    block.entry("command", diag::printable(holder.command, kMostShown));
+    if (!holder.command.empty()) {
+      block.entry("command", diag::printable(holder.command, kMostShown));
+    }
     const std::string begun = since(holder, over);
     if (!begun.empty()) block.entry("since", begun);
   }
@@ -148,8 +150,9 @@ std::string describe(const Waiting& waiter, std::size_t room) {
   if (!waiter.who) return "somebody, for " + length;
   const diag::Holder& who = *waiter.who;
   const auto text = [&who, &length](std::string_view command) {
-    return fmt::format("{}@{} (pid {}, {}) for {}", diag::printable(who.user, 64),
-                       diag::printable(who.host, 64), who.pid, command, length);
+    return fmt::format("{}@{} (pid {}{}{}) for {}", diag::printable(who.user, 64),
+                       diag::printable(who.host, 64), who.pid, who.command.empty() ? "" : ", ",
+                       command, length);
   };
   const std::size_t left = room - std::min(room, diag::columns(text("")));
   return text(diag::cut(diag::printable(who.command, kMostShown), std::max(left, kLeastCommand)));

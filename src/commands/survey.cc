@@ -49,7 +49,7 @@ std::vector<Observed> Survey::look(const std::vector<std::string>& names,
   for (std::size_t index = 0; index < names.size(); ++index) {
     std::vector<redis::Observation> observations;
     for (std::size_t server = 0; server < observers_.size(); ++server) {
-      observations.push_back(observers_[server].observations()[index]);
+      observations.push_back(observers_[server].take(index));
       const auto* none = std::get_if<lock::Unreachable>(&observations.back().seen);
       if (none != nullptr && !refusals_[server]) refusals_[server] = none->why;
     }
@@ -61,6 +61,7 @@ std::vector<Observed> Survey::look(const std::vector<std::string>& names,
 std::vector<std::optional<std::string>> Survey::troubles() const {
   std::vector<std::optional<std::string>> troubles = refusals_;
   for (std::size_t server = 0; server < observers_.size(); ++server) {
+    if (const auto& why = observers_[server].cut()) troubles[server] = *why;
     if (const auto& why = observers_[server].trouble()) troubles[server] = why->why;
   }
   return troubles;
@@ -71,12 +72,11 @@ std::vector<std::string> Survey::complaints() const {
   const auto why = troubles();
   for (std::size_t server = 0; server < observers_.size(); ++server) {
     const std::string display = settings_.servers[server].display();
-    if (why[server]) {
+    const bool cut = observers_[server].cut() && !observers_[server].trouble();
+    if (cut) {
+      lines.push_back(fmt::format("warning: {} {}", display, *why[server]));
+    } else if (why[server]) {
       lines.push_back(fmt::format("{} could not be asked: {}", display, *why[server]));
-    }
-    if (observers_[server].overflowed()) {
-      lines.push_back(fmt::format("{} names more than {} locks; the rest is not listed", display,
-                                  observers_[server].found().size()));
     }
   }
   return lines;
@@ -84,7 +84,8 @@ std::vector<std::string> Survey::complaints() const {
 
 std::size_t Survey::reached() const {
   return static_cast<std::size_t>(std::ranges::count_if(
-      observers_, [](const redis::Observer& observer) { return !observer.trouble(); }));
+      observers_,
+      [](const redis::Observer& observer) { return !observer.trouble() && !observer.cut(); }));
 }
 
 }  // namespace redlock::commands

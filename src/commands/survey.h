@@ -27,7 +27,7 @@ class Survey {
   /// What could not be seen, a line each, safe to print.
   [[nodiscard]] std::vector<std::string> complaints() const;
 
-  /// How many servers answer.
+  /// How many servers answer, and come to an end.
   [[nodiscard]] std::size_t reached() const;
 
   /// By server, why it could not be asked, or not about everything; none if it could.

@@ -55,7 +55,6 @@ TokenErrand::TokenErrand(const config::Settings& settings, const Possession& pos
 }
 
 Exit TokenErrand::run() {
-  warn_of_trust(settings_, out_);
   if (op_ == lock::Op::leave) note_release();
   while (!errand_.finished() && interrupted_ == 0) turn();
   const Exit result =

@@ -4,16 +4,16 @@
 // is a file with something in it.
 #include "config/file.h"
 
-#include <sys/stat.h>
-
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
 
+#include "config/exposure.h"
 #include "config/nearest.h"
 #include "config/quote.h"
 #include "config/read_file.h"
+#include "config/toml_guard.h"
 
 namespace redlock::config {
 namespace {
@@ -146,13 +146,6 @@ class Reader {
   bool holds_secret_ = false;
 };
 
-/// Wider than for a password that the owner alone needs: the administrator may share it with a
-/// group.
-bool too_open(const FileRead& file) {
-  const mode_t others = file.owner == 0 ? S_IRWXO : S_IRWXG | S_IRWXO;
-  return S_ISREG(file.mode) && (file.mode & others) != 0;
-}
-
 /// toml++'s own words, without what it stumbled over: that may be a password.
 std::string without_input(std::string_view description) {
   constexpr std::string_view opening = "Error while ";
@@ -181,19 +174,22 @@ void add_file(Draft& draft) {
     throw Error(ExitStatus::config, "configuration file " + quote(path) + ": too long");
   }
   if (file.text.empty()) return;
+  const auto refuse = [&path](unsigned line, const std::string& why) {
+    throw Error(ExitStatus::config, path + ":" + std::to_string(line) +
+                                        ": no valid TOML (texts stand in quotes): " + why);
+  };
+  if (const auto trouble = not_toml(file.text)) {
+    refuse(trouble->line, std::string(trouble->why));
+  }
   const toml::parse_result parsed = toml::parse(file.text, path);
   if (!parsed) {
-    const unsigned line = parsed.error().source().begin.line;
-    throw Error(ExitStatus::config, path + ":" + std::to_string(line) +
-                                        ": no valid TOML (texts stand in quotes): " +
-                                        without_input(parsed.error().description()));
+    refuse(parsed.error().source().begin.line, without_input(parsed.error().description()));
   }
   Reader reader(draft);
   reader.read(parsed.table());
-  if (!reader.holds_secret() || !too_open(file)) return;
-  draft.settings.warnings.push_back(quote(path) +
-                                    " holds a password, and others may read it: chmod " +
-                                    (file.owner == 0 ? "o-rwx" : "go-rwx") + " " + path);
+  const Content content = reader.holds_secret() ? Content::secret : Content::settings;
+  const std::string warning = exposure(file, path, content);
+  if (!warning.empty()) draft.settings.warnings.push_back(warning);
 }
 
 }  // namespace redlock::config

@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include "config/quote.h"
 
+#include "os/printable.h"
+
 namespace redlock::config {
 namespace {
 
 constexpr std::size_t kLongestShown = 80;
 
-std::string without_credentials(std::string_view text) {
+/// Where a password stands in a URI is known only of one that was parsed.
+std::string without_uri(std::string_view text) {
   const std::size_t scheme = text.find("://");
-  const std::size_t at = text.rfind('@');
-  if (scheme == std::string_view::npos || at == std::string_view::npos || at < scheme) {
-    return std::string(text);
-  }
-  return std::string(text.substr(0, scheme + 3)) + "***" + std::string(text.substr(at));
+  if (scheme == std::string_view::npos) return std::string(text);
+  return std::string(text.substr(0, scheme + 3)) + "***";
 }
 
-std::string escaped(char character) {
+std::string escaped(std::string_view character) {
   constexpr std::string_view hex = "0123456789abcdef";
-  const auto byte = static_cast<unsigned char>(character);
-  if (character == '\n') return "\\n";
-  if (character == '\t') return "\\t";
-  if (byte >= 0x20 && byte != 0x7f) return {character};
-  return {'\\', 'x', hex[byte >> 4U], hex[byte & 15U]};
+  if (character == "\n") return "\\n";
+  if (character == "\t") return "\\t";
+  if (os::is_printable(character)) return std::string(character);
+  std::string out;
+  for (const char c : character) {
+    const auto byte = static_cast<unsigned char>(c);
+    out.append("\\x").append({hex[byte >> 4U], hex[byte & 15U]});
+  }
+  return out;
 }
 
 /// A UTF-8 character cut in two would spoil the terminal.
@@ -34,14 +38,18 @@ std::size_t cut_at(std::string_view text) {
 }  // namespace
 
 std::string quote(std::string_view text) {
-  std::string shown = without_credentials(text);
+  std::string shown = without_uri(text);
   std::string_view rest;
   if (shown.size() > kLongestShown) {
     shown.resize(cut_at(shown));
     rest = "...";
   }
   std::string out = "'";
-  for (const char character : shown) out += escaped(character);
+  for (std::string_view left = shown; !left.empty();) {
+    const std::string_view character = left.substr(0, os::length_of_first(left));
+    out += escaped(character);
+    left.remove_prefix(character.size());
+  }
   return out.append(rest).append("'");
 }
 

@@ -6,9 +6,9 @@
 
 namespace redlock::config {
 
-/// What somebody typed, fit for a one-line message: in single quotes, control bytes as `\n` or
-/// `\x1b`, cut after 80 bytes, and without what stands before the @ of a URI (it may be a
-/// password).
+/// What somebody typed, fit for a one-line message: in single quotes, what os::printable() does not
+/// show as `\n` or `\x1b`, cut after 80 bytes, and without what stands behind the `://` of a URI (a
+/// password may be anywhere in it).
 std::string quote(std::string_view text);
 
 }  // namespace redlock::config

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/duration.h"
+#include "config/exposure.h"
 #include "config/file.h"
 #include "config/quote.h"
 #include "config/read_file.h"
@@ -79,7 +80,7 @@ void check_restart_grace(const Settings& settings) {
   throw Error(ExitStatus::config, "password file " + quote(path) + ": " + why);
 }
 
-std::string read_password(const std::string& path) {
+std::string read_password(const std::string& path, Settings& settings) {
   constexpr std::size_t too_long = 64 * std::size_t{1024};
   FileRead file = read_file(path, too_long);
   std::string& text = file.text;
@@ -89,16 +90,18 @@ std::string read_password(const std::string& path) {
   if (text.ends_with('\r')) text.pop_back();
   if (text.empty()) bad_password_file(path, "it is empty");
   if (text.find('\n') != std::string::npos) bad_password_file(path, "expected one line");
+  const std::string warning = exposure(file, path, Content::secret);
+  if (!warning.empty()) settings.warnings.push_back(warning);
   return text;
 }
 
 /// Both settings can come from either place; the better origin wins, then the password itself.
-std::string choose_password(const Draft& draft) {
+std::string choose_password(Draft& draft) {
   const std::string& file = draft.settings.password_file;
   const bool by_file =
       !file.empty() &&
       (draft.password.empty() || draft.origin(Key::password_file) > draft.origin(Key::password));
-  if (by_file) return read_password(file);
+  if (by_file) return read_password(file, draft.settings);
   return draft.password.empty() ? draft.rediscli_auth : draft.password;
 }
 
@@ -110,6 +113,15 @@ void add_password(Draft& draft) {
   for (Endpoint& server : servers) {
     if (needs_one(server)) server.credentials.password = password;
   }
+}
+
+/// Whoever asks or looks, of such servers, may get anybody's answer.
+void warn_of_trust(Settings& settings) {
+  if (settings.tls.verify != redis::TlsSettings::Verify::nothing) return;
+  if (std::ranges::none_of(settings.servers, &Endpoint::tls)) return;
+  settings.warnings.push_back(
+      "certificates are not verified (--tls-insecure): whoever is in between can pose as a server; "
+      "give its authority to --tls-ca instead");
 }
 
 }  // namespace
@@ -133,6 +145,7 @@ void complete(Draft& draft, const Environment& environment) {
   check_kill_after(draft);
   check_restart_grace(draft.settings);
   add_password(draft);
+  warn_of_trust(draft.settings);
 }
 
 Settings resolve(Draft draft, const Environment& environment) {

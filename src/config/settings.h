@@ -19,6 +19,9 @@ enum class Progress {
   never
 };
 
+/// How much of a command is stored on the servers, for people to read.
+enum class RecordCommand { full, name, none };
+
 /// Everything a user can set, with its default. What sets it (flag, environment, file) stands in
 /// the settings table, config/table.h; the command line itself (name, job) is not a setting.
 struct Settings {
@@ -44,6 +47,7 @@ struct Settings {
   int conflict_exit_code = 1;   ///< 0 to 255
   bool reentrant = true;        ///< a lock that the job we run in holds is joined
   unsigned log_entries = 1000;  ///< 0: nothing is logged; at most 100,000
+  RecordCommand record_command = RecordCommand::full;
   std::string metrics_file;     ///< empty: none
   Progress progress = Progress::automatic;
   bool quiet = false;

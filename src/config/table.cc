@@ -27,8 +27,16 @@ void add_servers(Draft& draft, std::string_view value) {
   if (begin == std::string_view::npos) refuse("a URI such as redis://host:6379", value);
   while (begin != std::string_view::npos) {
     const std::size_t end = value.find_first_of(blanks, begin);
-    draft.settings.servers.push_back(redis::parse_uri(value.substr(begin, end - begin)));
+    const std::string_view uri = value.substr(begin, end - begin);
     begin = value.find_first_not_of(blanks, end);
+    const std::size_t before = draft.settings.servers.size();
+    try {
+      draft.settings.servers.push_back(redis::parse_uri(uri));
+    } catch (const Error& error) {
+      // The message does not repeat the URI: it says which one it is.
+      if (before == 0 && begin == std::string_view::npos) throw;
+      throw Error(error.status(), "number " + std::to_string(before + 1) + ": " + error.what());
+    }
   }
 }
 
@@ -75,6 +83,18 @@ void set_max_runtime(Draft& draft, std::string_view value) {
   const nanoseconds time = to_duration(value);
   draft.settings.max_runtime.reset();
   if (time > 0ns) draft.settings.max_runtime = time;  // 0: no limit, as for timeout(1)
+}
+
+void set_record_command(Draft& draft, std::string_view value) {
+  using Named = std::pair<std::string_view, RecordCommand>;
+  for (const auto& [word, choice] : {Named{"full", RecordCommand::full},
+                                     {"name", RecordCommand::name},
+                                     {"none", RecordCommand::none}}) {
+    if (value != word) continue;
+    draft.settings.record_command = choice;
+    return;
+  }
+  refuse("full, name or none", value);
 }
 
 void refuse_unlock(Draft&, std::string_view) {
@@ -168,6 +188,10 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) {
        draft.settings.log_entries = static_cast<unsigned>(to_integer(value, 0, 100'000));
      }},
+    {Key::record_command, "record-command", "--record-command", "REDLOCK_RECORD_COMMAND",
+     "full|name|none", kOther,
+     "how much of the command the servers keep, for status and history to show", "full", Type::text,
+     kAsk | kRelease, set_record_command},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},

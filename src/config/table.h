@@ -73,6 +73,7 @@ enum class Key : std::size_t {
   once_exit_code,
   no_reentrant,
   log_entries,
+  record_command,
   command,
   renew_ttl,
   keep_for,

@@ -17,8 +17,9 @@ namespace {
 
 /// "root@web1 (pid 4711, ./backup.sh)"
 std::string person(const Holder& holder) {
-  return fmt::format("{}@{} (pid {}, {})", printable(holder.user, 64), printable(holder.host, 64),
-                     holder.pid, printable(holder.command, kMostCommandBytes));
+  const std::string command = printable(holder.command, kMostCommandBytes);
+  return fmt::format("{}@{} (pid {}{}{})", printable(holder.user, 64), printable(holder.host, 64),
+                     holder.pid, command.empty() ? "" : ", ", command);
 }
 
 /// As a shell would read it.
@@ -72,8 +73,8 @@ std::optional<Holder> read_holder(std::string_view json) {
                 .user = text_of(object, "user"),
                 .pid = number_of(object, "pid").value_or(0),
                 .command = text_of(object, "command"),
-                .since = std::chrono::milliseconds(number_of(object, "since").value_or(0)),
-                .ttl = std::chrono::milliseconds(number_of(object, "ttl").value_or(0)),
+                .since = time_of(object, "since").value_or(std::chrono::milliseconds::zero()),
+                .ttl = time_of(object, "ttl").value_or(std::chrono::milliseconds::zero()),
                 .servers = text_of(object, "servers"),
                 .protocol = number_of(object, "protocol").value_or(0)};
 }

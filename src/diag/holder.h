@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "diag/text.h"
+#include "lock/time.h"
 #include "lock/vote.h"
 
 namespace redlock::diag {
@@ -24,7 +25,7 @@ struct Holder {
   std::string host;
   std::string user;
   long pid = 0;
-  std::string command;
+  std::string command;  ///< empty: not recorded
   /// When the lock was asked for with success: Unix time by the holder's clock.
   std::chrono::milliseconds since{};
   std::chrono::milliseconds ttl{};
@@ -62,6 +63,12 @@ std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time
 
 /// A length of time for people: "250 ms", "28 s", "3m 2s", "1h 5m".
 std::string for_people(std::chrono::nanoseconds length);
+
+/// The same of any unit, however long.
+template <class Rep, class Period>
+std::string for_people(std::chrono::duration<Rep, Period> length) {
+  return for_people(lock::saturated(length));
+}
 
 /// The same for one that a person has chosen: "10m" and "1h", not "10m 0s" and "1h 0m".
 std::string round_for_people(std::chrono::nanoseconds length);

@@ -14,8 +14,6 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kMostTime = std::chrono::hours(24 * 3650);
-
 std::string_view reason_of(const lock::Log& log) {
   if (!log.stopped) return log.event == lock::Log::Event::lost ? "not ours when the job ended" : "";
   switch (*log.stopped) {
@@ -29,12 +27,6 @@ std::string_view reason_of(const lock::Log& log) {
       return "redlock was killed";
   }
   return "";
-}
-
-std::optional<milliseconds> time_of(const json& object, const char* key) {
-  const auto number = number_of(object, key);
-  if (!number) return std::nullopt;
-  return milliseconds(std::clamp<std::int64_t>(*number, 0, kMostTime.count()));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::optional<Revocation> read_note(std::string_view text) {
   revocation.host = text_of(note, "host");
   revocation.user = text_of(note, "user");
   revocation.pid = number_of(note, "pid").value_or(0);
-  revocation.since = std::chrono::milliseconds(number_of(note, "since").value_or(0));
+  revocation.since = time_of(note, "since").value_or(std::chrono::milliseconds::zero());
   return revocation;
 }
 

@@ -5,42 +5,10 @@
 
 namespace redlock::diag {
 
+using os::code_of;
+using os::length_of_first;
+
 namespace {
-
-/// The bytes of the character that `text` begins with; a byte that begins none is one.
-std::size_t length_of_first(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t announced = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
-  std::size_t length = 1;
-  while (length < std::min(announced, text.size()) &&
-         (static_cast<unsigned char>(text[length]) & 0xc0U) == 0x80U) {
-    ++length;
-  }
-  return length;
-}
-
-/// 0 for what is no UTF-8.
-char32_t code_of(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character.front());
-  if (character.size() == 1) return first < 0x80U ? first : 0;
-  const unsigned size = static_cast<unsigned>(character.size());
-  if (first < (size == 4 ? 0xf0U : size == 3 ? 0xe0U : 0xc2U)) return 0;
-  if (first >= (size == 4 ? 0xf5U : size == 3 ? 0xf0U : 0xe0U)) return 0;
-  char32_t code = first & (0x7fU >> size);
-  for (const char byte : character.substr(1)) {
-    code = (code << 6U) | (static_cast<unsigned char>(byte) & 0x3fU);
-  }
-  const bool longer_than_need_be = code < (size == 4 ? 0x10000U : size == 3 ? 0x800U : 0x80U);
-  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  return longer_than_need_be || surrogate || code > 0x10ffff ? 0 : code;
-}
-
-bool is_harmless(char32_t code) {
-  const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-  const bool turns = code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
-                     (code >= 0x2066 && code <= 0x2069);
-  return !control && !turns;
-}
 
 /// By the big blocks of Unicode's EastAsianWidth.txt: CJK, Hangul, full-width forms, pictographs; and
 /// of what goes on top of the character before it.
@@ -57,17 +25,6 @@ std::size_t columns_of(std::string_view character) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text, std::size_t most_bytes) {
-  std::string clean;
-  while (!text.empty()) {
-    const std::string_view character = text.substr(0, length_of_first(text));
-    if (clean.size() + character.size() > most_bytes) return clean + "...";
-    clean += is_harmless(code_of(character)) ? character : "?";
-    text.remove_prefix(character.size());
-  }
-  return clean;
-}
 
 std::string_view clip(std::string_view text, std::size_t most_bytes) {
   std::size_t length = 0;

@@ -9,16 +9,17 @@
 #include <string_view>
 #include <vector>
 
+#include "os/printable.h"
+
 namespace redlock::diag {
 
 /// Where output is no terminal: nothing is cut.
 inline constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
 
-/// Text from elsewhere, in one line and without power over a terminal: '?' for control characters,
-/// those that turn the direction of writing, and what is no UTF-8. Cut at `most_bytes`.
-std::string printable(std::string_view text, std::size_t most_bytes);
+/// For all text from elsewhere, see there.
+using os::printable;
 
-/// What of it fits into `most_bytes`, cut between characters.
+/// What of `text` fits into `most_bytes`, cut between characters.
 std::string_view clip(std::string_view text, std::size_t most_bytes);
 
 std::size_t columns(std::string_view text);

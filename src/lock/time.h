@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <ratio>
 
 namespace redlock::lock {
 
@@ -21,5 +22,17 @@ using Duration = BootClock::duration;
 
 /// "No deadline": later than every instant a clock will ever show.
 inline constexpr Instant kNever = Instant::max();
+
+/// Any length of time, or the longest (shortest) there is. A plain conversion from milliseconds
+/// overflows beyond 292 years, and what others have written may say more.
+template <class Rep, class Period>
+constexpr Duration saturated(std::chrono::duration<Rep, Period> length) {
+  using Length = std::chrono::duration<Rep, Period>;
+  if constexpr (std::ratio_less_v<Duration::period, Period>) {
+    if (length > std::chrono::floor<Length>(Duration::max())) return Duration::max();
+    if (length < std::chrono::ceil<Length>(Duration::min())) return Duration::min();
+  }
+  return std::chrono::duration_cast<Duration>(length);
+}
 
 }  // namespace redlock::lock

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
+#include "os/printable.h"
 #include "os/signals.h"
 #include "os/terminal.h"
 
@@ -20,7 +22,21 @@ namespace {
 constexpr std::size_t kMostLines = 200;
 /// How long a line in a file is waited for before the next thing is done.
 constexpr std::chrono::milliseconds kInOrder(20);
+
+/// Who words a message cleans what is foreign in it; this is for what nobody thought of. The report
+/// of a server that does not start has several lines.
+std::string printable_lines(std::string_view text) {
+  std::string clean;
+  while (true) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    clean += printable(text.substr(0, end));
+    if (end == text.size()) return clean;
+    clean += '\n';
+    text.remove_prefix(end + 1);
+  }
 }
+
+}  // namespace
 
 bool Stderr::is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
@@ -98,8 +114,7 @@ void Stderr::line(std::string text) {
   if (kind_ == Kind::unknown) open();
   if (writer_ && !writer_->is_ours()) writer_.reset();
   const std::size_t columns = live_columns_;
-  if (!hide()) text.insert(0, "\n");
-  text += '\n';
+  text = (hide() ? "" : "\n") + printable_lines(text) + '\n';
   // One that is late has hung perhaps, and is not waited for again.
   const bool late = writer_ && !writer_->settle(std::chrono::milliseconds(0));
   if (kept_.size() < kMostLines) kept_.push_back(std::move(text));

@@ -25,7 +25,7 @@ class Stderr {
  public:
   Stderr() = default;
 
-  /// Writes the line and a newline, or keeps them.
+  /// Writes the line and a newline, or keeps them. Control characters and the like become "?".
   void line(std::string text);
 
   /// Writes `text`, which has that many columns, over the live line: one that is rewritten, and that

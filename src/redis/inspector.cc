@@ -41,7 +41,8 @@ std::optional<std::int64_t> number(const Value& value) {
   std::int64_t parsed = 0;
   const char* const end = value.text.data() + value.text.size();
   const auto [stop, error] = std::from_chars(value.text.data(), end, parsed);
-  constexpr std::int64_t kMost = 1LL << 40;  // seconds, far from any overflow in milliseconds
+  constexpr std::int64_t kMost =
+      7'258'118'400;  // the year 2200: no overflow, in nanoseconds either
   if (error != std::errc{} || stop != end || parsed < 0 || parsed > kMost) return std::nullopt;
   return parsed;
 }

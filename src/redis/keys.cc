@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "error.h"
+#include "os/printable.h"
 
 namespace redlock::redis {
 namespace {
@@ -18,9 +19,7 @@ bool is_control(char c) {
 
 [[noreturn]] void refuse(std::string_view name, std::string_view why) {
   std::string message = "lock name \"";
-  // The name may hold anything, a terminal's escape sequences too.
-  for (const char c : name.substr(0, 80)) message += is_control(c) ? '?' : c;
-  message += name.size() > 80 ? "…\": " : "\": ";
+  message += os::printable(name, 80) + "\": ";
   throw Error(ExitStatus::usage, message.append(why));
 }
 

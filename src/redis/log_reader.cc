@@ -9,6 +9,7 @@
 #include "redis/keys.h"
 #include "redis/scripts.h"
 #include "redis/trouble.h"
+#include "redis/untrusted.h"
 
 namespace redlock::redis {
 namespace {
@@ -19,7 +20,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t kPage = 100;
 /// What --log-entries allows, and the block that is not dropped yet.
 constexpr std::size_t kMostLines = 110'000;
-constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+/// What history.lua tells at most of each; more is not its answer.
+constexpr std::size_t kMostOfPart = 2048;
 
 /// The whole text as a number from 0 to `most`.
 std::optional<std::uint64_t> number(std::string_view text, std::uint64_t most) {
@@ -45,12 +47,13 @@ std::optional<milliseconds> time_of(std::string_view id) {
 }  // namespace
 
 LogReader::LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
-    : link_(endpoint, tls, timeouts) {}
+    : link_(endpoint, tls, timeouts), budget_(timeouts.request) {}
 
 void LogReader::read(const std::string& lock_key, lock::Instant now) {
   log_key_ = helper_key(lock_key, "log");
   next_ = "+";
   finished_ = false;
+  budget_.begin(now);
   ask(now);
 }
 
@@ -84,7 +87,7 @@ void LogReader::take(const Value& reply, lock::Instant now) {
     return;
   }
   if (reply.type == Value::Type::error && reply.text.find("WRONGTYPE") != std::string::npos) {
-    trouble_ = lock::Unreachable{.why = "its key " + log_key_ + " is no log; delete it"};
+    trouble_ = lock::Unreachable{.why = "its key " + untrusted(log_key_) + " is no log; delete it"};
     return;
   }
   if (part.empty() || part[0].text != "log") {
@@ -93,25 +96,33 @@ void LogReader::take(const Value& reply, lock::Instant now) {
   }
   const std::string before = next_;
   for (std::size_t index = 1; index < part.size(); ++index) {
-    if (!take_line(part[index])) {
+    // The line that ended the last page begins this one. No other is told twice.
+    const bool known = index == 1 && !lines_.empty();
+    if (!take_line(part[index], known)) {
       trouble_ = unexpected_reply(reply);
       return;
     }
   }
-  overflowed_ = lines_.size() > kMostLines || bytes_ > kMostBytes;
-  finished_ = overflowed_ || part.size() < kPage + 2 || next_ == before;
-  if (!finished_) ask(now);
+  if (part.size() < kPage + 2 || next_ == before) return;
+  overflowed_ = lines_.size() > kMostLines;
+  if (overflowed_) return;
+  if (const auto too_much = budget_.spend(std::exchange(bytes_, 0), now)) {
+    trouble_ = lock::Unreachable{.why = *too_much};
+    return;
+  }
+  finished_ = false;
+  ask(now);
 }
 
 /// False if it is none.
-bool LogReader::take_line(const Value& value) {
+bool LogReader::take_line(const Value& value, bool known) {
   const std::vector<Value>& part = value.elements;
   const bool texts = part.size() == 5 && std::ranges::all_of(part, [](const Value& one) {
-                       return one.type == Value::Type::string;
+                       return one.type == Value::Type::string && one.text.size() <= kMostOfPart;
                      });
   const auto time = texts ? time_of(part[0].text) : std::nullopt;
   if (!time) return false;
-  if (part[0].text == next_) return true;  // it ended the last page
+  if (part[0].text == next_) return known;
   constexpr std::uint64_t kMostCount = 1'000'000'000;
   next_ = part[0].text;
   for (const Value& one : part) bytes_ += one.text.size();

@@ -12,6 +12,7 @@
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
+#include "redis/budget.h"
 #include "redis/link.h"
 #include "redis/server_set.h"
 
@@ -50,13 +51,14 @@ class LogReader {
  private:
   void ask(lock::Instant now);
   void take(const Value& reply, lock::Instant now);
-  bool take_line(const Value& value);
+  bool take_line(const Value& value, bool known);
 
   Link link_;
   std::string log_key_;
   std::vector<LoggedLine> lines_;
-  std::size_t bytes_ = 0;
-  std::string next_;  ///< the ID of the last line read, with which the next page begins
+  Budget budget_;
+  std::size_t bytes_ = 0;  ///< of the page
+  std::string next_;       ///< the ID of the last line read, with which the next page begins
   bool overflowed_ = false;
   std::optional<lock::Unreachable> trouble_;
   bool finished_ = true;

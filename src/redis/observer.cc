@@ -2,6 +2,7 @@
 #include "redis/observer.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "redis/keys.h"
@@ -22,6 +23,18 @@ constexpr std::uint32_t kQuestions = 4;
 /// A server that goes on naming locks is not believed.
 constexpr std::size_t kMostLocks = 100'000;
 
+// What look.lua tells at most; more is not its answer.
+constexpr std::size_t kMostOfValue = 1024;
+constexpr std::size_t kMostOfHolder = 8192;
+constexpr std::size_t kMostOfWord = 80;
+
+/// The bytes of text in it.
+std::size_t size_of(const Value& value) {
+  std::size_t size = value.text.size();
+  for (const Value& element : value.elements) size += size_of(element);
+  return size;
+}
+
 /// What is asked about the `index`-th lock; no attempt of anybody's to take one.
 lock::Ask label(std::uint32_t question, std::size_t index = 0) {
   return {.attempt = lock::kNoAttempt,
@@ -38,7 +51,11 @@ std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
                     is(part[3], integer) && is(part[4], string) && is(part[5], string) &&
                     is(part[6], integer) && is(part[7], string) && is(part[8], integer) &&
                     is(part[9], string);
-  if (!fits) return std::nullopt;
+  if (!fits || part[1].text.size() > kMostOfWord || part[2].text.size() > kMostOfValue ||
+      part[4].text.size() > kMostOfHolder || part[7].text.size() > kMostOfWord ||
+      part[9].text.size() > kMostOfWord) {
+    return std::nullopt;
+  }
   lock::Sighting sighting{.type = part[1].text,
                           .value = part[2].text,
                           .ttl_left = std::nullopt,
@@ -75,17 +92,19 @@ std::optional<lock::Done> read_mark(const Value& reply) {
 }  // namespace
 
 Observer::Observer(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
-    : link_(endpoint, tls, timeouts) {}
+    : link_(endpoint, tls, timeouts), budget_(timeouts.request) {}
 
 void Observer::scan(lock::Instant now) {
   finished_ = false;
-  ask_scan("0", now);
+  budget_.begin(now);
+  cursor_ = "0";
+  ask_scan(now);
 }
 
-void Observer::ask_scan(const std::string& cursor, lock::Instant now) {
+void Observer::ask_scan(lock::Instant now) {
   link_.ask(
       label(static_cast<std::uint32_t>(Question::scan)),
-      {encode_command({"SCAN", cursor, "MATCH", helper_pattern("holder"), "COUNT", kStep}), 1},
+      {encode_command({"SCAN", cursor_, "MATCH", helper_pattern("holder"), "COUNT", kStep}), 1},
       now);
 }
 
@@ -95,6 +114,7 @@ void Observer::look(std::vector<std::string> keys, Marks marks, lock::Instant no
   observations_.assign(keys_.size(),
                        {trouble_.value_or(lock::Unreachable{}), std::nullopt, std::nullopt});
   asked_ = 0;
+  budget_.begin(now);
   finished_ = trouble_ || keys_.empty();
   if (!finished_) ask_more(now);
 }
@@ -138,6 +158,9 @@ void Observer::take(Question question, std::size_t index, const Value& reply, lo
   } else {
     observations_[index].done = read_mark(reply);
   }
+  // Of one lock there is nothing to leave out.
+  const auto too_much = budget_.spend(size_of(reply), now);
+  if (too_much && keys_.size() > 1) return cut_off(*too_much);
   ask_more(now);
   finished_ = unanswered_ == 0;
 }
@@ -150,14 +173,33 @@ void Observer::take_scan(const Value& reply, lock::Instant now) {
   for (const Value& helper : part[1].elements) {
     if (auto key = key_of_helper(helper.text, "holder")) found_.insert(std::move(*key));
   }
-  overflowed_ = found_.size() > kMostLocks;
-  finished_ = part[0].text == "0" || overflowed_;
-  if (!finished_) ask_scan(part[0].text, now);
+  const bool in_circles = part[0].text == cursor_;
+  cursor_ = part[0].text;
+  if (cursor_ == "0") {
+    finished_ = true;
+  } else if (found_.size() > kMostLocks) {
+    cut_off("names more than " + std::to_string(kMostLocks) + " locks; the rest is left out");
+  } else if (in_circles) {
+    cut_off("names its locks in circles (by SCAN), and not all of them may be there");
+  } else if (const auto too_much = budget_.spend(size_of(reply), now)) {
+    cut_off(*too_much);
+  } else {
+    ask_scan(now);
+  }
 }
 
 void Observer::give_up(const lock::Unreachable& why) {
   trouble_ = why;
-  // What was not answered is not known; what was is.
+  finish_with(why);
+}
+
+void Observer::cut_off(const std::string& why) {
+  cut_ = why;
+  finish_with({.why = why});
+}
+
+/// What was not answered is not known; what was is.
+void Observer::finish_with(const lock::Unreachable& why) {
   for (Observation& observation : observations_) {
     auto* none = std::get_if<lock::Unreachable>(&observation.seen);
     if (none != nullptr && none->why.empty()) *none = why;

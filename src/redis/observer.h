@@ -8,11 +8,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lock/judgement.h"
 #include "lock/time.h"
 #include "os/loop.h"
+#include "redis/budget.h"
 #include "redis/link.h"
 #include "redis/queue.h"
 #include "redis/server_set.h"
@@ -49,19 +51,22 @@ class Observer {
   [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
   /// By scan(); a lock that was had or given up meanwhile may be there or not.
   [[nodiscard]] const std::set<std::string>& found() const { return found_; }
-  /// There were more than can be remembered.
-  [[nodiscard]] bool overflowed() const { return overflowed_; }
-  /// By look(), in the order of the keys.
-  [[nodiscard]] const std::vector<Observation>& observations() const { return observations_; }
+  /// What it goes on to say was not listened to any more, and why, if it was too much. Safe to
+  /// print.
+  [[nodiscard]] const std::optional<std::string>& cut() const { return cut_; }
+  /// By look(), in the order of the keys; each may be taken once.
+  [[nodiscard]] Observation take(std::size_t index) { return std::move(observations_[index]); }
 
  private:
   enum class Question : std::uint32_t { scan, lock, waiting, mark };
 
-  void ask_scan(const std::string& cursor, lock::Instant now);
+  void ask_scan(lock::Instant now);
   void ask_more(lock::Instant now);
   void take(Question question, std::size_t index, const Value& reply, lock::Instant now);
   void take_scan(const Value& reply, lock::Instant now);
   void give_up(const lock::Unreachable& why);
+  void cut_off(const std::string& why);
+  void finish_with(const lock::Unreachable& why);
 
   Link link_;
   std::vector<std::string> keys_;
@@ -70,7 +75,9 @@ class Observer {
   std::size_t asked_ = 0;       ///< of keys_
   std::size_t unanswered_ = 0;  ///< requests
   std::set<std::string> found_;
-  bool overflowed_ = false;
+  std::string cursor_;  ///< of the scan
+  Budget budget_;
+  std::optional<std::string> cut_;
   std::optional<lock::Unreachable> trouble_;
   bool finished_ = true;
 };

@@ -30,15 +30,19 @@ std::string encode(const Keys& keys, std::string_view waiter, std::string_view w
                          keys.channels, waiter, who});
 }
 
+// What waiting.lua tells at most; more is not its answer.
 constexpr std::size_t kMostShown = 20;
+constexpr std::size_t kMostOfId = 64;
+constexpr std::size_t kMostOfWho = 8192;
 
 std::optional<Waiter> read_waiter(const Value& entry) {
   using enum Value::Type;
   const std::vector<Value>& part = entry.elements;
-  const bool fits = part.size() == 3 && part[0].type == string && part[2].type == string;
+  const bool fits = part.size() == 3 && part[0].type == string && part[2].type == string &&
+                    part[0].text.size() <= kMostOfId && part[2].text.size() <= kMostOfWho;
   const auto waited = fits ? read_number(part[1]) : std::nullopt;
   if (!waited) return std::nullopt;
-  constexpr std::uint64_t kMost = 1'000ULL * 365 * 24 * 3600 * 1000;  // by a clock that was wrong
+  constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // by a clock that was wrong
   return Waiter{part[0].text, std::chrono::milliseconds(std::min(*waited, kMost)), part[2].text};
 }
 

@@ -4,12 +4,14 @@
 #include <hiredis.h>
 
 #include <new>
+#include <utility>
 
 namespace redlock::redis {
 namespace {
 
 constexpr std::size_t kMaxReplyBytes = 1024 * 1024;
-constexpr std::size_t kMaxElements = 1024;
+constexpr std::size_t kMaxElements = 1024;     // of one array
+constexpr std::size_t kMaxOfReply = 8 * 1024;  // of all arrays of a reply
 constexpr int kMaxDepth = 7;
 
 struct FreeReader {
@@ -22,29 +24,32 @@ struct FreeReply {
 // hiredis allocates an array as soon as it has read its announced length, be it two thousand
 // million (and up to 1.0.0 miscounts the bytes of it, CVE-2021-32765). The length is an int up to
 // 0.14 and a size_t from 1.0 on; the type is taken from whatever the field is.
-struct ArrayLimit {
-  void* original = nullptr;  ///< where hiredis' own function stands
-  bool exceeded = false;
-};
-
 template <typename Count>
 using CreateArray = void* (*)(const redisReadTask*, Count);
 
 template <typename Count>
+struct Limited {
+  CreateArray<Count> create = nullptr;  // hiredis' own
+  std::size_t elements = 0;             // of the reply so far
+  bool exceeded = false;                // by the array at which the reader gave up
+};
+
+template <typename Count>
 void* create_small_array(const redisReadTask* task, Count elements) {
-  auto& limit = *static_cast<ArrayLimit*>(task->privdata);
   // hiredis 0.14 refuses to nest deeper itself; some of 1.x do not, and convert() recurses.
   int depth = 1;
   for (const redisReadTask* outer = task->parent; outer != nullptr; outer = outer->parent) ++depth;
-  limit.exceeded = static_cast<std::size_t>(elements) > kMaxElements || depth > kMaxDepth;
-  if (limit.exceeded) return nullptr;
-  const auto original = *static_cast<const CreateArray<Count>*>(limit.original);
-  return original(task, elements);
+  // An element of four bytes on the wire takes more than a hundred here.
+  auto& limited = *static_cast<Limited<Count>*>(task->privdata);
+  limited.elements += static_cast<std::size_t>(elements);
+  limited.exceeded = static_cast<std::size_t>(elements) > kMaxElements || depth > kMaxDepth ||
+                     limited.elements > kMaxOfReply;
+  return limited.exceeded ? nullptr : limited.create(task, elements);
 }
 
 template <typename Count>
-void limit_arrays(CreateArray<Count>& function) {
-  function = &create_small_array<Count>;
+Limited<Count> limit_arrays(CreateArray<Count>& function) {
+  return {std::exchange(function, &create_small_array<Count>)};
 }
 
 Value::Type type_of(const redisReply& reply) {
@@ -114,18 +119,16 @@ std::string encode_command(std::initializer_list<std::string_view> arguments) {
 struct ReplyParser::Impl {
   std::unique_ptr<redisReader, FreeReader> reader{redisReaderCreate()};
   redisReplyObjectFunctions functions{};
-  decltype(functions.createArray) create_array = nullptr;
-  ArrayLimit limit{&create_array};
+  decltype(limit_arrays(functions.createArray)) limited;
   std::size_t pending = 0;  // bytes fed that belong to replies not given yet
   bool broken = false;
 
   Impl() {
     if (!reader) throw std::bad_alloc();
     functions = *reader->fn;
-    create_array = functions.createArray;
-    limit_arrays(functions.createArray);
+    limited = limit_arrays(functions.createArray);
     reader->fn = &functions;
-    reader->privdata = &limit;
+    reader->privdata = &limited;
   }
 };
 
@@ -148,7 +151,7 @@ std::optional<Value> ReplyParser::next() {
   if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
     impl_->broken = true;
     // An array that we refuse looks to hiredis as if there were no memory for it.
-    if (reader->err == REDIS_ERR_OOM && !impl_->limit.exceeded) throw std::bad_alloc();
+    if (reader->err == REDIS_ERR_OOM && !impl_->limited.exceeded) throw std::bad_alloc();
     return std::nullopt;
   }
   if (reply == nullptr) {
@@ -157,6 +160,7 @@ std::optional<Value> ReplyParser::next() {
     return std::nullopt;
   }
   impl_->pending = reader->len - reader->pos;
+  impl_->limited.elements = 0;
   const std::unique_ptr<void, FreeReply> owner(reply);
   return convert(*static_cast<const redisReply*>(reply));
 }

@@ -28,7 +28,7 @@ struct Value {
 };
 
 /// Cuts a stream of bytes into replies. Memory is bounded whatever the peer sends: 1 MiB on the
-/// wire for one reply, 1024 elements for one array.
+/// wire for one reply, 1024 elements for one array, 8192 for all arrays of a reply.
 class ReplyParser {
  public:
   ReplyParser();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "redis/tls.h"
 
+#include <algorithm>
 #include <array>
+#include <ctime>
 #include <new>
 
+#include "lock/time.h"
 #include "os/resolver.h"
 #include "redis/client_hello.h"
 #include "redis/openssl.h"
@@ -186,7 +189,8 @@ std::optional<std::chrono::system_clock::time_point> Tls::certificate_expires() 
       openssl.ASN1_TIME_to_tm(openssl.X509_get0_notAfter(certificate.get()), &parts) != 1) {
     return std::nullopt;
   }
-  return std::chrono::system_clock::from_time_t(::timegm(&parts));
+  const std::chrono::seconds expires(std::max<std::time_t>(::timegm(&parts), 0));
+  return std::chrono::system_clock::time_point(lock::saturated(expires));
 }
 
 const std::optional<lock::Unreachable>& Tls::failure() const {

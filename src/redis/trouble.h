@@ -3,7 +3,7 @@
 // Everything that can go wrong with a server, in words for the person woken at three in the
 // morning: what happened and what to do. The caller puts the server's URI in front.
 //
-// What servers send is untrusted: it is shown cut to 120 bytes, with "?" for control bytes, and
+// What servers send is untrusted: it is shown through redis::untrusted(), and
 // without the arguments some servers repeat, since those of AUTH are secrets.
 #pragma once
 

@@ -6,7 +6,7 @@
 
 namespace redlock::redis {
 
-/// A server's words, fit to be shown: cut to 120 bytes, and with "?" for control bytes.
+/// What a server says, or its certificate, fit for a message: os::printable(), cut to 120 bytes.
 std::string untrusted(std::string_view text);
 
 }  // namespace redlock::redis

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Strict on purpose: a URI that is understood in another way than it was meant locks on the wrong
-// server, or sends a password as a user name. No message repeats what stands before an "@" or
-// behind a "?": that is where secrets are, also in URIs that are not well formed.
+// server, or sends a password as a user name. No message repeats anything behind the scheme of a
+// URI that is refused: where its password stands is what could not be told.
 #include "redis/uri.h"
 
 #include <arpa/inet.h>
@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "error.h"
+#include "os/printable.h"
 
 namespace redlock::redis {
 namespace {
@@ -31,24 +32,17 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+/// The scheme alone, if there is one: "redis://***".
 std::string redact(std::string_view uri) {
-  std::string shown;
-  const std::size_t scheme = uri.find("://");
-  const std::size_t start = scheme == std::string_view::npos ? 0 : scheme + 3;
-  // A path that follows the scheme at once has no user in front; an @ in it is a socket's name.
-  const bool path_only = scheme != std::string_view::npos && uri.substr(start).starts_with('/');
-  const std::size_t at = path_only ? std::string_view::npos : uri.rfind('@');
-  shown.append(uri.substr(0, start));
-  std::string_view rest = uri.substr(start);
-  if (at != std::string_view::npos && at >= start) {
-    shown += "***";
-    rest = uri.substr(at);
-  }
-  const std::size_t query = rest.find('?');
-  shown.append(rest.substr(0, query));
-  if (query != std::string_view::npos) shown += "?…";
-  std::ranges::replace_if(shown, is_control, '?');
-  return shown;
+  const std::size_t end = uri.find("://");
+  const std::string_view scheme = uri.substr(0, end == std::string_view::npos ? 0 : end);
+  const bool plain = std::ranges::all_of(scheme, [](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' ||
+           c == '-' || c == '.';
+  });
+  constexpr std::size_t kLongest = 20;
+  if (scheme.empty() || scheme.size() > kLongest || !plain) return "***";
+  return std::string(scheme) + "://***";
 }
 
 /// The URI being read: knows how to complain about it.
@@ -90,7 +84,7 @@ int parse_db(const Text& text, std::string_view digits) {
   return db;
 }
 
-/// `place`: what follows the "@", as far as it may be shown.
+/// `place`: what follows the "@", as it is called in messages.
 Credentials parse_userinfo(const Text& text, std::string_view userinfo, std::string_view place) {
   const std::size_t colon = userinfo.find(':');
   if (userinfo.empty() || userinfo == ":") {
@@ -176,7 +170,7 @@ void parse_tcp(const Text& text, std::string_view rest, Endpoint& endpoint) {
   }
   if (at != std::string_view::npos) {
     const std::string_view place = authority.substr(at + 1);
-    endpoint.credentials = parse_userinfo(text, authority.substr(0, at), place);
+    endpoint.credentials = parse_userinfo(text, authority.substr(0, at), "HOST");
     authority = place;
   }
   parse_host_and_port(text, authority, endpoint);
@@ -207,9 +201,7 @@ void parse_unix(const Text& text, std::string_view rest, Endpoint& endpoint) {
   const std::size_t slash = rest.find('/');
   std::string_view authority = rest.substr(0, slash);
   if (authority.ends_with('@')) {
-    endpoint.credentials =
-        parse_userinfo(text, authority.substr(0, authority.size() - 1),
-                       slash == std::string_view::npos ? std::string_view() : rest.substr(slash));
+    endpoint.credentials = parse_userinfo(text, authority.substr(0, authority.size() - 1), "/PATH");
     authority = {};
   }
   if (slash == std::string_view::npos || !authority.empty()) {
@@ -262,13 +254,13 @@ std::string Endpoint::display() const {
   if (kind == Kind::unix_socket) {
     shown += encode(path, "/:@+,=");
     if (db != 0) shown += "?db=" + std::to_string(db);
-    return shown;
+    return os::printable(shown);
   }
   // In brackets the "%" of a zone is written as RFC 6874 wants it.
   shown += host.find(':') != std::string::npos ? '[' + encode(host, ":") + ']' : host;
   shown += ':' + std::to_string(port);
   if (db != 0) shown += '/' + std::to_string(db);
-  return shown;
+  return os::printable(shown);
 }
 
 Endpoint parse_uri(std::string_view uri) {

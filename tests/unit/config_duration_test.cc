@@ -95,9 +95,11 @@ TEST_CASE("quote: one line, no secrets") {
   CHECK(quote("") == "''");
   CHECK(quote("a b") == "'a b'");
   CHECK(quote("a\nb\t\x1b[1m\x7f") == "'a\\nb\\t\\x1b[1m\\x7f'");
-  CHECK(quote("redis://:geheim@db1:6379") == "'redis://***@db1:6379'");
-  CHECK(quote("redis://u:ge@heim@db1") == "'redis://***@db1'");
-  CHECK(quote("unix:///a/b") == "'unix:///a/b'");
+  CHECK(quote("redis://:geheim@db1:6379") == "'redis://***'");
+  CHECK(quote("redis://u:ge@heim@db1") == "'redis://***'");
+  CHECK(quote("redis://db1?password=geheim") == "'redis://***'");
+  CHECK(quote("--sever=redis://:geheim") == "'--sever=redis://***'");
+  CHECK(quote("unix:///a/b") == "'unix://***'");
   CHECK(quote("user@host") == "'user@host'");
   CHECK(quote("grüße") == "'grüße'");
   CHECK(quote(std::string(80, 'x')) == "'" + std::string(80, 'x') + "'");

@@ -43,6 +43,20 @@ TEST_CASE("a record may be anything") {
   CHECK(odd->protocol == 0);
 }
 
+TEST_CASE("times that others have written are bounded where they are read") {
+  for (const char* const time : {"9223372036854775807", "9223372036854775806", "9223372036854",
+                                 "18446744073709551615", "-9223372036854775808", "-1"}) {
+    CAPTURE(time);
+    const std::string number(time);
+    const auto holder = read_holder(R"({"since":)" + number + R"(,"ttl":)" + number + "}");
+    REQUIRE(holder);
+    for (const milliseconds read : {holder->since, holder->ttl}) {
+      CHECK(read >= milliseconds(0));
+      CHECK(read <= std::chrono::floor<milliseconds>(lock::Duration::max()));
+    }
+  }
+}
+
 TEST_CASE("ago: nothing of clocks that are wrong") {
   CHECK_FALSE(ago(milliseconds(0)));
   CHECK_FALSE(ago(milliseconds::min()));
@@ -63,6 +77,8 @@ TEST_CASE("for_people: three digits, in the unit that fits") {
   CHECK_MESSAGE(for_people(59'970ms) == "1m 0s", "and here");
   CHECK(for_people(182s) == "3m 2s");
   CHECK(for_people(3h + 12min + 59s) == "3h 12m");
+  CHECK_MESSAGE(for_people(milliseconds::max()) == "2562047h 47m", "292 years, and no overflow");
+  CHECK(for_people(milliseconds::min()) == "0 ms");
 }
 
 TEST_CASE("a command line: a shell would read it so, and it is cut between characters") {

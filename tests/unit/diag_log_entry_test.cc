@@ -78,8 +78,8 @@ TEST_CASE("nothing in a line of the log is to be trusted") {
   CHECK(odd->fence == 0);
   const auto huge = read_log_entry(R"({"held":9223372036854775807,"waited":18446744073709551615})");
   REQUIRE(huge);
-  CHECK(*huge->held <= std::chrono::hours(24 * 3650));
-  CHECK(*huge->waited >= 0ms);
+  CHECK(*huge->held <= std::chrono::floor<std::chrono::milliseconds>(lock::Duration::max()));
+  CHECK_FALSE(huge->waited);
 }
 
 }  // namespace

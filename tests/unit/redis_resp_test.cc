@@ -68,6 +68,19 @@ TEST_CASE("resp: a hostile server's announcements cost no memory") {
   CHECK(breaks(nested));
 }
 
+TEST_CASE("resp: all arrays of a reply together have a limit, and each reply its own") {
+  std::string array = "*1024\r\n";
+  for (int i = 0; i < 1024; ++i) array += ":1\r\n";
+  const auto nested = [&array](int times) {
+    std::string reply = "*" + std::to_string(times) + "\r\n";
+    for (int i = 0; i < times; ++i) reply += array;
+    return reply;
+  };
+  CHECK_FALSE(breaks(nested(7)));
+  CHECK(breaks(nested(8)));
+  CHECK_FALSE(breaks(nested(7) + nested(7) + array + array));
+}
+
 TEST_CASE("resp: one reply may not be larger than 1 MiB, however it is built") {
   const std::string chunk(16 * 1024, 'x');
   const auto endless = [](const std::string& start, const std::string& more) {

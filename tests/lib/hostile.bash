@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2154
+#
+# Servers that mean harm (tests/hostile/README.md), and what must not reach a terminal. For suites that
+# have loaded lib/common.
+
+# hostile_server MODE: sets HOSTILE_URI, HOSTILE_PORT.
+hostile_server() { start_listener HOSTILE ../hostile/server.py "$1"; }
+
+# memory_bound: prints how many MiB a command may use; the sanitizers need more.
+memory_bound() {
+  if grep -q __asan_init "$REDLOCK"; then echo 1500; else echo 400; fi
+}
+
+# meets [COMMAND…]: these commands of tests/hostile/attack.py, or all, meet $HOSTILE_URI, and each ends in
+# bounded time and memory, with a status that a server may bring about, and says nothing that a terminal
+# obeys. Sets $output: a line for each command, with its status and its first line on standard error.
+meets() {
+  run "$PYTHON" -B "$TESTS/hostile/attack.py" "$REDLOCK" 60 "$(memory_bound)" "$HOSTILE_URI" "$@"
+  assert_status 0
+}
+
+# assert_printable TEXT: there is nothing in it that a terminal obeys, and no byte that is not UTF-8.
+assert_printable() {
+  "$PYTHON" -c 'import os, sys, unicodedata
+text = os.fsencode(sys.argv[1]).decode()
+bad = [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs")]
+sys.exit(f"U+{ord(bad[0]):04X} in: {text!a}" if bad else 0)' "$1" || fail 'not printable'
+}

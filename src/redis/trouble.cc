@@ -305,6 +305,19 @@ lock::Unreachable replica_of(std::string_view primary) {
       "is a replica and can give no vote; use the address of its primary, " + shown(primary, {})};
 }
 
+lock::Unreachable unusable_fence(std::string_view key, std::string_view value) {
+  std::string what = '"' + shown(value, {}) + '"';
+  if (value.starts_with("type:")) {
+    what = "a " + shown(value.substr(5), {});
+  } else if (!value.empty() && value.find_first_not_of("0123456789") == value.npos) {
+    what = shown(value, {}) + ", far ahead of its clock";
+  }
+  return {false, true,
+          "the fencing number in the key " + std::string(key) + " is not usable (" + what +
+              "); delete that key there, and numbers go on from the server's clock (see THE FENCE "
+              "in redlock-protocol(7))"};
+}
+
 lock::Unreachable unexpected_reply(const Value& reply) {
   if (reply.type == Value::Type::error) return error_reply(reply.text);
   return maybe("gave an answer that redlock's script does not give; is there a proxy in between?");

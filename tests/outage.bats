@@ -329,6 +329,31 @@ rests_with_nothing() {
   done
 }
 
+# renews_at_word: a word to the holder makes it renew; returns when A has that renewal.
+renews_at_word() {
+  local before
+  before=$(time_given A)
+  said() { given_more_time A "$before" || ! cli A publish "$CHANNEL" word >/dev/null; }
+  wait_until "$BOUND" said
+}
+
+@test "a server stands still from the first request on, and far more than it reads at once is asked of it: it has nothing when it wakes" {
+  servers 3
+  local word
+  for word in '' --once=1h; do
+    rm -f "$READY" "$FINISH"
+    pause_server C
+    start_job --ttl 30s ${word:+"$word"} -v
+    wait_until_listening A B
+    CHANNEL=$(cli A pubsub channels '*:told:*')
+    for _ in {1..16}; do renews_at_word; done
+    finish_job
+    assert_status 7
+    resume_server C
+    rests_with_nothing C
+  done
+}
+
 @test "a server stands still while one waits for it alone, and wakes: it is asked again, and has the lock" {
   start_server D
   pause_server D

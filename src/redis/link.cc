@@ -13,6 +13,10 @@ namespace {
 // A stopped server lets requests pile up on both sides. Beyond this only releases are still sent.
 constexpr std::size_t kMaxUnanswered = 64;
 
+// A stopped server that wakes up reads 16 KiB, and no more when it finds nobody there to be answered.
+// What gives a lock back shall be among that: half of it is left for the end.
+constexpr std::size_t kMaxUnread = 8 * 1024;
+
 // Who listens is not flooded: beyond this in one turn the connection ends.
 constexpr std::size_t kMostAtOnce = 16;
 
@@ -40,6 +44,11 @@ bool begins_as_tls(std::string_view bytes) {
   return bytes.starts_with("\x15\x03");
 }
 
+/// What is asked at the end of an attempt, or of a job: it never waits for a server's answers.
+bool is_last(lock::Op op) {
+  return lock::is_release(op) || op == lock::Op::mark || op == lock::Op::unmark;
+}
+
 }  // namespace
 
 Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
@@ -55,11 +64,12 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
     arrivals_.push_back({ask, now, too_many_unanswered()});
     return;
   }
-  queue_.push_back({ask, std::move(flight), now});
+  const auto end = is_last(ask.op) ? first_held() : queue_.end();
+  const auto added = queue_.insert(end, {ask, std::move(flight), now});
   if (state_ == State::idle) {
     connect(now);
   } else if (state_ == State::ready) {
-    queue_.back().deadline = now + timeouts_.request;
+    added->deadline = now + timeouts_.request;
     flush(now);
   }
 }
@@ -69,9 +79,7 @@ void Link::note(Flight flight, lock::Instant now) {
   Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
   note.told = Told::answered;
   // We may be gone before an acquire that is held back could be sent.
-  const auto held =
-      std::ranges::find_if(queue_, [this](const Pending& pending) { return must_wait(pending); });
-  queue_.insert(held, std::move(note));
+  queue_.insert(first_held(), std::move(note));
   flush(now);
 }
 
@@ -205,15 +213,28 @@ void Link::receive(lock::Instant now) {
   }
 }
 
-/// An acquire is held back while one of another attempt, or its release, is unanswered. A stopped
-/// server that wakes reads 16 KB at a time, and no more when it finds nobody there to be answered:
-/// of several acquires, each with its release behind it, the last one read might stay without.
+/// An acquire is held back while one of another attempt, or its release, is unanswered: of several
+/// acquires, each with its release behind it, the last one that a server reads might stay without.
+/// And all but what gives a lock back is held back while much is unanswered. (Who only looks may ask
+/// for as much as it likes.)
 bool Link::must_wait(const Pending& pending) const {
-  if (pending.ask.op != lock::Op::acquire || pending.written > 0 || is_of_none(pending))
-    return false;
-  return std::ranges::any_of(queue_, [&pending](const Pending& other) {
-    return other.written > 0 && !is_of_none(other) && other.ask.attempt != pending.ask.attempt;
-  });
+  const bool look = is_of_none(pending) && pending.told != Told::answered;
+  if (pending.written > 0 || is_last(pending.ask.op) || look) return false;
+  std::size_t unread = 0;
+  bool other_attempt = false;
+  for (const Pending& other : queue_) {
+    if (other.written == 0) continue;
+    unread += other.flight.wire.size();
+    other_attempt =
+        other_attempt || (!is_of_none(other) && other.ask.attempt != pending.ask.attempt);
+  }
+  if (unread > 0 && unread + pending.flight.wire.size() > kMaxUnread) return true;
+  return pending.ask.op == lock::Op::acquire && !is_of_none(pending) && other_attempt;
+}
+
+std::deque<Link::Pending>::iterator Link::first_held() {
+  return std::ranges::find_if(queue_,
+                              [this](const Pending& pending) { return must_wait(pending); });
 }
 
 /// The connection ended with an errno, or, if 0, by the server's closing it.

@@ -25,7 +25,7 @@ namespace redlock::redis {
 
 /// One server's ordered connection. What is asked is sent in the order it was asked, over one
 /// socket, and nothing is ever sent twice. An acquire is sent when what was asked for other
-/// attempts has been answered. Passive: it never blocks; the caller polls interests() and calls
+/// attempts has been answered, and while much is unanswered only what gives a lock back. Passive: it never blocks; the caller polls interests() and calls
 /// turn().
 ///
 ///   idle → dialing → securing → authenticating → ready
@@ -122,6 +122,7 @@ class Link {
   /// A note, or a look: no attempt's.
   static bool is_of_none(const Pending& pending) { return pending.ask.attempt == lock::kNoAttempt; }
   [[nodiscard]] bool must_wait(const Pending& pending) const;
+  std::deque<Pending>::iterator first_held();
   [[nodiscard]] bool has_unwritten() const;
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;

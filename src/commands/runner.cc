@@ -51,9 +51,9 @@ int Runner::run() {
     throw;
   }
   if (top_) return watch_job();
-  if (!worker_) bid_farewell(servers_);
   const int status = exit_status(session_.outcome(), chosen_);
   const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
+  if (!worker_ || !lost) bid_farewell(servers_);
   if (hook_) hook_->finish(out_);
   out_.drain(std::chrono::milliseconds(100));
   if (worker_) {

@@ -74,10 +74,15 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
   }
 }
 
-void Link::note(Flight flight, lock::Instant now) {
+void Link::note(Flight flight, lock::Instant now, Note kind) {
   if (state_ != State::ready || unanswered() >= kMaxUnanswered) return;
+  if (kind == Note::last) {
+    std::erase_if(queue_,
+                  [](const Pending& other) { return is_note(other) && other.written == 0; });
+  }
   Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
   note.told = Told::answered;
+  note.note = kind;
   // We may be gone before an acquire that is held back could be sent.
   queue_.insert(first_held(), std::move(note));
   flush(now);
@@ -218,8 +223,9 @@ void Link::receive(lock::Instant now) {
 /// And all but what gives a lock back is held back while much is unanswered. (Who only looks may ask
 /// for as much as it likes.)
 bool Link::must_wait(const Pending& pending) const {
-  const bool look = is_of_none(pending) && pending.told != Told::answered;
-  if (pending.written > 0 || is_last(pending.ask.op) || look) return false;
+  const bool look = is_of_none(pending) && !is_note(pending);
+  const bool last = is_last(pending.ask.op) || pending.note == Note::last;
+  if (pending.written > 0 || last || look) return false;
   std::size_t unread = 0;
   bool other_attempt = false;
   for (const Pending& other : queue_) {

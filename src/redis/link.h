@@ -35,6 +35,8 @@ namespace redlock::redis {
 /// still carry it out, and what is asked later (its release!) must come after it.
 class Link {
  public:
+  enum class Note { any, last };
+
   /// A reply, or why there is none, to what was asked. `sent`: when the first byte went to the
   /// kernel; when it was asked, if none did.
   struct Arrival {
@@ -54,8 +56,9 @@ class Link {
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
   /// Sends a flight of which nobody wants to hear, in the same order as all else, but ahead of what
-  /// is held back; if there is no connection to send it over, it is dropped.
-  void note(Flight flight, lock::Instant now);
+  /// is held back; if there is no connection to send it over, it is dropped. It may be held back
+  /// itself, but not the last one: that takes the place of those that are.
+  void note(Flight flight, lock::Instant now, Note kind = Note::any);
 
   /// Forgets what was asked for the attempt and not begun to be sent. None of it is answered.
   void cancel_unsent(lock::AttemptId attempt);
@@ -66,6 +69,10 @@ class Link {
 
   /// Something asked has not been answered in time, and may yet be.
   [[nodiscard]] bool owes_answers() const { return unanswered() > 0; }
+
+  /// The server answers in time, and has yet to answer more than what was asked last. If it finds
+  /// nobody there for one answer, it does not read what was asked after that.
+  [[nodiscard]] bool amid_answers() const { return queue_.size() > 1 && !owes_answers(); }
 
   /// Whether a byte of a request of this attempt was ever sent (and forget_attempt() not called).
   [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const { return sent_.contains(attempt); }
@@ -102,6 +109,7 @@ class Link {
     std::size_t written = 0;
     unsigned answered = 0;  ///< replies of the flight that have come
     Told told = Told::nothing;
+    Note note = Note::any;
   };
 
   void connect(lock::Instant now);
@@ -121,6 +129,9 @@ class Link {
   [[nodiscard]] std::size_t unanswered() const;
   /// A note, or a look: no attempt's.
   static bool is_of_none(const Pending& pending) { return pending.ask.attempt == lock::kNoAttempt; }
+  static bool is_note(const Pending& pending) {
+    return is_of_none(pending) && pending.told == Told::answered;
+  }
   [[nodiscard]] bool must_wait(const Pending& pending) const;
   std::deque<Pending>::iterator first_held();
   [[nodiscard]] bool has_unwritten() const;

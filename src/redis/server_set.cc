@@ -195,10 +195,14 @@ void ServerSet::join_queue(lock::Instant now) {
 
 void ServerSet::leave_queue(lock::Instant now) {
   const std::string wire = encode_leave_queue(impl_->ballot.lock_key, impl_->waiter);
-  for (Link& link : impl_->links) link.note({wire, 1}, now);
+  for (Link& link : impl_->links) link.note({wire, 1}, now, Link::Note::last);
   impl_->queue = Audience();
   impl_->could_be_woken.clear();
   impl_->left_queue = true;
+}
+
+bool ServerSet::amid_answers() const {
+  return std::ranges::any_of(impl_->links, &Link::amid_answers);
 }
 
 bool ServerSet::leaves_queue() const {

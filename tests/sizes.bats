@@ -82,7 +82,7 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
 
 @test "sizes: a mark of 20 MB costs no script time" {
   cli A setrange 'redlock:{L}:done' 20000000 x >/dev/null
-  script done 1 'redlock:{L}:done'
+  script 'done' 1 'redlock:{L}:done'
   answers missing
   script mark 1 'redlock:{L}:done' 1 60000 '{"pid":1}'
   answers marked

@@ -15,8 +15,8 @@ namespace {
 /// round learns from the last. More rounds than this mean that servers fail under us.
 constexpr std::uint32_t kMostRounds = 5;
 
-/// Numbers begin at a server's clock, in ms, and rise by one. One that is so far ahead of the clocks
-/// (317 years) was put there. A sound server refuses to go on from it.
+/// Numbers begin at a server's clock, in ms, and rise by one. One that is so far ahead of the
+/// clocks (317 years) was put there. A sound server refuses to go on from it.
 constexpr std::uint64_t kFarAhead = 10'000'000'000'000;
 
 /// The largest number that may be committed: by the clock that a quorum's clocks have reached, so

@@ -13,8 +13,8 @@ namespace {
 // A stopped server lets requests pile up on both sides. Beyond this only releases are still sent.
 constexpr std::size_t kMaxUnanswered = 64;
 
-// A stopped server that wakes up reads 16 KiB, and no more when it finds nobody there to be answered.
-// What gives a lock back shall be among that: half of it is left for the end.
+// A stopped server that wakes up reads 16 KiB, and no more when it finds nobody there to be
+// answered. What gives a lock back shall be among that: half of it is left for the end.
 constexpr std::size_t kMaxUnread = 8 * 1024;
 
 // Who listens is not flooded: beyond this in one turn the connection ends.
@@ -220,8 +220,8 @@ void Link::receive(lock::Instant now) {
 
 /// An acquire is held back while one of another attempt, or its release, is unanswered: of several
 /// acquires, each with its release behind it, the last one that a server reads might stay without.
-/// And all but what gives a lock back is held back while much is unanswered. (Who only looks may ask
-/// for as much as it likes.)
+/// And all but what gives a lock back is held back while much is unanswered. (Who only looks may
+/// ask for as much as it likes.)
 bool Link::must_wait(const Pending& pending) const {
   const bool look = is_of_none(pending) && !is_note(pending);
   const bool last = is_last(pending.ask.op) || pending.note == Note::last;

@@ -25,8 +25,8 @@ namespace redlock::redis {
 
 /// One server's ordered connection. What is asked is sent in the order it was asked, over one
 /// socket, and nothing is ever sent twice. An acquire is sent when what was asked for other
-/// attempts has been answered, and while much is unanswered only what gives a lock back. Passive: it never blocks; the caller polls interests() and calls
-/// turn().
+/// attempts has been answered, and while much is unanswered only what gives a lock back. Passive:
+/// it never blocks; the caller polls interests() and calls turn().
 ///
 ///   idle → dialing → securing → authenticating → ready
 ///

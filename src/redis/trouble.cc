@@ -82,8 +82,9 @@ constexpr Known kCodes[] = {
      "refuses writes since it cannot save to disk; see its log, disk space and permissions there"},
     {"OOM", Cure::time, false,
      "refuses writes since its memory is used up; raise maxmemory or make room"},
-    {"BUSY", Cure::time, false,
-     "is busy with another client's long script; SCRIPT KILL there ends one that hangs"},
+    {"BUSY", Cure::time, true,
+     "is busy with another client's long script; SCRIPT KILL (or FUNCTION KILL) there ends one that "
+     "hangs"},
     {"NOREPLICAS", Cure::time, false,
      "refuses writes since too few replicas are connected (min-replicas-to-write)"},
     {"CLUSTERDOWN", Cure::person, false,

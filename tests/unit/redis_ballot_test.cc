@@ -310,6 +310,7 @@ TEST_CASE("an acquire, a mark and a leave are among what a waking server reads a
   // While an acquire is unanswered, at most 8 KiB are sent in all but for what stands at the end.
   // Of that the wake behind the leave may be missing: nobody wakes for a lock that was never had.
   const std::size_t wake = redis::encode_wake(longest().lock_key).size();
-  CHECK(std::max<std::size_t>(size(Op::acquire), 8 * 1024) + size(Op::mark) + size(Op::leave) - wake <
+  CHECK(std::max<std::size_t>(size(Op::acquire), 8 * 1024) + size(Op::mark) + size(Op::leave) -
+            wake <
         16 * 1024);
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "redis/link.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -42,6 +45,12 @@ Flight encode_handshake(const Endpoint& endpoint) {
 /// A server that expects TLS and gets something else sends an alert of TLS's, if it says anything.
 bool begins_as_tls(std::string_view bytes) {
   return bytes.starts_with("\x15\x03");
+}
+
+/// How much of what was written to a Unix socket the other side has not read.
+int unread_of(int socket) {
+  int size = 0;
+  return ::ioctl(socket, SIOCOUTQ, &size) == 0 ? size : 0;
 }
 
 /// What is asked at the end of an attempt, or of a job: it never waits for a server's answers.
@@ -141,6 +150,8 @@ bool Link::open(std::size_t index, lock::Instant now) {
     first.sent = now;
     sent_.insert(first.ask.attempt);
   }
+  has_read_ = false;
+  unread_ = unread_of(stream_->fd());
   secure(now);
   return true;
 }
@@ -180,7 +191,9 @@ void Link::flush(lock::Instant now) {
     const std::string_view wire = pending.flight.wire;
     if (pending.written == wire.size()) continue;
     if (must_wait(pending)) return;
+    watch_reading();
     const ssize_t n = stream_->write(wire.substr(pending.written));
+    unread_ = unread_of(stream_->fd());
     if (n < 0) {
       // A broken connection is left to receive(): what the server said last may still be there.
       return;
@@ -241,6 +254,18 @@ bool Link::must_wait(const Pending& pending) const {
 std::deque<Link::Pending>::iterator Link::first_held() {
   return std::ranges::find_if(queue_,
                               [this](const Pending& pending) { return must_wait(pending); });
+}
+
+/// Before each write: what the server has read meanwhile does not show afterwards.
+void Link::watch_reading() {
+  const bool all_answered = queue_.empty() || queue_.front().written == 0;
+  has_read_ = !all_answered && (has_read_ || unread_of(stream_->fd()) < unread_);
+}
+
+bool Link::amid_answers() const {
+  if (endpoint_.kind != Endpoint::Kind::unix_socket || state_ != State::ready) return false;
+  if (queue_.size() < 2 || owes_answers()) return false;
+  return has_read_ || unread_of(stream_->fd()) < unread_;
 }
 
 /// The connection ended with an errno, or, if 0, by the server's closing it.

@@ -70,9 +70,10 @@ class Link {
   /// Something asked has not been answered in time, and may yet be.
   [[nodiscard]] bool owes_answers() const { return unanswered() > 0; }
 
-  /// The server answers in time, and has yet to answer more than what was asked last. If it finds
-  /// nobody there for one answer, it does not read what was asked after that.
-  [[nodiscard]] bool amid_answers() const { return queue_.size() > 1 && !owes_answers(); }
+  /// The server has read something that it has yet to answer, in time, and was asked for more
+  /// since. If it finds nobody there for one answer, it does not read what was asked after that. So
+  /// it is with a Unix socket; to TCP a server can write once more, and reads on.
+  [[nodiscard]] bool amid_answers() const;
 
   /// Whether a byte of a request of this attempt was ever sent (and forget_attempt() not called).
   [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const { return sent_.contains(attempt); }
@@ -132,6 +133,7 @@ class Link {
   static bool is_note(const Pending& pending) {
     return is_of_none(pending) && pending.told == Told::answered;
   }
+  void watch_reading();
   [[nodiscard]] bool must_wait(const Pending& pending) const;
   std::deque<Pending>::iterator first_held();
   [[nodiscard]] bool has_unwritten() const;
@@ -148,6 +150,9 @@ class Link {
   std::optional<Stream> stream_;
   std::optional<ReplyParser> parser_;
   bool heard_ = false;  ///< anything over this connection
+  /// How much lay unread in the server's Unix socket after the last write.
+  int unread_ = 0;
+  bool has_read_ = false;  ///< since nothing was unanswered
   std::size_t handshake_written_ = 0;
   unsigned handshake_answered_ = 0;
   std::deque<Pending> queue_;  ///< in the order sent; those not (fully) written at the end

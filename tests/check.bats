@@ -337,7 +337,7 @@ of_minutes() {
         assert_status 69
         found failure permissions 'lacks a permission' 'redlock-protocol(7)'
         ;;
-      +hget | +hmget | +hdel | +time | +subscribe | +publish)
+      +hget | +hmget | +hdel | +strlen | +hstrlen | +getrange | +time | +subscribe | +publish)
         assert_status 1
         found warning permissions "give it $command ("
         ;;

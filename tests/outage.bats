@@ -329,6 +329,66 @@ rests_with_nothing() {
   done
 }
 
+# renews_at_word: a word to the holder makes it renew; returns when A has that renewal.
+renews_at_word() {
+  local before
+  before=$(time_given A)
+  said() { given_more_time A "$before" || ! cli A publish "$CHANNEL" word >/dev/null; }
+  wait_until "$BOUND" said
+}
+
+@test "a server stands still from the first request on, and far more than it reads at once is asked of it: it has nothing when it wakes" {
+  servers 3
+  local word
+  for word in '' --once=1h; do
+    rm -f "$READY" "$FINISH"
+    pause_server C
+    start_job --ttl 30s ${word:+"$word"} -v
+    wait_until_listening A B
+    CHANNEL=$(cli A pubsub channels '*:told:*')
+    for _ in {1..16}; do renews_at_word; done
+    finish_job
+    assert_status 7
+    resume_server C
+    rests_with_nothing C
+  done
+}
+
+# parting_proxy SERVER: in front of it, one that is slow with its first answer; sets PARTING_URI.
+parting_proxy() {
+  local -n upstream=${1}_SOCKET
+  start_tool "$PYTHON" "$TESTS/lib/parting_proxy.py" "$SCRATCH/parting.ready" "$SCRATCH/parting" "$upstream"
+  wait_for "$SCRATCH/parting.ready"
+  PARTING_URI=unix://$SCRATCH/parting
+}
+
+# leaves_nothing_on_C STATUS ARG…: redlock run ARG… ends with that, and C behind its proxy has nothing then.
+# On a machine that makes the proxy much slower than it is, the release comes too late; not five times.
+leaves_nothing_on_C() {
+  local try
+  for try in 1 2 3 4 5; do
+    cli C del L >/dev/null
+    run "$REDLOCK" run --ttl 60s --server-timeout 6s -S "$A_URI" -S "$B_URI" -S "$PARTING_URI" "${@:2}"
+    assert_status "$1"
+    ! rests_with_nothing C || return 0
+  done
+  fail "something was left, in attempt $try too"
+}
+
+@test "a server that has not answered the acquire when a short job is over gets the release all the same" {
+  servers 3
+  parting_proxy C
+  leaves_nothing_on_C 0 L -- true
+}
+
+@test "a server that has not answered the acquire when another one was found to hold it gets the release all the same" {
+  servers 3
+  parting_proxy C
+  local server
+  for server in A B; do cli "$server" set L somebody px 3600000 >/dev/null; done
+  leaves_nothing_on_C 1 -n L -- true
+}
+
 @test "a server stands still while one waits for it alone, and wakes: it is asked again, and has the lock" {
   start_server D
   pause_server D

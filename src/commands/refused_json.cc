@@ -7,6 +7,7 @@
 
 #include "commands/holder_json.h"
 #include "commands/observed.h"
+#include "diag/json_output.h"
 #include "lock/judgement.h"
 
 namespace redlock::commands {
@@ -41,7 +42,7 @@ std::string refused_json(const std::string& lock_name, const lock::Waiting& last
       object["left_s"] = in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
     }
   }
-  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return diag::json_output(object);
 }
 
 }  // namespace redlock::commands

@@ -85,6 +85,8 @@ Exit Runner::run() {
 
 /// The worker has done its part.
 void Runner::leave() {
+  const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
+  if (!lost) bid_farewell(servers_, loop_);
   if (hook_->group() > 0) {
     // As long as that takes, this process is not stuck.
     worker_->publish({lock::Standing::Phase::releasing, hook_->limit(),
@@ -92,7 +94,7 @@ void Runner::leave() {
     hook_->finish(out_);
   }
   out_.drain(std::chrono::milliseconds(100));
-  reserve_->supervision->lost.store(session_.outcome().kind == lock::Outcome::Kind::lost);
+  reserve_->supervision->lost.store(lost);
   worker_->leave(exit_of(session_.outcome(), chosen_, job_signal_));
 }
 

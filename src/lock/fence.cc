@@ -2,6 +2,7 @@
 #include "lock/fence.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "lock/timing.h"
@@ -14,19 +15,40 @@ namespace {
 /// round learns from the last. More rounds than this mean that servers fail under us.
 constexpr std::uint32_t kMostRounds = 5;
 
+/// Numbers begin at a server's clock, in ms, and rise by one. One that is so far ahead of the
+/// clocks (317 years) was put there. A sound server refuses to go on from it.
+constexpr std::uint64_t kFarAhead = 10'000'000'000'000;
+
+/// The largest number that may be committed: by the clock that a quorum's clocks have reached, so
+/// that no minority can raise it.
+std::uint64_t largest_plausible(const Attempt& won) {
+  std::vector<std::uint64_t> clocks;
+  clocks.reserve(won.ballots().size());
+  for (const Attempt::Ballot& ballot : won.ballots()) {
+    const bool granted = ballot.standing == Attempt::Standing::granted;
+    clocks.push_back(granted ? static_cast<std::uint64_t>(ballot.grant.clock.count()) : 0);
+  }
+  std::sort(clocks.begin(), clocks.end(), std::greater<>());
+  return clocks.at(quorum(clocks.size()) - 1) + kFarAhead;
+}
+
 }  // namespace
 
 FenceAgreement::FenceAgreement(const Attempt& won, Effects& effects)
-    : attempt_(won.id()), words_(won.ballots().size()) {
+    : attempt_(won.id()), most_(largest_plausible(won)), words_(won.ballots().size()) {
   std::map<std::uint64_t, std::size_t> votes;
   for (const Attempt::Ballot& ballot : won.ballots()) {
     if (ballot.standing != Attempt::Standing::granted || ballot.grant.fence == 0) continue;
-    largest_ = std::max(largest_, ballot.grant.fence);
+    learn(ballot.grant.fence);
     if (++votes[ballot.grant.fence] < quorum(words_.size())) continue;
     number_ = ballot.grant.fence;
     state_ = State::agreed;
   }
   if (state_ == State::pending) ask_commit(effects);
+}
+
+void FenceAgreement::learn(std::uint64_t number) {
+  if (number <= most_) largest_ = std::max(largest_, number);
 }
 
 void FenceAgreement::ask_commit(Effects& effects) {
@@ -48,9 +70,9 @@ void FenceAgreement::ask_commit(Effects& effects) {
 
 void FenceAgreement::record(const Reply& reply, Effects& effects) {
   if (const auto* grant = std::get_if<Granted>(&reply.answer)) {
-    largest_ = std::max(largest_, grant->fence);
+    learn(grant->fence);
   } else if (const auto* refusal = std::get_if<NotCommitted>(&reply.answer)) {
-    largest_ = std::max(largest_, refusal->last);
+    learn(refusal->last);
   }
   if (reply.ask.op != Op::commit || reply.ask.round != round_ || state_ != State::pending) return;
 

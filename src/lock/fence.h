@@ -19,6 +19,10 @@ namespace redlock::lock {
 /// later grant meets one of those servers. Otherwise a number above all seen is stored on a quorum
 /// first: a commit. A server confirms a commit only if that very request raised its number, so that
 /// no two grants can have the same one confirmed by the same server.
+///
+/// One server's number far ahead of the clocks of a quorum is not committed to the others: they
+/// would be as near to the end of all numbers as it is. That is safe, as a smaller number needs the
+/// yes of a quorum, too: had the large one been given out, a server of that quorum would know it.
 class FenceAgreement {
  public:
   enum class State { pending, agreed, failed };
@@ -37,9 +41,12 @@ class FenceAgreement {
   enum class Word { none, yes, no };
 
   void ask_commit(Effects& effects);
+  /// A server has this number; what others get is above it, unless it is implausible.
+  void learn(std::uint64_t number);
 
   AttemptId attempt_;
   State state_ = State::pending;
+  std::uint64_t most_;         ///< larger ones are not gone by
   std::uint64_t number_ = 0;   ///< agreed, or being committed
   std::uint64_t largest_ = 0;  ///< seen anywhere
   std::uint32_t round_ = 0;

@@ -99,6 +99,9 @@ std::optional<lock::Answer> read_acquire(const Ballot& ballot, std::string_view 
   if (word == "replica" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
     return replica_of(reply.elements[1].text);
   }
+  if (word == "unusable" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
+    return unusable_fence(ballot.fence_key, reply.elements[1].text);
+  }
   return std::nullopt;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "redis/link.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -12,6 +15,10 @@ namespace {
 
 // A stopped server lets requests pile up on both sides. Beyond this only releases are still sent.
 constexpr std::size_t kMaxUnanswered = 64;
+
+// A stopped server that wakes up reads 16 KiB, and no more when it finds nobody there to be
+// answered. What gives a lock back shall be among that: half of it is left for the end.
+constexpr std::size_t kMaxUnread = 8 * 1024;
 
 // Who listens is not flooded: beyond this in one turn the connection ends.
 constexpr std::size_t kMostAtOnce = 16;
@@ -40,6 +47,17 @@ bool begins_as_tls(std::string_view bytes) {
   return bytes.starts_with("\x15\x03");
 }
 
+/// How much of what was written to a Unix socket the other side has not read.
+int unread_of(int socket) {
+  int size = 0;
+  return ::ioctl(socket, SIOCOUTQ, &size) == 0 ? size : 0;
+}
+
+/// What is asked at the end of an attempt, or of a job: it never waits for a server's answers.
+bool is_last(lock::Op op) {
+  return lock::is_release(op) || op == lock::Op::mark || op == lock::Op::unmark;
+}
+
 }  // namespace
 
 Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
@@ -66,27 +84,30 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
     arrivals_.push_back({ask, now, too_many_unanswered()});
     return;
   }
-  queue_.push_back({ask, std::move(flight), now});
+  const auto end = is_last(ask.op) ? first_held() : queue_.end();
+  const auto added = queue_.insert(end, {ask, std::move(flight), now});
   guard([&] {
     if (state_ == State::idle) {
       connect(now);
     } else if (state_ == State::ready) {
-      queue_.back().deadline = now + timeouts_.request;
+      added->deadline = now + timeouts_.request;
       flush(now);
     }
   });
 }
 
-void Link::note(Flight flight, lock::Instant now, Echo echo) {
+void Link::note(Flight flight, lock::Instant now, Note kind) {
   if (state_ != State::ready || unanswered() >= kMaxUnanswered) return;
+  if (kind == Note::last) {
+    std::erase_if(queue_,
+                  [](const Pending& other) { return is_note(other) && other.written == 0; });
+  }
   Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
   note.told = Told::answered;
-  note.echo = echo;
+  note.note = kind;
   // We may be gone before an acquire that is held back could be sent.
-  const auto held =
-      std::ranges::find_if(queue_, [this](const Pending& pending) { return must_wait(pending); });
   guard([&] {
-    queue_.insert(held, std::move(note));
+    queue_.insert(first_held(), std::move(note));
     flush(now);
   });
 }
@@ -147,6 +168,8 @@ bool Link::open(std::size_t index, lock::Instant now) {
     first.written = static_cast<std::size_t>(written);
     first.sent = now;
   }
+  has_read_ = false;
+  unread_ = unread_of(stream_->fd());
   secure(now);
   return true;
 }
@@ -193,7 +216,9 @@ void Link::flush(lock::Instant now) {
     if (pending.written == wire.size()) continue;
     if (must_wait(pending)) return;
     const bool noted = pending.written == 0 && note_attempt(pending);
+    watch_reading();
     const ssize_t n = stream_->write(wire.substr(pending.written));
+    unread_ = unread_of(stream_->fd());
     if (noted && n <= 0) sent_.erase(pending.ask.attempt);
     if (n < 0) {
       // A broken connection is left to receive(): what the server said last may still be there.
@@ -231,15 +256,41 @@ void Link::receive(lock::Instant now) {
   }
 }
 
-/// An acquire is held back while one of another attempt, or its release, is unanswered. A stopped
-/// server that wakes reads 16 KB at a time, and no more when it finds nobody there to be answered:
-/// of several acquires, each with its release behind it, the last one read might stay without.
+/// An acquire is held back while one of another attempt, or its release, is unanswered: of several
+/// acquires, each with its release behind it, the last one that a server reads might stay without.
+/// And all but what gives a lock back is held back while much is unanswered. (Who only looks may
+/// ask for as much as it likes.)
 bool Link::must_wait(const Pending& pending) const {
-  if (pending.ask.op != lock::Op::acquire || pending.written > 0 || is_of_none(pending))
-    return false;
-  return std::ranges::any_of(queue_, [&pending](const Pending& other) {
-    return other.written > 0 && !is_of_none(other) && other.ask.attempt != pending.ask.attempt;
-  });
+  const bool look = is_of_none(pending) && !is_note(pending);
+  const bool last = is_last(pending.ask.op) || pending.note == Note::last;
+  if (pending.written > 0 || last || look) return false;
+  std::size_t unread = 0;
+  bool other_attempt = false;
+  for (const Pending& other : queue_) {
+    if (other.written == 0) continue;
+    unread += other.flight.wire.size();
+    other_attempt =
+        other_attempt || (!is_of_none(other) && other.ask.attempt != pending.ask.attempt);
+  }
+  if (unread > 0 && unread + pending.flight.wire.size() > kMaxUnread) return true;
+  return pending.ask.op == lock::Op::acquire && !is_of_none(pending) && other_attempt;
+}
+
+std::deque<Link::Pending>::iterator Link::first_held() {
+  return std::ranges::find_if(queue_,
+                              [this](const Pending& pending) { return must_wait(pending); });
+}
+
+/// Before each write: what the server has read meanwhile does not show afterwards.
+void Link::watch_reading() {
+  const bool all_answered = queue_.empty() || queue_.front().written == 0;
+  has_read_ = !all_answered && (has_read_ || unread_of(stream_->fd()) < unread_);
+}
+
+bool Link::amid_answers() const {
+  if (endpoint_.kind != Endpoint::Kind::unix_socket || state_ != State::ready) return false;
+  if (queue_.size() < 2 || owes_answers()) return false;
+  return has_read_ || unread_of(stream_->fd()) < unread_;
 }
 
 /// The connection ended with an errno, or, if 0, by the server's closing it.
@@ -285,7 +336,7 @@ void Link::take_reply(Value reply) {
     disconnect(not_redis(Fate::maybe_applied));
     return;
   }
-  if (pending.echo == Echo::kept && pending.answered == 0) echo_ = reply;
+  if (pending.note == Note::echoed && pending.answered == 0) echo_ = reply;
   if (endless || (pending.answered++ == 0 && pending.told != Told::answered)) {
     arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
     pending.told = Told::answered;

@@ -26,8 +26,8 @@ namespace redlock::redis {
 
 /// One server's ordered connection. What is asked is sent in the order it was asked, over one
 /// socket, and nothing is ever sent twice. An acquire is sent when what was asked for other
-/// attempts has been answered. Passive: it never blocks; the caller polls interests() and calls
-/// turn().
+/// attempts has been answered, and while much is unanswered only what gives a lock back. Passive:
+/// it never blocks; the caller polls interests() and calls turn().
 ///
 ///   idle → dialing → securing → authenticating → ready
 ///
@@ -36,6 +36,12 @@ namespace redlock::redis {
 /// still carry it out, and what is asked later (its release!) must come after it.
 class Link {
  public:
+  enum class Note {
+    any,
+    echoed,  ///< its first reply is kept for take_echo()
+    last
+  };
+
   /// A reply, or why there is none, to what was asked. `sent`: when the first byte went to the
   /// kernel; when it was asked, if none did.
   struct Arrival {
@@ -54,14 +60,12 @@ class Link {
   /// Queues a request and sends as much as can be sent now.
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
-  /// What becomes of the first reply to a note.
-  enum class Echo { dropped, kept };
-
   /// Sends a flight that nobody waits for, in the same order as all else, but ahead of what is held
-  /// back; if there is no connection to send it over, it is dropped.
-  void note(Flight flight, lock::Instant now, Echo echo = Echo::dropped);
+  /// back; if there is no connection to send it over, it is dropped. It may be held back itself, but
+  /// not the last one: that takes the place of those that are.
+  void note(Flight flight, lock::Instant now, Note kind = Note::any);
 
-  /// The last reply to a note that was kept, if one has come.
+  /// The last first reply to a note whose reply was to be kept, if one has come.
   std::optional<Value> take_echo() { return std::exchange(echo_, std::nullopt); }
 
   /// Forgets what was asked for the attempt and not begun to be sent. None of it is answered.
@@ -73,6 +77,11 @@ class Link {
 
   /// Something asked has not been answered in time, and may yet be.
   [[nodiscard]] bool owes_answers() const { return unanswered() > 0; }
+
+  /// The server has read something that it has yet to answer, in time, and was asked for more
+  /// since. If it finds nobody there for one answer, it does not read what was asked after that. So
+  /// it is with a Unix socket; to TCP a server can write once more, and reads on.
+  [[nodiscard]] bool amid_answers() const;
 
   /// Whether a byte of a request of this attempt was ever sent (and forget_attempt() not called).
   [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const { return sent_.contains(attempt); }
@@ -115,7 +124,7 @@ class Link {
     std::size_t written = 0;
     unsigned answered = 0;  ///< replies of the flight that have come
     Told told = Told::nothing;
-    Echo echo = Echo::dropped;
+    Note note = Note::any;
   };
 
   void move_on(lock::Instant now);
@@ -140,7 +149,12 @@ class Link {
   [[nodiscard]] std::size_t unanswered() const;
   /// A note, or a look: no attempt's.
   static bool is_of_none(const Pending& pending) { return pending.ask.attempt == lock::kNoAttempt; }
+  static bool is_note(const Pending& pending) {
+    return is_of_none(pending) && pending.told == Told::answered;
+  }
+  void watch_reading();
   [[nodiscard]] bool must_wait(const Pending& pending) const;
+  std::deque<Pending>::iterator first_held();
   [[nodiscard]] bool has_unwritten() const;
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
@@ -155,6 +169,9 @@ class Link {
   std::optional<Stream> stream_;
   std::optional<ReplyParser> parser_;
   bool heard_ = false;  ///< anything over this connection
+  /// How much lay unread in the server's Unix socket after the last write.
+  int unread_ = 0;
+  bool has_read_ = false;  ///< since nothing was unanswered
   std::size_t handshake_written_ = 0;
   unsigned handshake_answered_ = 0;
   std::deque<Pending> queue_;  ///< in the order sent; those not (fully) written at the end

@@ -206,7 +206,7 @@ void ServerSet::join_queue(lock::Instant now) {
   ++impl_->joins;
   const std::string wire = encode_join_queue(ballot.lock_key, waiter, ballot.holder_json);
   for (Link& link : impl_->links) {
-    if (!link.owes_answers()) link.note({wire, 1}, now, Link::Echo::kept);
+    if (!link.owes_answers()) link.note({wire, 1}, now, Link::Note::echoed);
   }
 }
 
@@ -222,11 +222,15 @@ std::optional<QueuePlace> ServerSet::place() const {
 
 void ServerSet::leave_queue(lock::Instant now) {
   const std::string wire = encode_leave_queue(impl_->ballot.lock_key, impl_->waiter);
-  for (Link& link : impl_->links) link.note({wire, 1}, now);
+  for (Link& link : impl_->links) link.note({wire, 1}, now, Link::Note::last);
   impl_->queue = Audience();
   impl_->could_be_woken.clear();
   impl_->places.assign(impl_->links.size(), std::nullopt);
   impl_->left_queue = true;
+}
+
+bool ServerSet::amid_answers() const {
+  return std::ranges::any_of(impl_->links, &Link::amid_answers);
 }
 
 bool ServerSet::leaves_queue() const {

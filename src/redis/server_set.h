@@ -93,6 +93,9 @@ class ServerSet {
   /// It was left, and a server that is connected may not have read that yet.
   [[nodiscard]] bool leaves_queue() const;
 
+  /// A server would perhaps not read what was asked last if the connections ended now.
+  [[nodiscard]] bool amid_answers() const;
+
   /// What came by the last turn(): a waiter's words, as take_words() has the holder's, but that it
   /// can be heard from now on only once from each server.
   std::vector<Word> take_calls();

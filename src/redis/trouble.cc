@@ -82,8 +82,9 @@ constexpr Known kCodes[] = {
      "refuses writes since it cannot save to disk; see its log, disk space and permissions there"},
     {"OOM", Cure::time, false,
      "refuses writes since its memory is used up; raise maxmemory or make room"},
-    {"BUSY", Cure::time, false,
-     "is busy with another client's long script; SCRIPT KILL there ends one that hangs"},
+    {"BUSY", Cure::time, true,
+     "is busy with another client's long script; SCRIPT KILL (or FUNCTION KILL) there ends one that "
+     "hangs"},
     {"NOREPLICAS", Cure::time, false,
      "refuses writes since too few replicas are connected (min-replicas-to-write)"},
     {"CLUSTERDOWN", Cure::person, false,
@@ -303,6 +304,19 @@ lock::Unreachable replica_of(std::string_view primary) {
   return {
       false, true,
       "is a replica and can give no vote; use the address of its primary, " + shown(primary, {})};
+}
+
+lock::Unreachable unusable_fence(std::string_view key, std::string_view value) {
+  std::string what = '"' + shown(value, {}) + '"';
+  if (value.starts_with("type:")) {
+    what = "a " + shown(value.substr(5), {});
+  } else if (!value.empty() && value.find_first_not_of("0123456789") == value.npos) {
+    what = shown(value, {}) + ", far ahead of its clock";
+  }
+  return {false, true,
+          "the fencing number in the key " + std::string(key) + " is not usable (" + what +
+              "); delete that key there, and numbers go on from the server's clock (see THE FENCE "
+              "in redlock-protocol(7))"};
 }
 
 lock::Unreachable unexpected_reply(const Value& reply) {

@@ -63,6 +63,10 @@ lock::Unreachable restarted(std::chrono::seconds uptime, std::chrono::seconds tr
 /// The server says that it is a replica of `primary` ("host:port", its words).
 lock::Unreachable replica_of(std::string_view primary);
 
+/// The fencing number that the server has in `key` cannot be read, or cannot grow. `value`: what is
+/// there, its words; "type:" and what it is for a key that is no hash.
+lock::Unreachable unusable_fence(std::string_view key, std::string_view value);
+
 /// A reply to EVAL that none of our scripts gives.
 lock::Unreachable unexpected_reply(const Value& reply);
 

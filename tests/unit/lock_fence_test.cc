@@ -194,3 +194,33 @@ TEST_CASE("-w bounds the agreement, too") {
   REQUIRE(harness.session.finished());
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
 }
+
+TEST_CASE("a number far ahead of the clocks of a quorum is not committed to the others") {
+  const auto by_clock = [](std::uint64_t fence, std::uint64_t clock) {
+    Granted grant = numbered(fence);
+    grant.clock = std::chrono::milliseconds(clock);
+    return grant;
+  };
+  constexpr std::uint64_t now = 1'800'000'000'000;
+  constexpr std::uint64_t last = (1ULL << 53U) - 1;
+  Harness harness(plan_for(3));
+  // The one that has it cannot vouch for it with a clock of its own.
+  harness.answer(0, Op::acquire, by_clock(last, last));
+  harness.answer(1, Op::acquire, by_clock(now, now));
+  CHECK(committing(harness, 1) == now + 1);
+  // Nor is it learned from what it says later.
+  harness.answer(0, Op::commit, NotCommitted{last});
+  harness.answer(1, Op::commit, NotCommitted{now + 1});
+  CHECK(committing(harness, 1) == now + 2);
+  harness.answer(2, Op::commit, no_answer());  // to the first one
+  harness.answer(1, Op::commit, Committed{});
+  harness.answer(2, Op::commit, Committed{});
+  CHECK(started_with(harness) == now + 2);
+}
+
+TEST_CASE("a number that a wrong clock may have given is committed as any other") {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, numbered(9'999'999'999'999));
+  harness.answer(1, Op::acquire, numbered(4));
+  CHECK(committing(harness, 1) == 10'000'000'000'000);
+}

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "redis/ballot.h"
+#include "redis/queue.h"
 #include "redis/scripts.h"
 
 using redlock::lock::Answer;
@@ -33,6 +35,18 @@ const Ballot kBallot{.lock_key = "n",
                      .done_key = "redlock:{n}:done",
                      .holder_json = "{}",
                      .restart_grace = std::chrono::seconds(60)};
+
+/// Of the longest name, and of a holder that says as much of itself as one can.
+Ballot longest() {
+  const std::string name(255, 'n');
+  return {.lock_key = name,
+          .holder_key = "redlock:{" + name + "}:holder",
+          .fence_key = "redlock:{" + name + "}:fence",
+          .done_key = "redlock:{" + name + "}:done",
+          .ttl = std::chrono::hours(24),
+          .holder_json = std::string(1500, 'j'),
+          .restart_grace = std::chrono::hours(24)};
+}
 
 Answer read(Op op, const std::string& wire) {
   return redis::read_answer(op, kBallot, parse(wire));
@@ -283,4 +297,20 @@ TEST_CASE("ballot: the embedded scripts are whole and bare of comments") {
     CHECK(script.find("--") == std::string_view::npos);
     CHECK(script.find("return {'") != std::string_view::npos);
   }
+}
+
+TEST_CASE("an acquire, a mark and a leave are among what a waking server reads at once") {
+  const redis::Secrets secrets{std::string(40, 't'), std::string(40, 'h'), false};
+  const auto size = [&](Op op) {
+    lock::Ask ask{.op = op, .attempt = 1, .life = std::chrono::hours(24)};
+    ask.once = std::chrono::hours(24);
+    ask.for_owner = true;
+    return redis::encode_request(ask, longest(), secrets).wire.size();
+  };
+  // While an acquire is unanswered, at most 8 KiB are sent in all but for what stands at the end.
+  // Of that the wake behind the leave may be missing: nobody wakes for a lock that was never had.
+  const std::size_t wake = redis::encode_wake(longest().lock_key).size();
+  CHECK(std::max<std::size_t>(size(Op::acquire), 8 * 1024) + size(Op::mark) + size(Op::leave) -
+            wake <
+        16 * 1024);
 }

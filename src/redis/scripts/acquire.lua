@@ -24,6 +24,8 @@
 -- {'refused', value, pttl, holder or '', clock}    it holds something else; pttl -1: for ever. Or
 --     there is nothing to join: value ''.
 -- {'fresh', uptime in s}                    restarted since the name was last locked: no witness
+-- {'unusable', value}                       the fence hash has no number that can grow: the first
+--     bytes of what it has, or 'type:list' and the like
 -- {'replica', 'host:port of the primary'}
 --
 -- The essential write comes before all others and everything after it is a pcall: a failing script
@@ -35,43 +37,56 @@ local now = redis.pcall('TIME')
 local time = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
 local clock = string.format('%.0f', time)
 
-local function readable(who)
-  return type(who) == 'string' and #who <= 8192 and who or ''
+-- Keys and fields may be anybody's, of any size: their sizes are asked first, where that is
+-- permitted. Of a value longer than any of ours only the head is read.
+local function read(key, longest)
+  local size = redis.pcall('STRLEN', key)
+  local long = type(size) == 'number' and size > longest
+  local head = long and redis.pcall('GETRANGE', key, 0, 1023)
+  return type(head) == 'string' and head or redis.pcall('GET', key)
+end
+
+local function field(key, name, longest)
+  local size = redis.pcall('HSTRLEN', key, name)
+  if type(size) == 'number' and size > longest then return '' end
+  local text = redis.pcall('HGET', key, name)
+  return type(text) == 'string' and #text <= longest and text or ''
 end
 
 -- TYPE answers with a status, a table in Lua. A key of another type is somebody else's too.
 local kind = redis.call('TYPE', KEYS[1]).ok
-local value = kind == 'string' and redis.call('GET', KEYS[1])
+local value = kind == 'string' and read(KEYS[1], 1024)
+if type(value) == 'table' then return value end
 local ours = value == ARGV[1]
 
 if KEYS[4] and (not ours or joins) then
-  local mark = redis.pcall('GET', KEYS[4])
+  local mark = read(KEYS[4], 8192)
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
   local age = began and time - began
   local period = tonumber(ARGV[7])
   -- One from the future is of a clock that was set back since: it counts, but not for ever.
   if age and age < period and age > -period then
-    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[4]), readable(who)}
+    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[4]), #who <= 8192 and who or ''}
   end
 end
 
 if value and not ours then
-  -- The value may be anybody's, of any size; who the holder is may be unknown or unreadable.
-  local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)')
-  local who = redis.pcall('HGET', KEYS[2], token or value)
-  return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), readable(who), clock}
+  value = string.sub(value, 1, 1024)
+  local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
+  return {'refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], token, 8192), clock}
 elseif kind ~= 'string' and kind ~= 'none' then
   return {'refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]), '', clock}
 end
 
 -- Where it is not known who holds the lock, a hold would be forgotten when another one is given up.
-local holds = ours and redis.pcall('HGET', KEYS[2], 'holds:' .. ARGV[1])
-if type(holds) ~= 'string' then holds = '' end
+-- The same if there were so many holds that nobody would read them.
+local holds = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
 if joins and holds == '' then return {'refused', '', -2, '', clock} end
 if joins or not ours then
   holds = string.gsub(holds, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
           string.format(' %.0f', time + ARGV[5])
 end
+if #holds > 65536 then return {'refused', '', -2, '', clock} end
 
 -- A user may lack the permission for INFO: then the server cannot be told from another, nor its age.
 local run_id, uptime = '', 0
@@ -86,8 +101,28 @@ if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
                      (string.match(place, 'master_port:(%d+)') or '?')}
 end
 
-local last = redis.pcall('HMGET', KEYS[3], 'value', 'run_id')
-if last.err then last = {false, false} end
+-- A number must be one that grows. Numbers begin at a clock and rise by one, so that one that is far
+-- ahead of the clock (10^13 ms are 317 years) was put there, and near the end of all numbers perhaps.
+local last
+local value_size = redis.pcall('HSTRLEN', KEYS[3], 'value')
+local id_size = redis.pcall('HSTRLEN', KEYS[3], 'run_id')
+if type(value_size) == 'number' and value_size > 1024 then
+  last = {string.format('%.0f bytes', value_size), ''}
+elseif type(id_size) == 'number' and id_size > 1024 then
+  last = {field(KEYS[3], 'value', 1024), ''}
+else
+  last = redis.pcall('HMGET', KEYS[3], 'value', 'run_id')
+  local foreign = last.err and string.find(last.err, 'WRONGTYPE', 1, true)
+  if foreign then last = {'type:' .. redis.call('TYPE', KEYS[3]).ok, ''} end
+  if last.err then last = {false, false} end
+end
+local before = 0
+if last[1] then
+  before = #last[1] <= 16 and tonumber(string.match(last[1], '^%d+$')) or 2 ^ 53
+  if before - time > 10000000000000 then before = false end
+end
+if not before and not ours then return {'unusable', string.sub(last[1], 1, 40)} end
+
 local trace = 'none'
 if last[1] then trace = (last[2] == run_id and run_id ~= '') and 'present' or 'earlier' end
 local grace = tonumber(ARGV[4])
@@ -114,9 +149,8 @@ end
 
 -- One number per token: a repeated request gets the one it got before. In a new life the counter may
 -- be older than numbers already given out, so that it goes on from the clock.
-local fence = ours and redis.pcall('HGET', KEYS[2], 'fence:' .. ARGV[1])
-if type(fence) ~= 'string' then
-  local before = tonumber(last[1] or 0) or 0
+local fence = ours and string.match(field(KEYS[2], 'fence:' .. ARGV[1], 16), '^%d+$')
+if not fence and before then
   if trace ~= 'present' then before = math.max(before, time) end
   fence = string.format('%.0f', before + 1)
   -- A number that is not stored is none: the next grant would get it again.
@@ -124,6 +158,7 @@ if type(fence) ~= 'string' then
   if type(stored) ~= 'number' then fence = '0' end
   redis.pcall('HSET', KEYS[3], 'run_id', run_id)
 end
+fence = fence or '0'
 redis.pcall('PEXPIRE', KEYS[3], 2592000000)
 redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
 redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)

@@ -11,7 +11,13 @@
 -- ARGV[2]  the number
 --
 -- {'committed'}, or {'not_committed', last number or '0'}
-if redis.call('TYPE', KEYS[1]).ok ~= 'string' or redis.call('GET', KEYS[1]) ~= ARGV[1] then
+-- What is longer than any of ours is not read: sizes are asked first, where that is permitted.
+local function long(size)
+  return type(size) == 'number' and size > 1024
+end
+if redis.call('TYPE', KEYS[1]).ok ~= 'string' or long(redis.pcall('STRLEN', KEYS[1])) or
+   redis.call('GET', KEYS[1]) ~= ARGV[1] or long(redis.pcall('HSTRLEN', KEYS[3], 'value')) or
+   long(redis.pcall('HSTRLEN', KEYS[3], 'run_id')) then
   return {'not_committed', '0'}
 end
 local run_id = ''
@@ -19,9 +25,14 @@ local about = redis.pcall('INFO', 'server')
 if type(about) == 'string' then run_id = string.match(about, 'run_id:(%w+)') or '' end
 
 local last = redis.call('HMGET', KEYS[3], 'value', 'run_id')
-if not last[1] then return {'not_committed', '0'} end
-if last[2] ~= run_id or tonumber(last[1]) >= tonumber(ARGV[2]) then
-  return {'not_committed', last[1]}
+-- It takes the place of a number only, and is one that acquire.lua would go on from.
+local before = last[1] and #last[1] <= 16 and string.match(last[1], '^%d+$')
+if not before then return {'not_committed', '0'} end
+local now = redis.pcall('TIME')
+local time = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
+if last[2] ~= run_id or tonumber(before) >= tonumber(ARGV[2]) or
+   ARGV[2] - time > 10000000000000 then
+  return {'not_committed', before}
 end
 redis.call('HSET', KEYS[3], 'value', ARGV[2])
 redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], ARGV[2])

@@ -5,7 +5,10 @@
 -- KEYS[1]  the mark, and no other key: who never uses --once needs no permission for it
 --
 -- {'done', ms since that run began, for how many ms the mark stays, who or ''}, {'missing'}
-local mark = redis.call('GET', KEYS[1])
+-- Of a mark longer than any of ours only the head is read.
+local size = redis.pcall('STRLEN', KEYS[1])
+local head = type(size) == 'number' and size > 8192 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
+local mark = type(head) == 'string' and head or redis.call('GET', KEYS[1])
 local began, who = string.match(mark or '', '^(%d+) (.*)$')
 if not began then return {'missing'} end
 local time = redis.call('TIME')

@@ -10,12 +10,20 @@
 -- ARGV[4]  the hash's time to live, in ms
 --
 -- {'held'}, {'missing'}
-if not redis.call('HGET', KEYS[1], ARGV[1]) then return {'missing'} end
+-- What is longer than any of ours is not read: sizes are asked first, where that is permitted.
+local function field(name, longest)
+  local size = redis.pcall('HSTRLEN', KEYS[1], name)
+  if type(size) == 'number' and size > longest then return '' end
+  local text = redis.call('HGET', KEYS[1], name)
+  return text and #text <= longest and text or ''
+end
+
+if field(ARGV[1], 8192) == '' then return {'missing'} end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
 local time = redis.call('TIME')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
-local holds = redis.call('HGET', KEYS[1], 'holds:' .. ARGV[1]) or ''
-holds = string.gsub(holds, ' ?' .. ARGV[2] .. ' %d+', '')
-redis.call('HSET', KEYS[1], 'holds:' .. ARGV[1],
-           holds .. ' ' .. ARGV[2] .. string.format(' %.0f', ends))
+local holds = string.gsub(field('holds:' .. ARGV[1], 65536), ' ?' .. ARGV[2] .. ' %d+', '')
+holds = holds .. ' ' .. ARGV[2] .. string.format(' %.0f', ends)
+-- More than would be read are not noted.
+if #holds <= 65536 then redis.call('HSET', KEYS[1], 'holds:' .. ARGV[1], holds) end
 return {'held'}

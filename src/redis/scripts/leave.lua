@@ -23,25 +23,55 @@ local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local time = redis.pcall('TIME')
 local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
 
+-- Keys and fields may be anybody's, of any size: their sizes are asked first, where that is
+-- permitted. Of a value longer than any of ours only the head is read.
+local function read()
+  local size = redis.pcall('STRLEN', KEYS[1])
+  local long = type(size) == 'number' and size > 1024
+  local head = long and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
+  return type(head) == 'string' and head or redis.call('GET', KEYS[1])
+end
+
+local function field(key, name, longest)
+  local size = redis.pcall('HSTRLEN', key, name)
+  if type(size) == 'number' and size > longest then return '' end
+  local text = redis.pcall('HGET', key, name)
+  return type(text) == 'string' and #text <= longest and text or ''
+end
+
+-- The pairs of a list, "id time id time …", to f. Word by word: a pattern for both would look at a
+-- long word again from each of its bytes.
+local function each(list, f)
+  local id
+  for word in string.gmatch(list, '%S+') do
+    if id and string.find(word, '^%d+$') then
+      f(id, word)
+      id = nil
+    else
+      id = word
+    end
+  end
+end
+
 -- The keeper's note, "~token", is for an owner's request that comes later: what that asks for has been
 -- done. Tells whether it was so.
 local function note(life)
   if not KEYS[3] then return false end
-  local mark, others, before = ARGV[4] == 'keeper' and '~' or '', '', nil
-  local notes = redis.pcall('HGET', KEYS[3], 'released')
-  for at, id, ends in string.gmatch(type(notes) == 'string' and notes or '', '(~?)(%S+) (%d+)') do
-    if id == token then
-      before = at
+  local mark, others, before = ARGV[4] == 'keeper' and '~' or '', {''}, nil
+  each(field(KEYS[3], 'released', 8192), function(id, ends)
+    if id == token or id == '~' .. token then
+      before = id
     elseif tonumber(ends) > clock then
-      others = others .. ' ' .. at .. id .. ' ' .. ends
+      others[#others + 1] = id .. ' ' .. ends
     end
-  end
-  if before == '' then mark = '' end
+  end)
+  if before == token then mark = '' end
   -- Of very many the oldest are forgotten. One that is cut in two is none.
-  notes = mark .. token .. string.format(' %.0f', clock + life) .. string.sub(others, 1, 4000)
-  redis.pcall('HSET', KEYS[3], 'released', notes)
+  local notes = string.sub(table.concat(others, ' '), 1, 4000)
+  redis.pcall('HSET', KEYS[3], 'released',
+              mark .. token .. string.format(' %.0f', clock + life) .. notes)
   redis.pcall('PEXPIRE', KEYS[3], 2592000000)
-  return before == '~' and mark == ''
+  return before == '~' .. token and mark == ''
 end
 
 local function forget()
@@ -49,7 +79,7 @@ local function forget()
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok
-local value = kind == 'string' and redis.call('GET', KEYS[1])
+local value = kind == 'string' and read()
 local cooling = 'cooling:' .. token
 if value ~= token and value ~= cooling and
    string.match(value or '', '^revoked:(%S+)') ~= token then
@@ -60,22 +90,21 @@ if value ~= token and value ~= cooling and
   return {'not_mine', value and string.sub(value, 1, 1024) or 'type:' .. kind}
 end
 
-local holds = redis.pcall('HGET', KEYS[2], 'holds:' .. token)
-local others, known = '', hold == token
-for id, ends in string.gmatch(type(holds) == 'string' and holds or '', '(%S+) (%d+)') do
+local others, known = {}, hold == token
+each(field(KEYS[2], 'holds:' .. token, 65536), function(id, ends)
   if id == hold then
     known = true
   elseif id == token or tonumber(ends) > clock then
     -- Whoever joined may die unheard of. If the taker did, the lock has its time to live to go: only
     -- it knew of a minimum hold.
-    others = others .. ' ' .. id .. ' ' .. ends
+    others[#others + 1] = ' ' .. id .. ' ' .. ends
   end
-end
+end)
 if not known then return {'kept'} end
 
-local keep = tonumber(redis.pcall('HGET', KEYS[2], 'keep:' .. token)) or 0
-if others ~= '' then
-  redis.call('HSET', KEYS[2], 'holds:' .. token, others)
+local keep = tonumber(string.match(field(KEYS[2], 'keep:' .. token, 16), '^%d+$')) or 0
+if #others > 0 then
+  redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))
   if rest > 0 then
     redis.pcall('HSET', KEYS[2], 'keep:' .. token, string.format('%.0f', math.max(keep, clock + rest)))
   end

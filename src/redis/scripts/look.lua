@@ -18,27 +18,35 @@ if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok
-local value = kind == 'string' and redis.call('GET', KEYS[1]) or ''
+-- One byte more than any value of ours has.
+local head = kind == 'string' and redis.pcall('GETRANGE', KEYS[1], 0, 1024)
+local value = type(head) == 'string' and head or kind == 'string' and redis.call('GET', KEYS[1]) or ''
 local left = redis.call('PTTL', KEYS[1])
 local who, fence, holds, member, count, run = '', '0', 0, '', 0, ''
 
 -- The value may be anybody's, of any size, and so may all that is beside it.
-local function noted(field)
+local function noted(field, longest)
+  local size = redis.pcall('HSTRLEN', KEYS[2], field)
+  if type(size) == 'number' and size > longest then return '' end
   local text = redis.pcall('HGET', KEYS[2], field)
-  return type(text) == 'string' and #text <= 8192 and text or ''
+  return type(text) == 'string' and #text <= longest and text or ''
 end
 
 if #value > 1024 then
   -- None of ours, and perhaps so long that a look at it would stop the server for others.
 elseif kind == 'string' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
-  who = noted(token)
+  who = noted(token, 8192)
   run = string.sub(redis.sha1hex(token), 1, 16)
-  fence = string.match(noted('fence:' .. token), '^%d+$') or '0'
+  fence = string.match(noted('fence:' .. token, 32), '^%d+$') or '0'
   local now = redis.pcall('TIME')
   local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
-  for hold, ends in string.gmatch(noted('holds:' .. token), '(%S+) (%d+)') do
-    if hold == token or tonumber(ends) > clock then holds = holds + 1 end
+  -- Word by word: a pattern for both would look at a long word again from each of its bytes.
+  local hold
+  for word in string.gmatch(noted('holds:' .. token, 65536), '%S+') do
+    local ends = hold and string.match(word, '^%d+$')
+    if ends and (hold == token or tonumber(ends) > clock) then holds = holds + 1 end
+    hold = not ends and word
   end
 elseif kind == 'hash' then
   local fields = redis.pcall('HLEN', KEYS[1])

@@ -33,11 +33,14 @@ elseif #KEYS == 2 then
 end
 local kind = try('TYPE', KEYS[1])
 try('GET', KEYS[1])
+try('STRLEN', KEYS[1])
+try('GETRANGE', KEYS[1], 0, 0)
 try('PTTL', KEYS[1])
 try('SET', KEYS[1], '', 'PX', 'none')
 try('PEXPIRE', KEYS[1], 'none')
 if kind.ok == 'none' then try('DEL', KEYS[1]) end
 try('HGET', KEYS[2], '')
+try('HSTRLEN', KEYS[2], '')
 try('HMGET', KEYS[3], '')
 try('HSET', KEYS[2], '', '', '')
 try('HDEL', KEYS[2], '')

@@ -17,13 +17,13 @@ local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local waiter, who = ARGV[2], ARGV[3]
 
-local function alive(entry)
-  local ends = tonumber(string.match(entry or '', '^(%d+) '))
-  return ends and ends > clock and ends <= clock + life
-end
-
 local function counts(each)
-  return alive(redis.call('HGET', KEYS[3], each))
+  -- A record longer than any of ours is not read. Its size is asked first, where that is permitted.
+  local size = redis.pcall('HSTRLEN', KEYS[3], each)
+  local long = type(size) == 'number' and size > 8300
+  local record = not long and redis.call('HGET', KEYS[3], each) or ''
+  local ends = tonumber(string.match(record, '^(%d+) '))
+  return ends and ends > clock and ends <= clock + life
 end
 
 local function forget(gone)
@@ -42,11 +42,9 @@ if waiter and who ~= '' then
     if not counts(each) then forget(each) end
   end
   -- Not woken here: who finds the lock free and does not get it would be so again and again.
-  local first = redis.call('ZRANGE', KEYS[2], 0, 99)
-  local entries = redis.pcall('HMGET', KEYS[3], unpack(first))
   local place, length = 0, 0
-  for at, each in ipairs(first) do
-    if alive(entries[at]) then
+  for _, each in ipairs(redis.call('ZRANGE', KEYS[2], 0, 31)) do
+    if counts(each) then
       length = length + 1
       if each == waiter then place = length end
     end

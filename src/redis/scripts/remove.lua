@@ -13,7 +13,10 @@
 -- {'released'}, {'missing'}, {'not_mine', value}
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {'missing'} end
-local value = kind == 'string' and redis.call('GET', KEYS[1]) or ''
+-- Of a value longer than any of ours only the head is read.
+local size = kind == 'string' and redis.pcall('STRLEN', KEYS[1])
+local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
+local value = type(head) == 'string' and head or kind == 'string' and redis.call('GET', KEYS[1]) or ''
 local same = kind == ARGV[1] and string.sub(value, 1, 1024) == ARGV[2]
 if kind == 'string' and ARGV[3] ~= '' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)')

@@ -9,9 +9,11 @@
 -- KEYS[1], KEYS[2], KEYS[3], ARGV[1] to ARGV[3]  as in acquire.lua
 --
 -- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
-local notes = redis.pcall('HGET', KEYS[3], 'released')
-for token in string.gmatch(type(notes) == 'string' and notes or '', '~?(%S+) %d+') do
-  if token == ARGV[1] then return {'released'} end
+local size = redis.pcall('HSTRLEN', KEYS[3], 'released')
+local notes = not (type(size) == 'number' and size > 8192) and redis.pcall('HGET', KEYS[3], 'released')
+if type(notes) == 'string' and #notes <= 8192 and
+   string.find(' ' .. notes, '[ ~]' .. ARGV[1] .. ' %d') then
+  return {'released'}
 end
 
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
@@ -20,6 +22,10 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return {'granted'}
 end
 local kind = redis.call('TYPE', KEYS[1]).ok
-local value = kind == 'string' and redis.call('GET', KEYS[1]) or 'type:' .. kind
+-- Of a value longer than any of ours only the head is read.
+size = redis.pcall('STRLEN', KEYS[1])
+local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
+local value = type(head) == 'string' and head or
+              kind == 'string' and redis.call('GET', KEYS[1]) or 'type:' .. kind
 if value == ARGV[1] then return {'granted'} end
 return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), '', '0'}

@@ -14,7 +14,10 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {'missing'} end
 if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
 
-local value = redis.call('GET', KEYS[1]) or ''
+-- Of a value longer than any of ours only the head is read.
+local size = redis.pcall('STRLEN', KEYS[1])
+local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
+local value = type(head) == 'string' and head or redis.call('GET', KEYS[1]) or ''
 if value == ARGV[1] then
   -- SET would take the time to live away (KEEPTTL is Redis 6).
   local left = redis.call('PTTL', KEYS[1])

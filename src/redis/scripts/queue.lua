@@ -11,7 +11,7 @@
 -- ARGV[2]  the waiter
 -- ARGV[3]  who it is, as JSON: it joins, or is heard of again and keeps its place; '': it leaves
 --
--- {'joined', our place, how many wait}: of the first 100, place 0: behind them; {'held'}: by somebody, nobody is woken; {'free', how many were woken}
+-- {'joined', our place, how many wait}: of the first 32, place 0: behind them; {'held'}: by somebody, nobody is woken; {'free', how many were woken}
 local life = 20000
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -42,7 +42,7 @@ if waiter and who ~= '' then
     if not counts(each) then forget(each) end
   end
   -- Not woken here: who finds the lock free and does not get it would be so again and again.
-  local first = redis.call('ZRANGE', KEYS[2], 0, 99)
+  local first = redis.call('ZRANGE', KEYS[2], 0, 31)
   local entries = redis.pcall('HMGET', KEYS[3], unpack(first))
   local place, length = 0, 0
   for at, each in ipairs(first) do

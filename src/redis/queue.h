@@ -46,7 +46,7 @@ struct Queue {
 };
 
 /// So many of those who wait are counted for who joins.
-inline constexpr std::size_t kMostPlaces = 100;
+inline constexpr std::size_t kMostPlaces = 32;
 
 /// Where we stand in the queue of a server, by its answer to encode_join_queue().
 struct QueuePlace {

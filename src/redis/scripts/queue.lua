@@ -11,7 +11,7 @@
 -- ARGV[2]  the waiter
 -- ARGV[3]  who it is, as JSON: it joins, or is heard of again and keeps its place; '': it leaves
 --
--- {'joined', our place, how many wait}: of the first 100, place 0: behind them; {'held'}: by somebody, nobody is woken; {'free', how many were woken}
+-- {'joined', our place, how many wait}: of the first 32, place 0: behind them; {'held'}: by somebody, nobody is woken; {'free', how many were woken}
 local life = 20000
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -92,7 +92,7 @@ refuse() {
   assert_contains "$output" 'status 71, the job ran 0 times'
 }
 
-@test "run: any one call is refused" { refuse 1 run; }
+@test "run: every second call is refused, from before the first request to the end" { refuse 1 run --from 80 --step 2; }
 
 @test "run on three servers: every fifth call is refused" { refuse 3 run --step 5; }
 
@@ -100,6 +100,6 @@ refuse() {
 
 @test "run of a longer job: some calls are refused" { refuse 1 long --from 102 --step 37; }
 
-@test "acquire: any one call is refused" { refuse 1 acquire; }
+@test "acquire: every second call is refused, from before the first request to the end" { refuse 1 acquire --from 80 --step 2; }
 
-@test "acquire --keep-for: some calls are refused" { refuse 3 keeper --from 100 --step 9; }
+@test "acquire --keep-for: some calls are refused" { refuse 3 keeper --from 100 --step 13; }

@@ -32,8 +32,8 @@ namespace {
 
 constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
 
-/// A keeper that is dead cannot be helped. One that lives must hear it: without a word it takes us for
-/// dead, and would give back a lock whose token is known.
+/// A keeper that is dead cannot be helped. One that lives must hear it: without a word it takes us
+/// for dead, and would give back a lock whose token is known.
 void say(const os::Fd& keeper, KeeperWord word) {
   constexpr int kTries = 100;
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};

@@ -76,7 +76,8 @@ class Acquirer {
   lock::Duration patience_;  ///< with servers that are to take the lock back
   lock::Duration life_;      ///< of the lock
   Rescue rescue_;
-  /// Taken before the lock is asked for: where the system refuses it, there is nothing to give back.
+  /// Taken before the lock is asked for: where the system refuses it, there is nothing to give
+  /// back.
   std::optional<KeeperReserve> reserve_;
   pid_t keeper_ = -1;
   std::vector<os::Interest> interests_;

@@ -77,7 +77,8 @@ void Keeper::listen(lock::Instant limit) {
 }
 
 /// However long it takes: a parent that is stopped may yet have to give back the lock itself, over
-/// the connections that it shares with us. By now it counts on us: this needs nothing of the system.
+/// the connections that it shares with us. By now it counts on us: this needs nothing of the
+/// system.
 Keeper::Parent Keeper::await_word() noexcept {
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
   char word = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What is done when the machine fails under us (no memory, no descriptor, no process) while a server
-// may hold a lock of ours. The session is of no use then: what was thrown came through the middle of
-// a step. But every connection knows what was sent over it, and that is taken back.
+// What is done when the machine fails under us (no memory, no descriptor, no process) while a
+// server may hold a lock of ours. The session is of no use then: what was thrown came through the
+// middle of a step. But every connection knows what was sent over it, and that is taken back.
 //
 // To need this is the exception: what the start of a job takes is taken before the first request
 // (commands/runner.h, commands/acquirer.h).
@@ -26,8 +26,8 @@ class Rescue {
   Rescue();
 
   /// Asks every server to take back whatever it may hold of us, and waits for the answers; each of
-  /// three tries for at most `patience`. True: nothing is left anywhere. Never throws. Our job must be
-  /// dead, or not begun.
+  /// three tries for at most `patience`. True: nothing is left anywhere. Never throws. Our job must
+  /// be dead, or not begun.
   bool give_back(redis::ServerSet& servers, os::Loop& loop, lock::Duration patience) noexcept;
 
  private:

@@ -50,7 +50,8 @@ struct Job {
 ///   before the fork         the parent gives back what it may have got (commands/rescue.h)
 ///   while the job is begun  the child is killed, and the session told that the job did not start
 ///   in the worker           the job is killed, then the lock given back; where the job cannot be
-///                           killed, the worker ends, and the top takes over as if it had been killed
+///                           killed, the worker ends, and the top takes over as if it had been
+///                           killed
 ///   in the top              it goes on as well as it can (commands/top.h)
 class Runner {
  public:

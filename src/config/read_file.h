@@ -22,8 +22,8 @@ struct FileRead {
   [[nodiscard]] std::string trouble() const;
 };
 
-/// Reads the file, or the beginning of one that has more than `most` bytes. A file that is not there
-/// costs one open(2) and no more.
+/// Reads the file, or the beginning of one that has more than `most` bytes. A file that is not
+/// there costs one open(2) and no more.
 FileRead read_file(const std::string& path, std::size_t most);
 
 }  // namespace redlock::config

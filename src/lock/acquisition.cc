@@ -258,8 +258,8 @@ Duration Acquisition::conflict_pause() {
     if (ballot.standing != Attempt::Standing::refused || !ballot.refusal.ttl_left) continue;
     pause = std::min<Duration>(pause, *ballot.refusal.ttl_left + milliseconds(1));
   }
-  // An expiry that was told is asked at once when it has come, but once: a server that goes on telling
-  // that the lock is about to expire is not asked all the time.
+  // An expiry that was told is asked at once when it has come, but once: a server that goes on
+  // telling that the lock is about to expire is not asked all the time.
   const bool soon = pause < kBetweenExpiries;
   const bool again = soon && asks_at_expiry_;
   asks_at_expiry_ = soon;

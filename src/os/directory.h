@@ -30,10 +30,10 @@ class Directory {
   /// file, nor is a symbolic link; E2BIG. Never waits for the other end of a pipe.
   [[nodiscard]] int read(const std::string& name, std::size_t most, std::string& text) const;
 
-  /// Replaces a file, and keeps its mode and (where the system lets us) its owner; or makes it (mode
-  /// 0644, less the umask). Whoever reads it sees the old text
-  /// or the new one. On the way there is a ".NAME.tmp"; one that was left behind, by a process that
-  /// was killed, is removed. To be called with the lock only.
+  /// Replaces a file, and keeps its mode and (where the system lets us) its owner; or makes it
+  /// (mode 0644, less the umask). Whoever reads it sees the old text or the new one. On the way
+  /// there is a ".NAME.tmp"; one that was left behind, by a process that was killed, is removed. To
+  /// be called with the lock only.
   [[nodiscard]] int replace(const std::string& name, const std::string& text) const;
 
  private:

@@ -203,8 +203,8 @@ void Link::flush_handshake() {
   if (n > 0) handshake_written_ += static_cast<std::size_t>(n);
 }
 
-/// Before a byte of it is sent: what the server may hold is to be known, even if afterwards there is
-/// no memory to note it in. True if it was not known before.
+/// Before a byte of it is sent: what the server may hold is to be known, even if afterwards there
+/// is no memory to note it in. True if it was not known before.
 bool Link::note_attempt(const Pending& pending) {
   return !is_of_none(pending) && sent_.insert(pending.ask.attempt).second;
 }

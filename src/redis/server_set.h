@@ -115,9 +115,9 @@ class ServerSet {
   /// the replies that came in, in the order they came.
   std::vector<lock::Reply> turn(lock::Instant now);
 
-  /// When the machine has failed under us, and nobody knows any more how far the attempts have come:
-  /// asks every server to take back whatever it may hold of any of them. Their replies come out of
-  /// turn(), and are of no use to a session.
+  /// When the machine has failed under us, and nobody knows any more how far the attempts have
+  /// come: asks every server to take back whatever it may hold of any of them. Their replies come
+  /// out of turn(), and are of no use to a session.
   void give_back_all(lock::Instant now);
 
   /// A server may hold something of an attempt of ours.

@@ -46,7 +46,8 @@ TEST_CASE("waiting asks with exponential back-off from 100 ms to 5 s") {
   CHECK(*std::max_element(pauses.begin(), pauses.end()) <= 5s);
 }
 
-TEST_CASE("waiting: an expiry is asked at once, but one after the other at most 20 times per second") {
+TEST_CASE(
+    "waiting: an expiry is asked at once, but one after the other at most 20 times per second") {
   Harness harness(plan_for(1));
   harness.answer(0, Op::acquire, held_by("other", 30ms));
   CHECK(harness.session.deadline() - harness.now <= 31ms);

@@ -4,15 +4,18 @@
 -- it takes no fencing number and leaves no trace of the server's life, so that the server's next
 -- vote is judged as if this had not happened.
 --
--- Nor is a lock put back that its owner has released here meanwhile: who renews it may not know yet.
+-- A lock is not put back if its owner has released it here, or if somebody has deleted it by force:
+-- the process that renews the lock may not know yet.
 --
--- KEYS[1], KEYS[2], KEYS[3], ARGV[1] to ARGV[3]  as in acquire.lua
+-- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
 --
 -- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
 local notes = redis.pcall('HGET', KEYS[3], 'released')
 for token in string.gmatch(type(notes) == 'string' and notes or '', '~?(%S+) %d+') do
   if token == ARGV[1] then return {'released'} end
 end
+
+if redis.pcall('GET', KEYS[4]) == ARGV[1] then return {'refused', 'revoked:' .. ARGV[1], -2, '', '0'} end
 
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])

@@ -16,12 +16,13 @@ constexpr std::uint32_t kMostRounds = 5;
 
 }  // namespace
 
-FenceAgreement::FenceAgreement(const Attempt& won, Effects& effects)
+FenceAgreement::FenceAgreement(const Attempt& won, Instant now, Effects& effects)
     : attempt_(won.id()), words_(won.ballots().size()) {
   std::map<std::uint64_t, std::size_t> votes;
   for (const Attempt::Ballot& ballot : won.ballots()) {
     if (ballot.standing != Attempt::Standing::granted || ballot.grant.fence == 0) continue;
     largest_ = std::max(largest_, ballot.grant.fence);
+    if (!Attempt::is_vote(ballot, now)) continue;  // the server may have given later numbers since
     if (++votes[ballot.grant.fence] < quorum(words_.size())) continue;
     number_ = ballot.grant.fence;
     state_ = State::agreed;

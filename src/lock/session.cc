@@ -181,7 +181,7 @@ void Session::check_acquisition() {
   }
   if (is_join(acquisition_.attempt().id())) return start_job(*plan_.inherited);
   phase_ = Phase::numbering;
-  fence_.emplace(acquisition_.attempt(), effects_);
+  fence_.emplace(acquisition_.attempt(), now_, effects_);
   check_fence();
 }
 

@@ -175,6 +175,7 @@ class Session {
   std::optional<Stopping> stopping_;
   Instant release_limit_ = kNever;
   Instant release_retry_ = kNever;
+  bool cools_ = false;  ///< the release was asked to keep the lock for the rest of a minimum hold
 };
 
 }  // namespace redlock::lock

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace redlock::sim {
 
@@ -58,6 +59,7 @@ void World::set_up() {
     stopped_[i] = crashed_[i] = 0;
   }
   owed_.clear();
+  seizures_.clear();
   for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].reset(scene_, i);
   for (std::uint32_t i = 0; i < schedule_->faults.size(); ++i) {
     events_.add(EventKind::fault, schedule_->faults[i].at, i);
@@ -159,6 +161,7 @@ void World::connection_event(const Event& event) {
     }
     case EventKind::connected:
       // Down in the meantime: what is sent will not get there, and tells.
+      network_.establish(id);
       if (connection.open && !connection.over)
         client.take_in(server, {Inbound::Kind::connected, {}});
       break;
@@ -271,26 +274,81 @@ void World::force(const Fault& fault) {
   const Token value = servers_[real(fault.server)].owner(events_.now());
   const Token token = plain(value);
   if (value == kNoToken || value == kForeignType || client_of(token) >= schedule_->clients) return;
+  if (fault.kind == Kind::seize) return seize(token, fault);
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
     if (real(server) != server || random_.percent(10)) continue;
     const Time at = events_.now() + random_.between(Time::zero(), fault.length);
     events_.add(EventKind::revoke, at, server, token);
-    if (fault.kind != Kind::seize) continue;
-    events_.add(EventKind::remove, events_.now() + fault.length + milliseconds(1), server, token);
   }
+}
+
+/// With --now: if a quorum shows the lock, it is revoked where it is, and then deleted there, and
+/// buried where there is nothing.
+void World::seize(Token token, const Fault& fault) {
+  const Time now = events_.now();
+  std::uint32_t shown = 0;
+  std::uint32_t asked = 0;
+  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
+    if (stopped_[server] > 0 || crashed_[server] > 0 || random_.percent(20)) continue;
+    const Token value = servers_[server].owner(now);
+    const bool shows = value != kNoToken && plain(value) == token;
+    if (shows) shown |= 1U << server;
+    if (shows || value == kNoToken) asked |= 1U << server;
+  }
+  if (!is_quorum(shown)) return;
+  seizures_.push_back({token});
+  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
+    const Time first = now + random_.between(Time::zero(), fault.length);
+    const Time then = now + fault.length + milliseconds(1);
+    const Time second = then + random_.between(Time::zero(), fault.length);
+    if ((shown >> server & 1U) != 0) events_.add(EventKind::revoke, first, server, token);
+    if ((asked >> server & 1U) != 0) events_.add(EventKind::remove, second, server, token);
+  }
+}
+
+bool World::is_quorum(std::uint32_t servers) const {
+  return static_cast<std::size_t>(std::popcount(servers)) > schedule_->servers / 2;
 }
 
 void World::take_away(const Event& event) {
   if (stopped_[event.who] > 0 || crashed_[event.who] > 0) return;
-  if (event.kind == EventKind::remove)
-    return servers_[event.who].remove(event.stamp, events_.now());
-  if (!servers_[event.who].revoke(event.stamp, events_.now())) return;
+  if (event.kind == EventKind::remove) {
+    remove(event);
+  } else {
+    revoke(event);
+  }
+}
+
+/// Only what has been revoked on a quorum is deleted anywhere.
+void World::remove(const Event& event) {
+  const auto seizure = std::ranges::find(seizures_, event.stamp, &Seizure::token);
+  if (!is_quorum(seizure->revoked)) return;
+  const bool before = is_quorum(seizure->deleted);
+  if (!servers_[event.who].remove(event.stamp, events_.now())) return;
+  seizure->deleted |= 1U << event.who;
+  checks_.deleted(event.stamp);
+  if (story_.on()) {
+    story_.say(events_.now(), server_name(event.who),
+               "has " + token_text(event.stamp) + " deleted by force");
+  }
+  if (!before && is_quorum(seizure->deleted)) checks_.seized(event.stamp, events_.now());
+}
+
+void World::revoke(const Event& event) {
+  Server& server = servers_[event.who];
+  const bool done = server.revoke(event.stamp, events_.now());
+  const Token left = server.owner(events_.now());
+  const auto seizure = std::ranges::find(seizures_, event.stamp, &Seizure::token);
+  if (seizure != seizures_.end() && (left == kNoToken || left == sim::revoked(event.stamp))) {
+    seizure->revoked |= 1U << event.who;
+  }
+  if (!done) return;
   checks_.revoked(event.stamp);
   if (story_.on()) {
     story_.say(events_.now(), server_name(event.who),
                "has " + token_text(event.stamp) + " revoked");
   }
-  if (random_.percent(30)) return;  // nobody listens
+  if (random_.percent(seizure == seizures_.end() ? 30 : 60)) return;  // nobody listens
   events_.add(EventKind::told,
               events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
               client_of(event.stamp), session_of(event.stamp));
@@ -307,7 +365,7 @@ void World::hand_back(const Fault& fault) {
     if (real(server) != server || random_.percent(10)) continue;
     const Time length = random_.between(Time::zero(), fault.length);
     if (servers_[server].lasts(token, now + length + milliseconds(10))) {
-      owed_.push_back({token, server, servers_[server].run_id(), now + length});
+      owed_.push_back({token, server, servers_[server].memory(), now + length});
     }
     events_.add(EventKind::hand_back, now + length, server, token);
   }
@@ -325,7 +383,7 @@ void World::carry_out_release(const Event& event) {
                                             .by = By::owner},
                                            events_.now());
   const bool owed = std::ranges::any_of(owed_, [&](const Owed& each) {
-    return each.token == token && each.server == event.who && each.life == server.run_id() &&
+    return each.token == token && each.server == event.who && each.memory == server.memory() &&
            each.at == event.at;
   });
   const bool denied = owed && response.word != Response::Word::released;
@@ -334,7 +392,7 @@ void World::carry_out_release(const Event& event) {
                "carries out its owner's release of " + token_text(token) +
                    (response.word == Response::Word::released ? "" : ", and finds none"));
   }
-  checks_.handed_back(event.who, server.run_id(), token, denied, events_.now());
+  checks_.handed_back(event.who, server.memory(), token, denied, events_.now());
   if (random_.percent(30)) return;  // nobody listens
   events_.add(EventKind::word,
               events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
@@ -345,7 +403,7 @@ void World::carry_out_release(const Event& event) {
 void World::check_kept(std::size_t server, const Request& request, const Response& response) {
   if (client_of(request.token) >= schedule_->clients) return;
   if (request.op == lock::Op::repair && response.word == Response::Word::granted) {
-    checks_.put_back(server, servers_[server].run_id(), request.token, events_.now());
+    checks_.put_back(server, servers_[server].memory(), request.token, events_.now());
   }
   const bool deleted = lock::is_release(request.op) && response.word == Response::Word::released;
   if (deleted && clients_[client_of(request.token)].keeps(request.token)) {

@@ -32,7 +32,7 @@ words_of_page() {
     [[ $word != +* ]] || COMMANDS+=("${word#+}")
     [[ $word != '~'* ]] || KEYS+=("${word#\~}")
   done
-  ((${#COMMANDS[@]} >= 10 && ${#KEYS[@]} == 6)) || fail "is that all? ${ACL[*]}"
+  ((${#COMMANDS[@]} >= 10 && ${#KEYS[@]} == 7)) || fail "is that all? ${ACL[*]}"
 }
 
 # start_limited NAME [WORD…]: a server with the page's user, less these words of his; sets NAME_CRON,

@@ -187,6 +187,66 @@ SCENARIO
   assert_nothing_left A
 }
 
+@test "force --now: what two servers of three have deleted is not put back" {
+  # The third one cannot be reached by who forces it, and vouches for the holder. Its word is there
+  # long before those of the two, which come one after the other.
+  local near far value began
+  delay_proxy "$A_SOCKET" 15
+  near=redis://127.0.0.1:$PROXY_PORT
+  delay_proxy "$B_SOCKET" 60
+  far=redis://127.0.0.1:$PROXY_PORT
+  REDLOCK_SERVERS="$near $far $C_URI" start_job --ttl 6s --server-timeout 5s
+  wait_until_listening A B C
+  began=$(now_ms)
+  value=$(cli A get L)
+  REDLOCK_SERVERS="$A_URI $B_URI unix:///nobody" force --now --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L is free at once'
+  await "$HOLDER"
+  assert_status 80
+  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
+  assert_no_key A L
+  assert_no_key B L
+  [[ $(cli A get 'redlock:{L}:dead') == "$value" && $(cli B get 'redlock:{L}:dead') == "$value" ]]
+  assert_between 8000 "$(cli A pttl 'redlock:{L}:dead')" 16000
+}
+
+@test "force --now: nothing is put back where there was nothing either" {
+  everywhere set L $TOKEN px 60000
+  cli C del L
+  force --now --yes L
+  assert_status 0
+  local server put_back=$SCRATCH/repair.lua
+  sed '/^--/d' "$SOURCE/src/redis/scripts/repair.lua" >"$put_back"
+  for server in A B C; do
+    [[ $(cli "$server" get 'redlock:{L}:dead') == "$TOKEN" ]]
+    run cli "$server" eval "$(<"$put_back")" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' $TOKEN 60000 '{}'
+    [[ ${lines[0]} == refused && ${lines[1]} == "revoked:$TOKEN" ]] || fail "$output"
+    assert_no_key "$server" L
+  done
+  # Others are not kept from it.
+  assert_free L
+}
+
+@test "force --now: a late acquire of the deleted lock is refused" {
+  everywhere set L $TOKEN px 60000
+  force --now --yes L
+  assert_status 0
+  local late
+  late=$(sed '/^--/d' "$SOURCE/src/redis/scripts/acquire.lua")
+  run cli A eval "$late" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' $TOKEN 60000 '{}' 0 60000 $TOKEN
+  [[ ${lines[0]} == refused && ${lines[1]} == "revoked:$TOKEN" ]] || fail "$output"
+  assert_no_key A L
+  assert_no_key A 'redlock:{L}:holder'
+}
+
+@test "force --now: a lock with a tag has its tombstone beside it" {
+  everywhere set 'x{tag}' $TOKEN px 60000
+  force --now --yes 'x{tag}'
+  assert_status 0
+  [[ $(cli A get 'redlock-tag:x{tag}:dead') == "$TOKEN" ]]
+}
+
 @test "force --now: too few servers for it are told, and nothing is deleted" {
   needs_users
   start_server D

@@ -217,7 +217,7 @@ int Forcing::revoke(Seizure& seizure) {
   revoked_ = true;
   if (request_.how == How::remove) {
     if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(seizure);
-    // The holder would put back what is deleted elsewhere.
+    // The others would still be a quorum for the holder.
     return not_deleted(0, seizure);
   }
   const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
@@ -236,13 +236,8 @@ int Forcing::revoke(Seizure& seizure) {
 int Forcing::remove(Seizure& seizure) {
   seizure.remove();
   const std::size_t servers = settings_.servers.size();
-  std::size_t free = 0;
-  for (const lock::Seen& seen : lock_.seen) {
-    const auto* sighting = std::get_if<lock::Sighting>(&seen);
-    free += sighting != nullptr && lock::state_of(*sighting) == State::free ? 1 : 0;
-  }
   const lock::Tally tally = seizure.tally();
-  const Seized result = lock::removed(tally, free, servers);
+  const Seized result = lock::removed(tally, seizure.free(), servers);
   if (result == Seized::unreachable) return not_deleted(tally.taken, seizure);
   if (result != Seized::yes) return not_taken(result, seizure);
   switch (lock_.judgement.state) {

@@ -2,6 +2,7 @@
 #include "commands/seizure.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "commands/finish.h"
 #include "os/clock.h"
@@ -27,6 +28,17 @@ std::vector<std::size_t> find_targets(const Observed& lock) {
   return targets;
 }
 
+std::vector<std::size_t> find_free(const Observed& lock) {
+  std::vector<std::size_t> free;
+  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
+    if (sighting != nullptr && lock::state_of(*sighting) == lock::State::free) {
+      free.push_back(server);
+    }
+  }
+  return free;
+}
+
 bool may_retry(const std::optional<lock::Answer>& answer) {
   const auto* none = answer ? std::get_if<lock::Unreachable>(&*answer) : nullptr;
   return none != nullptr && !none->permanent;
@@ -35,7 +47,11 @@ bool may_retry(const std::optional<lock::Answer>& answer) {
 }  // namespace
 
 Seizure::Seizure(const config::Settings& settings, const Observed& lock)
-    : settings_(settings), lock_(lock), targets_(find_targets(lock)), answers_(lock.seen.size()) {
+    : settings_(settings),
+      lock_(lock),
+      targets_(find_targets(lock)),
+      free_(find_free(lock)),
+      answers_(lock.seen.size()) {
   const std::string key = redis::lock_key(settings.prefix, lock.name);
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls_) tls_.emplace(settings.tls);
@@ -64,20 +80,29 @@ void Seizure::log(const diag::LogEntry& entry) {
   finish(revokers_);
 }
 
+/// Where there was nothing, it is that of the lock that a quorum showed.
 std::string Seizure::token_on(std::size_t server) const {
-  return std::string(lock::owner_of(sighting_of(lock_, server)));
+  const bool agreed = !lock_.judgement.agreeing.empty();
+  const bool free = std::ranges::find(free_, server) != free_.end();
+  const std::size_t shown = agreed && free ? lock_.judgement.agreeing.front() : server;
+  return std::string(lock::owner_of(sighting_of(lock_, shown)));
 }
 
 /// Both deeds may be done twice: whoever was not heard is asked once more.
 void Seizure::carry_out(Deed deed, const diag::Revocation& by) {
   std::ranges::fill(answers_, std::nullopt);
-  for (const std::size_t server : targets_) ask(deed, server, by);
+  std::vector<std::size_t> servers = targets_;
+  if (deed == Deed::remove) {
+    std::ranges::copy_if(free_, std::back_inserter(servers),
+                         [this](std::size_t server) { return !token_on(server).empty(); });
+  }
+  for (const std::size_t server : servers) ask(deed, server, by);
   finish(revokers_);
-  for (const std::size_t server : targets_) {
+  for (const std::size_t server : servers) {
     if (may_retry(revokers_[server].answer())) ask(deed, server, by);
   }
   finish(revokers_);
-  for (const std::size_t server : targets_) answers_[server] = revokers_[server].answer();
+  for (const std::size_t server : servers) answers_[server] = revokers_[server].answer();
 }
 
 void Seizure::ask(Deed deed, std::size_t server, const diag::Revocation& by) {
@@ -91,6 +116,11 @@ void Seizure::ask(Deed deed, std::size_t server, const diag::Revocation& by) {
 
 lock::Tally Seizure::tally() const {
   return lock::count(answers_, lock_.seen);
+}
+
+std::size_t Seizure::free() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      free_, [this](std::size_t server) { return !answers_[server].has_value(); }));
 }
 
 std::size_t Seizure::told() const {

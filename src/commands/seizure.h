@@ -28,11 +28,14 @@ class Seizure {
   void revoke(const diag::Revocation& by);
   /// Where that was done, it is written into the log.
   void log(const diag::LogEntry& entry);
-  /// Whatever was seen, and what has become of it by revoke().
+  /// Whatever was seen, and what has become of it by revoke(). Where a server had nothing of a lock
+  /// that a quorum showed, it is kept from being put back.
   void remove();
 
   /// What came of the last of them.
   [[nodiscard]] lock::Tally tally() const;
+  /// How many servers had nothing, and were not asked by the last of them.
+  [[nodiscard]] std::size_t free() const;
   /// On how many servers a holder listened when its lock was revoked.
   [[nodiscard]] std::size_t told() const;
   /// By which servers the last of them was not answered, "SERVER: why", safe to print.
@@ -49,6 +52,7 @@ class Seizure {
   std::optional<redis::TlsContext> tls_;
   std::deque<redis::Revoker> revokers_;  // a deque, since they cannot move
   std::vector<std::size_t> targets_;     ///< servers that show what is to be taken
+  std::vector<std::size_t> free_;        ///< servers that show nothing
   std::vector<std::optional<lock::Answer>> answers_;
 };
 

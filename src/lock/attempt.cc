@@ -73,7 +73,7 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
   std::map<std::string_view, std::size_t> blockers;
   for (const Ballot& ballot : ballots_) {
     const bool refused = ballot.standing == Standing::refused;
-    granted += ballot.standing == Standing::granted ? 1 : 0;
+    granted += is_vote(ballot, now) ? 1 : 0;
     pending += ballot.reported ? 0 : 1;
     answered += refused || ballot.standing == Standing::granted ? 1 : 0;
     if (refused) {
@@ -91,7 +91,7 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
   if (join_refused()) return Verdict::split;
   if (granted >= needed) {
     if (valid_until() - now < timing.needed_to_start()) return Verdict::split;
-    if (trustworthy()) return Verdict::won;
+    if (trustworthy(now)) return Verdict::won;
     return pending > 0 ? Verdict::pending : Verdict::distrusted;
   }
   if (same_blocker >= needed) return Verdict::conflict;
@@ -113,12 +113,14 @@ bool Attempt::join_refused() const {
 /// Whoever held the lock before had a quorum. Any N - quorum + 1 servers share one with that
 /// quorum, so that many must be known to have been alive since then. A new installation has nothing
 /// to remember: every server is there, grants, and knows no earlier life.
-bool Attempt::trustworthy() const {
+///
+/// A grant that has expired tells nothing: the lock may have been held there since.
+bool Attempt::trustworthy(Instant now) const {
   if (is_join(id_)) return true;  // the lock is there: nothing was forgotten
   std::size_t trusted = 0;
   std::size_t maybe_new = 0;
   for (const Ballot& ballot : ballots_) {
-    if (ballot.standing != Standing::granted) continue;
+    if (!is_vote(ballot, now)) continue;
     trusted += ballot.grant.distrusted_for == std::chrono::seconds::zero() ? 1 : 0;
     maybe_new += ballot.grant.may_be_new ? 1 : 0;
   }

@@ -64,6 +64,12 @@ class Attempt {
   /// Takes an answer to one of this attempt's acquire requests.
   void record(const Reply& reply, const Timing& timing);
 
+  /// A grant is a vote until it expires: after that somebody else may have been granted the lock by
+  /// the same server.
+  static bool is_vote(const Ballot& ballot, Instant now) {
+    return ballot.standing == Standing::granted && ballot.expires > now;
+  }
+
   [[nodiscard]] Verdict verdict(Instant now, const Timing& timing) const;
 
   [[nodiscard]] AttemptId id() const { return id_; }
@@ -89,7 +95,7 @@ class Attempt {
   [[nodiscard]] std::size_t permanently_unreachable() const;
 
  private:
-  [[nodiscard]] bool trustworthy() const;
+  [[nodiscard]] bool trustworthy(Instant now) const;
 
   AttemptId id_;
   std::vector<Ballot> ballots_;

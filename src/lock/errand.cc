@@ -76,6 +76,7 @@ void Errand::take_word(Place& place, const Reply& reply) const {
   const bool perhaps_before = terms_.op == Op::leave && place.failed_before;
   place.word = yes || perhaps_before ? Word::yes : Word::no;
   place.expires = place.word == Word::yes ? vote_expiry(reply.sent, terms_.timing) : Instant{};
+  if (std::holds_alternative<Renewed>(reply.answer)) place.yes_round = reply.ask.round;
 }
 
 void Errand::settle(Instant now) {
@@ -96,8 +97,10 @@ void Errand::settle(Instant now) {
   }
 }
 
-/// A server that lost the key gets it back: a quorum has it, so that it is nobody else's.
+/// A server that lost the key gets it back if a quorum has renewed in the present round. Answers of
+/// several rounds prove nothing: the lock may have been deleted by force between them.
 void Errand::repair(Effects& effects) {
+  if (!quorum_renewed()) return;
   for (ServerIndex server = 0; server < places_.size(); ++server) {
     Place& place = places_[server];
     if (place.repaired || !std::holds_alternative<Missing>(place.last)) continue;
@@ -126,6 +129,11 @@ Instant Errand::valid_until() const {
   expiries.reserve(places_.size());
   for (const Place& place : places_) expiries.push_back(place.expires);
   return quorum_expiry(std::move(expiries));
+}
+
+bool Errand::quorum_renewed() const {
+  const auto renewed = std::ranges::count(places_, round_, &Place::yes_round);
+  return round_ > 0 && static_cast<std::size_t>(renewed) >= quorum(places_.size());
 }
 
 std::size_t Errand::saying(Word word) const {

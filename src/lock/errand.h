@@ -59,9 +59,10 @@ class Errand {
     /// An earlier request failed, and may have been carried out all the same: then a release that
     /// finds nothing says nothing of what was there.
     bool failed_before = false;
-    bool permanent = false;  ///< asking again cannot help
-    bool repaired = false;   ///< was asked to take the lock back
-    Instant expires{};       ///< of a renewal
+    bool permanent = false;       ///< asking again cannot help
+    bool repaired = false;        ///< was asked to take the lock back
+    std::uint32_t yes_round = 0;  ///< the round of its last yes; 0: none
+    Instant expires{};            ///< of a renewal
     Answer last = Unreachable{};
   };
 
@@ -72,6 +73,7 @@ class Errand {
   void decide(State state, Instant now, Duration linger);
   void check_finished(Instant now);
   [[nodiscard]] std::size_t saying(Word word) const;
+  [[nodiscard]] bool quorum_renewed() const;
 
   Terms terms_;
   AttemptId attempt_;

@@ -34,12 +34,13 @@ std::uint64_t largest_plausible(const Attempt& won) {
 
 }  // namespace
 
-FenceAgreement::FenceAgreement(const Attempt& won, Effects& effects)
+FenceAgreement::FenceAgreement(const Attempt& won, Instant now, Effects& effects)
     : attempt_(won.id()), most_(largest_plausible(won)), words_(won.ballots().size()) {
   std::map<std::uint64_t, std::size_t> votes;
   for (const Attempt::Ballot& ballot : won.ballots()) {
     if (ballot.standing != Attempt::Standing::granted || ballot.grant.fence == 0) continue;
     learn(ballot.grant.fence);
+    if (!Attempt::is_vote(ballot, now)) continue;  // the server may have given later numbers since
     if (++votes[ballot.grant.fence] < quorum(words_.size())) continue;
     number_ = ballot.grant.fence;
     state_ = State::agreed;

@@ -27,8 +27,8 @@ class FenceAgreement {
  public:
   enum class State { pending, agreed, failed };
 
-  /// Looks at the votes of a won attempt; asks for a commit if they differ.
-  FenceAgreement(const Attempt& won, Effects& effects);
+  /// Looks at the votes of an attempt that has won at `now`; asks for a commit if they differ.
+  FenceAgreement(const Attempt& won, Instant now, Effects& effects);
 
   /// Takes an answer to a commit; late acquire votes only tell of larger numbers.
   void record(const Reply& reply, Effects& effects);

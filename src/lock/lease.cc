@@ -95,11 +95,13 @@ void Lease::record(const Reply& reply, Instant now, Effects& effects) {
   repair(now, effects);
 }
 
-/// A server that lost the key (restarted empty, say) gets it back while a quorum of the others
-/// vouches for us: SET NX, so it takes nothing from anybody. Not tied to the reply that said
-/// "missing": those that vouch may answer after it.
+/// A server that lost the key (restarted empty, say) gets it back when a quorum of the others has
+/// renewed it in the present round: SET NX, so it takes nothing from anybody. What servers said in
+/// earlier rounds proves nothing: the lock may have been deleted by force since, on one server
+/// after the other. Not tied to the reply that said "missing": those that renew may answer after
+/// it.
 void Lease::repair(Instant now, Effects& effects) {
-  if (lost_ || !quorum_holds(now)) return;
+  if (lost_ || !quorum_renewed(now)) return;
   for (ServerIndex server = 0; server < standings_.size(); ++server) {
     if (!std::exchange(standings_[server].wants_repair, false)) continue;
     ask(server, Op::repair, now, effects);
@@ -157,6 +159,7 @@ void Lease::settle(Instant before) {
 void Lease::count_round(const Reply& reply, bool renewed, Instant now) {
   Standing& standing = standings_[reply.ask.server];
   if (reply.ask.round != round_) return;  // a late answer: its word counts, the round is over
+  if (renewed && !standing.twin) standing.renewed_round = round_;
   const bool first_answer = standing.answered_round != round_;
   if (!first_answer && !renewed) return;
   standing.answered_round = round_;
@@ -173,12 +176,12 @@ void Lease::count_round(const Reply& reply, bool renewed, Instant now) {
   }
 }
 
-bool Lease::quorum_holds(Instant now) const {
-  const auto holding =
-      std::count_if(standings_.begin(), standings_.end(), [now](const Standing& standing) {
-        return standing.latest == Word::mine && standing.expires > now;
-      });
-  return static_cast<std::size_t>(holding) >= quorum(standings_.size());
+bool Lease::quorum_renewed(Instant now) const {
+  const auto renewed = std::ranges::count_if(standings_, [this, now](const Standing& standing) {
+    return round_ > 0 && standing.renewed_round == round_ && standing.latest == Word::mine &&
+           standing.expires > now;
+  });
+  return static_cast<std::size_t>(renewed) >= quorum(standings_.size());
 }
 
 bool Lease::being_revoked() const {

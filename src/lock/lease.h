@@ -64,10 +64,11 @@ class Lease {
     Word latest = Word::none;  ///< last definite answer
     Instant expires{};
     std::string run_id;         ///< of the life that granted; empty if not known
-    bool wants_repair = false;  ///< said "missing", and nobody vouched for us yet
+    bool wants_repair = false;  ///< said "missing", and no quorum has renewed since
     bool twin = false;          ///< the same server as an earlier one: has no vote
     Answer last = Missing{};    ///< for people
     std::uint32_t answered_round = 0;
+    std::uint32_t renewed_round = 0;  ///< the last round in which it renewed; 0: in none
   };
 
   void ask_round(Instant now, Effects& effects);
@@ -77,7 +78,7 @@ class Lease {
   void unmask_twin(ServerIndex server, const Reply& reply, Effects& effects);
   void repair(Instant now, Effects& effects);
   void settle(Instant before);
-  [[nodiscard]] bool quorum_holds(Instant now) const;
+  [[nodiscard]] bool quorum_renewed(Instant now) const;
 
   Timing timing_;
   AttemptId attempt_;

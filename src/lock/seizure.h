@@ -41,7 +41,7 @@ enum class Seized {
 Seized revoked(const Tally& tally, std::size_t servers);
 
 /// Of a deletion: somebody else can have the lock once a quorum has nothing there. `free`: servers
-/// that had nothing before.
+/// that had nothing before, and were not asked.
 Seized removed(const Tally& tally, std::size_t free, std::size_t servers);
 
 }  // namespace redlock::lock

@@ -187,7 +187,7 @@ void Session::check_acquisition() {
   }
   if (is_join(acquisition_.attempt().id())) return start_job(*plan_.inherited);
   phase_ = Phase::numbering;
-  fence_.emplace(acquisition_.attempt(), effects_);
+  fence_.emplace(acquisition_.attempt(), now_, effects_);
   check_fence();
 }
 
@@ -341,6 +341,7 @@ void Session::release_lease() {
   // Ahead of the release on every server's connection: who finds the lock free finds the mark, too.
   if (may_mark()) once_.mark(job_began_, plan_.timing.once, effects_);
   const Instant keep_until = was_ours() ? lease_->keep_until() : Instant{};
+  cools_ = keep_until > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
     // Even if our lease is over: one that joined may have kept the lock while we were stopped.
     acquisition_.release().leave(server, lease_->attempt(), keep_until, now_, effects_);
@@ -384,7 +385,7 @@ void Session::check_release() {
       lease_ && release.gone(lease_->attempt()) >= blocking_minority(plan_.servers);
   // What a lost lock leaves behind is undone by finish(), when all that was asked has been
   // answered: a connection that is closed with answers unread may take what was sent last with it.
-  const bool undoes = never_ours && (may_mark() || (was_ours() && lease_->keep_until() > now_));
+  const bool undoes = never_ours && (may_mark() || cools_);
   if (settled || quorum_released || (never_ours && !undoes)) return finish();
   const bool has_failed = release.has_failed() || once_.has_failed();
   if (has_failed && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;
@@ -433,10 +434,11 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
   effects_.emplace_back(line);
 }
 
-/// What the release left behind on a minority, when the others said that the lock was lost.
+/// What the release left behind on a minority, when the others said that the lock was lost. Also
+/// when the minimum hold is over by now: a server that was stopped may not have begun with it.
 void Session::undo_release() {
   once_.undo(effects_);
-  if (!was_ours() || lease_->keep_until() <= now_) return;
+  if (!cools_) return;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
     effects_.emplace_back(Ask{.server = server, .op = Op::leave, .attempt = lease_->attempt()});
   }

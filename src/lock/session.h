@@ -195,6 +195,7 @@ class Session {
   Duration head_start_{};  ///< of the end of the job, as it has so many processes
   Instant release_limit_ = kNever;
   Instant release_retry_ = kNever;
+  bool cools_ = false;  ///< the release was asked to keep the lock for the rest of a minimum hold
 };
 
 }  // namespace redlock::lock

@@ -152,17 +152,17 @@ Flight encode_acquire(const lock::Ask& ask, const Ballot& ballot, const Secrets&
   const std::string grace = std::to_string(ballot.restart_grace.count());
   const std::string ttl = std::to_string(ballot.ttl.count());
   if (ask.once == lock::Duration::zero()) {
-    return {encode_command({"EVAL", scripts::acquire, "3", ballot.lock_key, ballot.holder_key,
-                            ballot.fence_key, secrets.token, life, ballot.holder_json, grace, ttl,
-                            secrets.hold}),
+    return {encode_command({"EVAL", scripts::acquire, "4", ballot.lock_key, ballot.holder_key,
+                            ballot.fence_key, ballot.dead_key, secrets.token, life,
+                            ballot.holder_json, grace, ttl, secrets.hold}),
             1};
   }
   const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
-  return {
-      encode_command({"EVAL", scripts::acquire, "4", ballot.lock_key, ballot.holder_key,
-                      ballot.fence_key, ballot.done_key, secrets.token, life, ballot.holder_json,
-                      grace, ttl, secrets.hold, std::to_string(period.count())}),
-      1};
+  return {encode_command({"EVAL", scripts::acquire, "5", ballot.lock_key, ballot.holder_key,
+                          ballot.fence_key, ballot.dead_key, ballot.done_key, secrets.token, life,
+                          ballot.holder_json, grace, ttl, secrets.hold,
+                          std::to_string(period.count())}),
+          1};
 }
 
 Flight encode_leave(const lock::Ask& ask, const Ballot& ballot, const Secrets& secrets,
@@ -227,8 +227,8 @@ Flight encode_request(const lock::Ask& ask, const Ballot& ballot, const Secrets&
     case lock::Op::unmark:
       return encode_mark(ask, ballot, life);
     case lock::Op::repair:
-      return {encode_command({"EVAL", scripts::repair, "3", ballot.lock_key, ballot.holder_key,
-                              ballot.fence_key, token, life, ballot.holder_json}) +
+      return {encode_command({"EVAL", scripts::repair, "4", ballot.lock_key, ballot.holder_key,
+                              ballot.fence_key, ballot.dead_key, token, life, ballot.holder_json}) +
                   hold(),
               2};
     case lock::Op::commit:

@@ -17,6 +17,7 @@ struct Ballot {
   std::string lock_key;
   std::string holder_key;
   std::string fence_key;
+  std::string dead_key;
   std::string done_key;
   std::chrono::milliseconds ttl{};  ///< for so long a hold counts that is not heard of
   std::string holder_json;

@@ -59,6 +59,7 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
     : lock_key_(lock_key(keys.prefix, keys.name)),
       holder_key_(helper_key(lock_key_, "holder")),
       fence_key_(helper_key(lock_key_, "fence")),
+      dead_key_(helper_key(lock_key_, "dead")),
       log_key_(helper_key(lock_key_, "log")),
       queue_key_(helper_key(lock_key_, "queue")),
       waiters_key_(helper_key(lock_key_, "waiters")),
@@ -109,8 +110,8 @@ void Inspector::ask(Question question, lock::Instant now) {
       wire = encode_command({"CONFIG", "GET", "appendfsync"});
       break;
     case Question::permissions:
-      wire = encode_command(
-          {"EVAL", scripts::permissions, "3", lock_key_, holder_key_, fence_key_, channel_});
+      wire = encode_command({"EVAL", scripts::permissions, "4", lock_key_, holder_key_, fence_key_,
+                             dead_key_, channel_});
       break;
     case Question::subscribe:
       wire = encode_command({"SUBSCRIBE", channel_});

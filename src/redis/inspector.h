@@ -91,6 +91,7 @@ class Inspector {
   std::string lock_key_;
   std::string holder_key_;
   std::string fence_key_;
+  std::string dead_key_;
   std::string log_key_;
   std::string queue_key_;
   std::string waiters_key_;

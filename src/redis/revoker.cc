@@ -25,10 +25,14 @@ void Revoker::revoke(const std::string& token, const std::string& value, lock::I
 }
 
 void Revoker::remove(const lock::Sighting& seen, const std::string& token, lock::Instant now) {
-  std::string wire = encode_command(
-      {"EVAL", scripts::remove, "1", key_, seen.type, seen.value, token, seen.member});
+  if (token.empty()) {
+    const std::string wire = encode_command(
+        {"EVAL", scripts::remove, "1", key_, seen.type, seen.value, token, seen.member});
+    return ask(wire + encode_wake(key_), 2, now);
+  }
+  std::string wire = encode_command({"EVAL", scripts::remove, "2", key_, helper_key(key_, "dead"),
+                                     seen.type, seen.value, token, seen.member});
   wire += encode_wake(key_);
-  if (token.empty()) return ask(std::move(wire), 2, now);
   wire += encode_command({"HDEL", helper_key(key_, "holder"), token, "fence:" + token,
                           "holds:" + token, "keep:" + token});
   ask(std::move(wire), 3, now);

@@ -136,6 +136,7 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
   impl_->ballot = {.lock_key = key,
                    .holder_key = helper_key(key, "holder"),
                    .fence_key = helper_key(key, "fence"),
+                   .dead_key = helper_key(key, "dead"),
                    .done_key = helper_key(key, "done"),
                    .ttl = ttl,
                    .holder_json = {},

@@ -383,12 +383,12 @@ assert_one_line() {
   [[ $1 == 'redlock: '* && $1 != *$'\n'* ]] || fail "not one line of redlock's: '$1'"
 }
 
-# keys_left SERVER: prints the keys it has, in whatever database, but for the fences and the logs, which
-# outlive their locks.
+# keys_left SERVER: prints the keys it has, in whatever database, but for the fences, the tombstones and
+# the logs, which outlive their locks.
 keys_left() {
   local db
   for db in $(cli "$1" info keyspace | sed -n 's/^db\([0-9]*\):.*/\1/p'); do
-    cli "$1" -n "$db" keys '*' | grep -Ev '^redlock.*:(fence|log)$' || true
+    cli "$1" -n "$db" keys '*' | grep -Ev '^redlock.*:(fence|dead|log)$' || true
   done
 }
 

@@ -42,6 +42,8 @@ void Checks::reset(const Schedule& schedule) {
   grants_.clear();
   successes_.clear();
   revoked_.clear();
+  deleted_.clear();
+  seized_.clear();
   abandoned_.clear();
   handed_back_.clear();
   violation_.reset();
@@ -59,8 +61,10 @@ void Checks::session_began(std::size_t client) {
 void Checks::begin_attempt(Lease& lease, lock::AttemptId attempt) {
   lease.attempt = attempt;
   lease.limit = {};
+  lease.round = 0;
   for (Word& word : lease.words) {
-    word.mine = false;
+    word.mine = word.gone = false;
+    word.renewed_in = 0;
     word.expires = word.best_expires = {};
   }
 }
@@ -78,6 +82,11 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
     begin_attempt(lease, order(ask.attempt));
     lease.began = at;
   }
+  if (ask.op == lock::Op::acquire) word.gone = false;
+  if (ask.op == lock::Op::renew && ask.round != lease.round) {
+    lease.round = ask.round;
+    lease.round_began = at;
+  }
   if (ask.op != lock::Op::renew && order(ask.attempt) <= word.released) {
     fail(
         "reused",
@@ -87,11 +96,13 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
   if (ask.op != lock::Op::repair) return;
   const auto holding = std::count_if(
       lease.words.begin(), lease.words.begin() + static_cast<std::ptrdiff_t>(schedule_->servers),
-      [now](const Word& each) { return each.mine && each.expires > now; });
-  if (static_cast<std::size_t>(holding) < schedule_->servers / 2 + 1) {
+      [now, &lease](const Word& each) {
+        return each.mine && each.expires > now && each.renewed_in == lease.round;
+      });
+  if (static_cast<std::size_t>(holding) < schedule_->servers / 2 + 1 || lease.round == 0) {
     fail("resurrected",
          client_name(client) + " puts its key back on " + server_name(ask.server) +
-             " although no quorum holds it",
+             " although no quorum has renewed it in this round",
          at);
   }
 }
@@ -107,13 +118,17 @@ void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
   const bool granted = std::holds_alternative<lock::Granted>(reply.answer);
   // A repaired key is there and counts for the lease, but is no vote: see lock/lease.cc.
   const bool repaired = granted && reply.ask.op == lock::Op::repair;
-  word.mine = (granted && !repaired) || std::holds_alternative<lock::Renewed>(reply.answer);
-  if (!word.mine && !repaired) {
+  const bool renewed = std::holds_alternative<lock::Renewed>(reply.answer);
+  if (renewed) word.renewed_in = reply.ask.round;
+  word.mine = (granted && !repaired) || renewed;
+  word.gone = !word.mine && !repaired;
+  if (word.gone) {
     word.expires = {};
-    return;
+    return count_losses(client, at);
   }
   word.expires = std::max(word.expires, reply.sent + lease_length_);
   word.best_expires = std::max(word.best_expires, word.expires);
+  if (renewed) check_renewed(client, at);
   move_limit(client, at);
 }
 
@@ -128,11 +143,46 @@ void Checks::move_limit(std::size_t client, Time at) {
   lease.limit = expiries[n / 2];
 }
 
+/// Then the client knows by what it was told that its lock is lost, and stops its job.
+void Checks::count_losses(std::size_t client, Time at) {
+  Lease& lease = leases_[client];
+  const auto gone = std::ranges::count(lease.words, true, &Word::gone);
+  const std::size_t n = schedule_->servers;
+  if (!lease.live || schedule_->twins || static_cast<std::size_t>(gone) < n - n / 2) return;
+  const lock::Instant limit = clocks_[client].now(at) + schedule_->timing.grace + margin_;
+  lease.lost_limit = std::min(lease.lost_limit, limit);
+}
+
+/// The next renewal of a lock that was deleted by force on a quorum is to tell its holder.
+void Checks::check_renewed(std::size_t client, Time at) {
+  const Lease& lease = leases_[client];
+  if (!lease.live || !schedule_->seizures_are_kept) return;
+  const auto renewed = std::ranges::count(lease.words, lease.round, &Word::renewed_in);
+  if (static_cast<std::size_t>(renewed) <= schedule_->servers / 2) return;
+  for (const Seized& each : seized_) {
+    if (each.token != lease.lock_token || each.at > lease.round_began) continue;
+    fail("seized", client_name(client) + " renews a lock that was deleted by force", at);
+  }
+}
+
+/// Whose lock was deleted by force on a quorum can renew it nowhere near a quorum any more: what it
+/// was promised before is what it has left.
+lock::Instant Checks::last_moment(std::size_t client) const {
+  const Lease& lease = leases_[client];
+  lock::Instant last = std::min(lease.limit, lease.lost_limit);
+  if (!schedule_->seizures_are_kept) return last;
+  for (const Seized& each : seized_) {
+    if (each.token != lease.lock_token) continue;
+    last = std::min(last, clocks_[client].now(each.at) + lease_length_);
+  }
+  return last;
+}
+
 /// A client that was stopped over the moment of the KILL could not send it. It gets the time to.
 bool Checks::excused(std::size_t client, Time at) const {
   const Lease& lease = leases_[client];
   const lock::Instant now = clocks_[client].now(at);
-  return (lease.paused && now >= lease.limit - margin_) || now <= lease.excused_until;
+  return (lease.paused && now >= last_moment(client) - margin_) || now <= lease.excused_until;
 }
 
 void Checks::resumed(std::size_t client, Time at) {
@@ -142,8 +192,14 @@ void Checks::resumed(std::size_t client, Time at) {
 }
 
 void Checks::check_lifetime(std::size_t client, Time at) {
-  if (clocks_[client].now(at) > leases_[client].limit && !excused(client, at)) {
+  const lock::Instant now = clocks_[client].now(at);
+  if (excused(client, at)) return;
+  if (now > leases_[client].limit) {
     fail("outlived", client_name(client) + "'s job lives after the end of its lease", at);
+  } else if (now > leases_[client].lost_limit) {
+    fail("unstopped", client_name(client) + "'s job lives a grace after its lock was lost", at);
+  } else if (now > last_moment(client)) {
+    fail("seized", client_name(client) + "'s job lives although its lock was deleted by force", at);
   }
 }
 
@@ -152,12 +208,18 @@ void Checks::job_gone(std::size_t client, Time at) {
   leases_[client].live = false;
 }
 
+bool Checks::is_deleted(Token token) const {
+  return std::ranges::find(deleted_, token) != deleted_.end();
+}
+
 void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence,
                          Token token, Token lock_token, Time at) {
   Lease& lease = leases_[client];
   lease.lock_token = lock_token;
-  if (schedule_->assumptions_hold && !schedule_->seized) check_overlap(client, at);
-  if (schedule_->holds_are_kept && !schedule_->seized) check_holds(client, at);
+  // A job may be started when its lock has just been deleted by force, beside that of the next.
+  const bool alone = !is_deleted(lock_token);
+  if (schedule_->assumptions_hold && alone) check_overlap(client, at);
+  if (schedule_->holds_are_kept && alone) check_holds(client, at);
   const bool votes_are_its = lease.granted_token == token;
   const int votes = votes_are_its ? std::popcount(lease.granted_by) : 0;
   const std::size_t real = schedule_->servers - (schedule_->twins ? 1 : 0);
@@ -171,6 +233,7 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   grants_.push_back(grant);
   lease.live = true;
   lease.excused_until = {};
+  lease.lost_limit = lock::kNever;
   // A server counts the life of the key from when it was asked for, by its own clock.
   const Time hold = schedule_->client[client].min_hold;
   const Time until = lease.began + hold - hold / 100 - milliseconds(2);
@@ -253,6 +316,11 @@ void Checks::check_overlap(std::size_t client, Time at) {
     if (other == client || !leases_[other].live || excused(other, at)) continue;
     if (leases_[other].lock_token == leases_[client].lock_token)
       continue;  // one has joined the other
+    // What is deleted by force is anybody's at once; its holder's job is to end soon.
+    if (is_deleted(leases_[other].lock_token)) {
+      check_lifetime(other, at);
+      continue;
+    }
     fail("overlap", client_name(client) + "'s job starts while " + client_name(other) + "'s lives",
          at);
   }
@@ -305,7 +373,7 @@ void Checks::ward_warned(std::size_t client, Token token, Time at) {
   fail("mistaken", client_name(client) + " takes it for a loss that its lock was released", at);
 }
 
-void Checks::handed_back(std::size_t server, std::uint32_t life, Token token, bool denied,
+void Checks::handed_back(std::size_t server, std::uint32_t memory, Token token, bool denied,
                          Time at) {
   const auto known = [&](const HandedBack& each) {
     return each.token == token && each.server == server;
@@ -316,12 +384,12 @@ void Checks::handed_back(std::size_t server, std::uint32_t life, Token token, bo
     fail("denied", server_name(server) + " has nothing of " + token_text(token) + " to release",
          at);
   }
-  handed_back_.push_back({token, server, life});
+  handed_back_.push_back({token, server, memory});
 }
 
-void Checks::put_back(std::size_t server, std::uint32_t life, Token token, Time at) {
+void Checks::put_back(std::size_t server, std::uint32_t memory, Token token, Time at) {
   for (const HandedBack& each : handed_back_) {
-    if (each.token != token || each.server != server || each.life != life) continue;
+    if (each.token != token || each.server != server || each.memory != memory) continue;
     fail("put_back", server_name(server) + " has " + token_text(token) + " again", at);
   }
 }

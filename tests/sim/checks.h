@@ -55,6 +55,9 @@ class Checks {
   void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner, Time at);
   /// A server took the lock from its holder.
   void revoked(Token token) { revoked_.push_back(token); }
+  /// One deleted it by force; a quorum has, or has nothing of it.
+  void deleted(Token token) { deleted_.push_back(token); }
+  void seized(Token token, Time at) { seized_.push_back({token, at}); }
 
   /// What was started is a ward, which nobody stops.
   void ward_started(std::size_t client) { leases_[client].live = false; }
@@ -62,11 +65,11 @@ class Checks {
   void ward_ended(Token token) { abandoned_.push_back(token); }
   /// It was told that the lock was lost.
   void ward_warned(std::size_t client, Token token, Time at);
-  /// A server, in this life of it, has carried out its owner's release of the lock. `denied`: and
-  /// has said that it was not there, though that can be nobody else's doing than the keeper's.
-  void handed_back(std::size_t server, std::uint32_t life, Token token, bool denied, Time at);
+  /// A server, with this memory of it, has carried out its owner's release of the lock. `denied`:
+  /// and has said that it was not there, though that can be nobody else's doing than the keeper's.
+  void handed_back(std::size_t server, std::uint32_t memory, Token token, bool denied, Time at);
   /// A server has put the lock back, or deleted it for its keeper.
-  void put_back(std::size_t server, std::uint32_t life, Token token, Time at);
+  void put_back(std::size_t server, std::uint32_t memory, Token token, Time at);
   void kept_deleted(Token token, Time at);
   void ended(Time at);
 
@@ -77,6 +80,8 @@ class Checks {
  private:
   struct Word {
     bool mine = false;
+    bool gone = false;             ///< the server said so last
+    std::uint32_t renewed_in = 0;  ///< the latest round
     lock::Instant expires{};       ///< zero once the server said otherwise
     lock::Instant best_expires{};  ///< as it was told at best
     lock::AttemptId released = 0;  ///< the latest attempt whose release was asked for
@@ -85,7 +90,11 @@ class Checks {
     lock::AttemptId attempt = 0;
     Time began{};  ///< when the attempt first asked
     std::array<Word, kMostServers> words{};
-    lock::Instant limit{};  ///< the last moment the job may live
+    lock::Instant limit{};  ///< until then a quorum has promised to keep the lock
+    /// A grace after so many servers have said that it is gone that no quorum can be left.
+    lock::Instant lost_limit = lock::kNever;
+    std::uint32_t round = 0;  ///< of renewals
+    Time round_began{};
     bool live = false;
     bool paused = false;
     lock::Instant excused_until{};
@@ -111,7 +120,12 @@ class Checks {
   struct HandedBack {
     Token token;
     std::size_t server;
-    std::uint32_t life;
+    std::uint32_t memory;
+  };
+  /// By force, from its holder.
+  struct Seized {
+    Token token;
+    Time at;
   };
   struct Grant {
     std::uint64_t fence;
@@ -122,6 +136,10 @@ class Checks {
 
   void begin_attempt(Lease& lease, lock::AttemptId attempt);
   void move_limit(std::size_t client, Time at);
+  void check_renewed(std::size_t client, Time at);
+  void count_losses(std::size_t client, Time at);
+  [[nodiscard]] bool is_deleted(Token token) const;
+  [[nodiscard]] lock::Instant last_moment(std::size_t client) const;
   [[nodiscard]] bool excused(std::size_t client, Time at) const;
   void check_lifetime(std::size_t client, Time at);
   void check_overlap(std::size_t client, Time at);
@@ -141,6 +159,8 @@ class Checks {
   std::vector<Grant> grants_;
   std::vector<Success> successes_;
   std::vector<Token> revoked_;
+  std::vector<Token> deleted_;
+  std::vector<Seized> seized_;
   std::vector<Token> abandoned_;  ///< by their wards
   std::vector<HandedBack> handed_back_;
   std::optional<Violation> violation_;

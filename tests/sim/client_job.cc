@@ -51,7 +51,8 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
   Time runtime = random().between(milliseconds(1), milliseconds(30));
   if (!scene_->calm) {
     const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
-    runtime = random().one_of(runtime, longer, schedule.calm_from * 2);
+    runtime =
+        random().one_of(runtime, longer, schedule.short_jobs ? runtime : schedule.calm_from * 2);
   }
   scene_->events->add(EventKind::job_ends, now() + runtime, index_, job_.stamp);
   if (schedule.client[index_].keeps) return take_custody(order, local);
@@ -60,8 +61,10 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
 
 /// A TERM may be obeyed at once, in a while or never; a KILL takes up to the margin.
 void Client::kill_job(int number) {
-  if (!job_.tree || (number != SIGTERM && number != SIGKILL)) return;
+  if (number != SIGTERM && number != SIGKILL) return;
+  // Also if the job has ended by itself, and the loop has not heard of it yet.
   if (session_->watching_tree()) scene_->checks->stopping(index_);
+  if (!job_.tree) return;
   const lock::Duration grace = scene_->schedule->timing.grace;
   if (number == SIGKILL && !job_.killed) {
     job_.killed = true;

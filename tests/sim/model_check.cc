@@ -40,6 +40,7 @@ constexpr std::int64_t kLoadedMachineMs = 5'000;  // clocks of both sides may be
 const char* const kKey = "model";
 const char* const kHolder = "redlock:{model}:holder";
 const char* const kFence = "redlock:{model}:fence";
+const char* const kDead = "redlock:{model}:dead";
 const char* const kDone = "redlock:{model}:done";
 
 /// A blocking connection to the server.
@@ -105,6 +106,7 @@ class ModelCheck {
     ballot_ = {.lock_key = kKey,
                .holder_key = kHolder,
                .fence_key = kFence,
+               .dead_key = kDead,
                .done_key = kDone,
                .ttl = std::chrono::milliseconds(kTtlMs),
                .holder_json = "{}",
@@ -324,7 +326,7 @@ class ModelCheck {
   bool remove(Token token, sim::Time now) {
     const std::string text = sim::token_text(token);
     redis_.send({redis::encode_command(
-                     {"EVAL", redis::scripts::remove, "1", kKey, "string", text, text, ""}) +
+                     {"EVAL", redis::scripts::remove, "2", kKey, kDead, "string", text, text, ""}) +
                      redis::encode_command(
                          {"HDEL", kHolder, text, "fence:" + text, "holds:" + text, "keep:" + text}),
                  2});
@@ -354,13 +356,37 @@ class ModelCheck {
         (left < 0) == (pttl < 0) &&
         (left < 0 ? left == pttl
                   : pttl - left < kLoadedMachineMs && left - pttl < kLoadedMachineMs);
-    if (real == model && same_ttl && same_holders() && same_mark() && same_notes() &&
-        fence.elements.at(0).text == value && (fence.elements.at(1).text == run_id_) == this_life) {
+    if (real == model && same_ttl && same_holders() && same_life_of_holders(now) &&
+        same_tombstone(now) && same_mark() && same_notes() && fence.elements.at(0).text == value &&
+        (fence.elements.at(1).text == run_id_) == this_life) {
       return true;
     }
     story_ += "the key: " + real + " for " + std::to_string(pttl) + " ms, the model's: " + model +
               " for " + std::to_string(left) + " ms; fence " + fence.elements.at(0).text +
               ", the model's: " + value + "\n";
+    return false;
+  }
+
+  bool same_tombstone(std::int64_t now) {
+    const std::string real = redis_.command({"GET", kDead}).text;
+    const Server::Key& dead = model_.data().dead;
+    const std::string model = dead.value == kNoToken ? "" : sim::token_text(dead.value);
+    const std::int64_t left = redis_.command({"PTTL", kDead}).integer;
+    const std::int64_t apart = model.empty() ? 0 : left - (dead.expires_ms - now);
+    if (real == model && apart < kLoadedMachineMs && -apart < kLoadedMachineMs) return true;
+    story_ += "the tombstone: '" + real + "' for " + std::to_string(left) + " ms, the model's: '" +
+              model + "', " + std::to_string(apart) + " ms apart\n";
+    return false;
+  }
+
+  /// Of the hash, if there is one: it never stays for ever.
+  bool same_life_of_holders(std::int64_t now) {
+    const std::int64_t left = redis_.command({"PTTL", kHolder}).integer;
+    if (left == -2) return true;
+    const std::int64_t apart = left - (model_.data().holders_expire_ms - now);
+    if (left >= 0 && apart < kLoadedMachineMs && -apart < kLoadedMachineMs) return true;
+    story_ += "the holder hash: for " + std::to_string(left) + " ms, " + std::to_string(apart) +
+              " ms off the model's\n";
     return false;
   }
 

@@ -21,6 +21,7 @@ enum class Mutation {
   acquire_shared,   ///< acquire.lua: grants although another token is there
   revoked_free,     ///< acquire.lua: a revoked lock is taken for a free one
   revoke_any,       ///< revoke.lua: does not compare
+  no_tombstone,     ///< remove.lua: leaves none
   note_unread,      ///< repair.lua: puts back what its owner has released
   note_unsigned,    ///< leave.lua: what a keeper gave back is missing to the owner
   uptime_untold,    ///< ballot.cc: a fresh server counts as an old one
@@ -42,6 +43,7 @@ inline constexpr struct {
     {Mutation::acquire_shared, "acquire_shared"},
     {Mutation::revoked_free, "revoked_free"},
     {Mutation::revoke_any, "revoke_any"},
+    {Mutation::no_tombstone, "no_tombstone"},
     {Mutation::note_unread, "note_unread"},
     {Mutation::note_unsigned, "note_unsigned"},
     {Mutation::uptime_untold, "uptime_untold"},

@@ -51,6 +51,11 @@ void Network::settle(ConnectionId id) {
   free(id);
 }
 
+void Network::establish(ConnectionId id) {
+  Connection& connection = connections_[id];
+  connection.served = connection.served && !down_[connection.server];
+}
+
 ConnectionId Network::dial(std::uint8_t client, std::uint8_t server, std::uint32_t session,
                            bool clean) {
   ConnectionId id;
@@ -75,7 +80,12 @@ ConnectionId Network::dial(std::uint8_t client, std::uint8_t server, std::uint32
   connection.responses.clear();
   connection.last_request = connection.last_response = Time::zero();
   const Time held = std::max(to_server_[client][server], to_client_[client][server]);
-  const Time at = std::max(events_.now(), held) + delay() + delay();
+  Time at = std::max(events_.now(), held) + delay() + delay();
+  if (client == schedule_->slow_client && !calm_) {
+    const ServerHost& host = schedule_->server[server];
+    at += random_.between(host.connects_after, host.connects_in);
+  }
+  connection.established = at;
   schedule(down_[server] ? EventKind::refused : EventKind::connected, id, at);
   return id;
 }
@@ -186,6 +196,7 @@ void Network::server_down(std::uint8_t server) {
   for (ConnectionId id = 0; id < used_; ++id) {
     Connection& connection = connections_[id];
     if (!connection.used || connection.server != server || !connection.served) continue;
+    if (connection.open && connection.established > events_.now()) continue;
     connection.served = false;
     connection.arrived = 0;
     connection.requests.clear();

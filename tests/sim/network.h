@@ -57,6 +57,7 @@ struct Connection {
   std::uint32_t arrived = 0;  ///< requests that wait in the server's kernel
   Fifo<Request> requests;     ///< on their way, or arrived
   Fifo<Response> responses;   ///< on their way
+  Time established{};         ///< what happens to the server before that is nothing to it
   Time last_request{};
   Time last_response{};
   std::uint32_t stamp = 0;   ///< grows when the slot is used again: old events are void
@@ -75,6 +76,8 @@ class Network {
   Network(Events& events, Random& random) : events_(events), random_(random) {}
   void reset(const Schedule& schedule);
 
+  /// The connection is there, or would be if the server were up.
+  void establish(ConnectionId id);
   ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t session, bool clean);
   void send(ConnectionId id, const Request& request);
   void respond(ConnectionId id, const Response& response);

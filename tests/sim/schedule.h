@@ -59,6 +59,8 @@ struct ServerHost {
   Time up_for{};            ///< at the start
   std::uint64_t fence = 0;  ///< the counter at the start; 0: none
   bool fence_of_this_life = true;
+  Time connects_after{};     ///< for the slow client: more than it waits for
+  Time connects_in{};        ///< likewise, at most
   std::uint8_t same_as = 0;  ///< another server's index: the same server under two addresses
 };
 
@@ -92,17 +94,21 @@ struct Schedule {
   std::uint32_t stall_percent = 0;  ///< of the jobs' starts are held up in the middle
   std::array<ServerHost, kMostServers> server{};
   std::array<ClientHost, kMostClients> client{};
-  std::vector<Fault> faults;  ///< in the order of time
-  Time calm_from{};           ///< the fair phase begins
+  std::uint8_t slow_client = kMostClients;  ///< ServerHost::connects_after; none
+  std::vector<Fault> faults;                ///< in the order of time
+  Time calm_from{};                         ///< the fair phase begins
 
   bool assumptions_hold = true;  ///< of DESIGN section 1: then there is never a second job
   /// No server that forgets grants before every minimum hold is over: then none is cut short.
   bool holds_are_kept = true;
   bool marks_are_kept = true;  ///< no server forgets
   bool cron = false;           ///< nothing but simultaneous `-n`s and no faults: one must run
-  bool seized = false;         ///< a lock is deleted under its job: then there may be a second one
-  bool twins = false;          ///< two addresses of one server
-  bool troubled = false;       ///< anything that may keep a message from getting through in time
+  /// No server forgets that a lock was deleted by force.
+  bool seizures_are_kept = true;
+  bool seized = false;      ///< a lock is deleted under its job: then there may be a second one
+  bool short_jobs = false;  ///< none lasts longer than a ttl
+  bool twins = false;       ///< two addresses of one server
+  bool troubled = false;    ///< anything that may keep a message from getting through in time
 
   [[nodiscard]] Time longest_hold() const;
 
@@ -117,6 +123,8 @@ struct Schedule {
   void draw_disagreement(Random& random);
   void draw_revocations();
   void draw_keepers();
+  void draw_slow_connections();
+  void draw_straddling(Random& random, const Fault& seizure);
   Fault draw_fault(Random& random, std::uint32_t profile) const;
   void keep_assumptions();
   void keep_fences(Random& random);

@@ -87,7 +87,7 @@ lock::Answer read_answer(const Response& response, const LockSettings& settings,
 void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
                    const LockSettings& settings, Mutation mutation) {
   index_ = index + 1;
-  life_ = 1;
+  life_ = memory_ = 1;
   clock_ = clock;
   started_ms_ = started_ms;
   settings_ = settings;
@@ -104,7 +104,7 @@ Response Server::execute(const Request& request, Time now) {
     case lock::Op::acquire:
       return acquire(request, clock);
     case lock::Op::commit:
-      return commit(request);
+      return commit(request, clock);
     case lock::Op::renew:
       return renew(request, clock);
     case lock::Op::repair:
@@ -143,6 +143,8 @@ Response Server::acquire(const Request& request, std::int64_t now) {
     return refused;
   }
 
+  if (!ours && is_dead(request.token))
+    return {.word = Word::refused, .value = revoked(request.token), .pttl = -2, .clock = told};
   if (joins && (!ours || !is_held(request.token)))
     return {.word = Word::refused, .pttl = -2, .clock = told};
 
@@ -171,6 +173,7 @@ Response Server::acquire(const Request& request, std::int64_t now) {
   std::uint64_t fence = ours ? number(request.token) : 0;
   if (fence == 0) fence = next_fence(trace, now);
   numbered(request.token) = {request.token, fence, true};
+  data_.holders_expire_ms = data_.lock.expires_ms + 10'000;
   return {.word = Word::granted,
           .trace = trace,
           .run_id = run_id(),
@@ -191,7 +194,7 @@ std::uint64_t Server::next_fence(Trace trace, std::int64_t now) {
   return before + 1;
 }
 
-Response Server::commit(const Request& request) {
+Response Server::commit(const Request& request, std::int64_t now) {
   Fence& fence = data_.fence;
   if (data_.lock.value != request.token || !fence.exists) return {.word = Word::not_committed};
   if (fence.run_id != run_id() || fence.value >= request.fence) {
@@ -199,6 +202,10 @@ Response Server::commit(const Request& request) {
   }
   fence.value = request.fence;
   numbered(request.token).fence = request.fence;
+  const Key& key = data_.lock;
+  if (data_.holders_expire_ms == kNever) {
+    data_.holders_expire_ms = (key.expires_ms == 0 ? now : key.expires_ms) + 10'000;
+  }
   return {.word = Word::committed};
 }
 
@@ -233,6 +240,10 @@ Response Server::repair(const Request& request, std::int64_t now) {
   if (is_released(request.token) && mutation_ != Mutation::note_unread) {
     hold(request, now);
     return {.word = Word::released};
+  }
+  if (is_dead(request.token)) {
+    hold(request, now);
+    return {.word = Word::refused, .value = revoked(request.token), .pttl = -2};
   }
   if (data_.lock.value == kNoToken) {
     data_.lock = {request.token, now + request.life_ms};
@@ -378,7 +389,8 @@ Server::Numbered& Server::numbered(Token token) {
   for (Numbered& each : data_.holders) {
     if (each.token == token) return each;
   }
-  if (data_.holders.empty()) data_.holders_expire_ms = kNever;
+  const bool rest = !data_.holds.empty() || data_.keep_token != kNoToken;
+  if (data_.holders.empty() && !rest) data_.holders_expire_ms = kNever;
   return data_.holders.emplace_back(Numbered{token, 0, false});
 }
 
@@ -396,12 +408,14 @@ void Server::expire(std::int64_t now) {
   }
   if (now > data_.holders_expire_ms) forget_all();
   if (now > data_.done.expires_ms) data_.done = {};
+  if (now > data_.dead.expires_ms) data_.dead = {};
 }
 
 void Server::restart(Restart how, Time now) {
   if (how == Restart::snapshot) data_ = snapshot_;
   if (how == Restart::empty) data_ = {};
   ++life_;
+  ++memory_;
   started_ms_ = now_ms(now);
 }
 
@@ -418,10 +432,18 @@ bool Server::revoke(Token token, Time now) {
   return shown;
 }
 
-void Server::remove(Token token, Time now) {
-  expire(now_ms(now));
-  if (plain(data_.lock.value) == token) data_.lock = {};
+bool Server::remove(Token token, Time now) {
+  constexpr std::int64_t kLongestTtlMs = 86'400'000;
+  const std::int64_t clock = now_ms(now);
+  expire(clock);
   forget(token);
+  Key& key = data_.lock;
+  if (key.value != kNoToken && plain(key.value) != token) return false;
+  std::int64_t left = key.value == kNoToken ? 0 : kLongestTtlMs;
+  if (key.expires_ms != 0) left = key.expires_ms - clock;
+  key = {};
+  if (mutation_ != Mutation::no_tombstone) data_.dead = {token, clock + left + 10'000};
+  return true;
 }
 
 bool Server::lasts(Token token, Time until) const {

@@ -145,6 +145,7 @@ class Server {
   };
   struct Data {
     Key lock;
+    Key dead;  ///< the tombstone
     Done done;
     Fence fence;
     std::vector<Note> notes;
@@ -169,10 +170,14 @@ class Server {
 
   /// Another program's SET key value NX PX.
   void set_foreign(Token value, std::int64_t ttl_ms, Time now);
-  void flush() { data_ = {}; }
+  void flush() {
+    data_ = {};
+    ++memory_;
+  }
   /// revoke.lua and remove.lua. True if it was done.
   bool revoke(Token token, Time now);
-  void remove(Token token, Time now);
+  /// False if the lock is somebody else's.
+  bool remove(Token token, Time now);
 
   /// What is in the lock's key.
   [[nodiscard]] Token owner(Time now) const;
@@ -182,11 +187,13 @@ class Server {
     return clock_.shown(now).count() / 1'000'000;
   }
   [[nodiscard]] std::uint32_t run_id() const { return index_ * 1000 + life_; }
+  /// Another one after each restart and each FLUSHALL: what was noted before may be forgotten.
+  [[nodiscard]] std::uint32_t memory() const { return memory_; }
   [[nodiscard]] Data& data() { return data_; }
 
  private:
   Response acquire(const Request& request, std::int64_t now);
-  Response commit(const Request& request);
+  Response commit(const Request& request, std::int64_t now);
   Response mark(const Request& request, std::int64_t now);
   Response unmark(const Request& request);
   Response renew(const Request& request, std::int64_t now);
@@ -199,6 +206,7 @@ class Server {
   void forget(Token token);
   [[nodiscard]] bool is_held(Token token) const;
   void forget_all();
+  [[nodiscard]] bool is_dead(Token token) const { return data_.dead.value == token; }
   [[nodiscard]] Response refusal(std::int64_t now) const;
   std::uint64_t next_fence(Trace trace, std::int64_t now);
   Numbered& numbered(Token token);
@@ -207,6 +215,7 @@ class Server {
 
   std::uint32_t index_ = 0;
   std::uint32_t life_ = 1;
+  std::uint32_t memory_ = 1;
   Clock clock_;
   std::int64_t started_ms_ = 0;
   LockSettings settings_;

@@ -58,6 +58,7 @@ void World::set_up() {
     stopped_[i] = crashed_[i] = 0;
   }
   owed_.clear();
+  seizures_.clear();
   for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].reset(scene_, i);
   for (std::uint32_t i = 0; i < schedule_->faults.size(); ++i) {
     events_.add(EventKind::fault, schedule_->faults[i].at, i);
@@ -159,6 +160,7 @@ void World::connection_event(const Event& event) {
     }
     case EventKind::connected:
       // Down in the meantime: what is sent will not get there, and tells.
+      network_.establish(id);
       if (connection.open && !connection.over)
         client.take_in(server, {Inbound::Kind::connected, {}});
       break;
@@ -265,37 +267,6 @@ void World::begin(const Fault& fault, std::uint32_t number) {
   events_.add(EventKind::fault_over, now + fault.length, number);
 }
 
-/// `redlock release --force` on whoever holds the lock on that server: it reaches one server after
-/// the other, and some not.
-void World::force(const Fault& fault) {
-  const Token value = servers_[real(fault.server)].owner(events_.now());
-  const Token token = plain(value);
-  if (value == kNoToken || value == kForeignType || client_of(token) >= schedule_->clients) return;
-  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
-    if (real(server) != server || random_.percent(10)) continue;
-    const Time at = events_.now() + random_.between(Time::zero(), fault.length);
-    events_.add(EventKind::revoke, at, server, token);
-    if (fault.kind != Kind::seize) continue;
-    events_.add(EventKind::remove, events_.now() + fault.length + milliseconds(1), server, token);
-  }
-}
-
-void World::take_away(const Event& event) {
-  if (stopped_[event.who] > 0 || crashed_[event.who] > 0) return;
-  if (event.kind == EventKind::remove)
-    return servers_[event.who].remove(event.stamp, events_.now());
-  if (!servers_[event.who].revoke(event.stamp, events_.now())) return;
-  checks_.revoked(event.stamp);
-  if (story_.on()) {
-    story_.say(events_.now(), server_name(event.who),
-               "has " + token_text(event.stamp) + " revoked");
-  }
-  if (random_.percent(30)) return;  // nobody listens
-  events_.add(EventKind::told,
-              events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
-              client_of(event.stamp), session_of(event.stamp));
-}
-
 /// `redlock release NAME TOKEN`, of a lock that is kept: it reaches one server after the other, and
 /// some not.
 void World::hand_back(const Fault& fault) {
@@ -307,7 +278,7 @@ void World::hand_back(const Fault& fault) {
     if (real(server) != server || random_.percent(10)) continue;
     const Time length = random_.between(Time::zero(), fault.length);
     if (servers_[server].lasts(token, now + length + milliseconds(10))) {
-      owed_.push_back({token, server, servers_[server].run_id(), now + length});
+      owed_.push_back({token, server, servers_[server].memory(), now + length});
     }
     events_.add(EventKind::hand_back, now + length, server, token);
   }
@@ -325,7 +296,7 @@ void World::carry_out_release(const Event& event) {
                                             .by = By::owner},
                                            events_.now());
   const bool owed = std::ranges::any_of(owed_, [&](const Owed& each) {
-    return each.token == token && each.server == event.who && each.life == server.run_id() &&
+    return each.token == token && each.server == event.who && each.memory == server.memory() &&
            each.at == event.at;
   });
   const bool denied = owed && response.word != Response::Word::released;
@@ -334,7 +305,7 @@ void World::carry_out_release(const Event& event) {
                "carries out its owner's release of " + token_text(token) +
                    (response.word == Response::Word::released ? "" : ", and finds none"));
   }
-  checks_.handed_back(event.who, server.run_id(), token, denied, events_.now());
+  checks_.handed_back(event.who, server.memory(), token, denied, events_.now());
   if (random_.percent(30)) return;  // nobody listens
   events_.add(EventKind::word,
               events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
@@ -345,7 +316,7 @@ void World::carry_out_release(const Event& event) {
 void World::check_kept(std::size_t server, const Request& request, const Response& response) {
   if (client_of(request.token) >= schedule_->clients) return;
   if (request.op == lock::Op::repair && response.word == Response::Word::granted) {
-    checks_.put_back(server, servers_[server].run_id(), request.token, events_.now());
+    checks_.put_back(server, servers_[server].memory(), request.token, events_.now());
   }
   const bool deleted = lock::is_release(request.op) && response.word == Response::Word::released;
   if (deleted && clients_[client_of(request.token)].keeps(request.token)) {

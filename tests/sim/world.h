@@ -41,7 +41,10 @@ class World {
   void begin(const Fault& fault, std::uint32_t number);
   void end(const Fault& fault);
   void force(const Fault& fault);
+  void seize(Token token, const Fault& fault);
   void take_away(const Event& event);
+  void revoke(const Event& event);
+  void remove(const Event& event);
   void hand_back(const Fault& fault);
   void carry_out_release(const Event& event);
   void check_kept(std::size_t server, const Request& request, const Response& response);
@@ -64,12 +67,21 @@ class World {
   struct Owed {
     Token token;
     std::uint8_t server;
-    std::uint32_t life;
+    std::uint32_t memory;  ///< the server's
     Time at;
   };
 
+  /// `redlock release --force --now`: a bit for each server.
+  struct Seizure {
+    Token token;
+    std::uint32_t revoked = 0;  ///< it was, or there was nothing any more
+    std::uint32_t deleted = 0;  ///< likewise
+  };
+  [[nodiscard]] bool is_quorum(std::uint32_t servers) const;
+
   const Schedule* schedule_ = nullptr;
   std::vector<Owed> owed_;
+  std::vector<Seizure> seizures_;
   Events events_;
   Random random_{0};
   Checks checks_;

@@ -145,6 +145,19 @@ TEST_CASE("errand: a server that lost the lock gets it back from a quorum that h
   CHECK(bench.asked(Op::repair) == 0);
 }
 
+TEST_CASE("errand: renewals of two rounds are no quorum for a repair") {
+  Bench bench(Op::renew);
+  bench.answer(0, Renewed{});
+  bench.answer(1, no_answer());
+  bench.answer(2, Missing{});
+  bench.tick(100ms);
+  bench.answer(1, Renewed{});
+  CHECK(bench.is(State::done));
+  CHECK(bench.asked(Op::repair) == 0);
+  bench.answer(0, Renewed{});
+  CHECK(bench.asked(Op::repair) == 1);
+}
+
 TEST_CASE("errand: nothing is put back by a release, nor over somebody else's") {
   Bench release(Op::leave);
   release.answer(0, Released{});

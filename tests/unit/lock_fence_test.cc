@@ -50,6 +50,24 @@ TEST_CASE("one server: its number is the fence, without another round trip") {
   CHECK(harness.asked(Op::commit) == 0);
 }
 
+TEST_CASE("a vote that has expired has no part in the fence") {
+  Plan plan = plan_for(3);
+  plan.timing.once = 50min;  // all answers are waited for
+  Harness harness(plan);
+  harness.answer(0, Op::acquire, numbered(10));
+  // We were stopped; meanwhile that server has granted the lock to others, up to the number 12.
+  harness.now += 31s;
+  harness.answer(1, Op::acquire, numbered(10));
+  CHECK(harness.count<Spawn>() == 0);
+  harness.answer(2, Op::acquire, numbered(9));
+  CHECK(started_with(harness) == 0);
+  CHECK(committing(harness, 0) == 11);
+  CHECK(harness.answer(0, Op::commit, NotCommitted{12}));
+  harness.answer(1, Op::commit, Committed{});
+  harness.answer(2, Op::commit, NotCommitted{0});
+  CHECK(committing(harness, 1) == 13);
+}
+
 TEST_CASE("a quorum of equal numbers is the fence, without another round trip") {
   Harness harness(plan_for(5));
   harness.answer(0, Op::acquire, numbered(9));

@@ -134,6 +134,21 @@ TEST_CASE("min-hold: what could not be started, or was never had, is not kept") 
     CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
     CHECK(last_ask(harness, Op::release, 0).life == Duration::zero());
   }
+  SUBCASE("the same when the hold is over: a server that was stopped may not have begun with it") {
+    Harness harness(holding_plan(3, 1s));
+    start_job(harness, 3);
+    harness.advance(900ms);
+    harness.step(JobExited{0});
+    harness.answer(1, Op::release, Missing{});
+    harness.advance(200ms);
+    harness.effects.clear();
+    harness.step(Reply{Ask{.server = 2, .op = Op::release, .attempt = 1}, harness.now, Missing{}});
+    CHECK_FALSE(harness.session.finished());
+    harness.advance(2s);
+    REQUIRE(harness.session.finished());
+    CHECK(harness.session.outcome().kind == Outcome::Kind::lost);
+    CHECK(last_ask(harness, Op::release, 0).life == Duration::zero());
+  }
 }
 
 TEST_CASE("min-hold: a lock that is cooling is its last holder's") {

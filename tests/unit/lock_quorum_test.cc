@@ -117,9 +117,10 @@ TEST_CASE("a minority that lost the key gets it back, and counts only after a re
   Harness harness = holding(3);
   harness.advance(10s);
   harness.answer(0, Op::renew, Missing{});
-  CHECK(harness.asked(Op::repair) == 1);
   harness.answer(1, Op::renew, Renewed{});
+  CHECK(harness.asked(Op::repair) == 0);
   harness.answer(2, Op::renew, Renewed{});
+  CHECK(harness.asked(Op::repair) == 1);
   harness.answer(0, Op::repair, Granted{});
   CHECK(harness.kills().empty());
   harness.effects.clear();
@@ -193,6 +194,8 @@ TEST_CASE("a late vote after the win is used") {
   harness.advance(10s);
   // 0 loses the key; 1 and the late 2 are a quorum, so it is repaired.
   harness.answer(0, Op::renew, Missing{});
+  harness.answer(1, Op::renew, Renewed{});
+  harness.answer(2, Op::renew, Renewed{});
   CHECK(harness.asked(Op::repair) == 1);
   CHECK(harness.kills().empty());
 }
@@ -227,6 +230,52 @@ TEST_CASE(
   CHECK(harness.kills().empty());
   CHECK(harness.asked(Op::repair) == 0);
   harness.answer(0, Op::renew, Renewed{});
+  CHECK(harness.asked(Op::repair) == 0);
+  harness.answer(2, Op::renew, Renewed{});
   CHECK(harness.asked(Op::repair) == 1);
   CHECK(harness.kills().empty());
+}
+
+TEST_CASE("a lock that two of three servers have deleted is not put back on their older words") {
+  Harness harness = holding(3);
+  harness.advance(10s);
+  for (ServerIndex server = 0; server < 3; ++server) harness.answer(server, Op::renew, Renewed{});
+  harness.advance(1s);
+  harness.step(Told{});
+  // The third one was not reached by whoever forces the release. The answer of the second is late.
+  harness.answer(2, Op::renew, Renewed{});
+  harness.answer(0, Op::renew, Missing{});
+  CHECK(harness.asked(Op::repair) == 0);
+  CHECK(harness.kills().empty());
+  harness.answer(1, Op::renew, Missing{});
+  CHECK(harness.asked(Op::repair) == 0);
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+}
+
+TEST_CASE("renewals of two rounds are no quorum for a repair") {
+  Harness harness = holding(3);
+  harness.advance(10s);
+  harness.answer(1, Op::renew, Renewed{});
+  harness.effects.clear();
+  harness.advance(1s);
+  harness.step(Told{});
+  harness.answer(2, Op::renew, Renewed{});
+  harness.answer(0, Op::renew, Missing{});
+  CHECK(harness.asked(Op::repair) == 0);
+  harness.answer(1, Op::renew, Renewed{});
+  CHECK(harness.asked(Op::repair) == 1);
+}
+
+TEST_CASE("a server that refuses a repair, as the lock was deleted there by force, has lost it") {
+  Harness harness = holding(3);
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Renewed{});
+  harness.answer(2, Op::renew, Renewed{});
+  harness.answer(1, Op::renew, Missing{});
+  REQUIRE(harness.answer(1, Op::repair, held_by("revoked:T", 0ms)));
+  CHECK(harness.kills().empty());
+  harness.advance(10s);
+  CHECK(harness.asked(Op::repair) == 0);
+  harness.answer(0, Op::renew, Missing{});
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
 }

@@ -48,6 +48,37 @@ TEST_CASE("a fresh server is no witness: two of three restarted empty grant noth
   CHECK(harness.asked(Op::release) >= 2);
 }
 
+TEST_CASE("a vote that has expired is no vote and no witness") {
+  Plan plan = plan_for(3);
+  plan.timing.once = 50min;  // all answers are waited for
+  SUBCASE("too few votes") {
+    Harness harness(plan);
+    harness.answer(0, Op::acquire, grant_of("a"));
+    harness.now += 31s;
+    harness.answer(1, Op::acquire, grant_of("b"));
+    harness.answer(2, Op::acquire, held_by("other"));
+    CHECK(harness.count<Spawn>() == 0);
+    CHECK(harness.asked(Op::release) == 2);
+  }
+  SUBCASE("too few witnesses") {
+    Harness harness(plan);
+    harness.answer(0, Op::acquire, grant_of("a"));
+    harness.now += 31s;
+    harness.answer(1, Op::acquire, grant_of("b"));
+    harness.answer(2, Op::acquire, fresh_grant("c", false));
+    CHECK(harness.count<Spawn>() == 0);
+    CHECK(harness.asked(Op::release) == 3);
+  }
+  SUBCASE("a new installation") {
+    Harness harness(plan);
+    harness.answer(0, Op::acquire, fresh_grant("a"));
+    harness.now += 31s;
+    harness.answer(1, Op::acquire, fresh_grant("b"));
+    harness.answer(2, Op::acquire, fresh_grant("c"));
+    CHECK(harness.count<Spawn>() == 0);
+  }
+}
+
 TEST_CASE("N - quorum + 1 trusted servers are enough, whoever else is fresh") {
   Harness harness(plan_for(5));
   harness.answer(0, Op::acquire, fresh_grant("a", false));

@@ -32,6 +32,7 @@ Value parse(const std::string& wire) {
 const Ballot kBallot{.lock_key = "n",
                      .holder_key = "redlock:{n}:holder",
                      .fence_key = "redlock:{n}:fence",
+                     .dead_key = "redlock:{n}:dead",
                      .done_key = "redlock:{n}:done",
                      .holder_json = "{}",
                      .restart_grace = std::chrono::seconds(60)};
@@ -42,6 +43,7 @@ Ballot longest() {
   return {.lock_key = name,
           .holder_key = "redlock:{" + name + "}:holder",
           .fence_key = "redlock:{" + name + "}:fence",
+          .dead_key = "redlock:{" + name + "}:dead",
           .done_key = "redlock:{" + name + "}:done",
           .ttl = std::chrono::hours(24),
           .holder_json = std::string(1500, 'j'),
@@ -208,6 +210,7 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   const Ballot ballot{.lock_key = "name",
                       .holder_key = "redlock:{name}:holder",
                       .fence_key = "redlock:{name}:fence",
+                      .dead_key = "redlock:{name}:dead",
                       .done_key = "redlock:{name}:done",
                       .ttl = std::chrono::seconds(20),
                       .holder_json = "{}",
@@ -254,14 +257,15 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
        redis::encode_command(
            {"EVAL", std::string(redis::scripts::inquire), "1", "redlock:{name}:fence", "T"}));
   same(redis::encode_request(ask(Op::acquire), ballot, alone), 1,
-       redis::encode_command({"EVAL", acquire, "3", "name", "redlock:{name}:holder",
-                              "redlock:{name}:fence", "T", "30000", "{}", "60", "20000", "T"}));
+       redis::encode_command({"EVAL", acquire, "4", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "redlock:{name}:dead", "T", "30000", "{}",
+                              "60", "20000", "T"}));
   lock::Ask once = ask(Op::acquire);
   once.once = std::chrono::seconds(50);
   same(redis::encode_request(once, ballot, joins), 1,
-       redis::encode_command({"EVAL", acquire, "4", "name", "redlock:{name}:holder",
-                              "redlock:{name}:fence", "redlock:{name}:done", "T", "30000", "{}",
-                              "60", "20000", "H", "50000"}));
+       redis::encode_command({"EVAL", acquire, "5", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "redlock:{name}:dead", "redlock:{name}:done",
+                              "T", "30000", "{}", "60", "20000", "H", "50000"}));
   lock::Ask mark = ask(Op::mark);
   mark.began = std::chrono::milliseconds(1234);
   const std::string mark_script(redis::scripts::mark);
@@ -278,12 +282,12 @@ TEST_CASE("ballot: renew and release name the lock key only, the rest is a comma
   same(redis::encode_request(ask(Op::commit), ballot, alone), 1,
        redis::encode_command({"EVAL", std::string(redis::scripts::commit), "3", "name",
                               "redlock:{name}:holder", "redlock:{name}:fence", "T", "7"}));
-  same(
-      redis::encode_request(ask(Op::repair), ballot, alone), 2,
-      redis::encode_command({"EVAL", std::string(redis::scripts::repair), "3", "name",
-                             "redlock:{name}:holder", "redlock:{name}:fence", "T", "30000", "{}"}) +
-          redis::encode_command(
-              {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+  same(redis::encode_request(ask(Op::repair), ballot, alone), 2,
+       redis::encode_command({"EVAL", std::string(redis::scripts::repair), "4", "name",
+                              "redlock:{name}:holder", "redlock:{name}:fence",
+                              "redlock:{name}:dead", "T", "30000", "{}"}) +
+           redis::encode_command(
+               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
 }
 
 TEST_CASE("ballot: the embedded scripts are whole and bare of comments") {

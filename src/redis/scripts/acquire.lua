@@ -5,6 +5,7 @@
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
 -- KEYS[3]  the fence hash: the last fencing number and the run_id of the life it was given in
+-- KEYS[4]  the tombstone: the token of the lock that was last deleted by force
 -- ARGV[1]  our token
 -- ARGV[2]  the lock's time to live, in ms: the ttl, or the minimum hold if that is longer
 -- ARGV[3]  who we are, as JSON
@@ -12,7 +13,7 @@
 -- ARGV[5]  the ttl, in ms: for so long a hold counts that is not heard of
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
 -- and for `--once`, else neither:
--- KEYS[4]  the mark of the last successful run: when it began by this server's clock, and who it was
+-- KEYS[5]  the mark of the last successful run: when it began by this server's clock, and who it was
 -- ARGV[7]  how long ago that must be, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
@@ -22,7 +23,8 @@
 --     cannot be read.
 -- {'done', ms since that run began, for how many ms the mark stays, who or ''}
 -- {'refused', value, pttl, holder or '', clock}    it holds something else; pttl -1: for ever. Or
---     there is nothing to join: value ''.
+--     there is nothing to join: value ''. Or our lock was deleted here by force: value
+--     'revoked:TOKEN', pttl -2.
 -- {'fresh', uptime in s}                    restarted since the name was last locked: no witness
 -- {'unusable', value}                       the fence hash has no number that can grow: the first
 --     bytes of what it has, or 'type:list' and the like
@@ -59,14 +61,14 @@ local value = kind == 'string' and read(KEYS[1], 1024)
 if type(value) == 'table' then return value end
 local ours = value == ARGV[1]
 
-if KEYS[4] and (not ours or joins) then
-  local mark = read(KEYS[4], 8192)
+if KEYS[5] and (not ours or joins) then
+  local mark = read(KEYS[5], 8192)
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
   local age = began and time - began
   local period = tonumber(ARGV[7])
   -- One from the future is of a clock that was set back since: it counts, but not for ever.
   if age and age < period and age > -period then
-    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[4]), #who <= 8192 and who or ''}
+    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[5]), #who <= 8192 and who or ''}
   end
 end
 
@@ -76,6 +78,10 @@ if value and not ours then
   return {'refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], token, 8192), clock}
 elseif kind ~= 'string' and kind ~= 'none' then
   return {'refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]), '', clock}
+end
+
+if not ours and read(KEYS[4], 1024) == ARGV[1] then
+  return {'refused', 'revoked:' .. ARGV[1], -2, '', clock}
 end
 
 -- Where it is not known who holds the lock, a hold would be forgotten when another one is given up.

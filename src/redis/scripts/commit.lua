@@ -36,4 +36,10 @@ if last[2] ~= run_id or tonumber(before) >= tonumber(ARGV[2]) or
 end
 redis.call('HSET', KEYS[3], 'value', ARGV[2])
 redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], ARGV[2])
+-- If the hash had expired before the lock, or was deleted, this is a new one without an end.
+if redis.pcall('PTTL', KEYS[2]) == -1 then
+  local left = redis.pcall('PTTL', KEYS[1])
+  left = type(left) == 'number' and math.max(left, 0) or 0
+  redis.pcall('PEXPIRE', KEYS[2], string.format('%.0f', left + 10000))
+end
 return {'committed'}

@@ -4,10 +4,10 @@
 -- Changes nothing: what writes is given arguments that are refused, but only after the permission was
 -- looked at (an unknown number, a field too few).
 --
--- KEYS[1] to KEYS[3]  as in acquire.lua; or
+-- KEYS[1] to KEYS[4]  as in acquire.lua; or
 -- KEYS[1], KEYS[2]    the queue and the waiters hash, as in queue.lua; or
 -- KEYS[1]             alone, as in log.lua: who may not use those keys can lock all the same
--- ARGV[1]             with two or three keys: a channel of the lock's, on which nobody listens
+-- ARGV[1]             with two or four keys: a channel of the lock's, on which nobody listens
 --
 -- {command, …}, in small letters; empty if nothing is missing. '&': the channel.
 local denied = {}

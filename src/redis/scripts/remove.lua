@@ -3,7 +3,10 @@
 -- Deletes what is where the lock is kept, if it is what was shown, be it a lock of redlock's or a key of
 -- another program.
 --
--- KEYS[1]  the lock, and no other key
+-- KEYS[1]  the lock
+-- KEYS[2]  the tombstone, if it is a lock of redlock's: its token is left there, so that no request of
+--          its holder that is still on its way puts the lock back here. It stays for as long as the
+--          lock would have lived, and 10 s longer
 -- ARGV[1]  the type of the key
 -- ARGV[2]  the first 1024 bytes of its value, if it is a string
 -- ARGV[3]  whose lock it is, if it is one of redlock's: then it is deleted, too, if it was revoked or is
@@ -11,8 +14,19 @@
 -- ARGV[4]  of a lock of Redisson's, a hash: who holds it, or ''
 --
 -- {'released'}, {'missing'}, {'not_mine', value}
+-- Also where the lock is gone already: its holder may be about to put it back.
+local function bury(left)
+  if ARGV[3] == '' or not KEYS[2] then return end
+  -- A lock without an end is given the longest ttl.
+  if left == -1 then left = 86400000 end
+  redis.pcall('SET', KEYS[2], ARGV[3], 'PX', string.format('%.0f', math.max(left, 0) + 10000))
+end
+
 local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'none' then return {'missing'} end
+if kind == 'none' then
+  bury(0)
+  return {'missing'}
+end
 -- Of a value longer than any of ours only the head is read.
 local size = kind == 'string' and redis.pcall('STRLEN', KEYS[1])
 local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
@@ -27,5 +41,7 @@ end
 if not same then
   return {'not_mine', kind == 'string' and string.sub(value, 1, 1024) or 'type:' .. kind}
 end
+local left = redis.call('PTTL', KEYS[1])
 redis.call('DEL', KEYS[1])
+bury(left)
 return {'released'}

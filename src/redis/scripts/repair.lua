@@ -4,9 +4,10 @@
 -- it takes no fencing number and leaves no trace of the server's life, so that the server's next
 -- vote is judged as if this had not happened.
 --
--- Nor is a lock put back that its owner has released here meanwhile: who renews it may not know yet.
+-- A lock is not put back if its owner has released it here, or if somebody has deleted it by force:
+-- the process that renews the lock may not know yet.
 --
--- KEYS[1], KEYS[2], KEYS[3], ARGV[1] to ARGV[3]  as in acquire.lua
+-- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
 --
 -- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
 local size = redis.pcall('HSTRLEN', KEYS[3], 'released')
@@ -15,6 +16,8 @@ if type(notes) == 'string' and #notes <= 8192 and
    string.find(' ' .. notes, '[ ~]' .. ARGV[1] .. ' %d') then
   return {'released'}
 end
+
+if redis.pcall('GET', KEYS[4]) == ARGV[1] then return {'refused', 'revoked:' .. ARGV[1], -2, '', '0'} end
 
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+//
+// `redlock release --force` in a world, with --now or without.
+#include <algorithm>
+#include <bit>
+
+#include "world.h"
+
+namespace redlock::sim {
+
+using std::chrono::milliseconds;
+using Kind = Fault::Kind;
+
+/// `redlock release --force` on whoever holds the lock on that server: it reaches one server after
+/// the other, and some not.
+void World::force(const Fault& fault) {
+  const Token value = servers_[real(fault.server)].owner(events_.now());
+  const Token token = plain(value);
+  if (value == kNoToken || value == kForeignType || client_of(token) >= schedule_->clients) return;
+  if (fault.kind == Kind::seize) return seize(token, fault);
+  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
+    if (real(server) != server || random_.percent(10)) continue;
+    const Time at = events_.now() + random_.between(Time::zero(), fault.length);
+    events_.add(EventKind::revoke, at, server, token);
+  }
+}
+
+/// With --now: if a quorum shows the lock, it is revoked where it is, and then deleted there, and
+/// buried where there is nothing.
+void World::seize(Token token, const Fault& fault) {
+  const Time now = events_.now();
+  std::uint32_t shown = 0;
+  std::uint32_t asked = 0;
+  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
+    if (stopped_[server] > 0 || crashed_[server] > 0 || random_.percent(20)) continue;
+    const Token value = servers_[server].owner(now);
+    const bool shows = value != kNoToken && plain(value) == token;
+    if (shows) shown |= 1U << server;
+    if (shows || value == kNoToken) asked |= 1U << server;
+  }
+  if (!is_quorum(shown)) return;
+  seizures_.push_back({token});
+  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
+    const Time first = now + random_.between(Time::zero(), fault.length);
+    const Time then = now + fault.length + milliseconds(1);
+    const Time second = then + random_.between(Time::zero(), fault.length);
+    if ((shown >> server & 1U) != 0) events_.add(EventKind::revoke, first, server, token);
+    if ((asked >> server & 1U) != 0) events_.add(EventKind::remove, second, server, token);
+  }
+}
+
+bool World::is_quorum(std::uint32_t servers) const {
+  return static_cast<std::size_t>(std::popcount(servers)) > schedule_->servers / 2;
+}
+
+void World::take_away(const Event& event) {
+  if (stopped_[event.who] > 0 || crashed_[event.who] > 0) return;
+  if (event.kind == EventKind::remove) {
+    remove(event);
+  } else {
+    revoke(event);
+  }
+}
+
+/// Only what has been revoked on a quorum is deleted anywhere.
+void World::remove(const Event& event) {
+  const auto seizure = std::ranges::find(seizures_, event.stamp, &Seizure::token);
+  if (!is_quorum(seizure->revoked)) return;
+  const bool before = is_quorum(seizure->deleted);
+  if (!servers_[event.who].remove(event.stamp, events_.now())) return;
+  seizure->deleted |= 1U << event.who;
+  checks_.deleted(event.stamp);
+  if (story_.on()) {
+    story_.say(events_.now(), server_name(event.who),
+               "has " + token_text(event.stamp) + " deleted by force");
+  }
+  if (!before && is_quorum(seizure->deleted)) checks_.seized(event.stamp, events_.now());
+}
+
+void World::revoke(const Event& event) {
+  Server& server = servers_[event.who];
+  const bool done = server.revoke(event.stamp, events_.now());
+  const Token left = server.owner(events_.now());
+  const auto seizure = std::ranges::find(seizures_, event.stamp, &Seizure::token);
+  if (seizure != seizures_.end() && (left == kNoToken || left == sim::revoked(event.stamp))) {
+    seizure->revoked |= 1U << event.who;
+  }
+  if (!done) return;
+  checks_.revoked(event.stamp);
+  if (story_.on()) {
+    story_.say(events_.now(), server_name(event.who),
+               "has " + token_text(event.stamp) + " revoked");
+  }
+  if (random_.percent(seizure == seizures_.end() ? 30 : 60)) return;  // nobody listens
+  events_.add(EventKind::told,
+              events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
+              client_of(event.stamp), session_of(event.stamp));
+}
+
+}  // namespace redlock::sim

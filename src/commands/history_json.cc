@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/history_view.h"
+#include "commands/holder_json.h"
 #include "diag/json_output.h"
 #include "lock/timing.h"
 
@@ -19,15 +20,6 @@ ordered_json or_null(const std::optional<Value>& value) {
 
 ordered_json or_null(const std::optional<milliseconds>& time) {
   return time ? ordered_json(time->count()) : ordered_json();
-}
-
-ordered_json in_seconds(const std::optional<milliseconds>& time) {
-  if (!time) return {};
-  return std::chrono::duration<double>(*time).count();
-}
-
-ordered_json text_or_null(const std::string& text) {
-  return text.empty() ? ordered_json() : ordered_json(text);
 }
 
 ordered_json word_for(PastRun::Ending ending) {

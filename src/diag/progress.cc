@@ -21,7 +21,7 @@ using std::chrono::floor;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kMostName = 255;
+constexpr std::size_t kMostLockName = 255;
 
 /// A command of which less than this would be left is not shown at all.
 constexpr std::size_t kLeastCommand = 8;
@@ -164,7 +164,7 @@ class Composer {
  public:
   Composer(const WaitFacts& facts, std::string_view separator, Charset charset)
       : facts_(facts),
-        lock_(printable(facts.lock, kMostName)),
+        lock_(printable(facts.lock, kMostLockName)),
         obstacle_(obstacle_of(facts)),
         separator_(separator) {
     if (charset == Charset::utf8) return;

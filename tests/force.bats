@@ -97,7 +97,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 import subprocess
 at = Terminal("bash")
 at.type('"$REDLOCK" run L -- true\n')
-at.expect("L is held by .*; waiting")
+at.expect("L: held by another program .* waited 0:0")
 subprocess.run([os.environ["REDLOCK"], "release", "--force", "--yes", "-q", "L"], check=True)
 at.expect("L is now revoked by .* from .*; free at the latest in .*; waiting")
 everywhere("set", "L", os.environ["OTHER"], "px", "60000")

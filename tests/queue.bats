@@ -167,7 +167,7 @@ asked_on() { (($(evals "$1") >= $2 + 8)); }
 limited() {
   needs_users
   start_server A --user cron on '>password' '~L' '~redlock:{L}:holder' '~redlock:{L}:fence' \
-    '~redlock:{L}:log' +@all "$@"
+    '~redlock:{L}:dead' '~redlock:{L}:log' +@all "$@"
   export REDLOCK_SERVERS="unix://cron:password@$A_SOCKET"
 }
 
@@ -294,8 +294,8 @@ limited() {
   wait_until "$BOUND" queued_at_least A 5001
   timed_below 2000 "$REDLOCK" status L
   assert_status 0
-  has 'u@h (pid 1, ' 'u@h (pid 5, ' ' and 995 more'
-  refute_contains "$output" 'pid 6,'
+  has 'u@h (pid 1)' 'u@h (pid 5)' ' and 995 more'
+  refute_contains "$output" 'pid 6)'
   timed_below 2000 "$REDLOCK" list
   assert_status 0
   has ' 1000 '

@@ -81,6 +81,8 @@ class Contender:
             env=self.environment)  # fmt: skip
         world.log("asks", self.number, self.lock, self.run, " ".join(patience) or "for ever")
         status = await self.process.wait()
+        if status < 0:
+            status = 128 - status  # redlock ends by the signal that ended its job or its wait
         while self.in_trouble:  # whoever plays with it has more to log
             await asyncio.sleep(0.01)
         self.process = None

@@ -127,8 +127,8 @@ int main(int argc, char** argv) {
         cli::parse(arguments, [](const char* name) { return std::getenv(name); });
     const Exit result =
         std::visit([](const auto& request) { return carry_out(request); }, invocation);
-    // All is put in order. KILL too (the job ran out of memory): who started us sees what it would have
-    // seen of the job itself, and nothing is left that could be killed with us.
+    // All is put in order. KILL too (the job ran out of memory): who started us sees what it would
+    // have seen of the job itself, and nothing is left that could be killed with us.
     if (result.signal != 0) os::end_by(result.signal);
     return result.status;
   } catch (const Error& error) {

@@ -86,8 +86,7 @@ Exit Acquirer::run() {
 
 /// A program that asked for JSON gets some. Gives `status`, or 71 if that could not be written.
 int Acquirer::print_refusal(int status) const {
-  const std::string text =
-      refused_json(grant_.lock_name, session_.waiting(), os::boot_now());
+  const std::string text = refused_json(grant_.lock_name, session_.waiting(), os::boot_now());
   return print(text, static_cast<ExitStatus>(status));
 }
 
@@ -102,8 +101,8 @@ void Acquirer::turn() {
                            ? os::Interest{.fd = grant_.ward->process.fd(), .read = true}
                            : os::Interest{});
   servers_.interests(interests_);
-  loop_.wait(interests_, std::min({session_.deadline(), servers_.deadline(),
-                                   progress_.deadline(session_)}));
+  loop_.wait(interests_,
+             std::min({session_.deadline(), servers_.deadline(), progress_.deadline(session_)}));
   const lock::Instant now = os::boot_now();
   step(lock::Tick{}, now);
   if (interests_[0].ready && !held_) {

@@ -56,8 +56,9 @@ void LostHook::finish(os::Stderr& out) {
       if (pid_ < 0) return;
     }
     if (os::boot_now() >= limit_) {
-      out.line(fmt::format("redlock: warning: the command of --on-lost took longer than {} s, killed",
-                           kLimit.count()));
+      out.line(
+          fmt::format("redlock: warning: the command of --on-lost took longer than {} s, killed",
+                      kLimit.count()));
       ::kill(-pid_, SIGKILL);
       return;
     }

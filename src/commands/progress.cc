@@ -98,8 +98,8 @@ diag::WaitFacts Progress::facts(const lock::Waiting& state, const redis::ServerS
 void Progress::show(const diag::WaitFacts& facts) const {
   if (mode_ == Mode::lines) return out_.line("redlock: " + diag::plain_line(facts));
   const std::size_t width = os::terminal_width(STDERR_FILENO).value_or(kUsualWidth) - 1;
-  const auto charset = ink_of_locale() == Timeline::Ink::unicode ? diag::Charset::utf8
-                                                                 : diag::Charset::ascii;
+  const auto charset =
+      ink_of_locale() == Timeline::Ink::unicode ? diag::Charset::utf8 : diag::Charset::ascii;
   const std::string line = diag::live_line(facts, width, charset);
   out_.show(line, diag::columns(line));
 }

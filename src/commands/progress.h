@@ -14,8 +14,9 @@
 
 namespace redlock::commands {
 
-/// Shows somebody who waits for a lock how things stand, for as long as that is so. It has no timer:
-/// whoever turns the loop wakes by its deadline, which is never where nothing is to be shown.
+/// Shows somebody who waits for a lock how things stand, for as long as that is so. It has no
+/// timer: whoever turns the loop wakes by its deadline, which is never where nothing is to be
+/// shown.
 class Progress {
  public:
   enum class Mode {

@@ -32,8 +32,11 @@ lock::Sighting sighting_of(const lock::Refused& refusal) {
 
 std::string refused_json(const std::string& lock_name, const lock::Waiting& last,
                          lock::Instant now) {
-  ordered_json object = {{"acquired", false}, {"name", lock_name},   {"state", nullptr},
-                         {"holder", nullptr}, {"left_s", nullptr}};
+  ordered_json object = {{"acquired", false},
+                         {"name", lock_name},
+                         {"state", nullptr},
+                         {"holder", nullptr},
+                         {"left_s", nullptr}};
   if (const auto& refusal = last.refusal) {
     object["state"] = word_for(lock::state_of(sighting_of(*refusal)));
     object["holder"] = holder_json(diag::read_holder(refusal->holder));

@@ -89,8 +89,8 @@ void Runner::leave() {
   if (!lost) bid_farewell(servers_, loop_);
   if (hook_->group() > 0) {
     // As long as that takes, this process is not stuck.
-    worker_->publish({lock::Standing::Phase::releasing, hook_->limit(),
-                      session_.standing().valid_until});
+    worker_->publish(
+        {lock::Standing::Phase::releasing, hook_->limit(), session_.standing().valid_until});
     hook_->finish(out_);
   }
   out_.drain(std::chrono::milliseconds(100));

@@ -31,7 +31,7 @@ struct Supervision {
   std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
   std::atomic<pid_t> stderr_writer{kNone};  ///< the worker's os::StderrWriter: no part of the job
   std::atomic<int> exit_signal{0};      ///< by which redlock is to end; 0: none. Before exit_status
-  std::atomic<int> hook_group{kNone};  ///< of the processes of --on-lost, once that was started
+  std::atomic<int> hook_group{kNone};   ///< of the processes of --on-lost, once that was started
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker has nothing left to do
 
   /// What a reader finds may be of two moments: that is harmless, as both were true when written

@@ -131,7 +131,8 @@ void Top::carry_out(lock::Watch::Act act) {
   }
 }
 
-/// Says, once, what was just done, and starts the command that is to know that the job is being stopped.
+/// Says, once, what was just done, and starts the command that is to know that the job is being
+/// stopped.
 void Top::tell(const std::vector<lock::Watch::Act>& acts) {
   using Act = lock::Watch::Act;
   const auto did = [&](Act act) { return std::ranges::find(acts, act) != acts.end(); };
@@ -139,11 +140,11 @@ void Top::tell(const std::vector<lock::Watch::Act>& acts) {
   const bool stopped = did(Act::stop_job) || did(Act::kill_job);
   if (!killed && !stopped) return;
   if (!std::exchange(told_, true)) {
-    out_.line(fmt::format("redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
-                          "lock expires",
-                          diag::printable(job_.lock, 255),
-                          killed ? "renews the lock" : "renewed the lock", worker_.pid,
-                          killed ? "is stopped or stuck, killed" : "was killed"));
+    out_.line(fmt::format(
+        "redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
+        "lock expires",
+        diag::printable(job_.lock, 255), killed ? "renews the lock" : "renewed the lock",
+        worker_.pid, killed ? "is stopped or stuck, killed" : "was killed"));
   }
   const bool hook_started = supervision_.hook_group.load() != Supervision::kNone;
   if (stopped && !hook_started) hook_.start(tree_, signals_, out_);

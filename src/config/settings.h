@@ -48,7 +48,7 @@ struct Settings {
   bool reentrant = true;        ///< a lock that the job we run in holds is joined
   unsigned log_entries = 1000;  ///< 0: nothing is logged; at most 100,000
   RecordCommand record_command = RecordCommand::full;
-  std::string metrics_file;     ///< empty: none
+  std::string metrics_file;  ///< empty: none
   Progress progress = Progress::automatic;
   bool quiet = false;
   bool verbose = false;

@@ -133,7 +133,8 @@ constexpr Row kTable[] = {
        draft.settings.conflict_exit_code = to_integer(value, 0, 255);
      }},
     {Key::progress, "progress", "--progress", "REDLOCK_PROGRESS", "WHEN", kWaiting,
-     "show who holds the lock, our place in the queue and the time: auto (live on a terminal, a line "
+     "show who holds the lock, our place in the queue and the time: auto (live on a terminal, a "
+     "line "
      "each minute where CI is set), always, never",
      "auto", Type::text, kAsk, set_progress},
 

@@ -74,7 +74,8 @@ class Scan {
           return complain("expected a key");
         }
       } else if (!skip(kBare)) {
-        return complain("expected a key; what is not ASCII stands in quotes");
+        return complain(
+            "expected a key; a key with other characters than A-Z, a-z, 0-9, - and _ needs quotes");
       }
       skip(kBlanks);
     } while (take("."));

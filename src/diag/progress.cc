@@ -45,9 +45,8 @@ Obstacle servers_missing(const lock::Waiting& state) {
   if (state.servers == 1) {
     obstacle.subject = "the server does not answer";
   } else {
-    obstacle.subject =
-        fmt::format("{} of {} servers answer, {} needed", state.answering, state.servers,
-                    lock::quorum(state.servers));
+    obstacle.subject = fmt::format("{} of {} servers answer, {} needed", state.answering,
+                                   state.servers, lock::quorum(state.servers));
   }
   return obstacle;
 }
@@ -87,9 +86,8 @@ Obstacle obstacle_of(const WaitFacts& facts) {
   if (state.lacks_quorum) return servers_missing(state);
   Obstacle obstacle;
   if (!state.asked) {
-    obstacle.subject = state.servers == 1
-                           ? std::string("asking the server")
-                           : fmt::format("asking {} servers", state.servers);
+    obstacle.subject = state.servers == 1 ? std::string("asking the server")
+                                          : fmt::format("asking {} servers", state.servers);
     return obstacle;
   }
   if (!state.refusal) {
@@ -102,11 +100,12 @@ Obstacle obstacle_of(const WaitFacts& facts) {
 std::string ordinal(std::size_t number) {
   const std::size_t last = number % 10;
   const bool teen = number / 10 % 10 == 1;
-  return fmt::format("{}{}", number, teen       ? "th"
-                                     : last == 1 ? "st"
-                                     : last == 2 ? "nd"
-                                     : last == 3 ? "rd"
-                                                 : "th");
+  return fmt::format("{}{}", number,
+                     teen        ? "th"
+                     : last == 1 ? "st"
+                     : last == 2 ? "nd"
+                     : last == 3 ? "rd"
+                                 : "th");
 }
 
 /// Empty if it is not known. Without a quorum the queue is no news.
@@ -150,14 +149,10 @@ struct Detail {
 constexpr std::string_view kYouAre = "you are ";
 constexpr std::string_view kWaited = "waited ";
 constexpr std::array kDetails = {
-    Detail{true, true, true, kYouAre, kWaited, true},
-    Detail{true, true, true, "", kWaited, true},
-    Detail{false, true, true, kYouAre, kWaited, true},
-    Detail{false, true, true, "", kWaited, true},
-    Detail{false, false, true, "", kWaited, true},
-    Detail{false, false, true, "", "", true},
-    Detail{false, false, false, "", "", true},
-    Detail{false, false, false, "", "", false},
+    Detail{true, true, true, kYouAre, kWaited, true},  Detail{true, true, true, "", kWaited, true},
+    Detail{false, true, true, kYouAre, kWaited, true}, Detail{false, true, true, "", kWaited, true},
+    Detail{false, false, true, "", kWaited, true},     Detail{false, false, true, "", "", true},
+    Detail{false, false, false, "", "", true},         Detail{false, false, false, "", "", false},
 };
 
 class Composer {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The line that shows somebody who waits for a lock how things stand. Deliberately absent: terminals,
-// clocks and the decision when to write it; commands/progress.h has them.
+// The line that shows somebody who waits for a lock how things stand. Deliberately absent:
+// terminals, clocks and the decision when to write it; commands/progress.h has them.
 #pragma once
 
 #include <chrono>
@@ -34,7 +34,8 @@ enum class Charset { ascii, utf8 };
 
 /// For a terminal, to be rewritten: at most `width` columns, less said where there is less room.
 ///
-///   deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · waited 0:41 of 10:00
+///   deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · waited 0:41 of
+///   10:00
 std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset);
 
 /// For a log: the same with commas, never cut.

@@ -207,7 +207,7 @@ void Reporter::say_contended(const Contended& contended) {
   if (contended.waited == lock::Duration::zero()) {
     return to_person(fmt::format("{} is {}", lock_, who));
   }
-  // To whoever waits this is news on every host: the status may be the job's just as well.
+  // Said on every host: the status alone could be the job's as well.
   const std::string limit = round_for_people(contended.waited);
   const std::string why =
       contended.refusal
@@ -223,7 +223,8 @@ void Reporter::say_missing(const QuorumMissing& missing) {
   constexpr std::chrono::hours for_ever(24 * 365);
   const std::string how_long =
       missing.gives_up_in < for_ever
-          ? "for another " + for_people(std::chrono::ceil<std::chrono::seconds>(missing.gives_up_in))
+          ? "for another " +
+                for_people(std::chrono::ceil<std::chrono::seconds>(missing.gives_up_in))
           : std::string("on");
   line(Verbosity::normal,
        fmt::format("{}; {} of {} servers answer, {} needed, trying {}", list(missing.complaints),

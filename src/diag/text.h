@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Text made fit for a terminal, and for its width. A character counts as one column, one of the wide
-// ones of East Asia as two, and an accent that goes on top of another as none.
+// Text made fit for a terminal, and for its width. A character counts as one column, one of the
+// wide ones of East Asia as two, and an accent that goes on top of another as none.
 #pragma once
 
 #include <cstddef>

@@ -111,13 +111,13 @@ void Acquisition::tell_quorum_missing(Instant now, Effects& effects) {
   const auto when = told_missing_ == 0 ? QuorumMissing::When::soon : QuorumMissing::When::lasting;
   ++told_missing_;
   const Instant limit = std::min(wait_limit(), server_limit());
-  effects.emplace_back(
-      Report(QuorumMissing{complaints(), answering(), when, limit == kNever ? kNever - now : limit - now}));
+  effects.emplace_back(Report(QuorumMissing{complaints(), answering(), when,
+                                            limit == kNever ? kNever - now : limit - now}));
 }
 
 std::size_t Acquisition::answering() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      troubles_, [](const auto& trouble) { return !trouble.has_value(); }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(troubles_, [](const auto& trouble) { return !trouble.has_value(); }));
 }
 
 Waiting Acquisition::waiting() const {

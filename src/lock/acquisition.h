@@ -17,14 +17,16 @@
 
 namespace redlock::lock {
 
-/// How things stand for whoever waits: for those who show it, and nothing is decided by it.
+/// What is known about a lock while a process waits for it. It is for display: nothing is decided
+/// by it.
 struct Waiting {
-  /// Who was in the way when that was heard last, and when; none: not known, or several contenders.
+  /// The holder that the servers named last, and when they did; none: not known, or several
+  /// contenders.
   std::optional<Refused> refusal{};
   Instant refused_at{};
-  bool asked = false;          ///< all servers have answered, or failed to, at least once
-  bool lacks_quorum = false;   ///< fewer than a quorum have answered lately
-  std::size_t answering = 0;   ///< servers that have
+  bool asked = false;         ///< all servers have answered, or failed to, at least once
+  bool lacks_quorum = false;  ///< fewer than a quorum have answered lately
+  std::size_t answering = 0;  ///< servers that have
   std::size_t servers = 0;
 };
 

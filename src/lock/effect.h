@@ -147,10 +147,11 @@ struct Released {
 
 }  // namespace report
 
-using Report = std::variant<report::Contended, report::QuorumMissing, report::Acquired,
-                            report::Unavailable, report::SameServer, report::RenewalFailing, report::RenewalRecovered,
-                            report::Stopping, report::NotOursAtRelease, report::Skipped,
-                            report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
+using Report =
+    std::variant<report::Contended, report::QuorumMissing, report::Acquired, report::Unavailable,
+                 report::SameServer, report::RenewalFailing, report::RenewalRecovered,
+                 report::Stopping, report::NotOursAtRelease, report::Skipped,
+                 report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
 using Effect = std::variant<Ask, Spawn, Kill, Measure, Listen, JoinQueue, LeaveQueue, Report, Log>;
 using Effects = std::vector<Effect>;

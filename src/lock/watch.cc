@@ -69,8 +69,7 @@ std::vector<Watch::Act> Watch::step(const Standing& standing, bool worker_gone, 
 
 bool Watch::wants_measure(const Standing& standing) const {
   return standing.phase == Standing::Phase::running && standing.head_start == Duration::zero() &&
-         measured_until_ != standing.valid_until &&
-         timing_.longest_head_start() > Duration::zero();
+         measured_until_ != standing.valid_until && timing_.longest_head_start() > Duration::zero();
 }
 
 /// A worker that is dead while all was well leaves a job that may go on for as long as it could

@@ -15,7 +15,7 @@ namespace redlock::os {
 /// character of UTF-8 is one of its own.
 std::size_t length_of_first(std::string_view text);
 
-/// The code point of one character, 0 for what is not UTF-8.
+/// The code point of one character, 0 if the bytes are not valid UTF-8.
 char32_t code_of(std::string_view character);
 
 /// Whether one character may be shown as it is, see printable().

@@ -19,9 +19,9 @@ namespace {
 // limits. Not here: what cannot be caught, faults of the process itself (SEGV and the like, which
 // debuggers and sanitizers want to see), and the stops of job control (TSTP, TTIN, TTOU), whose
 // default actions are right.
-constexpr std::array kPassedOn = {SIGHUP,    SIGINT,  SIGQUIT, SIGABRT,  SIGTERM,   SIGPIPE, SIGUSR1,
-                                  SIGUSR2,   SIGALRM, SIGIO,   SIGWINCH, SIGVTALRM, SIGPROF, SIGPWR,
-                                  SIGSTKFLT, SIGURG,  SIGXCPU, SIGXFSZ,  SIGCONT};
+constexpr std::array kPassedOn = {
+    SIGHUP,   SIGINT,    SIGQUIT, SIGABRT, SIGTERM,   SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGIO,
+    SIGWINCH, SIGVTALRM, SIGPROF, SIGPWR,  SIGSTKFLT, SIGURG,  SIGXCPU, SIGXFSZ, SIGCONT};
 
 bool ignored(int signal) {
   struct sigaction action {};
@@ -29,9 +29,9 @@ bool ignored(int signal) {
          action.sa_handler == SIG_IGN;
 }
 
-/// Of what the kernel sends, this goes to all members of a process group: by a terminal's keys, its new
-/// size and its hang-up, and to a stopped group that nobody is left to continue. Timers and limits
-/// concern one process.
+/// Of what the kernel sends, this goes to all members of a process group: by a terminal's keys, its
+/// new size and its hang-up, and to a stopped group that nobody is left to continue. Timers and
+/// limits concern one process.
 bool is_for_groups(int signal) {
   return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP || signal == SIGWINCH ||
          signal == SIGTSTP || signal == SIGCONT;

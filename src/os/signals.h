@@ -21,8 +21,8 @@ struct ReceivedSignal {
 /// Does its default action end a process? (signal(7))
 bool ends_process_by_default(int signal);
 
-/// Ends this process by the signal's default action, without a core dump. Returns where it cannot: the
-/// first process of a PID namespace (a container's) has no default actions.
+/// Ends this process by the signal's default action, without a core dump. Returns where it cannot:
+/// the first process of a PID namespace (a container's) has no default actions.
 void end_by(int signal);
 
 /// The signals that redlock acts on or passes to the job, as a descriptor to poll. From

@@ -17,10 +17,11 @@
 namespace redlock::os {
 
 /// Standard error that never makes us wait: a full pipe, a terminal stopped by Ctrl-S or one that
-/// stops who writes from the background, and a file system that hangs must not hold up a renewal. What
-/// cannot be written now is kept (a bounded number of lines) and tried again with the next line and at
-/// the end. To a file a child process writes (os/stderr_writer.h), started when there is something to be
-/// written: it is waited for, so that lines come in order, but for 20 ms at most.
+/// stops who writes from the background, and a file system that hangs must not hold up a renewal.
+/// What cannot be written now is kept (a bounded number of lines) and tried again with the next
+/// line and at the end. To a file a child process writes (os/stderr_writer.h), started when there
+/// is something to be written: it is waited for, so that lines come in order, but for 20 ms at
+/// most.
 class Stderr {
  public:
   Stderr() = default;
@@ -28,16 +29,16 @@ class Stderr {
   /// Writes the line and a newline, or keeps them. Control characters and the like become "?".
   void line(std::string text);
 
-  /// Writes `text`, which has that many columns, over the live line: one that is rewritten, and that
-  /// makes way for every line(). Where it cannot be written now it is dropped, not kept. For a
+  /// Writes `text`, which has that many columns, over the live line: one that is rewritten, and
+  /// that makes way for every line(). Where it cannot be written now it is dropped, not kept. For a
   /// terminal, and in the foreground only: in the background the shell's prompt stands there.
   void show(const std::string& text, std::size_t columns);
 
   /// Takes the live line away. False: it is there, and stays, as that cannot be written now.
   bool hide();
 
-  /// Tries to get rid of what was kept, for at most `patience`; or of what goes to a file, for half a
-  /// second in the whole life of this object. Ends the child process.
+  /// Tries to get rid of what was kept, for at most `patience`; or of what goes to a file, for half
+  /// a second in the whole life of this object. Ends the child process.
   void drain(std::chrono::milliseconds patience);
 
   /// `started` gets the PID of each child process that writes for us.

@@ -48,10 +48,10 @@ void close_all_but(int line) {
     if (length < 0 && errno == EINTR) continue;  // stopped and continued
     if (length <= 0) ::_exit(0);
     for (ssize_t done = 0; done < length;) {
-      const ssize_t written = ::write(STDERR_FILENO, text.data() + done,
-                                      static_cast<std::size_t>(length - done));
+      const ssize_t written =
+          ::write(STDERR_FILENO, text.data() + done, static_cast<std::size_t>(length - done));
       if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) break;  // a full disk: there is nobody to tell
+      if (written <= 0) break;  // a full disk: the line is lost
       done += written;
     }
     ::send(line, "", 1, MSG_NOSIGNAL);
@@ -70,7 +70,8 @@ bool await(const Fd& fd, std::chrono::steady_clock::time_point until) {
 
 std::optional<StderrWriter> StderrWriter::start() {
   std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return std::nullopt;
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return std::nullopt;
   Fd ours(ends[0]);
   const Fd childs(ends[1]);
   const pid_t owner = ::getpid();

@@ -13,13 +13,13 @@
 
 namespace redlock::os {
 
-/// A child process that writes to standard error in our place, where that is a file. A write to a file
-/// knows no O_NONBLOCK: on a file system that hangs (NFS, fsfreeze(8)) it blocks, and not even SIGKILL
-/// ends it. A thread would not do: a process does not end before its last thread has returned from the
-/// kernel.
+/// A child process that writes to standard error in our place, where that is a file. A write to a
+/// file knows no O_NONBLOCK: on a file system that hangs (NFS, fsfreeze(8)) it blocks, and not even
+/// SIGKILL ends it. A thread would not do: a process does not end before its last thread has
+/// returned from the kernel.
 ///
-/// The child is deaf to signals, has a session of its own and none of our descriptors but standard error,
-/// and ends when it has written all and we have closed the line to it.
+/// The child is deaf to signals, has a session of its own and none of our descriptors but standard
+/// error, and ends when it has written all and we have closed the line to it.
 class StderrWriter {
  public:
   /// None where the system gives no descriptor or no process.
@@ -45,7 +45,8 @@ class StderrWriter {
   void end(std::chrono::milliseconds patience);
 
  private:
-  StderrWriter(Fd line, pid_t pid, pid_t owner) : line_(std::move(line)), pid_(pid), owner_(owner) {}
+  StderrWriter(Fd line, pid_t pid, pid_t owner)
+      : line_(std::move(line)), pid_(pid), owner_(owner) {}
 
   Fd line_;  ///< a packet for each text, and a byte back when it is written
   pid_t pid_;

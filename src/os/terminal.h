@@ -15,8 +15,8 @@ namespace redlock::os {
 /// with a command).
 bool leads_session();
 
-/// The process `pid` is of our session, which has a terminal, but not of our process group: a shell with
-/// job control, if it is who continues us.
+/// The process `pid` is of our session, which has a terminal, but not of our process group: a shell
+/// with job control, if it is who continues us.
 bool does_job_control(pid_t pid);
 
 /// The columns of the terminal that `fd` is; none if it is none, or does not know.
@@ -24,8 +24,8 @@ std::optional<std::size_t> terminal_width(int fd);
 
 /// The controlling terminal of a job that is to have it for itself: for a process that leads the
 /// terminal's foreground group, below a shell with job control, and is no part of a pipeline, by
-/// none of its standard descriptors: `redlock run L -- job 2>&1 >file | less` (in a group of its own the
-/// job would have the terminal, and `less` would be stopped when it reads a key).
+/// none of its standard descriptors: `redlock run L -- job 2>&1 >file | less` (in a group of its
+/// own the job would have the terminal, and `less` would be stopped when it reads a key).
 class Terminal {
  public:
   /// None where the job belongs into our own process group.

@@ -61,8 +61,8 @@ class Link {
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
   /// Sends a flight that nobody waits for, in the same order as all else, but ahead of what is held
-  /// back; if there is no connection to send it over, it is dropped. It may be held back itself, but
-  /// not the last one: that takes the place of those that are.
+  /// back; if there is no connection to send it over, it is dropped. It may be held back itself,
+  /// but not the last one: that takes the place of those that are.
   void note(Flight flight, lock::Instant now, Note kind = Note::any);
 
   /// The last first reply to a note whose reply was to be kept, if one has come.

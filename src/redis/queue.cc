@@ -80,8 +80,7 @@ std::optional<QueuePlace> read_joined(const Value& reply) {
   if (part.size() != 3 || part[0].text != "joined") return std::nullopt;
   const std::int64_t place = number(1);
   const std::int64_t length = number(2);
-  if (place < 1 || length < place ||
-      length > static_cast<std::int64_t>(kMostPlaces)) {
+  if (place < 1 || length < place || length > static_cast<std::int64_t>(kMostPlaces)) {
     return std::nullopt;
   }
   return QueuePlace{static_cast<std::size_t>(place), static_cast<std::size_t>(length)};

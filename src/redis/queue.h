@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The queue that every server keeps of those who wait for a lock: what is sent to join and leave
-// it, to wake who is first, and to look at it. All of it is best effort: but for a look, and our place
-// in it, the replies say nothing, and a user who may not do this waits all the same.
+// it, to wake who is first, and to look at it. All of it is best effort: but for a look, and our
+// place in it, the replies say nothing, and a user who may not do this waits all the same.
 #pragma once
 
 #include <chrono>

@@ -83,7 +83,8 @@ constexpr Known kCodes[] = {
     {"OOM", Cure::time, false,
      "refuses writes since its memory is used up; raise maxmemory or make room"},
     {"BUSY", Cure::time, true,
-     "is busy with another client's long script; SCRIPT KILL (or FUNCTION KILL) there ends one that "
+     "is busy with another client's long script; SCRIPT KILL (or FUNCTION KILL) there ends one "
+     "that "
      "hangs"},
     {"NOREPLICAS", Cure::time, false,
      "refuses writes since too few replicas are connected (min-replicas-to-write)"},

@@ -274,9 +274,12 @@ std::string text_of(const lock::Effect& effect) {
                    text_of(spawn.latest.time_since_epoch()) + " at the latest";
           },
           [](const lock::Kill& kill) {
-            return "send " + name_of_signal(kill.signal) + (kill.then_continue ? ", then CONT" : "");
+            return "send " + name_of_signal(kill.signal) +
+                   (kill.then_continue ? ", then CONT" : "");
           },
-          [](const lock::Measure&) -> std::string { return "measure what it takes to kill the job"; },
+          [](const lock::Measure&) -> std::string {
+            return "measure what it takes to kill the job";
+          },
           [](const lock::Listen&) -> std::string { return "listen for word to the holder"; },
           [](const lock::JoinQueue&) -> std::string { return "join the queue"; },
           [](const lock::LeaveQueue&) -> std::string { return "leave the queue"; },

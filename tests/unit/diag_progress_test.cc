@@ -76,8 +76,12 @@ TEST_CASE("progress: the commands of others may be long, wide, or hostile") {
   CHECK(columns(live(some, 100)) == 100);
   CHECK(live(some, 100).find("xxx…) for 3m 12s · 2nd of 3") != std::string::npos);
   some.state.refusal = held("sh -c 'echo \x1b[2J\r\n\x07'");
-  CHECK(live(some).find("(sh -c 'echo ?[2J?" "?" "?')") != std::string::npos);
-  CHECK(plain_line(some).find("(sh -c 'echo ?[2J?" "?" "?')") != std::string::npos);
+  CHECK(live(some).find("(sh -c 'echo ?[2J?"
+                        "?"
+                        "?')") != std::string::npos);
+  CHECK(plain_line(some).find("(sh -c 'echo ?[2J?"
+                              "?"
+                              "?')") != std::string::npos);
   some.state.refusal = held("備份備份備份備份備份備份");
   for (std::size_t width = 70; width < 115; ++width) live(some, width);
   some.lock = "caf\xc3\xa9\x1b";
@@ -158,8 +162,7 @@ TEST_CASE("progress: who is in the way, if it is no job that holds the lock") {
   };
   lock::Refused other = held();
   other.blocker = "cooling:aaaa";
-  CHECK(who(other) ==
-        "deploy-shop: cooling down after root@db7 (./deploy.sh), free in 12 s");
+  CHECK(who(other) == "deploy-shop: cooling down after root@db7 (./deploy.sh), free in 12 s");
   other.ttl_left = 5s;
   CHECK(who(other).ends_with(", free in 0 s"));
   other.blocker = "revoked:aaaa {}";
@@ -183,9 +186,11 @@ TEST_CASE("progress: nobody is known to be in the way") {
   CHECK(what({.asked = false, .servers = 3}) == "deploy-shop: asking 3 servers · you are 2nd of 3");
   CHECK(what({.asked = true, .answering = 3, .servers = 3}) ==
         "deploy-shop: several ask for it at once · you are 2nd of 3");
-  CHECK_MESSAGE(what({.refusal = held(), .asked = true, .lacks_quorum = true, .answering = 1, .servers = 3}) ==
-                    "deploy-shop: 1 of 3 servers answer, 2 needed",
-                "the queue is no news then");
+  CHECK_MESSAGE(
+      what(
+          {.refusal = held(), .asked = true, .lacks_quorum = true, .answering = 1, .servers = 3}) ==
+          "deploy-shop: 1 of 3 servers answer, 2 needed",
+      "the queue is no news then");
   CHECK(what({.asked = true, .lacks_quorum = true, .servers = 1}) ==
         "deploy-shop: the server does not answer");
 }

@@ -65,8 +65,9 @@ TEST_CASE("a conflict under -n is silent off a terminal unless -v") {
   const Contended at_once{held(), Contended::When::gives_up, 0s};
   CHECK(said(at_once, kAlone).empty());
   CHECK(said(at_once, kShown).empty());
-  CHECK(said(at_once, kAlone, Verbosity::verbose) ==
-        "redlock: L is held by root@db7 (pid 123, ./deploy.sh); unless renewed it expires in 20 s\n");
+  CHECK(
+      said(at_once, kAlone, Verbosity::verbose) ==
+      "redlock: L is held by root@db7 (pid 123, ./deploy.sh); unless renewed it expires in 20 s\n");
 }
 
 TEST_CASE("that the holder changes is told to somebody who looks on") {

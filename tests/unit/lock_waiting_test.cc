@@ -403,7 +403,8 @@ TEST_CASE("too few servers: told after one second, and once more after ten") {
   CHECK(told[1].second.when == When::lasting);
 }
 
-TEST_CASE("too few servers: every outage is told, none that is short, and none just before the end") {
+TEST_CASE(
+    "too few servers: every outage is told, none that is short, and none just before the end") {
   Plan plan = plan_for(3, 60s);
   plan.patience.server_wait = 20s;
   Harness harness(plan);

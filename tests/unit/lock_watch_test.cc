@@ -146,8 +146,7 @@ TEST_CASE("a worker that is late with the KILL has a second, unless the lease is
   CHECK(careful.deadline(soon) == kValidUntil - 300ms);
   const Standing last{Phase::stopping, kKillAt, kValidUntil};
   CHECK(careful.step(last, false, true, kKillAt + 299ms).empty());
-  CHECK(careful.step(last, false, true, kKillAt + 300ms) ==
-        Acts{Act::kill_worker, Act::kill_job});
+  CHECK(careful.step(last, false, true, kKillAt + 300ms) == Acts{Act::kill_worker, Act::kill_job});
 }
 
 TEST_CASE("a worker stuck in its release is not waited for for ever") {

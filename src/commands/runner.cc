@@ -197,7 +197,7 @@ void Runner::step(lock::Event event, lock::Instant now) {
     if (!session_.acquiring()) progress_.hide();
     // The top is to know before anything is done, and then nothing stands before a kill.
     if (worker_) worker_->publish(session_.standing());
-    std::ranges::stable_partition(effects, [](const lock::Effect& effect) {
+    std::stable_partition(effects.begin(), effects.end(), [](const lock::Effect& effect) {
       return std::holds_alternative<lock::Kill>(effect);
     });
     for (const lock::Effect& effect : effects) {

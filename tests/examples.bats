@@ -230,8 +230,8 @@ echo $$ >"$SCRATCH_OF_TEST/ready"
 while :; do sleep 0.02; done'
   local signal shell
   for signal in HUP INT TERM; do
-    shell=sh
-    if [[ $signal == TERM ]]; then shell=bash; fi
+    shell='sh'
+    if [[ $signal == TERM ]]; then shell='bash'; fi
     rm -f "$SCRATCH/log" "$SCRATCH/ready"
     background "$shell" "$EXAMPLES/script-with-trap"
     wait_for "$SCRATCH/ready"

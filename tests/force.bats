@@ -188,7 +188,7 @@ SCENARIO
 }
 
 @test "force --now: what two servers of three have deleted is not put back" {
-  # The third one cannot be reached by who forces it, and vouches for the holder. Its word is there
+  # The forced release cannot reach the third server, and that one vouches for the holder. Its word is there
   # long before those of the two, which come one after the other.
   local near far value began
   delay_proxy "$A_SOCKET" 15

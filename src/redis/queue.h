@@ -45,7 +45,7 @@ struct Queue {
   std::vector<Waiter> first;  ///< of them, in their order; at most 20
 };
 
-/// So many of those who wait are counted for who joins.
+/// When a waiter joins, so many entries at the head of the queue are counted for its place.
 inline constexpr std::size_t kMostPlaces = 32;
 
 /// Where we stand in the queue of a server, by its answer to encode_join_queue().

@@ -36,7 +36,7 @@ TEST_CASE("toml_guard: what is TOML passes") {
   }
 }
 
-TEST_CASE("toml_guard: what is not is refused, with its line") {
+TEST_CASE("toml_guard: a text that is not TOML is refused, with its line") {
   struct Row {
     std::string text;
     unsigned line;

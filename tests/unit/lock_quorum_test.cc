@@ -242,7 +242,7 @@ TEST_CASE("a lock that two of three servers have deleted is not put back on thei
   for (ServerIndex server = 0; server < 3; ++server) harness.answer(server, Op::renew, Renewed{});
   harness.advance(1s);
   harness.step(Told{});
-  // The third one was not reached by whoever forces the release. The answer of the second is late.
+  // The forced release did not reach the third server. The answer of the second is late.
   harness.answer(2, Op::renew, Renewed{});
   harness.answer(0, Op::renew, Missing{});
   CHECK(harness.asked(Op::repair) == 0);

@@ -355,13 +355,16 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
 
 /// The parent gives the lock back.
 void Runner::abandon_start(const char* why) noexcept {
+  // A job that was started already must be dead before the parent gives the lock back. If it cannot
+  // be killed here, the parent hears nothing and kills it itself.
+  const bool dead = job_pid_ <= 0 || kill_job();
   try {
     out_.line(fmt::format("redlock: cannot start the job: {}", why));
     out_.drain(std::chrono::milliseconds(100));
   } catch (const std::exception&) {
     os::last_words("redlock: cannot start the job: out of memory\n");
   }
-  if (worker_) worker_->tell(Kind::not_started);
+  if (worker_ && dead) worker_->tell(Kind::not_started);
   ::_exit(0);
 }
 

@@ -49,7 +49,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   assert_status 0
   silent
   has 'work: held (3 of 3 servers)' " holder $(id -un)@$(uname -n), pid " " command sh -c 'echo x" \
-    " since $(date +%Y-)" ', for ' ' mode exclusive' " fence $(for server in A B C; do cli "$server" hget 'redlock:{work}:fence' value; done | sort | uniq -d)" \
+    " since $(date +%Y-)" ', for ' ' mode exclusive' " fence $(agreed_fence work)" \
     ' expires in ' 's, unless renewed'
   refute_contains "$output" "$(cli A get work)"
   refute_contains "$output" warning
@@ -342,7 +342,7 @@ cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
   silent
   [[ $(awk '{ print $1, $2, $3 }' <<<"$output") == \
     $'NAME STATE SERVERS\napples held 2/3\ncool cooling 2/3\nwork held 3/3' ]] || fail "$output"
-  has "$(id -un)@$(uname -n) " "$(cli A hget 'redlock:{work}:fence' value)"
+  has "$(id -un)@$(uname -n) " "$(agreed_fence work)"
   list 'w?r*'
   [[ $(wc -l <<<"$output") == 2 ]] || fail "$output"
   list '[ac]*' --json

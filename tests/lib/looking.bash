@@ -31,6 +31,14 @@ is() {
   [[ $value == "$2" ]] || fail "$1 is $value, not $2:" "$output"
 }
 
+# agreed_fence LOCK: prints the fence that a quorum of the servers A, B and C has. One of them may be
+# behind, or ahead: its vote was not needed.
+agreed_fence() {
+  local server
+  for server in A B C; do cli "$server" hget "redlock:{$1}:fence" value; done | sort | uniq -d | grep . ||
+    fail "no quorum has the same fence for $1"
+}
+
 # longest_line: prints how many characters the longest line of the output has.
 longest_line() { "$PYTHON" -c 'import sys; print(max(len(l) for l in sys.stdin.read().splitlines()))' <<<"$output"; }
 

@@ -9,6 +9,7 @@
 
 #include "commands/grid.h"
 #include "commands/history_view.h"
+#include "commands/output.h"
 #include "commands/timeline.h"
 #include "diag/text.h"
 
@@ -82,7 +83,7 @@ Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& reque
   if (request.since) end = now;
   const PastRun& first = runs.front();
   const milliseconds begin = first.began > milliseconds::zero() ? first.began : now;
-  return {request.since.value_or(begin), end, width, ink_of_locale()};
+  return {request.since.value_or(begin), end, width, charset_of_locale()};
 }
 
 std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now) {

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-#include "diag/text.h"
 #include "os/standard_fds.h"
 #include "os/stderr.h"
 #include "os/terminal.h"
@@ -46,6 +46,19 @@ std::size_t output_width(int fd) {
   }
   if (width == 0) width = os::terminal_width(fd).value_or(diag::kNoLimit);
   return std::max(width, kLeast);
+}
+
+diag::Charset charset_of_locale() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    std::string name(value);
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const bool utf8 =
+        name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
+    return utf8 ? diag::Charset::utf8 : diag::Charset::ascii;
+  }
+  return diag::Charset::ascii;
 }
 
 }  // namespace redlock::commands

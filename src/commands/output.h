@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "diag/text.h"
 #include "exit_status.h"
 
 namespace redlock::commands {
@@ -21,5 +22,8 @@ void complain(const std::vector<std::string>& lines);
 
 /// COLUMNS, or else the terminal that `fd` is; diag::kNoLimit if it is none.
 std::size_t output_width(int fd = STDOUT_FILENO);
+
+/// UTF-8 if LC_ALL, LC_CTYPE or LANG, the first that is set, names it.
+diag::Charset charset_of_locale();
 
 }  // namespace redlock::commands

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "commands/timeline.h"
+#include "commands/output.h"
 #include "diag/text.h"
 #include "os/terminal.h"
 
@@ -98,9 +98,7 @@ diag::WaitFacts Progress::facts(const lock::Waiting& state, const redis::ServerS
 void Progress::show(const diag::WaitFacts& facts) const {
   if (mode_ == Mode::lines) return out_.line("redlock: " + diag::plain_line(facts));
   const std::size_t width = os::terminal_width(STDERR_FILENO).value_or(kUsualWidth) - 1;
-  const auto charset =
-      ink_of_locale() == Timeline::Ink::unicode ? diag::Charset::utf8 : diag::Charset::ascii;
-  const std::string line = diag::live_line(facts, width, charset);
+  const std::string line = diag::live_line(facts, width, charset_of_locale());
   out_.show(line, diag::columns(line));
 }
 

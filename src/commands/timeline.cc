@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
 #include <ctime>
 
 namespace redlock::commands {
@@ -21,11 +19,11 @@ std::tm local(milliseconds time) {
 
 }  // namespace
 
-Timeline::Timeline(milliseconds begin, milliseconds end, std::size_t width, Ink ink)
+Timeline::Timeline(milliseconds begin, milliseconds end, std::size_t width, diag::Charset charset)
     : begin_(begin),
       length_(std::max(end - begin, milliseconds(1))),
       width_(std::max<std::size_t>(width, 1)),
-      ink_(ink) {}
+      charset_(charset) {}
 
 std::size_t Timeline::half_cell(milliseconds time) const {
   const double part =
@@ -58,7 +56,7 @@ std::string Timeline::bar(milliseconds from, milliseconds to) const {
     const bool right = first <= 2 * cell + 1 && 2 * cell + 1 <= last;
     if (!left && !right) {
       text += ' ';
-    } else if (ink_ == Ink::ascii) {
+    } else if (charset_ == diag::Charset::ascii) {
       text += '#';
     } else {
       text += left && right ? "█" : left ? "▌" : "▐";
@@ -71,19 +69,6 @@ std::string Timeline::mark(milliseconds at, char character) const {
   std::string text(width_, ' ');
   text[half_cell(at) / 2] = character;
   return text;
-}
-
-Timeline::Ink ink_of_locale() {
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* const value = std::getenv(variable);
-    if (value == nullptr || *value == '\0') continue;
-    std::string name(value);
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-    const bool utf8 =
-        name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
-    return utf8 ? Timeline::Ink::unicode : Timeline::Ink::ascii;
-  }
-  return Timeline::Ink::ascii;
 }
 
 }  // namespace redlock::commands

@@ -9,15 +9,15 @@
 #include <optional>
 #include <string>
 
+#include "diag/text.h"
+
 namespace redlock::commands {
 
 class Timeline {
  public:
-  enum class Ink { ascii, unicode };
-
   /// From `begin` to `end` (Unix time), in `width` columns, at least 1.
   Timeline(std::chrono::milliseconds begin, std::chrono::milliseconds end, std::size_t width,
-           Ink ink);
+           diag::Charset charset);
 
   /// Both ends in local time, or blanks if there is no room for them.
   [[nodiscard]] std::string head() const;
@@ -34,10 +34,6 @@ class Timeline {
   std::chrono::milliseconds begin_;
   std::chrono::milliseconds length_;
   std::size_t width_;
-  Ink ink_;
+  diag::Charset charset_;
 };
-
-/// Unicode if LC_ALL, LC_CTYPE or LANG, the first that is set, names UTF-8.
-Timeline::Ink ink_of_locale();
-
 }  // namespace redlock::commands

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "diag/text.h"
 #include "lock/acquisition.h"
 #include "lock/time.h"
 
@@ -29,8 +30,6 @@ struct WaitFacts {
   std::optional<lock::Duration> limit;    ///< of the wait
   std::chrono::milliseconds unix_time{};  ///< by this host's clock
 };
-
-enum class Charset { ascii, utf8 };
 
 /// For a terminal, to be rewritten: at most `width` columns, less said where there is less room.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The line that shows somebody who waits for a lock how things stand. Deliberately absent:
-// terminals, clocks and the decision when to write it; commands/progress.h has them.
+// terminals, clocks and the decision when to write it; driver/progress.h has them.
 #pragma once
 
 #include <chrono>

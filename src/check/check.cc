@@ -21,7 +21,7 @@
 #include "os/clock.h"
 #include "os/random.h"
 #include "redis/inspector.h"
-#include "redis/tls_context.h"
+#include "redis/tls/context.h"
 
 namespace redlock::check {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "redis/tls_settings.h"
+#include "redis/tls/settings.h"
 #include "redis/uri.h"
 
 namespace redlock::config {

@@ -9,7 +9,7 @@
 #include "config/settings.h"
 #include "diag/reporter.h"
 #include "lock/session.h"
-#include "redis/server_set.h"
+#include "redis/timeouts.h"
 
 namespace redlock::driver {
 

@@ -13,7 +13,7 @@
 #include "inspect/observed.h"
 #include "lock/revoking.h"
 #include "redis/revoker.h"
-#include "redis/tls_context.h"
+#include "redis/tls/context.h"
 
 namespace redlock::force {
 

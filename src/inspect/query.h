@@ -9,7 +9,7 @@
 #include "config/settings.h"
 #include "inspect/observed.h"
 #include "redis/observer.h"
-#include "redis/tls_context.h"
+#include "redis/tls/context.h"
 
 namespace redlock::inspect {
 

@@ -236,13 +236,12 @@ void Session::on_job_started() {
 }
 
 Instant Session::term_at() const {
-  return lease_->valid_until() - head_start_ - plan_.timing.margin() - plan_.timing.grace;
+  return plan_.timing.term_at(lease_->valid_until(), head_start_);
 }
 
 /// Only where a renewal is overdue: it takes time, and while all is well nobody needs the result.
 Instant Session::measure_at() const {
-  return lease_->valid_until() - plan_.timing.longest_head_start() - plan_.timing.margin() -
-         plan_.timing.grace;
+  return plan_.timing.term_at(lease_->valid_until(), plan_.timing.longest_head_start());
 }
 
 void Session::tick_measure() {

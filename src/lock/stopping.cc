@@ -23,8 +23,7 @@ void Stopping::tick(Instant lease_end, Instant now, Effects& effects) {
 /// is.
 Instant Stopping::deadline(Instant lease_end) const {
   if (last_kill_ != kNever) return last_kill_ + pause_;
-  lease_end -= head_start_;
-  return std::min(began_ + timing_.grace, lease_end - timing_.margin());
+  return std::min(began_ + timing_.grace, timing_.kill_at(lease_end, head_start_));
 }
 
 }  // namespace redlock::lock

@@ -62,6 +62,15 @@ struct Timing {
     return std::max(ttl * 2 / 3 - ttl / 10 - drift() - margin() - grace, Duration::zero());
   }
 
+  /// When a job must be sent KILL if its lease ends at `valid_until` and killing it takes
+  /// `head_start`; and when TERM, so that a grace is left before that.
+  [[nodiscard]] constexpr Instant kill_at(Instant valid_until, Duration head_start) const {
+    return valid_until - head_start - margin();
+  }
+  [[nodiscard]] constexpr Instant term_at(Instant valid_until, Duration head_start) const {
+    return kill_at(valid_until, head_start) - grace;
+  }
+
   [[nodiscard]] constexpr Duration renew_every() const { return ttl / 3; }
 
   /// Pace of renewals while fewer than a quorum of them succeed.

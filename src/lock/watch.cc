@@ -77,9 +77,9 @@ bool Watch::wants_measure(const WorkerState& state) const {
 /// have without a renewal: perhaps it comes to its end. One that missed its moment leaves none.
 void Watch::take_over(const WorkerState& state, bool worker_gone, Instant now) {
   alone_ = true;
-  last_kill_at_ = state.valid_until - timing_.margin();
-  const bool measured_here = measured_until_ == state.valid_until;
-  kill_at_ = last_kill_at_ - (measured_here ? head_start_ : state.head_start);
+  lease_end_ = state.valid_until;
+  const bool measured_here = measured_until_ == lease_end_;
+  kill_at_ = timing_.kill_at(lease_end_, measured_here ? head_start_ : state.head_start);
   measured_ = measured_here || state.head_start > Duration::zero();
   stop_at_ = worker_gone ? kill_at_ - timing_.grace : now;
   if (state.phase == WorkerState::Phase::stopping) {
@@ -97,7 +97,7 @@ void Watch::killed(bool found_new) {
 void Watch::set_head_start(Duration length) {
   head_start_ = std::min(length, timing_.longest_head_start());
   if (!alone_) return;
-  const Instant earlier = last_kill_at_ - head_start_;
+  const Instant earlier = timing_.kill_at(lease_end_, head_start_);
   kill_at_ = std::min(kill_at_, earlier);
   stop_at_ = std::min(stop_at_, earlier - timing_.grace);
 }

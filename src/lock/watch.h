@@ -67,7 +67,7 @@ class Watch {
   bool measured_ = false;
   Instant measure_at_{};
   Instant kill_at_{};
-  Instant last_kill_at_{};  ///< if the lease is not renewed any more, and there are few processes
+  Instant lease_end_{};          ///< alone: it is not renewed any more
   Duration pause_ = kKillAgain;  ///< between one KILL and the next
   Instant killed_at_{};
 };

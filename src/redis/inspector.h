@@ -15,8 +15,8 @@
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
+#include "redis/keys.h"
 #include "redis/link.h"
-#include "redis/server_set.h"
 
 namespace redlock::redis {
 

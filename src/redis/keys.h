@@ -9,6 +9,15 @@
 
 namespace redlock::redis {
 
+/// Everything about a lock that the wire needs to know.
+struct LockKeys {
+  std::string prefix;  ///< put before the name to give the key
+  std::string name;
+  std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
+  unsigned log_entries =
+      0;  ///< about so many lines are kept in the lock's log; 0: nothing is logged
+};
+
 /// Throws Error (64) with the precise reason unless `name` can be a lock's: 1 to 255 bytes, no
 /// leading "-", no control bytes, no "://", no leading "redlock:" or "redlock-tag:" (the helper
 /// keys), no braces but one non-empty {tag} (Redis Cluster's hash tag). Where there is a prefix,

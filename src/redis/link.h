@@ -17,8 +17,8 @@
 #include "redis/dialer.h"
 #include "redis/request.h"
 #include "redis/resp.h"
-#include "redis/server_set.h"
 #include "redis/stream.h"
+#include "redis/timeouts.h"
 #include "redis/trouble.h"
 #include "redis/uri.h"
 

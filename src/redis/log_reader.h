@@ -14,7 +14,6 @@
 #include "os/loop.h"
 #include "redis/budget.h"
 #include "redis/link.h"
-#include "redis/server_set.h"
 
 namespace redlock::redis {
 

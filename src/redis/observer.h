@@ -17,7 +17,6 @@
 #include "redis/budget.h"
 #include "redis/link.h"
 #include "redis/queue.h"
-#include "redis/server_set.h"
 
 namespace redlock::redis {
 

@@ -17,7 +17,7 @@
 #include "redis/queue.h"
 #include "redis/request.h"
 #include "redis/subscribers.h"
-#include "redis/tls_context.h"
+#include "redis/tls/context.h"
 
 namespace redlock::redis {
 namespace {

@@ -12,33 +12,16 @@
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
+#include "redis/keys.h"
+#include "redis/notice.h"
 #include "redis/queue.h"
-#include "redis/tls_settings.h"
+#include "redis/timeouts.h"
+#include "redis/tls/settings.h"
 #include "redis/uri.h"
 
 namespace redlock::redis {
 
-/// Everything about a lock that the wire needs to know.
-struct LockKeys {
-  std::string prefix;  ///< put before the name to give the key
-  std::string name;
-  std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
-  unsigned log_entries =
-      0;  ///< about so many lines are kept in the lock's log; 0: nothing is logged
-};
-
-struct Timeouts {
-  std::chrono::milliseconds request{200};   ///< for the answer, from the time it was sent
-  std::chrono::milliseconds connect{1000};  ///< resolving, connecting and authenticating together
-};
-
 class Subscribers;
-
-/// What came while listening, for word to the holder of a lock or for being woken.
-struct Notice {
-  lock::ServerIndex server;
-  std::string text;  ///< as of Subscriber::turn()
-};
 
 /// The configured servers as voters on one lock: performs lock::Ask, gives back lock::Reply. One
 /// ordered connection per server; nothing here blocks, and no server waits for another. It owns the

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "redis/tls_trouble.h"
+#include "redis/tls/trouble.h"
 
 namespace redlock::redis {
 namespace {

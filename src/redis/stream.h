@@ -11,7 +11,7 @@
 
 #include "lock/vote.h"
 #include "os/fd.h"
-#include "redis/tls.h"
+#include "redis/tls/tls.h"
 #include "redis/uri.h"
 
 namespace redlock::redis {

@@ -7,7 +7,7 @@
 
 #include "lock/vote.h"
 #include "os/loop.h"
-#include "redis/server_set.h"
+#include "redis/notice.h"
 #include "redis/subscriber.h"
 
 namespace redlock::redis {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "contains.h"
-#include "redis/tls_trouble.h"
+#include "redis/tls/trouble.h"
 #include "redis/trouble.h"
 #include "redis/uri.h"
 

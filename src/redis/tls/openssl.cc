@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/openssl.h"
+#include "redis/tls/openssl.h"
 
 #include <dlfcn.h>
 

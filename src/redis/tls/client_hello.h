@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "redis/tls_trouble.h"
+#include "redis/tls/trouble.h"
 
 namespace redlock::redis {
 

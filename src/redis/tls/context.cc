@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/tls_context.h"
+#include "redis/tls/context.h"
 
 #include <dirent.h>
 #include <openssl/pem.h>
@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "error.h"
-#include "redis/certificate.h"
-#include "redis/client_hello.h"
-#include "redis/openssl.h"
+#include "redis/tls/certificate.h"
+#include "redis/tls/client_hello.h"
+#include "redis/tls/openssl.h"
 #include "redis/untrusted.h"
 
 namespace redlock::redis {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "lock/vote.h"
-#include "redis/tls_context.h"
+#include "redis/tls/context.h"
 #include "redis/uri.h"
 
 namespace redlock::redis {

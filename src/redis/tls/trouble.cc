@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/tls_trouble.h"
+#include "redis/tls/trouble.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "redis/tls_settings.h"
+#include "redis/tls/settings.h"
 
 struct ssl_ctx_st;
 

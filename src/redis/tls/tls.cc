@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/tls.h"
+#include "redis/tls/tls.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 
 #include "lock/time.h"
 #include "os/resolver.h"
-#include "redis/client_hello.h"
-#include "redis/openssl.h"
-#include "redis/tls_trouble.h"
+#include "redis/tls/client_hello.h"
+#include "redis/tls/openssl.h"
+#include "redis/tls/trouble.h"
 
 namespace redlock::redis {
 namespace {

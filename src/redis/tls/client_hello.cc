@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "redis/client_hello.h"
+#include "redis/tls/client_hello.h"
 
-#include "redis/openssl.h"
+#include "redis/tls/openssl.h"
 
 namespace redlock::redis {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/certificate.h"
+#include "redis/tls/certificate.h"
 
 #include <arpa/inet.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "redis/client_hello.h"
-#include "redis/openssl.h"
-#include "redis/tls_trouble.h"
+#include "redis/tls/client_hello.h"
+#include "redis/tls/openssl.h"
+#include "redis/tls/trouble.h"
 
 namespace redlock::redis {
 namespace {

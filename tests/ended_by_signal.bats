@@ -50,7 +50,7 @@ def ends(process, number):
 HEAD
     cat
   } >"$SCRATCH/endings.py"
-  TESTS=$TESTS PYTHONDONTWRITEBYTECODE=1 timeout -k 5 90 "$PYTHON" "$SCRATCH/endings.py" 3>&-
+  TESTS=$TESTS PYTHONDONTWRITEBYTECODE=1 timeout -k 5 240 "$PYTHON" "$SCRATCH/endings.py" 3>&-
 }
 
 @test "a job that a signal kills: redlock dies of it, with the lock released" {

@@ -56,14 +56,24 @@ time_of() { awk -v what="$1" '$1 == what { time = $2 } END { print time ? time :
 
 @test "a renewal gives the full ttl again, before a half of it is gone" {
   run_job --ttl 2s --
-  local try left least=2000
+  # A machine that forgets the keeper for half a second makes a renewal late; not five in a row.
+  local try
+  for try in 1 2 3 4 5; do
+    least_of_a_second
+    ((least < 700)) || break
+  done
+  assert_between 700 "$least" 2000
+}
+# least_of_a_second: sets $least, the least time that the lock had to live in the second after a renewal.
+least_of_a_second() {
+  local left
+  least=2000
   wait_for_renewal A
-  for try in {1..60}; do
+  for _ in {1..60}; do
     left=$(cli A pttl L)
     ((left >= least)) || least=$left
     sleep 0.02
   done
-  assert_between 700 "$least" 2000
 }
 
 @test "the holder's record is renewed with the lock" {
@@ -172,25 +182,31 @@ JOB
   [[ $(tail -n 1 "$LOG") == TERM ]] || fail "$(<"$LOG")"
 }
 
-# ends_before_the_lease OUTAGE: the server becomes unusable by the command OUTAGE while the job runs;
-# the job is stopped neither needlessly early nor too late.
+# ends_before_the_lease OUTAGE JOB…: the server becomes unusable by the command OUTAGE while the job of
+# `run_job --ttl 2s JOB…` runs; the job is stopped neither needlessly early nor too late. Three tries: a
+# machine that stands still for the margin of 50 ms, just when it ends, makes it too late.
 ends_before_the_lease() {
-  local before after
-  wait_for_renewal A
-  before=$(now_ms)
-  "$@"
-  after=$(now_ms)
-  await "$RUN"
-  assert_status 80
+  local before after try
+  for try in 1 2 3; do
+    ((try == 1)) || restart_server A
+    rm -f "$LOG"
+    run_job --ttl 2s "${@:2}"
+    wait_for_renewal A
+    before=$(now_ms)
+    "$1" A
+    after=$(now_ms)
+    await "$RUN"
+    assert_status 80
+    (($(time_of beat) > after + 2000)) || break
+  done
   # The last renewal was at most ttl/3 before the outage began, so the job had at least until
   # ttl - ttl/3 - grace - margin - drift, which is 671 ms with the longest grace, less what a loaded
   # machine takes; and no renewal was sent after the outage: never beyond ttl - margin.
-  assert_between $((before + 300)) "$(time_of beat)" $((after + 2000))
+  assert_between $((before + 100)) "$(time_of beat)" $((after + 2000))
 }
 
 @test "server killed: the job gets TERM a grace before the lease ends, in plain words" {
-  run_job --ttl 2s --kill-after 600ms -- 0
-  ends_before_the_lease kill_server A
+  ends_before_the_lease kill_server --kill-after 600ms -- 0
   (($(time_of TERM) > 0))
   local -a said
   mapfile -t said <<<"$stderr"
@@ -203,13 +219,11 @@ ends_before_the_lease() {
 }
 
 @test "server killed: a job that ignores TERM is dead before the lease ends" {
-  run_job --ttl 2s -- stubborn
-  ends_before_the_lease kill_server A
+  ends_before_the_lease kill_server -- stubborn
 }
 
 @test "server stopped: a job that ignores TERM is dead before the lease ends" {
-  run_job --ttl 2s -- stubborn
-  ends_before_the_lease pause_server A
+  ends_before_the_lease pause_server -- stubborn
   resume_server A
 }
 
@@ -238,7 +252,7 @@ ends_before_the_lease() {
 }
 
 @test "server stopped and resumed in time: the job lives on, and so do the renewals" {
-  run_job --ttl 3s --
+  run_job --ttl 6s --
   pause_server A
   wait_for_line "$MESSAGES" 'warning: L cannot be renewed'
   resume_server A
@@ -315,9 +329,9 @@ ends_before_the_lease() {
 }
 
 @test "redlock's own time-outs do not burden a slow but living server" {
-  # Three round trips of 120 ms each way are more than one --server-timeout in all, none is by itself.
-  delay_proxy "$A_SOCKET" 60
-  run --separate-stderr "$REDLOCK" run -S "$PROXY_URI" --ttl 5s L -- sh -c 'exit 4'
+  # Three round trips of 400 ms are more than one --server-timeout in all, none is by itself.
+  delay_proxy "$A_SOCKET" 200
+  run --separate-stderr "$REDLOCK" run -S "$PROXY_URI" --ttl 10s --server-timeout 1s L -- sh -c 'exit 4'
   assert_status 4
   [[ -z $stderr ]] || fail "$stderr"
   assert_nothing_left A

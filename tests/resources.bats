@@ -87,7 +87,7 @@ refuse() {
   servers "$count"
   run "${CC:-cc}" -O2 -shared -fPIC -o "$SCRATCH/refuse.so" "$TESTS/faults/refuse.c" -ldl
   assert_status 0
-  run timeout 110 "$PYTHON" -B "$TESTS/faults/refusals" "$SCRATCH/refuse.so" "$REDLOCK" "$@" 3>&- 4>&-
+  run timeout 280 "$PYTHON" -B "$TESTS/faults/refusals" "$SCRATCH/refuse.so" "$REDLOCK" "$@" 3>&- 4>&-
   assert_status 0
   assert_contains "$output" 'status 0, the job ran'
   assert_contains "$output" 'status 71, the job ran 0 times'

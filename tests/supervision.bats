@@ -145,29 +145,33 @@ stop_all_of() {
 }
 
 @test "worker killed: a stubborn tree is dead before the lease is over" {
-  local end
-  run_job --ttl 2s --kill-after 300ms -- 5 stubborn tree
-  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
-  kill -KILL "$WORKER"
-  end=$(lease_end)
-  await "$TOP"
-  assert_status 80
-  nothing_of_the_job
+  stubborn_until_the_end KILL
+}
+
+# stubborn_until_the_end SIGNAL: the worker of a stubborn tree gets that signal, and the tree is dead before the
+# lease is over, though not long before. Three tries: a machine that stands still for the margin of 50 ms, just
+# when it ends, makes it too late.
+stubborn_until_the_end() {
+  local end try
+  for try in 1 2 3; do
+    rm -f "$LOG" "$LOG.pids"
+    cli A del L
+    run_job --ttl 2s --kill-after 300ms -- 5 stubborn tree
+    wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+    kill "-$1" "$WORKER"
+    end=$(lease_end)
+    await "$TOP"
+    assert_status 80
+    nothing_of_the_job
+    (($(last beat) > end)) || break
+  done
   assert_between $((end - 1500)) "$(last beat)" "$end"
 }
 
 @test "worker stopped: it is killed in time, and the job dead before the lease is over" {
-  local end
-  run_job --ttl 2s --kill-after 300ms -- 5 stubborn tree
-  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
-  kill -STOP "$WORKER"
-  end=$(lease_end)
-  await "$TOP"
-  assert_status 80
-  nothing_of_the_job
+  stubborn_until_the_end STOP
   gone "$WORKER"
   (($(last TERM) > 0))
-  assert_between $((end - 1500)) "$(last beat)" "$end"
   assert_one_line "$stderr"
   assert_contains "$stderr" "(PID $WORKER) is stopped or stuck, killed"
 }
@@ -221,7 +225,7 @@ stop_all_of() {
 
 @test "everything stopped beyond the lease: the job never runs again" {
   local stopped_at
-  run_job --ttl 1s -- 5 tree
+  run_job --ttl 2s -- 5 tree
   wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
   # shellcheck disable=SC2046 # PIDs
   stop_all_of $(<"$LOG.pids") "$WORKER" "$TOP"
@@ -239,7 +243,7 @@ stop_all_of() {
   local first
   for first in TOP WORKER; do
     rm -f "$LOG" "$LOG.pids"
-    run_job --ttl 1s -- 5
+    run_job --ttl 2s -- 5
     stop_all_of "$JOB" "$WORKER" "$TOP"
     wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
     kill -CONT "${!first}"
@@ -259,6 +263,8 @@ stop_all_of() {
   kill -KILL "$BACKGROUND_PID"
   wait_gone "$BACKGROUND_PID"
   cli A del L
+  # An acquire of its may still be carried out: for 2 s.
+  wait_until "$BOUND" lacks_key A L
   # It may stand in the queue already: who is not heard of is dropped there after 20 s.
   ! keys_left A | grep -qEv ':(queue|waiters)$' || fail "$(keys_left A)"
   [[ ! -e $SCRATCH/ran ]]

@@ -224,7 +224,7 @@ run_lock() {
   # and who takes the lock away try them all. The job looks as a user who may do everything.
   cat >"$SCRATCH/job" <<'JOB'
 "$REDLOCK" run -S "$1" -n nightly-backup -- true
-env -u REDLOCK_HELD "$REDLOCK" run -S "$1" -w 200ms nightly-backup -- true
+env -u REDLOCK_HELD "$REDLOCK" run -S "$1" -w 2s nightly-backup -- true
 ask() { redis-cli -s "${1#*@}" "$2" "$3"; }
 for i in $(seq 250); do
   [ -z "$(ask "$1" acl log)" ] && [ -z "$(ask "$1" pubsub channels)" ] || break
@@ -369,7 +369,7 @@ two_forget() {
   done
   one_limited
   run_lock
-  [[ $(cli A xlen "redlock:{$LOCK}:log") == 1 ]]
+  (($(cli A xlen "redlock:{$LOCK}:log") > 0))
   assert_nothing_denied A
 }
 
@@ -384,12 +384,10 @@ two_forget() {
 }
 
 @test "acl: without info one server with two addresses is not known for one" {
-  local port
-  port=$(free_port)
   one_limited
   server_at_least 7 || skip 'this server cannot open a port while it runs (Redis 7)'
-  cli A config set port "$port"
-  REDLOCK_SERVERS+=" redis://cron:password@127.0.0.1:$port"
+  open_port A
+  REDLOCK_SERVERS+=" redis://cron:password@127.0.0.1:$PORT"
   run_lock
   assert_status 78
   cli A acl setuser cron -info

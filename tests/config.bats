@@ -13,7 +13,7 @@ write() {
 }
 
 setup() {
-  unset REDLOCK_RESTART_GRACE
+  unset REDLOCK_RESTART_GRACE REDLOCK_SERVER_TIMEOUT
   export REDLOCK_CONFIG=$SCRATCH/redlock.toml
   export REDLOCK_SERVERS=redis://one
   write

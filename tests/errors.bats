@@ -36,7 +36,8 @@ fatal() {
 }
 
 @test "connection refused" {
-  unavailable "redis://127.0.0.1:$(free_port)" 'connection refused' 'is the server running'
+  closed_port
+  unavailable "$CLOSED_URI" 'connection refused' 'is the server running'
 }
 
 @test "a socket nobody listens on" {
@@ -85,6 +86,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 
 @test "a server that does not answer" {
   pause_server A
+  unset REDLOCK_SERVER_TIMEOUT
   run --separate-stderr "$REDLOCK" run -v --server-wait 600ms -S "$A_URI" L -- true
   assert_status 69
   assert_contains "$stderr" "$A_URI: acquire: did not answer within 200 ms; it is stopped, overloaded or cut off"
@@ -94,6 +96,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 
 @test "a server that does not answer: the advice stays also where the limit comes in a later round" {
   pause_server A
+  unset REDLOCK_SERVER_TIMEOUT
   # The first round is given up after 200 ms, the second lasts from 250 or 300 ms to 450 or 500 ms.
   run --separate-stderr "$REDLOCK" run --server-wait 400ms -S "$A_URI" L -- true
   assert_status 69

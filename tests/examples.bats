@@ -168,7 +168,7 @@ is_refused() {
   done
   EXAMPLES=$SCRATCH/impatient
   each is_refused
-  [[ $(cli A get deploy) == "$theirs" ]]
+  wait_for_value deploy "$theirs" A B C
 }
 
 waits() {
@@ -197,8 +197,8 @@ is_stopped() {
 }
 
 @test "examples: a lock that is lost: no further step" {
-  job migrate 'for s in "$A" "$B" "$C"; do redis-cli -s "$s" set deploy theirs; done; sleep 1.5'
-  export A=$A_SOCKET B=$B_SOCKET C=$C_SOCKET REDLOCK_TTL=1s
+  job migrate 'for s in "$A" "$B" "$C"; do redis-cli -s "$s" set deploy theirs; done; sleep 2'
+  export A=$A_SOCKET B=$B_SOCKET C=$C_SOCKET REDLOCK_TTL=2s
   each is_stopped
 }
 

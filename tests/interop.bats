@@ -132,7 +132,7 @@ again.release()"
   cli B set L "$(cli A get L)" px 60000 # the same token on a quorum, as redsync & Co. do it
   run "$REDLOCK" run -n L -- true
   assert_status 1
-  assert_no_key C L
+  wait_until "$BOUND" lacks_key C L
   finish_job "$HOLDER"
   assert_status 0
 }

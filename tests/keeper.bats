@@ -40,9 +40,6 @@ o = json.load(sys.stdin); print(o["token"], o["keeper"])' <<<"$json")
   alive "$KEEPER"
 }
 
-# lacks_key SERVER KEY: the server has no such key, for wait_until.
-lacks_key() { [[ $(cli "$1" exists "$2") == 0 ]]; }
-
 # told: the ward has had its signal.
 told() { [[ -s $SCRATCH/told ]]; }
 
@@ -165,7 +162,8 @@ end_ward() { kill -KILL "$WARD"; }
   assert_status 71
   assert_one_line "$stderr"
   assert_nothing_left A
-  [[ -z $(pgrep -f -- "acquire --keep-for $WARD L") ]] || fail "a keeper is left"
+  no_keeper() { [[ -z $(pgrep -f -- "acquire --keep-for $WARD L") ]]; }
+  wait_until "$BOUND" no_keeper || fail "a keeper is left"
 }
 
 @test "keeper: a token that is released ends it at once, and the process is told nothing" {
@@ -190,9 +188,9 @@ end_ward() { kill -KILL "$WARD"; }
   ward
   local i
   for i in {1..20}; do
-    # Renewals are as frequent as can be.
-    keep --ttl 1s --on-lost-signal USR1 "L$i"
-    ((i % 2)) || sleep 0.34
+    # Renewals are frequent. A machine that forgets the keeper for a second would make it a loss.
+    keep --ttl 3s --on-lost-signal USR1 "L$i"
+    ((i % 4)) || wait_for_renewal A
     "$REDLOCK" release "L$i" "$token"
     wait_gone "$KEEPER"
     not_told
@@ -226,6 +224,10 @@ deafen() {
 # lines_of NAME: prints the events in the log of the lock.
 lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|lost|revoked' | tr '\n' ' '; }
 
+# wait_for_lines NAME EVENTS: until the log has just these: who ends does not wait for its last line there.
+wait_for_lines() { wait_until "$BOUND" has_lines "$@" || fail "$(lines_of "$1")"; }
+has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
+
 @test "keeper: where it may not listen, it finds out that the token was released, and tells nothing" {
   deafen A
   ward
@@ -233,7 +235,7 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
   "$REDLOCK" release L "$token"
   wait_gone "$KEEPER"
   not_told
-  [[ $(lines_of L) == 'acquired released ' ]] || fail "$(lines_of L)"
+  wait_for_lines L 'acquired released '
   # Also without a log, or where somebody else is faster than its next renewal.
   REDLOCK_LOG_ENTRIES=0 keep --ttl 3s --on-lost-signal USR1 M
   kill -STOP "$KEEPER"
@@ -294,7 +296,7 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
   "$REDLOCK" release L "$token"
   end_ward
   wait_gone "$KEEPER"
-  [[ $(lines_of L) == 'acquired released released ' ]] || fail "$(lines_of L)"
+  wait_for_lines L 'acquired released released '
 }
 
 @test "keeper: where it may not listen, a lock that is only gone is lost" {
@@ -304,7 +306,7 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
   cli A del L
   wait_until "$BOUND" told
   wait_gone "$KEEPER"
-  [[ $(lines_of L) == 'acquired lost ' ]] || fail "$(lines_of L)"
+  wait_for_lines L 'acquired lost '
 }
 
 @test "keeper: stopped beyond the lease, in which the token was released: that is no loss" {
@@ -321,6 +323,7 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
 @test "keeper: word that the token was released is nothing without a release" {
   ward
   keep --ttl 2s --on-lost-signal USR1 L
+  wait_until_listening A
   [[ $(cli A publish "redlock:{L}:told:$token" released) == 1 ]]
   sleep 2.5 # of the ttl
   alive "$KEEPER"
@@ -339,9 +342,7 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
   assert_status 69
   wait_gone "$KEEPER"
   not_told
-  assert_nothing_left A
-  assert_nothing_left B
-  assert_nothing_left C
+  wait_until_clean A B C
   # What it had done does not look as if the lock had been gone; asked once more, it is.
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
   run "$REDLOCK" release L "$token"
@@ -361,6 +362,7 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
   # By hand what a renewal would do after the release has been there.
   "$REDLOCK" release L "$token"
   "$REDLOCK" acquire L >"$SCRATCH/next"
+  for name in A B C; do wait_for_key "$name" L; done
   for name in A B C; do cli "$name" set L "$token" px 60000; done
   cli C del L
   run "$REDLOCK" renew L "$token"
@@ -414,12 +416,12 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
   keep --ttl 2s L
   end_ward
   wait_gone "$KEEPER"
-  [[ $(cli A xrange 'redlock:{L}:log' - + | grep -xE 'acquired|released|lost' | tr '\n' ' ') == 'acquired released ' ]]
+  wait_for_lines L 'acquired released '
   ward
   keep --ttl 1s M
   cli A set M theirs px 60000
   wait_gone "$KEEPER"
-  [[ $(cli A xrange 'redlock:{M}:log' - + | grep -xE 'acquired|released|lost' | tr '\n' ' ') == 'acquired lost ' ]]
+  wait_for_lines M 'acquired lost '
 }
 
 @test "keeper: the lock is lost: nobody is told who did not ask for it" {
@@ -466,7 +468,7 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
 
 @test "keeper: killed: the lock expires" {
   ward
-  keep --ttl 2s --on-lost-signal USR1 L
+  keep --ttl 3s --on-lost-signal USR1 L
   kill -KILL "$KEEPER"
   wait_gone "$KEEPER"
   [[ $(cli A get L) == "$token" ]]
@@ -476,7 +478,7 @@ lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|l
 
 @test "keeper: TERM to the keeper: it ends and tells the process, and the lock is not freed under it" {
   ward
-  keep --ttl 2s --on-lost-signal USR1 L
+  keep --ttl 3s --on-lost-signal USR1 L
   kill -TERM "$KEEPER"
   wait_gone "$KEEPER"
   wait_until "$BOUND" told

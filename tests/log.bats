@@ -34,11 +34,16 @@ teardown() { stop_all; }
       test "$(redis-cli -s "$1" exists "redlock:{L}:log")" = 0 || exit 0; sleep 0.02
     done; exit 1' "$token" "$A_SOCKET"
   assert_status 0
-  wait_until "$BOUND" logged A 'acquired released'
-  refute_contains "$(cli A xrange "$LOG" - +)" "$(<"$token")"
+  # A alone has surely logged that it was acquired; that it was released, a quorum has.
+  some_logged() {
+    for LOGGED in A B C; do ! logged "$LOGGED" 'acquired released' || return 0; done
+    return 1
+  }
+  wait_until "$BOUND" some_logged
+  refute_contains "$(cli "$LOGGED" xrange "$LOG" - +)" "$(<"$token")"
   local digest
   digest=$(sha1sum "$token")
-  [[ $(cli A xrange "$LOG" - + | grep -cx "${digest:0:16}") == 2 ]] || fail "$(cli A xrange "$LOG" - +)"
+  [[ $(cli "$LOGGED" xrange "$LOG" - + | grep -cx "${digest:0:16}") == 2 ]] || fail "$(cli "$LOGGED" xrange "$LOG" - +)"
 }
 
 @test "log: a command that cannot be started, one that is stopped" {
@@ -78,11 +83,18 @@ teardown() { stop_all; }
 @test "log: skipped runs are one line with their number, until there is a run again" {
   for _ in 1 2 3 4; do "$REDLOCK" run --once 1h L -- true; done
   assert_logged 'released skipped'
-  wait_until "$BOUND" eval '[[ $(lines A | tail -n 1) == "skipped 3 "* ]]'
+  some_skipped 3
   run "$REDLOCK" run L -- true
   run "$REDLOCK" run --once 1h L -- true
   assert_logged 'released skipped released skipped'
-  wait_until "$BOUND" eval '[[ $(lines C | tail -n 1) == "skipped 1 "* ]]'
+  some_skipped 1
+}
+# some_skipped COUNT: until the last line of some log says that so many were skipped. A quorum has each of them.
+some_skipped() { wait_until "$BOUND" last_line "skipped $1 "; }
+last_line() {
+  local server
+  for server in A B C; do [[ $(lines "$server" | tail -n 1) != "$1"* ]] || return 0; done
+  return 1
 }
 
 @test "log: runs inside the job's, conflicts and redlock check leave nothing" {
@@ -128,13 +140,15 @@ teardown() { stop_all; }
   run --separate-stderr "$REDLOCK" run L -- true
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"
-  logged B released
+  released_on_b() { [[ $(short_events B) == released ]]; }
+  wait_until "$BOUND" released_on_b
 }
 
 @test "log: a lock with a tag, and with a prefix" {
   export REDLOCK_SERVERS=$A_URI
   run "$REDLOCK" run 'x{tag}' -- true
-  [[ $(cli A xlen 'redlock-tag:x{tag}:log') == 1 ]]
+  # One line, or two where a loaded machine takes half a second for it.
+  assert_between 1 "$(cli A xlen 'redlock-tag:x{tag}:log')" 2
   run "$REDLOCK" run --prefix app: L -- true
-  [[ $(cli A xlen 'redlock:{app:L}:log') == 1 ]]
+  assert_between 1 "$(cli A xlen 'redlock:{app:L}:log')" 2
 }

@@ -131,6 +131,7 @@ older_than_a_second() {
 @test "once: one server that knows is believed, and those that lack the mark get it" {
   servers 3 --tcp
   job
+  wait_for_key C "$MARK"
   restart_server A
   restart_server B
   [[ $(cli A exists "$MARK") == 0 ]]

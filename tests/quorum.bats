@@ -57,12 +57,11 @@ assert_verbose_names() {
 
 @test "a job runs with one of three servers refusing connections" {
   servers 2
-  local refused
-  refused=redis://127.0.0.1:$(free_port)
-  REDLOCK_SERVERS="$refused $REDLOCK_SERVERS"
+  closed_port
+  REDLOCK_SERVERS="$CLOSED_URI $REDLOCK_SERVERS"
   assert_runs
   assert_nothing_left A B
-  assert_verbose_names "$refused"
+  assert_verbose_names "$CLOSED_URI"
 }
 
 @test "a job runs with one of three servers in a black hole, and does not wait for it" {
@@ -78,7 +77,7 @@ assert_verbose_names() {
   "$REDLOCK" run L -- true
   restart_server C
   assert_runs
-  assert_nothing_left A B C
+  wait_until_free A B C
 }
 
 @test "a job runs with two of five servers out of order, one killed and one stopped" {
@@ -106,7 +105,7 @@ assert_unavailable() {
   kill_server B
   assert_unavailable A B
   refute_contains "$stderr" "$C_URI:"
-  assert_nothing_left C
+  wait_until_free C
 }
 
 @test "no job runs with three of five servers stopped: 69, and nothing is left on any" {
@@ -115,7 +114,7 @@ assert_unavailable() {
   pause_server C
   pause_server D
   assert_unavailable B C D
-  assert_nothing_left A E
+  wait_until_free A E
   local server
   for server in B C D; do
     resume_server "$server"
@@ -126,13 +125,12 @@ assert_unavailable() {
 @test "no job runs with two of three servers unreachable, one refusing, one in a black hole: 69" {
   servers 1
   black_hole
-  local refused
-  refused=redis://127.0.0.1:$(free_port)
-  REDLOCK_SERVERS="$A_URI $refused $BLACK_HOLE_URI"
+  closed_port
+  REDLOCK_SERVERS="$A_URI $CLOSED_URI $BLACK_HOLE_URI"
   assert_unavailable
-  assert_contains "$stderr" "$refused: "
+  assert_contains "$stderr" "$CLOSED_URI: "
   assert_contains "$stderr" "$BLACK_HOLE_URI: "
-  assert_nothing_left A
+  wait_until_free A
 }
 
 @test "a job that waits for a quorum runs when one more server comes back" {
@@ -162,7 +160,7 @@ start_waiting() {
   await "$BACKGROUND_PID"
   assert_status 143
   [[ -z $output ]] || fail "the job ran: $output"
-  assert_nothing_left C
+  wait_until_free C
   resume_server B
   wait_until "$BOUND" no_lock B
 }
@@ -175,7 +173,7 @@ start_waiting() {
   assert_status 7
   kill_server B
   assert_unavailable B
-  assert_nothing_left A
+  wait_until_free A
 }
 
 @test "of four servers three are needed" {
@@ -185,7 +183,7 @@ start_waiting() {
   assert_nothing_left B C D
   kill_server B
   assert_unavailable A B
-  assert_nothing_left C D
+  wait_until_free C D
 }
 
 @test "two of four servers are no quorum for anybody: who finds two held elsewhere gives up" {
@@ -194,7 +192,7 @@ start_waiting() {
   cli B set L theirs px 60000
   run "$REDLOCK" run -n L -- true
   assert_status 1
-  assert_nothing_left C D
+  wait_until_free C D
   [[ $(cli A get L) == theirs && $(cli B get L) == theirs ]]
 }
 
@@ -204,7 +202,7 @@ start_waiting() {
   cli D set L others px 60000
   promptly "$REDLOCK" run -n L -- true
   assert_status 0
-  assert_nothing_left A C E
+  wait_until_free A C E
   [[ $(cli B get L) == theirs && $(cli D get L) == others ]]
 }
 
@@ -216,7 +214,7 @@ start_waiting() {
   run "$REDLOCK" run -n L -- echo ran # of three that answer, two would grant
   assert_status 1
   [[ -z $output ]] || fail "the job ran"
-  assert_nothing_left D E
+  wait_until_free D E
 }
 
 # ---- passwords -----------------------------------------------------------------------------------
@@ -250,7 +248,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   assert_contains "$stderr" "127.0.0.1:$B_PORT: wrong"
   assert_contains "$stderr" "127.0.0.1:$C_PORT: wrong"
   refute_contains "$stderr" :wrong@
-  assert_nothing_left A
+  wait_until_free A
 }
 
 @test "each server has its own password" {

@@ -19,7 +19,6 @@ outliving() {
 
 # lock_of SERVER: prints what its key L holds.
 lock_of() { cli "$1" get L; }
-is_free() { [[ -z $(lock_of "$1") ]]; }
 
 @test "reentrant: the same lock inside runs at once, with the same token and fence, at any depth" {
   local n
@@ -30,17 +29,18 @@ is_free() { [[ -z $(lock_of "$1") ]]; }
     assert_status 7
     [[ -z $stderr ]] || fail "$stderr"
     [[ $output == 'L '* ]]
-    assert_nothing_left A
+    wait_until_clean A
     stop_servers
   done
   servers 3
   run "$REDLOCK" run L -- sh -c 'echo "$REDLOCK_TOKEN $REDLOCK_FENCE"
+    for i in $(seq 500); do test "$(redis-cli -s "$1" exists L)" = 0 || break; sleep 0.02; done
     "$0" run L -- sh -c "echo \"\$REDLOCK_TOKEN \$REDLOCK_FENCE\""
     redis-cli -s "$1" get L' "$REDLOCK" "$A_SOCKET"
   [[ ${lines[0]} == "${lines[1]}" ]] || fail "$output"
   # The inner one has ended: the lock is still the outer's.
   [[ ${lines[2]} == "${lines[0]% *}" ]] || fail "$output"
-  assert_nothing_left A
+  wait_until_clean A
 }
 
 @test "reentrant: --no-reentrant gives the plain conflict" {
@@ -65,6 +65,7 @@ is_free() { [[ -z $(lock_of "$1") ]]; }
 @test "reentrant: an inner run that outlives the outer one keeps the lock, and releases it" {
   servers 3
   outliving --ttl 2s
+  wait_for_key A L
   local token
   token=$(lock_of A)
   await "$OUTER"
@@ -74,8 +75,7 @@ is_free() { [[ -z $(lock_of "$1") ]]; }
   run "$REDLOCK" run -n L -- true
   assert_status 1
   echo >"$SCRATCH/end"
-  for name in A B C; do wait_until "$BOUND" is_free "$name"; done
-  assert_nothing_left A
+  wait_until_clean A B C
 }
 
 @test "reentrant: the minimum hold of an outer run is kept when the inner one ends last" {
@@ -138,7 +138,7 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
     kill -KILL "$1"
     "$0" run -n L -- true' "$REDLOCK" "$C_PID"
   assert_status 0
-  assert_nothing_left A
+  wait_until_clean A
   restart_server C
   background "$REDLOCK" run L -- sh -c 'echo >"$1/outside"; until [ -e "$1/go" ]; do sleep 0.02; done
     exec "$0" run -n L -- true' "$REDLOCK" "$SCRATCH"
@@ -147,6 +147,5 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   echo >"$SCRATCH/go"
   await "$BACKGROUND_PID"
   assert_status 0
-  assert_nothing_left A
-  assert_nothing_left C
+  wait_until_clean A C
 }

@@ -46,7 +46,7 @@ age() {
   assert_one_line "$stderr"
   assert_contains "$stderr" 'started only just now'
   assert_contains "$stderr" '--restart-grace'
-  has_no_keys A && has_no_keys B
+  wait_until_clean A B
 }
 
 @test "servers restarted empty one after the other under a running job let no second one in" {

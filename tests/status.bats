@@ -70,7 +70,8 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   background "$REDLOCK" run -w 30 L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/ready"
   wait_for "$SCRATCH/ready"
   since=$("$REDLOCK" status --json L | sed -n 's/^ *"since_ms": \([0-9]*\),.*/\1/p')
-  assert_between "$((before + 1400))" "$since" "$(now_ms)"
+  # By when the request was sent that got it, which may be a little before the 1.5 s are over.
+  assert_between "$((before + 700))" "$since" "$(now_ms)"
 }
 
 @test "status: several names: 0 if all are held, 1 if any is free" {
@@ -197,7 +198,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   assert_contains "$stderr" "the state of 'work' cannot be told: 1 of 3 servers could be asked, and a quorum is 2"
   status --json work
   is 'j["status"], l["state"], l["holder"], l["fence"]' "(69, 'undecided', None, None)"
-  status -q work # why it is 69 is said nevertheless
+  REDLOCK_SERVER_TIMEOUT=200ms status -q work # why it is 69 is said nevertheless
   assert_contains "$stderr" "$B_URI could not be asked: did not answer within 200 ms"
   resume_server B
 }
@@ -317,6 +318,7 @@ start_limited() {
   "$REDLOCK" run over -- true
   # Expired, and its holder's record not yet.
   "$REDLOCK" run --min-hold 60s expired -- true
+  wait_for_value expired 'cooling:*' A B C
   everywhere del expired
   has_key A 'redlock:{expired}:holder' || fail 'no record is left'
   list
@@ -327,14 +329,11 @@ start_limited() {
   is 'j["status"], j["locks"]' '(0, [])'
 }
 
-cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
-
 @test "list: one line each, sorted, merged over the servers, and a pattern" {
   hold work
   hold apples -S "$A_URI" -S "$B_URI"
   "$REDLOCK" run --min-hold 60s cool -- true
-  local server
-  for server in A B C; do wait_until "$BOUND" cools "$server" cool; done
+  wait_for_value cool 'cooling:*' A B C
   cli B del cool >/dev/null
   everywhere set plain x
   list

@@ -77,7 +77,9 @@ misconfigured() {
     sh -c 'echo "$REDLOCK_FENCE" >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' \
     job "$SCRATCH/ready" "$SCRATCH/finish"
   wait_for_line "$BACKGROUND_ERR" 'renew: renewed'
-  [[ $(cli A get L) != '' && $(cli B -n 2 get L) != '' ]]
+  wait_for_key A L
+  in_two() { [[ $(cli B -n 2 exists L) == 1 ]]; }
+  wait_until "$BOUND" in_two
   run "$REDLOCK" run -n "${servers[@]}" L -- true
   assert_status 1
   : >"$SCRATCH/finish"

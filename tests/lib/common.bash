@@ -24,6 +24,9 @@ export REDLOCK SOURCE
 # Servers made for a test are fresh, and some tests restart them; what redlock makes of that is the
 # matter of restart.bats.
 export REDLOCK_RESTART_GRACE=0
+# The default of 200 ms is less than a loaded machine may take for an answer. A server that is stopped in a
+# test delays a command by this time.
+export REDLOCK_SERVER_TIMEOUT=1s
 export REDLOCK_CONFIG=/dev/null # not this machine's
 unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
 unset CI # where tests are run is no matter of theirs
@@ -104,6 +107,31 @@ wait_for_line() { wait_until "${3:-$BOUND}" grep -qsF -- "$2" "$1"; }
 # wait_for_key SERVER KEY: until the server has KEY.
 wait_for_key() { wait_until "$BOUND" has_key "$1" "$2"; }
 has_key() { [[ $(cli "$1" exists "$2") == 1 ]]; }
+lacks_key() { [[ $(cli "$1" exists "$2") == 0 ]]; }
+
+# wait_for_value KEY PATTERN SERVER…: until KEY has a value there that matches the pattern. A command of redlock's
+# ends when a quorum has answered; the other servers do what they were asked a moment later.
+wait_for_value() {
+  local server
+  for server in "${@:3}"; do
+    wait_until "$BOUND" has_value "$server" "$1" "$2" || fail "on $server: $(cli "$server" get "$1")" || return 1
+  done
+}
+# shellcheck disable=SC2053 # a pattern
+has_value() { [[ $(cli "$1" get "$2") == $3 ]]; }
+
+# wait_for_life KEY LEAST MOST SERVER…: until KEY has so many milliseconds to live there.
+wait_for_life() {
+  local server
+  for server in "${@:4}"; do
+    wait_until "$BOUND" lives "$server" "$@" || fail "on $server: $(cli "$server" pttl "$1") ms" || return 1
+  done
+}
+lives() {
+  local left
+  left=$(cli "$1" pttl "$2")
+  (($3 <= left && left <= $4))
+}
 
 # gone PID: no such process, or a zombie nobody has fetched yet.
 gone() {
@@ -221,9 +249,19 @@ server_at_least() {
   printf '%s\n' "$1" "${version%% *}" | sort --version-sort --check=quiet
 }
 
-# free_port: prints a TCP port nobody listens on.
+# free_port: prints a TCP port nobody listens on. Another test may take it before it is used: who uses it tries
+# again with another one.
 free_port() {
   "$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# open_port SERVER: has the running server listen on a free port, too; sets PORT. Since Redis 7.
+open_port() {
+  for _ in 1 2 3 4 5; do
+    PORT=$(free_port)
+    [[ $(cli "$1" config set port "$PORT") != OK ]] || return 0
+  done
+  fail "server $1 opens no port"
 }
 
 # start_server NAME [--tcp] [REDIS OPTIONS…]: starts an empty server on a Unix socket (and a free
@@ -330,6 +368,9 @@ start_listener() {
   declare -g "${variable}_PORT=$(<"$file")" "${variable}_URI=redis://127.0.0.1:$(<"$file")"
 }
 
+# closed_port: a port that stays ours and refuses connections; sets CLOSED_URI, CLOSED_PORT.
+closed_port() { start_listener CLOSED closed_port.py; }
+
 # black_hole [ADDRESS PORT]: an address where connecting hangs; sets BLACK_HOLE_URI, BLACK_HOLE_PORT.
 black_hole() { start_listener BLACK_HOLE black_hole.py "$@"; }
 
@@ -401,6 +442,14 @@ assert_nothing_left() {
 
 # has_no_keys SERVER: the same as a question, for wait_until.
 has_no_keys() { [[ -z $(keys_left "$1") ]]; }
+
+# wait_until_clean SERVER…: until that is so. For servers of which a quorum was enough for redlock to end.
+wait_until_clean() {
+  local server
+  for server in "$@"; do
+    wait_until "$BOUND" has_no_keys "$server" || fail "$server still has keys:" "$(keys_left "$server")" || return 1
+  done
+}
 
 # evals SERVER: prints how many EVALs the server has run, of all clients.
 evals() {
@@ -482,5 +531,5 @@ PY
 # scenario: what stands on standard input, a script in the words of tests/lib/terminal.py.
 scenario() {
   { echo 'from terminal import *' && cat; } >"$SCRATCH/scenario.py"
-  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 90 "$PYTHON" "$SCRATCH/scenario.py" 3>&-
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 240 "$PYTHON" "$SCRATCH/scenario.py" 3>&-
 }

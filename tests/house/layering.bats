@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 #
 # Includes go downward only, and each library of others has one place where it is used.
 
-load lib/common
+load ../lib/common
 
 setup() { cd "$SOURCE/src" || return; }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 #
 # The manual pages are well-formed, and redlock(1), redlock.toml(5) and the program tell the same story.
 
-load lib/common
+load ../lib/common
 
 PAGE=$SOURCE/man/redlock.1
 

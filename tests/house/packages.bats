@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 #
 # packaging/packages.sh: what packaging/quickstart and tests/run say and do where packages are missing.
 
-load lib/common
+load ../lib/common
 
 # A machine where nothing is installed, not even what tells who we are.
 setup() {

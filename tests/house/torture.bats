@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 # shellcheck shell=bash disable=SC2030,SC2031,SC2154
 #
 # Short torture with real servers, and that its checker sees what it is there to see. Longer ones:
 #
 #   tests/torture/torture --servers 5 --contenders 12 --locks 2 --seconds 60 --seed 7
 
-load lib/common
+load ../lib/common
 
 TORTURE=$TESTS/torture
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Who was ended by a signal, ends by it: when a signal kills the job or ends the wait, redlock dies of the
 # same signal. Bash goes on with a loop or a script when a command exits with 130 instead, and systemd calls
 # a stop a failure when it exits with 143.
 
-load lib/common
+load ../lib/common
 
 setup() {
   start_server A

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Every line of the table of exit statuses.
 
-load lib/common
+load ../lib/common
 
 setup() {
   start_server A --tcp

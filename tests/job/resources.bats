@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 #
 # A system that refuses something: descriptors, memory, processes. Whatever it is, and whenever: no lock
 # stays behind, no job runs without one, and one line says what was refused.
 # shellcheck disable=SC2030,SC2031 # each test has a shell of its own
 
-load lib/common
+load ../lib/common
 
 setup() { export LOCK=L; }
 teardown() { stop_all; }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Signals to redlock: before the job starts they end the wait and leave nothing behind, while it runs
 # they are the job's.
 
-load lib/common
+load ../lib/common
 
 setup() {
   start_server A

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2154
 #
 # What is meant for a job reaches every process of it, whatever that one has done to hide, and no other
 # process; where it could not, redlock does not begin.
 
-load lib/common
+load ../lib/common
 
 setup() {
   start_server A

@@ -4,7 +4,7 @@
 # What the bats suites share: real servers, fake ones, background jobs and bounded waits. A suite
 # begins with
 #
-#   load lib/common
+#   load ../lib/common
 #   setup() { start_server A; export REDLOCK_SERVERS=$A_URI; }
 #   teardown() { stop_all; }
 #

@@ -6,7 +6,7 @@
 
 # shellcheck disable=SC2153,SC2154 # set by start_server and run
 
-load lib/common
+load ../lib/common
 
 TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 HOLDER='redlock:{L}:holder'

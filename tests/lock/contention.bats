@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 #
 # Many want one lock: never two at once, and nobody is forgotten.
 #
@@ -7,7 +8,7 @@
 # it opens. Their jobs log "start" and "end" with O_APPEND, so that the order of the lines is the
 # order of the events.
 
-load lib/common
+load ../lib/common
 
 setup() {
   LOG=$SCRATCH/log

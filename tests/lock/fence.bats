@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 #
 # The fencing number: what a server stores of it, and what becomes of a lock whose number cannot be read
 # or cannot grow.
@@ -7,7 +8,7 @@
 # shellcheck disable=SC2153,SC2154,SC2030,SC2031 # set by start_server and run, for one test alone
 # shellcheck disable=SC2016 # expanded by the job's shell
 
-load lib/common
+load ../lib/common
 
 setup() {
   FENCE='redlock:{L}:fence'

@@ -1,14 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # `redlock release --force`: the holder is told, stops its job and only then releases the lock; and
 # nothing is taken away that was not shown.
 
-load lib/common
-load lib/acl
-load lib/looking
-load lib/forcing
+load ../lib/common
+load ../lib/acl
+load ../lib/looking
+load ../lib/forcing
 
 setup() { setup_job; }
 teardown() { stop_all; }

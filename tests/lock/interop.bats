@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 #
 # Others on the same key: a lock of redis-py's or of `SET key token NX PX` and one of redlock's
 # exclude each other. Whatever else stands in the key is somebody else's: never touched, no error.
 
 # shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
 
-load lib/common
+load ../lib/common
 
 setup() {
   READY=$SCRATCH/ready

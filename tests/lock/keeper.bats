@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # `redlock acquire --keep-for PID`: the process that stays behind.
 
-load lib/common
-load lib/acl
+load ../lib/common
+load ../lib/acl
 
 setup() {
   start_server A

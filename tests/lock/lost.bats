@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Holding and losing: the lock is renewed while the job runs, and where it cannot be, the job is dead
 # before anybody else can have the lock.
 
-load lib/common
+load ../lib/common
 
 setup() {
   start_server A

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # --once: what was done successfully is not done again for a time.
 
-load lib/common
-load lib/acl
+load ../lib/common
+load ../lib/acl
 
 teardown() { stop_all; }
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # The queue of who waits for a lock: who joins it and who leaves it; and that nothing depends on it where
 # it may not be had, or has nonsense in it.
 
-load lib/common
-load lib/acl
-load lib/looking
-load lib/queue
+load ../lib/common
+load ../lib/acl
+load ../lib/looking
+load ../lib/queue
 
 teardown() { stop_all; }
 

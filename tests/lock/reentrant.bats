@@ -3,7 +3,7 @@
 #
 # A redlock in the job of a redlock: the same lock is joined, another one is another.
 
-load lib/common
+load ../lib/common
 
 teardown() { stop_all; }
 

@@ -3,7 +3,7 @@
 #
 # The main path: the job runs under its lock, gets everything untouched, and leaves nothing behind.
 
-load lib/common
+load ../lib/common
 
 setup() {
   start_server A --tcp

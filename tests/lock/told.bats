@@ -5,9 +5,9 @@
 # How a holder hears of a forced release: over connections of their own, that it makes and keeps, and that
 # may be missing, refused, broken or flooded.
 
-load lib/common
-load lib/acl
-load lib/forcing
+load ../lib/common
+load ../lib/acl
+load ../lib/forcing
 
 setup() { setup_job; }
 teardown() { stop_all; }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Waiting for the lock, for servers, and the limits of both. Upper bounds leave room for a loaded
 # machine; the lower ones are exact.
 
-load lib/common
+load ../lib/common
 
 setup() {
   start_server A --tcp

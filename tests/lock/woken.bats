@@ -1,14 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Who waits for a lock is woken when it is free: who, in which order, and by what. It asks soon then, but
 # nothing depends on that; so what is shown here is mostly what the servers did and what the waiters
 # heard, and not how long it took.
 
-load lib/common
-load lib/looking
-load lib/queue
+load ../lib/common
+load ../lib/looking
+load ../lib/queue
 
 teardown() { stop_all; }
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 # shellcheck disable=SC2030,SC2031,SC2016,SC2153,SC2154
 #
 # `redlock check` finds what is wrong: each test plants one fault, and sees it named with what to do.
 
-load lib/common
-load lib/acl
+load ../lib/common
+load ../lib/acl
 
 setup() {
   # Persistent, and so nothing to complain of even where it is the only one.

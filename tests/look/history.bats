@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
 # `redlock history`, which reads the log that the servers keep of a lock (log.bats).
 
-load lib/common
-load lib/acl
-load lib/log
-load lib/looking
+load ../lib/common
+load ../lib/acl
+load ../lib/log
+load ../lib/looking
 
 setup() {
   unset COLUMNS

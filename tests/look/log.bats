@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
 # The log that the servers keep of a lock: what is written there, and what is not.
 
-load lib/common
-load lib/log
+load ../lib/common
+load ../lib/log
 
 setup() {
   unset COLUMNS

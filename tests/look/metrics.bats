@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # --metrics-file: what became of the runs, for node_exporter's textfile collector.
 
-load lib/common
+load ../lib/common
 
 AS=() # what run_warned puts before the command
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
 # `redlock status` and `redlock list`: what each kind of lock looks like, on servers that agree, that do
 # not, and that are down; and that looking changes nothing.
 
-load lib/common
-load lib/acl
-load lib/looking
+load ../lib/common
+load ../lib/acl
+load ../lib/looking
 
 setup() {
   unset COLUMNS

@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # What `redlock status` and `redlock list` tell of those who wait, in the order in which they came, and
 # on terminals of all widths; with servers that go and come back.
 
-load lib/common
-load lib/looking
-load lib/queue
+load ../lib/common
+load ../lib/looking
+load ../lib/queue
 
 setup() {
   unset COLUMNS

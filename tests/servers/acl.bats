@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 #
 # The permissions of redlock-protocol(7): a user who has them and no others can do all that redlock
 # does, each of them is needed, and one who lacks any gets what that page says. The list is read
@@ -9,8 +10,8 @@
 # shellcheck disable=SC2153,SC2154 # A_SOCKET and the like are set by start_server
 # shellcheck disable=SC2016 # expanded by the job's shell, or by wait_until
 
-load lib/common
-load lib/acl
+load ../lib/common
+load ../lib/acl
 
 LOCK=nightly-backup # as on the page
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=memory,slow
 # shellcheck disable=SC2154
 #
 # Servers that mean harm, or are broken: whatever one says, every command ends in bounded time, with
 # bounded memory, a status of its own and no more than lines of its own. tests/hostile/README.md.
 
-load lib/common
-load lib/hostile
+load ../lib/common
+load ../lib/hostile
 
 setup() {
   unset REDLOCK_SERVERS

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
 # shellcheck disable=SC2153,SC2154 # A_PORT and the like are set by start_server
 # shellcheck disable=SC2012 # the names are numbers
@@ -8,7 +9,7 @@
 # Servers by name: several addresses, dead ones, IPv6, a resolver that hangs. The names are those of
 # a file of the test's own, by libnss-wrapper; like every host file it may name one name repeatedly.
 
-load lib/common
+load ../lib/common
 
 # libnss-wrapper reads its file anew when that changes, and does not bear two threads there (1.1.12: one
 # of them is stuck, or closes a file that is closed). Here each look-up has its turn. After a fork nobody

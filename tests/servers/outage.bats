@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 #
 # Several servers, some of which fail under a job or at its end: a minority of them costs nothing, a
 # majority is told and acted on in time.
@@ -8,8 +9,8 @@
 # shellcheck disable=SC2016 # expanded by the job's shell
 # shellcheck disable=SC2153,SC2154 # A_URI and the like are set by start_server, stderr by run
 
-load lib/common
-load lib/quorum
+load ../lib/common
+load ../lib/quorum
 
 setup() {
   setup_job

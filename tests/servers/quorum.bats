@@ -8,8 +8,8 @@
 # shellcheck disable=SC2016 # expanded by the job's shell
 # shellcheck disable=SC2153,SC2154 # A_URI and the like are set by start_server, stderr by run
 
-load lib/common
-load lib/quorum
+load ../lib/common
+load ../lib/quorum
 
 setup() { setup_job; }
 teardown() { stop_all; }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # A server that was restarted may have forgotten who holds a lock: it is no witness for a while.
-load lib/common
+load ../lib/common
 
 setup() { export REDLOCK_RESTART_GRACE=60; }
 teardown() { stop_all; }

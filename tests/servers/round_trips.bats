@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 #
 # What a run costs on a slow line, counted in round trips: one to connect, one to acquire, one to
 # release; one more if a password or a database is to be sent first. Several servers are asked at
@@ -9,8 +10,8 @@
 
 # shellcheck disable=SC2153 # A_PROXY_STATS and the like are set by slow_server
 
-load lib/common
-load lib/acl
+load ../lib/common
+load ../lib/acl
 
 EACH_WAY=50 # ms
 ROUND_TRIP=$((2 * EACH_WAY))

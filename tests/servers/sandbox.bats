@@ -4,7 +4,7 @@
 #
 # redlock sandbox: private servers for as long as a command runs, and nothing left afterwards.
 
-load lib/common
+load ../lib/common
 
 setup() {
   TMPDIR=$(mktemp -d "$SCRATCH/tmp.XXXXXX")

@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 #
 # Keys and fields that somebody else has made long: a server must not stand still because a script
 # reads them. The time that counts is what the server's process spends, which no other load adds to.
 
 # shellcheck disable=SC2153,SC2154 # A_PID and the like are set by start_server, stderr by run
 
-load lib/common
+load ../lib/common
 
 setup() {
   start_server A

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=slow
 # shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
 # shellcheck disable=SC2153,SC2154 # A_TLS_URI and the like are set by start_tls_server
 # shellcheck disable=SC2016 # expanded by the job's shell, or by wait_until
@@ -7,10 +8,10 @@
 # rediss://: whom redlock believes and whom not, what it says then, and that TLS costs nothing where
 # there is none.
 
-load lib/common
-load lib/acl
-load lib/hostile
-load lib/tls
+load ../lib/common
+load ../lib/acl
+load ../lib/hostile
+load ../lib/tls
 
 setup_file() {
   make_authority ca

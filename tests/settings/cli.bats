@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # The command line and the environment: help, flock(1)'s options, where settings and passwords come
 # from.
 
-load lib/common
-load lib/acl
+load ../lib/common
+load ../lib/acl
 
 setup() { export A_SOCKET; }
 teardown() { stop_all; }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck disable=SC1003,SC2030,SC2031,SC2016,SC2154
 #
 # The configuration file, what beats it, what is said about a bad one, and `redlock config`.
 
-load lib/common
+load ../lib/common
 
 # write LINE…: the configuration file.
 write() {

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
+# bats file_tags=whole
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # What somebody who waits for a lock gets to see: --progress, on terminals (by tests/lib/terminal.py)
 # and off them; and what is said at the end of a wait.
 
-load lib/common
+load ../lib/common
 
 setup() {
   start_server A

@@ -31,6 +31,18 @@ export REDLOCK_CONFIG=/dev/null # not this machine's
 unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
 unset CI # where tests are run is no matter of theirs
 
+# A test starts some hundred processes; what can be done without one is: it takes the time of running them all.
+NAP=${BATS_RUN_TMPDIR:-/tmp}/nap # a pipe that never has anything to read
+[[ -p $NAP ]] || mkfifo "$NAP" 2>/dev/null || [[ -p $NAP ]]
+
+# quick COMMAND…: runs a function without the trap by which bats follows every command, at 0.1 ms each. Where it
+# fails, bats shows the line of the test. For helpers of many commands.
+quick() {
+  local -
+  set +T
+  "$@"
+}
+
 STARTED=()    # PIDs of servers and tools
 BACKGROUND=() # PIDs of `background`
 
@@ -79,7 +91,8 @@ assert_no_overlap() {
 
 # wait_until SECONDS CMD…: runs CMD every 20 ms until it succeeds; fails after SECONDS, but not without
 # having looked once more: a machine that stood still has not decided anything.
-wait_until() {
+wait_until() { quick do_wait_until "$@"; }
+do_wait_until() {
   local deadline=$((SECONDS + $1 + 1)) over
   shift
   while over=$((SECONDS >= deadline)) && ! "$@"; do
@@ -87,9 +100,12 @@ wait_until() {
       fail "waited in vain for: $*" "$(situation)"
       return 1
     }
-    sleep 0.02
+    nap
   done
 }
+
+# nap [SECONDS]: 20 ms, without a process.
+nap() { read -rt "${1:-0.02}" <>"$NAP" || true; }
 
 # situation: prints what a failure is to be understood by: what all processes below this shell are at, and
 # what those of `background` have said last.
@@ -174,22 +190,17 @@ await() {
 # background CMD…: starts CMD, sets $BACKGROUND_PID (of CMD itself), $BACKGROUND_OUT and
 # $BACKGROUND_ERR (files). All signals have their default action: `&` alone takes it away from INT and
 # QUIT, and nohup from HUP.
-background() {
-  local out err
-  out=$(mktemp "$SCRATCH/out.XXXXXX")
-  err=$(mktemp "$SCRATCH/err.XXXXXX")
-  # Opened here: the job would open them later than they are renamed.
-  local out_fd err_fd
-  exec {out_fd}>"$out" {err_fd}>"$err"
-  env --default-signal "$@" </dev/null >&"$out_fd" 2>&"$err_fd" 3>&- \
-    {out_fd}>&- {err_fd}>&- &
+background() { quick do_background "$@"; }
+do_background() {
+  {
+    exec env --default-signal "$@" </dev/null >>"$SCRATCH/background.$BASHPID.out" \
+      2>>"$SCRATCH/background.$BASHPID.err" 3>&-
+  } &
   BACKGROUND_PID=$!
-  exec {out_fd}>&- {err_fd}>&-
   BACKGROUND+=("$BACKGROUND_PID")
   BACKGROUND_OUT=$SCRATCH/background.$BACKGROUND_PID.out
   BACKGROUND_ERR=$SCRATCH/background.$BACKGROUND_PID.err
-  mv "$out" "$BACKGROUND_OUT"
-  mv "$err" "$BACKGROUND_ERR"
+  : >>"$BACKGROUND_OUT" 2>>"$BACKGROUND_ERR" # they are there before the job is
 }
 
 # start_tool CMD…: starts a helper that the kernel kills with this shell; sets $TOOL_PID.
@@ -200,7 +211,8 @@ start_tool() {
 }
 
 # stop_all: for teardown; ends everything this test has started and waits for its death.
-stop_all() {
+stop_all() { quick do_stop_all "$@"; }
+do_stop_all() {
   local pid
   for pid in "${BACKGROUND[@]}"; do gone "$pid" || kill -TERM "$pid" 2>/dev/null || true; done
   for pid in "${BACKGROUND[@]}"; do
@@ -214,7 +226,8 @@ stop_all() {
 # ---- servers ---------------------------------------------------------------------------------
 
 # stop_servers: kills all servers and tools, and waits for their death.
-stop_servers() {
+stop_servers() { quick do_stop_servers "$@"; }
+do_stop_servers() {
   local pid
   for pid in "${STARTED[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
   for pid in "${STARTED[@]}"; do wait "$pid" 2>/dev/null || true; done
@@ -224,21 +237,24 @@ stop_servers() {
 # server_program: prints the path of a server program under its own name (redis-check-rdb is the
 # server too: it looks at the name it was started by).
 server_program() {
-  local found
-  if found=$(command -v redis-server || command -v valkey-server); then
-    echo "$found"
-    return
-  fi
-  local link=$BATS_RUN_TMPDIR/redis-server
+  find_server_program && echo "$SERVER_PROGRAM"
+}
+
+# find_server_program: sets SERVER_PROGRAM to it.
+find_server_program() {
+  [[ -z $SERVER_PROGRAM ]] || return 0
+  SERVER_PROGRAM=$(type -P redis-server || type -P valkey-server) && return
+  local found link=$BATS_RUN_TMPDIR/redis-server
   if [[ ! -e $link ]]; then
-    found=$(command -v redis-check-rdb || command -v valkey-check-rdb) || {
+    found=$(type -P redis-check-rdb || type -P valkey-check-rdb) || {
       fail "no Redis server: apt-get install redis-tools"
       return 1
     }
     ln -sf "$found" "$link"
   fi
-  echo "$link"
+  SERVER_PROGRAM=$link
 }
+SERVER_PROGRAM=
 
 # server_at_least MAJOR[.MINOR]: the servers that tests start are of this version or a later one;
 # Valkey's numbers go on where Redis' ended.
@@ -252,7 +268,7 @@ server_at_least() {
 # free_port: prints a TCP port nobody listens on. Another test may take it before it is used: who uses it tries
 # again with another one.
 free_port() {
-  "$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  "$PYTHON" -SEIc 'import _socket; s = _socket.socket(2, 1); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
 # open_port SERVER: has the running server listen on a free port, too; sets PORT. Since Redis 7.
@@ -267,58 +283,77 @@ open_port() {
 # start_server NAME [--tcp] [REDIS OPTIONS…]: starts an empty server on a Unix socket (and a free
 # port of 127.0.0.1), waits until it answers; sets NAME_PID, NAME_URI (unix://), NAME_SOCKET,
 # NAME_LOG, and with --tcp NAME_PORT and NAME_TCP_URI (redis://).
-start_server() {
-  local name=$1 port=0 try
-  shift
-  local dir=$SCRATCH/server.$name
-  mkdir -p "$dir"
+start_server() { quick do_start_server "$@"; }
+do_start_server() {
+  local try port=0
   for try in 1 2 3 4 5; do
-    [[ ${1-} != --tcp && $port == 0 ]] || port=$(free_port)
-    [[ ${1-} != --tcp ]] || shift
-    declare -ga "${name}_ARGS=()"
-    local -n arguments=${name}_ARGS
-    arguments=(--port "$port" --bind 127.0.0.1 --unixsocket "$dir/sock" --dir "$dir"
-      --save '' --appendonly no "$@")
-    launch_server "$name" "$dir" && break
-    ((port != 0 && try < 5)) || {
-      fail "server $name does not answer:" "$(cat "$dir/log")"
-      return 1
-    }
+    [[ ${2-} != --tcp ]] || port=$(free_port)
+    describe_server "$1" "$port" "${@:2}"
+    launch_server "$1" "$SCRATCH/server.$1" && return
+    ((port != 0)) || break
   done
+  fail "server $1 does not answer:" "$(cat "$SCRATCH/server.$1/log")"
+}
+
+# describe_server NAME PORT [--tcp] [REDIS OPTIONS…]: sets NAME_ARGS and all that start_server sets but the PID.
+describe_server() {
+  local name=$1 port=$2 dir=$SCRATCH/server.$1
+  shift 2
+  [[ ${1-} != --tcp ]] || shift
+  [[ -d $dir ]] || mkdir "$dir"
+  declare -ga "${name}_ARGS=()"
+  local -n arguments=${name}_ARGS
+  arguments=(--port "$port" --bind 127.0.0.1 --unixsocket "$dir/sock" --dir "$dir" --save '' --appendonly no "$@")
   declare -g "${name}_SOCKET=$dir/sock" "${name}_URI=unix://$dir/sock" "${name}_LOG=$dir/log"
   declare -g "${name}_PORT=$port" "${name}_TCP_URI=redis://127.0.0.1:$port"
 }
 
 # servers N [OPTION…]: starts N servers, A, B and so on, each with the options of start_server; sets
 # SERVERS, their names, and exports REDLOCK_SERVERS with all of them.
-servers() {
-  local name count=$1
+servers() { quick do_servers "$@"; }
+do_servers() {
+  local name names=(A B C D E)
+  SERVERS=("${names[@]:0:$1}")
   shift
-  SERVERS=()
   REDLOCK_SERVERS=
-  for name in A B C D E; do
-    ((${#SERVERS[@]} < count)) || break
-    start_server "$name" "$@" || return 1
+  if [[ ${1-} == --tcp ]]; then
+    for name in "${SERVERS[@]}"; do start_server "$name" "$@" || return 1; done
+  else # all at the same time
+    for name in "${SERVERS[@]}"; do
+      describe_server "$name" 0 "$@"
+      spawn_server "$name" "$SCRATCH/server.$name" || return 1
+    done
+    for name in "${SERVERS[@]}"; do
+      await_server "$name" "$SCRATCH/server.$name" || fail "$(cat "$SCRATCH/server.$name/log")" || return 1
+    done
+  fi
+  for name in "${SERVERS[@]}"; do
     local -n uri=${name}_URI
-    SERVERS+=("$name")
     REDLOCK_SERVERS+="$uri "
   done
   export REDLOCK_SERVERS
 }
 
 # launch_server NAME DIR: starts the server with ${NAME_ARGS[@]}; fails if it does not answer.
-launch_server() {
+launch_server() { quick do_launch_server "$@"; }
+do_launch_server() { spawn_server "$@" && await_server "$@"; }
+
+# spawn_server NAME DIR: starts the process. await_server NAME DIR: until it answers.
+spawn_server() {
   local -n arguments=${1}_ARGS
-  local deadline=$((SECONDS + BOUND)) pid
-  rm -f "$2/sock"
-  LC_ALL=C start_tool "$(server_program)" "${arguments[@]}" >>"$2/log" 2>&1
-  pid=$TOOL_PID
-  declare -g "${1}_PID=$pid"
+  [[ ! -e $2/sock ]] || rm -f "$2/sock"
+  find_server_program || return 1
+  LC_ALL=C start_tool "$SERVER_PROGRAM" "${arguments[@]}" >>"$2/log" 2>&1
+  declare -g "${1}_PID=$TOOL_PID"
+}
+await_server() {
+  local deadline=$((SECONDS + BOUND))
+  local -n server_pid=${1}_PID
   # Any answer will do: one that wants a password says so.
-  until [[ -n $(redis-cli -s "$2/sock" ping 2>/dev/null) ]]; do
-    ! gone "$pid" || return 1
+  until [[ -S $2/sock && -n $(redis-cli -s "$2/sock" ping 2>/dev/null) ]]; do
+    ! gone "$server_pid" || return 1
     ((SECONDS < deadline)) || return 1
-    sleep 0.02
+    nap 0.005
   done
 }
 
@@ -347,11 +382,12 @@ restart_server() {
   launch_server "$1" "$SCRATCH/server.$1" || fail "server $1 does not come back"
 }
 
-# cli NAME ARG…: redis-cli to that server, over its Unix socket, with a bound.
+# cli NAME ARG…: redis-cli to that server, over its Unix socket. One that is stopped does not answer: the limit of
+# the test is the bound of that.
 cli() {
   local -n socket=${1}_SOCKET
   shift
-  timeout "$BOUND" redis-cli -s "$socket" "$@"
+  redis-cli -s "$socket" "$@"
 }
 
 # ---- servers that misbehave, and the network in between --------------------------------------
@@ -361,12 +397,14 @@ cli() {
 start_listener() {
   local variable=$1 tool=$2 file
   shift 2
-  file=$(mktemp "$SCRATCH/listener.XXXXXX")
-  start_tool "$PYTHON" "$TESTS/lib/$tool" "$file" "$@"
+  file=$SCRATCH/listener.$((++LISTENERS))
+  start_tool "$PYTHON" -SEI "$TESTS/lib/$tool" "$file" "$@"
   declare -g "${variable}_PID=$TOOL_PID"
   wait_for "$file" || return 1
   declare -g "${variable}_PORT=$(<"$file")" "${variable}_URI=redis://127.0.0.1:$(<"$file")"
 }
+
+LISTENERS=0
 
 # closed_port: a port that stays ours and refuses connections; sets CLOSED_URI, CLOSED_PORT.
 closed_port() { start_listener CLOSED closed_port.py; }
@@ -426,10 +464,15 @@ assert_one_line() {
 
 # keys_left SERVER: prints the keys it has, in whatever database, but for the fences, the tombstones and
 # the logs, which outlive their locks.
-keys_left() {
-  local db
-  for db in $(cli "$1" info keyspace | sed -n 's/^db\([0-9]*\):.*/\1/p'); do
-    cli "$1" -n "$db" keys '*' | grep -Ev '^redlock.*:(fence|dead|log)$' || true
+keys_left() { quick do_keys_left "$@"; }
+do_keys_left() {
+  local keyspace line key outliving='^redlock.*:(fence|dead|log)$'
+  mapfile -t keyspace < <(cli "$1" info keyspace)
+  for line in "${keyspace[@]}"; do
+    [[ $line =~ ^db([0-9]+): ]] || continue
+    while IFS= read -r key; do
+      [[ -z $key || $key =~ $outliving ]] || printf '%s\n' "$key"
+    done < <(cli "$1" -n "${BASH_REMATCH[1]}" keys '*')
   done
 }
 
@@ -452,18 +495,17 @@ wait_until_clean() {
 }
 
 # evals SERVER: prints how many EVALs the server has run, of all clients.
-evals() {
-  local count
-  count=$(cli "$1" info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p')
-  echo "${count:-0}"
+evals() { calls_of "$1" eval; }
+
+# calls_of SERVER COMMAND: prints how often it has carried that out.
+calls_of() {
+  local stats
+  stats=$(cli "$1" info commandstats)
+  [[ $stats =~ cmdstat_$2:calls=([0-9]+), ]] && echo "${BASH_REMATCH[1]}" || echo 0
 }
 
 # time_given SERVER: prints how often a key there was given more time.
-time_given() {
-  local calls
-  calls=$(cli "$1" info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p')
-  echo "${calls:-0}"
-}
+time_given() { calls_of "$1" pexpire; }
 
 # wait_for_renewal SERVER: until the lock has just been renewed there.
 wait_for_renewal() { wait_until "$BOUND" given_more_time "$1" "$(time_given "$1")"; }

@@ -211,7 +211,7 @@ start_tool() {
 }
 
 # stop_all: for teardown; ends everything this test has started and waits for its death.
-stop_all() { quick do_stop_all "$@"; }
+stop_all() { quick do_stop_all; }
 do_stop_all() {
   local pid
   for pid in "${BACKGROUND[@]}"; do gone "$pid" || kill -TERM "$pid" 2>/dev/null || true; done
@@ -226,7 +226,7 @@ do_stop_all() {
 # ---- servers ---------------------------------------------------------------------------------
 
 # stop_servers: kills all servers and tools, and waits for their death.
-stop_servers() { quick do_stop_servers "$@"; }
+stop_servers() { quick do_stop_servers; }
 do_stop_servers() {
   local pid
   for pid in "${STARTED[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
@@ -466,12 +466,12 @@ assert_one_line() {
 # the logs, which outlive their locks.
 keys_left() { quick do_keys_left "$@"; }
 do_keys_left() {
-  local keyspace line key outliving='^redlock.*:(fence|dead|log)$'
+  local keyspace line key
   mapfile -t keyspace < <(cli "$1" info keyspace)
   for line in "${keyspace[@]}"; do
     [[ $line =~ ^db([0-9]+): ]] || continue
     while IFS= read -r key; do
-      [[ -z $key || $key =~ $outliving ]] || printf '%s\n' "$key"
+      [[ -z $key || $key == redlock*:@(fence|dead|log) ]] || printf '%s\n' "$key"
     done < <(cli "$1" -n "${BASH_REMATCH[1]}" keys '*')
   done
 }

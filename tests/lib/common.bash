@@ -265,11 +265,9 @@ server_at_least() {
   printf '%s\n' "$1" "${version%% *}" | sort --version-sort --check=quiet
 }
 
-# free_port: prints a TCP port nobody listens on. Another test may take it before it is used: who uses it tries
-# again with another one.
-free_port() {
-  "$PYTHON" -SEIc 'import _socket; s = _socket.socket(2, 1); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
+# free_port: prints a TCP port that the kernel gives to nobody by itself, by chance: who finds it taken tries again
+# with another one.
+free_port() { echo $((20000 + SRANDOM % 12000)); }
 
 # open_port SERVER: has the running server listen on a free port, too; sets PORT. Since Redis 7.
 open_port() {

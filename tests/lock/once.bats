@@ -25,7 +25,7 @@ assert_ran() {
 }
 
 @test "once: a second run within the time does nothing, with status 0 and no word" {
-  servers 1 --tcp
+  servers 1
   job
   assert_status 0
   job
@@ -35,7 +35,7 @@ assert_ran() {
 }
 
 @test "once: -v says who did it and when; --once-exit-code" {
-  servers 3 --tcp
+  servers 3
   "$REDLOCK" run --once 1h L -- true it was me
   run --separate-stderr "$REDLOCK" run -v --once 1h --once-exit-code 9 L -- true
   assert_status 9
@@ -45,7 +45,7 @@ assert_ran() {
 }
 
 @test "once: a job that fails or is killed may be tried again" {
-  servers 3 --tcp
+  servers 3
   job 1
   assert_status 1
   run "$REDLOCK" run --once 1h L -- sh -c 'kill -KILL $$'
@@ -68,7 +68,7 @@ older_than_a_second() {
 }
 
 @test "once: when the time is over it runs again, also for one who asks for less" {
-  servers 1 --tcp
+  servers 1
   job
   wait_until "$BOUND" older_than_a_second A
   run "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
@@ -78,7 +78,7 @@ older_than_a_second() {
 }
 
 @test "once: a run without it, and other locks, are not concerned" {
-  servers 1 --tcp
+  servers 1
   job
   "$REDLOCK" run L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
   "$REDLOCK" run --once 1h M -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
@@ -86,7 +86,7 @@ older_than_a_second() {
 }
 
 @test "once: who waits is told as soon as the one before it was successful" {
-  servers 3 --tcp
+  servers 3
   background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.02; done' \
     "$SCRATCH/ran" "$SCRATCH/end"
   local first=$BACKGROUND_PID second
@@ -104,7 +104,7 @@ older_than_a_second() {
 }
 
 @test "once: who waits runs it if the one before it failed" {
-  servers 3 --tcp
+  servers 3
   background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.02; done; exit 4' \
     "$SCRATCH/ran" "$SCRATCH/end"
   local first=$BACKGROUND_PID second
@@ -121,7 +121,7 @@ older_than_a_second() {
 }
 
 @test "once: while the lock is cooling down, or held by another, the mark goes first" {
-  servers 3 --tcp
+  servers 3
   "$REDLOCK" run --once 1h --min-hold 1m L -- true
   run "$REDLOCK" run -n --once 1h L -- false
   assert_status 0
@@ -130,7 +130,7 @@ older_than_a_second() {
 }
 
 @test "once: one server that knows is believed, and those that lack the mark get it" {
-  servers 3 --tcp
+  servers 3
   job
   wait_for_key C "$MARK"
   restart_server A
@@ -152,7 +152,7 @@ older_than_a_second() {
 }
 
 @test "once: a server that is down in between does not matter" {
-  servers 3 --tcp
+  servers 3
   kill_server C
   job
   assert_status 0
@@ -163,7 +163,7 @@ older_than_a_second() {
 }
 
 @test "once: the mark says when by the server's clock, and ends with the time" {
-  servers 1 --tcp
+  servers 1
   local before after began
   before=$(now_ms)
   job
@@ -174,7 +174,7 @@ older_than_a_second() {
 }
 
 @test "once: a lock lost while the job ran is not marked" {
-  servers 1 --tcp
+  servers 1
   background "$REDLOCK" run --ttl 1s --once 1h L -- \
     sh -c 'trap "exit 0" TERM; echo >"$0"; sleep 60 & wait' "$SCRATCH/job"
   wait_for "$SCRATCH/job"
@@ -185,7 +185,7 @@ older_than_a_second() {
 }
 
 @test "once: a lock found lost when the job has ended is not marked either" {
-  servers 1 --tcp
+  servers 1
   background "$REDLOCK" run --ttl 60s --restart-grace 0 --once 1h L -- \
     sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.02; done' "$SCRATCH/job" "$SCRATCH/end"
   wait_for "$SCRATCH/job"
@@ -198,7 +198,7 @@ older_than_a_second() {
 has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
 
 @test "once: too few marks are told, the job's status stands" {
-  servers 1 --tcp
+  servers 1
   needs_users
   cli A acl setuser default +@all '-time'
   job
@@ -207,7 +207,7 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
 }
 
 @test "once: a foreign thing in the mark's place is no mark" {
-  servers 1 --tcp
+  servers 1
   cli A rpush "$MARK" x
   job
   assert_status 0
@@ -236,7 +236,7 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
 }
 
 @test "once: wrong values are told" {
-  servers 1 --tcp
+  servers 1
   local option
   for option in '--once 0' '--once soon' '--once 900h' '--once-exit-code 256'; do
     # shellcheck disable=SC2086

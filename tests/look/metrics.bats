@@ -9,7 +9,7 @@ load ../lib/common
 AS=() # what run_warned puts before the command
 
 setup() {
-  start_server A --tcp
+  start_server A
   export REDLOCK_SERVERS=$A_URI
   DIR=$SCRATCH/node
   FILE=$DIR/redlock.prom

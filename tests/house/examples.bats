@@ -176,7 +176,7 @@ waits() {
   hold
   # Released once it was asked for in vain.
   background bash -c 'asked() { redis-cli -s "$2" info commandstats | sed -n "s/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p"; }
-    until (($(asked "$@") > $1)); do sleep 0.02; done
+    until (($(asked "$@") > $1)); do sleep 0.05; done
     echo theirs >>"$SCRATCH_OF_TEST/log"; "$REDLOCK" release deploy "$0"' "$theirs" "$(evals A)" "$A_SOCKET"
   run "$@"
   assert_status 0

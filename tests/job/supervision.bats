@@ -308,7 +308,7 @@ HOP
 
 @test "--wait-all holds the lock until the last descendant has ended" {
   background "$REDLOCK" run --ttl 2s --wait-all L -- sh -c \
-    'setsid sh -c "until test -e \"\$0.end\"; do sleep 0.02; done" "$0" >/dev/null 2>&1 & echo ready >"$0"; exit 4' "$LOG"
+    'setsid sh -c "until test -e \"\$0.end\"; do sleep 0.05; done" "$0" >/dev/null 2>&1 & echo ready >"$0"; exit 4' "$LOG"
   wait_for "$LOG"
   timed "$REDLOCK" run -w 3 L -- true
   assert_status 1
@@ -320,7 +320,7 @@ HOP
 
 @test "without it, a descendant of a job that ended lives on" {
   run "$REDLOCK" run L -- sh -c \
-    'setsid sh -c "until test -e \"\$0.end\"; do sleep 0.02; done; echo lived >\"\$0\"" "$0" >/dev/null 2>&1 & exit 4' "$LOG"
+    'setsid sh -c "until test -e \"\$0.end\"; do sleep 0.05; done; echo lived >\"\$0\"" "$0" >/dev/null 2>&1 & exit 4' "$LOG"
   assert_status 4
   assert_nothing_left A
   touch "$LOG.end"
@@ -354,7 +354,7 @@ HOP
 
 @test "--on-lost runs with the job's environment, is no part of the job, and delays no release" {
   run_job --ttl 3s --kill-after 200ms --on-lost \
-    'trap "" TERM; echo "$REDLOCK_NAME $REDLOCK_FENCE ${#REDLOCK_TOKEN}" >"'"$SCRATCH"'/told"; until [ -e "'"$SCRATCH"'/go" ]; do sleep 0.02; done; echo done >>"'"$SCRATCH"'/told"' -- 5 stubborn
+    'trap "" TERM; echo "$REDLOCK_NAME $REDLOCK_FENCE ${#REDLOCK_TOKEN}" >"'"$SCRATCH"'/told"; until [ -e "'"$SCRATCH"'/go" ]; do sleep 0.05; done; echo done >>"'"$SCRATCH"'/told"' -- 5 stubborn
   cli A del L
   wait_for "$SCRATCH/told"
   wait_until "$BOUND" nothing_of_the_job

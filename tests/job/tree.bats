@@ -205,7 +205,7 @@ SHIM
 
 @test "a descendant whose main thread has ended, and one whose name looks like the rest of its line" {
   run_job 2 --ttl 3s --kill-after 200ms -- sh -c 'trap : USR1; "$@" headless headless &
-    "$@" renamed below renamed stubborn & until test -e "$0.end"; do sleep 0.02; done' "$LOG" "${PROCESS[@]}"
+    "$@" renamed below renamed stubborn & until test -e "$0.end"; do sleep 0.05; done' "$LOG" "${PROCESS[@]}"
   [[ $(<"/proc/$(pids_of renamed)/comm") == 'x) Z 1 1 1 (y' ]]
   wait_until "$BOUND" grep -q 'State:.*Z' "/proc/$(pids_of headless)/status"
   kill -USR1 "$TOP"

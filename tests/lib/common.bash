@@ -89,18 +89,18 @@ assert_no_overlap() {
 
 # ---- waiting ---------------------------------------------------------------------------------
 
-# wait_until SECONDS CMD…: runs CMD every 20 ms until it succeeds; fails after SECONDS, but not without
-# having looked once more: a machine that stood still has not decided anything.
+# wait_until SECONDS CMD…: runs CMD every 20 ms, and after half a second every 50 ms, until it succeeds; fails after
+# SECONDS, but not without having looked once more: a machine that stood still has not decided anything.
 wait_until() { quick do_wait_until "$@"; }
 do_wait_until() {
-  local deadline=$((SECONDS + $1 + 1)) over
+  local deadline=$((SECONDS + $1 + 1)) over naps=0
   shift
   while over=$((SECONDS >= deadline)) && ! "$@"; do
     ((!over)) || {
       fail "waited in vain for: $*" "$(situation)"
       return 1
     }
-    nap
+    if ((++naps < 25)); then nap; else nap 0.05; fi
   done
 }
 

@@ -20,7 +20,7 @@ trap 'echo "TERM $(now)" >>"$1"; sleep 0.5; while [[ -e $1.stay ]]; do sleep 0.0
 echo "start $(now)" >>"$1"
 for ((i = 0; i < 3000; i++)); do
   [[ ! -e $1.finish ]] || { echo "end $(now)" >>"$1"; exit 7; }
-  sleep 0.02
+  sleep 0.05
 done
 JOB
   chmod +x "$SCRATCH/job"

@@ -56,7 +56,7 @@ wait_until_free() {
 start_job() {
   # shellcheck disable=SC2016 # expanded by the job's shell
   background "$REDLOCK" run "$@" L -- sh -c 'echo "$$" >"$1"
-    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' job "$READY" "$FINISH"
+    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$READY" "$FINISH"
   wait_for "$READY"
 }
 

@@ -26,7 +26,7 @@ needs_redis_py() {
 start_job() {
   # shellcheck disable=SC2016 # expanded by the job's shell
   background "$REDLOCK" run "$@" -- sh -c 'echo "$$" >"$1"
-    for i in $(seq 3000); do test ! -e "$2" || exit 0; sleep 0.02; done; exit 9' job "$READY" "$FINISH"
+    for i in $(seq 3000); do test ! -e "$2" || exit 0; sleep 0.05; done; exit 9' job "$READY" "$FINISH"
   wait_for "$READY"
 }
 

@@ -95,7 +95,7 @@ cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
 @test "min-hold: what was lost by most servers is taken back from the others" {
   servers 3
   background "$REDLOCK" run --ttl 60s --restart-grace 2m --min-hold 90s L -- \
-    sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.02; done' "$SCRATCH/job" "$SCRATCH/end"
+    sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/job" "$SCRATCH/end"
   wait_for "$SCRATCH/job"
   wait_until_settled A B C # a renewal between the two would give A its key back
   restart_server A

@@ -87,7 +87,7 @@ older_than_a_second() {
 
 @test "once: who waits is told as soon as the one before it was successful" {
   servers 3
-  background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.02; done' \
+  background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
     "$SCRATCH/ran" "$SCRATCH/end"
   local first=$BACKGROUND_PID second
   wait_for "$SCRATCH/ran"
@@ -105,7 +105,7 @@ older_than_a_second() {
 
 @test "once: who waits runs it if the one before it failed" {
   servers 3
-  background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.02; done; exit 4' \
+  background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.05; done; exit 4' \
     "$SCRATCH/ran" "$SCRATCH/end"
   local first=$BACKGROUND_PID second
   wait_for "$SCRATCH/ran"
@@ -187,7 +187,7 @@ older_than_a_second() {
 @test "once: a lock found lost when the job has ended is not marked either" {
   servers 1
   background "$REDLOCK" run --ttl 60s --restart-grace 0 --once 1h L -- \
-    sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.02; done' "$SCRATCH/job" "$SCRATCH/end"
+    sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/job" "$SCRATCH/end"
   wait_for "$SCRATCH/job"
   cli A set L theirs px 60000
   echo >"$SCRATCH/end"

@@ -11,8 +11,8 @@ teardown() { stop_all; }
 # job ends once $SCRATCH/end is there.
 outliving() {
   background "$REDLOCK" run "$@" L -- sh -c '
-    "$0" run --ttl 2s L -- sh -c "echo \$\$ >\"\$0/inside\"; until [ -e \"\$0/end\" ]; do sleep 0.02; done" "$1" &
-    until [ -e "$1/inside" ]; do sleep 0.02; done' "$REDLOCK" "$SCRATCH"
+    "$0" run --ttl 2s L -- sh -c "echo \$\$ >\"\$0/inside\"; until [ -e \"\$0/end\" ]; do sleep 0.05; done" "$1" &
+    until [ -e "$1/inside" ]; do sleep 0.05; done' "$REDLOCK" "$SCRATCH"
   OUTER=$BACKGROUND_PID
   wait_for "$SCRATCH/inside"
 }
@@ -34,7 +34,7 @@ lock_of() { cli "$1" get L; }
   done
   servers 3
   run "$REDLOCK" run L -- sh -c 'echo "$REDLOCK_TOKEN $REDLOCK_FENCE"
-    for i in $(seq 500); do test "$(redis-cli -s "$1" exists L)" = 0 || break; sleep 0.02; done
+    for i in $(seq 500); do test "$(redis-cli -s "$1" exists L)" = 0 || break; sleep 0.05; done
     "$0" run L -- sh -c "echo \"\$REDLOCK_TOKEN \$REDLOCK_FENCE\""
     redis-cli -s "$1" get L' "$REDLOCK" "$A_SOCKET"
   [[ ${lines[0]} == "${lines[1]}" ]] || fail "$output"
@@ -92,7 +92,7 @@ cools() { [[ $(lock_of "$1") == cooling:* ]]; }
   servers 1
   run "$REDLOCK" run --ttl 2s L -- sh -c '
     "$0" run --ttl 2s L -- sh -c "echo \$PPID >\"\$0\"; exec sleep 60" "$1" &
-    until [ -s "$1" ]; do sleep 0.02; done
+    until [ -s "$1" ]; do sleep 0.05; done
     kill -KILL "$(cat "$1")"' "$REDLOCK" "$SCRATCH/inside"
   assert_status 0
   run "$REDLOCK" run -w 20s L -- true
@@ -140,7 +140,7 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   assert_status 0
   wait_until_clean A
   restart_server C
-  background "$REDLOCK" run L -- sh -c 'echo >"$1/outside"; until [ -e "$1/go" ]; do sleep 0.02; done
+  background "$REDLOCK" run L -- sh -c 'echo >"$1/outside"; until [ -e "$1/go" ]; do sleep 0.05; done
     exec "$0" run -n L -- true' "$REDLOCK" "$SCRATCH"
   wait_for "$SCRATCH/outside"
   restart_server B

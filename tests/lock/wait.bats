@@ -18,7 +18,7 @@ SLACK=5000 # milliseconds a loaded machine may take for what should take none
 # hold NAME: a job holds NAME until the file $SCRATCH/release exists; sets $HOLDER.
 hold() {
   background "$REDLOCK" run "$1" -- \
-    bash -c 'echo >"$0/held"; until [[ -e $0/release ]]; do sleep 0.02; done; echo end >>"$0/log"' "$SCRATCH"
+    bash -c 'echo >"$0/held"; until [[ -e $0/release ]]; do sleep 0.05; done; echo end >>"$0/log"' "$SCRATCH"
   HOLDER=$BACKGROUND_PID
   wait_for "$SCRATCH/held"
 }

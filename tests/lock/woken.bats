@@ -146,7 +146,7 @@ stopped_first() {
   servers 1 --tcp
   cli A config set requirepass secret >/dev/null
   export REDLOCK_SERVERS="redis://:secret@127.0.0.1:$A_PORT/3"
-  background "$REDLOCK" run --prefix app: 'x{tag}' -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.02; done' \
+  background "$REDLOCK" run --prefix app: 'x{tag}' -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
     "$SCRATCH/held" "$SCRATCH/go"
   wait_for "$SCRATCH/held"
   background "$REDLOCK" run -v --prefix app: 'x{tag}' -- true

@@ -128,7 +128,7 @@ night_run() {
 
 @test "history: a forced release says by whom, while the job still stops and thereafter" {
   background "$REDLOCK" run --kill-after 9s L -- sh -c 'trap "echo x >\"$0\"" TERM
-    for i in $(seq 1000); do test ! -e "$1" || exit 9; sleep 0.02; done' "$SCRATCH/told" "$SCRATCH/finish"
+    for i in $(seq 1000); do test ! -e "$1" || exit 9; sleep 0.05; done' "$SCRATCH/told" "$SCRATCH/finish"
   wait_until "$BOUND" logged A acquired
   run --separate-stderr "$REDLOCK" release --force --yes L
   assert_status 0

@@ -152,7 +152,7 @@ run_warned() {
   # A job that ends before it has to be stopped: no loss.
   rm "$SCRATCH/worker"
   background "$REDLOCK" run --ttl 30s M -- sh -c \
-    'echo $PPID >"$0"; until [ -e "$1" ]; do sleep 0.02; done; exit 4' "$SCRATCH/worker" "$SCRATCH/go"
+    'echo $PPID >"$0"; until [ -e "$1" ]; do sleep 0.05; done; exit 4' "$SCRATCH/worker" "$SCRATCH/go"
   wait_for "$SCRATCH/worker"
   wait_until "$BOUND" watches "$BACKGROUND_PID"
   kill -KILL "$(<"$SCRATCH/worker")"

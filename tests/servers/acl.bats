@@ -72,7 +72,7 @@ one_limited() {
 # start_job ARG…: a job that says when it runs, and ends with 7 once $FINISH is there.
 start_job() {
   background "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE" >"$1"
-    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' job "$READY" "$FINISH"
+    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$READY" "$FINISH"
   wait_for "$READY"
 }
 

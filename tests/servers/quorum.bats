@@ -228,7 +228,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   REDLOCK_SERVERS="redis://:wrong@127.0.0.1:$C_PORT $REDLOCK_SERVERS"
   assert_runs
   # The job lasts until C has answered: two votes are enough to begin.
-  background "$REDLOCK" run -v L -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done' "$SCRATCH/answered"
+  background "$REDLOCK" run -v L -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/answered"
   wait_for_line "$BACKGROUND_ERR" "127.0.0.1:$C_PORT: acquire: wrong"
   : >"$SCRATCH/answered"
   await "$BACKGROUND_PID"

@@ -19,7 +19,7 @@ for uri in $REDLOCK_SERVERS; do
   redis-cli -s "${uri#unix://}" info server | tr -d '\r' | sed -n 's/^process_id://p'
 done >"$1.servers"
 echo $$ >"$1.new" && mv "$1.new" "$1"
-while :; do sleep 0.02; done
+while :; do sleep 0.05; done
 END
   chmod +x "$STAY"
 }

@@ -75,7 +75,7 @@ misconfigured() {
   done
   servers[1]="valkeys://cron:s3cret@localhost:$A_TLS_PORT"
   background "$REDLOCK" run -v --ttl 3s "${servers[@]}" L -- \
-    sh -c 'echo "$REDLOCK_FENCE" >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' \
+    sh -c 'echo "$REDLOCK_FENCE" >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' \
     job "$SCRATCH/ready" "$SCRATCH/finish"
   wait_for_line "$BACKGROUND_ERR" 'renew: renewed'
   wait_for_key A L
@@ -302,7 +302,7 @@ config"
   start_tls_server B server
   start_tls_server C server
   background "$REDLOCK" run -v --ttl 3s -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- \
-    sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' \
+    sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' \
     job "$SCRATCH/ready" "$SCRATCH/finish"
   wait_for "$SCRATCH/ready"
   restart_server B
@@ -318,7 +318,7 @@ config"
   before=$(cli A info stats | sed -n 's/^total_connections_received:\([0-9]*\).*/\1/p')
   # No answer is given up for being late. It renews as soon as it listens.
   background "$REDLOCK" run -v --ttl 30s --server-timeout 3s -S "$A_TLS_URI" L -- \
-    sh -c 'until [ -e "$0" ]; do sleep 0.02; done' "$SCRATCH/finish"
+    sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/finish"
   wait_for_line "$BACKGROUND_ERR" 'renew: renewed'
   : >"$SCRATCH/finish"
   await "$BACKGROUND_PID"

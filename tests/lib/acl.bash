@@ -4,8 +4,8 @@
 # Users and what they may do: as redlock-protocol(7) has it, and as far as the servers at hand know it.
 # Beside common.bash:
 #
-#   load lib/common
-#   load lib/acl
+#   load ../lib/common
+#   load ../lib/acl
 #   setup() { needs_users; … }
 
 # needs_users: skips the test where the server knows none. Sets CHANNELS, the words that give a user

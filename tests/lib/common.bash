@@ -4,7 +4,7 @@
 # What the bats suites share: real servers, fake ones, background jobs and bounded waits. A suite
 # begins with
 #
-#   load lib/common
+#   load ../lib/common
 #   setup() { start_server A; export REDLOCK_SERVERS=$A_URI; }
 #   teardown() { stop_all; }
 #
@@ -24,9 +24,24 @@ export REDLOCK SOURCE
 # Servers made for a test are fresh, and some tests restart them; what redlock makes of that is the
 # matter of restart.bats.
 export REDLOCK_RESTART_GRACE=0
+# The default of 200 ms is less than a loaded machine may take for an answer. A server that is stopped in a
+# test delays a command by this time.
+export REDLOCK_SERVER_TIMEOUT=1s
 export REDLOCK_CONFIG=/dev/null # not this machine's
 unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
 unset CI # where tests are run is no matter of theirs
+
+# A test starts some hundred processes; what can be done without one is: it takes the time of running them all.
+NAP=${BATS_RUN_TMPDIR:-/tmp}/nap # a pipe that never has anything to read
+[[ -p $NAP ]] || mkfifo "$NAP" 2>/dev/null || [[ -p $NAP ]]
+
+# quick COMMAND…: runs a function without the trap by which bats follows every command, at 0.1 ms each. Where it
+# fails, bats shows the line of the test. For helpers of many commands.
+quick() {
+  local -
+  set +T
+  "$@"
+}
 
 STARTED=()    # PIDs of servers and tools
 BACKGROUND=() # PIDs of `background`
@@ -74,19 +89,23 @@ assert_no_overlap() {
 
 # ---- waiting ---------------------------------------------------------------------------------
 
-# wait_until SECONDS CMD…: runs CMD every 20 ms until it succeeds; fails after SECONDS, but not without
-# having looked once more: a machine that stood still has not decided anything.
-wait_until() {
-  local deadline=$((SECONDS + $1 + 1)) over
+# wait_until SECONDS CMD…: runs CMD every 20 ms, and after half a second every 50 ms, until it succeeds; fails after
+# SECONDS, but not without having looked once more: a machine that stood still has not decided anything.
+wait_until() { quick do_wait_until "$@"; }
+do_wait_until() {
+  local deadline=$((SECONDS + $1 + 1)) over naps=0
   shift
   while over=$((SECONDS >= deadline)) && ! "$@"; do
     ((!over)) || {
       fail "waited in vain for: $*" "$(situation)"
       return 1
     }
-    sleep 0.02
+    if ((++naps < 25)); then nap; else nap 0.05; fi
   done
 }
+
+# nap [SECONDS]: 20 ms, without a process.
+nap() { read -rt "${1:-0.02}" <>"$NAP" || true; }
 
 # situation: prints what a failure is to be understood by: what all processes below this shell are at, and
 # what those of `background` have said last.
@@ -104,6 +123,31 @@ wait_for_line() { wait_until "${3:-$BOUND}" grep -qsF -- "$2" "$1"; }
 # wait_for_key SERVER KEY: until the server has KEY.
 wait_for_key() { wait_until "$BOUND" has_key "$1" "$2"; }
 has_key() { [[ $(cli "$1" exists "$2") == 1 ]]; }
+lacks_key() { [[ $(cli "$1" exists "$2") == 0 ]]; }
+
+# wait_for_value KEY PATTERN SERVER…: until KEY has a value there that matches the pattern. A command of redlock's
+# ends when a quorum has answered; the other servers do what they were asked a moment later.
+wait_for_value() {
+  local server
+  for server in "${@:3}"; do
+    wait_until "$BOUND" has_value "$server" "$1" "$2" || fail "on $server: $(cli "$server" get "$1")" || return 1
+  done
+}
+# shellcheck disable=SC2053 # a pattern
+has_value() { [[ $(cli "$1" get "$2") == $3 ]]; }
+
+# wait_for_life KEY LEAST MOST SERVER…: until KEY has so many milliseconds to live there.
+wait_for_life() {
+  local server
+  for server in "${@:4}"; do
+    wait_until "$BOUND" lives "$server" "$@" || fail "on $server: $(cli "$server" pttl "$1") ms" || return 1
+  done
+}
+lives() {
+  local left
+  left=$(cli "$1" pttl "$2")
+  (($3 <= left && left <= $4))
+}
 
 # gone PID: no such process, or a zombie nobody has fetched yet.
 gone() {
@@ -146,22 +190,17 @@ await() {
 # background CMD…: starts CMD, sets $BACKGROUND_PID (of CMD itself), $BACKGROUND_OUT and
 # $BACKGROUND_ERR (files). All signals have their default action: `&` alone takes it away from INT and
 # QUIT, and nohup from HUP.
-background() {
-  local out err
-  out=$(mktemp "$SCRATCH/out.XXXXXX")
-  err=$(mktemp "$SCRATCH/err.XXXXXX")
-  # Opened here: the job would open them later than they are renamed.
-  local out_fd err_fd
-  exec {out_fd}>"$out" {err_fd}>"$err"
-  env --default-signal "$@" </dev/null >&"$out_fd" 2>&"$err_fd" 3>&- \
-    {out_fd}>&- {err_fd}>&- &
+background() { quick do_background "$@"; }
+do_background() {
+  {
+    exec env --default-signal "$@" </dev/null >>"$SCRATCH/background.$BASHPID.out" \
+      2>>"$SCRATCH/background.$BASHPID.err" 3>&-
+  } &
   BACKGROUND_PID=$!
-  exec {out_fd}>&- {err_fd}>&-
   BACKGROUND+=("$BACKGROUND_PID")
   BACKGROUND_OUT=$SCRATCH/background.$BACKGROUND_PID.out
   BACKGROUND_ERR=$SCRATCH/background.$BACKGROUND_PID.err
-  mv "$out" "$BACKGROUND_OUT"
-  mv "$err" "$BACKGROUND_ERR"
+  : >>"$BACKGROUND_OUT" 2>>"$BACKGROUND_ERR" # they are there before the job is
 }
 
 # start_tool CMD…: starts a helper that the kernel kills with this shell; sets $TOOL_PID.
@@ -172,7 +211,8 @@ start_tool() {
 }
 
 # stop_all: for teardown; ends everything this test has started and waits for its death.
-stop_all() {
+stop_all() { quick do_stop_all; }
+do_stop_all() {
   local pid
   for pid in "${BACKGROUND[@]}"; do gone "$pid" || kill -TERM "$pid" 2>/dev/null || true; done
   for pid in "${BACKGROUND[@]}"; do
@@ -186,7 +226,8 @@ stop_all() {
 # ---- servers ---------------------------------------------------------------------------------
 
 # stop_servers: kills all servers and tools, and waits for their death.
-stop_servers() {
+stop_servers() { quick do_stop_servers; }
+do_stop_servers() {
   local pid
   for pid in "${STARTED[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
   for pid in "${STARTED[@]}"; do wait "$pid" 2>/dev/null || true; done
@@ -196,21 +237,24 @@ stop_servers() {
 # server_program: prints the path of a server program under its own name (redis-check-rdb is the
 # server too: it looks at the name it was started by).
 server_program() {
-  local found
-  if found=$(command -v redis-server || command -v valkey-server); then
-    echo "$found"
-    return
-  fi
-  local link=$BATS_RUN_TMPDIR/redis-server
+  find_server_program && echo "$SERVER_PROGRAM"
+}
+
+# find_server_program: sets SERVER_PROGRAM to it.
+find_server_program() {
+  [[ -z $SERVER_PROGRAM ]] || return 0
+  SERVER_PROGRAM=$(type -P redis-server || type -P valkey-server) && return
+  local found link=$BATS_RUN_TMPDIR/redis-server
   if [[ ! -e $link ]]; then
-    found=$(command -v redis-check-rdb || command -v valkey-check-rdb) || {
+    found=$(type -P redis-check-rdb || type -P valkey-check-rdb) || {
       fail "no Redis server: apt-get install redis-tools"
       return 1
     }
     ln -sf "$found" "$link"
   fi
-  echo "$link"
+  SERVER_PROGRAM=$link
 }
+SERVER_PROGRAM=
 
 # server_at_least MAJOR[.MINOR]: the servers that tests start are of this version or a later one;
 # Valkey's numbers go on where Redis' ended.
@@ -221,66 +265,93 @@ server_at_least() {
   printf '%s\n' "$1" "${version%% *}" | sort --version-sort --check=quiet
 }
 
-# free_port: prints a TCP port nobody listens on.
-free_port() {
-  "$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+# free_port: prints a TCP port that the kernel gives to nobody by itself, by chance: who finds it taken tries again
+# with another one.
+free_port() { echo $((20000 + SRANDOM % 12000)); }
+
+# open_port SERVER: has the running server listen on a free port, too; sets PORT. Since Redis 7.
+open_port() {
+  for _ in 1 2 3 4 5; do
+    PORT=$(free_port)
+    [[ $(cli "$1" config set port "$PORT") != OK ]] || return 0
+  done
+  fail "server $1 opens no port"
 }
 
 # start_server NAME [--tcp] [REDIS OPTIONS…]: starts an empty server on a Unix socket (and a free
 # port of 127.0.0.1), waits until it answers; sets NAME_PID, NAME_URI (unix://), NAME_SOCKET,
 # NAME_LOG, and with --tcp NAME_PORT and NAME_TCP_URI (redis://).
-start_server() {
-  local name=$1 port=0 try
-  shift
-  local dir=$SCRATCH/server.$name
-  mkdir -p "$dir"
+start_server() { quick do_start_server "$@"; }
+do_start_server() {
+  local try port=0
   for try in 1 2 3 4 5; do
-    [[ ${1-} != --tcp && $port == 0 ]] || port=$(free_port)
-    [[ ${1-} != --tcp ]] || shift
-    declare -ga "${name}_ARGS=()"
-    local -n arguments=${name}_ARGS
-    arguments=(--port "$port" --bind 127.0.0.1 --unixsocket "$dir/sock" --dir "$dir"
-      --save '' --appendonly no "$@")
-    launch_server "$name" "$dir" && break
-    ((port != 0 && try < 5)) || {
-      fail "server $name does not answer:" "$(cat "$dir/log")"
-      return 1
-    }
+    [[ ${2-} != --tcp ]] || port=$(free_port)
+    describe_server "$1" "$port" "${@:2}"
+    launch_server "$1" "$SCRATCH/server.$1" && return
+    ((port != 0)) || break
   done
+  fail "server $1 does not answer:" "$(cat "$SCRATCH/server.$1/log")"
+}
+
+# describe_server NAME PORT [--tcp] [REDIS OPTIONS…]: sets NAME_ARGS and all that start_server sets but the PID.
+describe_server() {
+  local name=$1 port=$2 dir=$SCRATCH/server.$1
+  shift 2
+  [[ ${1-} != --tcp ]] || shift
+  [[ -d $dir ]] || mkdir "$dir"
+  declare -ga "${name}_ARGS=()"
+  local -n arguments=${name}_ARGS
+  arguments=(--port "$port" --bind 127.0.0.1 --unixsocket "$dir/sock" --dir "$dir" --save '' --appendonly no "$@")
   declare -g "${name}_SOCKET=$dir/sock" "${name}_URI=unix://$dir/sock" "${name}_LOG=$dir/log"
   declare -g "${name}_PORT=$port" "${name}_TCP_URI=redis://127.0.0.1:$port"
 }
 
 # servers N [OPTION…]: starts N servers, A, B and so on, each with the options of start_server; sets
 # SERVERS, their names, and exports REDLOCK_SERVERS with all of them.
-servers() {
-  local name count=$1
+servers() { quick do_servers "$@"; }
+do_servers() {
+  local name names=(A B C D E)
+  SERVERS=("${names[@]:0:$1}")
   shift
-  SERVERS=()
   REDLOCK_SERVERS=
-  for name in A B C D E; do
-    ((${#SERVERS[@]} < count)) || break
-    start_server "$name" "$@" || return 1
+  if [[ ${1-} == --tcp ]]; then
+    for name in "${SERVERS[@]}"; do start_server "$name" "$@" || return 1; done
+  else # all at the same time
+    for name in "${SERVERS[@]}"; do
+      describe_server "$name" 0 "$@"
+      spawn_server "$name" "$SCRATCH/server.$name" || return 1
+    done
+    for name in "${SERVERS[@]}"; do
+      await_server "$name" "$SCRATCH/server.$name" || fail "$(cat "$SCRATCH/server.$name/log")" || return 1
+    done
+  fi
+  for name in "${SERVERS[@]}"; do
     local -n uri=${name}_URI
-    SERVERS+=("$name")
     REDLOCK_SERVERS+="$uri "
   done
   export REDLOCK_SERVERS
 }
 
 # launch_server NAME DIR: starts the server with ${NAME_ARGS[@]}; fails if it does not answer.
-launch_server() {
+launch_server() { quick do_launch_server "$@"; }
+do_launch_server() { spawn_server "$@" && await_server "$@"; }
+
+# spawn_server NAME DIR: starts the process. await_server NAME DIR: until it answers.
+spawn_server() {
   local -n arguments=${1}_ARGS
-  local deadline=$((SECONDS + BOUND)) pid
-  rm -f "$2/sock"
-  LC_ALL=C start_tool "$(server_program)" "${arguments[@]}" >>"$2/log" 2>&1
-  pid=$TOOL_PID
-  declare -g "${1}_PID=$pid"
+  [[ ! -e $2/sock ]] || rm -f "$2/sock"
+  find_server_program || return 1
+  LC_ALL=C start_tool "$SERVER_PROGRAM" "${arguments[@]}" >>"$2/log" 2>&1
+  declare -g "${1}_PID=$TOOL_PID"
+}
+await_server() {
+  local deadline=$((SECONDS + BOUND))
+  local -n server_pid=${1}_PID
   # Any answer will do: one that wants a password says so.
-  until [[ -n $(redis-cli -s "$2/sock" ping 2>/dev/null) ]]; do
-    ! gone "$pid" || return 1
+  until [[ -S $2/sock && -n $(redis-cli -s "$2/sock" ping 2>/dev/null) ]]; do
+    ! gone "$server_pid" || return 1
     ((SECONDS < deadline)) || return 1
-    sleep 0.02
+    nap 0.005
   done
 }
 
@@ -309,11 +380,12 @@ restart_server() {
   launch_server "$1" "$SCRATCH/server.$1" || fail "server $1 does not come back"
 }
 
-# cli NAME ARG…: redis-cli to that server, over its Unix socket, with a bound.
+# cli NAME ARG…: redis-cli to that server, over its Unix socket. One that is stopped does not answer: the limit of
+# the test is the bound of that.
 cli() {
   local -n socket=${1}_SOCKET
   shift
-  timeout "$BOUND" redis-cli -s "$socket" "$@"
+  redis-cli -s "$socket" "$@"
 }
 
 # ---- servers that misbehave, and the network in between --------------------------------------
@@ -323,12 +395,17 @@ cli() {
 start_listener() {
   local variable=$1 tool=$2 file
   shift 2
-  file=$(mktemp "$SCRATCH/listener.XXXXXX")
-  start_tool "$PYTHON" "$TESTS/lib/$tool" "$file" "$@"
+  file=$SCRATCH/listener.$((++LISTENERS))
+  start_tool "$PYTHON" -SEI "$TESTS/lib/$tool" "$file" "$@"
   declare -g "${variable}_PID=$TOOL_PID"
   wait_for "$file" || return 1
   declare -g "${variable}_PORT=$(<"$file")" "${variable}_URI=redis://127.0.0.1:$(<"$file")"
 }
+
+LISTENERS=0
+
+# closed_port: a port that stays ours and refuses connections; sets CLOSED_URI, CLOSED_PORT.
+closed_port() { start_listener CLOSED closed_port.py; }
 
 # black_hole [ADDRESS PORT]: an address where connecting hangs; sets BLACK_HOLE_URI, BLACK_HOLE_PORT.
 black_hole() { start_listener BLACK_HOLE black_hole.py "$@"; }
@@ -385,10 +462,15 @@ assert_one_line() {
 
 # keys_left SERVER: prints the keys it has, in whatever database, but for the fences, the tombstones and
 # the logs, which outlive their locks.
-keys_left() {
-  local db
-  for db in $(cli "$1" info keyspace | sed -n 's/^db\([0-9]*\):.*/\1/p'); do
-    cli "$1" -n "$db" keys '*' | grep -Ev '^redlock.*:(fence|dead|log)$' || true
+keys_left() { quick do_keys_left "$@"; }
+do_keys_left() {
+  local keyspace line key
+  mapfile -t keyspace < <(cli "$1" info keyspace)
+  for line in "${keyspace[@]}"; do
+    [[ $line =~ ^db([0-9]+): ]] || continue
+    while IFS= read -r key; do
+      [[ -z $key || $key == redlock*:@(fence|dead|log) ]] || printf '%s\n' "$key"
+    done < <(cli "$1" -n "${BASH_REMATCH[1]}" keys '*')
   done
 }
 
@@ -402,19 +484,26 @@ assert_nothing_left() {
 # has_no_keys SERVER: the same as a question, for wait_until.
 has_no_keys() { [[ -z $(keys_left "$1") ]]; }
 
+# wait_until_clean SERVER…: until that is so. For servers of which a quorum was enough for redlock to end.
+wait_until_clean() {
+  local server
+  for server in "$@"; do
+    wait_until "$BOUND" has_no_keys "$server" || fail "$server still has keys:" "$(keys_left "$server")" || return 1
+  done
+}
+
 # evals SERVER: prints how many EVALs the server has run, of all clients.
-evals() {
-  local count
-  count=$(cli "$1" info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p')
-  echo "${count:-0}"
+evals() { calls_of "$1" eval; }
+
+# calls_of SERVER COMMAND: prints how often it has carried that out.
+calls_of() {
+  local stats
+  stats=$(cli "$1" info commandstats)
+  [[ $stats =~ cmdstat_$2:calls=([0-9]+), ]] && echo "${BASH_REMATCH[1]}" || echo 0
 }
 
 # time_given SERVER: prints how often a key there was given more time.
-time_given() {
-  local calls
-  calls=$(cli "$1" info commandstats | sed -n 's/^cmdstat_pexpire:calls=\([0-9]*\),.*/\1/p')
-  echo "${calls:-0}"
-}
+time_given() { calls_of "$1" pexpire; }
 
 # wait_for_renewal SERVER: until the lock has just been renewed there.
 wait_for_renewal() { wait_until "$BOUND" given_more_time "$1" "$(time_given "$1")"; }
@@ -482,5 +571,5 @@ PY
 # scenario: what stands on standard input, a script in the words of tests/lib/terminal.py.
 scenario() {
   { echo 'from terminal import *' && cat; } >"$SCRATCH/scenario.py"
-  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 90 "$PYTHON" "$SCRATCH/scenario.py" 3>&-
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 240 "$PYTHON" "$SCRATCH/scenario.py" 3>&-
 }

@@ -12,14 +12,15 @@ setup_job() {
   export USER=ops LOGNAME=ops
   cat >"$SCRATCH/job" <<'JOB'
 #!/bin/bash
-# job LOG: writes "start TIME", at a TERM "TERM TIME", and half a second later "end TIME".
+# job LOG: writes "start TIME", at a TERM "TERM TIME", and half a second later, but not before LOG.stay is gone,
+# "end TIME".
 exec 2>/dev/null # of bash's "Terminated"
 now() { echo $((${EPOCHREALTIME//[.,]/} / 1000)); }
-trap 'echo "TERM $(now)" >>"$1"; sleep 0.5; echo "end $(now)" >>"$1"; exit 3' TERM
+trap 'echo "TERM $(now)" >>"$1"; sleep 0.5; while [[ -e $1.stay ]]; do sleep 0.02; done; echo "end $(now)" >>"$1"; exit 3' TERM
 echo "start $(now)" >>"$1"
 for ((i = 0; i < 3000; i++)); do
   [[ ! -e $1.finish ]] || { echo "end $(now)" >>"$1"; exit 7; }
-  sleep 0.02
+  sleep 0.05
 done
 JOB
   chmod +x "$SCRATCH/job"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """look.py: what a process finds around itself, one item a line: all that it inherits. For
-tests/transparent.bats, which compares what a job sees under redlock and without."""
+tests/job/transparent.bats, which compares what a job sees under redlock and without."""
 import ctypes, fcntl, os, resource, signal
 
 libc = ctypes.CDLL(None)

@@ -17,7 +17,7 @@ has() {
 # json EXPRESSION: prints the value of a Python expression over the output, as `j`, its first lock, `l`,
 # and its runs, `r`.
 json() {
-  "$PYTHON" -c 'import json, sys
+  "$PYTHON" -SEIc 'import json, sys
 j = json.load(sys.stdin)
 l = (j.get("locks") or [None])[0]
 r = j.get("runs")

@@ -20,7 +20,7 @@ hold() {
   local held=$SCRATCH/held.$LOCK server
   rm -f "$SCRATCH/go.$LOCK" "$held"
   background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo start holder >>"$0"; echo x >"$1"
-    until [[ -e $2 ]]; do sleep 0.02; done; echo end holder >>"$0"' "$LOG" "$held" "$SCRATCH/go.$LOCK"
+    until [[ -e $2 ]]; do sleep 0.05; done; echo end holder >>"$0"' "$LOG" "$held" "$SCRATCH/go.$LOCK"
   HOLDER=$BACKGROUND_PID
   wait_for "$held"
   for server in "${SERVERS[@]:-A}"; do wait_for_key "$server" "$LOCK"; done
@@ -31,8 +31,8 @@ hold() {
 hold_twice() {
   rm -f "$SCRATCH/go.$LOCK"
   background "$REDLOCK" run "$LOCK" -- sh -c '"$0" run "$2" -- sh -c "echo x >\"\$INNER\"
-    until [ -e \"\$INNER.go\" ]; do sleep 0.02; done"
-    echo x >"$INNER.over"; until [ -e "$1" ]; do sleep 0.02; done' "$REDLOCK" "$SCRATCH/go.$LOCK" "$LOCK"
+    until [ -e \"\$INNER.go\" ]; do sleep 0.05; done"
+    echo x >"$INNER.over"; until [ -e "$1" ]; do sleep 0.05; done' "$REDLOCK" "$SCRATCH/go.$LOCK" "$LOCK"
   HOLDER=$BACKGROUND_PID
   wait_for "$INNER"
 }

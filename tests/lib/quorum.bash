@@ -45,12 +45,18 @@ assert_nothing_left() {
 
 no_lock() { [[ $(cli "$1" exists L) == 0 ]]; }
 
+# wait_until_free SERVER…: until no lock is there. For servers of which a quorum was enough for redlock to end.
+wait_until_free() {
+  local server
+  for server in "$@"; do wait_until "$BOUND" no_lock "$server" || fail "$server has the lock" || return 1; done
+}
+
 # start_job ARG…: `redlock run ARG… L -- a job` in the background; the job says that it is ready,
 # ends with 7 once $FINISH is there, and gives up after 60 s.
 start_job() {
   # shellcheck disable=SC2016 # expanded by the job's shell
   background "$REDLOCK" run "$@" L -- sh -c 'echo "$$" >"$1"
-    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.02; done' job "$READY" "$FINISH"
+    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$READY" "$FINISH"
   wait_for "$READY"
 }
 

@@ -57,10 +57,13 @@ quietly() {
 # (rediss://127.0.0.1:…), besides what start_server sets. Skips the test where the server speaks no TLS.
 start_tls_server() {
   server_at_least 6 || skip 'this server speaks no TLS (Redis 6)'
-  local name=$1 certificate=$2 tls_port
+  local name=$1 certificate=$2 tls_port try
   shift 2
-  tls_port=$(free_port)
-  start_server "$name" --tcp --tls-port "$tls_port" --tls-cert-file "$TLS/$certificate.crt" \
-    --tls-key-file "$TLS/$certificate.key" --tls-ca-cert-file "$TLS/ca.crt" --tls-auth-clients no "$@"
+  for try in 1 2 3; do
+    tls_port=$(free_port)
+    ! start_server "$name" --tcp --tls-port "$tls_port" --tls-cert-file "$TLS/$certificate.crt" \
+      --tls-key-file "$TLS/$certificate.key" --tls-ca-cert-file "$TLS/ca.crt" --tls-auth-clients no "$@" || break
+    ((try < 3)) || return 1
+  done
   declare -g "${name}_TLS_PORT=$tls_port" "${name}_TLS_URI=rediss://127.0.0.1:$tls_port"
 }

@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+#
+# Includes go downward only, and each library of others has one place where it is used.
+
+load ../lib/common
+
+setup() { cd "$SOURCE/src" || return; }
+
+# includes FILE…: prints FILE: HEADER for every #include, <…> and "…" kept.
+includes() { grep -HoE '^ *# *include *[<"][^>"]+[>"]' "$@" | sed -E 's/: *# *include */: /'; }
+
+sources() { find "$@" -name '*.cc' -o -name '*.h'; }
+
+# assert_none WHAT: nothing comes on standard input; otherwise the lines are shown.
+assert_none() {
+  local lines
+  lines=$(cat)
+  [[ -z $lines ]] || fail "$1:" "$lines"
+}
+
+# users_of PATTERN: the files that include a header matching it.
+users_of() {
+  mapfile -t files < <(sources .)
+  includes "${files[@]}" | grep -E ": [<\"]$1" | cut -d: -f1 | sort -u
+}
+
+# may_include LAYER LOWER…: the layer includes itself, the layers named, and src/*.h of no layer.
+may_include() {
+  local layer=$1 files allowed
+  allowed=$(IFS='|' && echo "$*")
+  mapfile -t files < <(sources "$layer")
+  ((${#files[@]})) || fail "no files in src/$layer"
+  includes "${files[@]}" | grep -E ': "' | grep -vE ": \"(($allowed)/|error\.h\"|exit_status\.h\")" |
+    assert_none "src/$layer may include $* only"
+}
+
+@test "lock is pure: the standard library without clocks, threads or I/O, and lock/" {
+  mapfile -t files < <(sources lock)
+  includes "${files[@]}" | grep -E ': "' | grep -vE ': "lock/' | assert_none 'lock/ includes lock/ only'
+  includes "${files[@]}" | grep -E ': <.*[/.].*>' | assert_none 'no header that is not of the C++ library'
+  includes "${files[@]}" |
+    grep -E ': <(c?stdio|iostream|[io]?f?stream|thread|mutex|atomic|random|filesystem|ctime|format|condition_variable|future)>' |
+    assert_none 'no I/O, threads, randomness or formatting'
+  grep -nE '::now\(|std::rand|[^_]getenv' "${files[@]}" | assert_none 'no clock, no environment'
+}
+
+@test "includes go downward" {
+  may_include os lock
+  may_include redis lock os
+  may_include config redis lock os
+  may_include cli config redis lock os
+  may_include diag lock os
+  may_include driver cli config redis diag lock os
+}
+
+@test "only redis/ uses hiredis and OpenSSL" {
+  users_of '(hiredis|openssl)' | grep -v '^\./redis/' | assert_none 'outside redis/'
+}
+
+@test "one file uses CLI11, and one toml++" {
+  [[ $(users_of 'CLI/' | wc -l) == 1 ]]
+  [[ $(users_of 'toml' | wc -l) == 1 ]]
+}
+
+@test "a room includes no other, except that hold and force look with inspect" {
+  local room
+  for room in run inspect check sandbox; do may_include "$room" driver cli config redis diag lock os; done
+  for room in hold force; do may_include "$room" inspect driver cli config redis diag lock os; done
+}
+
+@test "every source file includes its own header first" {
+  # So that each header is compiled once with nothing before it.
+  local file first
+  for file in $(sources lock os redis config cli diag driver run hold inspect force check sandbox | grep '\.cc$'); do
+    [[ -e ${file%.cc}.h ]] || continue
+    first=$(includes "$file" | head -n 1)
+    [[ $first == "$file: \"${file%.cc}.h\"" ]] || fail "not its own header: $first"
+  done
+}

@@ -1,0 +1,254 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck shell=bash disable=SC2030,SC2031,SC2154
+#
+# Short torture with real servers, and that its checker sees what it is there to see. Longer ones:
+#
+#   tests/torture/torture --servers 5 --contenders 12 --locks 2 --seconds 60 --seed 7
+
+load ../lib/common
+
+TORTURE=$TESTS/torture
+
+setup() {
+  LOGS=$SCRATCH/logs
+  AT=0
+}
+
+# torture ARG…: one run; shows what went wrong, its events and redlock's own words. A ttl of 2 s: the
+# machine that runs all tests at once may forget a process for a while.
+torture() {
+  TMPDIR=$SCRATCH run --separate-stderr "$TORTURE/torture" --ttl 2s "$@"
+  [[ $status == 0 ]] || fail "$output" "$stderr" "$(tail -n 40 "$SCRATCH"/redlock-torture.*/{events.log,*.err})"
+  assert_contains "$output" ' 0 overlaps, 0 repeated fences, 0 fences out of order, 0 starved,'
+  assert_contains "$output" ' 0 outlived, 0 wrong statuses, 0 keys left behind,'
+  [[ $(wc -l <<<"$output") == 1 ]] || fail "more than one line: $output"
+  [[ ! -e $(echo "$SCRATCH"/redlock-torture.*) ]] || fail 'it left its logs behind'
+}
+
+@test "three servers: no overlap, rising fences, nobody starved, nothing left behind" {
+  torture --servers 3 --contenders 8 --seconds 12 --seed 11
+}
+
+@test "one server: no overlap, rising fences, nobody starved, nothing left behind" {
+  torture --servers 1 --contenders 5 --seconds 8 --seed 12
+}
+
+@test "torture sees real overlaps: kill and stop both of redlock's processes, and the job lives on" {
+  TMPDIR=$SCRATCH run --separate-stderr "$TORTURE/torture" --seconds 8 --contenders 6 --seed 3 \
+    --faults client-killed,client-stopped --pace 0.1 --long-jobs 0.8 --kill-clients both
+  assert_status 1
+  [[ $output =~ ,\ [1-9][0-9]*\ overlaps, ]] || fail "$output"
+  assert_contains "$stderr" 'the logs are in '
+}
+
+# ---- the checker, with logs made by hand -----------------------------------------------------
+
+# Lines are 20 ms apart; the format stands in tests/torture/check.
+# tells WORD CONTENDER [MORE]: a line about its redlock, which has the PID 1000 + CONTENDER.
+tells() {
+  ((AT += 20))
+  echo "$1 ${AT}000000 $2 L $((1000 + $2)) ${*:3}" >>"$LOGS/runs.log"
+}
+asks() { tells asks "$1" -w 1; }
+leaves() { tells left "$1" "$2"; }
+
+# starts SECTION CONTENDER FENCE: the job's first line. signs WORD SECTION FENCE: a further one.
+starts() {
+  ((AT += 20))
+  echo "start $1 L $3 ${AT}000000 ${AT}000000 1 $((1000 + $2)) $2" >>"$LOGS/jobs.L.log"
+}
+signs() {
+  ((AT += 20))
+  echo "$1 $2 L $3 ${AT}000000" >>"$LOGS/jobs.L.log"
+}
+
+# section SECTION CONTENDER FENCE: all of a run that goes well.
+section() {
+  asks "$2"
+  starts "$@"
+  signs end "$1" "$3"
+  leaves "$2" 0
+}
+
+# logs: begins with two sections that are in order.
+logs() {
+  mkdir -p "$LOGS"
+  echo 'listed 0 0' >"$LOGS/keys.log"
+  section first 1 10
+  section second 2 11
+}
+
+check() { run --separate-stderr "$TORTURE/check" "$LOGS"; }
+
+# finds COUNT-OF-WHAT TEXT: the checker reports exactly that.
+finds() {
+  check
+  assert_status 1
+  assert_contains "$output" ", $1,"
+  assert_contains "$stderr" "$2"
+  [[ $(wc -l <<<"$stderr") == 1 ]] || fail "more than that: $stderr"
+}
+
+@test "checker: logs in order" {
+  logs
+  check
+  assert_status 0
+  [[ -z $stderr ]]
+  assert_contains "$output" '2 sections (2 to their end, 0 lost) of 2 runs, 0 overlaps,'
+}
+
+@test "checker: an overlap" {
+  logs
+  asks 1
+  asks 2
+  starts third 1 12
+  starts fourth 2 13
+  signs alive third 12
+  signs end fourth 13
+  signs end third 12
+  leaves 1 0
+  leaves 2 0
+  finds '1 overlaps' 'overlap: L: contender 1 (section third, fence 12) was alive 60.0 ms after the birth of L: contender 2'
+}
+
+@test "checker: an overlap with one further back, behind a short one" {
+  logs
+  asks 1
+  starts long 1 12
+  section short 2 13
+  section next 2 14
+  signs end long 12
+  leaves 1 0
+  check
+  assert_status 1
+  assert_contains "$output" ', 2 overlaps,'
+}
+
+@test "checker: an overlap only the kernel saw, of a job that was killed" {
+  logs
+  asks 1
+  starts third 1 12
+  asks 2
+  starts fourth 2 13
+  signs busy fourth 13
+  signs end fourth 13
+  leaves 2 0
+  leaves 1 80
+  finds '1 overlaps' 'fourth, fence 13) found another job existing'
+}
+
+@test "checker: existing is no overlap while torture keeps the job frozen, being alive after it is" {
+  logs
+  asks 1
+  starts third 1 12
+  tells frozen 1
+  asks 2
+  starts fourth 2 13
+  signs busy fourth 13
+  signs end fourth 13
+  leaves 2 0
+  tells thawed 1
+  cp -r "$LOGS" "$LOGS.later"
+  leaves 1 80
+  check
+  assert_status 0
+  LOGS+=.later
+  signs alive third 12
+  leaves 1 80
+  finds '1 overlaps' 'third, fence 12) was alive'
+}
+
+@test "checker: an overlap while the machine stalled is counted by itself" {
+  logs
+  asks 1
+  starts third 1 12
+  asks 2
+  starts fourth 2 13
+  signs alive third 12
+  signs end fourth 13
+  signs end third 12
+  leaves 1 0
+  leaves 2 0
+  # The fourth begins at 240 ms; one stall is over long before, one comes after.
+  printf '%s\n' 'stall -90000000 -20000000' 'stall 241000000 242000000' >"$LOGS/stalls.log"
+  finds '1 overlaps' 'overlap: L:'
+  echo 'stall 150000000 200000000' >>"$LOGS/stalls.log"
+  check
+  assert_status 0
+  assert_contains "$output" ' 0 overlaps,'
+  assert_contains "$output" ', 1 overlaps in stalls of the machine (3)'
+  assert_contains "$stderr" 'no violation, overlaps in stalls of the machine: overlap: L:'
+}
+
+@test "checker: a repeated fence" {
+  logs
+  section third 1 11
+  finds '1 repeated fences' 'repeated fence: L: contender 1 (section third, fence 11)'
+}
+
+@test "checker: a fence out of order" {
+  logs
+  section third 1 9
+  finds '1 fences out of order' 'fence out of order: L: contender 1 (section third, fence 9) came after'
+}
+
+@test "checker: a starved contender" {
+  logs
+  asks 3
+  local i
+  for ((i = 0; i < 50; i++)); do section "more$i" 1 $((20 + i)); done
+  leaves 3 1
+  finds '1 starved' 'starved: contender 3 was passed over 50 times'
+}
+
+@test "checker: a job that outlives its redlock, one that never came back, statuses that lie" {
+  logs
+  asks 1
+  starts third 1 12
+  leaves 1 80
+  signs end third 12
+  finds '1 outlived' 'outlived: L: contender 1 (section third'
+  asks 1
+  tells stuck 1
+  leaves 1 -9
+  asks 2
+  leaves 2 0
+  asks 2
+  leaves 2 139
+  check
+  assert_contains "$output" ', 3 wrong statuses,'
+  assert_contains "$stderr" 'stuck: L: contender 1'
+  assert_contains "$stderr" 'ended with 0, but its job never came to its end'
+  assert_contains "$stderr" 'ended with 139'
+}
+
+@test "checker: keys left behind, but not helper keys with a life of their own" {
+  logs
+  printf '%s\n' 'key 0 5000 redlock:{L}:holder' 'key 0 5000 redlock:{L}:fence' \
+    'key 0 5000 redlock-tag:{a}b:fence' 'key 0 5000 redlock:{L}:queue' \
+    'key 0 5000 redlock:{L}:waiters' >>"$LOGS/keys.log"
+  check
+  assert_status 0
+  echo 'key 0 700 L' >>"$LOGS/keys.log"
+  finds '1 keys left behind' "left behind: server 0 still has 'L' (ttl 700 ms)"
+  echo 'key 1 -1 redlock:{L}:fence' >>"$LOGS/keys.log"
+  check
+  assert_contains "$output" ' 2 keys left behind,'
+}
+
+@test "checker: logs of nothing, or that make no sense, are no good logs" {
+  mkdir -p "$LOGS"
+  : >"$LOGS/runs.log"
+  echo 'listed 0 0' >"$LOGS/keys.log"
+  check
+  assert_status 1
+  assert_contains "$stderr" 'no job ever ran'
+  logs
+  echo 'alive unknown L 12 1' >>"$LOGS/jobs.L.log"
+  check
+  assert_status 2
+  assert_contains "$stderr" 'jobs.L.log:5'
+  "$TORTURE/check" "$LOGS/none" 2>/dev/null || [[ $? == 2 ]]
+}

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Every line of the table of exit statuses.
+
+load ../lib/common
+
+setup() {
+  start_server A --tcp
+  export REDLOCK_SERVERS=$A_URI A_SOCKET
+}
+teardown() { stop_all; }
+
+# ends_with STATUS ARG…: redlock with these arguments ends so, with nothing on stdout.
+ends_with() {
+  local check=()
+  [[ $1 != 127 ]] || check=(-127) # or bats warns
+  run "${check[@]}" --separate-stderr "$REDLOCK" "${@:2}"
+  assert_status "$1"
+  [[ -z $output ]] || fail "on stdout: $output"
+}
+
+# refuses STATUS TEXT ARG…: ends so, with one line that holds TEXT.
+refuses() {
+  ends_with "$1" "${@:3}"
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "$2"
+}
+
+# limited LIMIT ARG…: redlock under that limit of prlimit(1), as a user whom limits bind.
+limited() {
+  local as=() program
+  [[ $(id -u) != 0 ]] || as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+  # A copy that every user can execute, in a directory that every user can enter.
+  program=$(mktemp /tmp/redlock-test.XXXXXX)
+  cp "$REDLOCK" "$program"
+  chmod 755 "$program"
+  cd /
+  # LeakSanitizer needs a process of its own.
+  ASAN_OPTIONS=detect_leaks=0 run --separate-stderr \
+    prlimit "$1" -- "${as[@]}" "$program" "${@:2}" 3>&- 4>&-
+  rm -f "$program"
+}
+
+@test "every status of a job, from 0 to 255, is redlock's" {
+  local code status
+  for code in {0..255}; do
+    status=0
+    "$REDLOCK" run L -- sh -c "exit $code" || status=$?
+    [[ $status == "$code" ]] || fail "exit $code gave $status"
+  done
+  assert_nothing_left A
+}
+
+@test "death by signal n gives 128 + n" {
+  local number status
+  ulimit -c 0
+  for number in {1..16} {24..27} {29..31} 34 40 64; do
+    status=0
+    # bash would clean up after some of them; this does nothing but die. Python ignores some for
+    # itself, and nohup or a shell in the background others for all of us.
+    "$REDLOCK" run L -- "$PYTHON" -SEIc "import os, signal
+if $number != signal.SIGKILL: signal.signal($number, signal.SIG_DFL)
+os.kill(os.getpid(), $number)" || status=$?
+    [[ $status == $((128 + number)) ]] || fail "signal $number gave $status"
+  done
+  assert_nothing_left A
+}
+
+@test "1: somebody else holds the lock; -E chooses another number" {
+  cli A set L somebody
+  ends_with 1 run -n L -- true
+  ends_with 1 run -w 1 L -- true
+  ends_with 0 run -E 0 -n L -- true
+  ends_with 77 run -n -E 77 L -- true
+  ends_with 255 run -w 0 --conflict-exit-code=255 L -- true
+  [[ $(cli A get L) == somebody ]]
+}
+
+@test "-E changes nothing but the conflict" {
+  ends_with 1 run -E 77 L -- false
+  ends_with 69 run -E 77 -n --server-wait 0.1 -S "unix://$SCRATCH/none" L -- true
+  ends_with 127 run -E 77 L -- /nonexistent
+  cli A del L
+}
+
+@test "64: usage, with one line that says what" {
+  refuses 64 'redlock --help'
+  refuses 64 'no lock name' run
+  refuses 64 'no lock name' run -- true
+  refuses 64 'no command' run L
+  refuses 64 'no command' run L --
+  refuses 64 'unknown option' run --nonsense L -- true
+  refuses 64 'unknown option' run L -Z -- true
+  refuses 64 'needs a value' run -w
+  refuses 64 'takes no value' run --nonblock=1 L -- true
+  refuses 64 'unknown command' frobnicate
+  refuses 64 'follows' run L -c true more
+  refuses 64 'nothing to unlock' run -u L -- true
+  refuses 64 '-F' run -o -F L -- true
+  refuses 64 '-s' run -s L -- true
+}
+
+@test "64: values out of their range" {
+  local value
+  for value in 256 -1 x '' 1.5 99999999999; do refuses 64 -E run -n "--conflict-exit-code=$value" L -- true; done
+  for value in x '' -1 nan inf 1e3 1d 5ss ' 1' 99999999999h; do refuses 64 --wait run "--wait=$value" L -- true; done
+  for value in 999ms 0 25h; do refuses 64 --ttl run --ttl "$value" L -- true; done
+  refuses 64 'third' run --ttl 9s --kill-after 3001ms L -- true
+  refuses 64 'server-timeout' run --server-timeout 0 L -- true
+  refuses 64 'max-runtime' run --max-runtime soon L -- true
+}
+
+@test "69: the server cannot be used" {
+  kill_server A
+  refuses 69 "$A_URI" run -n --server-wait 0.1 L -- true
+  refuses 69 "127.0.0.1:$A_PORT" run -w 0.1 -S "$A_TCP_URI" L -- true
+}
+
+@test "71: the system gives no descriptor" {
+  limited --nofile=4 run -S "$A_TCP_URI" L -- true
+  assert_status 71
+  assert_one_line "$stderr"
+  assert_nothing_left A
+}
+
+@test "71: the system gives no process; the lock is free again" {
+  limited --nproc=0 run -S "$A_TCP_URI" L -- true
+  assert_status 71
+  assert_one_line "$stderr"
+  assert_nothing_left A
+}
+
+@test "78: no servers are configured" {
+  unset REDLOCK_SERVERS
+  refuses 78 'REDLOCK_SERVERS' run L -- true
+  assert_contains "$stderr" '--server'
+  assert_contains "$stderr" 'redlock sandbox'
+  REDLOCK_SERVERS='' refuses 78 'no servers' run L -- true
+}
+
+@test "78: what the environment or a file says is wrong" {
+  REDLOCK_SERVERS=db1 refuses 78 REDLOCK_SERVERS run L -- true
+  REDLOCK_TTL=soon refuses 78 REDLOCK_TTL run L -- true
+  REDLOCK_KILL_AFTER=20s refuses 78 REDLOCK_KILL_AFTER run L -- true
+  refuses 78 /nonexistent run --password-file /nonexistent L -- true
+}
+
+@test "80: the lock was lost while the job ran" {
+  ends_with 80 run --ttl 1s L -- sh -c 'redis-cli -s "$A_SOCKET" del L >&2; exec sleep 30'
+  assert_contains "$stderr" 'lost L'
+}
+
+@test "80: at release the lock was not ours, whatever the job's status" {
+  ends_with 80 run L -- sh -c 'redis-cli -s "$A_SOCKET" del L >/dev/null; exit 0'
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "$A_URI: the lock is gone there"
+  ends_with 80 run -q L -- sh -c 'redis-cli -s "$A_SOCKET" set L other >/dev/null; exit 5'
+  assert_contains "$stderr" "$A_URI: somebody else holds the lock there"
+  [[ $(cli A get L) == other ]]
+}
+
+@test "124: --max-runtime has passed" {
+  timed "$REDLOCK" run --max-runtime 300ms L -- sleep 30
+  assert_status 124
+  assert_one_line "$stderr"
+  assert_contains "$stderr" max-runtime
+  assert_between 300 "$elapsed" 5000
+  assert_nothing_left A
+}
+
+@test "124 also where the job traps the TERM and ends in peace, or has to be killed" {
+  ends_with 124 run --max-runtime 300ms L -- bash -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
+  # Ignored from the start: there is no moment before a trap is set.
+  timed env --ignore-signal=TERM "$REDLOCK" run --max-runtime 300ms --kill-after 200ms L -- sleep 30
+  assert_status 124
+  assert_between 500 "$elapsed" 5000
+}
+
+@test "a job that is done before --max-runtime keeps its status" {
+  ends_with 3 run --max-runtime 20s L -- sh -c 'exit 3'
+}
+
+@test "126: the command cannot be executed" {
+  echo 'not a program' >"$SCRATCH/file"
+  refuses 126 "$SCRATCH/file" run L -- "$SCRATCH/file"
+  refuses 126 / run L -- /
+  assert_nothing_left A
+}
+
+@test "127: there is no such command" {
+  refuses 127 /nonexistent/command run L -- /nonexistent/command
+  refuses 127 no-such-command run L -- no-such-command
+  refuses 127 'cannot run' run L -- ''
+  assert_nothing_left A
+}
+
+@test "a job's own 1, 64, 69, 80 and 127 come without a word from us" {
+  local code
+  for code in 1 64 69 71 78 80 124 126 127; do
+    ends_with "$code" run L -- sh -c "exit $code"
+    [[ -z $stderr ]] || fail "$code: $stderr"
+  done
+}

@@ -1,0 +1,488 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Signals to redlock: before the job starts they end the wait and leave nothing behind, while it runs
+# they are the job's.
+
+load ../lib/common
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI A_SOCKET
+  LOG=$SCRATCH/log
+  cat >"$SCRATCH/job.py" <<'JOB'
+"""job.py LOG STATUS: with a child of its own in another session; both write each signal they get to
+LOG, and end when LOG.end exists, with STATUS."""
+import os, signal, sys, time
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+child = os.fork()
+who = "job" if child else "child"
+if not child:
+    os.setsid()
+def told(number, frame):
+    os.write(log, f"{who} {signal.Signals(number).name}\n".encode())
+for name in "TERM INT HUP QUIT USR1 USR2 ALRM WINCH VTALRM PROF IO URG PWR".split():
+    number = getattr(signal, "SIG" + name)
+    if signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(number, told)
+os.write(log, f"{who} ready\n".encode())
+while not os.path.exists(sys.argv[1] + ".end"):
+    time.sleep(0.02)
+if child:
+    os.waitpid(child, 0)
+os._exit(int(sys.argv[2]))
+JOB
+}
+teardown() { stop_all; }
+
+# run_job PREFIX…: starts the job under L, by these words if any; sets $RUN.
+run_job() {
+  background "$@" "$REDLOCK" run L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5
+  RUN=$BACKGROUND_PID
+  wait_for_line "$LOG" 'job ready'
+  wait_for_line "$LOG" 'child ready'
+}
+
+# end_job: lets the job end.
+end_job() {
+  touch "$LOG.end"
+  await "$RUN"
+}
+
+# assert_ends_by SIGNAL PID: the signal ends redlock, promptly, with 128 + n.
+assert_ends_by() {
+  local sent
+  sent=$(now_ms)
+  kill -"$1" "$2"
+  await "$2"
+  assert_status $((128 + $(kill -l "$1")))
+  assert_between 0 $(($(now_ms) - sent)) 8000
+}
+
+@test "signals to redlock reach the job and its children, and redlock lives on" {
+  run_job
+  local name
+  for name in TERM INT HUP QUIT USR1 USR2 ALRM WINCH VTALRM PROF IO URG PWR; do
+    kill -"$name" "$RUN"
+    wait_for_line "$LOG" "job SIG$name"
+    wait_for_line "$LOG" "child SIG$name"
+  done
+  has_key A L
+  end_job
+  assert_status 5
+  # Each came once.
+  [[ $(grep -c '^job SIG' "$LOG") == 13 && $(grep -c '^child SIG' "$LOG") == 13 ]] || fail "$(<"$LOG")"
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_nothing_left A
+}
+
+# receives: what stands on standard input, a script that starts redlock with Receiver() and sends signals.
+receives() {
+  cat >"$SCRATCH/receiver.py" <<'JOB'
+"""receiver.py LOG: writes each signal it gets to LOG, by number; ends at a SEGV, which nobody passes on."""
+import os, signal, sys
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+every = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
+signal.pthread_sigmask(signal.SIG_BLOCK, every)
+os.write(log, b"pid %d\nready\n" % os.getpid())
+while (number := signal.sigwaitinfo(every).si_signo) != signal.SIGSEGV:
+    os.write(log, b"%d\n" % number)
+JOB
+  {
+    cat <<'HEAD'
+import fcntl, signal, socket, subprocess
+from terminal import *
+
+
+class Receiver:
+    """redlock and its job, on a terminal below a shell with job control or without any terminal; `start`
+    are words to start redlock with."""
+    made = 0
+
+    def __init__(self, on_terminal=False, start=(), options=(), stderr=None):
+        Receiver.made += 1
+        self.log = Log(f"{os.environ['SCRATCH']}/received.{Receiver.made}")
+        words = [*start, os.environ["REDLOCK"], "run", *options, f"L{Receiver.made}", "--",
+                 sys.executable, "-SEI", os.environ["SCRATCH"] + "/receiver.py", self.log.path]
+        if on_terminal:
+            self.at = Terminal(["bash", "-mc", '"$@"; exit $?', "sh", *words])
+        else:
+            self.child = subprocess.Popen(["setsid", "env", "--default-signal", *words],
+                                          stdin=subprocess.DEVNULL, stderr=stderr)
+        self.log.wait("ready")
+        self.job = self.log.process()
+        self.top = self.job.parent().parent()
+
+    def received(self, number):
+        return self.log.count(str(int(number)))
+
+    def wait(self, number, times=1):
+        self.log.wait(str(int(number)), times)
+
+    def end(self):
+        self.job.kill("SEGV")
+        until("its end", self.top.gone)
+
+
+HEAD
+    cat
+  } | SCRATCH=$SCRATCH scenario
+}
+
+@test "each signal that can be passed on reaches the job, once, on a terminal and without" {
+  receives <<'SCENARIO'
+faults = {signal.SIGILL, signal.SIGTRAP, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS}
+stops = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+signals = sorted(signal.valid_signals() - faults - stops - {signal.SIGKILL, signal.SIGCHLD})
+assert len(signals) > 45, signals
+for on_terminal in False, True:
+    receiver = Receiver(on_terminal)
+    for number in signals:
+        os.kill(receiver.top.pid, number)
+        receiver.wait(number)
+    os.kill(receiver.top.pid, signal.SIGUSR1)  # later than what might come twice
+    receiver.wait(signal.SIGUSR1, 2)
+    for number in signals:
+        times = receiver.received(number)
+        assert times == 1 + (number == signal.SIGUSR1), f"{number!r} came {times} times"
+    receiver.end()
+SCENARIO
+}
+
+@test "timers and limits of redlock's own process reach the job, on a terminal and without" {
+  receives <<'SCENARIO'
+for on_terminal in False, True:
+    # What a process sets for itself before it execs redlock.
+    for seconds in 1, 4, 16:
+        alarm = f"import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, {seconds}); os.execv(sys.argv[1], sys.argv[1:])"
+        try:
+            receiver = Receiver(on_terminal, [sys.executable, "-SEIc", alarm])
+            break
+        except AssertionError:  # a slow machine: it went off before the job ran
+            continue
+    receiver.wait(signal.SIGALRM)
+    # What the kernel sends it for a descriptor.
+    ours, other = socket.socketpair()
+    fcntl.fcntl(ours, fcntl.F_SETOWN, receiver.top.pid)
+    fcntl.fcntl(ours, fcntl.F_SETFL, fcntl.fcntl(ours, fcntl.F_GETFL) | os.O_ASYNC)
+    other.send(b"x")
+    receiver.wait(signal.SIGIO)
+    os.kill(receiver.top.pid, signal.SIGUSR1)
+    receiver.wait(signal.SIGUSR1)
+    assert receiver.received(signal.SIGIO) == receiver.received(signal.SIGALRM) == 1
+    receiver.end()
+SCENARIO
+}
+
+@test "a broken pipe of redlock's own is no signal to the job" {
+  receives <<'SCENARIO'
+# It is the top that writes, once its worker is gone.
+reader, writer = os.pipe()
+receiver = Receiver(options=["--ttl", "2s", "--kill-after", "200ms"], stderr=writer)
+os.close(writer)
+os.close(reader)
+os.kill(receiver.top.pid, signal.SIGPIPE)
+receiver.wait(signal.SIGPIPE)
+receiver.job.parent().kill("KILL")
+receiver.wait(signal.SIGTERM)
+until("its end", receiver.top.gone)
+assert receiver.received(signal.SIGPIPE) == 1, receiver.log
+SCENARIO
+}
+
+@test "a shell's fg continues a job in redlock's own process group once" {
+  receives <<'SCENARIO'
+at = Terminal("bash")
+log = Log(os.environ["SCRATCH"] + "/once")
+at.type(f'"$REDLOCK" run L -- {sys.executable} -SEI {os.environ["SCRATCH"]}/receiver.py {log.path} | cat\n')
+log.wait("ready")
+job = log.process()
+top = job.parent().parent()
+for times in 1, 2, 3:
+    os.killpg(top.group(), signal.SIGSTOP)
+    at.prompt()
+    at.type("fg\n")
+    log.wait(str(int(signal.SIGCONT)), times)
+    job.kill("USR1")
+    log.wait(str(int(signal.SIGUSR1)), times)
+    assert log.count(str(int(signal.SIGCONT))) == times
+job.kill("SEGV")
+at.prompt()
+SCENARIO
+}
+
+@test "a job that dies of the signal gives 128 + n, and the lock is free" {
+  local name
+  ulimit -c 0
+  for name in TERM INT HUP QUIT USR1; do
+    rm -f "$LOG"
+    # exec: the sleep itself, no shell that would clean up.
+    background "$REDLOCK" run L -- sh -c 'echo >"$0"; exec sleep 30' "$LOG"
+    wait_for "$LOG"
+    kill -"$name" "$BACKGROUND_PID"
+    await "$BACKGROUND_PID"
+    assert_status $((128 + $(kill -l "$name")))
+    assert_nothing_left A
+  done
+}
+
+@test "a job that ends in peace at the TERM keeps its own status" {
+  background "$REDLOCK" run L -- bash -c 'trap "exit 9" TERM; echo >"$0"; while :; do sleep 0.02; done' "$LOG"
+  wait_for "$LOG"
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 9
+  assert_nothing_left A
+}
+
+@test "under nohup a HUP ends neither redlock nor the job" {
+  run_job env --ignore-signal=HUP
+  kill -HUP "$RUN"
+  # USR1 came later: so the HUP has been dealt with.
+  kill -USR1 "$RUN"
+  wait_for_line "$LOG" 'job SIGUSR1'
+  refute_contains "$(<"$LOG")" SIGHUP
+  end_job
+  assert_status 5
+}
+
+@test "under nohup a HUP does not end the wait" {
+  cli A set L somebody
+  background env --ignore-signal=HUP "$REDLOCK" run -v L -- sh -c 'exit 6'
+  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  kill -HUP "$BACKGROUND_PID"
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 6
+}
+
+@test "while waiting, TERM, INT, HUP, QUIT and USR1 end it, and nothing is left" {
+  cli A set L somebody
+  local name
+  for name in TERM INT HUP QUIT USR1; do
+    background "$REDLOCK" run -v L -- true
+    wait_for_line "$BACKGROUND_ERR" 'L is held by'
+    assert_ends_by "$name" "$BACKGROUND_PID"
+  done
+  [[ $(cli A get L) == somebody ]]
+  cli A del L
+  assert_nothing_left A
+}
+
+@test "while waiting, WINCH and its like change nothing" {
+  cli A set L somebody
+  background "$REDLOCK" run -v L -- sh -c 'exit 6'
+  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  local name
+  for name in WINCH URG CONT CHLD; do kill -"$name" "$BACKGROUND_PID"; done
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 6
+}
+
+@test "while connecting to a black hole, INT and TERM end it" {
+  black_hole
+  local name
+  for name in INT TERM; do
+    background "$REDLOCK" run -v --server-wait 30s -S "$BLACK_HOLE_URI" L -- true
+    wait_for_line "$BACKGROUND_ERR" 'no connection within' # and tries again
+    assert_ends_by "$name" "$BACKGROUND_PID"
+  done
+}
+
+@test "while looking for an unreachable server, TERM ends it" {
+  background "$REDLOCK" run -v --server-wait 30s -S "unix://$SCRATCH/none" L -- true
+  wait_for_line "$BACKGROUND_ERR" 'no such socket'
+  assert_ends_by TERM "$BACKGROUND_PID"
+}
+
+@test "with an acquire in flight to a stopped server, TERM ends it and the lock is given back on waking" {
+  local name before
+  for name in TERM INT; do
+    before=$(evals A)
+    pause_server A
+    background "$REDLOCK" run -v --server-wait 30s L -- touch "$SCRATCH/ran"
+    wait_for_line "$BACKGROUND_ERR" 'acquire: did not answer'
+    assert_ends_by "$name" "$BACKGROUND_PID"
+    resume_server A
+    # The acquire has been carried out, and the release behind it.
+    wait_until "$BOUND" eval '(($(evals A) >= before + 2))'
+    wait_until "$BOUND" has_no_keys A
+    [[ ! -e $SCRATCH/ran ]]
+  done
+}
+
+@test "the same before the first time-out, and over TCP" {
+  start_server B --tcp
+  pause_server B
+  background "$REDLOCK" run -v --server-timeout 5s --ttl 60s --server-wait 30s -S "$B_TCP_URI" L -- touch "$SCRATCH/ran"
+  # The kernel accepts for the stopped server: its queue holds the request.
+  wait_until "$BOUND" awk -v "port=$(printf '0100007F:%04X' "$B_PORT")" \
+    '$2 == port && $4 == "01" { split($5, queue, ":"); if (queue[2] != "00000000") found = 1 } END { exit !found }' /proc/net/tcp
+  # It does not hear the answer before the signal.
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+  resume_server B
+  wait_until "$BOUND" has_no_keys B
+  [[ ! -e $SCRATCH/ran ]]
+}
+
+# matrix ENVIRONMENT: every signal that is passed on, in every phase of redlock's life.
+matrix() {
+  black_hole
+  cat >"$SCRATCH/matrix.py" <<'MATRIX'
+import subprocess, sys
+from terminal import *
+
+SIGNALS = "HUP INT QUIT TERM USR1 USR2 ALRM WINCH VTALRM PROF IO URG PWR XCPU XFSZ".split()
+MILD = "WINCH", "URG"  # do not end a process by default
+environment = sys.argv[1]
+redlock = os.environ["REDLOCK"]
+scratch = os.environ["SCRATCH"]
+
+
+class Run:
+    """redlock with these options, started by the words of `start`, and terminal_job.py under the lock
+    `name`."""
+
+    def __init__(self, name, options, habits="", start=()):
+        self.name, self.job = name, Job(habits)
+        words = [redlock, "run", "-v", *options.split(), name, "--", *self.job.words.split("--", 1)[1].split()]
+        self.said = f"{scratch}/said.{Job.made}"
+        if environment == "terminal":  # below a shell with job control
+            self.at = Terminal(["bash", "-mc", '"$@" 2>"$0"; exit $?', self.said, *start, *words])
+            self.process = None
+            return
+        if environment == "cron":
+            words[2:2] = ["-S", os.environ["REDLOCK_SERVERS"]] if "-S" not in options else []
+            words = ["env", "-i", "HOME=/", "PATH=/usr/bin:/bin", "SHELL=/bin/sh", "LOGNAME=x",
+                     "setsid", *start, *words]
+        else:
+            words = [*start, *words]
+        self.at = None
+        self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                      stderr=open(self.said, "w"))
+        self.process = Process(self.child.pid)
+
+    def wait_said(self, text):
+        until(text, lambda: os.path.exists(self.said) and text in open(self.said).read())
+        self._find()
+
+    def wait_job(self, word="ready"):
+        self.job.log.wait(word)
+        self._find()
+
+    def _find(self):
+        if not self.process:
+            below = [pid for pid in descendants(self.at.pid) if Process(pid).parent().pid == self.at.pid]
+            self.process = Process(below[0])
+
+    def send(self, name):
+        assert not self.process.gone()
+        self.process.kill(name)
+
+    def ended(self, *statuses):
+        if self.at:
+            status = self.at.ended()
+            os.close(self.at.master)
+        else:
+            status = self.child.wait(BOUND)
+            status = 128 - status if status < 0 else status
+        assert status in statuses, (self.name, status, open(self.said).read())
+        if "ready" in [line[0] for line in self.job.log.lines()]:
+            assert self.job.log.process().gone()
+
+
+def all_of(options, *more):
+    return [(name, Run(f"L-{name}", options, *more)) for name in SIGNALS]
+
+
+def expect_wait_ended(runs):
+    for name, run in runs:
+        run.send(name)
+        if name in MILD:
+            run.send("CHLD")
+            run.send("TERM")
+    for name, run in runs:
+        run.ended(143 if name in MILD else 128 + getattr(signal, "SIG" + name))
+        assert not run.job.log.lines(), "the job has run"
+
+
+def connecting():
+    runs = all_of(f"-S {os.environ['BLACK_HOLE_URI']} --server-wait 30s --ttl 1s")
+    for _, run in runs:
+        run.wait_said("no connection within")
+    expect_wait_ended(runs)
+
+
+def waiting():
+    for name in SIGNALS:
+        redis("set", f"L-{name}", "somebody")
+    runs = all_of("--server-wait 30s")
+    for _, run in runs:
+        run.wait_said("is held by")
+    expect_wait_ended(runs)
+    for name in SIGNALS:
+        redis("del", f"L-{name}")
+
+
+def running():
+    runs = all_of("")
+    for name, run in runs:
+        run.wait_job()
+        run.send(name)
+    for name, run in runs:
+        run.job.log.wait(name)
+        if name != "TERM":
+            run.job.log.end()
+        run.ended(7 if name == "TERM" else 5)
+        assert run.job.log.count(name) == 1
+
+
+def stopping():
+    # A job that is not ready for its TERM yet finds it pending then.
+    runs = all_of("--max-runtime 2s --kill-after 10s", "stubborn", ["env", "--block-signal=TERM"])
+    for name, run in runs:
+        run.wait_job("TERM")
+        run.send(name)
+    for name, run in runs:
+        run.job.log.wait(name, 2 if name == "TERM" else 1)
+        run.job.log.end()
+        run.ended(124)
+
+
+def releasing():
+    runs = all_of("--server-timeout 1s --ttl 30s")
+    for _, run in runs:
+        run.wait_job()
+    server = Process(int(os.environ["A_PID"]))
+    server.kill("STOP")
+    for _, run in runs:
+        run.job.log.end()
+    for name, run in runs:
+        until("the job's end", run.job.log.process().gone)
+        try:
+            run.process.kill(name)
+        except ProcessLookupError:
+            pass  # it was faster
+    for name, run in runs:
+        run.ended(5)
+    server.kill("CONT")
+
+
+for phase in connecting, waiting, running, stopping, releasing:
+    phase()
+    until(f"nothing is left after {phase.__name__}", lambda: not any(held(f"L-{name}") for name in SIGNALS))
+    left = [pid for pid in descendants(os.getpid()) if not Process(pid).gone()]
+    assert not left, f"{phase.__name__} left {left}"
+MATRIX
+  export BLACK_HOLE_URI A_PID SCRATCH
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TESTS/lib timeout -k 5 240 "$PYTHON" "$SCRATCH/matrix.py" "$1" 3>&-
+  assert_nothing_left A
+}
+
+@test "every signal in every phase, in the background" { matrix background; }
+@test "every signal in every phase, at a terminal" { matrix terminal; }
+@test "every signal in every phase, in cron's bare environment" { matrix cron; }

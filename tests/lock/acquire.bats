@@ -1,0 +1,445 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+# shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# `redlock acquire`, `renew` and `release`: a lock that is held between commands.
+
+load ../lib/common
+load ../lib/looking
+
+teardown() { stop_all; }
+
+# acquire ARG…: sets $token; fails unless it is printed alone and the lock is held.
+acquire() {
+  run --separate-stderr "$REDLOCK" acquire "$@"
+  assert_status 0
+  [[ -z $stderr && $output =~ ^[0-9a-f]{40}$ ]] || fail "not a token alone: $output" "$stderr"
+  token=$output
+}
+
+renew() { run --separate-stderr "$REDLOCK" renew "$@"; }
+release() { run --separate-stderr "$REDLOCK" release "$@"; }
+
+# assert_80: the lock is not held with that token any more; no token is told.
+assert_80() {
+  assert_status 80
+  assert_one_line "$stderr"
+  [[ ! $stderr =~ [0-9a-f]{40} ]] || fail "a token is told: $stderr"
+}
+
+# member NAME: prints that member of the JSON object in $output.
+member() { "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1" <<<"$output"; }
+
+OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+
+@test "acquire: the lock stays held, for its ttl, until it is released" {
+  servers 1
+  acquire --ttl 20s L
+  [[ $(cli A get L) == "$token" ]]
+  assert_between 15000 "$(cli A pttl L)" 20000
+  run "$REDLOCK" acquire -n L
+  assert_status 1
+  [[ -z $output ]] || fail "$output"
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  release L "$token"
+  assert_status 0
+  [[ -z $output$stderr ]] || fail "$output$stderr"
+  assert_nothing_left A
+  assert_free L
+}
+
+@test "acquire: on three servers, all of them have it, and all are released" {
+  servers 3
+  acquire L
+  wait_for_value L "$token" A B C
+  release L "$token"
+  assert_status 0
+  wait_until_clean A B C
+}
+
+@test "acquire, renew, release: one server of three is down" {
+  servers 3
+  kill_server B
+  acquire --ttl 10s L
+  renew --ttl 20s L "$token"
+  assert_status 0
+  assert_between 15000 "$(cli A pttl L)" 20000
+  assert_between 15000 "$(cli C pttl L)" 20000
+  release L "$token"
+  assert_status 0
+  assert_nothing_left A
+  assert_nothing_left C
+}
+
+@test "acquire, renew, release: one server of three hangs, and holds nothing up for long" {
+  servers 3
+  pause_server C
+  timed "$REDLOCK" acquire L
+  assert_status 0
+  token=$output
+  assert_between 0 "$elapsed" 5000
+  timed "$REDLOCK" renew L "$token"
+  assert_status 0
+  assert_between 0 "$elapsed" 5000
+  timed "$REDLOCK" release L "$token"
+  assert_status 0
+  assert_between 0 "$elapsed" 5000
+  resume_server C
+}
+
+@test "acquire: it waits, as run does, and then has the lock" {
+  servers 3
+  acquire --ttl 1s L
+  local first=$token
+  acquire -w 20 L
+  [[ $token != "$first" ]]
+  release L "$first"
+  assert_80
+  # One of the three may have refused: there the first one's time was not over yet.
+  (($(for server in A B C; do cli "$server" get L; done | grep -cx "$token") >= 2))
+}
+
+@test "acquire: the limit, and -E" {
+  servers 1
+  bash -c 'echo $$ >"$0"; "$REDLOCK" acquire L >/dev/null; :' "$SCRATCH/caller"
+  run "$REDLOCK" acquire -w 1 L
+  assert_status 1
+  run "$REDLOCK" acquire -n -E 75 L
+  assert_status 75
+  run "$REDLOCK" acquire -n -v L
+  assert_status 1
+  assert_contains "$output" 'L is held by '
+  assert_contains "$output" "(pid $(<"$SCRATCH/caller"), redlock acquire L)"
+}
+
+@test "acquire: too few servers: 69, and nothing is left" {
+  servers 3
+  kill_server A
+  kill_server B
+  run --separate-stderr "$REDLOCK" acquire --server-wait 0.3 L
+  assert_status 69
+  [[ -z $output ]] || fail "$output"
+  assert_one_line "$stderr"
+  wait_until "$BOUND" has_no_keys C
+}
+
+@test "acquire: a signal while it waits ends it, with nothing left" {
+  servers 1
+  acquire L
+  background "$REDLOCK" acquire -v L
+  wait_for_line "$BACKGROUND_ERR" 'waiting'
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+  [[ -z $output && $(cli A get L) == "$token" ]]
+}
+
+@test "acquire --json: an object with the token, the fence and how long it is valid" {
+  servers 3
+  run --separate-stderr "$REDLOCK" acquire --json --ttl 20s L
+  assert_status 0
+  [[ $(member name) == L && $(member keeper) == None && $(member acquired) == True ]] || fail "$output"
+  wait_for_key A L # two of three are enough
+  [[ $(member token) == "$(cli A get L)" ]] || fail "$output"
+  [[ $(member fence) == "$(agreed_fence L)" ]] || fail "$output"
+  "$PYTHON" -c 'import sys; sys.exit(not 10 < float(sys.argv[1]) <= 20)' "$(member valid_for_s)" || fail "$output"
+}
+
+# refused: prints what a program reads of the last output, which must be an object.
+refused() {
+  "$PYTHON" -c 'import json, sys; j = json.load(sys.stdin); h = j["holder"] or {}
+print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("command"), j["left_s"])' <<<"$output"
+}
+
+@test "acquire --json: an object with the holder if the lock is held" {
+  local token line
+  servers 3
+  token=$(LOGNAME=someone "$REDLOCK" acquire --ttl 20s L)
+  run --separate-stderr "$REDLOCK" acquire --json -n L
+  assert_status 1
+  [[ -z $stderr ]] || fail "$stderr"
+  line=$(refused)
+  [[ $line =~ ^"False L held someone "[0-9]+" redlock acquire L "1[0-9.]+$ ]] || fail "$line"
+  refute_contains "$output" "$token"
+  run --separate-stderr "$REDLOCK" acquire --json -w 1 -E 0 L
+  assert_status 0
+  [[ $(refused) == 'False L held someone '* ]] || fail "$output"
+  assert_one_line "$stderr"
+
+  everywhere set foreign somebody
+  run --separate-stderr "$REDLOCK" acquire --json -n foreign
+  assert_status 1
+  [[ $(refused) == 'False foreign foreign None None None None' ]] || fail "$output"
+  everywhere set revoked "revoked:$token" px 600000
+  run --separate-stderr "$REDLOCK" acquire --json -n revoked
+  [[ $(refused) == 'False revoked revoked None None None '[56]* ]] || fail "$output"
+  everywhere rpush list one
+  run --separate-stderr "$REDLOCK" acquire --json -n list
+  [[ $(refused) == 'False list foreign None None None None' ]] || fail "$output"
+
+  run --separate-stderr "$REDLOCK" acquire --json --server-wait 0 -S "unix://$SCRATCH/none" L
+  assert_status 69
+  [[ -z $output ]] || fail "$output"
+  run --separate-stderr bash -c '"$REDLOCK" acquire --json -n L >/dev/full'
+  assert_status 71
+}
+
+@test "acquire: a token that cannot be printed leaves no lock" {
+  servers 1
+  run --separate-stderr bash -c '"$REDLOCK" acquire L >/dev/full'
+  assert_status 71
+  assert_one_line "$stderr"
+  assert_nothing_left A
+  run --separate-stderr bash -c '"$REDLOCK" acquire L >&-'
+  assert_status 71
+  assert_one_line "$stderr"
+  assert_nothing_left A
+  # A pipe that nobody reads any more.
+  run --separate-stderr bash -c 'exec 8> >(exec true); wait $!; "$REDLOCK" acquire L >&8'
+  assert_status 71
+  assert_one_line "$stderr"
+  assert_nothing_left A
+}
+
+@test "acquire: a reader that does not read gets no token, and nobody the lock from it" {
+  servers 1
+  mkfifo "$SCRATCH/pipe"
+  "$PYTHON" -c 'import os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+os.set_blocking(fd, False)
+try:
+  while True: os.write(fd, b"x" * 4096)
+except BlockingIOError: pass
+open(sys.argv[2], "w").write("full")
+time.sleep(60)' "$SCRATCH/pipe" "$SCRATCH/full" 3>&- &
+  STARTED+=($!)
+  wait_for "$SCRATCH/full"
+  run --separate-stderr bash -c '"$REDLOCK" acquire --ttl 1s L >"$1"' _ "$SCRATCH/pipe"
+  assert_status 71
+  assert_contains "$stderr" 'nobody reads it'
+  assert_nothing_left A
+}
+
+@test "renew: for what it was taken with, or for --ttl; never less than it has" {
+  servers 3
+  acquire --ttl 15s L
+  cli A pexpire L 2000
+  cli B pexpire L 2000
+  renew L "$token"
+  assert_status 0
+  [[ -z $output$stderr ]] || fail "$output$stderr"
+  wait_for_life L 12000 15000 A B C
+  cli A pexpire L 2000
+  cli B pexpire L 2000
+  REDLOCK_TTL=40s renew L "$token"
+  wait_for_life L 12000 15000 A B C
+  renew --json --ttl 50s L "$token"
+  assert_status 0
+  wait_for_life L 40000 50000 A B C
+  "$PYTHON" -c 'import sys; sys.exit(not 45 < float(sys.argv[1]) < 50)' "$(member valid_for_s)" || fail "$output"
+  local before
+  before=$(evals A)
+  renew --ttl 10s L "$token"
+  assert_status 0
+  asked() { (($(evals A) > before)); }
+  wait_until "$BOUND" asked
+  assert_between 35000 "$(cli A pttl L)" 50000
+}
+
+@test "renew: a server that was restarted empty gets the lock back, with who holds it" {
+  servers 3
+  acquire L
+  restart_server B
+  renew L "$token"
+  assert_status 0
+  wait_for_value L "$token" A B
+  same_holder() { [[ $(cli B hget 'redlock:{L}:holder' "$token") == "$(cli A hget 'redlock:{L}:holder' "$token")" ]]; }
+  wait_until "$BOUND" same_holder
+}
+
+@test "renew: of what is not held with this token: 80, and who has it" {
+  servers 3
+  acquire L
+  renew L "$OTHER"
+  assert_80
+  assert_contains "$stderr" "held by $(id -un)@"
+  release L "$token"
+  renew L "$token"
+  assert_80
+  assert_contains "$stderr" 'it was released, or has expired'
+  wait_until_clean A B C
+}
+
+@test "renew: a lock that has expired is not taken again" {
+  servers 1
+  acquire --ttl 1s L
+  wait_until "$BOUND" lacks_key A L
+  renew L "$token"
+  assert_80
+  assert_no_key A L
+}
+
+@test "renew, release: a restarted minority is not the end of the lock, a majority is" {
+  servers 3
+  acquire L
+  restart_server A
+  restart_server B
+  renew L "$token"
+  assert_80
+  release L "$token"
+  assert_80
+  wait_until_clean C
+}
+
+@test "renew, release: too few servers: 69, said in one line" {
+  servers 3
+  acquire L
+  kill_server A
+  kill_server B
+  renew --server-wait 0.3 L "$token"
+  assert_status 69
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'cannot reach enough servers (2 of 3 needed)'
+  release -q --server-wait 0.3 L "$token"
+  assert_status 69
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'it may stay locked until it expires'
+  wait_until_clean C
+}
+
+@test "renew, release: servers that come back in time" {
+  servers 1
+  acquire --ttl 60s L
+  pause_server A
+  background "$REDLOCK" renew --ttl 60s --server-wait 20s -v L "$token"
+  wait_for_line "$BACKGROUND_ERR" 'did not answer'
+  resume_server A
+  await "$BACKGROUND_PID" 20
+  assert_status 0
+  pause_server A
+  background "$REDLOCK" release --server-wait 20s -v L "$token"
+  wait_for_line "$BACKGROUND_ERR" 'did not answer'
+  resume_server A
+  await "$BACKGROUND_PID" 20
+  assert_status 0
+  assert_nothing_left A
+}
+
+@test "release: twice: 80" {
+  servers 3
+  acquire L
+  release L "$token"
+  assert_status 0
+  release L "$token"
+  assert_80
+  assert_contains "$stderr" 'it was released, or has expired'
+}
+
+@test "release: never somebody else's lock" {
+  servers 3
+  acquire L
+  release L "$OTHER"
+  assert_80
+  wait_for_value L "$token" A B C
+  cli A set redis-py theirs >/dev/null
+  cli B set redis-py theirs >/dev/null
+  release redis-py "$OTHER"
+  assert_80
+  [[ $(cli A get redis-py) == theirs ]]
+}
+
+@test "renew, release: the token from standard input, where ps does not show it" {
+  servers 1
+  acquire --ttl 20s L
+  cli A pexpire L 5000
+  run "$REDLOCK" renew L - <<<"$token"
+  assert_status 0
+  assert_between 15000 "$(cli A pttl L)" 20000
+  run "$REDLOCK" release L - < <(printf '%s\r\nmore\n' "$token")
+  assert_status 0
+  assert_nothing_left A
+  run "$REDLOCK" release L - </dev/null
+  assert_status 64
+  run "$REDLOCK" release L - < <(head -c 100000 /dev/zero)
+  assert_status 64
+  assert_one_line "$output"
+}
+
+@test "acquire: the token of a run is one, too" {
+  servers 1
+  run --separate-stderr "$REDLOCK" run L -- sh -c '"$REDLOCK" renew "$REDLOCK_NAME" "$REDLOCK_TOKEN"'
+  assert_status 0
+  # Released under a running job: it is stopped.
+  run --separate-stderr "$REDLOCK" run --ttl 3s L -- \
+    sh -c '"$REDLOCK" release "$REDLOCK_NAME" "$REDLOCK_TOKEN" && exec sleep 60'
+  assert_status 80
+}
+
+@test "renew, release: of a lock that is being revoked: 80, and by whom; a release ends that" {
+  servers 3
+  acquire L
+  run "$REDLOCK" release --force --yes L
+  assert_status 0
+  wait_for_value L "revoked:$token*" A B C
+  renew L "$token"
+  assert_80
+  assert_contains "$stderr" 'revoked'
+  release L "$token"
+  assert_80
+  assert_contains "$stderr" 'revoked'
+  wait_until_clean A B C
+}
+
+@test "acquire, release: the log has both, with who, and no token" {
+  servers 1
+  acquire --ttl 20s L
+  release L "$token"
+  local log
+  log=$(cli A xrange 'redlock:{L}:log' - +)
+  [[ $(grep -cxE 'acquired|released' <<<"$log") == 2 ]] || fail "$log"
+  [[ $(grep -c '"command":"redlock acquire L"' <<<"$log") == 2 ]] || fail "$log"
+  [[ $(grep -c "\"fence\":$(cli A hget 'redlock:{L}:fence' value)" <<<"$log") == 2 ]] || fail "$log"
+  [[ $(grep -c '"held":' <<<"$log") == 1 ]] || fail "$log"
+  refute_contains "$log" "$token"
+  # What was not released leaves no line, nor does anything with 0 lines to be kept.
+  release L "$token"
+  assert_80
+  [[ $(cli A xlen 'redlock:{L}:log') == 2 ]]
+  acquire --log-entries 0 M
+  release --log-entries 0 M "$token"
+  [[ $(cli A exists 'redlock:{M}:log') == 0 ]]
+}
+
+@test "acquire: with a prefix, and a tag" {
+  servers 1
+  acquire --prefix jobs: 'a{b}'
+  [[ $(cli A get 'jobs:a{b}') == "$token" ]]
+  release --prefix jobs: 'a{b}' "$token"
+  assert_status 0
+  assert_nothing_left A
+}
+
+@test "acquire: no lock inside itself" {
+  servers 1
+  run "$REDLOCK" run L -- "$REDLOCK" acquire -n L
+  assert_status 1
+}
+
+@test "acquire: many at once: one of them has it, and the others after it" {
+  servers 3
+  local i pids=()
+  for i in 1 2 3 4 5; do
+    background bash -c 'token=$("$REDLOCK" acquire -w 30 L) || exit
+      echo "start $0" >>"$1"; sleep 0.05; echo "end $0" >>"$1"
+      "$REDLOCK" release L "$token"' "$i" "$SCRATCH/log"
+    pids+=("$BACKGROUND_PID")
+  done
+  for i in "${pids[@]}"; do
+    await "$i" 40
+    assert_status 0
+  done
+  assert_no_overlap "$SCRATCH/log"
+  (($(wc -l <"$SCRATCH/log") == 10))
+}

@@ -1,0 +1,261 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+#
+# Many want one lock: never two at once, and nobody is forgotten.
+#
+# The contenders of a test stand behind a gate, a lock on a local file, and rush off together when
+# it opens. Their jobs log "start" and "end" with O_APPEND, so that the order of the lines is the
+# order of the events.
+
+load ../lib/common
+
+setup() {
+  unset REDLOCK_SERVER_TIMEOUT # who does not wait asks for two seconds only, the longer in rounds of this
+  LOG=$SCRATCH/log
+  GATE=$SCRATCH/gate
+  : >"$LOG"
+  : >"$GATE"
+  CONTENDERS=()
+}
+
+teardown() { stop_all; }
+
+close_gate() {
+  exec {gate_fd}>"$GATE"
+  flock "$gate_fd"
+}
+
+# contender ARG…: `redlock run ARG… L -- a job that logs`, behind the gate. flock becomes redlock.
+contender() {
+  # shellcheck disable=SC2016 # expanded by the job's shell
+  setpriv --pdeathsig KILL flock -sF "$GATE" "$REDLOCK" run "$@" L -- \
+    sh -c 'echo "start $$" >>"$1"; sleep 0.01; echo "end $$" >>"$1"' job "$LOG" \
+    </dev/null 3>&- {gate_fd}>&- 2>>"$SCRATCH/stderr" &
+  BACKGROUND+=("$!")
+  CONTENDERS+=("$!")
+}
+
+# queued N: that many wait at the gate.
+queued() { [[ $(grep -c -- "-> FLOCK .*:$(stat -c %i "$GATE") " /proc/locks) == "$1" ]]; }
+
+# rush N ARG…: N contenders start at the same instant; they run in the background.
+rush() {
+  local i contenders=$1
+  shift
+  close_gate
+  for ((i = 0; i < contenders; i++)); do contender "$@"; done
+  wait_until 30 queued "$contenders"
+  exec {gate_fd}>&-
+}
+
+# settle SECONDS: waits for all contenders; sets ${statuses[status]} to how many ended so.
+settle() {
+  local pid status
+  statuses=()
+  for pid in "${CONTENDERS[@]}"; do
+    wait_gone "$pid" "$1" || return 1
+    status=0
+    wait "$pid" || status=$?
+    statuses[status]=$((${statuses[status]-0} + 1))
+  done
+  CONTENDERS=()
+}
+
+# assert_statuses STATUS:COUNT…: so many contenders ended so, and no others.
+assert_statuses() {
+  local seen=() status
+  for status in "${!statuses[@]}"; do seen+=("$status:${statuses[status]}"); done
+  [[ ${seen[*]} == "$*" ]] || fail "status:contenders ${seen[*]}, expected $*" "$(cat "$SCRATCH/stderr")"
+}
+
+# assert_jobs N: that many ran, one after the other.
+assert_jobs() {
+  assert_no_overlap "$LOG"
+  [[ $(grep -c ^start "$LOG") == "$1" ]] || fail "jobs that ran: $(grep -c ^start "$LOG") of $1"
+}
+
+# assert_nothing_left SERVER…: no lock stays. A quorum of answers is enough for a redlock to end.
+assert_nothing_left() {
+  local server
+  for server in "$@"; do wait_until "$BOUND" no_lock "$server" || fail "$server has the lock" || return 1; done
+}
+
+# no_lock SERVER: L is not there.
+no_lock() { [[ $(cli "$1" exists L) == 0 ]]; }
+
+# All of them wait: everyone's turn comes. The ttl bounds how long a contender sleeps between two
+# questions.
+WAITING=(-w 60 --ttl 3s)
+
+@test "of 50 contenders that wait for one server all run, one at a time" {
+  servers 1
+  rush 50 "${WAITING[@]}"
+  settle 60
+  assert_statuses 0:50
+  assert_jobs 50
+  assert_nothing_left A
+}
+
+@test "of 30 contenders that wait for three servers all run, one at a time" {
+  servers 3
+  rush 30 "${WAITING[@]}"
+  settle 60
+  assert_statuses 0:30
+  assert_jobs 30
+  assert_nothing_left A B C
+}
+
+@test "of 30 contenders that wait for five servers, given one by one, all run, one at a time" {
+  servers 5
+  local uri given=()
+  for uri in $REDLOCK_SERVERS; do given+=(-S "$uri"); done
+  unset REDLOCK_SERVERS
+  rush 30 "${WAITING[@]}" "${given[@]}"
+  settle 60
+  assert_statuses 0:30
+  assert_jobs 30
+  assert_nothing_left A B C D E
+}
+
+@test "of 50 contenders all run, one at a time, while servers die, hang and come back" {
+  servers 5
+  rush 50 "${WAITING[@]}" --server-wait 30s
+  local round
+  for round in 1 2 3 4; do
+    # Always a minority. E comes back empty: whoever had its vote must be through before that, and
+    # is, when the second of two more jobs begins.
+    pause_server D
+    kill_server E
+    wait_until 30 two_more_jobs_than "$(grep -c ^start "$LOG")"
+    resume_server D
+    launch_server E "$SCRATCH/server.E"
+    wait_until 30 two_more_jobs_than "$(grep -c ^start "$LOG")"
+  done
+  settle 60
+  assert_statuses 0:50
+  assert_jobs 50
+  # A server that was stopped may wake to more questions than it reads before it finds that nobody
+  # waits for the answers: what it grants then lasts a ttl.
+  assert_nothing_left A B C D E
+}
+
+# two_more_jobs_than N: two more jobs have begun, or all have.
+two_more_jobs_than() {
+  local begun
+  begun=$(grep -c ^start "$LOG")
+  ((begun >= $1 + 2 || begun == 50))
+}
+
+@test "of 10 contenders that do not wait some run, one at a time, and the others end with 1" {
+  servers 1
+  rush 10 -n
+  settle 30
+  [[ ${statuses[0]-0} -ge 1 && $((statuses[0] + ${statuses[1]-0})) == 10 ]] ||
+    fail "$(declare -p statuses)" "$(cat "$SCRATCH/stderr")"
+  assert_jobs "${statuses[0]}"
+  assert_nothing_left A
+}
+
+@test "a conflict at the wait limit leaves nothing of the loser's on any server" {
+  servers 3
+  cli B set L theirs px 60000
+  cli C set L theirs px 60000
+  run "$REDLOCK" run -w 1 L -- true
+  assert_status 1
+  assert_nothing_left A
+  [[ $(cli B get L) == theirs && $(cli C get L) == theirs ]]
+}
+
+@test "the five contenders of the examples run one at a time" {
+  servers 1
+  run "$SOURCE/packaging/examples/five-contenders"
+  assert_status 0
+  assert_contains "$output" "5 jobs ran, 0 overlapped"
+  assert_nothing_left A
+}
+
+@test "the five contenders of the examples run one at a time on three servers" {
+  servers 3
+  run "$SOURCE/packaging/examples/five-contenders"
+  assert_status 0
+  assert_contains "$output" "5 jobs ran, 0 overlapped"
+  assert_nothing_left A B C
+}
+
+# ---- two hosts' cron at the same instant -------------------------------------------------------
+
+# duel: two contenders with -n start together; the winner's job lasts until the loser has given up.
+# Fails unless exactly one of the two runs.
+duel() {
+  local i first=0 second=0 pid other
+  local over=$SCRATCH/over
+  rm -f "$over"
+  : >"$LOG"
+  close_gate
+  for i in 1 2; do
+    # shellcheck disable=SC2016 # expanded by the job's shell
+    setpriv --pdeathsig KILL flock -sF "$GATE" "$REDLOCK" run -n L -- \
+      sh -c 'echo "start $$" >>"$1"
+        for i in $(seq 1000); do test ! -e "$2" || break; sleep 0.01; done
+        echo "end $$" >>"$1"' job "$LOG" "$over" \
+      </dev/null 3>&- {gate_fd}>&- 2>>"$SCRATCH/stderr" &
+    BACKGROUND+=("$!")
+    CONTENDERS+=("$!")
+  done
+  wait_until "$BOUND" queued 2
+  exec {gate_fd}>&-
+  wait_until 30 one_gone "${CONTENDERS[@]}"
+  wait -n -p pid "${CONTENDERS[@]}" || first=$?
+  : >"$over"
+  other=${CONTENDERS[0]}
+  [[ $pid != "$other" ]] || other=${CONTENDERS[1]}
+  wait_gone "$other" 30
+  wait "$other" || second=$?
+  CONTENDERS=()
+  BACKGROUND=()
+  [[ $first == 1 && $second == 0 && $(grep -c start "$LOG") == 1 ]] ||
+    fail "the first to end: status $first, the other one: $second" "$(cat "$LOG" "$SCRATCH/stderr")"
+}
+
+one_gone() { gone "$1" || gone "$2"; }
+
+# duels N
+duels() {
+  local round
+  for ((round = 1; round <= $1; round++)); do duel || fail "in round $round" || return 1; done
+}
+
+@test "of two hosts that do not wait and start at the same instant exactly one runs, every time" {
+  servers 5
+  duels "${DUELS:-40}"
+  assert_nothing_left A B C D E
+}
+
+@test "of two such hosts exactly one runs, every time, on two and on three servers" {
+  servers 2
+  duels 8
+  stop_servers
+  servers 3
+  duels 8
+}
+
+@test "of two such hosts exactly one runs, every time, with a minority stopped" {
+  servers 5
+  pause_server B
+  pause_server E
+  duels 8
+  assert_nothing_left A C D
+  resume_server B
+  resume_server E
+  # Their questions and the releases behind them are still in the sockets, in order.
+  assert_nothing_left B E
+}
+
+@test "of two such hosts exactly one runs, every time, with a minority killed" {
+  servers 5
+  kill_server A
+  kill_server D
+  duels 8
+  assert_nothing_left B C E
+}

@@ -1,0 +1,207 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+#
+# The fencing number: what a server stores of it, and what becomes of a lock whose number cannot be read
+# or cannot grow.
+
+# shellcheck disable=SC2153,SC2154,SC2030,SC2031 # set by start_server and run, for one test alone
+# shellcheck disable=SC2016 # expanded by the job's shell
+
+load ../lib/common
+
+setup() {
+  FENCE='redlock:{L}:fence'
+  TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+}
+teardown() { stop_all; }
+
+one() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI
+}
+
+# run_lock ARG…: a job that prints its number; sets $output and $stderr.
+run_lock() { run --separate-stderr "$REDLOCK" run "$@" L -- sh -c 'echo "$REDLOCK_FENCE"'; }
+
+# acquire: the script asks A for the lock with $TOKEN; prints the answer, a word a line.
+acquire() {
+  cli A eval "$(<"$SOURCE/src/redis/scripts/acquire.lua")" 3 L 'redlock:{L}:holder' "$FENCE" \
+    "$TOKEN" 60000 '{"pid":1}' 0 60000 "$TOKEN"
+}
+
+# number: the fence in the last $output of acquire.
+number() { sed -n 5p <<<"$output"; }
+
+stored() { cli "$1" hget "$FENCE" value; }
+
+# life SERVER: prints the run_id.
+life() { cli "$1" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p'; }
+
+# ---- one server ------------------------------------------------------------------------------------
+
+@test "fence: a repeated acquire gets the number that it got before" {
+  one
+  output=$(acquire)
+  local first
+  first=$(number)
+  ((first > 1000)) || fail "$output"
+  output=$(acquire)
+  [[ $(number) == "$first" && $(stored A) == "$first" ]] || fail "$first, then $(number), and $(stored A) is stored"
+}
+
+@test "fence: it is kept for 30 days after the last grant" {
+  one
+  acquire >/dev/null
+  assert_between 2591000000 "$(cli A pttl "$FENCE")" 2592000000
+  # From the latest grant on.
+  cli A pexpire "$FENCE" 60000 >/dev/null
+  cli A del L >/dev/null
+  acquire >/dev/null
+  assert_between 2591000000 "$(cli A pttl "$FENCE")" 2592000000
+}
+
+@test "fence: a number that could not be stored is not given out" {
+  server_at_least 6 || skip 'this server knows no users (Redis 6)'
+  one
+  cli A acl setuser default -hset >/dev/null
+  output=$(acquire)
+  [[ ${output%%$'\n'*} == granted && $(number) == 0 ]] || fail "$output"
+}
+
+# refused VALUE TEXT: with that number stored no job runs, nothing is written, and it is said at once why.
+refused() {
+  local before
+  before=$(cli A --no-raw dump "$FENCE")
+  timed "$REDLOCK" run --server-wait 60s L -- echo ran
+  assert_status 69
+  [[ -z $output ]] || fail "the job ran"
+  assert_between 0 "$elapsed" 10000
+  assert_contains "$stderr" "$A_URI: the fencing number in the key $FENCE is not usable ($2); delete that key there"
+  [[ $(cli A --no-raw dump "$FENCE") == "$before" ]] || fail "it was written"
+  assert_no_key A L
+}
+
+@test "fence: a number that is none, or too large to grow, is told, and no job runs with it" {
+  one
+  local value run_id
+  for run_id in "$(life A)" 0123456789012345678901234567890123456789; do
+    for value in abc '' inf nan 1e300 -5 1.5 0x10 ' 7' '7 ' $'a\e[31m'; do
+      cli A hset "$FENCE" value "$value" run_id "$run_id" >/dev/null
+      refused "$value" "\"${value//$'\e'/?}\""
+    done
+    for value in 9007199254740991 9007199254740992 99999999999999999999 20000000000000; do
+      cli A hset "$FENCE" value "$value" run_id "$run_id" >/dev/null
+      refused "$value" "$value, far ahead of its clock"
+    done
+  done
+  cli A hset "$FENCE" value "$(head -c 20000 /dev/zero | tr '\0' 1)" >/dev/null
+  refused long '"20000 bytes"'
+}
+
+@test "fence: a key of another type in its place is told, and no job runs" {
+  one
+  cli A set "$FENCE" 7 >/dev/null
+  refused string 'a string'
+  cli A del "$FENCE" >/dev/null
+  cli A rpush "$FENCE" 7 >/dev/null
+  refused list 'a list'
+}
+
+@test "fence: what is told helps: with the key deleted numbers go on from the server's clock" {
+  one
+  cli A hset "$FENCE" value 9007199254740991 run_id "$(life A)" >/dev/null
+  run_lock
+  assert_status 69
+  cli A del "$FENCE" >/dev/null
+  local before last
+  before=$(now_ms)
+  run_lock
+  assert_status 0
+  assert_between "$before" "$output" "$(($(now_ms) + 1))"
+  last=$output
+  run_lock
+  ((output > last)) || fail "$output after $last"
+}
+
+@test "fence: a number some centuries ahead of the clock is gone on from" {
+  one
+  cli A hset "$FENCE" value 9000000000000 run_id "$(life A)" >/dev/null
+  run_lock
+  assert_status 0
+  [[ $output == 9000000000001 ]] || fail "$output"
+}
+
+@test "fence: it does not keep anybody from joining a lock, or from asking again" {
+  one
+  run -0 "$REDLOCK" run L -- sh -c 'redis-cli -s "$1" hset "$2" value abc >/dev/null
+    "$0" run L -- echo joined' "$REDLOCK" "$A_SOCKET" "$FENCE"
+  [[ ${lines[-1]} == joined ]] || fail "$output"
+  cli A del "$FENCE" >/dev/null
+  output=$(acquire)
+  local first
+  first=$(number)
+  cli A hset "$FENCE" value abc >/dev/null
+  output=$(acquire)
+  [[ $(number) == "$first" ]] || fail "$output"
+}
+
+@test "fence: check tells of a number that cannot be used" {
+  one
+  cli A hset "$FENCE" value abc >/dev/null
+  run --separate-stderr "$REDLOCK" check L
+  assert_status 69
+  assert_contains "$output$stderr" 'is not usable ("abc")'
+}
+
+# ---- three servers -----------------------------------------------------------------------------------
+
+@test "fence: a server whose number cannot be used gives no vote, and the others are enough" {
+  servers 3
+  run_lock
+  local last=$output value
+  for value in 9007199254740991 abc; do
+    cli B hset "$FENCE" value "$value" >/dev/null
+    run_lock -v
+    assert_status 0
+    ((last < output && output < last + 1000000000)) || fail "$output after $last"
+    last=$output
+    assert_contains "$stderr" "$B_URI: acquire: the fencing number in the key $FENCE is not usable"
+    [[ $(stored B) == "$value" ]] || fail "it was overwritten: $(stored B)"
+    # Also where the others have to agree on one first. (Five is less than the milliseconds that this
+    # takes: no number may be ahead of the clock when the keys are deleted below.)
+    cli A hset "$FENCE" value $((last + 5)) >/dev/null
+    run_lock
+    assert_status 0
+    ((last + 5 < output && output < last + 1000000000)) || fail "$output after $last"
+    last=$output
+    [[ $(stored B) == "$value" ]] || fail "it was overwritten: $(stored B)"
+  done
+  cli C hset "$FENCE" value abc >/dev/null
+  run_lock
+  assert_status 69
+  [[ -z $output ]] || fail "the job ran"
+  cli B del "$FENCE" >/dev/null
+  cli C del "$FENCE" >/dev/null
+  run_lock --restart-grace 0
+  assert_status 0
+  ((output > last)) || fail "$output after $last"
+}
+
+@test "fence: a commit of a number far ahead of a server's clock is refused there" {
+  one
+  acquire >/dev/null
+  local number before
+  before=$(stored A)
+  commit() {
+    cli A eval "$(<"$SOURCE/src/redis/scripts/commit.lua")" 3 L 'redlock:{L}:holder' "$FENCE" "$TOKEN" "$1"
+  }
+  for number in 9007199254740991 20000000000000; do
+    [[ $(commit "$number") == not_committed$'\n'"$before" ]] || fail "$(commit "$number")"
+  done
+  [[ $(stored A) == "$before" ]]
+  [[ $(commit $((before + 5))) == committed && $(stored A) == $((before + 5)) ]]
+  # A number that cannot be read is not made one.
+  cli A hset "$FENCE" value abc >/dev/null
+  [[ $(commit $((before + 9))) == not_committed$'\n'0 && $(stored A) == abc ]]
+}

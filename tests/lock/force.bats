@@ -1,0 +1,499 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# `redlock release --force`: the holder is told, stops its job and only then releases the lock; and
+# nothing is taken away that was not shown.
+
+load ../lib/common
+load ../lib/acl
+load ../lib/looking
+load ../lib/forcing
+
+setup() { setup_job; }
+teardown() { stop_all; }
+
+TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+
+# ---- the holder is told ------------------------------------------------------------------------
+
+@test "force: the job is told at once, the status is 80, and the message says who it was" {
+  kill_server C
+  start_job
+  wait_until_listening A B
+  local began
+  began=$(now_ms)
+  force --yes L
+  assert_status 0
+  [[ -z $output ]]
+  assert_contains "$stderr" 'L: held (2 of 3 servers)'
+  assert_contains "$stderr" 'it was told and stops its job'
+  await "$HOLDER"
+  assert_status 80
+  assert_one_line "$stderr"
+  [[ $stderr =~ ^'redlock: L was revoked by ops@'[^\ ]+' (pid '[0-9]+'), stopping the job'$ ]] || fail "$stderr"
+  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
+  assert_no_key A L
+  assert_no_key B L
+}
+
+@test "force: the log says who did it, where it was done, and of which run" {
+  everywhere set L $TOKEN px 60000
+  cli C set L $OTHER px 60000
+  force --yes L
+  assert_status 0
+  local line
+  wait_until "$BOUND" has_key A 'redlock:{L}:log'
+  line=$(cli A xrange 'redlock:{L}:log' - +)
+  [[ $line == *event?revoked?run?"$(printf %s $TOKEN | sha1sum | cut -c 1-16)"?data?*'"command":"redlock release --force L"'*'"user":"ops"'* ]] || fail "$line"
+  assert_no_key C 'redlock:{L}:log'
+  # Not again, and not if nothing is to be logged.
+  force --yes L
+  [[ $(cli A xlen 'redlock:{L}:log') == 1 ]]
+  everywhere del L 'redlock:{L}:log'
+  everywhere set L $OTHER px 60000
+  REDLOCK_LOG_ENTRIES=0 force --yes L
+  assert_status 0
+  assert_no_key A 'redlock:{L}:log'
+}
+
+@test "force: a server that would not revoke it has nothing to log" {
+  needs_users
+  everywhere set L $TOKEN px 60000
+  cli C acl setuser default -set
+  force --yes L
+  assert_status 0
+  wait_until "$BOUND" has_key A 'redlock:{L}:log'
+  [[ $(cli A xlen 'redlock:{L}:log') == 1 && $(cli C get L) == "$TOKEN" ]]
+  assert_no_key C 'redlock:{L}:log'
+}
+
+@test "force: the next one starts when the job is gone, and is told what it waits for" {
+  kill_server C
+  start_job
+  wait_until_listening A B
+  background "$REDLOCK" run -v L -- "$SCRATCH/job" "$LOG.next"
+  local next=$BACKGROUND_PID messages=$BACKGROUND_ERR
+  wait_for_line "$messages" 'L is held by ops@'
+  force --yes -q --wait L
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  [[ -n $(time_of end) ]] || fail "the job is not gone yet"
+  wait_for "$LOG.next"
+  awk '$1 == "start" { print $2 }' "$LOG.next" >"$SCRATCH/next"
+  (($(time_of end) <= $(<"$SCRATCH/next"))) || fail "two jobs at once:" "$(cat "$LOG" "$LOG.next")"
+  wait_for_line "$messages" ': refused, revoked by ops@'
+  wait_for_line "$messages" 'whose job is being stopped; free at the latest in'
+  await "$HOLDER"
+  assert_status 80
+  touch "$LOG.next.finish"
+  await "$next"
+  assert_status 7
+}
+
+@test "force: whoever waits at a terminal is told of it, and who has the lock after that" {
+  everywhere set L $TOKEN px 60000
+  export OTHER B_SOCKET C_SOCKET
+  scenario <<'SCENARIO'
+import subprocess
+at = Terminal("bash")
+at.type('"$REDLOCK" run L -- true\n')
+at.expect("L: held by another program .* waited 0:0")
+subprocess.run([os.environ["REDLOCK"], "release", "--force", "--yes", "-q", "L"], check=True)
+at.expect("L is now revoked by .* from .*; free at the latest in .*; waiting")
+everywhere("set", "L", os.environ["OTHER"], "px", "60000")
+at.expect("L is now held by .*; waiting")
+at.type(CTRL_C)
+at.prompt()
+assert at.status() == 130
+at.hang_up()
+SCENARIO
+}
+
+@test "force: a revoked lock keeps its time to live, and says so to who looks" {
+  everywhere set L $TOKEN px 60000
+  everywhere hset 'redlock:{L}:holder' $TOKEN '{"host":"web1","user":"root","pid":7,"command":"b"}'
+  force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'is revoked from root@web1 (pid 7): nobody listened'
+  wait_for_value L "revoked:$TOKEN {*\"user\":\"ops\"}" A B C
+  assert_between 30000 "$(cli A pttl L)" 60000
+  run --separate-stderr "$REDLOCK" status L
+  assert_status 0
+  assert_contains "$output" 'held, and revoked from its holder (3 of 3 servers)'
+  [[ $output == *'revoked   by ops@'*' (pid '*' ago'* ]] || fail "$output"
+  run --separate-stderr "$REDLOCK" status --json L
+  [[ $output == *'"revoked_by": {'*'"user": "ops"'* ]] || fail "$output"
+  # Again: nothing to ask, nothing to change.
+  local value
+  value=$(cli A get L)
+  force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L had been revoked before'
+  [[ $(cli A get L) == "$value" ]]
+}
+
+@test "force: a lock without a time to live is revoked, too" {
+  everywhere set L $TOKEN
+  force --yes L
+  assert_status 0
+  wait_for_value L "revoked:$TOKEN {*" B
+  [[ $(cli B pttl L) == -1 ]]
+  # Whose holder is dead is locked for ever then.
+  assert_contains "$stderr" 'it has no time to live, and if its holder is dead, only --now frees it'
+  force --now --yes L
+  assert_status 0
+  assert_free L
+}
+
+@test "force: a job that had ended when it was told keeps its status" {
+  local worker job
+  start_job
+  wait_until_listening A B C
+  worker=$(pgrep -P "$HOLDER")
+  job=$(pgrep -P "$worker")
+  kill -STOP "$HOLDER" "$worker"
+  touch "$LOG.finish"
+  wait_gone "$job"
+  force --yes L
+  assert_status 0
+  kill -CONT "$HOLDER" "$worker"
+  await "$HOLDER"
+  assert_status 7
+  wait_until_clean A B C
+}
+
+@test "force: --on-lost is run" {
+  start_job --on-lost 'echo "$REDLOCK_NAME" >"$SCRATCH/lost"'
+  wait_until_listening A B C
+  force --yes L
+  await "$HOLDER"
+  assert_status 80
+  [[ $(<"$SCRATCH/lost") == L ]]
+}
+
+# ---- at once -----------------------------------------------------------------------------------
+
+@test "force --now: the lock is free at once, and the job is told all the same" {
+  kill_server C
+  start_job
+  wait_until_listening A B
+  touch "$LOG.stay"
+  force --now --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L is free at once: its old job may still be running'
+  [[ -z $(time_of end) ]] || fail "the job was waited for"
+  assert_free L
+  rm "$LOG.stay"
+  await "$HOLDER"
+  assert_status 80
+  assert_contains "$stderr" 'L was revoked by ops@'
+  assert_nothing_left A
+}
+
+@test "force --now: what two servers of three have deleted is not put back" {
+  # The forced release cannot reach the third server, and that one vouches for the holder. Its word is there
+  # long before those of the two, which come one after the other.
+  local near far value began
+  delay_proxy "$A_SOCKET" 15
+  near=redis://127.0.0.1:$PROXY_PORT
+  delay_proxy "$B_SOCKET" 60
+  far=redis://127.0.0.1:$PROXY_PORT
+  REDLOCK_SERVERS="$near $far $C_URI" start_job --ttl 6s --server-timeout 5s
+  wait_until_listening A B C
+  began=$(now_ms)
+  value=$(cli A get L)
+  REDLOCK_SERVERS="$A_URI $B_URI unix:///nobody" force --now --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L is free at once'
+  await "$HOLDER"
+  assert_status 80
+  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
+  assert_no_key A L
+  assert_no_key B L
+  [[ $(cli A get 'redlock:{L}:dead') == "$value" && $(cli B get 'redlock:{L}:dead') == "$value" ]]
+  # For as long as the lock would have lived, and 10 s.
+  assert_between 1 "$(cli A pttl 'redlock:{L}:dead')" 16000
+}
+
+@test "force --now: nothing is put back where there was nothing either" {
+  everywhere set L $TOKEN px 60000
+  cli C del L
+  force --now --yes L
+  assert_status 0
+  local server put_back=$SCRATCH/repair.lua
+  sed '/^--/d' "$SOURCE/src/redis/scripts/repair.lua" >"$put_back"
+  wait_for_value 'redlock:{L}:dead' "$TOKEN" A B C
+  for server in A B C; do
+    run cli "$server" eval "$(<"$put_back")" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' $TOKEN 60000 '{}'
+    [[ ${lines[0]} == refused && ${lines[1]} == "revoked:$TOKEN" ]] || fail "$output"
+    assert_no_key "$server" L
+  done
+  # Others are not kept from it.
+  assert_free L
+}
+
+@test "force --now: a late acquire of the deleted lock is refused" {
+  everywhere set L $TOKEN px 60000
+  force --now --yes L
+  assert_status 0
+  wait_for_value 'redlock:{L}:dead' "$TOKEN" A
+  local late
+  late=$(sed '/^--/d' "$SOURCE/src/redis/scripts/acquire.lua")
+  run cli A eval "$late" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' $TOKEN 60000 '{}' 0 60000 $TOKEN
+  [[ ${lines[0]} == refused && ${lines[1]} == "revoked:$TOKEN" ]] || fail "$output"
+  assert_no_key A L
+  assert_no_key A 'redlock:{L}:holder'
+}
+
+@test "force --now: a lock with a tag has its tombstone beside it" {
+  everywhere set 'x{tag}' $TOKEN px 60000
+  force --now --yes 'x{tag}'
+  assert_status 0
+  wait_for_value 'redlock-tag:x{tag}:dead' "$TOKEN" A
+}
+
+@test "force --now: too few servers for it are told, and nothing is deleted" {
+  needs_users
+  start_server D
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI $D_URI"
+  everywhere set L $TOKEN px 60000
+  cli D acl setuser default -eval # answers, but is of no use
+  cli C acl setuser default -set
+  force --now --yes L
+  assert_status 69
+  # Revoked on 2 of 4 it is lost to its holder, and yet not free.
+  assert_contains "$stderr" 'L is revoked from its holder, which stops its job, but known to be deleted on 0 of 4 servers only'
+  [[ $(cli A get L) == "revoked:$TOKEN "* ]] || fail "$(cli A get L)"
+}
+
+@test "force --now: servers that fail between the revocation and the deletion: the job is stopped all the same" {
+  needs_users
+  start_job
+  wait_until_listening A B C
+  cli B acl setuser default -del
+  cli C acl setuser default -del
+  force --now --yes L
+  assert_status 69
+  refute_contains "$stderr" 'may go on'
+  [[ $stderr =~ 'L is revoked from ops@'[^\ ]+' (pid '[0-9]+'), which stops its job, but known to be deleted on '[01]' of 3 servers only: it may not be free before that is gone, in '[0-9.]+' s at the latest; try again: ' ]] || fail "$stderr"
+  assert_contains "$stderr" "$C_URI: "
+  await "$HOLDER"
+  assert_status 80
+  [[ -n $(time_of TERM) ]]
+}
+
+@test "force --now: servers that fail when a key without a job is deleted: that is not free" {
+  needs_users
+  "$REDLOCK" run --min-hold 60s L -- true
+  everywhere set plain anybodys-secret px 60000
+  cli B acl setuser default -del
+  cli C acl setuser default -del
+  local name
+  for name in L plain; do
+    force --now --yes "$name"
+    assert_status 69
+    refute_contains "$stderr" 'may go on'
+    # The third need not have answered yet: the two are enough to end it.
+    [[ $stderr == *"$name is known to be deleted on "[01]" of 3 servers only, and may not be free; try again: $B_URI: "* ]] ||
+      fail "$stderr"
+  done
+}
+
+@test "force: cooling locks are cut short" {
+  "$REDLOCK" run --min-hold 60s L -- true
+  force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L is free: its minimum hold was cut short'
+  assert_free L
+}
+
+@test "force: what other programs have is deleted with --now only" {
+  everywhere set plain anybodys-secret px 600000
+  everywhere lpush list x
+  everywhere hset redisson 8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63 2
+  local name
+  for name in plain list redisson; do
+    force --yes "$name"
+    assert_status 1
+    assert_contains "$stderr" 'cannot be told to stop: its key can only be deleted, with --now'
+    [[ $(cli A exists "$name") == 1 ]]
+    force --yes --now "$name"
+    assert_status 0
+    assert_contains "$stderr" 'does not know, and may still be running'
+    refute_contains "$stderr" anybodys-secret
+    wait_until "$BOUND" lacks_key A "$name"
+    wait_until "$BOUND" lacks_key C "$name"
+  done
+}
+
+@test "force: leftovers that block while a server is down" {
+  kill_server C
+  cli A set L $TOKEN px 600000
+  force --yes L
+  assert_status 69
+  assert_contains "$stderr" 'L: undecided'
+  assert_contains "$stderr" "$A_URI: held by"
+  assert_contains "$stderr" 'delete exactly what is shown, with --now'
+  [[ $(cli A get L) == "$TOKEN" ]]
+  force --yes --now L
+  assert_status 0
+  assert_no_key A L
+  assert_free L
+}
+
+# ---- nothing is done ---------------------------------------------------------------------------
+
+@test "force: a free lock" {
+  force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'L is free, there is nothing to release'
+  force --yes -q L
+  assert_status 0
+  [[ -z $stderr ]]
+}
+
+@test "force: too few servers: 69, and they are named" {
+  everywhere set L $TOKEN px 60000
+  kill_server B
+  kill_server C
+  force -q --yes L
+  assert_status 69
+  assert_contains "$stderr" 'nothing was done'
+  assert_contains "$stderr" "$B_URI could not be asked"
+  [[ $(cli A get L) == "$TOKEN" ]]
+}
+
+@test "force: the servers answer and permit nothing: 69, and the holder may go on" {
+  needs_users
+  everywhere set L $TOKEN px 60000
+  everywhere acl setuser default -set
+  force --yes L
+  assert_status 69
+  assert_contains "$stderr" 'on 0 of 3 servers only, its holder may go on'
+  assert_contains "$stderr" "$C_URI: "
+}
+
+@test "force: without a terminal --yes is needed, and the words are in order" {
+  everywhere set L $TOKEN px 60000
+  force L
+  assert_status 64
+  assert_contains "$stderr" '--yes'
+  [[ $(cli A get L) == "$TOKEN" ]]
+  force --yes
+  assert_status 64
+  force --yes L $OTHER
+  assert_status 64
+  refute_contains "$stderr" $OTHER
+  run --separate-stderr "$REDLOCK" release --now --yes L
+  assert_status 64
+  assert_contains "$stderr" 'go with --force'
+}
+
+@test "force: at a terminal it shows who it is and asks; anything but yes is no" {
+  everywhere set L $TOKEN px 600000
+  everywhere hset 'redlock:{L}:holder' $TOKEN '{"host":"web1","user":"root","pid":7,"command":"backup"}'
+  scenario <<'SCENARIO'
+at = Terminal("bash")
+for answer in "\n", "n\n", "yep\n", "\x04":
+    at.type('"$REDLOCK" release --force L\n')
+    at.expect(r"root@web1, pid 7[\s\S]*backup[\s\S]*Stop its job and release the lock\? \[y/N\] $")
+    at.type(answer)
+    at.expect("nothing was done")
+    at.prompt()
+    assert at.status() == 1
+at.type('"$REDLOCK" release --force L\n')
+at.expect(r"\[y/N\] $")
+at.type(CTRL_C)
+at.prompt()
+assert at.status() == 130
+at.type('"$REDLOCK" release --force --now L\n')
+at.expect(r"Release the lock at once, although its job may still be running\? \[y/N\] $")
+at.type("\n")
+at.prompt()
+# Standard output may be elsewhere.
+at.type('"$REDLOCK" release --force L >/dev/null\n')
+at.expect(r"\[y/N\] $")
+at.type("y\n")
+at.expect("L is revoked from root@web1")
+at.prompt()
+assert at.status() == 0
+at.hang_up()
+SCENARIO
+  wait_for_value L "revoked:$TOKEN *" A
+}
+
+@test "force: waiting can be interrupted" {
+  everywhere set L $TOKEN px 600000
+  scenario <<'SCENARIO'
+at = Terminal("bash")
+at.type('"$REDLOCK" release --force --yes --wait L\n')
+at.expect("L is revoked from its holder")
+at.type(CTRL_C)
+at.prompt()
+assert at.status() == 130
+at.hang_up()
+SCENARIO
+}
+
+@test "force: --wait ends when the time to live has passed, and when somebody else has the lock" {
+  everywhere set L $TOKEN px 1500
+  force --yes --wait L
+  assert_status 0
+  assert_contains "$stderr" 'L is free'
+  wait_until "$BOUND" lacks_key A L
+  everywhere set L $TOKEN px 600000
+  background "$REDLOCK" release --force --yes --wait L
+  wait_for_line "$BACKGROUND_ERR" 'is revoked'
+  everywhere set L $OTHER px 600000
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_contains "$stderr" 'L is free of its old holder, and held'
+}
+
+@test "force: a lock that changes hands while it asks is left alone" {
+  everywhere set L $TOKEN px 600000
+  export OTHER B_SOCKET C_SOCKET
+  scenario <<'SCENARIO'
+at = Terminal("bash")
+for flags in "", "--now":
+    everywhere("set", "L", "a" * 40, "px", "600000")
+    at.type(f'"$REDLOCK" release --force {flags} L\n')
+    at.expect(r"\[y/N\] $")
+    everywhere("set", "L", os.environ["OTHER"], "px", "600000")
+    at.type("y\n")
+    at.expect("L has changed hands meanwhile; nothing was taken")
+    at.prompt()
+    assert at.status() == 1
+# Foreign keys, too.
+everywhere("set", "L", "foreign")
+at.type('"$REDLOCK" release --force --now L\n')
+at.expect(r"\[y/N\] $")
+everywhere("set", "L", "foreigner")
+at.type("y\n")
+at.expect("L has changed hands")
+at.prompt()
+everywhere("del", "L")
+everywhere("hset", "L", "8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63", "1")
+at.type('"$REDLOCK" release --force --now L\n')
+at.expect(r"\[y/N\] $")
+everywhere("del", "L")
+everywhere("hset", "L", "8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:64", "1")
+at.type("y\n")
+at.expect("L has changed hands")
+at.prompt()
+everywhere("del", "L")
+# Given back meanwhile.
+everywhere("set", "L", "a" * 40, "px", "600000")
+at.type('"$REDLOCK" release --force L\n')
+at.expect(r"\[y/N\] $")
+everywhere("del", "L")
+at.type("y\n")
+at.expect("L has been released meanwhile")
+at.prompt()
+assert at.status() == 0
+at.hang_up()
+SCENARIO
+}

@@ -1,0 +1,239 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+#
+# Others on the same key: a lock of redis-py's or of `SET key token NX PX` and one of redlock's
+# exclude each other. Whatever else stands in the key is somebody else's: never touched, no error.
+
+# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
+
+load ../lib/common
+
+setup() {
+  READY=$SCRATCH/ready
+  FINISH=$SCRATCH/finish
+  start_server A
+  export REDLOCK_SERVERS=$A_URI
+}
+
+teardown() { stop_all; }
+
+needs_redis_py() {
+  "$PYTHON" -c 'import redis.lock' 2>/dev/null || skip "needs python3-redis: apt-get install python3-redis"
+}
+
+# start_job ARG…: redlock, run with ARG…, holds the lock until $FINISH is there, and ends with 0.
+start_job() {
+  # shellcheck disable=SC2016 # expanded by the job's shell
+  background "$REDLOCK" run "$@" -- sh -c 'echo "$$" >"$1"
+    for i in $(seq 3000); do test ! -e "$2" || exit 0; sleep 0.05; done; exit 9' job "$READY" "$FINISH"
+  wait_for "$READY"
+}
+
+# finish_job [PID]: ends it, or the job of redis-py with that PID.
+finish_job() {
+  : >"$FINISH"
+  await "${1-$BACKGROUND_PID}" 20
+}
+
+# redis_py CODE: sets $PROGRAM to a command that runs CODE, in which `lock(name)` is redis-py's Lock
+# of 60 s on that name, and `finish()` waits for $FINISH.
+redis_py() {
+  PROGRAM=("$PYTHON" -c "
+import os, sys, time, redis
+client = redis.Redis(unix_socket_path='$A_SOCKET')
+def lock(name): return client.lock(name, timeout=60, sleep=0.01)
+def finish():
+    for _ in range(3000):
+        if os.path.exists('$FINISH'): return
+        time.sleep(0.02)
+    sys.exit('nobody ended this')
+$1")
+}
+
+# hold_by_redis_py NAME: in the background, until $FINISH is there; sets $HOLDER. Ends with 0 only if
+# the lock is still its own then.
+hold_by_redis_py() {
+  redis_py "
+held = lock('$1')
+assert held.acquire(blocking=False)
+open('$READY', 'w').write('held')
+finish()
+assert held.owned()
+held.release()"
+  background "${PROGRAM[@]}"
+  HOLDER=$BACKGROUND_PID
+  wait_for "$READY"
+}
+
+# ---- redis-py's Lock -----------------------------------------------------------------------------
+
+@test "redlock does not get a lock that redis-py's Lock holds, and leaves it alone" {
+  needs_redis_py
+  hold_by_redis_py L
+  run "$REDLOCK" run -n L -- echo ran
+  assert_status 1
+  [[ -z $output ]] || fail "the job ran"
+  run "$REDLOCK" run -w 1 L -- echo ran
+  assert_status 1
+  finish_job "$HOLDER"
+  assert_status 0
+}
+
+@test "redlock gets the lock when redis-py's Lock releases it" {
+  needs_redis_py
+  hold_by_redis_py L
+  background "$REDLOCK" run -v -w 30 L -- echo ran
+  wait_for_line "$BACKGROUND_ERR" refused
+  [[ ! -s $BACKGROUND_OUT ]] || fail "the job ran"
+  local waiter=$BACKGROUND_PID
+  finish_job "$HOLDER"
+  assert_status 0
+  await "$waiter" 20
+  assert_status 0
+  [[ $output == ran ]] || fail "the job did not run"
+}
+
+@test "redis-py's Lock does not get a lock that redlock holds, and gets it afterwards" {
+  needs_redis_py
+  start_job L
+  redis_py "
+assert not lock('L').acquire(blocking=False)
+assert not lock('L').acquire(blocking_timeout=0.2)
+assert lock('L').locked()"
+  run "${PROGRAM[@]}"
+  assert_status 0
+  finish_job
+  assert_status 0
+  redis_py "
+again = lock('L')
+assert again.acquire(blocking=False)
+again.release()"
+  run "${PROGRAM[@]}"
+  assert_status 0
+}
+
+@test "a prefix is part of the key that others see" {
+  needs_redis_py
+  hold_by_redis_py app:L
+  run "$REDLOCK" run -n --prefix app: L -- true
+  assert_status 1
+  run "$REDLOCK" run -n L -- true
+  assert_status 0
+  finish_job "$HOLDER"
+  assert_status 0
+}
+
+@test "redis-py's Lock on three servers is respected by redlock on those three" {
+  needs_redis_py
+  start_server B
+  start_server C
+  REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  hold_by_redis_py L
+  cli B set L "$(cli A get L)" px 60000 # the same token on a quorum, as redsync & Co. do it
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  wait_until "$BOUND" lacks_key C L
+  finish_job "$HOLDER"
+  assert_status 0
+}
+
+# ---- SET key token NX PX ---------------------------------------------------------------------------
+
+@test "redlock does not get a lock that SET NX PX holds, and leaves value and time to live" {
+  [[ $(cli A set L token nx px 60000) == OK ]]
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  run "$REDLOCK" run -w 1 L -- true
+  assert_status 1
+  [[ $(cli A get L) == token ]] || fail "it holds: $(cli A get L)"
+  local left
+  left=$(cli A pttl L)
+  ((left > 30000 && left <= 60000)) || fail "time to live: $left ms"
+}
+
+@test "redlock gets the lock when the time of SET NX PX is over" {
+  cli A set L token nx px 400
+  run "$REDLOCK" run -w 20 L -- echo ran
+  assert_status 0
+  [[ $output == ran ]]
+  assert_no_key A L
+}
+
+@test "SET NX PX does not get a lock that redlock holds, and gets it afterwards" {
+  start_job L
+  [[ -z $(cli A set L token nx px 60000) ]] || fail "SET NX took the lock"
+  [[ $(cli A get L) != token ]]
+  (($(cli A pttl L) > 0)) || fail "a lock without a time to live"
+  finish_job
+  assert_status 0
+  [[ $(cli A set L token nx px 60000) == OK ]] || fail "it holds: $(cli A get L)"
+}
+
+@test "the value of the key is the job's token, and compare-and-delete with it ends the hold" {
+  # shellcheck disable=SC2016 # expanded by the job's shell
+  run --separate-stderr "$REDLOCK" run L -- sh -c '
+    redis-cli -s "$1" eval "if redis.call(\"get\", KEYS[1]) == ARGV[1] then
+      return redis.call(\"del\", KEYS[1]) end return 0" 1 L "$REDLOCK_TOKEN"' job "$A_SOCKET"
+  [[ $output == 1 ]] || fail "the token is not the key's value: $output"
+  assert_status 80 # it was gone when the job ended
+}
+
+# ---- what redlock would never write ----------------------------------------------------------------
+
+# assert_foreign CMD…: what CMD has put into the key L is somebody else's lock.
+assert_foreign() {
+  local before after
+  cli A "$@"
+  before=$(cli A dump L | od -c)
+  run --separate-stderr "$REDLOCK" run -n L -- echo ran
+  assert_status 1
+  [[ -z $output && -z $stderr ]] || fail "it says: $output $stderr"
+  run "$REDLOCK" run -w 1 L -- echo ran
+  assert_status 1
+  after=$(cli A dump L | od -c)
+  [[ $after == "$before" ]] || fail "the key was changed"
+  [[ $(cli A pttl L) == -1 ]] || fail "the key was given a time to live: $(cli A pttl L)"
+  [[ $(cli A dbsize) == 1 ]] || fail "left: $(cli A keys '*')"
+}
+
+@test "a hash, as Redisson's locks are, is somebody else's lock" {
+  assert_foreign hset L 8743c9c0-0795-4907-87fd-6c719a6b4586:1 1
+}
+
+@test "a list is somebody else's lock" { assert_foreign rpush L a b; }
+
+@test "a set is somebody else's lock" { assert_foreign sadd L a b; }
+
+@test "a sorted set is somebody else's lock" { assert_foreign zadd L 1 a; }
+
+@test "a stream is somebody else's lock" { assert_foreign xadd L '*' field value; }
+
+@test "a string without a time to live is somebody else's lock" { assert_foreign set L whatever; }
+
+@test "an empty string is somebody else's lock" { assert_foreign set L ''; }
+
+@test "a string that is no text is somebody else's lock" {
+  assert_foreign eval 'return redis.call("set", KEYS[1], "\0\r\n\255")' 1 L
+}
+
+@test "a string of 2 MB is somebody else's lock" { assert_foreign setrange L 2000000 x; }
+
+@test "a waiter gets the lock when a foreign key is deleted" {
+  cli A hset L 8743c9c0-0795-4907-87fd-6c719a6b4586:1 1
+  background "$REDLOCK" run -v -w 30 L -- echo ran
+  wait_for_line "$BACKGROUND_ERR" refused
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ $output == ran ]]
+}
+
+@test "a foreign value that comes into the key under a job ends the hold, and is not touched" {
+  start_job --ttl 2s L
+  cli A del L
+  cli A hset L 8743c9c0-0795-4907-87fd-6c719a6b4586:1 1
+  await "$BACKGROUND_PID"
+  assert_status 80
+  [[ $(cli A type L) == hash && $(cli A pttl L) == -1 ]] || fail "the key was changed"
+}

@@ -1,0 +1,520 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+# shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# `redlock acquire --keep-for PID`: the process that stays behind.
+
+load ../lib/common
+load ../lib/acl
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI
+}
+teardown() {
+  local pid
+  for pid in "${KEEPERS[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+  stop_all
+}
+
+KEEPERS=()
+
+# ward: a process to keep a lock for; sets $WARD. Each USR1 it gets leaves a line in $SCRATCH/told.
+ward() {
+  background bash -c 'trap "date +%s.%N >>\"\$0\"" USR1; echo ready >"$1"
+    while :; do sleep 100 & wait $!; done' "$SCRATCH/told" "$SCRATCH/ward"
+  WARD=$BACKGROUND_PID
+  wait_for "$SCRATCH/ward"
+}
+
+# alive PID: fails if the process has ended.
+alive() { ! gone "$1" || fail "process $1 has ended"; }
+
+# keep ARG…: acquires a lock with a keeper; sets $token, $KEEPER.
+keep() {
+  local json
+  json=$("$REDLOCK" acquire --json --keep-for "$WARD" "$@") || fail "status $?"
+  read -r token KEEPER < <("$PYTHON" -c 'import json, sys
+o = json.load(sys.stdin); print(o["token"], o["keeper"])' <<<"$json")
+  KEEPERS+=("$KEEPER")
+  alive "$KEEPER"
+}
+
+# told: the ward has had its signal.
+told() { [[ -s $SCRATCH/told ]]; }
+
+not_told() { ! told || fail "the ward was told"; }
+
+# end_ward: the ward ends by itself, as it were.
+end_ward() { kill -KILL "$WARD"; }
+
+@test "keeper: the lock outlives its ttl for as long as the process lives, and is released with it" {
+  ward
+  keep --ttl 2s L
+  outlast A L
+  outlast A L
+  [[ $(cli A get L) == "$token" ]]
+  end_ward
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+  not_told
+}
+
+@test "keeper: on three servers, one of them down" {
+  start_server B
+  start_server C
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  kill_server B
+  ward
+  keep --ttl 2s L
+  outlast A L
+  outlast C L
+  [[ $(cli A get L) == "$token" && $(cli C get L) == "$token" ]]
+  end_ward
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+  assert_nothing_left C
+}
+
+@test "keeper: who it is kept for is told in the record" {
+  ward
+  keep L
+  run "$REDLOCK" status L
+  assert_contains "$output" "pid $WARD"
+  assert_contains "$output" "redlock acquire --keep-for $WARD L"
+}
+
+@test "keeper: it leaves its caller: descriptors, session, directory, and is no zombie of it" {
+  ward
+  mkdir "$SCRATCH/directory"
+  exec 8>"$SCRATCH/eight"
+  (cd "$SCRATCH/directory" && "$REDLOCK" acquire --json --keep-for "$WARD" L >"$SCRATCH/json" 9>&1)
+  exec 8>&-
+  KEEPER=$("$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["keeper"])' <"$SCRATCH/json")
+  KEEPERS+=("$KEEPER")
+  [[ $(readlink "/proc/$KEEPER/cwd") == / ]]
+  local fd where
+  for fd in 0 1 2; do [[ $(readlink "/proc/$KEEPER/fd/$fd") == /dev/null ]]; done
+  for fd in "/proc/$KEEPER/fd/"*; do
+    where=$(readlink "$fd")
+    [[ $where == /dev/null || $where == anon_inode:* || $where == socket:* ]] || fail "$fd: $where"
+  done
+  local stat
+  read -r stat <"/proc/$KEEPER/stat"
+  # state, parent, group, session, terminal
+  read -r _ parent group session terminal _ <<<"${stat##*) }"
+  [[ $group == "$KEEPER" && $session == "$KEEPER" && $terminal == 0 && $parent != "$$" ]] || fail "$stat"
+  assert_contains "$(tr '\0' ' ' <"/proc/$KEEPER/cmdline")" "acquire --json --keep-for $WARD L"
+  refute_contains "$(tr '\0' ' ' <"/proc/$KEEPER/cmdline")" "$(cli A get L)"
+}
+
+@test "keeper: \$(…) ends at once, with standard error and other descriptors in the pipe, too" {
+  ward
+  timed bash -c 'all=$(exec 7>&1; "$REDLOCK" acquire -v --keep-for "$0" L 2>&1); echo "$all"' "$WARD"
+  assert_status 0
+  assert_between 0 "$elapsed" 8000
+  assert_contains "$output" 'acquired after'
+  has_key A L
+  end_ward
+  wait_until "$BOUND" has_no_keys A
+}
+
+@test "keeper: over a connection with a password, made before the fork" {
+  stop_all
+  start_server A --requirepass secret
+  export REDLOCK_SERVERS=$A_URI REDLOCK_PASSWORD=secret
+  ward
+  keep --ttl 2s L
+  REDISCLI_AUTH=secret outlast A L
+  [[ $(REDISCLI_AUTH=secret cli A get L) == "$token" ]]
+  end_ward
+  wait_gone "$KEEPER"
+  [[ $(REDISCLI_AUTH=secret cli A exists L) == 0 ]]
+}
+
+@test "keeper: a process that is not there: 64, before anything is asked" {
+  local dead
+  true &
+  dead=$!
+  wait "$dead"
+  run --separate-stderr "$REDLOCK" acquire --keep-for "$dead" L
+  assert_status 64
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "there is no process $dead"
+  assert_nothing_left A
+}
+
+@test "keeper: a process that ends while its lock is waited for ends the wait" {
+  "$REDLOCK" acquire L >"$SCRATCH/token"
+  ward
+  background "$REDLOCK" acquire -v --keep-for "$WARD" L
+  wait_for_line "$BACKGROUND_ERR" 'waiting'
+  end_ward
+  await "$BACKGROUND_PID"
+  assert_status 64
+  assert_contains "$stderr" "process $WARD, for which L was to be kept, has ended"
+  [[ -z $output && $(cli A get L) == "$(<"$SCRATCH/token")" ]]
+}
+
+@test "keeper: a token that cannot be printed leaves neither lock nor keeper" {
+  ward
+  run --separate-stderr bash -c '"$REDLOCK" acquire --keep-for "$0" L >/dev/full' "$WARD"
+  assert_status 71
+  assert_one_line "$stderr"
+  assert_nothing_left A
+  no_keeper() { [[ -z $(pgrep -f -- "acquire --keep-for $WARD L") ]]; }
+  wait_until "$BOUND" no_keeper || fail "a keeper is left"
+}
+
+@test "keeper: a token that is released ends it at once, and the process is told nothing" {
+  local before
+  ward
+  before=$(evals A)
+  keep --ttl 60s --on-lost-signal USR1 L
+  # It renews once when it begins to listen, which is two: the acquire and the log are the others. The next time
+  # is 20 s away.
+  renewed() { (($(evals A) >= before + 4)); }
+  wait_until "$BOUND" renewed
+  "$REDLOCK" release L "$token"
+  wait_gone "$KEEPER"
+  not_told
+  assert_nothing_left A
+}
+
+@test "keeper: released just after, on three servers: that is never taken for a loss" {
+  start_server B
+  start_server C
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  ward
+  local i
+  for i in {1..20}; do
+    # Renewals are frequent. A machine that forgets the keeper for a second would make it a loss.
+    keep --ttl 3s --on-lost-signal USR1 "L$i"
+    ((i % 4)) || wait_for_renewal A
+    "$REDLOCK" release "L$i" "$token"
+    wait_gone "$KEEPER"
+    not_told
+  done
+}
+
+@test "keeper: released, and taken by the next one before the keeper has looked" {
+  ward
+  keep --ttl 3s --on-lost-signal USR1 L
+  kill -STOP "$KEEPER"
+  "$REDLOCK" release L "$token"
+  "$REDLOCK" acquire --ttl 60s L >"$SCRATCH/next"
+  kill -CONT "$KEEPER"
+  wait_gone "$KEEPER"
+  not_told
+  [[ $(cli A get L) == "$(<"$SCRATCH/next")" ]]
+}
+
+# deafen SERVER…: sets $REDLOCK_SERVERS, with a user who may do everything there but use channels.
+deafen() {
+  local name socket servers=()
+  needs_users
+  for name in "$@"; do
+    cli "$name" acl setuser deaf on '>x' '~*' '+@all' -subscribe -publish
+    socket=${name}_SOCKET
+    servers+=("unix://deaf:x@${!socket}")
+  done
+  export REDLOCK_SERVERS=${servers[*]}
+}
+
+# lines_of NAME: prints the events in the log of the lock.
+lines_of() { cli A xrange "redlock:{$1}:log" - + | grep -xE 'acquired|released|lost|revoked' | tr '\n' ' '; }
+
+# wait_for_lines NAME EVENTS: until the log has just these: who ends does not wait for its last line there.
+wait_for_lines() { wait_until "$BOUND" has_lines "$@" || fail "$(lines_of "$1")"; }
+has_lines() { [[ $(lines_of "$1") == "$2" ]]; }
+
+@test "keeper: where it may not listen, it finds out that the token was released, and tells nothing" {
+  deafen A
+  ward
+  keep --ttl 2s --on-lost-signal USR1 L
+  "$REDLOCK" release L "$token"
+  wait_gone "$KEEPER"
+  not_told
+  wait_for_lines L 'acquired released '
+  # Also without a log, or where somebody else is faster than its next renewal.
+  REDLOCK_LOG_ENTRIES=0 keep --ttl 3s --on-lost-signal USR1 M
+  kill -STOP "$KEEPER"
+  "$REDLOCK" release M "$token"
+  "$REDLOCK" acquire --ttl 60s M >"$SCRATCH/next"
+  "$REDLOCK" release M "$(<"$SCRATCH/next")"
+  "$REDLOCK" acquire --ttl 60s M >"$SCRATCH/next"
+  kill -CONT "$KEEPER"
+  wait_gone "$KEEPER"
+  not_told
+  [[ $(cli A get M) == "$(<"$SCRATCH/next")" ]]
+}
+
+@test "keeper: its process ends while a release of it is on its way: that has done what it was to do" {
+  ward
+  keep --ttl 60s L
+  # The release looks at the lock, and is still a second away from giving it back.
+  delay_proxy "$A_SOCKET" 700
+  local before
+  before=$(evals A)
+  background "$REDLOCK" release -S "$PROXY_URI" --server-timeout 5s L "$token"
+  looked() { (($(evals A) > before)); }
+  wait_until "$BOUND" looked
+  end_ward
+  wait_until "$BOUND" lacks_key A L
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+  # Who comes when it is gone is told so.
+  ward
+  keep --ttl 60s M
+  end_ward
+  wait_gone "$KEEPER"
+  run "$REDLOCK" release M "$token"
+  assert_status 80
+}
+
+@test "keeper: where it may not listen, on three servers with one of them down" {
+  start_server B
+  start_server C
+  deafen A B C
+  ward
+  keep --ttl 2s --on-lost-signal USR1 L
+  kill_server C
+  "$REDLOCK" release L "$token"
+  wait_gone "$KEEPER"
+  not_told
+  assert_nothing_left A
+  assert_nothing_left B
+}
+
+@test "keeper: where it may not listen, and its process ends first, the log tells of no loss" {
+  deafen A
+  ward
+  keep --ttl 60s --on-lost-signal USR1 L
+  "$REDLOCK" release L "$token"
+  end_ward
+  wait_gone "$KEEPER"
+  wait_for_lines L 'acquired released released '
+}
+
+@test "keeper: where it may not listen, a lock that is only gone is lost" {
+  deafen A
+  ward
+  keep --ttl 1s --on-lost-signal USR1 L
+  cli A del L
+  wait_until "$BOUND" told
+  wait_gone "$KEEPER"
+  wait_for_lines L 'acquired lost '
+}
+
+@test "keeper: stopped beyond the lease, in which the token was released: that is no loss" {
+  ward
+  keep --ttl 2s --on-lost-signal USR1 L
+  kill -STOP "$KEEPER"
+  "$REDLOCK" release L "$token"
+  sleep 2.2 # of the ttl
+  kill -CONT "$KEEPER"
+  wait_gone "$KEEPER"
+  not_told
+}
+
+@test "keeper: word that the token was released is nothing without a release" {
+  ward
+  keep --ttl 2s --on-lost-signal USR1 L
+  wait_until_listening A
+  [[ $(cli A publish "redlock:{L}:told:$token" released) == 1 ]]
+  sleep 2.5 # of the ttl
+  alive "$KEEPER"
+  not_told
+  [[ $(cli A get L) == "$token" ]]
+}
+
+@test "keeper: a release that reached one server of three is carried out by the keeper on the others" {
+  start_server B
+  start_server C
+  ward
+  REDLOCK_SERVERS="$A_URI $B_URI $C_URI" keep --ttl 60s --on-lost-signal USR1 L
+  # The owner reaches that one alone, and is told so.
+  run --separate-stderr env REDLOCK_SERVERS="$A_URI unix://$SCRATCH/none unix://$SCRATCH/none2" \
+    "$REDLOCK" release --server-wait 0.3 L "$token"
+  assert_status 69
+  wait_gone "$KEEPER"
+  not_told
+  wait_until_clean A B C
+  # What it had done does not look as if the lock had been gone; asked once more, it is.
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  run "$REDLOCK" release L "$token"
+  assert_status 0
+  run "$REDLOCK" release L "$token"
+  assert_status 80
+}
+
+@test "keeper: a lock that its owner has released on a server is not put back there" {
+  start_server B
+  start_server C
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  ward
+  keep --ttl 60s --on-lost-signal USR1 L
+  kill -STOP "$KEEPER"
+  cli C del L
+  # By hand what a renewal would do after the release has been there.
+  "$REDLOCK" release L "$token"
+  "$REDLOCK" acquire L >"$SCRATCH/next"
+  for name in A B C; do wait_for_key "$name" L; done
+  for name in A B C; do cli "$name" set L "$token" px 60000; done
+  cli C del L
+  run "$REDLOCK" renew L "$token"
+  assert_status 0
+  assert_no_key C L
+  kill -CONT "$KEEPER"
+  wait_gone "$KEEPER"
+  not_told
+}
+
+@test "keeper: the lock is lost: the process is told, once, and the keeper is gone" {
+  ward
+  keep --ttl 2s --on-lost-signal USR1 L
+  cli A set L theirs px 60000
+  wait_until "$BOUND" told
+  wait_gone "$KEEPER"
+  (($(wc -l <"$SCRATCH/told") == 1))
+  [[ $(cli A get L) == theirs ]]
+  alive "$WARD"
+}
+
+@test "keeper: a forced release is told at once, and the lock is free when the process has ended" {
+  ward
+  keep --ttl 60s --on-lost-signal USR1 L
+  "$REDLOCK" release --force --yes L
+  wait_until "$BOUND" told
+  [[ $(cli A get L) == "revoked:$token"* ]]
+  end_ward
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+}
+
+@test "keeper: a forced release, and a process that ends whenever it likes: then the lock is free" {
+  ward
+  keep --ttl 60s L
+  "$REDLOCK" release --force --yes L
+  is_revoked() { [[ $(cli A get L) == "revoked:$token"* ]]; }
+  is_revoked
+  heard() { [[ $(cli A xrange 'redlock:{L}:log' - +) == *lost* ]]; }
+  wait_until "$BOUND" heard
+  alive "$KEEPER"
+  end_ward
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+  # Who revoked it may be later with his line than who heard of it.
+  [[ $(lines_of L) =~ ^'acquired '('revoked lost'|'lost revoked')' '$ ]] || fail "$(lines_of L)"
+}
+
+@test "keeper: the log tells when it began and how it ended" {
+  ward
+  keep --ttl 2s L
+  end_ward
+  wait_gone "$KEEPER"
+  wait_for_lines L 'acquired released '
+  ward
+  keep --ttl 1s M
+  cli A set M theirs px 60000
+  wait_gone "$KEEPER"
+  wait_for_lines M 'acquired lost '
+}
+
+@test "keeper: the lock is lost: nobody is told who did not ask for it" {
+  ward
+  keep --ttl 1s L
+  cli A set L theirs px 60000
+  wait_gone "$KEEPER"
+  alive "$WARD"
+  not_told
+}
+
+@test "keeper: servers that are gone: the process is told before the lock can have expired" {
+  ward
+  keep --ttl 6s --kill-after 2s --on-lost-signal USR1 L
+  pause_server A
+  wait_until "$BOUND" told
+  alive "$KEEPER" # for the grace, in case the process ends
+  resume_server A
+  # Nobody takes again what has expired.
+  [[ $(cli A get L) == "$token" ]]
+  wait_gone "$KEEPER"
+}
+
+@test "keeper: servers that are gone, and the process ends in time: nothing is waited for" {
+  ward
+  keep --ttl 2s --on-lost-signal KILL L
+  kill_server A
+  wait_gone "$WARD"
+  wait_gone "$KEEPER"
+}
+
+@test "keeper: stopped beyond the lease: the process is told when it goes on" {
+  ward
+  keep --ttl 1s --on-lost-signal USR1 L
+  kill -STOP "$KEEPER"
+  wait_until "$BOUND" lacks_key A L
+  not_told
+  cli A set L theirs px 60000
+  kill -CONT "$KEEPER"
+  wait_until "$BOUND" told
+  wait_gone "$KEEPER"
+  [[ $(cli A get L) == theirs ]]
+}
+
+@test "keeper: killed: the lock expires" {
+  ward
+  keep --ttl 3s --on-lost-signal USR1 L
+  kill -KILL "$KEEPER"
+  wait_gone "$KEEPER"
+  [[ $(cli A get L) == "$token" ]]
+  wait_until "$BOUND" lacks_key A L
+  not_told
+}
+
+@test "keeper: TERM to the keeper: it ends and tells the process, and the lock is not freed under it" {
+  ward
+  keep --ttl 3s --on-lost-signal USR1 L
+  kill -TERM "$KEEPER"
+  wait_gone "$KEEPER"
+  wait_until "$BOUND" told
+  [[ $(cli A get L) == "$token" ]]
+  wait_until "$BOUND" lacks_key A L
+}
+
+@test "keeper: the hang-up of its caller's terminal does not reach it" {
+  ward
+  "$PYTHON" -SEIc 'import os, pty, sys; pty.spawn(sys.argv[1:])' \
+    "$REDLOCK" acquire --json --keep-for "$WARD" L </dev/null >"$SCRATCH/json"
+  KEEPER=$(tr -d '\r' <"$SCRATCH/json" | sed -n 's/.*"keeper": \([0-9]*\).*/\1/p')
+  KEEPERS+=("$KEEPER")
+  alive "$KEEPER"
+  # What a hang-up would have done, it would have done by now: the terminal is gone.
+  has_key A L
+  end_ward
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+}
+
+@test "keeper: the end of a script that was killed: a trap is not needed" {
+  background bash -c 'token=$("$REDLOCK" acquire --ttl 30s --keep-for $$ L) || exit; echo "$token" >"$0"; sleep 60' "$SCRATCH/token"
+  wait_for "$SCRATCH/token"
+  [[ $(cli A get L) == "$(<"$SCRATCH/token")" ]]
+  kill -KILL "$BACKGROUND_PID"
+  wait_until "$BOUND" has_no_keys A
+}
+
+@test "keeper: 20 of them come and go" {
+  local i
+  ward
+  for i in {1..20}; do keep "L$i"; done
+  (($(cli A dbsize) >= 40))
+  end_ward
+  for i in "${KEEPERS[@]}"; do wait_gone "$i"; done
+  assert_nothing_left A
+}

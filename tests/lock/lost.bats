@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Holding and losing: the lock is renewed while the job runs, and where it cannot be, the job is dead
+# before anybody else can have the lock.
+
+load ../lib/common
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI A_SOCKET
+  LOG=$SCRATCH/log
+  cat >"$SCRATCH/job" <<'JOB'
+#!/bin/bash
+# job LOG [STATUS|stubborn]: writes "beat TIME" every 20 ms until the file LOG.end exists; at a TERM
+# writes "TERM TIME" and exits with STATUS, 3 by default, or goes on.
+exec 2>/dev/null # of bash's "Terminated"
+if [[ $2 == stubborn ]]; then
+  trap '' TERM # the sleeps ignore it as well
+else
+  trap 'echo "TERM $((${EPOCHREALTIME//[.,]/} / 1000))" >>"$1"; exit "${2:-3}"' TERM
+fi
+until [[ -e $1.end ]]; do
+  echo "beat $((${EPOCHREALTIME//[.,]/} / 1000))" >>"$1"
+  sleep 0.02
+done
+echo "end $((${EPOCHREALTIME//[.,]/} / 1000))" >>"$1"
+JOB
+  chmod +x "$SCRATCH/job"
+}
+teardown() { stop_all; }
+
+# run_job [OPTIONS…] -- [ARGUMENTS…]: starts the job above under the lock L, and waits until it runs;
+# sets $RUN (PID) and $MESSAGES (file).
+run_job() {
+  local options=()
+  while [[ $1 != -- ]]; do options+=("$1") && shift; done
+  background "$REDLOCK" run "${options[@]}" L -- "$SCRATCH/job" "$LOG" "${@:2}"
+  RUN=$BACKGROUND_PID MESSAGES=$BACKGROUND_ERR
+  wait_for_line "$LOG" beat
+}
+
+# time_of beat|TERM|end: when the job last wrote that.
+time_of() { awk -v what="$1" '$1 == what { time = $2 } END { print time ? time : 0 }' "$LOG"; }
+
+@test "renewals keep a lock beyond its ttl" {
+  run_job --ttl 2s --
+  timed "$REDLOCK" run -w 4 L -- true
+  assert_status 1
+  touch "$LOG.end"
+  await "$RUN"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_nothing_left A
+}
+
+@test "a renewal gives the full ttl again, before a half of it is gone" {
+  run_job --ttl 2s --
+  # A machine that forgets the keeper for half a second makes a renewal late; not five in a row.
+  local try
+  for try in 1 2 3 4 5; do
+    least_of_a_second
+    ((least < 700)) || break
+  done
+  assert_between 700 "$least" 2000
+}
+# least_of_a_second: sets $least, the least time that the lock had to live in the second after a renewal.
+least_of_a_second() {
+  local left
+  least=2000
+  wait_for_renewal A
+  for _ in {1..60}; do
+    left=$(cli A pttl L)
+    ((left >= least)) || least=$left
+    sleep 0.02
+  done
+}
+
+@test "the holder's record is renewed with the lock" {
+  run_job --ttl 2s --
+  cli A pexpire 'redlock:{L}:holder' 3000
+  wait_until "$BOUND" eval '(($(cli A pttl "redlock:{L}:holder") > 5000))'
+}
+
+@test "lost: the key was deleted, TERM comes with the next renewal" {
+  run_job --ttl 6s --
+  local deleted
+  deleted=$(now_ms)
+  cli A del L
+  await "$RUN"
+  assert_status 80
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'lost L, stopping the job'
+  assert_contains "$stderr" "$A_URI: the lock is gone there"
+  # A third of the ttl, and what a loaded machine takes: still long before the lease would end.
+  assert_between 0 $(($(time_of TERM) - deleted)) 4800
+  assert_nothing_left A
+}
+
+@test "lost: the key has another value, which stays" {
+  run_job -q --ttl 3s --kill-after 1s -- 0
+  cli A set L intruder
+  await "$RUN"
+  assert_status 80
+  assert_contains "$stderr" 'lost L'
+  assert_contains "$stderr" "$A_URI: somebody else holds the lock there"
+  refute_contains "$stderr" intruder
+  (($(time_of TERM) > 0))
+  [[ $(cli A get L) == intruder ]]
+}
+
+@test "lost: the key has another type, which stays" {
+  run_job --ttl 1s --
+  cli A eval 'redis.call("DEL", "L"); redis.call("RPUSH", "L", "one")' 0
+  await "$RUN"
+  assert_status 80
+  [[ $(cli A llen L) == 1 ]]
+}
+
+@test "lost: the server was restarted empty" {
+  run_job --ttl 3s --kill-after 1s --
+  restart_server A
+  await "$RUN"
+  assert_status 80
+  assert_contains "$stderr" "$A_URI: the lock is gone there"
+  (($(time_of TERM) > 0))
+  assert_nothing_left A
+}
+
+@test "lost: a job that goes on after TERM is killed after the grace" {
+  run_job --ttl 6s --kill-after 1s -- stubborn
+  local deleted
+  deleted=$(now_ms)
+  cli A del L
+  await "$RUN"
+  assert_status 80
+  # TERM within 2 s, KILL 1 s after it.
+  assert_between 250 $(($(time_of beat) - deleted)) 5200
+}
+
+@test "lost: the whole tree dies, with setsid and double forks" {
+  cat >"$SCRATCH/tree" <<'JOB'
+#!/bin/bash
+trap '' TERM
+setsid bash -c 'trap "" TERM; echo $$ >>"$0"; while :; do sleep 0.1; done' "$1" &
+(setsid bash -c 'bash -c "trap \"\" TERM; echo \$\$ >>\"\$0\"; while :; do sleep 0.1; done" "$0" & exit' "$1" &)
+bash -c 'trap "" TERM; echo $$ >>"$0"; while :; do sleep 0.1; done' "$1" &
+while :; do sleep 0.1; done
+JOB
+  chmod +x "$SCRATCH/tree"
+  background "$REDLOCK" run --ttl 2s --kill-after 100ms L -- "$SCRATCH/tree" "$SCRATCH/pids"
+  local redlock=$BACKGROUND_PID pid
+  wait_until "$BOUND" eval '[[ $(wc -l <"$SCRATCH/pids") == 3 ]]'
+  cli A del L
+  await "$redlock"
+  assert_status 80
+  while read -r pid; do gone "$pid" || fail "$pid is alive: $(tr '\0' ' ' <"/proc/$pid/cmdline")"; done <"$SCRATCH/pids"
+}
+
+@test "lost: children whose parent has ended at the TERM are waited for, and killed" {
+  # The main process obeys at once, its orphan does not.
+  background "$REDLOCK" run --ttl 2s --kill-after 300ms L -- bash -c \
+    'bash -c "trap \"\" TERM; echo \$\$ >\"\$0\"; while :; do sleep 0.05; done" "$0" & trap "exit 0" TERM
+     while :; do sleep 0.02; done' "$SCRATCH/pid"
+  wait_for "$SCRATCH/pid"
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 80
+  gone "$(<"$SCRATCH/pid")" || fail 'the orphan is alive'
+}
+
+@test "lost: a stopped job is continued, so that it sees its TERM" {
+  # Without the CONT the KILL would find it stopped, the TERM still pending.
+  background "$REDLOCK" run --ttl 6s --kill-after 2s L -- bash -c \
+    'trap "echo TERM >>\"$0\"; exit" TERM; echo $$ >"$0"; while :; do sleep 0.02; done' "$LOG"
+  wait_for "$LOG"
+  kill -STOP "$(<"$LOG")"
+  wait_until "$BOUND" stopped "$(<"$LOG")"
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 80
+  [[ $(tail -n 1 "$LOG") == TERM ]] || fail "$(<"$LOG")"
+}
+
+# ends_before_the_lease OUTAGE JOB…: the server becomes unusable by the command OUTAGE while the job of
+# `run_job --ttl 2s JOB…` runs; the job is stopped neither needlessly early nor too late. Three tries: a
+# machine that stands still for the margin of 50 ms, just when it ends, makes it too late.
+ends_before_the_lease() {
+  local before after try
+  for try in 1 2 3; do
+    ((try == 1)) || restart_server A
+    rm -f "$LOG"
+    run_job --ttl 2s "${@:2}"
+    wait_for_renewal A
+    before=$(now_ms)
+    "$1" A
+    after=$(now_ms)
+    await "$RUN"
+    assert_status 80
+    (($(time_of beat) > after + 2000)) || break
+  done
+  # The last renewal was at most ttl/3 before the outage began, so the job had at least until
+  # ttl - ttl/3 - grace - margin - drift, which is 671 ms with the longest grace, less what a loaded
+  # machine takes; and no renewal was sent after the outage: never beyond ttl - margin.
+  assert_between $((before + 100)) "$(time_of beat)" $((after + 2000))
+}
+
+@test "server killed: the job gets TERM a grace before the lease ends, in plain words" {
+  ends_before_the_lease kill_server --kill-after 600ms -- 0
+  (($(time_of TERM) > 0))
+  local -a said
+  mapfile -t said <<<"$stderr"
+  [[ ${said[0]} == "redlock: warning: L cannot be renewed, the job will be stopped in "*"$A_URI: "* ]] || fail "$stderr"
+  [[ ${said[1]} == "redlock: L could not be renewed in time, stopping the job before the lock expires: $A_URI: "* ]] ||
+    fail "$stderr"
+  # Each is said once, however often it was tried.
+  [[ $(grep -c 'warning: L cannot be renewed' <<<"$stderr") == 1 ]] || fail "$stderr"
+  [[ $(grep -c 'in time' <<<"$stderr") == 1 ]] || fail "$stderr"
+}
+
+@test "server killed: a job that ignores TERM is dead before the lease ends" {
+  ends_before_the_lease kill_server -- stubborn
+}
+
+@test "server stopped: a job that ignores TERM is dead before the lease ends" {
+  ends_before_the_lease pause_server -- stubborn
+  resume_server A
+}
+
+@test "server stopped and resumed after the end: nobody else ran at the same time" {
+  run_job --ttl 1s -- stubborn
+  background "$REDLOCK" run -w 30 --server-wait 30s L -- "$SCRATCH/job" "$SCRATCH/other"
+  local rival=$BACKGROUND_PID
+  pause_server A
+  await "$RUN"
+  assert_status 80
+  [[ ! -e $SCRATCH/other ]]
+  touch "$SCRATCH/other.end"
+  resume_server A
+  await "$rival"
+  assert_status 0
+  assert_nothing_left A
+}
+
+@test "-q silences the warning of an outage, not the end" {
+  run_job -q --ttl 1s --
+  kill_server A
+  await "$RUN"
+  assert_status 80
+  refute_contains "$stderr" 'cannot be renewed'
+  assert_contains "$stderr" 'could not be renewed in time'
+}
+
+@test "server stopped and resumed in time: the job lives on, and so do the renewals" {
+  run_job --ttl 6s --
+  pause_server A
+  wait_for_line "$MESSAGES" 'warning: L cannot be renewed'
+  resume_server A
+  wait_for_line "$MESSAGES" 'L: renewed again'
+  wait_for_renewal A
+  wait_for_renewal A
+  touch "$LOG.end"
+  await "$RUN"
+  assert_status 0
+  [[ $(time_of TERM) == 0 ]]
+  assert_nothing_left A
+}
+
+@test "a connection that breaks is made anew, and the lock is kept" {
+  run_job --ttl 2s --
+  local try
+  for try in 1 2 3; do
+    cli A client kill type normal
+    wait_for_renewal A
+  done
+  touch "$LOG.end"
+  await "$RUN"
+  assert_status 0
+  [[ $(time_of TERM) == 0 ]]
+}
+
+@test "at release: the server is gone; the job's status stays, a warning says how long" {
+  timed "$REDLOCK" run --ttl 3s L -- sh -c 'kill -KILL "$0"; exit 7' "$A_PID"
+  assert_status 7
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'warning: release of L could not be confirmed'
+  assert_contains "$stderr" "$A_URI: "
+  assert_between 0 "$elapsed" 5000
+  restart_server A
+  run --separate-stderr "$REDLOCK" run -q --ttl 1s L -- sh -c 'kill -KILL "$0"; exit 7' "$A_PID"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "at release: the server is stopped; it gives the lock back when it wakes" {
+  run --separate-stderr "$REDLOCK" run --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
+  assert_status 7
+  assert_contains "$stderr" 'could not be confirmed'
+  resume_server A
+  wait_until "$BOUND" has_no_keys A
+}
+
+@test "at release: the server comes back within a moment, and the release succeeds" {
+  background "$REDLOCK" run -v --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
+  wait_for_line "$BACKGROUND_ERR" 'release: did not answer'
+  resume_server A
+  await "$BACKGROUND_PID"
+  assert_status 7
+  refute_contains "$stderr" 'could not be confirmed'
+  assert_nothing_left A
+}
+
+@test "a full stderr that nobody reads stops neither renewals nor the job" {
+  mkfifo "$SCRATCH/full"
+  exec 8<>"$SCRATCH/full"
+  # Full to the last byte.
+  dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=4096 2>/dev/null || true
+  dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=1 2>/dev/null || true
+  background bash -c 'exec "$@" 2>"$0" 8>&-' "$SCRATCH/full" \
+    "$REDLOCK" run -v --ttl 2s L -- "$SCRATCH/job" "$LOG"
+  wait_for_line "$LOG" beat
+  local try
+  for try in 1 2 3; do wait_for_renewal A; done
+  touch "$LOG.end"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ $(time_of TERM) == 0 ]]
+  exec 8>&-
+}
+
+@test "redlock's own time-outs do not burden a slow but living server" {
+  # Three round trips of 400 ms are more than one --server-timeout in all, none is by itself.
+  delay_proxy "$A_SOCKET" 200
+  run --separate-stderr "$REDLOCK" run -S "$PROXY_URI" --ttl 10s --server-timeout 1s L -- sh -c 'exit 4'
+  assert_status 4
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_nothing_left A
+}

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# --min-hold: a lock that stays taken although the job has ended.
+
+load ../lib/common
+
+teardown() { stop_all; }
+
+# cools SERVER KEY: the key says so.
+cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
+
+@test "min-hold: after its job the lock is refused until the time is over, and no process stays" {
+  servers 1
+  local began
+  began=$(now_ms)
+  run --separate-stderr "$REDLOCK" run --min-hold 3s L -- sh -c 'exit 7'
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+  cools A L || fail "the key: $(cli A get L)"
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  run "$REDLOCK" run -w 20s L -- true
+  assert_status 0
+  assert_between 2990 $(($(now_ms) - began)) 15000
+  assert_nothing_left A
+}
+
+@test "min-hold: five hosts whose clocks differ run a short job once" {
+  servers 3
+  local i pids=()
+  for i in 1 2 3 4 5; do
+    background "$REDLOCK" run -n --min-hold 60s L -- sh -c 'echo ran >>"$0"' "$SCRATCH/log"
+    pids+=("$BACKGROUND_PID")
+    [[ $i != 3 ]] || wait_for "$SCRATCH/log"
+  done
+  for i in "${pids[@]}"; do await "$i"; done
+  [[ $(wc -l <"$SCRATCH/log") == 1 ]] || fail "it ran $(wc -l <"$SCRATCH/log") times"
+}
+
+@test "min-hold: who asks is told that the lock is cooling down, after whom, and for how long" {
+  servers 3
+  "$REDLOCK" run --min-hold 60s L -- true it was me
+  run --separate-stderr "$REDLOCK" run -v -n L -- true
+  assert_status 1
+  assert_contains "$stderr" 'L is cooling down after '
+  assert_contains "$stderr" 'true it was me'
+  assert_contains "$stderr" ' ago; free in '
+  refute_contains "$stderr" 'unless renewed'
+}
+
+@test "min-hold: the key has it from the start, so that kill -9 does not end it" {
+  servers 1
+  background "$REDLOCK" run --ttl 1s --min-hold 5m L -- \
+    sh -c 'echo $$ >"$0"; exec sleep 100' "$SCRATCH/job"
+  wait_for "$SCRATCH/job"
+  assert_between 280000 "$(cli A pttl L)" 300000
+  kill -KILL "$BACKGROUND_PID"
+  wait_gone "$BACKGROUND_PID"
+  kill -KILL "$(cat "$SCRATCH/job")" 2>/dev/null || true
+  assert_between 270000 "$(cli A pttl L)" 300000
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+}
+
+@test "min-hold: renewals leave the rest of it, and a job that outlasts it releases the lock" {
+  servers 1
+  run --separate-stderr "$REDLOCK" run --ttl 2s --min-hold 3s -v L -- \
+    sh -c 'sleep 1.2; redis-cli -s "$0" pttl L >"$1"; sleep 2' "$A_SOCKET" "$SCRATCH/pttl"
+  assert_status 0
+  assert_contains "$stderr" 'renewed'
+  assert_contains "$stderr" 'released after'
+  assert_between 1 "$(<"$SCRATCH/pttl")" 2100
+  assert_nothing_left A
+}
+
+@test "min-hold: a command that cannot be started keeps nothing" {
+  servers 1
+  run -127 "$REDLOCK" run --min-hold 60s L -- "$SCRATCH/nothing"
+  run -126 "$REDLOCK" run --min-hold 60s L -- /etc/passwd
+  assert_nothing_left A
+}
+
+@test "min-hold: a lost lock is not kept" {
+  servers 1
+  background "$REDLOCK" run --ttl 1s --min-hold 60s L -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/job"
+  wait_for "$SCRATCH/job"
+  cli A set L theirs px 60000
+  await "$BACKGROUND_PID"
+  assert_status 80
+  [[ $(cli A get L) == theirs ]]
+}
+
+@test "min-hold: what was lost by most servers is taken back from the others" {
+  servers 3
+  background "$REDLOCK" run --ttl 60s --restart-grace 2m --min-hold 90s L -- \
+    sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/job" "$SCRATCH/end"
+  wait_for "$SCRATCH/job"
+  wait_until_settled A B C # a renewal between the two would give A its key back
+  restart_server A
+  restart_server B
+  echo >"$SCRATCH/end"
+  await "$BACKGROUND_PID"
+  assert_status 80
+  wait_until "$BOUND" has_no_keys C
+}
+
+@test "min-hold: a server that was restarted empty gets the key back for the rest of it" {
+  servers 3
+  background "$REDLOCK" run --ttl 2s --min-hold 60s L -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/job"
+  wait_for "$SCRATCH/job"
+  restart_server B
+  wait_for_key B L
+  assert_between 30000 "$(cli B pttl L)" 60000
+}
+
+@test "min-hold: one server of three that is down ends it for nobody" {
+  servers 3
+  kill_server C
+  "$REDLOCK" run --min-hold 60s L -- true
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  cools A L
+  cools B L
+}
+
+@test "min-hold: it may be longer than the restart grace" {
+  servers 3
+  run "$REDLOCK" run --restart-grace 60s --min-hold 10m L -- true
+  assert_status 0
+}
+
+@test "min-hold: wrong times are told" {
+  servers 1
+  run "$REDLOCK" run --min-hold soon L -- true
+  assert_status 64
+  assert_contains "$output" '--min-hold'
+  run "$REDLOCK" run --min-hold 800h L -- true
+  assert_status 64
+}

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# --once: what was done successfully is not done again for a time.
+
+load ../lib/common
+load ../lib/acl
+
+teardown() { stop_all; }
+
+MARK='redlock:{L}:done'
+
+# job [STATUS]: runs L under --once 1h; the job adds a line to $SCRATCH/ran and ends with STATUS.
+job() {
+  run --separate-stderr "$REDLOCK" run --once 1h L -- \
+    sh -c 'echo ran >>"$0"; exit "$1"' "$SCRATCH/ran" "${1-0}"
+}
+
+# assert_ran N: the job of `job` ran that many times.
+assert_ran() {
+  local times=0
+  [[ ! -e $SCRATCH/ran ]] || times=$(wc -l <"$SCRATCH/ran")
+  [[ $times == "$1" ]] || fail "it ran $times times, not $1" "${stderr-}"
+}
+
+@test "once: a second run within the time does nothing, with status 0 and no word" {
+  servers 1
+  job
+  assert_status 0
+  job
+  assert_status 0
+  [[ -z $output$stderr ]] || fail "$output$stderr"
+  assert_ran 1
+}
+
+@test "once: -v says who did it and when; --once-exit-code" {
+  servers 3
+  "$REDLOCK" run --once 1h L -- true it was me
+  run --separate-stderr "$REDLOCK" run -v --once 1h --once-exit-code 9 L -- true
+  assert_status 9
+  assert_contains "$stderr" 'L: skipped, done by '
+  assert_contains "$stderr" 'true it was me), begun '
+  assert_contains "$stderr" ' ago'
+}
+
+@test "once: a job that fails or is killed may be tried again" {
+  servers 3
+  job 1
+  assert_status 1
+  run "$REDLOCK" run --once 1h L -- sh -c 'kill -KILL $$'
+  assert_status 137
+  run "$REDLOCK" run --once 1h --max-runtime 0.1 L -- sh -c 'trap "exit 0" TERM; sleep 60 & wait'
+  assert_status 124
+  job
+  assert_status 0
+  assert_ran 2
+  job
+  assert_ran 2
+}
+
+# older_than_a_second SERVER: the run that its mark is of began longer ago, by its own clock.
+older_than_a_second() {
+  local seconds microseconds began
+  { read -r seconds && read -r microseconds; } < <(cli "$1" time)
+  began=$(cli "$1" get "$MARK" | cut -d' ' -f1)
+  ((seconds * 1000 + microseconds / 1000 > began + 1000))
+}
+
+@test "once: when the time is over it runs again, also for one who asks for less" {
+  servers 1
+  job
+  wait_until "$BOUND" older_than_a_second A
+  run "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
+  assert_ran 1
+  run "$REDLOCK" run --once 1s L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
+  assert_ran 2
+}
+
+@test "once: a run without it, and other locks, are not concerned" {
+  servers 1
+  job
+  "$REDLOCK" run L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
+  "$REDLOCK" run --once 1h M -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
+  assert_ran 3
+}
+
+@test "once: who waits is told as soon as the one before it was successful" {
+  servers 3
+  background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
+    "$SCRATCH/ran" "$SCRATCH/end"
+  local first=$BACKGROUND_PID second
+  wait_for "$SCRATCH/ran"
+  background "$REDLOCK" run -v --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
+  second=$BACKGROUND_PID
+  wait_for_line "$BACKGROUND_ERR" 'waiting'
+  echo >"$SCRATCH/end"
+  await "$first"
+  assert_status 0
+  await "$second" 30
+  assert_status 0
+  assert_contains "$stderr" 'skipped'
+  assert_ran 1
+}
+
+@test "once: who waits runs it if the one before it failed" {
+  servers 3
+  background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.05; done; exit 4' \
+    "$SCRATCH/ran" "$SCRATCH/end"
+  local first=$BACKGROUND_PID second
+  wait_for "$SCRATCH/ran"
+  background "$REDLOCK" run -v --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
+  second=$BACKGROUND_PID
+  wait_for_line "$BACKGROUND_ERR" 'waiting'
+  echo >"$SCRATCH/end"
+  await "$first"
+  assert_status 4
+  await "$second" 30
+  assert_status 0
+  assert_ran 2
+}
+
+@test "once: while the lock is cooling down, or held by another, the mark goes first" {
+  servers 3
+  "$REDLOCK" run --once 1h --min-hold 1m L -- true
+  run "$REDLOCK" run -n --once 1h L -- false
+  assert_status 0
+  run "$REDLOCK" run -n L -- false
+  assert_status 1
+}
+
+@test "once: one server that knows is believed, and those that lack the mark get it" {
+  servers 3
+  job
+  wait_for_key C "$MARK"
+  restart_server A
+  restart_server B
+  [[ $(cli A exists "$MARK") == 0 ]]
+  job
+  assert_ran 1
+  wait_for_key A "$MARK"
+  wait_for_key B "$MARK"
+  [[ $(cli A get "$MARK" | cut -d' ' -f2-) == "$(cli C get "$MARK" | cut -d' ' -f2-)" ]]
+  local of_a of_c
+  of_c=$(cli C pttl "$MARK")
+  of_a=$(cli A pttl "$MARK")
+  # Never longer.
+  ((of_a <= of_c + 100)) || fail "$of_a ms of $of_c"
+  kill_server C
+  job
+  assert_ran 1
+}
+
+@test "once: a server that is down in between does not matter" {
+  servers 3
+  kill_server C
+  job
+  assert_status 0
+  restart_server C
+  kill_server A
+  job
+  assert_ran 1
+}
+
+@test "once: the mark says when by the server's clock, and ends with the time" {
+  servers 1
+  local before after began
+  before=$(now_ms)
+  job
+  after=$(now_ms)
+  began=$(cli A get "$MARK" | cut -d' ' -f1)
+  assert_between $((before - 10)) "$began" $((after + 10))
+  assert_between 3590000 "$(cli A pttl "$MARK")" 3600000
+}
+
+@test "once: a lock lost while the job ran is not marked" {
+  servers 1
+  background "$REDLOCK" run --ttl 1s --once 1h L -- \
+    sh -c 'trap "exit 0" TERM; echo >"$0"; sleep 60 & wait' "$SCRATCH/job"
+  wait_for "$SCRATCH/job"
+  cli A set L theirs px 60000
+  await "$BACKGROUND_PID"
+  assert_status 80
+  assert_no_key A "$MARK"
+}
+
+@test "once: a lock found lost when the job has ended is not marked either" {
+  servers 1
+  background "$REDLOCK" run --ttl 60s --restart-grace 0 --once 1h L -- \
+    sh -c 'echo >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/job" "$SCRATCH/end"
+  wait_for "$SCRATCH/job"
+  cli A set L theirs px 60000
+  echo >"$SCRATCH/end"
+  await "$BACKGROUND_PID"
+  assert_status 80
+  wait_until "$BOUND" has_no_mark A
+}
+has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
+
+@test "once: too few marks are told, the job's status stands" {
+  servers 1
+  needs_users
+  cli A acl setuser default +@all '-time'
+  job
+  assert_status 0
+  assert_contains "$stderr" 'warning: too few servers know that L was done'
+}
+
+@test "once: a foreign thing in the mark's place is no mark" {
+  servers 1
+  cli A rpush "$MARK" x
+  job
+  assert_status 0
+  assert_ran 1
+  job
+  assert_ran 1
+  cli A set "$MARK" nonsense
+  job
+  assert_ran 2
+}
+
+@test "once: it needs one key more than redlock-protocol(7)'s smallest set of permissions" {
+  acl_of_page
+  start_server A --user "${ACL[@]}"
+  export REDLOCK_SERVERS=unix://cron:password@$A_SOCKET
+  run "$REDLOCK" run nightly-backup -- true
+  assert_status 0
+  run "$REDLOCK" run -n --once 1h nightly-backup -- true
+  assert_status 69
+  cli A acl setuser cron '~redlock:{nightly-backup}:done'
+  run --separate-stderr "$REDLOCK" run -n --once 1h nightly-backup -- true
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  run "$REDLOCK" run -n --once 1h nightly-backup -- false
+  assert_status 0
+}
+
+@test "once: wrong values are told" {
+  servers 1
+  local option
+  for option in '--once 0' '--once soon' '--once 900h' '--once-exit-code 256'; do
+    # shellcheck disable=SC2086
+    run "$REDLOCK" run $option L -- true
+    assert_status 64
+    assert_contains "$output" "${option% *}"
+  done
+}

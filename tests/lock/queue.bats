@@ -1,0 +1,384 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# The queue of who waits for a lock: who joins it and who leaves it; and that nothing depends on it where
+# it may not be had, or has nonsense in it.
+
+load ../lib/common
+load ../lib/acl
+load ../lib/looking
+load ../lib/queue
+
+teardown() { stop_all; }
+
+# ---- who stands in it --------------------------------------------------------------------------
+
+@test "queue: who waits is in it on every server, who does not wait is not" {
+  servers 3
+  hold
+  "$REDLOCK" run -n L -- true || assert_nobody_waits
+  "$REDLOCK" run -w 0 L -- true || assert_nobody_waits
+  "$REDLOCK" acquire -n L || assert_nobody_waits
+  waiter one
+  local server
+  for server in A B C; do
+    [[ $(cli "$server" zcard "$QUEUE") == 1 ]]
+    [[ $(cli "$server" hlen "$WAITERS") == 1 ]]
+    # For another 20 s from the last time it asked.
+    assert_between 1 "$(cli "$server" pttl "$QUEUE")" 20000
+    assert_between 1 "$(cli "$server" pttl "$WAITERS")" 20000
+  done
+  # With no word of its own that anybody could tell from the lock's.
+  [[ $(cli A hgetall "$WAITERS") != *"$(cli A get L)"* ]]
+}
+
+@test "queue: a waiter that wins leaves it" {
+  servers 3
+  hold
+  waiter one
+  let_go
+  await "$one"
+  assert_status 0
+  local server
+  for server in A B C; do wait_until "$BOUND" has_no_keys "$server"; done
+}
+
+@test "queue: nor is the one that has the lock in it, while its job runs" {
+  servers 3
+  hold
+  background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/second"
+  wait_until "$BOUND" queued 1
+  let_go
+  wait_for "$SCRATCH/second"
+  wait_until "$BOUND" nobody_waits
+}
+
+@test "queue: who gives up leaves it: at the limit of -w, and by a signal" {
+  servers 3
+  hold
+  local signal
+  listen_in A
+  run "$REDLOCK" run -w 1s L -- true
+  assert_status 1
+  wait_for_line "$SCRATCH/monitor.A" '"ZADD" "redlock:{L}:queue"' # it was in it
+  wait_until "$BOUND" nobody_waits
+  for signal in TERM INT HUP; do
+    waiter one
+    kill -s "$signal" "$one"
+    await "$one"
+    assert_status "$((128 + $(kill -l "$signal")))"
+    wait_until "$BOUND" nobody_waits
+  done
+  background "$REDLOCK" acquire L
+  wait_until "$BOUND" queued 1
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+  wait_until "$BOUND" nobody_waits
+  # And as nobody is left for whom the lock was to be kept.
+  background sleep 600
+  local ward=$BACKGROUND_PID
+  background "$REDLOCK" acquire --keep-for "$ward" L
+  wait_until "$BOUND" queued 1
+  kill -KILL "$ward"
+  await "$BACKGROUND_PID"
+  assert_status 64
+  wait_until "$BOUND" nobody_waits
+}
+
+@test "queue: a waiter that was killed is in it until its time is over, and holds nobody up" {
+  servers 1
+  hold
+  waiter one
+  waiter two
+  kill -KILL "$one"
+  wait_gone "$one"
+  wait_until "$BOUND" listening 1
+  local dead second
+  read -r dead second < <(in_line A | paste -sd ' ')
+  waiting L
+  is 'l["waiting"]' 2
+  # That it was to count until 20 s after the last time that it asked is in the record. The test does
+  # not wait so long: it puts back the clock of that record.
+  assert_between "$(($(now_ms) + 5000))" "$(until_when A "$dead")" "$(($(now_ms) + 20000))"
+  cli A hset "$WAITERS" "$dead" "$(($(now_ms) - 1)) {}" >/dev/null
+  waiting L
+  is 'l["waiting"], l["waiters"][0]["pid"]' "(1, $two)"
+  listen_in A
+  let_go
+  await "$two"
+  assert_status 0
+  # It was not even called, as nobody would have heard.
+  heard_by A free "$second"
+  refute_contains "$(calls A)" "$dead"
+}
+
+@test "queue: nor does a dead one that still counts: who is called is the first that listens" {
+  servers 3
+  hold
+  waiter one
+  waiter two
+  kill -KILL "$one"
+  wait_gone "$one"
+  wait_until "$BOUND" listening 1
+  [[ $(cli A zcard "$QUEUE") == 2 ]]
+  rested "$two"
+  let_go
+  await "$two"
+  assert_status 0
+  assert_contains "$stderr" 'the lock is free, we are first'
+  refute_contains "$stderr" 'another waiter is first'
+}
+
+@test "queue: a waiter keeps its place while it asks, and its time goes on" {
+  servers 1
+  hold
+  waiter one
+  waiter two
+  local before
+  before=$(cli A zrange "$QUEUE" 0 -1 withscores)
+  # Both have asked again since.
+  local first second
+  first=$(until_when A "$(cli A zrange "$QUEUE" 0 0)")
+  second=$(until_when A "$(cli A zrange "$QUEUE" 1 1)")
+  wait_until "$BOUND" later A "$(cli A zrange "$QUEUE" 0 0)" "$first"
+  wait_until "$BOUND" later A "$(cli A zrange "$QUEUE" 1 1)" "$second"
+  [[ $(cli A zrange "$QUEUE" 0 -1 withscores) == "$before" ]] || fail "$before" "$(cli A zrange "$QUEUE" 0 -1 withscores)"
+}
+
+@test "queue: a server that comes back empty learns who waits" {
+  servers 3
+  hold
+  waiter one
+  restart_server B
+  wait_until 20 queued 1
+  waiting L
+  is 'len(l["waiters"])' 1
+}
+
+# ---- where there is no queue ---------------------------------------------------------------------
+
+# asked_on SERVER BEFORE: who waits has had several rounds there since evals was BEFORE.
+asked_on() { (($(evals "$1") >= $2 + 8)); }
+
+# limited WORD…: a server A whose user cron may do what the words say and no more; REDLOCK_SERVERS is
+# for that user.
+limited() {
+  needs_users
+  start_server A --user cron on '>password' '~L' '~redlock:{L}:holder' '~redlock:{L}:fence' \
+    '~redlock:{L}:dead' '~redlock:{L}:log' +@all "$@"
+  export REDLOCK_SERVERS="unix://cron:password@$A_SOCKET"
+}
+
+@test "queue: without the permission for its keys one waits as before, and nothing is said of that" {
+  needs_users
+  limited "${CHANNELS[@]}"
+  hold
+  local before
+  before=$(evals A)
+  background "$REDLOCK" run L -- true
+  local waits=$BACKGROUND_PID
+  wait_until "$BOUND" asked_on A "$before"
+  run --separate-stderr "$REDLOCK" status --json L
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  is 'l["waiting"], l["waiters"]' '(None, None)'
+  run --separate-stderr "$REDLOCK" list
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  has "$(id -un)@$(uname -n)"
+  assert_no_key A "$QUEUE"
+  let_go
+  await "$waits"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  await "$HOLDER"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "queue: without the permission to listen one is in it, and asks by itself" {
+  needs_channels
+  limited "~$QUEUE" "~$WAITERS" resetchannels
+  hold
+  background "$REDLOCK" run L -- true
+  local waits=$BACKGROUND_PID
+  wait_until "$BOUND" queued 1
+  waiting L
+  is 'l["waiters"][0]["pid"]' "$waits"
+  let_go
+  await "$waits"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  await "$HOLDER"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  # It was refused once, and has not tried again.
+  (($(cli A acl log | grep -c "wake:") <= 2)) || fail "$(cli A acl log)"
+  wait_until "$BOUND" has_no_keys A
+}
+
+# ---- nonsense in it ------------------------------------------------------------------------------
+
+@test "queue: its keys are something else: looking and waiting go on" {
+  servers 1
+  hold
+  local made before waits
+  for made in "set $QUEUE x" "lpush $QUEUE x" "set $WAITERS x" "sadd $WAITERS x"; do
+    cli A del "$QUEUE" "$WAITERS" >/dev/null
+    # shellcheck disable=SC2086 # words
+    cli A $made >/dev/null
+    before=$(evals A)
+    background "$REDLOCK" run L -- true
+    waits=$BACKGROUND_PID
+    wait_until "$BOUND" asked_on A "$before"
+    run --separate-stderr "$REDLOCK" status L
+    assert_status 0
+    [[ -z $stderr ]] || fail "$stderr"
+    has 'L: held (1 of 1 server)'
+    waiting L
+    run --separate-stderr "$REDLOCK" list
+    assert_status 0
+    has 'L held 1/1'
+    let_go
+    await "$waits"
+    assert_status 0
+    [[ -z $stderr ]] || fail "$stderr"
+    await "$HOLDER"
+    assert_status 0
+    cli A del "$QUEUE" "$WAITERS" >/dev/null
+    hold
+  done
+}
+
+@test "queue: odd entries in it: what can be told is told, and who is there is woken" {
+  servers 1
+  hold
+  waiter one # who comes later sweeps
+  local later=$(($(now_ms) + 15000)) long
+  long=$(head -c 100000 /dev/zero | tr '\0' x)
+  cli A zadd "$QUEUE" 1 none 2 empty 3 words 4 late 5 never 6 past 7 text 8 json inf forever -inf ever \
+    "$(now_ms)" "$long" "$(now_ms)" $'\e[31mred\x9b' >/dev/null
+  printf '%s' "$later $long" | cli A -x hset "$WAITERS" text >/dev/null
+  cli A hset "$WAITERS" empty '' words 'not a time' late "$((later + 3600000)) {}" \
+    never "99999999999999999999999999 {}" past '1000 {}' \
+    json "$later {\"user\":[],\"host\":{},\"pid\":\"x\",\"command\":7}" \
+    forever "$later {}" ever "$later {}" "$long" "$later {}" \
+    $'\e[31mred\x9b' "$later {\"user\":\"\\u001b[31m\",\"host\":\"h\\nredlock: fake\",\"pid\":1,\"command\":\"x\"}" >/dev/null
+  run --separate-stderr "$REDLOCK" status -v L
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  has 'somebody, for ' "(pid $one, "
+  refute_contains "$output" $'\e'
+  refute_contains "$output" $'\nredlock: fake'
+  ((${#output} < 10000)) || fail "${#output} characters"
+  waiting L
+  is 'l["waiters"][-1]["pid"] == '"$one"' or '"$one"' in [w["pid"] for w in l["waiters"]]' True
+  rested "$one"
+  let_go
+  await "$one"
+  assert_status 0
+  assert_contains "$stderr" 'the lock is free, we are first'
+}
+
+@test "queue: thousands in it who are not there: looking and waiting take no longer" {
+  servers 1
+  hold
+  cli A eval 'for i = 1, 5000 do
+      redis.call("ZADD", KEYS[1], i, "w" .. i)
+      redis.call("HSET", KEYS[2], "w" .. i, ARGV[1] .. " {\"user\":\"u\",\"host\":\"h\",\"pid\":" .. i .. "}")
+    end' 2 "$QUEUE" "$WAITERS" "$(($(now_ms) + 15000))" >/dev/null
+  background "$REDLOCK" run -v L -- true
+  local waits=$BACKGROUND_PID
+  wait_until "$BOUND" queued_at_least A 5001
+  timed_below 2000 "$REDLOCK" status L
+  assert_status 0
+  has 'u@h (pid 1)' 'u@h (pid 5)' ' and 995 more'
+  refute_contains "$output" 'pid 6)'
+  timed_below 2000 "$REDLOCK" list
+  assert_status 0
+  has ' 1000 '
+  waiting L
+  is 'l["waiting"], len(l["waiters"])' '(1000, 20)'
+  let_go
+  await "$waits"
+  assert_status 0
+}
+
+@test "queue: a flood of word is no flood of questions" {
+  servers 1
+  hold
+  waiter one
+  local channel before began most
+  channel="redlock:{L}:wake:$(cli A zrange "$QUEUE" 0 0)"
+  before=$(evals A)
+  began=$(now_ms)
+  yes "publish $channel $(printf 'x%.0s' {1..3000})" | head -n 3000 | cli A >/dev/null
+  # At most 32 rounds as fast as it can, then one every 100 ms, of two scripts; and some that it would
+  # have begun by itself.
+  # The time is read after their number.
+  local seen
+  seen=$(evals A)
+  most=$((110 + 2 * ($(now_ms) - began) / 100))
+  ((seen - before <= most)) || fail "$seen after $before, at most $most more"
+  run ! gone "$one"
+  let_go
+  await "$one" 20
+  assert_status 0
+}
+
+@test "queue: a server that hangs up on whoever listens is not asked more often for it" {
+  servers 1
+  hold
+  start_listener DEAF deaf_proxy.py "$A_SOCKET"
+  local began
+  began=$(now_ms)
+  background "$REDLOCK" run -v -S "$DEAF_URI" L -- true
+  local waits=$BACKGROUND_PID
+  wait_until 20 eval '(($(refusals "$waits") >= 6))'
+  # At once, as soon as it listens, and then in pauses that begin with 0.1 s at the least and double.
+  (($(now_ms) - began >= 1000)) || fail "$(refusals "$waits") times within $(($(now_ms) - began)) ms"
+  let_go
+  await "$waits"
+  assert_status 0
+}
+
+# the_dead COUNT: so many, whose time is over, stand at the head of A's queue.
+the_dead() {
+  cli A eval 'for i = 1, ARGV[1] do
+      redis.call("ZADD", KEYS[1], i, "dead" .. i)
+      redis.call("HSET", KEYS[2], "dead" .. i, "1000 {}")
+    end' 2 "$QUEUE" "$WAITERS" "$1" >/dev/null
+}
+dead_in_line() { in_line A | grep -c dead || true; }
+
+@test "queue: who was killed is forgotten when somebody new comes, though the lock is not free" {
+  servers 1
+  hold
+  waiter one
+  the_dead 500
+  # Who is there looks at nobody else, however often it asks.
+  local before
+  before=$(refusals "$one")
+  wait_until "$BOUND" refused_more "$one" "$before"
+  [[ $(dead_in_line) == 500 ]]
+  background "$REDLOCK" run L -- true
+  wait_until "$BOUND" queued 2
+  [[ $(dead_in_line) == 0 && $(cli A hlen "$WAITERS") == 2 ]]
+}
+
+@test "queue: dead ones whose time is over do not keep the living from being called" {
+  servers 1
+  hold
+  waiter one
+  local first
+  first=$(waiter_of "$one")
+  the_dead 100
+  listen_in A
+  let_go
+  heard_by A free "$first"
+  await "$one"
+  assert_status 0
+}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# A redlock in the job of a redlock: the same lock is joined, another one is another.
+
+load ../lib/common
+
+teardown() { stop_all; }
+
+# outliving: starts an outer run whose job leaves an inner one behind; sets $OUTER. The inner one's
+# job ends once $SCRATCH/end is there.
+outliving() {
+  background "$REDLOCK" run "$@" L -- sh -c '
+    "$0" run --ttl 2s L -- sh -c "echo \$\$ >\"\$0/inside\"; until [ -e \"\$0/end\" ]; do sleep 0.05; done" "$1" &
+    until [ -e "$1/inside" ]; do sleep 0.05; done' "$REDLOCK" "$SCRATCH"
+  OUTER=$BACKGROUND_PID
+  wait_for "$SCRATCH/inside"
+}
+
+# lock_of SERVER: prints what its key L holds.
+lock_of() { cli "$1" get L; }
+
+@test "reentrant: the same lock inside runs at once, with the same token and fence, at any depth" {
+  local n
+  for n in 1 3; do
+    servers "$n"
+    run --separate-stderr "$REDLOCK" run L -- "$REDLOCK" run -n L -- "$REDLOCK" run -n L -- \
+      sh -c 'echo "$REDLOCK_NAME $REDLOCK_TOKEN"; exit 7'
+    assert_status 7
+    [[ -z $stderr ]] || fail "$stderr"
+    [[ $output == 'L '* ]]
+    wait_until_clean A
+    stop_servers
+  done
+  servers 3
+  run "$REDLOCK" run L -- sh -c 'echo "$REDLOCK_TOKEN $REDLOCK_FENCE"
+    for i in $(seq 500); do test "$(redis-cli -s "$1" exists L)" = 0 || break; sleep 0.05; done
+    "$0" run L -- sh -c "echo \"\$REDLOCK_TOKEN \$REDLOCK_FENCE\""
+    redis-cli -s "$1" get L' "$REDLOCK" "$A_SOCKET"
+  [[ ${lines[0]} == "${lines[1]}" ]] || fail "$output"
+  # The inner one has ended: the lock is still the outer's.
+  [[ ${lines[2]} == "${lines[0]% *}" ]] || fail "$output"
+  wait_until_clean A
+}
+
+@test "reentrant: --no-reentrant gives the plain conflict" {
+  servers 1
+  run "$REDLOCK" run L -- "$REDLOCK" run -n --no-reentrant L -- true
+  assert_status 1
+}
+
+@test "reentrant: another name, and another set of servers, are another lock" {
+  servers 1
+  start_server D
+  run "$REDLOCK" run L -- sh -c '
+    "$0" run -n M -- "$0" run -n L -- "$0" run -n M -- true || exit 9
+    "$0" run -n -S "$1" L -- sh -c "echo \$REDLOCK_TOKEN" || exit 8
+    echo "$REDLOCK_TOKEN"' "$REDLOCK" "$D_URI"
+  assert_status 0
+  [[ ${lines[0]} != "${lines[1]}" ]] || fail "$output"
+  assert_nothing_left A
+  assert_nothing_left D
+}
+
+@test "reentrant: an inner run that outlives the outer one keeps the lock, and releases it" {
+  servers 3
+  outliving --ttl 2s
+  wait_for_key A L
+  local token
+  token=$(lock_of A)
+  await "$OUTER"
+  assert_status 0
+  outlast A L # the inner one renews it
+  [[ $(lock_of A) == "$token" ]] || fail "the key: $(lock_of A)"
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  echo >"$SCRATCH/end"
+  wait_until_clean A B C
+}
+
+@test "reentrant: the minimum hold of an outer run is kept when the inner one ends last" {
+  servers 1
+  outliving --min-hold 60s
+  await "$OUTER"
+  echo >"$SCRATCH/end"
+  wait_until "$BOUND" cools A
+  assert_between 40000 "$(cli A pttl L)" 60000
+}
+cools() { [[ $(lock_of "$1") == cooling:* ]]; }
+
+@test "reentrant: an inner run that was killed keeps the lock no longer than its ttl" {
+  servers 1
+  run "$REDLOCK" run --ttl 2s L -- sh -c '
+    "$0" run --ttl 2s L -- sh -c "echo \$PPID >\"\$0\"; exec sleep 60" "$1" &
+    until [ -s "$1" ]; do sleep 0.05; done
+    kill -KILL "$(cat "$1")"' "$REDLOCK" "$SCRATCH/inside"
+  assert_status 0
+  run "$REDLOCK" run -w 20s L -- true
+  assert_status 0
+}
+
+@test "reentrant: an inner run notices that the lock is lost" {
+  servers 1
+  outliving
+  await "$OUTER"
+  cli A set L theirs px 60000
+  wait_until "$BOUND" no_job
+  [[ $(lock_of A) == theirs ]]
+}
+no_job() { gone "$(<"$SCRATCH/inside")"; }
+
+@test "reentrant: what REDLOCK_HELD says is checked on the servers" {
+  servers 1
+  local held
+  held=$("$REDLOCK" run L -- sh -c 'echo "$REDLOCK_HELD"')
+  assert_contains "$held" ':4c'
+  # Not held any more: a lock like any other.
+  run env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- sh -c 'echo "$REDLOCK_TOKEN"'
+  assert_status 0
+  [[ $output != "${held%%:*}" ]] || fail "the old token: $output"
+  assert_nothing_left A
+  # Held by somebody else.
+  cli A set L theirs px 60000
+  run env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- true
+  assert_status 1
+  [[ $(lock_of A) == theirs ]]
+  # Nonsense.
+  cli A del L
+  for held in x '::::' "$(printf 'a%.0s' {1..40}):x:y:4c" ' '; do
+    run env REDLOCK_HELD="$held" "$REDLOCK" run -n L -- true
+    assert_status 0
+  done
+}
+
+@test "reentrant: one server of three that is down, or was restarted empty, does not matter" {
+  servers 3
+  run "$REDLOCK" run L -- sh -c '
+    kill -KILL "$1"
+    "$0" run -n L -- true' "$REDLOCK" "$C_PID"
+  assert_status 0
+  wait_until_clean A
+  restart_server C
+  background "$REDLOCK" run L -- sh -c 'echo >"$1/outside"; until [ -e "$1/go" ]; do sleep 0.05; done
+    exec "$0" run -n L -- true' "$REDLOCK" "$SCRATCH"
+  wait_for "$SCRATCH/outside"
+  restart_server B
+  echo >"$SCRATCH/go"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  wait_until_clean A C
+}

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# The main path: the job runs under its lock, gets everything untouched, and leaves nothing behind.
+
+load ../lib/common
+
+setup() {
+  start_server A --tcp
+  export REDLOCK_SERVERS=$A_URI A_SOCKET
+}
+
+# Whatever a test here did, the server is as it was before.
+teardown() {
+  local clean=0
+  assert_nothing_left A || clean=1
+  stop_all
+  return "$clean"
+}
+
+# locked NAME CMD…: CMD under the lock NAME.
+locked() { "$REDLOCK" run "$1" -- "${@:2}"; }
+
+# words_dumper: sets $DUMPER, a program that prints its words, each ended by a NUL.
+words_dumper() {
+  DUMPER=$SCRATCH/'dumper [a,b] "c"'
+  printf '#!/bin/bash\nprintf "%%s\\0" "$#" "$@"\n' >"$DUMPER"
+  chmod +x "$DUMPER"
+}
+
+# assert_words FILE WORD…: the dumper has printed just these.
+assert_words() {
+  cmp "$1" <(printf '%s\0' "$(($# - 1))" "${@:2}") || fail "words arrived as:" "$(tr '\0' '\n' <"$1")"
+}
+
+@test "while the job runs the key holds its token, afterwards it is gone" {
+  run --separate-stderr locked L sh -c \
+    'echo "$REDLOCK_NAME $REDLOCK_TOKEN"; redis-cli -s "$A_SOCKET" get L'
+  assert_status 0
+  [[ -z $stderr ]]
+  [[ ${lines[0]} =~ ^L\ [0-9a-f]{40}$ ]] || fail "$output"
+  [[ ${lines[1]} == "${lines[0]#L }" ]] || fail "$output"
+  assert_no_key A L
+}
+
+@test "every run has another token" {
+  local i
+  for i in {1..20}; do locked L sh -c 'echo "$REDLOCK_TOKEN"'; done >"$SCRATCH/tokens"
+  [[ $(sort -u "$SCRATCH/tokens" | wc -l) == 20 ]]
+}
+
+@test "the key has a life of its own, of at most the ttl" {
+  run "$REDLOCK" run --ttl 40s L -- sh -c 'redis-cli -s "$A_SOCKET" pttl L'
+  assert_between 20000 "$output" 40000
+  run locked L sh -c 'redis-cli -s "$A_SOCKET" pttl L'
+  assert_between 15000 "$output" 30000
+}
+
+@test "the holder's record says who, and does not outlive the lock" {
+  local record
+  run env LOGNAME=someone "$REDLOCK" run L -- sh -c \
+    'redis-cli -s "$A_SOCKET" hget "redlock:{L}:holder" "$REDLOCK_TOKEN"; ps -o ppid= -p $PPID | tr -d " "
+     redis-cli -s "$A_SOCKET" pttl "redlock:{L}:holder"'
+  assert_status 0
+  record=${lines[0]}
+  assert_contains "$record" "\"host\":\"$(hostname)\""
+  assert_contains "$record" '"user":"someone"'
+  assert_contains "$record" "\"pid\":${lines[1]}," # the one the user sees, on top of the worker
+  assert_contains "$record" '"command":"sh -c '
+  assert_between 30001 "${lines[2]}" 45000
+  assert_nothing_left A
+}
+
+@test "stdin, stdout and stderr are the job's, byte for byte" {
+  head -c 300000 /dev/urandom >"$SCRATCH/in"
+  locked L sh -c 'cat; echo to stderr >&2' <"$SCRATCH/in" >"$SCRATCH/out" 2>"$SCRATCH/err"
+  cmp "$SCRATCH/in" "$SCRATCH/out"
+  [[ $(<"$SCRATCH/err") == 'to stderr' ]]
+}
+
+@test "redlock reads nothing of the job's stdin" {
+  run bash -c 'printf "one\ntwo\n" | { "$REDLOCK" run L -- head -c 4; cat; }'
+  [[ $output == $'one\ntwo' ]] || fail "$output"
+}
+
+@test "REDLOCK_NAME and its like are set for the job only, never read or handed on" {
+  run env REDLOCK_NAME=x REDLOCK_TOKEN=y REDLOCK_FENCE=7 REDLOCK_SLOT=1 REDLOCK_HELD= \
+    "$REDLOCK" run L -- sh -c 'env | grep -E "^REDLOCK_(NAME|TOKEN|FENCE|SLOT|HELD)=" | sort'
+  assert_status 0
+  [[ ${#lines[@]} == 4 && ${lines[2]} == REDLOCK_NAME=L ]] || fail "$output"
+  [[ ${lines[0]} =~ ^REDLOCK_FENCE=[0-9]+$ && ${lines[0]} != REDLOCK_FENCE=7 ]] || fail "$output"
+  [[ ${lines[3]} =~ ^REDLOCK_TOKEN=[0-9a-f]{40}$ ]] || fail "$output"
+  [[ ${lines[1]} == "REDLOCK_HELD=${lines[3]#*=}:${lines[0]#*=}:"* ]] || fail "$output"
+}
+
+@test "a job may take a lock of another name" {
+  run locked L "$REDLOCK" run M -- "$REDLOCK" run N -- echo in
+  assert_status 0
+  [[ $output == in ]]
+}
+
+@test "the lock of a running job refuses everybody, its own job too if that will not join" {
+  run locked L "$REDLOCK" run -n --no-reentrant L -- echo in
+  assert_status 1
+  [[ -z $output ]]
+}
+
+@test "odd words reach the job untouched" {
+  words_dumper
+  local words=('' '[a,b]' '[abc]' '[]' '--' '' ' ' ' two  blanks ' '"double"' "it's" $'new\nline\n' $'tab\t'
+    'ü€😀' $'\xff\xfe' '\' '\n' '$HOME' '`id`' '*' '{}' '%s%n' 'a=b' '-' '---' '!' '#' '"' "'" ';' '&' '@file')
+  locked L "$DUMPER" "${words[@]}" >"$SCRATCH/words"
+  assert_words "$SCRATCH/words" "${words[@]}"
+  "$REDLOCK" run L "$DUMPER" "${words[@]}" >"$SCRATCH/words"
+  assert_words "$SCRATCH/words" "${words[@]}"
+}
+
+@test "the job's options are the job's, also where they look like ours" {
+  words_dumper
+  local words=(-n --help -h -V --version -S redis://nowhere -w 5 --ttl=1 --ttl --server -c -E 300 -- --nonsense
+    run sandbox -q -v --config /nowhere)
+  locked L "$DUMPER" "${words[@]}" >"$SCRATCH/words"
+  assert_words "$SCRATCH/words" "${words[@]}"
+  "$REDLOCK" run L "$DUMPER" "${words[@]}" >"$SCRATCH/words"
+  assert_words "$SCRATCH/words" "${words[@]}"
+}
+
+@test "options stand before the name or right behind it, the job begins after them" {
+  words_dumper
+  "$REDLOCK" run --ttl 20s L -w 3 "$DUMPER" -w 4 >"$SCRATCH/words"
+  assert_words "$SCRATCH/words" -w 4
+  "$REDLOCK" run -w3 --ttl=20s L --prefix p: -- "$DUMPER" -- -w 4 >"$SCRATCH/words"
+  assert_words "$SCRATCH/words" -- -w 4
+}
+
+@test "only the first -- is dropped" {
+  words_dumper
+  cp "$DUMPER" "$SCRATCH/--"
+  PATH=$SCRATCH:$PATH locked L -- -- x >"$SCRATCH/words"
+  assert_words "$SCRATCH/words" -- x
+}
+
+@test "long words and many of them arrive" {
+  words_dumper
+  local long
+  printf -v long '%*s' 100000 x
+  # shellcheck disable=SC2046
+  locked L "$DUMPER" "$long" $(seq 5000) >"$SCRATCH/words"
+  # shellcheck disable=SC2046
+  assert_words "$SCRATCH/words" "$long" $(seq 5000)
+}
+
+@test "-c gives one word to the shell, on either side of the name" {
+  run "$REDLOCK" run L -c 'echo "$REDLOCK_NAME" | tr L l; exit 3'
+  assert_status 3
+  [[ $output == l ]]
+  run "$REDLOCK" run -c 'a=1; echo $((a + 1)) "[x,y]" --' L
+  assert_status 0
+  [[ $output == '2 [x,y] --' ]]
+}
+
+@test "-c uses \$SHELL, or /bin/sh" {
+  printf '#!/bin/sh\necho "shell: $*"\n' >"$SCRATCH/shell"
+  chmod +x "$SCRATCH/shell"
+  SHELL=$SCRATCH/shell run "$REDLOCK" run L -c -n
+  assert_status 0
+  [[ $output == 'shell: -c -n' ]] || fail "$output"
+  run env -u SHELL "$REDLOCK" run L -c 'readlink /proc/$$/exe'
+  assert_status 0
+  [[ $output == "$(readlink -f /bin/sh)" ]] || fail "$output"
+}
+
+@test "odd lock names are taken as they are" {
+  local name long
+  printf -v long '%*s' 255 x
+  for name in a 'a b' ' a' ü€ $'\xff' '{tag}' 'x{tag}y' '[a,b]' a:b/c '*' '$x' '"' "'" . '\' a- 1 "$long"; do
+    run --separate-stderr locked "$name" sh -c 'redis-cli -s "$A_SOCKET" exists "$REDLOCK_NAME"'
+    assert_status 0
+    [[ $output == 1 ]] || fail "no key of the name '$name': $output"
+    assert_nothing_left A
+  done
+}
+
+@test "names that are no lock's are refused, and nothing runs" {
+  local name long
+  printf -v long '%*s' 256 x
+  for name in '' -x --x $'a\nb' $'a\tb' $'\e[1m' $'a\x7f' redis://db1 a://b redlock:x redlock-tag:x \
+    '{}' '{a' 'a}' '{a}{b}' '}{' '{{a}}' "$long"; do
+    run --separate-stderr "$REDLOCK" run "$name" -- touch "$SCRATCH/ran"
+    assert_status 64
+    [[ -z $output ]]
+    assert_one_line "$stderr"
+    [[ ! -e $SCRATCH/ran ]] || fail "the job ran under '$name'"
+  done
+}
+
+@test "the server comes from -S, which replaces REDLOCK_SERVERS" {
+  start_server B
+  run env REDLOCK_SERVERS="$B_URI" "$REDLOCK" run -S "$A_URI" L -- redis-cli -s "$A_SOCKET" exists L
+  [[ $output == 1 ]] || fail "$output"
+  # shellcheck disable=SC2153
+  run env REDLOCK_SERVERS=" $B_URI " "$REDLOCK" run L -- redis-cli -s "$B_SOCKET" exists L
+  [[ $output == 1 ]] || fail "$output"
+}
+
+@test "a server is reached by socket, address and name" {
+  local uri
+  for uri in "$A_URI" "$A_TCP_URI" "$A_TCP_URI/0" "redis://localhost:$A_PORT" "valkey://localhost:$A_PORT/"; do
+    run --separate-stderr "$REDLOCK" run -S "$uri" L -- redis-cli -s "$A_SOCKET" exists L
+    assert_status 0
+    [[ $output == 1 && -z $stderr ]] || fail "$uri: $output $stderr"
+  done
+}
+
+@test "a server is reached by IPv6, also where its name has an IPv4 address too" {
+  grep -qs '^0\{31\}1 ' /proc/net/if_inet6 || skip 'no IPv6 on the loopback interface'
+  start_server SIX --tcp --bind ::1
+  run "$REDLOCK" run -S "redis://[::1]:$SIX_PORT" L -- redis-cli -s "$SIX_SOCKET" exists L
+  assert_status 0
+  [[ $output == 1 ]] || fail "$output"
+  getent ahosts localhost | grep -q '^::1 ' || return 0
+  run "$REDLOCK" run -S "redis://localhost:$SIX_PORT" L -- redis-cli -s "$SIX_SOCKET" exists L
+  assert_status 0
+}
+
+@test "the database of the URI is used, and databases are apart" {
+  local uri
+  for uri in "$A_URI?db=3" "$A_TCP_URI/3"; do
+    run "$REDLOCK" run -S "$uri" L -- redis-cli -s "$A_SOCKET" -n 3 exists L
+    assert_status 0
+    [[ $output == 1 ]] || fail "$uri: $output"
+  done
+  run "$REDLOCK" run -S "$A_TCP_URI/3" L -- "$REDLOCK" run -n -S "$A_URI" L -- echo in
+  assert_status 0
+  run "$REDLOCK" run -S "$A_TCP_URI/3" L -- "$REDLOCK" run -n -S "$A_URI?db=3" L -- echo in
+  assert_status 1
+}
+
+@test "--prefix stands before the name in the key, and keeps locks apart" {
+  run "$REDLOCK" run --prefix app: L -- sh -c 'echo "$REDLOCK_NAME"; redis-cli -s "$A_SOCKET" exists app:L L'
+  [[ $output == $'L\n1' ]] || fail "$output"
+  run env REDLOCK_PREFIX=app: "$REDLOCK" run L -- env -u REDLOCK_PREFIX "$REDLOCK" run -n --no-reentrant app:L -- true
+  assert_status 1
+  run "$REDLOCK" run --prefix app: L -- "$REDLOCK" run -n L -- true
+  assert_status 0
+}
+
+@test "nothing stays on the server, however the run ends" {
+  local end
+  for end in 'exit 0' 'exit 9' 'kill -KILL $$' 'kill -TERM $$'; do
+    run locked L sh -c "$end"
+    assert_nothing_left A
+  done
+  run -127 locked L /nonexistent
+  assert_nothing_left A
+  run locked L /
+  assert_status 126
+  assert_nothing_left A
+  cli A set L somebody
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  run "$REDLOCK" run -w 1 L -- true
+  assert_status 1
+  cli A del L
+  assert_nothing_left A
+}
+
+@test "no descriptor of ours is open in the job, and all of its own are" {
+  local list='ls /proc/self/fd'
+  bash -c "exec 3>&- 7</dev/null 9>&1; $list" >"$SCRATCH/before"
+  bash -c "exec 3>&- 7</dev/null 9>&1; \"\$REDLOCK\" run -S $A_TCP_URI L -- $list" >"$SCRATCH/within"
+  grep -qx 7 "$SCRATCH/before"
+  diff "$SCRATCH/before" "$SCRATCH/within"
+}
+
+@test "standard descriptors that are closed stay closed, and no message goes astray" {
+  # With 0, 1 and 2 free, the next ones opened are the connection to the server.
+  "$REDLOCK" run -v -S "$A_TCP_URI" L -- sh -c 'ls -l /proc/self/fd >"$0"' "$SCRATCH/fds" <&- >&- 2>&- 3>&-
+  run grep -cE ' [012] -> (socket|anon_inode)' "$SCRATCH/fds"
+  [[ $output == 0 ]] || fail "$(<"$SCRATCH/fds")"
+}
+
+@test "signals are ignored and blocked in the job just as they were outside" {
+  # No shell in between: it would set things right itself.
+  local with look=(grep -E '^Sig(Blk|Ign)' /proc/self/status)
+  for with in --default-signal=PIPE --ignore-signal=HUP --ignore-signal=CHLD --ignore-signal=PIPE \
+    --block-signal=USR1,CHLD,PIPE --ignore-signal=TERM,INT,QUIT,USR2; do
+    env --default-signal "$with" "${look[@]}" >"$SCRATCH/before"
+    env --default-signal "$with" "$REDLOCK" run L -- "${look[@]}" >"$SCRATCH/within"
+    diff "$SCRATCH/before" "$SCRATCH/within" || fail "with $with"
+  done
+}
+
+@test "the job's status arrives also where SIGCHLD was ignored at entry" {
+  run timeout -s KILL 20 env --ignore-signal=CHLD "$REDLOCK" run L -- sh -c 'exit 7'
+  assert_status 7
+}
+
+@test "a job whose reader goes away dies of SIGPIPE" {
+  run bash -c 'env --default-signal=PIPE "$REDLOCK" run L -- yes | head -n 1; echo "${PIPESTATUS[0]}"'
+  [[ $output == $'y\n141' ]] || fail "$output"
+}
+
+@test "the lock is held until the job's main process has ended, not longer" {
+  run locked L sh -c 'sleep 30 </dev/null >/dev/null 2>&1 3>&- & echo $!'
+  local child=$output
+  assert_status 0
+  assert_free L
+  ! gone "$child" || fail "the job ended by itself, its child should have lived on"
+  kill "$child"
+}

@@ -1,0 +1,150 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# How a holder hears of a forced release: over connections of their own, that it makes and keeps, and that
+# may be missing, refused, broken or flooded.
+
+load ../lib/common
+load ../lib/acl
+load ../lib/forcing
+
+setup() { setup_job; }
+teardown() { stop_all; }
+
+@test "told: before anybody listens, the job is stopped as soon as it does" {
+  local began
+  began=$(now_ms)
+  start_job
+  force --yes L
+  assert_status 0
+  await "$HOLDER"
+  assert_status 80
+  assert_contains "$stderr" 'L was revoked by ops@'
+  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
+}
+
+@test "told: short jobs do not listen, and nobody does when they are over" {
+  # A machine that makes half a second of it gets another chance.
+  local try
+  for try in 1 2 3 4 5; do
+    run --separate-stderr "$REDLOCK" run -v L -- true
+    assert_status 0
+    [[ $stderr == *listening* ]] || break
+  done
+  refute_contains "$stderr" 'listening'
+  start_job
+  wait_until_listening A B C
+  touch "$LOG.finish"
+  await "$HOLDER"
+  assert_status 7
+  deaf() { ! listens A; }
+  wait_until "$BOUND" deaf # it has noticed that the connection is closed
+}
+
+@test "told: who may not listen sees it with the next renewal, and nothing is said of that" {
+  needs_channels
+  local name
+  for name in A B C; do
+    cli "$name" acl setuser cron on '>pw' '~*' resetchannels +@all
+  done
+  local servers="unix://cron:pw@$A_SOCKET unix://cron:pw@$B_SOCKET unix://cron:pw@$C_SOCKET"
+  background env REDLOCK_SERVERS="$servers" "$REDLOCK" run --ttl 3s L -- "$SCRATCH/job" "$LOG"
+  HOLDER=$BACKGROUND_PID
+  wait_for "$LOG"
+  # It is asked for once, and not with every renewal.
+  denied() { [[ $(cli A acl log) == *told:* ]]; }
+  wait_until "$BOUND" denied
+  cli A acl log reset
+  wait_for_renewal A
+  wait_for_renewal A
+  run ! denied
+  REDLOCK_SERVERS=$servers force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'nobody listened, and it will see it with its next renewal, within 1 s'
+  await "$HOLDER"
+  assert_status 80
+  assert_one_line "$stderr"
+}
+
+@test "told: listening is taken up again after a server was restarted" {
+  # With a lock that the other two hold.
+  start_job --ttl 3s
+  wait_until_listening A B C
+  restart_server C
+  wait_until_listening C
+  # And a server that is stopped is nobody's trouble.
+  pause_server B
+  force --yes L
+  assert_status 0
+  await "$HOLDER"
+  assert_status 80
+  assert_contains "$stderr" 'L was revoked by'
+  resume_server B
+}
+
+@test "told: a flood of word is no flood of renewals, and decides nothing" {
+  start_job
+  wait_until_listening A B C
+  local channel before began
+  channel=$(cli A pubsub channels 'redlock:{L}:told:*')
+  before=$(evals A)
+  began=$(now_ms)
+  yes "publish $channel $(printf 'x%.0s' {1..3000})" | head -n 2000 | cli A >/dev/null
+  # Two for each renewal. The time is read after their number.
+  local seen most
+  seen=$(evals A)
+  most=$((20 + 20 * ($(now_ms) - began) / 1000))
+  ((seen - before <= most)) || fail "$seen after $before, at most $most more"
+  run ! gone "$HOLDER"
+  touch "$LOG.finish"
+  await "$HOLDER"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "told: over TCP, with a password and a database, under a tagged name" {
+  server_at_least 7 || skip 'this server cannot open a port while it runs (Redis 7)'
+  open_port A
+  cli A config set requirepass secret
+  export REDLOCK_SERVERS="redis://:secret@127.0.0.1:$PORT/3"
+  background "$REDLOCK" run 'x{tag}' -- "$SCRATCH/job" "$LOG"
+  wait_for "$LOG"
+  listens_tagged() { [[ $(cli A -a secret pubsub channels 'redlock-tag:x{tag}:told:*' 2>/dev/null) == *told* ]]; }
+  wait_until "$BOUND" listens_tagged
+  local began
+  began=$(now_ms)
+  force --yes 'x{tag}'
+  assert_status 0
+  refute_contains "$stderr" secret
+  await "$BACKGROUND_PID"
+  assert_status 80
+  assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
+}
+
+@test "told: a run inside the job is told, too, and the lock is free when both are gone" {
+  export REDLOCK_KILL_AFTER=10s
+  cat >"$SCRATCH/outer" <<'OUTER'
+#!/bin/bash
+# outer LOG: the job, under the same lock; it ends half a second after that, and writes "outer TIME" before.
+trap : TERM
+"$REDLOCK" run L -- "${0%/*}/job" "$1" &
+wait $! || wait $!
+sleep 0.5
+echo "outer ${EPOCHREALTIME//[.,]/}" >>"$1"
+OUTER
+  chmod +x "$SCRATCH/outer"
+  background "$REDLOCK" run L -- "$SCRATCH/outer" "$LOG"
+  wait_for "$LOG"
+  wait_until_listening A
+  local channel
+  channel=$(cli A pubsub channels 'redlock:{L}:told:*')
+  both_listen() { [[ $(cli A pubsub numsub "$channel") == *$'\n'2 ]]; }
+  wait_until "$BOUND" both_listen
+  force --yes --wait L
+  assert_status 0
+  [[ -n $(time_of end) && -n $(time_of outer) ]] || fail "they are not gone yet:" "$(cat "$LOG")"
+  await "$BACKGROUND_PID"
+  assert_status 80
+  wait_until_clean A B C
+}

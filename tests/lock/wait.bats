@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Waiting for the lock, for servers, and the limits of both. Upper bounds leave room for a loaded
+# machine; the lower ones are exact.
+
+load ../lib/common
+
+setup() {
+  start_server A --tcp
+  export REDLOCK_SERVERS=$A_URI A_SOCKET
+}
+teardown() { stop_all; }
+
+SLACK=5000 # milliseconds a loaded machine may take for what should take none
+
+# hold NAME: a job holds NAME until the file $SCRATCH/release exists; sets $HOLDER.
+hold() {
+  background "$REDLOCK" run "$1" -- \
+    bash -c 'echo >"$0/held"; until [[ -e $0/release ]]; do sleep 0.05; done; echo end >>"$0/log"' "$SCRATCH"
+  HOLDER=$BACKGROUND_PID
+  wait_for "$SCRATCH/held"
+}
+
+# on_terminal ARG…: runs redlock with these on a terminal of its own; sets $output and $status.
+on_terminal() { run script -qec "$(printf '%q ' "$REDLOCK" "$@")" /dev/null </dev/null; }
+
+# timed_conflict LIMIT: somebody else has the lock L until the limit; as often as twenty times while the
+# machine is too slow for the server to say so by then, which is 69.
+timed_conflict() {
+  local try
+  for try in {1..20}; do
+    timed "$REDLOCK" run -w "$1" L -- true
+    [[ $status == 69 ]] || break
+  done
+  assert_status 1
+}
+
+@test "-n gives up at once" {
+  cli A set L somebody
+  timed_below 1500 "$REDLOCK" run -n L -- true
+  assert_status 1
+}
+
+@test "-w gives up at its limit, not before" {
+  cli A set L somebody
+  local limit
+  for limit in 100 300 700; do
+    timed_conflict "${limit}ms"
+    assert_between "$limit" "$elapsed" $((limit + SLACK))
+  done
+  timed_conflict .25
+  assert_between 250 "$elapsed" $((250 + SLACK))
+  [[ $(cli A get L) == somebody ]]
+}
+
+@test "-w 0 is -n, and -n beats -w whatever their order" {
+  cli A set L somebody
+  local options
+  for options in '-w 0' '-n -w 20' '-w 20 -n'; do
+    # shellcheck disable=SC2086
+    timed "$REDLOCK" run $options L -- true
+    assert_status 1
+    assert_between 0 "$elapsed" 5000
+  done
+}
+
+@test "a waiter gets the lock when the holder's job has ended" {
+  hold L
+  background "$REDLOCK" run -v -w 20 L -- sh -c 'echo start >>"$0/log"' "$SCRATCH"
+  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  [[ ! -e $SCRATCH/log ]]
+  touch "$SCRATCH/release"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ $(<"$SCRATCH/log") == $'end\nstart' ]] || fail "$(<"$SCRATCH/log")"
+  await "$HOLDER"
+  assert_status 0
+  assert_nothing_left A
+}
+
+@test "a waiter gets the lock when it expires, and soon: it goes by the time to live it was told" {
+  # The best of five tries counts: what else the machine does can only add to the time.
+  local try before expiry began
+  for try in 1 2 3 4 5; do
+    cli A set L somebody px 2500
+    before=$(now_ms)
+    expiry=$(cli A pttl L)
+    timed "$REDLOCK" run -w 20 L -- bash -c 'echo "$EPOCHREALTIME"'
+    assert_status 0
+    began=$((${output//[.,]/} / 1000))
+    ((began >= before + expiry)) || fail "$((before + expiry - began)) ms too soon"
+    # Pauses that only doubled would be long by now.
+    ((began > before + expiry + 700)) || return 0
+  done
+  fail "$((began - before - expiry)) ms late, in attempt $try"
+}
+
+@test "a lock that is free in the last moment before the limit is got" {
+  # The deletion must come between the last regular question and the limit; a machine that is too
+  # slow for that gets another chance.
+  local try late limit
+  for try in 1 2 3 4 5; do
+    cli A set L somebody
+    limit=$(($(now_ms) + 1900))
+    background "$REDLOCK" run -w 1900ms L -- true
+    while (($(now_ms) < limit - 140)); do sleep 0.01; done
+    cli A del L
+    late=$(($(now_ms) - (limit - 60)))
+    await "$BACKGROUND_PID"
+    [[ $status != 0 ]] || return 0
+    assert_status 1
+    ((late > 0)) || fail "free $((-late)) ms before the last question, and not got" "$stderr"
+  done
+  skip 'this machine is too slow'
+}
+
+@test "waiting asks ever more rarely" {
+  cli A set L somebody
+  local before
+  before=$(evals A)
+  run "$REDLOCK" run -w 2 L -- true
+  assert_status 1
+  # Pauses of 100 ms, doubled each time, and a few rounds just before the limit: seven at most, with two
+  # requests each. Without the doubling there are forty requests.
+  assert_between 3 $(($(evals A) - before)) 17
+}
+
+@test "an unreachable server may come back within --server-wait" {
+  kill_server A
+  background "$REDLOCK" run -v --server-wait 30s L -- echo in
+  wait_for_line "$BACKGROUND_ERR" 'acquire:'
+  restart_server A
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ $output == in ]]
+}
+
+@test "an unreachable server is borne for --server-wait, then it is 69" {
+  timed "$REDLOCK" run -S "unix://$SCRATCH/none" --server-wait 400ms L -- true
+  assert_status 69
+  assert_between 400 "$elapsed" $((400 + SLACK))
+}
+
+@test "-n bears an unreachable server for two seconds, or for a shorter --server-wait" {
+  timed "$REDLOCK" run -n -S "unix://$SCRATCH/none" L -- true
+  assert_status 69
+  assert_between 2000 "$elapsed" $((2000 + SLACK))
+  timed_below 1900 "$REDLOCK" run -n --server-wait 200ms -S "unix://$SCRATCH/none" L -- true
+  assert_status 69
+  ((elapsed >= 200)) || fail "$elapsed ms"
+}
+
+@test "--server-wait 0 bears no outage, but a server that answers is asked" {
+  run --separate-stderr "$REDLOCK" run --server-wait 0 -S "unix://$SCRATCH/none" L -- true
+  assert_status 69
+  assert_contains "$stderr" 'no such socket file'
+  run "$REDLOCK" run --server-wait 0 L -- true
+  assert_status 0
+  run "$REDLOCK" run -n --server-wait 0 -S "$A_TCP_URI/1" L -- true
+  assert_status 0
+}
+
+@test "-w bounds connecting, too" {
+  black_hole
+  timed "$REDLOCK" run -w 300ms -S "$BLACK_HOLE_URI" L -- true
+  assert_status 69
+  assert_between 300 "$elapsed" $((300 + SLACK))
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "$BLACK_HOLE_URI"
+}
+
+@test "a server that goes away while we wait ends it after --server-wait" {
+  cli A set L somebody
+  background "$REDLOCK" run -v --server-wait 300ms L -- true
+  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  kill_server A
+  await "$BACKGROUND_PID"
+  assert_status 69
+}
+
+@test "-w bounds a server that is stopped, and nothing is left when it wakes" {
+  pause_server A
+  timed "$REDLOCK" run -w 500ms L -- true
+  assert_status 69
+  assert_between 500 "$elapsed" $((500 + SLACK))
+  resume_server A
+  wait_until "$BOUND" has_no_keys A
+  # It has not been spared the question: it has carried it out, and the release behind it.
+  wait_until "$BOUND" eval '(($(evals A) >= 2))'
+  assert_nothing_left A
+}
+
+@test "the limit reached while the server is gone is 69, while it answers 1" {
+  cli A set L somebody
+  timed_conflict 300ms
+  kill_server A
+  timed "$REDLOCK" run -w 300ms --server-wait 5s L -- true
+  assert_status 69
+}
+
+@test "off a terminal a conflict is silent, and so is a wait that ends well" {
+  cli A set L somebody
+  run --separate-stderr "$REDLOCK" run -n L -- true
+  [[ -z $output && -z $stderr ]] || fail "$output$stderr"
+  cli A set L somebody px 300
+  run --separate-stderr "$REDLOCK" run L -- true
+  assert_status 0
+  [[ -z $output && -z $stderr ]] || fail "$output$stderr"
+}
+
+@test "with -v a conflict says who holds the lock, and for how long" {
+  LOGNAME=someone hold L
+  local token
+  token=$(cli A get L)
+  run --separate-stderr "$REDLOCK" run -v -n L -- true
+  assert_status 1
+  [[ -z $output ]]
+  assert_contains "$stderr" "L is held by someone@$(hostname) (pid $HOLDER, bash -c "
+  assert_contains "$stderr" 'expires in'
+  refute_contains "$stderr" "$token"
+  run --separate-stderr "$REDLOCK" run --verbose -w 1 L -- true
+  assert_contains "$stderr" '; waiting'
+}
+
+@test "with -v a key of another program's is called that" {
+  cli A set L somebody
+  run --separate-stderr "$REDLOCK" run -v -n L -- true
+  assert_contains "$stderr" 'held by another program'
+  assert_contains "$stderr" 'never expires'
+  refute_contains "$stderr" somebody
+}
+
+@test "a key of another type is somebody else's, and stays" {
+  cli A rpush L one two
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  [[ $(cli A llen L) == 2 ]]
+}
+
+@test "on a terminal a conflict says who holds the lock, in one line" {
+  LOGNAME=someone hold L
+  on_terminal run -n L -- true
+  assert_status 1
+  assert_contains "$output" 'L is held by someone@'
+  [[ ${#lines[@]} == 1 ]] || fail "$output"
+}
+
+@test "-q is silent on a terminal as well, and about what is no error" {
+  cli A set L somebody
+  on_terminal run -q -n L -- true
+  assert_status 1
+  [[ -z $output ]] || fail "$output"
+}
+
+@test "on a terminal a run that need not wait is silent" {
+  on_terminal run L -- echo in
+  assert_status 0
+  [[ $output == $'in\r' || $output == in ]] || fail "$output"
+}
+
+@test "-q does not silence 69" {
+  run --separate-stderr "$REDLOCK" run -q -n --server-wait 0.1 -S "unix://$SCRATCH/none" L -- true
+  assert_status 69
+  assert_one_line "$stderr"
+}
+
+@test "-v tells of the votes, the acquire and the release" {
+  run --separate-stderr "$REDLOCK" run -v L -- true
+  assert_status 0
+  assert_contains "$stderr" "$A_URI: acquire: granted"
+  assert_contains "$stderr" 'L: acquired after'
+  assert_contains "$stderr" 'L: released after'
+  [[ ! $stderr =~ [0-9a-f]{20} ]] ||
+    fail "is that a token? $stderr"
+}

@@ -1,0 +1,320 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Who waits for a lock is woken when it is free: who, in which order, and by what. It asks soon then, but
+# nothing depends on that; so what is shown here is mostly what the servers did and what the waiters
+# heard, and not how long it took.
+
+load ../lib/common
+load ../lib/looking
+load ../lib/queue
+
+teardown() { stop_all; }
+
+# ---- who is woken ------------------------------------------------------------------------------
+
+@test "woken: word makes a waiter ask at once, however long it would rest" {
+  servers 1
+  hold
+  waiter one
+  local channel round before
+  channel="redlock:{L}:wake:$(cli A zrange "$QUEUE" 0 0)"
+  # By itself it asks some ten times in 20 s and fifteen in 40: after 0.1, 0.2, 0.4 s and so on up to 5 s.
+  local began=$SECONDS
+  for round in {1..20}; do
+    before=$(refusals "$one")
+    cli A publish "$channel" free >/dev/null
+    wait_until "$BOUND" refused_more "$one" "$before"
+  done
+  assert_between 0 $((SECONDS - began)) 40
+  # What it asked by itself may have been refused before it heard the last word.
+  heard_all() { [[ $(grep -c 'the lock is free, we are first' "$SCRATCH/background.$one.err") == 20 ]]; }
+  wait_until "$BOUND" heard_all
+  # And it stays the holder's.
+  [[ $(<"$LOG") == 'start holder' ]] || fail "$(<"$LOG")"
+}
+
+# With more servers a waiter may have the lock from the others, and be gone, before this one hears of the
+# release.
+@test "woken: a release wakes the first one, and tells the second one to be ready" {
+  servers 1
+  hold
+  waiter one
+  waiter two
+  waiter three
+  rested "$BACKGROUND_PID" # or one may ask by itself in the moment of a release
+  local first second third
+  read -r first second third < <(in_line A | paste -sd ' ')
+  listen_in A
+  let_go
+  await "$one"
+  assert_status 0
+  heard_by A free "$first"
+  heard_by A next "$second"
+  # When that one leaves, and the next one, too.
+  heard_by A free "$second"
+  heard_by A next "$third"
+  heard_by A free "$third"
+  await "$two"
+  await "$three"
+}
+
+# runs_in_order: whether ten waiters that came one after another ran in that order.
+runs_in_order() {
+  local number waiters=()
+  rm -f "$LOG"
+  hold
+  for number in {1..10}; do
+    waiter "w$number"
+    waiters+=("$BACKGROUND_PID")
+  done
+  let_go
+  for number in "${waiters[@]}"; do await "$number" 60 && assert_status 0; done
+  assert_no_overlap "$LOG"
+  [[ $(awk '$1 == "start" { print $2 }' "$LOG" | paste -sd ' ') == 'holder w1 w2 w3 w4 w5 w6 w7 w8 w9 w10' ]]
+}
+
+@test "woken: ten waiters run in the order in which they came" {
+  servers 3
+  # One that happens to ask in the moment in which the lock is free may have it out of turn, which makes
+  # an odd order likely only where that is many moments. By chance it would be one try of millions.
+  local try
+  for try in 1 2 3 4 5; do
+    ! runs_in_order || return 0
+  done
+  fail "never in order:" "$(cat "$LOG")"
+}
+
+# stopped_first: whether the second one starts within 1.5 s of a release although it would rest longer
+# and the first one is stopped.
+stopped_first() {
+  hold
+  waiter one
+  waiter two
+  # The pauses have grown to more than a second and a half.
+  wait_until 20 eval '(($(refusals "$two") >= 7))'
+  kill -STOP "$one"
+  wait_until "$BOUND" stopped "$one"
+  local before
+  before=$(now_ms)
+  let_go
+  await "$two"
+  assert_status 0
+  elapsed=$(($(began_at two) - before))
+  assert_contains "$stderr" 'the lock is free, another waiter is first'
+  # What it was told was not to be first.
+  refute_contains "$stderr" 'we are first'
+  kill -CONT "$one"
+  await "$one"
+  assert_status 0
+  assert_no_overlap "$LOG"
+  ((elapsed < 1500))
+}
+
+@test "woken: a first waiter that is stopped holds up the second one for half a second" {
+  servers 1
+  local try
+  for try in 1 2 3; do
+    rm -f "$LOG"
+    ! stopped_first || return 0
+  done
+  fail "it took $elapsed ms"
+}
+
+@test "woken: who waits by acquire is in it, and is woken" {
+  servers 1
+  hold
+  background "$REDLOCK" acquire -v -w 60 L
+  wait_until "$BOUND" queued 1
+  wait_until "$BOUND" listening 1
+  waiting L
+  is 'l["waiters"][0]["command"]' 'redlock acquire L'
+  local first
+  first=$(in_line A)
+  listen_in A
+  let_go
+  heard_by A free "$first"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  wait_until "$BOUND" nobody_waits
+  "$REDLOCK" release L "$output"
+}
+
+@test "woken: under a tagged name with a prefix, over TCP, with a password and in another database" {
+  servers 1 --tcp
+  cli A config set requirepass secret >/dev/null
+  export REDLOCK_SERVERS="redis://:secret@127.0.0.1:$A_PORT/3"
+  background "$REDLOCK" run --prefix app: 'x{tag}' -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
+    "$SCRATCH/held" "$SCRATCH/go"
+  wait_for "$SCRATCH/held"
+  background "$REDLOCK" run -v --prefix app: 'x{tag}' -- true
+  wait_until "$BOUND" eval '(($(refusals "$BACKGROUND_PID") >= 6))' # its pauses have grown
+  [[ $(cli A -a secret -n 3 zcard 'redlock-tag:app:x{tag}:queue' 2>/dev/null) == 1 ]]
+  touch "$SCRATCH/go"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_contains "$stderr" 'the lock is free, we are first'
+  refute_contains "$stderr" secret
+}
+
+# ---- what wakes --------------------------------------------------------------------------------
+
+# wakes COMMAND…: that wakes the one who waits, by some server, and it gets the lock. By then it may be gone
+# from the queue of a server that hears of the release later.
+wakes() {
+  local server
+  for server in A B C; do listen_in "$server"; done
+  "$@"
+  woken() { grep -qsF "\"PUBLISH\" \"redlock:{$LOCK}:wake:$FIRST\" \"free\"" "$SCRATCH"/monitor.[ABC]; }
+  wait_until "$BOUND" woken
+  await "$one"
+  assert_status 0
+  wait_until "$BOUND" nobody_waits
+}
+
+# one_waits: a waiter, whose number goes to FIRST.
+one_waits() {
+  waiter one
+  FIRST=$(waiter_of "$one")
+}
+
+@test "woken: by the release of an acquired lock by its token" {
+  servers 3
+  local token
+  token=$("$REDLOCK" acquire L)
+  one_waits
+  wakes "$REDLOCK" release L "$token"
+}
+
+@test "woken: by the end of a process for which a lock is kept" {
+  servers 3
+  background sleep 600
+  local ward=$BACKGROUND_PID
+  "$REDLOCK" acquire --keep-for "$ward" L >/dev/null
+  one_waits
+  wakes kill -KILL "$ward"
+}
+
+@test "woken: by a forced release, when the job is gone" {
+  servers 3
+  background "$REDLOCK" run L -- bash -c 'trap "echo end holder >>\"\$0\"; exit 3" TERM
+    echo start holder >>"$0"; while :; do sleep 0.02; done' "$LOG"
+  local holder=$BACKGROUND_PID
+  wait_for "$LOG"
+  wait_until_listening A B C
+  one_waits
+  wakes "$REDLOCK" release --force --yes -q L
+  assert_no_overlap "$LOG"
+  await "$holder"
+  assert_status 80
+}
+
+@test "woken: by a forced release --now, of a lock whose holder is not there" {
+  servers 3
+  "$REDLOCK" acquire --ttl 1h --restart-grace 2h L >/dev/null
+  one_waits
+  wakes "$REDLOCK" release --force --now --yes -q L
+}
+
+@test "woken: by a forced release of another program's key" {
+  servers 3
+  local server
+  for server in A B C; do cli "$server" set L somebody px 3600000 >/dev/null; done
+  one_waits
+  wakes "$REDLOCK" release --force --now --yes -q L
+}
+
+@test "woken: by a job that is stopped as its lock is lost" {
+  servers 3
+  background "$REDLOCK" run --ttl 2s L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/job"
+  local holder=$BACKGROUND_PID server
+  wait_for "$SCRATCH/job"
+  one_waits
+  # Taken by somebody on two of three: on the third one it is given back.
+  listen_in C
+  for server in A B; do cli "$server" set L somebody px 3600000 >/dev/null; done
+  await "$holder"
+  assert_status 80
+  heard_by C free "$FIRST"
+}
+
+@test "woken: by a waiter that was woken and gives up instead" {
+  servers 1
+  hold
+  waiter one
+  waiter two
+  local second
+  second=$(waiter_of "$two")
+  kill -STOP "$one"
+  wait_until "$BOUND" stopped "$one"
+  kill -STOP "$two"
+  wait_until "$BOUND" stopped "$two"
+  let_go
+  await "$HOLDER"
+  assert_free L
+  listen_in A
+  kill -TERM "$one"
+  kill -CONT "$one"
+  # It may win before it hears that it shall end. Either way it gives back what it has, leaves,
+  # and the next one is called.
+  heard_by A free "$second"
+  kill -CONT "$two"
+  await "$two"
+  assert_status 0
+}
+
+@test "woken: a minimum hold wakes nobody before its end, and then somebody runs" {
+  servers 1
+  hold --min-hold 8s
+  local began
+  began=$(now_ms)
+  waiter one
+  waiter two
+  listen_in A
+  let_go
+  await "$HOLDER"
+  wait_until "$BOUND" cools A L
+  refute_contains "$(calls A)" '"PUBLISH"'
+  # Who waits has been told when it ends, and is the first one to ask then.
+  await "$one" 40
+  await "$two" 40
+  assert_status 0
+  assert_no_overlap "$LOG"
+}
+
+@test "woken: of a lock that is held several times, the last release wakes" {
+  servers 1
+  export INNER=$SCRATCH/inner
+  hold_twice
+  waiter one
+  listen_in A
+  touch "$INNER.go"
+  wait_for "$INNER.over"
+  # Its release has been there: what is asked after it is answered after it.
+  [[ $(cli A exists L) == 1 ]]
+  refute_contains "$(calls A)" '"PUBLISH"'
+  let_go
+  await "$one"
+  assert_status 0
+  heard_by A free "$(calls A | head -n 1 | sed 's/.*wake:\([0-9a-f]*\).*/\1/')"
+}
+
+@test "woken: behind another program's key one waits, is seen, and asks by itself" {
+  servers 3
+  local server
+  for server in A B C; do cli "$server" set L somebody px 3600000 >/dev/null; done
+  waiter one
+  waiter two
+  waiting L
+  is 'l["state"], [w["pid"] for w in l["waiters"]]' "('foreign', [$one, $two])"
+  run -0 "$REDLOCK" status L
+  has 'L: held by another program (3 of 3 servers)' " waiting $(id -un)@$(uname -n) (pid $one, "
+  for server in A B C; do cli "$server" del L >/dev/null; done
+  await "$one" 20
+  assert_status 0
+  await "$two" 20
+  assert_status 0
+  assert_no_overlap "$LOG"
+}

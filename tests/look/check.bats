@@ -1,0 +1,486 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck disable=SC2030,SC2031,SC2016,SC2153,SC2154
+#
+# `redlock check` finds what is wrong: each test plants one fault, and sees it named with what to do.
+
+load ../lib/common
+load ../lib/acl
+
+setup() {
+  # Persistent, and so nothing to complain of even where it is the only one.
+  start_server A --appendonly yes
+  export REDLOCK_SERVERS=$A_URI
+}
+teardown() { stop_all; }
+
+# check ARG…: `redlock check ARG…`
+check() { run --separate-stderr "$REDLOCK" check "$@"; }
+
+# found LEVEL CHECK TEXT…: one line is a finding of this level and check, with every TEXT.
+found() {
+  local lines text
+  lines=$(grep -E "^$1 +[^ ]+ +$2 " <<<"$output") || fail "no $1 of $2:" "$output" "$stderr"
+  for text in "${@:3}"; do
+    grep -qF -- "$text" <<<"$lines" || fail "no $1 of $2 says '$text':" "$lines"
+  done
+}
+
+# flawless: nothing was found.
+flawless() {
+  [[ $output == *$'\n0 failures, 0 warnings' ]] || fail "$output" "$stderr"
+  ! grep -vE '^(ok  |0 failures)' <<<"$output" || fail "$output"
+  assert_status 0
+}
+
+# nothing_left SERVER…: not even a fence. A quorum of answers is enough for check to end.
+nothing_left() {
+  local server
+  for server in "$@"; do
+    wait_until "$BOUND" is_empty "$server" || fail "$server has keys: $(cli "$server" keys '*')"
+  done
+}
+is_empty() { [[ $(cli "$1" dbsize) == 0 ]]; }
+
+# three: B and C beside A; exports REDLOCK_SERVERS.
+three() {
+  start_server B
+  start_server C
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+}
+
+# rewritten PATTERN REPLACEMENT: A behind a proxy that changes its words.
+rewritten() {
+  start_listener REWRITTEN rewrite_proxy.py "$A_SOCKET" "$@"
+  export REDLOCK_SERVERS=$REWRITTEN_URI
+}
+
+@test "check: one good server: 0, and nothing is left there" {
+  check
+  flawless
+  found ok trial '1 of 1 votes' 'renewed and released'
+  found ok fingerprint
+  found ok persistence 'appendfsync everysec'
+  [[ -z $stderr ]] || fail "$stderr"
+  nothing_left A
+}
+
+# good: nothing is found, on servers where no earlier check has come too late.
+good() {
+  local server
+  for server in A B C; do cli "$server" flushall >/dev/null; done
+  check
+  flawless 2>/dev/null
+}
+
+@test "check: three good servers: 0, once they are old enough" {
+  three
+  export REDLOCK_TTL=3s REDLOCK_RESTART_GRACE=3s
+  wait_until "$BOUND" good
+  found ok trial '3 of 3 votes'
+  found ok servers '3 servers, 1 of which may fail'
+  nothing_left A B C
+}
+
+@test "check: the lock is tried with the settings' ttl, and yet nobody waits for a renewal" {
+  timed "$REDLOCK" check --ttl 24h
+  flawless
+  assert_between 0 "$elapsed" 5000
+}
+
+@test "check: a server that is down: 1 while a quorum is left, then 69" {
+  three
+  kill_server B
+  check --restart-grace 60s # new servers are trusted only if all of them are there
+  assert_status 69
+  check
+  assert_status 1
+  found failure reachable "$B_URI" 'nobody listens on this socket; start the server'
+  found ok trial '2 of 3 votes'
+  kill_server C
+  check
+  assert_status 69
+  found failure trial 'cannot be had' "$B_URI: " "$C_URI: "
+  nothing_left A
+}
+
+@test "check: a stopped server, and a black hole" {
+  three
+  pause_server B
+  black_hole
+  check -S "$A_URI" -S "$B_URI" -S "$BLACK_HOLE_URI"
+  assert_status 69
+  found failure reachable "$B_URI" 'did not answer within 1000 ms; it is stopped'
+  found failure reachable "$BLACK_HOLE_URI" 'is the host up'
+  check
+  assert_status 1
+  found ok trial '2 of 3 votes'
+}
+
+# of_minutes SERVER: it has carried out what was asked for the lock that was tried, and each key it has goes
+# within minutes.
+of_minutes() {
+  local key
+  (($(evals "$1") > 0)) || return 1
+  for key in $(cli "$1" keys '*'); do
+    assert_between 1 "$(cli "$1" pttl "$key")" 300000 2>/dev/null || return 1
+  done
+}
+
+@test "check: a server that answers too late keeps nothing for long" {
+  three
+  pause_server B
+  check
+  assert_status 1
+  resume_server B
+  wait_until "$BOUND" of_minutes B
+}
+
+@test "check: no password, a wrong one, one too many" {
+  start_server P --appendonly yes --requirepass s3cret
+  check -S "$P_URI"
+  assert_status 69
+  found failure reachable 'wants a password and none is configured'
+  check -S "unix://:wrong@$P_SOCKET"
+  assert_status 69
+  found failure reachable 'wrong ' password # before Redis 6: no user
+  refute_contains "$output" wrong@
+  check -S "unix://:s3cret@$P_SOCKET"
+  flawless
+  refute_contains "$output" s3cret
+  check -S "unix://:s3cret@$A_SOCKET"
+  assert_status 69
+  found failure reachable 'the server has none'
+}
+
+@test "check: a wrong password on one server of three: locks are had, and yet 78" {
+  three
+  start_server P --requirepass s3cret
+  check -S "$A_URI" -S "$B_URI" -S "$P_URI"
+  assert_status 78
+  found failure reachable "$P_URI" 'wants a password'
+  found ok trial '2 of 3 votes'
+}
+
+@test "check: a server in protected mode" {
+  local address port
+  address=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 -F . || true)
+  [[ -n $address ]] || skip 'this machine has no address but the loopback'
+  server_at_least 6.2 || skip 'this server protects itself only where it listens on all addresses'
+  for _ in 1 2 3; do
+    port=$(free_port)
+    ! start_server P --bind "$address" --protected-mode yes --port "$port" || break
+  done
+  check -S "redis://$address:$port"
+  assert_status 69
+  found failure reachable 'is in protected mode' 'set a password'
+}
+
+@test "check: something that is no Redis" {
+  garbage_server 'HTTP/1.1 400 Bad Request\r\n\r\n'
+  check -S "$GARBAGE_URI"
+  assert_status 69
+  found failure reachable 'does not speak the Redis protocol; is this the right port?'
+}
+
+@test "check: a replica" {
+  start_server B --tcp
+  start_server R --replicaof 127.0.0.1 "$B_PORT"
+  check -S "$R_URI"
+  assert_status 69
+  found failure role "is a replica and can give no vote; use the address of its primary, 127.0.0.1:$B_PORT"
+  start_server C
+  check -S "$A_URI" -S "$C_URI" -S "$R_URI"
+  assert_status 78
+  found failure role "$R_URI"
+  wait_until "$BOUND" eval '[[ $(cli B info replication) == *connected_slaves:1* ]]'
+  check -S "$B_URI"
+  found ok role 'a primary with 1 replica'
+}
+
+@test "check: a node of a cluster" {
+  start_server N --cluster-enabled yes
+  check -S "$N_URI"
+  assert_status 69
+  found failure role 'is part of a Redis Cluster'
+}
+
+@test "check: a Sentinel" {
+  local dir=$SCRATCH/sentinel
+  mkdir -p "$dir"
+  printf 'port 0\nunixsocket %s/sock\ndir %s\n' "$dir" "$dir" >"$dir/sentinel.conf"
+  start_tool "$(server_program)" "$dir/sentinel.conf" --sentinel >"$dir/log" 2>&1
+  wait_until "$BOUND" eval '[[ -n $(redis-cli -s "$SCRATCH/sentinel/sock" ping 2>/dev/null) ]]' ||
+    fail "$(cat "$dir/log")"
+  check -S "unix://$dir/sock"
+  assert_status 69
+  found failure role 'is a Sentinel' 'usually port 6379'
+}
+
+@test "check: one server by two addresses" {
+  start_server B --tcp
+  check -S "$A_URI" -S "$B_URI" -S "$B_TCP_URI"
+  assert_status 78
+  found failure distinct "$B_TCP_URI" "is one and the same server as $B_URI" 'leave one out'
+  nothing_left A B
+}
+
+@test "check: eviction that may hit a lock that is held" {
+  local policy
+  for policy in allkeys-lru allkeys-random volatile-lru volatile-ttl; do
+    cli A config set maxmemory-policy "$policy"
+    cli A config set maxmemory 0
+    check
+    flawless # never reached
+    cli A config set maxmemory 100mb
+    check
+    assert_status 78
+    found failure memory "maxmemory-policy $policy" 'may be evicted' 'set maxmemory-policy noeviction'
+  done
+  cli A config set maxmemory-policy noeviction
+  check
+  flawless
+}
+
+@test "check: memory that is nearly used up, and used up" {
+  local used
+  cli A config set maxmemory-policy noeviction
+  cli A setrange big 50000000 x # so that the check itself does not weigh
+  used=$(cli A info memory | sed -n 's/^used_memory:\([0-9]*\).*/\1/p')
+  cli A config set maxmemory $((used + used / 20))
+  check
+  assert_status 1
+  found warning memory 'raise maxmemory'
+  cli A config set maxmemory $((used / 2))
+  check
+  assert_status 69
+  found failure memory 'raise maxmemory'
+  found failure trial 'memory is used up'
+}
+
+@test "check: the only server keeps nothing on disk" {
+  start_server B
+  check -S "$B_URI"
+  assert_status 1
+  found warning persistence 'no append-only file' 'set appendonly yes'
+  cli A config set appendfsync no
+  check
+  assert_status 1
+  found warning persistence 'appendfsync no' 'set appendfsync everysec'
+  cli A config set appendfsync always
+  check
+  flawless
+}
+
+@test "check: a server that cannot save" {
+  rewritten 'aof_last_write_status:ok\r\n' 'aof_last_write_status:err\n'
+  check
+  assert_status 1
+  found warning persistence 'cannot save to disk and may refuse all writes'
+}
+
+@test "check: a server that was started only just now" {
+  check --restart-grace 60s
+  assert_status 1
+  found warning uptime 'trusted in ' 's (see --restart-grace)'
+  check --restart-grace 0
+  flawless
+}
+
+@test "check: a version that is too old" {
+  [[ $(cli A info server) != *valkey_version:* ]] || skip 'no version of Valkey is too old'
+  rewritten 'redis_version:[0-9][.][0-9][.][0-9]' 'redis_version:4.0.1'
+  check
+  assert_status 78
+  found failure version 'Redis 4.0.1' 'is too old; Redis 5 or later'
+}
+
+@test "check: a clock that is off" {
+  rewritten '\*2\r\n\$10\r\n\d{10}' '*2\r\n$10\r\n1000000000'
+  check
+  assert_status 1
+  found warning clock 'behind this host' NTP
+}
+
+@test "check: a server that takes long" {
+  # A round trip takes 300 ms, and what the machine adds.
+  unset REDLOCK_SERVER_TIMEOUT
+  delay_proxy "$A_SOCKET" 150
+  check -S "$PROXY_URI"
+  assert_status 69
+  found failure reachable 'did not answer within 200 ms' 'raise --server-timeout'
+  # A machine that makes twice as much of it gets another chance.
+  check_slow() { for _ in 1 2 3 4 5; do check -S "$PROXY_URI" "$@" && [[ $status != 1 ]] || return 0; done; }
+  check_slow --server-timeout 590ms
+  assert_status 1
+  found warning reachable 'more than half of the time-out of 590ms; raise --server-timeout'
+  check_slow --ttl 5900ms --server-timeout 10s
+  found warning reachable 'time-out of 590ms; raise the ttl'
+  check -S "$PROXY_URI" --server-timeout 3s
+  flawless
+}
+
+@test "check: each permission of redlock-protocol(7) that is missing" {
+  acl_of_page
+  local command acl=()
+  for command in "${ACL[@]}"; do [[ $command != +* ]] || acl+=("$command"); done
+  ((${#acl[@]} >= 10)) || fail "no ACL on the page: ${acl[*]}"
+  for command in "${acl[@]}"; do
+    cli A acl setuser cron reset on '>password' '~*' "${CHANNELS[@]}" "${acl[@]}" "-${command#+}"
+    check -S "unix://cron:password@$A_SOCKET"
+    case $command in
+      +xadd)
+        assert_status 1
+        found warning permissions "may not write the lock's log"
+        ;;
+      +zadd | +zrem | +zrange)
+        assert_status 1
+        found warning permissions "may not use the lock's queue" '+zadd +zrem +zrange'
+        ;;
+      +eval)
+        assert_status 69
+        found failure permissions 'lacks a permission' 'redlock-protocol(7)'
+        ;;
+      +hget | +hmget | +hdel | +strlen | +hstrlen | +getrange | +time | +subscribe | +publish)
+        assert_status 1
+        found warning permissions "give it $command ("
+        ;;
+      +info)
+        assert_status 1
+        found warning info 'INFO is not permitted' 'give the user +info'
+        ;;
+      *)
+        [[ $status == 69 || $status == 78 ]] || fail "$command: $status" "$output"
+        found failure permissions "give it $command"
+        ;;
+    esac
+    cli A flushall
+  done
+  cli A acl setuser cron reset on '>password' '~*' "${acl[@]}"
+  if ((${#CHANNELS[@]})); then
+    cli A acl setuser cron resetchannels
+    check -S "unix://cron:password@$A_SOCKET"
+    assert_status 1
+    found warning permissions 'give it &redlock*:told:* ('
+    cli A acl setuser cron "${CHANNELS[@]}"
+  fi
+  check -S "unix://cron:password@$A_SOCKET"
+  flawless
+  nothing_left A
+}
+
+@test "check: a user who may lock one name only" {
+  acl_of_page
+  cli A acl setuser "${ACL[@]}"
+  export REDLOCK_SERVERS="unix://cron:password@$A_SOCKET"
+  check
+  assert_status 69
+  found failure permissions 'redlock check NAME'
+  check nightly-backup
+  flawless
+  assert_no_key A nightly-backup
+  [[ $(cli A exists 'redlock:{nightly-backup}:fence') == 1 ]] || fail 'the fence of a real lock is gone'
+}
+
+@test "check: a lock that is held is not touched" {
+  cli A set L other px 60000
+  check L
+  assert_status 0
+  found ok trial 'the lock L is held by' 'it was not tried'
+  [[ $(cli A get L) == other ]]
+  check
+  flawless
+}
+
+@test "check: a lock that somebody else has on one server of three" {
+  three
+  cli B set L other px 60000
+  check L
+  assert_status 1
+  found ok trial 'taken with 2 of 3 votes'
+  found warning trial "$B_URI" 'gave no vote: the lock is held by another program'
+  [[ $(cli B get L) == other ]]
+}
+
+@test "check: the name has the prefix" {
+  needs_users
+  cli A acl setuser default resetkeys '~app:*' '~redlock:{app:*'
+  check
+  assert_status 69
+  check --prefix app:
+  flawless
+}
+
+@test "check: two servers, four servers" {
+  start_server B
+  check -S "$A_URI" -S "$B_URI"
+  assert_status 1
+  found warning servers '2 servers: both are needed' 'use 3'
+  start_server C
+  start_server D
+  check -S "$A_URI" -S "$B_URI" -S "$C_URI" -S "$D_URI"
+  assert_status 1
+  found warning servers '4 servers: 1 may fail, as with 3'
+}
+
+@test "check: a restart grace that does not do" {
+  three
+  check --restart-grace 0
+  assert_status 1
+  found warning restart-grace 'leave out --restart-grace'
+  found warning persistence "$B_URI" 'or a --restart-grace'
+  check -S "$A_URI" --restart-grace 10s
+  found warning restart-grace '10s is less than the ttl of 30s'
+}
+
+@test "check: a configuration file with a password that others may read" {
+  echo 'password = "s3cret"' >"$SCRATCH/redlock.toml"
+  chmod 604 "$SCRATCH/redlock.toml"
+  start_server P --appendonly yes --requirepass s3cret
+  check -S "$P_URI" --config "$SCRATCH/redlock.toml"
+  assert_status 1
+  found warning settings "$SCRATCH/redlock.toml" 'others may read it: chmod'
+}
+
+@test "check: settings that are wrong: 78, as for a run" {
+  REDLOCK_SERVERS='' check
+  assert_status 78
+  assert_contains "$stderr" 'no servers are configured'
+  REDLOCK_TTL=x check
+  assert_status 78
+  check --ttl x
+  assert_status 64
+}
+
+@test "check: interrupted while it tries: nothing is left" {
+  # Each round trip takes 200 ms: the signal comes in the middle of something.
+  delay_proxy "$A_SOCKET" 100
+  background "$REDLOCK" check -S "$PROXY_URI" --server-timeout 2s
+  wait_until "$BOUND" eval '[[ $(cli A keys "redlock-check-*") ]]'
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+  nothing_left A
+}
+
+@test "check: --json" {
+  three
+  kill_server B
+  "$REDLOCK" check --json >"$SCRATCH/json" || status=$?
+  [[ $status == 1 ]] || fail "status $status"
+  "$PYTHON" - "$SCRATCH/json" <<'CHECK' || fail "$(<"$SCRATCH/json")"
+import json, sys
+got = json.load(open(sys.argv[1]))
+assert got["status"] == 1 and got["failures"] == 1 and got["quorum"] == 2, got
+assert got["warnings"] == sum(f["level"] == "warning" for f in got["findings"])
+assert len(got["fingerprint"]) == 16
+a, b, c = got["servers"]
+assert (a["usable"], b["usable"], c["usable"]) == (True, False, True)
+assert len(a["run_id"]) == 40 and 0 < a["round_trip_ms"] < 1000 and a["uptime_s"] >= 0
+assert b["run_id"] is None and b["round_trip_ms"] is None and b["uptime_s"] is None
+failure, = (f for f in got["findings"] if f["level"] == "failure")
+assert failure["server"] == b["server"] and failure["check"] == "reachable", failure
+assert any(f["check"] == "trial" and f["server"] is None for f in got["findings"])
+CHECK
+}

@@ -1,0 +1,371 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
+#
+# `redlock history`, which reads the log that the servers keep of a lock (log.bats).
+
+load ../lib/common
+load ../lib/acl
+load ../lib/log
+load ../lib/looking
+
+setup() {
+  unset COLUMNS
+  servers 3
+}
+teardown() { stop_all; }
+
+# history ARG…: the command.
+history() { run --separate-stderr "$REDLOCK" history "$@"; }
+
+# outcomes WORDS: those of the runs, in their order.
+outcomes() { is '" ".join(run["outcome"] for run in r)' "$1"; }
+
+# write SERVER MS EVENT RUN JSON [COUNT]: a line of the log of L, of another host.
+write() {
+  cli "$1" xadd "$LOG" "$2" event "$3" run "$4" data "$5" count "${6-1}" >/dev/null
+}
+
+# 2026-11-20 02:30:00 UTC
+NIGHT=1795141800000
+
+# at HOURS RUN SERVER…: a run of RUN that began so many hours after NIGHT and took one, in these logs.
+night_run() {
+  local server
+  for server in "${@:3}"; do
+    write "$server" $((NIGHT + ($1 + 1) * 3600000)) released "$2" \
+      "{\"host\":\"web1\",\"user\":\"cron\",\"pid\":7,\"command\":\"./backup\",\"fence\":$(($1 + 1)),\"waited\":250,\"held\":3600000,\"status\":$1}"
+  done
+}
+
+@test "history: nothing is logged: 0" {
+  history never
+  assert_status 0
+  [[ -z $output ]] || fail "$output"
+  [[ $stderr == "redlock: nothing is logged of 'never'" ]] || fail "$stderr"
+  history -q never
+  silent
+  history --json never
+  assert_status 0
+  is 'r, j["log_begins_ms"], j["status"]' '([], None, 0)'
+}
+
+@test "history: runs of several kinds, the one that goes on, and nothing changes by looking" {
+  run "$REDLOCK" run L -- sh -c 'exit 3'
+  run -127 "$REDLOCK" run L -- /nonexistent
+  run "$REDLOCK" run --max-runtime 0.1 L -- sleep 60
+  run "$REDLOCK" run --once 1h L -- true
+  run "$REDLOCK" run --once 1h L -- true
+  # The logs are sorted by the times of their lines: the next run begins when the skipped one is in all of them.
+  local server
+  for server in A B C; do wait_until "$BOUND" eval '[[ $(events '$server') == *skipped ]]'; done
+  background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
+  wait_until "$BOUND" eval '[[ $(events A) == *acquired ]]'
+  local before after
+  before=$(cli A dbsize; cli A dump "$LOG" | od -c; cli A pttl "$LOG")
+  history L
+  assert_status 0
+  silent
+  [[ $(head -n 1 <<<"$output" | tr -s ' ') == 'WHEN HELD OUTCOME HOLDER PID WAITED FENCE COMMAND' ]] ||
+    fail "$output"
+  has " exit 3 $(id -un)@$(uname -n) " ' exit 127 ' ' exit 143 (--max-runtime) ' ' 1 run skipped (--once) ' \
+    ' running ' " sh -c 'exit 3'" ' /nonexistent'
+  [[ $(wc -l <<<"$output") == 7 ]] || fail "$output"
+  after=$(cli A dbsize; cli A dump "$LOG" | od -c; cli A pttl "$LOG")
+  [[ ${before%$'\n'*} == "${after%$'\n'*}" ]] || fail "$before" "$after"
+  history --json L
+  outcomes 'ended ended ended ended skipped running'
+  is '[run["status"] for run in r]' '[3, 127, 143, 0, None, None]'
+  is 'r[4]["skips"], r[5]["ended_ms"], r[5]["held_s"]' '(1, None, None)'
+  is '[run["fence"] for run in r if run["fence"]] == sorted(run["fence"] for run in r if run["fence"])' True
+  is 'r[5]["holder"]["host"], r[2]["reason"]' "('$(uname -n)', '--max-runtime')"
+}
+
+@test "history: a holder who was killed with all that was his never ended; then the lock is had again" {
+  background "$REDLOCK" run --ttl 2s L -- sh -c 'echo $PPID >"$0"; exec sleep 600' "$SCRATCH/worker"
+  wait_for "$SCRATCH/worker"
+  wait_until "$BOUND" logged A acquired
+  history --json L
+  outcomes running
+  # The top first: it would stop the job in time, and the worker would release the lock.
+  kill -STOP "$(<"$SCRATCH/worker")"
+  kill -KILL "$BACKGROUND_PID"
+  kill -KILL "$(<"$SCRATCH/worker")"
+  wait_until "$BOUND" eval '[[ $(cli A exists L)$(cli B exists L)$(cli C exists L) == 000 ]]'
+  run "$REDLOCK" run -w 10 L -- true
+  assert_status 0
+  history L
+  has ' never ended (expired or killed) ' ' exit 0 '
+  history --json L
+  outcomes 'unknown ended'
+  is 'r[0]["ended_ms"], r[0]["status"], r[0]["holder"]["pid"]' "(None, None, $BACKGROUND_PID)"
+}
+
+@test "history: a lock that was lost, one that was forced, and who had waited" {
+  background "$REDLOCK" run --ttl 1s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
+  local server
+  for server in A B C; do cli "$server" set L somebody >/dev/null; done
+  await "$BACKGROUND_PID"
+  assert_status 80
+  for server in A B C; do cli "$server" pexpire L 1500 >/dev/null; done
+  run "$REDLOCK" run -w 30 L -- true
+  assert_status 0
+  for server in A B C; do
+    write "$server" '*' acquired 0123456789abcdef '{"host":"web1","user":"cron","held":1000}'
+    write "$server" '*' revoked 0123456789abcdef '{"host":"bastion","user":"ops"}'
+    write "$server" '*' lost 0123456789abcdef '{"host":"web1","user":"cron","held":2000,"status":143}'
+  done
+  history L
+  has ' lost ' ' exit 0 ' ' forced by ops@bastion cron@web1 '
+  history --json L
+  is 'sorted(run["outcome"] for run in r)' "['ended', 'forced', 'lost']"
+  is '[run["forced_by"]["user"] for run in r if run["forced_by"]]' "['ops']"
+  is '[run["waited_s"] > 0.5 for run in r if run["outcome"] == "ended"]' '[True]'
+}
+
+@test "history: a forced release says by whom, while the job still stops and thereafter" {
+  background "$REDLOCK" run --kill-after 9s L -- sh -c 'trap "echo x >\"$0\"" TERM
+    for i in $(seq 1000); do test ! -e "$1" || exit 9; sleep 0.05; done' "$SCRATCH/told" "$SCRATCH/finish"
+  wait_until "$BOUND" logged A acquired
+  run --separate-stderr "$REDLOCK" release --force --yes L
+  assert_status 0
+  wait_until "$BOUND" eval '[[ $(events A) == *revoked* ]]'
+  history --json L
+  outcomes forced
+  is 'r[0]["has_lock"], r[0]["forced_by"]["host"]' "(True, '$(uname -n)')"
+  wait_for "$SCRATCH/told"
+  : >"$SCRATCH/finish"
+  await "$BACKGROUND_PID"
+  assert_status 80
+  history L
+  has " forced by $(id -un)@$(uname -n) "
+  history --json L
+  outcomes forced
+  is 'r[0]["has_lock"], r[0]["status"], r[0]["held_s"] > 0' '(False, 9, True)'
+  is 'r[0]["fence"] is not None, r[0]["holder"]["pid"]' "(True, $BACKGROUND_PID)"
+}
+
+@test "history: a lock that was acquired, and released by its token" {
+  local token
+  token=$("$REDLOCK" acquire L)
+  history --json L
+  outcomes running
+  run "$REDLOCK" release L "$token"
+  assert_status 0
+  history --json L
+  outcomes ended
+  is 'r[0]["status"], r[0]["holder"]["host"]' "(None, '$(uname -n)')"
+  refute_contains "$output" "$token"
+}
+
+@test "history: servers that saw different parts, one of three down, two down" {
+  night_run 0 aaaa A B
+  night_run 2 bbbb B C
+  night_run 4 cccc A
+  export TZ=UTC
+  history L
+  assert_status 0
+  silent
+  [[ $(awk 'NR > 1 { print $1, $2, $3, $4, $5, $6 }' <<<"$output") == \
+    $'2026-11-20 02:30:00 1h 0m exit 0\n2026-11-20 04:30:00 1h 0m exit 2\n2026-11-20 06:30:00 1h 0m exit 4' ]] ||
+    fail "$output"
+  has ' cron@web1 7 250 ms 1 ./backup'
+  kill_server A
+  history --json L
+  assert_status 0
+  outcomes 'ended ended'
+  is '[server["error"] is None for server in j["servers"]], j["quorum"]' '([False, True, True], 2)'
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "$A_URI could not be asked: "
+  history -q L
+  silent
+  pause_server B
+  timed "$REDLOCK" history L
+  assert_status 69
+  assert_between 0 "$elapsed" 5000
+  has ' exit 2 '
+  assert_contains "$stderr" 'runs may be missing, and how they ended: 1 of 3 servers could be asked, and a quorum is 2'
+  resume_server B
+}
+
+@test "history: while nobody can tell who has the lock, a run that may go on has not ended" {
+  background "$REDLOCK" run --ttl 60s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
+  wait_until "$BOUND" logged C acquired
+  pause_server A
+  pause_server B
+  history L
+  assert_status 69
+  has ' not known '
+  refute_contains "$output" 'never ended'
+  history --json L
+  is 'r[0]["outcome"], r[0]["has_lock"]' '(None, None)'
+  resume_server A
+  resume_server B
+  history --json L
+  is 'r[0]["outcome"], r[0]["has_lock"]' "('running', True)"
+}
+
+@test "history --since: times of every kind, and what they leave out" {
+  export TZ=UTC
+  night_run 0 aaaa A B C
+  night_run 2 bbbb A B C
+  local when
+  for when in 2026-11-20T03:30:01 '2026-11-20 05:00' 2026-11-20T06:30+01:00; do
+    history --json --since "$when" L
+    outcomes ended
+    is 'r[0]["began_ms"]' $((NIGHT + 2 * 3600000))
+  done
+  is 'j["since_ms"]' $((NIGHT + 3 * 3600000))
+  history --json --since 2026-11-20 L
+  outcomes 'ended ended'
+  run "$REDLOCK" run L -- true
+  history --json --since 1h L
+  outcomes ended
+  is 'r[0]["holder"]["command"]' true
+  history --since 2h elsewhere
+  [[ $stderr == "redlock: nothing is logged of 'elsewhere'" ]] || fail "$stderr"
+  cli A xadd 'redlock:{old}:log' $NIGHT event released run aaaa data '{"held":0}' count 1 >/dev/null
+  history --since 2026-11-20T12:00 old
+  assert_status 0
+  [[ -z $output ]] || fail "$output"
+  [[ $stderr == "redlock: no run of 'old' is logged since 2026-11-20 12:00:00 +0000" ]] || fail "$stderr"
+  history -q --since 2026-11-20T12:00 old
+  silent
+  for when in soon 90 '' 2026-02-30 3000-01-01; do
+    history --since "$when" L
+    assert_status 64
+    assert_contains "$stderr" --since
+  done
+}
+
+@test "history --at: who held it then, or nobody and who did before and after" {
+  export TZ=UTC
+  night_run 0 aaaa A B C
+  night_run 2 bbbb A B C
+  history --at 2026-11-20T03:00 L
+  assert_status 0
+  [[ $(head -n 1 <<<"$output") == 'L was held at 2026-11-20 03:00:00 +0000:' ]] || fail "$output"
+  has ' exit 0 '
+  refute_contains "$output" 'exit 2'
+  history --at 2026-11-20T04:00 L
+  [[ $(head -n 1 <<<"$output") == \
+    'nobody is known to have held L at 2026-11-20 04:00:00 +0000; before and after that:' ]] || fail "$output"
+  has ' exit 0 ' ' exit 2 '
+  history --json --at 2026-11-20T04:00 L
+  is 'r, j["before"]["status"], j["after"]["status"], j["at_ms"]' "([], 0, 2, $((NIGHT + 5400000)))"
+  history --at 2026-11-20T02:00 L
+  [[ $(head -n 1 <<<"$output") == *'(the log begins at 2026-11-20 02:30:00 +0000); after that:' ]] || fail "$output"
+  history --at 2026-11-20T12:00 L
+  [[ $(head -n 1 <<<"$output") == *'+0000; before that:' ]] || fail "$output"
+  history --at 2h never
+  [[ $output == 'nobody is known to have held never at '* ]] || fail "$output"
+  history --json --at 2026-11-20T05:00 L
+  is 'r[0]["status"], j["before"]["status"], j["after"]' '(2, 0, None)'
+}
+
+@test "history: logs of many pages, read to their beginning" {
+  cli A eval 'for i = 1, 1234 do
+      redis.call("XADD", KEYS[1], i, "event", "released", "run", i, "data", "{\"held\":0}", "count", 1)
+    end' 1 "$LOG" >/dev/null
+  REDLOCK_SERVERS=$A_URI history --json L
+  assert_status 0
+  is 'len(r), r[0]["began_ms"], r[-1]["began_ms"]' '(1234, 1, 1234)'
+  # Lines of one millisecond, on both sides of a page's end.
+  cli B eval 'for i = 1, 250 do
+      redis.call("XADD", KEYS[1], "5-" .. i, "event", "released", "run", i, "data", "{}", "count", 1)
+    end' 1 "$LOG" >/dev/null
+  REDLOCK_SERVERS=$B_URI history --json L
+  is 'len(r)' 250
+  # No line is read twice where one page ends and the next begins.
+  cli C eval 'for i = 1, 250 do
+      redis.call("XADD", KEYS[1], i, "event", "skipped", "run", i, "data", "{}", "count", 2)
+    end' 1 "$LOG" >/dev/null
+  REDLOCK_SERVERS=$C_URI history --json L
+  is 'len(r), r[0]["skips"]' '(1, 500)'
+}
+
+@test "history: what servers say has no power over the terminal, and is bounded" {
+  local escape='\u001b[31m\u009b2J\nredlock: fake'
+  write A 1000 released evil "{\"host\":\"$escape\",\"user\":\"$escape\",\"command\":\"$escape\",\"reason\":\"$escape\",\"held\":1}"
+  write A 2000 released long "{\"host\":\"$(head -c 100000 /dev/zero | tr '\0' x)\"}"
+  write A 3000 released odd '[[['
+  write A 4000 $'\e[31m' odd '{}'
+  cli A xadd "$LOG" 5000 some field >/dev/null
+  cli A xadd "$LOG" 99999999999999999 event released run far data '{}' >/dev/null
+  write B 1000 revoked evil "{\"host\":\"$escape\",\"user\":\"$escape\"}"
+  history L
+  refute_contains "$output$stderr" $'\e'
+  refute_contains "$output$stderr" $'\xc2\x9b'
+  refute_contains "$output" $'\nredlock: fake'
+  # A log that ends in an impossible time is no log of redlock's.
+  assert_contains "$stderr" "$A_URI could not be asked: "
+  has ' forced by '
+  cli A xdel "$LOG" 99999999999999999-0 >/dev/null
+  history --json L
+  is 'len(r)' 1
+  for server in A B C; do cli "$server" set "$LOG" x >/dev/null; done
+  history L
+  assert_status 69
+  assert_contains "$stderr" "its key $LOG is no log; delete it"
+  garbage_server '$-1\r\n*-1\r\nx'
+  history -S "$GARBAGE_URI" L
+  assert_status 69
+}
+
+# shown COLUMNS LOCALE ARG…: sets $output to what `redlock history ARG…` prints on a terminal.
+shown() { output=$(LC_ALL=$2 on_terminal "$1" "$REDLOCK" history "${@:3}"); }
+
+@test "history: on a terminal a timeline beside the runs, in 80 columns, 40 and others" {
+  local width
+  export TZ=UTC
+  night_run 0 aaaa A B C
+  night_run 2 bbbb A B C
+  write A $((NIGHT + 5 * 3600000)) acquired cccc '{"host":"a-host-with-a-long-name.example.org","user":"somebody"}'
+  night_run 8 dddd A B C
+  shown 80 C.UTF-8 L
+  assert_contains "$output" '02:30'
+  assert_contains "$output" '11:30'
+  [[ $(grep -o '[█▌▐]*' <<<"$output" | wc -l) == 3 ]] || fail "$output"
+  [[ $output == *'never ended'*'?'* ]] || fail "$output"
+  # Each further to the right than the one before.
+  "$PYTHON" -c 'import re, sys
+at = [re.search("[█▌▐?]", line).start() for line in sys.argv[1].splitlines()[1:]]
+sys.exit(at != sorted(at) or len(set(at)) != 4)' "$output" || fail "$output"
+  for width in 200 100 80 60 40 25; do
+    shown $width C.UTF-8 L
+    (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
+    [[ $(wc -l <<<"$output") == 5 ]] || fail "$output"
+    assert_contains "$output" 'exit 0'
+  done
+  # Where there is no room for the bars, they leave what there is room for alone.
+  refute_contains "$output" …
+  shown 40 POSIX L
+  assert_contains "$output" '#'
+  ! grep -q '[█▌▐]' <<<"$output" || fail "$output"
+  shown 80 C.UTF-8 --at 2026-11-20T03:00 L
+  ! grep -q '[█▌▐]' <<<"$output" || fail "$output"
+  # Off a terminal there is none, and nothing is cut.
+  history L
+  ! grep -q '[█▌▐#]' <<<"$output" || fail "$output"
+  has somebody@a-host-with-a-long-name.example.org
+}
+
+@test "history: with the permissions of redlock-protocol(7) and what it asks for besides" {
+  acl_of_page
+  cli A acl setuser "${ACL[@]}"
+  export REDLOCK_SERVERS="unix://cron:password@$A_SOCKET"
+  run "$REDLOCK" run nightly-backup -- true
+  assert_status 0
+  history nightly-backup
+  assert_status 69
+  assert_contains "$stderr" 'lacks a permission'
+  cli A acl setuser cron +xrevrange
+  history nightly-backup
+  assert_status 0
+  silent
+  has ' exit 0 '
+}

@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
+#
+# The log that the servers keep of a lock: what is written there, and what is not.
+
+load ../lib/common
+load ../lib/log
+
+setup() {
+  unset COLUMNS
+  servers 3
+}
+teardown() { stop_all; }
+
+@test "log: a short run is a line on every server, with what is to be told of it" {
+  run "$REDLOCK" run L -- sh -c 'exit 3'
+  assert_status 3
+  assert_logged released
+  local line
+  line=$(lines "$LOGGED" | grep ^released)
+  assert_contains "$line" '"command":"sh -c '"'exit 3'"'"'
+  assert_contains "$line" '"status":3'
+  assert_contains "$line" "\"host\":\"$(uname -n)\""
+  [[ $line =~ \"held\":[0-9]+ && $line =~ \"waited\":[0-9]+ && $line =~ \"fence\":[0-9]+ ]] || fail "$line"
+  refute_contains "$line" reason
+  assert_between $((30 * 24 * 3600 * 1000 - 60000)) "$(cli "$LOGGED" pttl "$LOG")" $((30 * 24 * 3600 * 1000))
+}
+
+@test "log: a longer run is two lines of the same run, and no token is told" {
+  local token=$SCRATCH/token
+  run "$REDLOCK" run L -- sh -c 'printf %s "$REDLOCK_TOKEN" >"$0"
+    for i in $(seq 500); do
+      test "$(redis-cli -s "$1" exists "redlock:{L}:log")" = 0 || exit 0; sleep 0.02
+    done; exit 1' "$token" "$A_SOCKET"
+  assert_status 0
+  # A alone has surely logged that it was acquired; that it was released, a quorum has.
+  some_logged() {
+    for LOGGED in A B C; do ! logged "$LOGGED" 'acquired released' || return 0; done
+    return 1
+  }
+  wait_until "$BOUND" some_logged
+  refute_contains "$(cli "$LOGGED" xrange "$LOG" - +)" "$(<"$token")"
+  local digest
+  digest=$(sha1sum "$token")
+  [[ $(cli "$LOGGED" xrange "$LOG" - + | grep -cx "${digest:0:16}") == 2 ]] || fail "$(cli "$LOGGED" xrange "$LOG" - +)"
+}
+
+@test "log: a command that cannot be started, one that is stopped" {
+  run -127 "$REDLOCK" run L -- /nonexistent
+  run "$REDLOCK" run --max-runtime 0.1 L -- sleep 60
+  assert_status 124
+  assert_logged 'released released'
+  assert_contains "$(lines "$LOGGED" | head -n 1)" '"status":127'
+  assert_contains "$(lines "$LOGGED" | tail -n 1)" '"reason":"--max-runtime"'
+}
+
+@test "log: a lock that is lost" {
+  background "$REDLOCK" run --ttl 1s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
+  local server
+  for server in A B C; do cli "$server" set L somebody px 60000; done
+  await "$BACKGROUND_PID"
+  assert_status 80
+  assert_logged lost
+  assert_contains "$(lines "$LOGGED")" '"reason":"lost"'
+}
+
+@test "log: a lock found not to be ours any more when the job has ended" {
+  # A machine that makes half a second of it, when the holder looks once more, gets another chance.
+  local try
+  for try in 1 2 3 4 5; do
+    cli A del "$LOG" && cli B del "$LOG" && cli C del "$LOG"
+    run "$REDLOCK" run --ttl 30s L -- sh -c 'for s in "$@"; do redis-cli -s "$s" del L; done' job \
+      "$A_SOCKET" "$B_SOCKET" "$C_SOCKET"
+    assert_status 80
+    [[ $(lines A)$(lines B)$(lines C) == *'"reason":"lost"'* ]] || break
+  done
+  assert_logged 'released lost' || fail "in attempt $try"
+  assert_contains "$(lines "$LOGGED" | tail -n 1)" '"reason":"not ours when the job ended"'
+}
+
+@test "log: skipped runs are one line with their number, until there is a run again" {
+  for _ in 1 2 3 4; do "$REDLOCK" run --once 1h L -- true; done
+  assert_logged 'released skipped'
+  some_skipped 3
+  run "$REDLOCK" run L -- true
+  run "$REDLOCK" run --once 1h L -- true
+  assert_logged 'released skipped released skipped'
+  some_skipped 1
+}
+# some_skipped COUNT: until the last line of some log says that so many were skipped. A quorum has each of them.
+some_skipped() { wait_until "$BOUND" last_line "skipped $1 "; }
+last_line() {
+  local server
+  for server in A B C; do [[ $(lines "$server" | tail -n 1) != "$1"* ]] || return 0; done
+  return 1
+}
+
+@test "log: runs inside the job's, conflicts and redlock check leave nothing" {
+  run "$REDLOCK" run L -- "$REDLOCK" run L -- "$REDLOCK" run -n --no-reentrant L -- true
+  assert_status 1
+  run "$REDLOCK" check L
+  [[ $status == [01] ]] || fail "$output"
+  assert_logged released
+}
+
+@test "log: it is cut at --log-entries, and with 0 nothing is written" {
+  export REDLOCK_SERVERS=$A_URI
+  run "$REDLOCK" run --log-entries 0 L -- true
+  assert_status 0
+  [[ $(cli A exists "$LOG") == 0 ]] || fail "$(lines A)"
+  cli A eval 'for i = 1, 500 do redis.call("XADD", KEYS[1], "*", "data", string.rep("x", 400)) end' 1 "$LOG"
+  REDLOCK_LOG_ENTRIES=20 run "$REDLOCK" run L -- true
+  assert_status 0
+  # In whole blocks, of 4 KB.
+  assert_between 20 "$(cli A xlen "$LOG")" 60
+  local value
+  for value in -1 100001 many ''; do
+    run "$REDLOCK" run --log-entries "$value" L -- true
+    assert_status 64
+    assert_contains "$output" log-entries
+  done
+}
+
+@test "log: one that cannot be written disturbs nothing, not even with -v" {
+  local server
+  for server in A B C; do cli "$server" set "$LOG" other >/dev/null; done
+  run --separate-stderr "$REDLOCK" run -v L -- true
+  assert_status 0
+  refute_contains "$stderr" log
+  [[ $(cli A get "$LOG") == other ]]
+  # Nothing is heard of a line that goes by itself.
+  run --separate-stderr "$REDLOCK" run -v L -- sleep 0.8
+  assert_status 0
+  [[ $(grep -c ': acquire: ' <<<"$stderr") == 3 ]] || fail "$stderr"
+  # Nor do servers that are down, or do not answer.
+  cli B del "$LOG"
+  kill_server A
+  run --separate-stderr "$REDLOCK" run L -- true
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  released_on_b() { [[ $(short_events B) == released ]]; }
+  wait_until "$BOUND" released_on_b
+}
+
+@test "log: a lock with a tag, and with a prefix" {
+  export REDLOCK_SERVERS=$A_URI
+  run "$REDLOCK" run 'x{tag}' -- true
+  # One line, or two where a loaded machine takes half a second for it.
+  assert_between 1 "$(cli A xlen 'redlock-tag:x{tag}:log')" 2
+  run "$REDLOCK" run --prefix app: L -- true
+  assert_between 1 "$(cli A xlen 'redlock:{app:L}:log')" 2
+}

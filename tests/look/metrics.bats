@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# --metrics-file: what became of the runs, for node_exporter's textfile collector.
+
+load ../lib/common
+
+AS=() # what run_warned puts before the command
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI
+  DIR=$SCRATCH/node
+  FILE=$DIR/redlock.prom
+  mkdir "$DIR"
+  export REDLOCK_METRICS_FILE=$FILE
+}
+
+teardown() {
+  chmod -R u+rwx "$SCRATCH"
+  stop_all
+}
+
+# sample METRIC [LOCK]: prints the value that the file has for redlock_METRIC of L, or of LOCK.
+sample() {
+  awk -v start="redlock_$1{lock=\"${2-L}\"} " \
+    'index($0, start) == 1 { print substr($0, length(start) + 1) }' "$FILE"
+}
+
+# assert_sample METRIC VALUE [LOCK]
+assert_sample() {
+  local found
+  found=$(sample "$1" "${3-L}")
+  [[ $found == "$2" ]] || fail "redlock_$1 is '$found', not $2" "$(cat "$FILE")"
+}
+
+# ms METRIC: a value in seconds, in milliseconds.
+ms() { sample "$1" | tr -d . | sed 's/^0*\(.\)/\1/'; }
+
+# assert_nothing_else: the directory has the file and nothing besides.
+assert_nothing_else() {
+  local found
+  found=$(ls -A "$DIR")
+  [[ $found == redlock.prom ]] || fail "in the directory: $found"
+}
+
+# run_warned TEXT: a run of true that keeps its status, and has one warning with TEXT.
+run_warned() {
+  run --separate-stderr "${AS[@]}" "$REDLOCK" run -n L -- sh -c 'exit 3'
+  assert_status 3
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "redlock: warning: no metrics in $REDLOCK_METRICS_FILE: $1"
+}
+
+@test "metrics: a run that goes well, and one that fails" {
+  local began ended
+  began=$(now_ms)
+  run --separate-stderr "$REDLOCK" run L -- sh -c 'sleep 0.3; echo "$REDLOCK_FENCE" >"$0"' "$SCRATCH/fence"
+  ended=$(now_ms)
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_sample last_exit_status 0
+  assert_sample runs_total 1
+  assert_sample conflicts_total 0
+  assert_sample lost_total 0
+  assert_sample last_fence "$(<"$SCRATCH/fence")"
+  assert_between "$began" "$(ms last_run_timestamp_seconds)" "$((ended - 300))"
+  assert_between "$((began + 300))" "$(ms last_success_timestamp_seconds)" "$((ended + 1))"
+  assert_between 300 "$(ms last_duration_seconds)" "$((ended - began))"
+  assert_between 0 "$(ms last_wait_seconds)" "$((ended - began - 300))"
+  assert_nothing_else
+
+  local success
+  success=$(sample last_success_timestamp_seconds)
+  run "$REDLOCK" run L -- sh -c 'exit 7'
+  assert_status 7
+  assert_sample last_exit_status 7
+  assert_sample runs_total 2
+  assert_sample last_success_timestamp_seconds "$success"
+  (($(ms last_run_timestamp_seconds) >= ended)) || fail "last run: $(cat "$FILE")"
+}
+
+@test "metrics: written when all is over: neither while the job runs nor before the release" {
+  run "$REDLOCK" run L -- test ! -e "$FILE"
+  assert_status 0
+  assert_sample runs_total 1
+}
+
+@test "metrics: conflicts, with how long was waited" {
+  background "$REDLOCK" run --metrics-file /dev/null L -- sh -c 'touch "$0"; exec sleep 60' "$SCRATCH/held"
+  wait_until "$BOUND" test -e "$SCRATCH/held"
+  run "$REDLOCK" run -n -E 0 L -- true
+  assert_status 0
+  assert_sample conflicts_total 1
+  assert_sample last_exit_status 0
+  assert_sample last_success_timestamp_seconds 0.000
+  assert_sample last_run_timestamp_seconds 0.000
+  run "$REDLOCK" run -w 1 L -- true
+  assert_status 1
+  assert_sample conflicts_total 2
+  assert_sample runs_total 0
+  assert_sample last_exit_status 1
+  # By two readings of the clock, one after the other.
+  assert_between 900 "$(ms last_wait_seconds)" 9000
+}
+
+@test "metrics: no servers, no such command, and a signal while waiting" {
+  run "$REDLOCK" run -S redis://127.0.0.1:1 -n L -- true
+  assert_status 69
+  assert_sample last_exit_status 69
+  run -127 "$REDLOCK" run L -- /none/such
+  assert_status 127
+  assert_sample last_exit_status 127
+  assert_sample runs_total 0
+  assert_sample conflicts_total 0
+  cli A set L somebody
+  background "$REDLOCK" run -v L -- true
+  wait_for_line "$BACKGROUND_ERR" 'waiting'
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+  assert_sample last_exit_status 143
+  assert_sample conflicts_total 0
+}
+
+@test "metrics: a lost lock counts, a job's own 80 does not" {
+  run "$REDLOCK" run L -- sh -c 'exit 80'
+  assert_status 80
+  assert_sample lost_total 0
+  run "$REDLOCK" run --ttl 1s L -- sh -c 'redis-cli -s "$0" del L; exec sleep 60' "$A_SOCKET"
+  assert_status 80
+  assert_sample lost_total 1
+  assert_sample last_exit_status 80
+  (($(ms last_duration_seconds) < 30000)) || fail "$(cat "$FILE")"
+  # At the release only.
+  run "$REDLOCK" run L -- redis-cli -s "$A_SOCKET" set L somebody
+  assert_status 80
+  assert_sample lost_total 2
+  assert_sample runs_total 3
+}
+
+@test "metrics: the worker was killed" {
+  background "$REDLOCK" run --ttl 1s L -- sh -c 'echo $PPID >"$0"; exec sleep 60' "$SCRATCH/worker"
+  wait_for "$SCRATCH/worker"
+  wait_until "$BOUND" watches "$BACKGROUND_PID"
+  kill -KILL "$(<"$SCRATCH/worker")"
+  await "$BACKGROUND_PID"
+  assert_status 80
+  assert_sample lost_total 1
+  assert_sample last_exit_status 80
+  # A job that ends before it has to be stopped: no loss.
+  rm "$SCRATCH/worker"
+  background "$REDLOCK" run --ttl 30s M -- sh -c \
+    'echo $PPID >"$0"; until [ -e "$1" ]; do sleep 0.05; done; exit 4' "$SCRATCH/worker" "$SCRATCH/go"
+  wait_for "$SCRATCH/worker"
+  wait_until "$BOUND" watches "$BACKGROUND_PID"
+  kill -KILL "$(<"$SCRATCH/worker")"
+  wait_gone "$(<"$SCRATCH/worker")"
+  touch "$SCRATCH/go"
+  await "$BACKGROUND_PID"
+  assert_status 4
+  assert_sample last_exit_status 4 M
+  assert_sample lost_total 0 M
+  [[ $(sample last_duration_seconds M) == [0-9].* ]] || fail "$(cat "$FILE")"
+  assert_nothing_else
+}
+
+@test "metrics: several locks in one file, at the same time, and none is forgotten" {
+  local number pids=()
+  "$REDLOCK" run 'a "quoted\ one' -- true
+  for number in 1 2 3 4 5 6 7 8; do
+    background sh -c 'for i in 1 2 3; do "$REDLOCK" run "lock$0" -- true; done' "$number"
+    pids+=("$BACKGROUND_PID")
+  done
+  for number in "${pids[@]}"; do
+    await "$number" 60
+    assert_status 0
+    [[ -z $stderr ]] || fail "$stderr"
+  done
+  for number in 1 2 3 4 5 6 7 8; do assert_sample runs_total 3 "lock$number"; done
+  grep -qF 'redlock_runs_total{lock="a \"quoted\\ one"} 1' "$FILE" || fail "$(cat "$FILE")"
+  assert_nothing_else
+}
+
+@test "metrics: the prefix belongs to the lock, and what is no UTF-8 is replaced" {
+  "$REDLOCK" run --prefix app: L -- true
+  assert_sample runs_total 1 app:L
+  "$REDLOCK" run $'caf\xe9' -- true
+  assert_sample runs_total 1 'caf?'
+}
+
+@test "metrics: a new file's mode is 0644, less the umask; a partial one is replaced" {
+  echo partial >"$DIR/.redlock.prom.tmp"
+  (umask 022 && "$REDLOCK" run L -- true)
+  [[ $(stat -c %a "$FILE") == 644 ]] || fail "$(stat -c %a "$FILE")"
+  assert_nothing_else
+  rm "$FILE"
+  (umask 077 && "$REDLOCK" run L -- true && "$REDLOCK" run L -- true)
+  [[ $(stat -c %a "$FILE") == 600 ]] || fail "$(stat -c %a "$FILE")"
+  assert_sample runs_total 2
+  # Nobody can have us write through a link.
+  ln -s "$SCRATCH/elsewhere" "$DIR/.redlock.prom.tmp"
+  "$REDLOCK" run L -- true
+  [[ ! -e $SCRATCH/elsewhere ]] || fail 'written through the link'
+  assert_sample runs_total 3
+}
+
+@test "metrics: a file that is not ours, or is broken, is left as it is" {
+  echo 'node_load1 0.5' >"$FILE"
+  run_warned 'it has something else in it than this redlock writes, and is left as it is'
+  [[ $(<"$FILE") == 'node_load1 0.5' ]] || fail "$(cat "$FILE")"
+  rm "$FILE"
+  "$REDLOCK" run L -- true
+  truncate -s -3 "$FILE"
+  cp "$FILE" "$SCRATCH/broken"
+  run_warned 'it has something else'
+  cmp "$FILE" "$SCRATCH/broken"
+  head -c 1100000 /dev/zero | tr '\0' '\n' >"$FILE"
+  run_warned 'it is longer than 1 MiB'
+  rm "$FILE"
+  mkfifo "$FILE"
+  run_warned 'it is no regular file'
+  rm "$FILE"
+  ln -s "$SCRATCH/elsewhere" "$FILE"
+  run_warned 'it is no regular file'
+  [[ -L $FILE && ! -e $SCRATCH/elsewhere ]] || fail 'the link is no more what it was'
+}
+
+@test "metrics: a path that cannot be is told at the start, once, unless -q" {
+  export REDLOCK_METRICS_FILE=$SCRATCH/none/redlock.prom
+  run_warned 'No such file or directory'
+  run --separate-stderr "$REDLOCK" run -q L -- true
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  background "$REDLOCK" run M -- sleep 60
+  wait_for_line "$BACKGROUND_ERR" 'no metrics in'
+  export REDLOCK_METRICS_FILE=$FILE/
+  run_warned 'No such file or directory'
+  export REDLOCK_METRICS_FILE=$DIR/
+  run_warned 'Is a directory'
+}
+
+@test "metrics: a directory without permission to write" {
+  # Root may write everywhere, but for this.
+  [[ $(id -u) != 0 ]] || AS=(setpriv '--bounding-set=-dac_override,-dac_read_search' --)
+  chmod 500 "$DIR"
+  run_warned 'Permission denied'
+}
+
+@test "metrics: a limit of file size changes nothing" {
+  "$REDLOCK" run L -- true
+  cp "$FILE" "$SCRATCH/before"
+  # Standard error goes through a pipe: bats has a file there.
+  run bash -c '(ulimit -f 0; exec "$REDLOCK" run L -- sh -c "exit 3") 2>&1 | cat; exit ${PIPESTATUS[0]}'
+  assert_status 3
+  assert_contains "$output" 'File too large'
+  cmp "$FILE" "$SCRATCH/before"
+  assert_nothing_else
+}
+
+@test "metrics: others that do not let go of the directory are not waited for" {
+  start_tool flock "$DIR" sh -c 'touch "$0"; exec sleep 60' "$SCRATCH/locked"
+  wait_until "$BOUND" test -e "$SCRATCH/locked"
+  timed "$REDLOCK" run L -- sh -c 'exit 3'
+  assert_status 3
+  assert_contains "$stderr" 'others keep its directory locked'
+  assert_between 1000 "$elapsed" 8000
+  [[ ! -e $FILE ]] || fail 'written without the lock'
+}
+
+@test "metrics: a relative path, and none" {
+  cd "$DIR"
+  REDLOCK_METRICS_FILE='' "$REDLOCK" run L -- true
+  "$REDLOCK" run --metrics-file /dev/null L -- true
+  [[ -c /dev/null && -z $(ls -A) ]] || fail "$(ls -lA)"
+  "$REDLOCK" run --metrics-file redlock.prom L -- true
+  assert_sample runs_total 1
+  printf 'metrics-file = "%s"\nservers = ["%s"]' "$FILE" "$A_URI" >"$SCRATCH/redlock.toml"
+  env -u REDLOCK_METRICS_FILE -u REDLOCK_SERVERS "$REDLOCK" run --config "$SCRATCH/redlock.toml" L -- true
+  assert_sample runs_total 2
+}
+
+@test "metrics: --once that finds the work done is no run" {
+  "$REDLOCK" run --once 1h L -- true
+  "$REDLOCK" run --once 1h --once-exit-code 9 L -- true || true
+  assert_sample runs_total 1
+  assert_sample last_exit_status 9
+  assert_sample conflicts_total 0
+}
+
+@test "metrics: a file that is there keeps its mode" {
+  local mode
+  for mode in 600 640 664; do
+    "$REDLOCK" run L -- true
+    chmod "$mode" "$FILE"
+    "$REDLOCK" run L -- true
+    [[ $(stat -c %a "$FILE") == "$mode" ]] || fail "mode $(stat -c %a "$FILE"), not $mode"
+  done
+}

@@ -1,0 +1,422 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
+#
+# `redlock status` and `redlock list`: what each kind of lock looks like, on servers that agree, that do
+# not, and that are down; and that looking changes nothing.
+
+load ../lib/common
+load ../lib/acl
+load ../lib/looking
+
+setup() {
+  unset COLUMNS
+  servers 3
+}
+teardown() { stop_all; }
+
+TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+
+# status ARG…, list ARG…: the commands.
+status() { run --separate-stderr "$REDLOCK" status "$@"; }
+list() { run --separate-stderr "$REDLOCK" list "$@"; }
+
+# hold NAME [ARG…]: a run that holds NAME, on all its servers, until stop_all.
+hold() {
+  rm -f "$SCRATCH/held.$1"
+  background "$REDLOCK" run "${@:2}" "$1" -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/held.$1"
+  wait_for "$SCRATCH/held.$1"
+  # A quorum is enough for a job to begin.
+  local name=$1 word uris=()
+  for word in "${@:2}"; do [[ $word != unix://* ]] || uris+=("$word"); done
+  # shellcheck disable=SC2206 # one word for each
+  ((${#uris[@]} > 0)) || uris=($REDLOCK_SERVERS)
+  for word in "${uris[@]}"; do wait_until "$BOUND" is_locked "$word" "$name"; done
+}
+is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 1 ]]; }
+
+@test "status: a free lock: 1" {
+  status never-used
+  assert_status 1
+  [[ $output == 'never-used: free (3 of 3 servers)' ]] || fail "$output"
+  silent
+}
+
+@test "status: a lock that is held: who, since when, with what; and nothing changes by looking" {
+  hold work
+  status work
+  assert_status 0
+  silent
+  has 'work: held (3 of 3 servers)' " holder $(id -un)@$(uname -n), pid " " command sh -c 'echo x" \
+    " since $(date +%Y-)" ', for ' ' mode exclusive' " fence $(agreed_fence work)" \
+    ' expires in ' 's, unless renewed'
+  refute_contains "$output" "$(cli A get work)"
+  refute_contains "$output" warning
+  wait_for_key A 'redlock:{work}:log' # it comes a moment after the job
+  local before after
+  before=$(cli A dbsize; cli A get work; cli A hgetall 'redlock:{work}:holder')
+  "$REDLOCK" status work never >/dev/null || true
+  "$REDLOCK" list >/dev/null
+  after=$(cli A dbsize; cli A get work; cli A hgetall 'redlock:{work}:holder')
+  [[ ${before%% *} == "${after%% *}" && $(cli A exists never) == 0 ]] || fail "$before" "$after"
+}
+
+@test "status: since the lock was had, not since it was asked for" {
+  local since before
+  before=$(now_ms)
+  cli A set L somebody px 1500 >/dev/null
+  cli B set L somebody px 1500 >/dev/null
+  background "$REDLOCK" run -w 30 L -- sh -c 'echo x >"$0"; exec sleep 600' "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
+  since=$("$REDLOCK" status --json L | sed -n 's/^ *"since_ms": \([0-9]*\),.*/\1/p')
+  # By when the request was sent that got it, which may be a little before the 1.5 s are over.
+  assert_between "$((before + 700))" "$since" "$(now_ms)"
+}
+
+@test "status: several names: 0 if all are held, 1 if any is free" {
+  hold work
+  hold other
+  status work other
+  assert_status 0
+  has 'work: held' 'other: held'
+  status work unused other
+  assert_status 1
+  has 'work: held' 'unused: free' 'other: held'
+}
+
+@test "status: cooling down after a minimum hold" {
+  "$REDLOCK" run --min-hold 60s cool -- true
+  status cool
+  assert_status 0
+  has 'cool: cooling down' ' command true' ' ago' ' free in '
+  status --json cool
+  is 'l["state"]' cooling
+  is 'l["holder"]["command"]' true
+  is '50 < l["most_left_s"] <= 60' True
+}
+
+@test "status: the last run with --once" {
+  "$REDLOCK" run --once 1h daily -- true
+  status daily
+  assert_status 1
+  has 'daily: free' ' last run done by ' ', true), begun ' ' ago'
+  status --json daily
+  is 'l["last_run"]["by"]["command"]' true
+  is '3500 < l["last_run"]["told_for_s"] <= 3600' True
+}
+
+@test "status: holds of runs inside the holder" {
+  export READY=$SCRATCH/ready
+  background "$REDLOCK" run twice -- "$REDLOCK" run twice -- sh -c 'echo x >"$READY"; exec sleep 600'
+  wait_for "$READY"
+  status twice
+  assert_status 0
+  has ' holds 2: '
+}
+
+@test "status: a string of another client, a key of another type, a Redisson lock" {
+  everywhere set plain anybodys-secret px 600000
+  everywhere lpush list x
+  everywhere hset redisson 8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63 2
+  everywhere hset hash field value
+  status plain list redisson hash
+  assert_status 0
+  silent
+  has 'plain: held by another program (3 of 3 servers)' 'the key says nothing about itself' \
+    'list: held by another program' 'the key is a Redis list' \
+    'holder 8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63 of a Redisson lock, 2 times' \
+    'the key is a Redis hash' 'expires never by itself' 'expires in '
+  refute_contains "$output" anybodys-secret
+  status --json redisson plain
+  is 'l["state"], l["foreign"]["type"], l["foreign"]["count"]' "('foreign', 'hash', 2)"
+  is 'l["foreign"]["redisson"]' 8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63
+  is 'l["holder"], l["mode"], l["least_left_s"]' '(None, None, None)'
+  is 'j["locks"][1]["foreign"]' "{'type': 'string', 'redisson': None, 'count': None}"
+}
+
+@test "status: a value longer than any of redlock's is not looked at" {
+  local value
+  value=$(printf 'x%.0s' {1..2000})
+  everywhere set long "$value"
+  everywhere hset 'redlock:{long}:holder' "$value" '{"host":"h","user":"u"}'
+  status long
+  assert_status 0
+  has 'long: held by another program (3 of 3 servers)' 'the key says nothing about itself'
+}
+
+@test "status: a revoked lock" {
+  everywhere set broken "revoked:$TOKEN" px 600000
+  status broken
+  assert_status 0
+  has 'broken: held, and revoked from its holder' 'its record beside the lock is missing'
+}
+
+@test "status: a split: 69, and each server's word" {
+  cli A set split $TOKEN px 600000 >/dev/null
+  cli B set split $OTHER px 600000 >/dev/null
+  status split
+  assert_status 69
+  has 'split: undecided, no quorum (2 of 3) says the same' "servers $A_URI: held by " "$C_URI: free"
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "'split' is undecided: no quorum (2 of 3 servers) says the same"
+  refute_contains "$output$stderr" $TOKEN
+  status -q split
+  assert_status 69
+  assert_one_line "$stderr"
+}
+
+@test "status: a vote that was left behind on one server frees nothing and holds nothing" {
+  hold work
+  cli C del work >/dev/null
+  cli A set alone $TOKEN px 600000 >/dev/null
+  status alone
+  assert_status 1
+  has 'alone: free (2 of 3 servers)' "$A_URI: held by "
+}
+
+@test "status: one of three servers down is said, and makes no difference; two down: 69" {
+  hold work
+  kill_server C
+  status work
+  assert_status 0
+  has 'work: held (2 of 3 servers)' "$A_URI: held, " "$C_URI: could not be asked"
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "$C_URI could not be asked: connection refused"
+  status -q work
+  assert_status 0
+  silent
+  status --json work free-one
+  assert_status 1
+  is 'j["status"], j["quorum"], [s["error"] is None for s in j["servers"]]' '(1, 2, [True, True, False])'
+  is 'l["agreeing"], l["answered"], l["servers"][2]["state"]' '(2, 2, None)'
+  pause_server B
+  timed "$REDLOCK" status work
+  assert_status 69
+  assert_between 0 "$elapsed" 5000
+  has 'work: not known, 1 of 3 servers could be asked' "$A_URI: held by "
+  assert_contains "$stderr" "the state of 'work' cannot be told: 1 of 3 servers could be asked, and a quorum is 2"
+  status --json work
+  is 'j["status"], l["state"], l["holder"], l["fence"]' "(69, 'undecided', None, None)"
+  REDLOCK_SERVER_TIMEOUT=200ms status -q work # why it is 69 is said nevertheless
+  assert_contains "$stderr" "$B_URI could not be asked: did not answer within 200 ms"
+  resume_server B
+}
+
+@test "status: a replica has no say" {
+  start_server D
+  cli D replicaof 127.0.0.1 1 >/dev/null
+  status -S "$D_URI" x
+  assert_status 69
+  assert_contains "$stderr" 'is a replica and can give no vote'
+}
+
+@test "status: a holder with other servers, or of another protocol, is pointed out" {
+  local before
+  hold work -S "$A_URI" -S "$B_URI"
+  status work
+  assert_status 0
+  has 'work: held (2 of 3 servers)' ' warning the holder is configured with other servers (fingerprint '
+  status --json work
+  is 'len(l["warnings"]), l["holder"]["fingerprint"] != j["fingerprint"]' '(1, True)'
+  everywhere set future $TOKEN px 600000
+  everywhere hset 'redlock:{future}:holder' $TOKEN '{"protocol":2,"user":"u","host":"h","pid":1}'
+  status future
+  has 'the holder speaks version 2 of the protocol, and this redlock version 1' 'u@h, pid 1'
+}
+
+@test "status: what servers say has no power over the terminal, and is bounded" {
+  local escape=$'\e[31m\xc2\x9b2Jx\nredlock: fake'
+  everywhere set evil $TOKEN px 600000
+  everywhere hset 'redlock:{evil}:holder' $TOKEN \
+    "$("$PYTHON" -c 'import json, sys; print(json.dumps({k: sys.argv[1] for k in ("user", "host", "command", "servers")}))' "$escape")"
+  status -v evil
+  assert_status 0
+  refute_contains "$output" $'\e'
+  refute_contains "$output" $'\xc2\x9b'
+  refute_contains "$output" $'\nredlock: fake'
+  list
+  refute_contains "$output" $'\e'
+  everywhere hset 'redlock:{evil}:holder' $TOKEN "$(head -c 20000 /dev/zero | tr '\0' x)"
+  status evil
+  assert_status 0
+  has 'its record beside the lock is missing, or may not be read'
+  everywhere hset 'redlock:{evil}:holder' fence:$TOKEN 99999999999999999999 holds:$TOKEN 'x 9999999999999999999999 y'
+  everywhere hset redisson 8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63 99999999999999999999
+  status evil redisson
+  assert_status 0
+  has 'evil: held (3 of 3 servers)' 'the key is a Redis hash'
+  refute_contains "$output" fence
+  garbage_server '$-1\r\n*-1\r\nx'
+  status -S "$GARBAGE_URI" x
+  assert_status 69
+}
+
+@test "status: odd names, with a prefix" {
+  local name
+  for name in 'a b' '*' '[x]' '{tag}y' "it's" 'größe' 'a:holder'; do
+    "$REDLOCK" run --prefix 'app:' --min-hold 60s "$name" -- true
+    status --prefix app: --json "$name"
+    assert_status 0
+    [[ $(json 'l["name"]') == "$name" ]] || fail "$output"
+    status "$name"
+    assert_status 1
+  done
+  list --prefix app: --json
+  is '[l["name"] for l in j["locks"]]' "['*', '[x]', 'a b', 'a:holder', 'größe', \"it's\", '{tag}y']"
+  list --prefix app:a --json
+  is '[l["name"] for l in j["locks"]]' "[' b', ':holder']"
+  list --json 'app:{*'
+  is '[l["name"] for l in j["locks"]]' "['app:{tag}y']"
+}
+
+# start_limited NAME WORD…: a server with a user cron who may do what the words say; sets NAME_CRON.
+start_limited() {
+  start_server "$1" --user cron on '>password' "${@:2}"
+  local -n socket=${1}_SOCKET
+  declare -g "${1}_CRON=unix://cron:password@$socket"
+}
+
+@test "status: with few permissions it tells what may be seen" {
+  needs_users
+  local keys=('~work' '~redlock:{work}:holder' '~redlock:{work}:fence')
+  start_limited D "${keys[@]}" +eval +type +get +pttl +hget +time +info
+  REDLOCK_SERVERS=$D_URI hold work
+  status -S "$D_CRON" work
+  assert_status 0
+  silent
+  has 'work: held (1 of 1 server)' ' fence '
+  refute_contains "$output" password
+  start_limited E "${keys[@]}" +eval +type +get +pttl
+  REDLOCK_SERVERS=$E_URI hold work
+  status -S "$E_CRON" work
+  assert_status 0
+  has 'work: held (1 of 1 server)' 'its record beside the lock is missing, or may not be read'
+  start_limited F "${keys[@]}" +eval +type
+  cli F set work $TOKEN >/dev/null
+  status -S "$F_CRON" work
+  assert_status 69
+  assert_contains "$stderr" 'the user lacks a permission; redlock-protocol(7) has the ACL it needs'
+  status -S "$D_CRON" elsewhere
+  assert_status 69
+  list -S "$D_CRON"
+  assert_status 69
+  assert_contains "$stderr" 'lacks a permission'
+}
+
+@test "status and others: output that cannot be written: 71, and why" {
+  hold work
+  local command
+  for command in 'status work' 'list' 'list --json' --version; do
+    run -71 --separate-stderr sh -c '"$0" $1 >/dev/full' "$REDLOCK" "$command"
+    [[ $stderr == 'redlock: cannot write to standard output: No space left on device' ]] || fail "$stderr"
+  done
+}
+
+@test "list: nothing is held: 0" {
+  everywhere set plain x
+  "$REDLOCK" run over -- true
+  # Expired, and its holder's record not yet.
+  "$REDLOCK" run --min-hold 60s expired -- true
+  wait_for_value expired 'cooling:*' A B C
+  everywhere del expired
+  has_key A 'redlock:{expired}:holder' || fail 'no record is left'
+  list
+  assert_status 0
+  [[ -z $output ]] || fail "$output"
+  silent
+  list --json
+  is 'j["status"], j["locks"]' '(0, [])'
+}
+
+@test "list: one line each, sorted, merged over the servers, and a pattern" {
+  hold work
+  hold apples -S "$A_URI" -S "$B_URI"
+  "$REDLOCK" run --min-hold 60s cool -- true
+  wait_for_value cool 'cooling:*' A B C
+  cli B del cool >/dev/null
+  everywhere set plain x
+  list
+  assert_status 0
+  silent
+  [[ $(awk '{ print $1, $2, $3 }' <<<"$output") == \
+    $'NAME STATE SERVERS\napples held 2/3\ncool cooling 2/3\nwork held 3/3' ]] || fail "$output"
+  has "$(id -un)@$(uname -n) " "$(agreed_fence work)"
+  list 'w?r*'
+  [[ $(wc -l <<<"$output") == 2 ]] || fail "$output"
+  list '[ac]*' --json
+  is '[l["name"] for l in j["locks"]]' "['apples', 'cool']"
+  list none
+  assert_status 0
+  [[ -z $output ]] || fail "$output"
+}
+
+@test "list: with one server down, and with two" {
+  hold work
+  kill_server A
+  list
+  assert_status 0
+  has 'work held 2/3'
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "$A_URI could not be asked: "
+  kill_server B
+  list
+  assert_status 69
+  has 'work undecided 0/3'
+  assert_contains "$stderr" 'not all locks can be told: 1 of 3 servers could be asked about everything, and a quorum is 2'
+}
+
+@test "list: fits the terminal" {
+  local width
+  hold a-lock-with-a-long-name
+  hold größe
+  for width in 200 80 60 40 25; do
+    COLUMNS=$width list
+    assert_status 0
+    (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
+    has größe
+  done
+  # Who holds the others is seen, however long one name is, and as much of that as there is room for.
+  hold "$(printf 'L%.0s' {1..200})"
+  for width in 80 60 40; do
+    COLUMNS=$width list
+    has 'LLL… held' HOLDER
+    (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
+  done
+  # Off a terminal nothing is cut.
+  list
+  has "sh -c 'echo x >\"\$0\"; exec sleep 600' '$SCRATCH/held.größe'"
+  # And on one, its own width counts.
+  output=$(on_terminal 50 "$REDLOCK" list)
+  assert_between 20 "$(longest_line)" 50
+}
+
+@test "list: hundreds of locks among thousands of other keys, in bounded steps and never KEYS" {
+  local count
+  cli A eval 'for i = 1, 30000 do redis.call("SET", "other:" .. i, i) end
+    for i = 1, 700 do
+      local token = string.format("%040x", i)
+      redis.call("SET", "lock" .. i, token, "PX", 600000)
+      redis.call("HSET", "redlock:{lock" .. i .. "}:holder", token, "{}")
+    end' 0 >/dev/null
+  cli A config resetstat >/dev/null
+  export REDLOCK_SERVERS=$A_URI
+  list --json
+  assert_status 0
+  is 'len(j["locks"])' 700
+  is 'sorted(l["name"] for l in j["locks"]) == [l["name"] for l in j["locks"]]' True
+  count=$(cli A info commandstats | sed -n 's/^cmdstat_scan:calls=\([0-9]*\),.*/\1/p')
+  ((count >= 20)) || fail "$count steps"
+  [[ $(cli A info commandstats) != *cmdstat_keys:* ]] || fail 'KEYS was used'
+}
+
+@test "status and others: closed standard output: 71, and why" {
+  local command
+  hold work
+  for command in 'status work' list 'list --json' config check --help --version; do
+    run -71 --separate-stderr bash -c '"$0" $1 >&-' "$REDLOCK" "$command"
+    assert_contains "$stderr" 'standard output: it is closed'
+    [[ $stderr != *$'\n'* ]] || fail "$stderr"
+  done
+}

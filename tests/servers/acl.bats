@@ -1,0 +1,437 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+#
+# The permissions of redlock-protocol(7): a user who has them and no others can do all that redlock
+# does, each of them is needed, and one who lacks any gets what that page says. The list is read
+# from the page's text, so that the two cannot drift apart.
+
+# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
+# shellcheck disable=SC2153,SC2154 # A_SOCKET and the like are set by start_server
+# shellcheck disable=SC2016 # expanded by the job's shell, or by wait_until
+
+load ../lib/common
+load ../lib/acl
+
+LOCK=nightly-backup # as on the page
+
+setup() {
+  READY=$SCRATCH/ready
+  FINISH=$SCRATCH/finish
+  words_of_page
+}
+
+teardown() { stop_all; }
+
+# words_of_page: sets ACL, and what there is in it: COMMANDS and KEYS.
+words_of_page() {
+  local word
+  acl_of_page
+  COMMANDS=()
+  KEYS=()
+  for word in "${ACL[@]}"; do
+    [[ $word != +* ]] || COMMANDS+=("${word#+}")
+    [[ $word != '~'* ]] || KEYS+=("${word#\~}")
+  done
+  ((${#COMMANDS[@]} >= 10 && ${#KEYS[@]} == 7)) || fail "is that all? ${ACL[*]}"
+}
+
+# start_limited NAME [WORD…]: a server with the page's user, less these words of his; sets NAME_CRON,
+# its URI for him. The user is given on the command line, and so is still there after a restart.
+start_limited() {
+  local name=$1 word acl=" ${ACL[*]} "
+  shift
+  for word in "$@"; do
+    [[ $acl == *" $word "* ]] || fail "$word is not on the page"
+    acl=${acl/ "$word" / }
+  done
+  read -ra words <<<"$acl"
+  start_server "$name" --user "${words[@]}" || return 1
+  local -n socket=${name}_SOCKET
+  declare -g "${name}_CRON=unix://cron:password@$socket"
+}
+
+# three_limited [WORD…]: A, B and C, each as start_limited; exports REDLOCK_SERVERS.
+three_limited() {
+  local name
+  REDLOCK_SERVERS=
+  for name in A B C; do
+    start_limited "$name" "$@"
+    local -n uri=${name}_CRON
+    REDLOCK_SERVERS+="$uri "
+  done
+  export REDLOCK_SERVERS
+}
+
+# one_limited [WORD…]: A alone.
+one_limited() {
+  start_limited A "$@"
+  export REDLOCK_SERVERS=$A_CRON
+}
+
+# start_job ARG…: a job that says when it runs, and ends with 7 once $FINISH is there.
+start_job() {
+  background "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE" >"$1"
+    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$READY" "$FINISH"
+  wait_for "$READY"
+}
+
+finish_job() {
+  : >"$FINISH"
+  await "$BACKGROUND_PID"
+}
+
+# denied SERVER: what its users were not permitted, a word a line; nothing since the last call.
+denied() {
+  cli "$1" acl log | awk 'previous == "object" { print } { previous = $0 }' | sort -u
+  cli "$1" acl log reset >/dev/null
+}
+
+assert_nothing_denied() {
+  local server found
+  for server in "$@"; do
+    found=$(denied "$server")
+    [[ -z $found ]] || fail "$server did not permit: $found"
+  done
+}
+
+# run_lock ARG…: `redlock run ARG…` on the lock, with a job that prints its fence and ends with 7.
+run_lock() {
+  timed "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"; exit 7'
+}
+
+# ---- all of it -------------------------------------------------------------------------------
+
+@test "acl: with the page's permissions nothing redlock does is denied" {
+  three_limited
+  # Servers whose numbers differ: the fence has to be committed.
+  local server number=5000000000000
+  for server in A B C; do
+    cli "$server" hset "redlock:{$LOCK}:fence" value $number run_id \
+      "$(cli "$server" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p')"
+    number=$((number + 1000))
+  done
+  start_job -v --ttl 3s
+  wait_for_line "$BACKGROUND_ERR" 'commit fence: stored'
+  # A contender is refused, and told by whom.
+  run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
+  assert_status 1
+  assert_contains "$stderr" "(pid "
+  # So is one that waits, and stands in the queue until then.
+  "$REDLOCK" run -w 60s "$LOCK" -- true 3>&- &
+  local waiter=$!
+  STARTED+=("$waiter")
+  wait_until "$BOUND" eval '[[ $(cli C hvals "redlock:{$LOCK}:waiters") == *"\"pid\":$waiter,"* ]]'
+  kill "$waiter"
+  wait_until "$BOUND" eval '[[ $(cli C exists "redlock:{$LOCK}:queue") == 0 ]]'
+  # A key that is gone is put back, and renewed again.
+  cli B del "$LOCK"
+  wait_for_line "$BACKGROUND_ERR" "$B_SOCKET: repair: granted"
+  wait_until "$BOUND" eval \
+    'sed "1,\|$B_SOCKET: repair|d" "$BACKGROUND_ERR" | grep -qF "$B_SOCKET: renew: renewed"'
+  finish_job
+  assert_status 7
+  assert_contains "$stderr" "$LOCK: released after"
+  for server in A B C; do
+    wait_until "$BOUND" eval '[[ $(cli "$server" exists "$LOCK" "redlock:{$LOCK}:holder") == 0 ]]'
+  done
+  # It is taken from its holder, who listens.
+  rm -f "$READY" "$FINISH"
+  start_job
+  for server in A B C; do
+    wait_until "$BOUND" eval '[[ $(cli "$server" pubsub channels) == *told:* ]]'
+  done
+  run --separate-stderr "$REDLOCK" release --force --now --yes "$LOCK"
+  assert_status 0
+  await "$BACKGROUND_PID"
+  assert_status 80
+  assert_contains "$stderr" 'was revoked by'
+  assert_nothing_denied A B C
+}
+
+@test "acl: so it is with acquire, renew and release, and a keeper" {
+  three_limited
+  sleep 60 3>&- &
+  local pid=$! server token keeper
+  STARTED+=("$pid")
+  read -r token keeper < <("$REDLOCK" acquire --json --ttl 3s --keep-for "$pid" --on-lost-signal KILL "$LOCK" |
+    "$PYTHON" -c 'import json, sys; o = json.load(sys.stdin); print(o["token"], o["keeper"])')
+  for server in A B C; do wait_for_renewal "$server"; done
+  "$REDLOCK" renew "$LOCK" "$token"
+  "$REDLOCK" release "$LOCK" "$token"
+  run "$REDLOCK" renew "$LOCK" "$token"
+  assert_status 80
+  wait_gone "$keeper" # it has heard that the lock was released
+  ! gone "$pid" || fail "the process was told of a loss"
+  kill "$pid"
+  # Nothing but what only looking asks for, and does without.
+  local found
+  for server in A B C; do
+    found=$(denied "$server")
+    [[ -z $found ]] || fail "$server did not permit: $found"
+  done
+}
+
+@test "acl: this is so with the defaults of the server: users begin with no channels" {
+  start_limited A
+  local default
+  default=$(cli A config get acl-pubsub-default | tail -n 1)
+  [[ $default == resetchannels ]] || skip "this server's default is '$default'"
+  [[ $(cli A acl list) == *'user cron on '*' resetchannels '* ]] || fail "$(cli A acl list)"
+}
+
+@test "acl: the user's password by every way, each alone and before those behind it" {
+  start_limited A
+  echo password >"$SCRATCH/right"
+  echo wrong >"$SCRATCH/wrong"
+  local user=unix://cron:@$A_SOCKET wrong=(REDLOCK_PASSWORD=wrong REDISCLI_AUTH=wrong)
+  runs() {
+    run --separate-stderr env "$@" "$LOCK" -- true
+    assert_status 0
+  }
+  # All others could do all: who gets in as one of them is not noticed by the lock.
+  cli A acl setuser default on nopass '~*' "${CHANNELS[@]}" +@all
+  runs "${wrong[@]}" "$REDLOCK" run --password-file "$SCRATCH/wrong" -S "$A_CRON"
+  runs "${wrong[@]}" "$REDLOCK" run --password-file "$SCRATCH/right" -S "$user"
+  runs REDLOCK_PASSWORD=password REDISCLI_AUTH=wrong "$REDLOCK" run -S "$user"
+  runs REDLOCK_PASSWORD_FILE="$SCRATCH/right" REDISCLI_AUTH=wrong "$REDLOCK" run -S "$user"
+  runs REDISCLI_AUTH=password "$REDLOCK" run -S "$user"
+  assert_nothing_denied A
+  # The user named is the one it was done by: without him, nothing is.
+  cli A acl deluser cron
+  run --separate-stderr "$REDLOCK" run --server-wait 60s -S "$A_CRON" "$LOCK" -- true
+  assert_status 69
+  assert_contains "$stderr" "unix://cron:***@$A_SOCKET: wrong user or password"
+  refute_contains "$stderr" "cron:password"
+}
+
+@test "acl: a database of one's own needs select, and is waited for before anything is asked" {
+  one_limited
+  # The lock would be taken in the first database if it were sent along with SELECT.
+  REDLOCK_SERVERS="$A_CRON?db=2" run_lock --server-wait 30s
+  assert_status 69
+  assert_contains "$stderr" 'redlock-protocol(7)'
+  [[ $(denied A) == select && $(evals A) == 0 ]]
+  cli A acl setuser cron +select
+  REDLOCK_SERVERS="$A_CRON?db=2" run_lock
+  assert_status 7
+  [[ $(cli A -n 2 exists "redlock:{$LOCK}:fence") == 1 && $(cli A exists "redlock:{$LOCK}:fence") == 0 ]]
+  assert_nothing_denied A
+}
+
+@test "acl: every command on the page is needed for something" {
+  local command
+  # Each server's user lacks one command; a renewed hold, which listens, one that joins it, one that waits
+  # and who takes the lock away try them all. The job looks as a user who may do everything.
+  cat >"$SCRATCH/job" <<'JOB'
+"$REDLOCK" run -S "$1" -n nightly-backup -- true
+env -u REDLOCK_HELD "$REDLOCK" run -S "$1" -w 2s nightly-backup -- true
+ask() { redis-cli -s "${1#*@}" "$2" "$3"; }
+for i in $(seq 250); do
+  [ -z "$(ask "$1" acl log)" ] && [ -z "$(ask "$1" pubsub channels)" ] || break
+  sleep 0.02
+done
+"$REDLOCK" release -S "$1" --force --yes nightly-backup
+sleep 0.1
+JOB
+  for command in "${COMMANDS[@]}"; do
+    start_limited "S_$command" "+$command"
+    local -n uri=S_${command}_CRON
+    background "$REDLOCK" run -S "$uri" --ttl 2s --server-wait 5s "$LOCK" -- sh "$SCRATCH/job" "$uri"
+  done
+  local pid
+  for pid in "${BACKGROUND[@]}"; do wait_gone "$pid"; done
+  for command in "${COMMANDS[@]}"; do
+    [[ $(denied "S_$command") == "$command" ]] || fail "$command was not missed"
+  done
+}
+
+@test "acl: every key on the page is needed: 69, and nothing is written" {
+  local key
+  for key in "${KEYS[@]}"; do
+    [[ $key != *:@(log|queue|waiters) ]] || continue # have tests of their own
+    one_limited "~$key"
+    run_lock --server-wait 30s
+    assert_status 69
+    assert_contains "$stderr" 'redlock-protocol(7)'
+    assert_between 0 "$elapsed" 5000
+    assert_nothing_left A
+    stop_servers
+  done
+}
+
+# two_forget: a run on A, B and C; then another one, with A down and the others restarted empty.
+two_forget() {
+  export REDLOCK_RESTART_GRACE=60s
+  run_lock
+  assert_status 7
+  kill_server A
+  restart_server B
+  restart_server C
+  run_lock --server-wait 300ms
+}
+
+# ---- less of it ------------------------------------------------------------------------------
+
+@test "acl: without eval, type or set there is no vote: 69 at once, and nothing is written" {
+  local command
+  for command in eval type set; do
+    one_limited "+$command"
+    run_lock --server-wait 30s
+    assert_status 69
+    [[ -z $output ]] || fail "the job ran without $command"
+    assert_contains "$stderr" 'redlock-protocol(7)'
+    assert_between 0 "$elapsed" 5000
+    assert_nothing_left A
+    stop_servers
+  done
+}
+
+@test "acl: one server of three that permits nothing is nobody's trouble" {
+  three_limited
+  cli B acl setuser cron -@all
+  # New servers are trusted at once only if all of them answer.
+  run_lock -q --restart-grace 0
+  assert_status 7
+}
+
+@test "acl: without get, pttl or pexpire a lock cannot be renewed: 80, before it is over" {
+  local command
+  for command in get pttl pexpire; do
+    rm -f "$READY"
+    one_limited "+$command"
+    start_job --ttl 1s
+    await "$BACKGROUND_PID"
+    assert_status 80
+    assert_contains "$stderr" 'could not be renewed in time'
+    assert_contains "$stderr" 'redlock-protocol(7)'
+    stop_servers
+  done
+}
+
+@test "acl: without get or pttl a lock that is held looks like a server in trouble: 69" {
+  local command
+  for command in get pttl; do
+    one_limited "+$command"
+    cli A set "$LOCK" other px 60000
+    run_lock --server-wait 30s
+    assert_status 69
+    [[ $(cli A get "$LOCK") == other ]] || fail "it was touched"
+    stop_servers
+  done
+}
+
+@test "acl: without pexpire the lock still has its time to live, the hashes have none" {
+  one_limited +pexpire
+  start_job --ttl 30s
+  (($(cli A pttl "$LOCK") > 0)) || fail "a lock for ever"
+  [[ $(cli A pttl "redlock:{$LOCK}:fence") == -1 ]]
+  finish_job
+  assert_status 7
+}
+
+@test "acl: without del a lock stays until its time is over, and a warning says so" {
+  one_limited +del
+  run_lock --ttl 1s
+  assert_status 7
+  assert_contains "$stderr" 'could not be confirmed'
+  wait_until "$BOUND" eval '[[ $(cli A exists "$LOCK") == 0 ]]'
+}
+
+@test "acl: without hget who holds the lock is not known" {
+  one_limited +hget
+  start_job
+  run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
+  assert_status 1
+  refute_contains "$stderr" '(pid '
+  finish_job
+  assert_status 7
+}
+
+@test "acl: without hdel the last holder's record stays until it expires" {
+  one_limited +hdel
+  run_lock --ttl 2s
+  assert_status 7
+  assert_no_key A "$LOCK"
+  assert_between 1 "$(cli A pttl "redlock:{$LOCK}:holder")" 12000
+}
+
+@test "acl: without xadd, or the log's key, all goes on as ever, and nothing is logged" {
+  local lacking
+  for lacking in +xadd "~redlock:{$LOCK}:log"; do
+    one_limited "$lacking"
+    run_lock -v
+    assert_status 7
+    refute_contains "$stderr" log
+    refute_contains "$stderr" permission
+    [[ $(cli A exists "redlock:{$LOCK}:log") == 0 ]]
+    assert_nothing_left A
+    stop_servers
+  done
+  one_limited
+  run_lock
+  (($(cli A xlen "redlock:{$LOCK}:log") > 0))
+  assert_nothing_denied A
+}
+
+@test "acl: without info restarted servers are witnesses like any other" {
+  three_limited
+  two_forget
+  assert_status 69
+  stop_servers
+  three_limited +info
+  two_forget
+  assert_status 7
+}
+
+@test "acl: without info one server with two addresses is not known for one" {
+  one_limited
+  server_at_least 7 || skip 'this server cannot open a port while it runs (Redis 7)'
+  open_port A
+  REDLOCK_SERVERS+=" redis://cron:password@127.0.0.1:$PORT"
+  run_lock
+  assert_status 78
+  cli A acl setuser cron -info
+  run_lock
+  assert_status 80 # released once, and so not there the second time
+}
+
+@test "acl: without info numbers still rise" {
+  three_limited +info
+  local last=0
+  for _ in 1 2 3 4 5; do
+    run_lock
+    assert_status 7
+    ((output > last)) || fail "$output after $last"
+    last=$output
+  done
+}
+
+@test "acl: without time numbers begin at 1, with it at the server's clock" {
+  one_limited +time
+  run_lock
+  [[ $output == 1 ]] || fail "it began at $output"
+  run_lock
+  [[ $output == 2 ]] || fail "it went on with $output"
+  stop_servers
+  one_limited
+  local before
+  before=$(now_ms)
+  run_lock
+  assert_between "$before" "$output" "$(($(now_ms) + 1))"
+}
+
+@test "acl: without hmget or hset several servers cannot agree on a number" {
+  local permissions
+  for permissions in +hmget +hset; do
+    start_limited A "$permissions"
+    start_limited B "$permissions"
+    # Two clocks that are read at different times.
+    delay_proxy "$B_SOCKET" 20
+    export REDLOCK_SERVERS="$A_CRON redis://cron:password@127.0.0.1:$PROXY_PORT"
+    run_lock --ttl 10s --server-wait 300ms --server-timeout 1s
+    assert_status 69
+    [[ -z $output ]] || fail "the job ran, with $output"
+    stop_servers
+  done
+}

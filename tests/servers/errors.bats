@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# What can be wrong with a server: each is one line that names the server and says what to do, and no
+# secret is ever in it.
+
+load ../lib/common
+load ../lib/acl
+
+setup() {
+  start_server A --tcp
+  unset REDLOCK_SERVERS
+}
+teardown() { stop_all; }
+
+# unavailable URI TEXT…: a run with this server ends with 69, without having run, and says so in one
+# line with the URI as it may be shown ($SHOWN, or the URI) and each TEXT.
+unavailable() {
+  local text
+  timed "$REDLOCK" run --server-wait 300ms -S "$1" L -- touch "$SCRATCH/ran"
+  assert_status 69
+  [[ -z $output && ! -e $SCRATCH/ran ]]
+  assert_one_line "$stderr"
+  for text in "${SHOWN-$1}: " "${@:2}"; do assert_contains "$stderr" "$text"; done
+}
+
+# fatal URI TEXT…: the same, and there is no waiting for it to pass.
+fatal() {
+  local text
+  timed "$REDLOCK" run --server-wait 60s -S "$1" L -- touch "$SCRATCH/ran"
+  assert_status 69
+  assert_between 0 "$elapsed" 10000
+  [[ -z $output && ! -e $SCRATCH/ran ]]
+  assert_one_line "$stderr"
+  for text in "${SHOWN-$1}: " "${@:2}"; do assert_contains "$stderr" "$text"; done
+}
+
+@test "connection refused" {
+  closed_port
+  unavailable "$CLOSED_URI" 'connection refused' 'is the server running'
+}
+
+@test "a socket nobody listens on" {
+  kill_server A
+  unavailable "$A_URI" 'nobody listens' 'start the server'
+}
+
+@test "no such socket" {
+  unavailable "unix://$SCRATCH/none" 'no such socket file' unixsocket
+}
+
+@test "a socket without permission" {
+  [[ $(id -u) == 0 ]] || skip 'needs two users'
+  local program
+  program=$(mktemp /tmp/redlock-test.XXXXXX)
+  cp "$REDLOCK" "$program"
+  chmod 755 "$program"
+  local socket
+  socket=$(mktemp -u /tmp/redlock-test.XXXXXX)
+  "$PYTHON" -c 'import os, socket, sys; os.umask(0o177); socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$socket"
+  cd /
+  ASAN_OPTIONS=detect_leaks=0 run --separate-stderr setpriv --reuid 65534 --regid 65534 --clear-groups \
+    "$program" run --server-wait 100ms -S "unix://$socket" L -- true
+  rm -f "$program" "$socket"
+  assert_status 69
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "unix://$socket: permission denied"
+}
+
+@test "a name that is not found" {
+  # A name server that does not answer at all is another story.
+  timeout 2 "$PYTHON" -c 'import socket, sys
+try: socket.getaddrinfo("no-such-host.invalid", 1)
+except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME, -5))' || skip 'no name server'
+  SHOWN=redis://no-such-host.invalid:6379 fatal redis://no-such-host.invalid \
+    'cannot resolve "no-such-host.invalid"' 'is the name right'
+}
+
+@test "no connection within the time-out" {
+  black_hole
+  unavailable "$BLACK_HOLE_URI"
+  run --separate-stderr "$REDLOCK" run -v --ttl 1s --server-wait 600ms -S "$BLACK_HOLE_URI" L -- true
+  assert_status 69
+  assert_contains "$stderr" "$BLACK_HOLE_URI: acquire: no connection within 100 ms; is the host up"
+}
+
+@test "a server that does not answer" {
+  pause_server A
+  unset REDLOCK_SERVER_TIMEOUT
+  run --separate-stderr "$REDLOCK" run -v --server-wait 600ms -S "$A_URI" L -- true
+  assert_status 69
+  assert_contains "$stderr" "$A_URI: acquire: did not answer within 200 ms; it is stopped, overloaded or cut off"
+  SHOWN="unix://:***@$A_SOCKET" unavailable "unix://:secret@$A_SOCKET"
+  refute_contains "$stderr" secret
+}
+
+@test "a server that does not answer: the advice stays also where the limit comes in a later round" {
+  pause_server A
+  unset REDLOCK_SERVER_TIMEOUT
+  # The first round is given up after 200 ms, the second lasts from 250 or 300 ms to 450 or 500 ms.
+  run --separate-stderr "$REDLOCK" run --server-wait 400ms -S "$A_URI" L -- true
+  assert_status 69
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "$A_URI: did not answer within 200 ms; it is stopped, overloaded or cut off"
+}
+
+@test "URIs that are wrong are refused, without their secrets" {
+  local uri
+  for uri in db1 db1:6379 http://db1 redis:// redis://: redis://host:0 redis://host:65536 redis://host:x \
+    redis://host/x redis://host/-1 redis://host?db=1 redis://::1 'redis://[::1' unix:// unix://relative \
+    unix:///x?db=x 'unix:///x?database=1' redis+cluster://host 'redis://ho st' redis://host/0/1; do
+    run --separate-stderr "$REDLOCK" run -S "$uri" L -- true
+    assert_status 64
+    assert_one_line "$stderr"
+    assert_contains "$stderr" -S/--server
+    REDLOCK_SERVERS=${uri// /#} run --separate-stderr "$REDLOCK" run L -- true
+    assert_status 78
+    assert_one_line "$stderr"
+    assert_contains "$stderr" REDLOCK_SERVERS
+  done
+  for uri in redis://user:s3cret@ redis://s3cret@host redis://u:s3cret@host:x redis://u:s3c@s3cret@host \
+    redis://u:s3cret/x@host http://u:s3cret@host unix://u:s3cret@relative redis://u:s3cret@host/x \
+    's3cret@host' redis://host?password=s3cret unix:///x?password=s3cret 'redis://u:%zzs3cret@host'; do
+    run --separate-stderr "$REDLOCK" run -v -S "$uri" L -- true
+    assert_status 64
+    assert_one_line "$stderr"
+    refute_contains "$stderr" s3c
+  done
+}
+
+@test "a URI where the name belongs does not give its password away" {
+  run --separate-stderr "$REDLOCK" run redis://u:s3cret@host -- true
+  assert_status 64
+  refute_contains "$stderr" s3cret
+}
+
+@test "the same server twice" {
+  run --separate-stderr "$REDLOCK" run -S "$A_URI" -S "$A_URI?db=1" L -- true
+  assert_status 64
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'twice'
+}
+
+@test "NOAUTH: a password is wanted" {
+  start_server P --requirepass s3cret
+  fatal "$P_URI" 'wants a password' --password-file
+}
+
+@test "WRONGPASS: a wrong password, for a user too" {
+  start_server P --tcp --requirepass s3cret
+  SHOWN="redis://:***@127.0.0.1:$P_PORT" fatal "redis://:wr0ng@127.0.0.1:$P_PORT" 'wrong ' password
+  refute_contains "$stderr" wr0ng
+  server_at_least 6 || return 0 # which has users
+  SHOWN="unix://eve:***@$P_SOCKET" fatal "unix://eve:wr0ng@$P_SOCKET" 'wrong user or password'
+  refute_contains "$stderr" wr0ng
+}
+
+@test "a password for a server that has none" {
+  SHOWN="unix://:***@$A_SOCKET" fatal "unix://:s3cret@$A_SOCKET" 'the server has none'
+  refute_contains "$stderr" s3cret
+}
+
+@test "a wrong password takes no lock, though the default user could" {
+  needs_users
+  start_server P
+  cli P acl setuser eve on '>right' '~*' '+@all'
+  SHOWN="unix://eve:***@$P_SOCKET" fatal "unix://eve:wr0ng@$P_SOCKET" 'wrong user or password'
+  [[ $(evals P) == 0 ]]
+  assert_nothing_left P
+}
+
+@test "NOPERM: a user who may not run scripts, and one who may not use the key" {
+  needs_users
+  cli A acl setuser eve on '>pw' '~*' '+@all' -eval
+  SHOWN="unix://eve:***@$A_SOCKET" fatal "unix://eve:pw@$A_SOCKET" 'lacks a permission' eval
+  cli A acl setuser eve '+@all' resetkeys '~other*'
+  SHOWN="unix://eve:***@$A_SOCKET" fatal "unix://eve:pw@$A_SOCKET" 'lacks a permission'
+  cli A acl setuser eve '~*' -set
+  SHOWN="unix://eve:***@$A_SOCKET" fatal "unix://eve:pw@$A_SOCKET" 'lacks a permission'
+  assert_nothing_left A
+}
+
+@test "a database that is not there" {
+  fatal "$A_URI?db=16" 'no database of this number'
+}
+
+@test "READONLY: a replica" {
+  start_server R --replicaof 127.0.0.1 "$A_PORT"
+  fatal "$R_URI" 'replica' 'primary'
+}
+
+@test "LOADING" {
+  server_at_least 6.2 || skip 'this server cannot be made to load slowly (Redis 6.2)'
+  start_server L
+  cli L eval 'for i = 1, 20000 do redis.call("SET", "key" .. i, "a value") end' 0
+  cli L save
+  # So many microseconds for each key; a look at the network every kilobyte.
+  L_ARGS+=(--key-load-delay 1000 --loading-process-events-interval-bytes 1024)
+  restart_server L
+  [[ $(cli L get x 2>&1) == LOADING* ]] || fail 'the server is not loading'
+  unavailable "$L_URI" 'still loading its data'
+}
+
+@test "MISCONF: the server cannot save" {
+  start_server M --save 3600 100000
+  mkdir "$SCRATCH/server.M/dump.rdb" # where the file should go
+  cli M bgsave
+  wait_until "$BOUND" eval 'cli M info persistence | grep -q rdb_last_bgsave_status:err'
+  unavailable "$M_URI" 'cannot save to disk' 'disk space'
+}
+
+@test "OOM: the server has no memory left" {
+  start_server O --maxmemory 1 --maxmemory-policy noeviction
+  unavailable "$O_URI" 'memory' maxmemory
+}
+
+@test "BUSY: another client's script does not end" {
+  start_server B --lua-time-limit 20
+  background redis-cli -s "$B_SOCKET" eval 'while true do end' 0
+  wait_until "$BOUND" eval '[[ $(cli B ping 2>&1) == *BUSY* ]]'
+  unavailable "$B_URI" 'long script' 'SCRIPT KILL'
+  cli B script kill
+  await "$BACKGROUND_PID"
+}
+
+@test "a server that is full" {
+  start_server F --maxclients 1
+  "$PYTHON" -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.send(b"PING\r\n")
+s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/in" 3>&- &
+  STARTED+=("$!")
+  wait_for "$SCRATCH/in"
+  unavailable "$F_URI" maxclients
+}
+
+@test "not a Redis at all: HTTP, garbage, another protocol" {
+  local answer
+  for answer in 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n' '\x00\x01\x02\xff' '220 mail ESMTP\r\n'; do
+    garbage_server "$answer"
+    fatal "$GARBAGE_URI" 'does not speak the Redis protocol' 'right port'
+  done
+}
+
+@test "answers that no script of ours gives" {
+  local answer
+  for answer in '+OK\r\n' '$-1\r\n' '*0\r\n' '*1\r\n$5\r\nmaybe\r\n' '*2\r\n$7\r\nrefused\r\n$1\r\nx\r\n' \
+    '*4\r\n$7\r\nrefused\r\n:1\r\n:1\r\n:1\r\n'; do
+    garbage_server "$answer"
+    unavailable "$GARBAGE_URI"
+  done
+}
+
+@test "an endless, a huge and a deep answer neither crash nor hang us" {
+  local answer deep
+  printf -v deep '*1\\r\\n%.0s' {1..2000}
+  for answer in '*2147483647\r\n' '$536870912\r\n' '*1000000000\r\n*1000000000\r\n' "$deep" '$99999999999999999999\r\n'; do
+    garbage_server "$answer"
+    timed "$REDLOCK" run -w 1 --server-wait 300ms -S "$GARBAGE_URI" L -- true
+    assert_status 69
+    assert_one_line "$stderr"
+    assert_between 0 "$elapsed" 8000
+  done
+}
+
+@test "a server's words come without control bytes" {
+  garbage_server '-ERR \e[31mred\x07 and ever so long: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n'
+  # One question: this server answers a release, two commands in one packet, only once.
+  timed "$REDLOCK" run --server-wait 0 -S "$GARBAGE_URI" L -- true
+  assert_status 69
+  assert_contains "$stderr" 'answered with an error'
+  [[ $stderr != *[$'\e\a']* ]]
+}
+
+@test "a server that hangs up" {
+  garbage_server ''
+  unavailable "$GARBAGE_URI" 'closed the connection'
+}
+
+@test "a server that hangs up once is asked again" {
+  background "$REDLOCK" run -v --server-wait 20s -S "unix://$SCRATCH/late" L -- echo in
+  wait_for_line "$BACKGROUND_ERR" 'no such socket'
+  ln -s "$A_SOCKET" "$SCRATCH/late"
+  await "$BACKGROUND_PID"
+  assert_status 0
+}
+
+@test "passwords are in no message, no command line and no record" {
+  start_server P --tcp --requirepass s3cret
+  echo s3cret >"$SCRATCH/password"
+  local look='for pid in $(ps -o ppid= -p "$PPID") "$PPID" "$$"; do tr "\0" " " <"/proc/$pid/cmdline"; done
+    REDISCLI_AUTH=$(cat "$1") redis-cli -s "$0" hgetall "redlock:{L}:holder"'
+  run "$REDLOCK" run -v -S "$P_TCP_URI" --password-file "$SCRATCH/password" L -- \
+    sh -c "$look" "$P_SOCKET" "$SCRATCH/password"
+  assert_status 0
+  assert_contains "$output" '"pid":'
+  refute_contains "$output" s3cret
+  run env REDLOCK_PASSWORD=s3cret "$REDLOCK" run -v -S "$P_TCP_URI" L -- \
+    sh -c "$look" "$P_SOCKET" "$SCRATCH/password"
+  assert_status 0
+  refute_contains "$output" s3cret
+  run "$REDLOCK" run -v -S "redis://:s3cret@127.0.0.1:$P_PORT" L -- true
+  assert_status 0
+  assert_contains "$output" "redis://:***@127.0.0.1:$P_PORT: acquire: granted"
+  refute_contains "$output" s3cret
+}

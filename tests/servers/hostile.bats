@@ -1,0 +1,124 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=memory,slow
+# shellcheck disable=SC2154
+#
+# Servers that mean harm, or are broken: whatever one says, every command ends in bounded time, with
+# bounded memory, a status of its own and no more than lines of its own. tests/hostile/README.md.
+
+load ../lib/common
+load ../lib/hostile
+
+setup() {
+  unset REDLOCK_SERVERS
+  export REDLOCK_SERVER_TIMEOUT=500ms
+}
+teardown() { stop_all; }
+
+# all_meet MODE…: all commands meet each of these servers.
+all_meet() {
+  local mode
+  for mode in "$@"; do
+    hostile_server "$mode"
+    meets || fail "mode $mode"
+    stop_servers
+  done
+}
+
+@test "hostile: replies of sizes that cannot be, or have no end" {
+  all_meet huge-bulk huge-array lengths endless-line huge-error
+}
+
+@test "hostile: arrays in arrays" {
+  all_meet deep-arrays wide-arrays
+}
+
+@test "hostile: replies of other types, too many, half of one, or none" {
+  all_meet types unasked half-reply tls
+}
+
+@test "hostile: replies that come byte by byte, or never" {
+  REDLOCK_SERVER_TIMEOUT=100ms all_meet trickle silence
+}
+
+@test "hostile: long records of waiters, INFO without measure, floods of word" {
+  all_meet huge-waiters huge-info pushes
+}
+
+@test "hostile: numbers and times at the ends of what can be counted" {
+  all_meet big-numbers small-numbers odd-numbers
+}
+
+@test "hostile: what terminals obey, wherever there is text" {
+  all_meet escapes escapes-held escapes-revoked escapes-replica escapes-error
+}
+
+@test "hostile: list is not led in circles, and says so" {
+  hostile_server same-cursor
+  meets list list-json list-none
+  assert_contains "$output" 'list-none: status 69'
+  assert_contains "$output" "redlock: warning: $HOSTILE_URI names its locks in circles"
+  run --separate-stderr "$REDLOCK" list --json -S "$HOSTILE_URI"
+  "$PYTHON" -c 'import json, sys
+assert json.loads(sys.argv[1])["servers"][0]["error"].startswith("names its locks in circles")' "$output"
+}
+
+@test "hostile: list ends although the server goes on for ever" {
+  hostile_server endless-cursors
+  REDLOCK_SERVER_TIMEOUT=5ms meets list
+  assert_contains "$output" 'list: status 69'
+}
+
+@test "hostile: list reads so many names and no more, and says so" {
+  hostile_server endless-names
+  REDLOCK_SERVER_TIMEOUT=5s meets list-none
+  assert_contains "$output" 'list-none: status 69'
+  assert_contains "$output" "redlock: warning: $HOSTILE_URI names more than 100000 locks; the rest is left out"
+}
+
+@test "hostile: list keeps so many records and no more, and says so" {
+  hostile_server huge-records
+  REDLOCK_SERVER_TIMEOUT=5s meets list
+  assert_contains "$output" 'list: status 69'
+  assert_contains "$output" "redlock: warning: $HOSTILE_URI has answered with more than 64 MiB; the rest is left out"
+  stop_servers
+  # Longer than any that redlock's script tells: not an answer at all.
+  hostile_server huge-holders
+  REDLOCK_SERVER_TIMEOUT=5s meets list
+  assert_contains "$output" 'list: status 69'
+}
+
+@test "hostile: history reads so much of a log and no more, and says so" {
+  hostile_server endless-log
+  REDLOCK_SERVER_TIMEOUT=5s meets history history-json
+  assert_contains "$output" 'history: status 69'
+  assert_contains "$output" "$HOSTILE_URI could not be asked: has answered with more than 64 MiB"
+  stop_servers
+  hostile_server same-line
+  REDLOCK_SERVER_TIMEOUT=5s meets history
+  assert_contains "$output" 'history: status 69'
+}
+
+@test "hostile: the attack sees what it looks for" {
+  # Killed, too slow, too large, an unprintable character, a line that is not redlock's.
+  cat >"$SCRATCH/fake" <<'FAKE'
+#!/bin/bash
+case $1 in
+run) kill -SEGV $$ ;;
+list) head -c 700000000 /dev/zero | tail -c 600000000 >/dev/null ;;
+status) printf 'a\u009bb' ;;
+history) echo 'Segmentation fault' >&2 ;;
+check) exit 71 ;;
+esac
+FAKE
+  chmod +x "$SCRATCH/fake"
+  run "$PYTHON" -B "$TESTS/hostile/attack.py" "$SCRATCH/fake" 30 400 redis://x run list status history check renew
+  assert_status 1
+  assert_contains "$output" 'run: status -11'
+  assert_contains "$output" 'FAILED, killed by SIGSEGV'
+  [[ $output == *list:*' MiB FAILED, '*' MiB:'* ]] || fail "$output"
+  assert_contains "$output" 'U+009B on stdout'
+  assert_contains "$output" "a line that is not redlock's"
+  assert_contains "$output" 'FAILED, status 71'
+  [[ $output =~ 'renew: status 0, '[^F]*': ' ]] || fail "$output"
+}

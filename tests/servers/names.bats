@@ -1,0 +1,205 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
+# shellcheck disable=SC2153,SC2154 # A_PORT and the like are set by start_server
+# shellcheck disable=SC2012 # the names are numbers
+# shellcheck disable=SC2016 # expanded by the job's shell, or by wait_until
+#
+# Servers by name: several addresses, dead ones, IPv6, a resolver that hangs. The names are those of
+# a file of the test's own, by libnss-wrapper; like every host file it may name one name repeatedly.
+
+load ../lib/common
+
+# libnss-wrapper reads its file anew when that changes, and does not bear two threads there (1.1.12: one
+# of them is stuck, or closes a file that is closed). Here each look-up has its turn. After a fork nobody
+# is in one.
+setup_file() {
+  cat >"$BATS_FILE_TMPDIR/turns.c" <<'TURNS'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <pthread.h>
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static void afresh(void) { turn = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }
+__attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL, afresh); }
+int getaddrinfo(const char* host, const char* port, const struct addrinfo* hints, struct addrinfo** list) {
+  int (*real)(const char*, const char*, const struct addrinfo*, struct addrinfo**) = dlsym(RTLD_NEXT, "getaddrinfo");
+  pthread_mutex_lock(&turn);
+  const int result = real(host, port, hints, list);
+  pthread_mutex_unlock(&turn);
+  return result;
+}
+TURNS
+  cc -shared -fPIC -o "$BATS_FILE_TMPDIR/turns.so" "$BATS_FILE_TMPDIR/turns.c"
+}
+
+setup() {
+  HOSTS=$SCRATCH/hosts
+  [[ $(LD_PRELOAD=libnss_wrapper.so grep -c nss_wrapper /proc/self/maps 2>/dev/null) != 0 ]] ||
+    skip 'libnss-wrapper is not installed'
+}
+teardown() { stop_all; }
+
+# hosts [ADDRESS NAME]…: these are all the names there are.
+hosts() {
+  printf '%s %s\n' "$@" >"$HOSTS.new"
+  mv "$HOSTS.new" "$HOSTS"
+}
+
+# named ARG…: sets NAMED, the command `redlock ARG…` with these names. Sanitizers do not like to be
+# loaded second, nor deep binding.
+named() {
+  NAMED=(env "LD_PRELOAD=$BATS_FILE_TMPDIR/turns.so libnss_wrapper.so" "NSS_WRAPPER_HOSTS=$HOSTS" NSS_WRAPPER_DISABLE_DEEPBIND=1
+    "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" "$REDLOCK" "$@")
+}
+
+# holds URI: the lock is had, at the first attempt.
+holds() {
+  named run -v -n -S "$1" L -- echo in
+  timed "${NAMED[@]}"
+  assert_status 0
+  [[ $output == in ]]
+  [[ $(grep -c ': acquire: ' <<<"$stderr") == 1 ]] || fail "$stderr"
+}
+
+# has_ipv6 PORT: a port of ::1 can be had.
+has_ipv6() {
+  "$PYTHON" -c 'import socket, sys; socket.socket(socket.AF_INET6).bind(("::1", int(sys.argv[1])))' "$1" 2>/dev/null
+}
+
+@test "names: one address, and one that is not there" {
+  start_server A --tcp
+  hosts 127.0.0.1 db1.test
+  holds "redis://db1.test:$A_PORT"
+  named run --server-wait 60s -S "redis://db2.test:$A_PORT" L -- true
+  timed "${NAMED[@]}"
+  assert_status 69
+  assert_between 0 "$elapsed" 10000
+  assert_contains "$stderr" 'cannot resolve "db2.test": no such host'
+}
+
+@test "names: the first address refuses, the second is taken at once" {
+  start_server A --tcp
+  hosts 127.0.0.2 db1.test 127.0.0.3 db1.test 127.0.0.1 db1.test
+  holds "redis://db1.test:$A_PORT"
+}
+
+@test "names: the first two addresses are black holes, the third is taken within the limit" {
+  start_server A --tcp
+  black_hole 127.0.0.2 "$A_PORT"
+  black_hole 127.0.0.3 "$A_PORT"
+  hosts 127.0.0.2 db1.test 127.0.0.3 db1.test 127.0.0.1 db1.test
+  holds "redis://db1.test:$A_PORT"
+  # With a short ttl there are 100 ms for all three.
+  named run -v -n --ttl 1s -S "redis://db1.test:$A_PORT" L -- echo in
+  timed "${NAMED[@]}"
+  assert_status 0
+}
+
+@test "names: all addresses are dead" {
+  black_hole 127.0.0.2 "$(free_port)"
+  hosts 127.0.0.2 db1.test 127.0.0.3 db1.test
+  named run --server-wait 300ms -S "redis://db1.test:$BLACK_HOLE_PORT" L -- true
+  timed "${NAMED[@]}"
+  assert_status 69
+  assert_contains "$stderr" 'no connection within 1000 ms'
+  hosts 127.0.0.3 db1.test 127.0.0.4 db1.test
+  timed "${NAMED[@]}"
+  assert_status 69
+  assert_contains "$stderr" 'connection refused'
+}
+
+@test "names: IPv6, and one family that is dead" {
+  local port
+  port=$(free_port)
+  has_ipv6 "$port" || skip 'no IPv6 here'
+  start_server A --tcp --bind 127.0.0.1 ::1
+  hosts ::1 db6.test ::1 both.test 127.0.0.2 both.test ::1 other.test 127.0.0.1 other.test
+  holds "redis://[::1]:$A_PORT"
+  holds "redis://db6.test:$A_PORT"
+  holds "redis://both.test:$A_PORT"
+  stop_servers
+  start_server A --tcp
+  holds "redis://other.test:$A_PORT"
+}
+
+@test "names: a resolver that hangs delays neither the other servers nor the end" {
+  start_server A --tcp
+  start_server B
+  mkfifo "$HOSTS" # until somebody writes (numeric addresses ask this resolver, too)
+  named run -v -n -S "$A_URI" -S "$B_URI" -S "redis://db1.test:$A_PORT" L -- echo in
+  timed_below 900 "${NAMED[@]}" # connecting may take 1 s
+  assert_status 0
+  named run --server-wait 300ms -S "redis://db1.test:$A_PORT" L -- true
+  timed "${NAMED[@]}"
+  assert_status 69
+  assert_contains "$stderr" 'its name was not resolved within 1000 ms'
+  assert_between 0 "$elapsed" 5000
+  named run -S "redis://db1.test:$A_PORT" L -- true
+  background "${NAMED[@]}"
+  wait_until "$BOUND" eval '(($(ls "/proc/$BACKGROUND_PID/task" | wc -l) > 1))'
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+}
+
+@test "names: a resolver that hangs is not asked again as long as it does" {
+  mkfifo "$HOSTS"
+  named run -v --server-wait 60s -S redis://db1.test L -- echo in
+  background "${NAMED[@]}"
+  wait_until "$BOUND" eval '(($(grep -c "not resolved within 1000 ms" "$BACKGROUND_ERR") > 2))'
+  # The loop's thread, and one for the look-up: it is the same from the first try on.
+  [[ $(ls "/proc/$BACKGROUND_PID/task" | wc -l) == 2 ]]
+}
+
+@test "names: the name leads to another address, and is asked for anew" {
+  start_server A --tcp
+  start_server B --tcp
+  start_server C
+  start_server D
+  hosts 127.0.0.1 db1.test
+  named run -v --ttl 6s -S "redis://db1.test:$A_PORT" -S "$C_URI" -S "$D_URI" L -- sh -c 'echo in >"$1"
+    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$SCRATCH/ready" "$SCRATCH/finish"
+  background "${NAMED[@]}"
+  wait_for "$SCRATCH/ready"
+  wait_for_key A L
+  kill_server A
+  start_server M --bind 127.0.0.2 --port "$A_PORT"
+  hosts 127.0.0.2 db1.test
+  wait_for_key M L
+  : >"$SCRATCH/finish"
+  await "$BACKGROUND_PID"
+  assert_status 7
+  wait_until "$BOUND" has_no_keys M
+}
+
+@test "names: a look-up under way when the job starts is the worker's to finish" {
+  start_server A --tcp
+  start_server B
+  start_server C
+  cat >"$SCRATCH/slow.c" <<'SLOW'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <unistd.h>
+int getaddrinfo(const char* host, const char* port, const struct addrinfo* hints, struct addrinfo** list) {
+  int (*real)(const char*, const char*, const struct addrinfo*, struct addrinfo**) = dlsym(RTLD_NEXT, "getaddrinfo");
+  while (access(getenv("ANSWER"), F_OK) != 0) usleep(10000);
+  return real(host, port, hints, list);
+}
+SLOW
+  cc -shared -fPIC -o "$SCRATCH/slow.so" "$SCRATCH/slow.c"
+  background env "ANSWER=$SCRATCH/answer" "LD_PRELOAD=$SCRATCH/slow.so" "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
+    "$REDLOCK" run -v -S "redis://localhost:$A_PORT" -S "$B_URI" -S "$C_URI" L -- \
+    sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' \
+    job "$SCRATCH/ready" "$SCRATCH/finish"
+  wait_for "$SCRATCH/ready"
+  refute_contains "$(<"$BACKGROUND_ERR")" localhost
+  : >"$SCRATCH/answer"
+  wait_until 8 has_key A L # one that never ends is waited for for 10 s
+  : >"$SCRATCH/finish"
+  await "$BACKGROUND_PID"
+  assert_status 7
+}

@@ -1,0 +1,409 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+#
+# Several servers, some of which fail under a job or at its end: a minority of them costs nothing, a
+# majority is told and acted on in time.
+
+# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
+# shellcheck disable=SC2016 # expanded by the job's shell
+# shellcheck disable=SC2153,SC2154 # A_URI and the like are set by start_server, stderr by run
+
+load ../lib/common
+load ../lib/quorum
+
+setup() {
+  setup_job
+  BEATS=$SCRATCH/beats
+}
+teardown() { stop_all; }
+
+# ---- during the job --------------------------------------------------------------------------
+
+SHORT=(--ttl 2s)
+
+# a_slow_machine TEXT: it says that a server which runs did not answer in time.
+a_slow_machine() {
+  local name
+  for name in "${SERVERS[@]}"; do
+    local -n uri=${name}_URI
+    if gone "$(pid_of "$name")" || stopped "$(pid_of "$name")"; then continue; fi
+    [[ $1 != *"$uri: did not answer within "* ]] || return 0
+  done
+  return 1
+}
+
+# assert_unaffected SERVER: when the lease that it has now is over, the job runs on, and the lock is
+# renewed on this server; the job ends with its own status and nobody says a word.
+assert_unaffected() {
+  outlast "$1" L
+  wait_for_renewal "$1"
+  finish_job
+  assert_status 7
+  a_slow_machine "$stderr" || assert_silent
+}
+
+@test "a job goes on when one of three servers is killed under it" {
+  servers 3
+  start_job "${SHORT[@]}"
+  kill_server A
+  assert_unaffected B
+  assert_nothing_left B C
+}
+
+@test "a job goes on when one of three servers is stopped under it" {
+  servers 3
+  start_job "${SHORT[@]}"
+  pause_server A
+  assert_unaffected B
+  assert_nothing_left B C
+  resume_server A
+  wait_until "$BOUND" no_lock A
+}
+
+@test "a job goes on when one of three servers is cut off under it" {
+  servers 3
+  delay_proxy "$C_SOCKET" 0
+  REDLOCK_SERVERS="$A_URI $B_URI $PROXY_URI"
+  start_job "${SHORT[@]}"
+  kill -STOP "$PROXY_PID"
+  assert_unaffected B
+  assert_nothing_left A B
+}
+
+@test "a job goes on when two of five servers fail under it, one killed and one stopped" {
+  servers 5
+  start_job "${SHORT[@]}"
+  kill_server D
+  pause_server A
+  assert_unaffected B
+  assert_nothing_left B C E
+  resume_server A
+  wait_until "$BOUND" no_lock A
+}
+
+@test "a server that is restarted empty under a job gets the lock back within a renewal interval" {
+  servers 3
+  start_job --ttl 3s # renewed every second
+  restart_server C
+  local began=${EPOCHREALTIME/./}
+  wait_for_key C L
+  took=$(((${EPOCHREALTIME/./} - began) / 1000))
+  ((took < 2500)) || fail "the lock came back after $took ms"
+  [[ $(cli C get L) == "$(cli A get L)" ]] || fail "another token came back: $(cli C get L)"
+  # With all that belongs to it: it expires, and is renewed and released like the others.
+  (($(cli C pttl L) > 0)) || fail "it came back without a time to live"
+  assert_unaffected C
+  wait_until_free A B C
+}
+
+@test "servers restarted empty one after the other, each repaired before the next, cost no lock" {
+  servers 3
+  start_job "${SHORT[@]}"
+  local server
+  for server in A B C; do
+    restart_server "$server"
+    wait_for_key "$server" L
+    wait_for_renewal "$server"
+  done
+  assert_unaffected A
+  wait_until_free A B C
+}
+
+@test "a server on which somebody else has the lock now is left alone, and costs nothing" {
+  servers 3
+  start_job "${SHORT[@]}"
+  cli B set L theirs px 60000
+  assert_unaffected A
+  wait_until_free A C
+  [[ $(cli B get L) == theirs ]] || fail "it holds: $(cli B get L)"
+}
+
+# start_stubborn_job TTL [ARG…]: a job that ignores TERM and logs the time all along.
+start_stubborn_job() {
+  # shellcheck disable=SC2016 # expanded by the job's shell
+  background "$REDLOCK" run --ttl "$@" L -- bash -c 'trap "" TERM
+    for i in {1..3000}; do echo "$EPOCHREALTIME" >>"$1"; sleep 0.01; done' job "$BEATS"
+  wait_for "$BEATS"
+}
+
+# dead_by TIME: redlock ends with 80, and the job's last sign of life is from before TIME (of
+# $EPOCHREALTIME, in µs). Its own clock tells, so that it does not matter when we look.
+dead_by() {
+  await "$BACKGROUND_PID" || return 1
+  assert_status 80 || return 1
+  local last
+  last=$(tail -n 1 "$BEATS")
+  ((${last/./} < $1)) || fail "the job lived $(((${last/./} - $1) / 1000)) ms too long" "$stderr"
+}
+
+# assert_dies_in_time N OUTAGE: a stubborn job with N servers, of which the command OUTAGE lets a majority fail,
+# is dead before its lease ends. Three tries: a machine that stands still for the margin of 50 ms, just when it
+# ends, makes it too late.
+assert_dies_in_time() {
+  local try
+  for try in 1 2 3; do
+    rm -f "$BEATS"
+    servers "$1"
+    start_stubborn_job 2s
+    wait_for_renewal A
+    "$2"
+    # Whatever they granted, they granted before now.
+    ! dead_by $((${EPOCHREALTIME/./} + 2000000)) || return 0
+  done
+  fail "in attempt $try"
+}
+
+# assert_given_back SERVER…: no lock is left there. Where the end of the lease came before a loaded
+# machine let redlock do its work, and that is said, it expires there instead.
+assert_given_back() {
+  local server
+  [[ $stderr == *'is stopped or stuck, killed'* ]] || assert_nothing_left "$@" || fail "$stderr" || return 1
+  for server in "$@"; do wait_until "$BOUND" no_lock "$server"; done
+}
+
+@test "a job is dead before its lease ends when two of three servers are stopped under it" {
+  two_hang() { pause_server A && pause_server B; }
+  assert_dies_in_time 3 two_hang
+  assert_named_once "$(grep 'stopping the job' <<<"$stderr")" A B
+  assert_given_back C
+}
+
+@test "a job is dead before its lease ends when three of five servers are killed under it" {
+  three_die() { kill_server A && kill_server B && kill_server C; }
+  assert_dies_in_time 5 three_die
+  assert_named_once "$(grep 'stopping the job' <<<"$stderr")" A B C
+  assert_given_back D E
+}
+
+@test "a job is warned about before it is stopped, and saved if the servers come back in time" {
+  servers 3
+  start_job --ttl 12s # renewed every 4 s, stopped 2.3 s before the end
+  pause_server A
+  pause_server B
+  wait_for_line "$BACKGROUND_ERR" "cannot be renewed"
+  resume_server A
+  wait_for_line "$BACKGROUND_ERR" "renewed again"
+  finish_job
+  assert_status 7
+  assert_named_once "$(grep 'cannot be renewed' "$BACKGROUND_ERR")" A B
+  assert_nothing_left A C
+}
+
+# hung_up_by PORT: every connection to that port of this host was closed there, and not yet here.
+hung_up_by() {
+  awk -v end="$(printf ':%04X$' "$1")" \
+    '$3 ~ end && $4 == "08" { closed++ } $3 ~ end && $4 == "01" { open++ }
+      END { exit closed == 0 || open > 0 }' /proc/net/tcp
+}
+
+@test "a job is stopped when two of three servers are restarted empty under it, and brought back nowhere" {
+  servers 3
+  # A slow line, so that both have said what they lost before one of them can be repaired.
+  delay_proxy "$A_SOCKET" 300
+  A_URI=$PROXY_URI
+  local ports=("$PROXY_PORT")
+  delay_proxy "$B_SOCKET" 300
+  B_URI=$PROXY_URI
+  ports+=("$PROXY_PORT")
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  start_stubborn_job 12s --server-timeout 1200ms
+  wait_for_renewal A
+  # No renewal comes between the two restarts: who would send it is stopped for so long.
+  local worker
+  worker=$(pgrep -P "$BACKGROUND_PID")
+  kill -STOP "$worker"
+  wait_until "$BOUND" stopped "$worker"
+  kill_server A
+  kill_server B
+  launch_server A "$SCRATCH/server.A"
+  launch_server B "$SCRATCH/server.B"
+  # That both have hung up comes over a slow line, too: or only one of them is asked anew, and repaired.
+  wait_until "$BOUND" hung_up_by "${ports[0]}"
+  wait_until "$BOUND" hung_up_by "${ports[1]}"
+  kill -CONT "$worker"
+  dead_by $((${EPOCHREALTIME/./} + 12000000))
+  local line
+  line=$(grep 'stopping the job' <<<"$stderr")
+  assert_contains "$line" "lost L"
+  assert_named_once "$line" A B
+  wait_until_free A B C
+}
+
+@test "a lock that is lost is not brought back where somebody else may take it" {
+  servers 3
+  start_job --ttl 6s
+  wait_for_renewal A
+  cli A del L
+  cli B del L
+  # Whoever comes now, gets it: the job is being stopped, or will be at the next renewal.
+  cli A set L theirs px 60000
+  cli B set L theirs px 60000
+  await "$BACKGROUND_PID"
+  assert_status 80
+  [[ $(cli A get L) == theirs && $(cli B get L) == theirs ]]
+  wait_until_free C
+}
+
+# ---- at the end of the job ---------------------------------------------------------------------
+
+# assert_release_prompt N CMD…: a job with N servers, where CMD lets some of them fail, ends with its own
+# status, without waiting and without a word. The best of five tries counts: what else the machine does
+# can only add to the time.
+assert_release_prompt() {
+  local try count=$1
+  shift
+  for try in 1 2 3 4 5; do
+    rm -f "$READY" "$FINISH"
+    servers "$count"
+    start_job "${PATIENTLY[@]}"
+    "$@"
+    finish_job
+    assert_status 7
+    assert_silent
+    ((took >= 1500)) || return 0
+  done
+  fail "it took $took ms, in attempt $try"
+}
+
+@test "the release does not wait for a server that hangs once a quorum has confirmed" {
+  assert_release_prompt 3 pause_server A
+  assert_nothing_left B C
+  # The release is in its socket.
+  resume_server A
+  wait_until "$BOUND" no_lock A
+}
+
+@test "the release does not wait for two of five servers, one that hangs and one that is dead" {
+  two_fail() { pause_server E && kill_server A; }
+  assert_release_prompt 5 two_fail
+  assert_nothing_left B C D
+  resume_server E
+  wait_until "$BOUND" no_lock E
+}
+
+@test "a server restarted empty at the end of a job is no reason for a word" {
+  assert_release_prompt 3 restart_server B
+  wait_until_free A B C
+}
+
+@test "a release that a majority does not confirm is warned about; the job's status stays" {
+  servers 3
+  start_job --ttl 10s
+  pause_server A
+  kill_server B
+  finish_job
+  assert_status 7
+  local line
+  line=$(grep 'could not be confirmed' <<<"$stderr") || fail "no warning: $stderr"
+  assert_named_once "$line" A B
+  wait_until_free C
+  resume_server A
+  wait_until "$BOUND" no_lock A
+}
+
+@test "a lock that two of three servers lost before the end of the job is told: 80" {
+  servers 3
+  start_job "${PATIENTLY[@]}"
+  wait_until_settled A B C # a renewal between the two would give A its key back
+  restart_server A
+  restart_server B
+  finish_job
+  assert_status 80
+  assert_named_once "$stderr" A B
+  wait_until_free A B C
+}
+
+# rests_with_nothing SERVER: it has read all that was sent by those who are gone, and L is not there.
+rests_with_nothing() {
+  wait_until "$BOUND" eval "[[ \$(cli $1 info clients | grep '^connected_clients:' | tr -dc 0-9) == 1 ]]"
+  assert_no_key "$1" L
+}
+
+@test "a server stands still while one waits for a lock, asks often and gives up: it has nothing when it wakes" {
+  servers 3 --tcp
+  local server word
+  for word in unix tcp; do
+    for server in A B; do cli "$server" set L somebody px 3600000 >/dev/null; done
+    [[ $word == unix ]] || REDLOCK_SERVERS="$A_URI $B_URI $C_TCP_URI"
+    pause_server C
+    background "$REDLOCK" run -v -w 60 L -- true
+    wait_until "$BOUND" eval '(($(grep -c "$A_URI: acquire: refused" "$BACKGROUND_ERR") >= 5))'
+    kill -TERM "$BACKGROUND_PID"
+    await "$BACKGROUND_PID"
+    assert_status 143
+    resume_server C
+    rests_with_nothing C
+  done
+}
+
+# renews_at_word: a word to the holder makes it renew; returns when A has that renewal.
+renews_at_word() {
+  local before
+  before=$(time_given A)
+  said() { given_more_time A "$before" || ! cli A publish "$CHANNEL" word >/dev/null; }
+  wait_until "$BOUND" said
+}
+
+@test "a server stands still from the first request on, and far more than it reads at once is asked of it: it has nothing when it wakes" {
+  servers 3
+  local word
+  for word in '' --once=1h; do
+    rm -f "$READY" "$FINISH"
+    pause_server C
+    start_job --ttl 30s ${word:+"$word"} -v
+    wait_until_listening A B
+    CHANNEL=$(cli A pubsub channels '*:told:*')
+    for _ in {1..16}; do renews_at_word; done
+    finish_job
+    assert_status 7
+    resume_server C
+    rests_with_nothing C
+  done
+}
+
+# parting_proxy SERVER: in front of it, one that is slow with its first answer; sets PARTING_URI.
+parting_proxy() {
+  local -n upstream=${1}_SOCKET
+  start_tool "$PYTHON" "$TESTS/lib/parting_proxy.py" "$SCRATCH/parting.ready" "$SCRATCH/parting" "$upstream"
+  wait_for "$SCRATCH/parting.ready"
+  PARTING_URI=unix://$SCRATCH/parting
+}
+
+# leaves_nothing_on_C STATUS ARG…: redlock run ARG… ends with that, and C behind its proxy has nothing then.
+# On a machine that makes the proxy much slower than it is, the release comes too late; not five times.
+leaves_nothing_on_C() {
+  local try
+  for try in 1 2 3 4 5; do
+    cli C del L >/dev/null
+    run "$REDLOCK" run --ttl 60s --server-timeout 6s -S "$A_URI" -S "$B_URI" -S "$PARTING_URI" "${@:2}"
+    assert_status "$1"
+    ! rests_with_nothing C || return 0
+  done
+  fail "something was left, in attempt $try too"
+}
+
+@test "a server that has not answered the acquire when a short job is over gets the release all the same" {
+  servers 3
+  parting_proxy C
+  leaves_nothing_on_C 0 L -- true
+}
+
+@test "a server that has not answered the acquire when another one was found to hold it gets the release all the same" {
+  servers 3
+  parting_proxy C
+  local server
+  for server in A B; do cli "$server" set L somebody px 3600000 >/dev/null; done
+  leaves_nothing_on_C 1 -n L -- true
+}
+
+@test "a server stands still while one waits for it alone, and wakes: it is asked again, and has the lock" {
+  start_server D
+  pause_server D
+  background "$REDLOCK" run -v --server-wait 60s -S "$D_URI" L -- true
+  wait_until "$BOUND" eval '(($(grep -c "acquire: did not answer" "$BACKGROUND_ERR") >= 3))'
+  resume_server D
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_no_key D L
+}

@@ -1,0 +1,259 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+#
+# Several servers: what a minority of them does is nobody's trouble, what a majority does is told. Minority
+# and majority are of the configured servers. What happens under a job is in outage.bats.
+
+# shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
+# shellcheck disable=SC2016 # expanded by the job's shell
+# shellcheck disable=SC2153,SC2154 # A_URI and the like are set by start_server, stderr by run
+
+load ../lib/common
+load ../lib/quorum
+
+setup() { setup_job; }
+teardown() { stop_all; }
+
+# ---- before the job --------------------------------------------------------------------------
+
+# assert_runs: a job runs, without delay and without a word. The best of five tries counts: what
+# else the machine does can only add to the time.
+assert_runs() {
+  local try
+  for try in 1 2 3 4 5; do
+    promptly "$REDLOCK" run "${PATIENTLY[@]}" L -- sh -c 'echo ran; exit 7'
+    assert_status 7
+    [[ $output == ran ]] || fail "the job did not run: $output"
+    assert_silent
+    ((took >= PROMPT)) || return 0
+  done
+  fail "it took $took ms, in attempt $try"
+}
+
+# assert_verbose_names URI: with -v a job that runs says what became of this server.
+assert_verbose_names() {
+  promptly "$REDLOCK" run -v L -- true
+  assert_status 0
+  assert_contains "$stderr" "$1: "
+}
+
+@test "a job runs with one of three servers killed" {
+  servers 3
+  kill_server B
+  assert_runs
+  assert_nothing_left A C
+  assert_verbose_names "$B_URI"
+}
+
+@test "a job runs with one of three servers stopped, and does not wait for it" {
+  servers 3
+  pause_server A
+  assert_runs
+  assert_nothing_left B C
+  # It wakes up to the question and to the release behind it.
+  resume_server A
+  wait_until "$BOUND" no_lock A
+}
+
+@test "a job runs with one of three servers refusing connections" {
+  servers 2
+  closed_port
+  REDLOCK_SERVERS="$CLOSED_URI $REDLOCK_SERVERS"
+  assert_runs
+  assert_nothing_left A B
+  assert_verbose_names "$CLOSED_URI"
+}
+
+@test "a job runs with one of three servers in a black hole, and does not wait for it" {
+  servers 2
+  black_hole
+  REDLOCK_SERVERS="$BLACK_HOLE_URI $REDLOCK_SERVERS"
+  assert_runs
+  assert_nothing_left A B
+}
+
+@test "a job runs with one of three servers restarted empty" {
+  servers 3
+  "$REDLOCK" run L -- true
+  restart_server C
+  assert_runs
+  wait_until_free A B C
+}
+
+@test "a job runs with two of five servers out of order, one killed and one stopped" {
+  servers 5
+  kill_server A
+  pause_server D
+  assert_runs
+  assert_nothing_left B C E
+  resume_server D
+  wait_until "$BOUND" no_lock D
+}
+
+# assert_unavailable SERVER…: 69, and the message names each of these servers once.
+assert_unavailable() {
+  promptly "$REDLOCK" run --server-wait 300ms L -- sh -c 'echo ran'
+  assert_status 69
+  [[ -z $output ]] || fail "the job ran: $output"
+  [[ $(wc -l <<<"$stderr") == 1 ]] || fail "not one line: $stderr"
+  assert_named_once "$stderr" "$@"
+}
+
+@test "no job runs with two of three servers killed: 69, and nothing is left on the third" {
+  servers 3
+  kill_server A
+  kill_server B
+  assert_unavailable A B
+  refute_contains "$stderr" "$C_URI:"
+  wait_until_free C
+}
+
+@test "no job runs with three of five servers stopped: 69, and nothing is left on any" {
+  servers 5
+  pause_server B
+  pause_server C
+  pause_server D
+  assert_unavailable B C D
+  wait_until_free A E
+  local server
+  for server in B C D; do
+    resume_server "$server"
+    wait_until "$BOUND" no_lock "$server"
+  done
+}
+
+@test "no job runs with two of three servers unreachable, one refusing, one in a black hole: 69" {
+  servers 1
+  black_hole
+  closed_port
+  REDLOCK_SERVERS="$A_URI $CLOSED_URI $BLACK_HOLE_URI"
+  assert_unavailable
+  assert_contains "$stderr" "$CLOSED_URI: "
+  assert_contains "$stderr" "$BLACK_HOLE_URI: "
+  wait_until_free A
+}
+
+@test "a job that waits for a quorum runs when one more server comes back" {
+  servers 3
+  kill_server A
+  kill_server B
+  start_waiting
+  launch_server B "$SCRATCH/server.B"
+  await "$BACKGROUND_PID" 20
+  assert_status 0
+  [[ $output == ran ]] || fail "output: $output"
+  assert_nothing_left B C
+}
+
+# start_waiting: a run that has asked at least once, in vain, and waits for servers.
+start_waiting() {
+  background "$REDLOCK" run -v --server-wait 60s L -- echo ran
+  wait_for_line "$BACKGROUND_ERR" "$A_URI: acquire: "
+}
+
+@test "a run that is ended while it waits for a quorum leaves nothing on the others" {
+  servers 3
+  kill_server A
+  pause_server B
+  start_waiting
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+  [[ -z $output ]] || fail "the job ran: $output"
+  wait_until_free C
+  resume_server B
+  wait_until "$BOUND" no_lock B
+}
+
+# ---- how many are enough -------------------------------------------------------------------------
+
+@test "of two servers both are needed" {
+  servers 2
+  run "$REDLOCK" run L -- sh -c 'exit 7'
+  assert_status 7
+  kill_server B
+  assert_unavailable B
+  wait_until_free A
+}
+
+@test "of four servers three are needed" {
+  servers 4
+  kill_server A
+  assert_runs
+  assert_nothing_left B C D
+  kill_server B
+  assert_unavailable A B
+  wait_until_free C D
+}
+
+@test "two of four servers are no quorum for anybody: who finds two held elsewhere gives up" {
+  servers 4
+  cli A set L theirs px 60000
+  cli B set L theirs px 60000
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  wait_until_free C D
+  [[ $(cli A get L) == theirs && $(cli B get L) == theirs ]]
+}
+
+@test "a lock held elsewhere on a minority is no obstacle, and stays theirs" {
+  servers 5
+  cli B set L theirs px 60000
+  cli D set L others px 60000
+  promptly "$REDLOCK" run -n L -- true
+  assert_status 0
+  wait_until_free A C E
+  [[ $(cli B get L) == theirs && $(cli D get L) == others ]]
+}
+
+@test "the quorum is one of the configured servers, not of those that answer" {
+  servers 5
+  kill_server A
+  kill_server B
+  cli C set L theirs px 60000
+  run "$REDLOCK" run -n L -- echo ran # of three that answer, two would grant
+  assert_status 1
+  [[ -z $output ]] || fail "the job ran"
+  wait_until_free D E
+}
+
+# ---- passwords -----------------------------------------------------------------------------------
+
+# with_password NAME: a server that wants a password, on TCP too.
+with_password() { start_server "$1" --tcp --requirepass right; }
+
+@test "a wrong password for one of three servers is borne" {
+  servers 2
+  with_password C
+  REDLOCK_SERVERS="redis://:wrong@127.0.0.1:$C_PORT $REDLOCK_SERVERS"
+  assert_runs
+  # The job lasts until C has answered: two votes are enough to begin.
+  background "$REDLOCK" run -v L -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/answered"
+  wait_for_line "$BACKGROUND_ERR" "127.0.0.1:$C_PORT: acquire: wrong"
+  : >"$SCRATCH/answered"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  refute_contains "$(<"$BACKGROUND_ERR")" :wrong@
+}
+
+@test "wrong passwords for two of three servers end the run at once: 69" {
+  servers 1
+  with_password B
+  with_password C
+  REDLOCK_SERVERS="$A_URI redis://:wrong@127.0.0.1:$B_PORT redis://:wrong@127.0.0.1:$C_PORT"
+  promptly "$REDLOCK" run --server-wait 30s L -- echo ran
+  assert_status 69
+  [[ -z $output ]] || fail "the job ran"
+  took_less_than 5000
+  assert_contains "$stderr" "127.0.0.1:$B_PORT: wrong"
+  assert_contains "$stderr" "127.0.0.1:$C_PORT: wrong"
+  refute_contains "$stderr" :wrong@
+  wait_until_free A
+}
+
+@test "each server has its own password" {
+  with_password A
+  start_server B --tcp --requirepass another
+  export REDLOCK_SERVERS="redis://:right@127.0.0.1:$A_PORT redis://:another@127.0.0.1:$B_PORT"
+  assert_runs
+}

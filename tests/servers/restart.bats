@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# A server that was restarted may have forgotten who holds a lock: it is no witness for a while.
+load ../lib/common
+
+setup() { export REDLOCK_RESTART_GRACE=60; }
+teardown() { stop_all; }
+
+# start_servers NAME…: starts them and makes them the servers of this test.
+start_servers() {
+  local name uri uris=()
+  for name in "$@"; do
+    start_server "$name"
+    uri=${name}_URI
+    uris+=("${!uri}")
+  done
+  export REDLOCK_SERVERS="${uris[*]}"
+}
+
+# age NAME SECONDS: waits until the server has been up for so long.
+age() {
+  local up
+  wait_until "$BOUND" eval "up=\$(cli $1 info server | tr -d '\r' | sed -n 's/^uptime_in_seconds://p'); ((up >= $2))"
+}
+
+@test "a new installation is usable at once, and again" {
+  start_servers A B C
+  run --separate-stderr "$REDLOCK" run -n L -- echo one
+  assert_status 0
+  run --separate-stderr "$REDLOCK" run -n L -- echo two
+  assert_status 0
+}
+
+@test "a single fresh server is usable at once" {
+  start_servers A
+  run "$REDLOCK" run -n L -- true
+  assert_status 0
+}
+
+@test "a new installation needs all of its servers" {
+  start_servers A B C
+  kill_server C
+  run --separate-stderr "$REDLOCK" run -w 1 L -- true
+  assert_status 69
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'started only just now'
+  assert_contains "$stderr" '--restart-grace'
+  wait_until_clean A B
+}
+
+@test "servers restarted empty one after the other under a running job let no second one in" {
+  start_servers A B C
+  background "$REDLOCK" run --ttl 3s L -- sh -c 'echo >"$1"; exec sleep 60' job "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
+  local name
+  for name in A B C; do
+    restart_server "$name"
+    # By the next renewal the key is back there.
+    wait_until "$BOUND" eval "[[ \$(cli $name exists L) == 1 ]]"
+    run --separate-stderr "$REDLOCK" run -n L -- touch "$SCRATCH/second"
+    [[ $status != 0 && ! -e $SCRATCH/second ]] || fail "a second one got in after $name"
+  done
+  kill -0 "$BACKGROUND_PID"
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+}
+
+@test "a majority restarted empty at once lets nobody in, though it has no lock" {
+  export REDLOCK_RESTART_GRACE=3
+  start_servers A B C
+  # Past twice the grace it can no longer be taken for a new installation.
+  age C 7
+  run "$REDLOCK" run -n --ttl 3s L -- true
+  assert_status 0
+  restart_server A
+  restart_server B
+  run --separate-stderr "$REDLOCK" run --ttl 3s -w 1 L -- true
+  assert_status 69
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'trusted in'
+  # When their time has come they are servers like any other.
+  run "$REDLOCK" run --ttl 3s -w 15 --server-wait 15s L -- true
+  assert_status 0
+}
+
+@test "a server restarted with an old copy of its data says so and writes nothing" {
+  export REDLOCK_RESTART_GRACE=30
+  start_servers A
+  run "$REDLOCK" run L -- true
+  assert_status 0
+  # As after a restart from a snapshot: the trace of the name is of another life.
+  cli A hset 'redlock:{L}:fence' run_id 0123456789012345678901234567890123456789
+  local before
+  before=$(cli A hgetall 'redlock:{L}:fence')
+  run --separate-stderr "$REDLOCK" run -n --server-wait 300ms L -- true
+  assert_status 69
+  assert_contains "$stderr" 'was restarted'
+  has_no_keys A
+  [[ $(cli A hgetall 'redlock:{L}:fence') == "$before" ]]
+  run "$REDLOCK" run -n --restart-grace 0 L -- true
+  assert_status 0
+}
+
+@test "a ttl above the restart grace is refused where there are several servers" {
+  start_servers A B C
+  run --separate-stderr "$REDLOCK" run --ttl 2m L -- true
+  assert_status 64
+  assert_one_line "$stderr"
+  assert_contains "$stderr" '--restart-grace'
+  run "$REDLOCK" run --ttl 2m --restart-grace 2m L -- true
+  assert_status 0
+  run "$REDLOCK" run --ttl 2m --restart-grace 0 L -- true
+  assert_status 0
+  run "$REDLOCK" run -S "$A_URI" --ttl 2m L -- true
+  assert_status 0
+}
+
+@test "one server under two addresses is an error, and nothing stays locked" {
+  start_server A --tcp
+  run --separate-stderr "$REDLOCK" run -S "$A_URI" -S "$A_TCP_URI" L -- true
+  assert_status 78
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'one and the same server'
+  assert_nothing_left A
+}
+
+@test "the fence rises from grant to grant, over restarts and over servers that were away" {
+  export REDLOCK_RESTART_GRACE=0
+  start_servers A B C
+  local last=0 fence round
+  for round in 1 2 3 4 5 6 7 8; do
+    case $round in
+      3) kill_server A ;;
+      4) restart_server A ;;
+      5) pause_server B ;;
+      6) resume_server B ;;
+      7)
+        restart_server A
+        restart_server B
+        restart_server C
+        ;;
+    esac
+    fence=$("$REDLOCK" run -w 10 L -- sh -c 'echo $REDLOCK_FENCE')
+    ((fence > last)) || fail "fence $fence after $last in round $round"
+    last=$fence
+  done
+}

@@ -1,0 +1,176 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+#
+# What a run costs on a slow line, counted in round trips: one to connect, one to acquire, one to
+# release; one more if a password or a database is to be sent first. Several servers are asked at
+# the same time, so that they cost the same.
+#
+# A proxy on loopback cannot delay the handshake of TCP: each connection counts as one round trip.
+
+# shellcheck disable=SC2153 # A_PROXY_STATS and the like are set by slow_server
+
+load ../lib/common
+load ../lib/acl
+
+EACH_WAY=50 # ms
+ROUND_TRIP=$((2 * EACH_WAY))
+
+# On a loaded machine an answer may take long; these tests are not about deadlines.
+PATIENTLY=(--ttl 60s --server-timeout 6s)
+
+teardown() { stop_all; }
+
+# slow_server NAME [REDIS OPTIONS…]: a server behind a slow line; sets NAME_PROXY_PORT,
+# NAME_PROXY_STATS.
+slow_server() {
+  start_server "$@"
+  local -n upstream=${1}_SOCKET
+  delay_proxy "$upstream" "$EACH_WAY"
+  declare -g "${1}_PROXY_PORT=$PROXY_PORT" "${1}_PROXY_STATS=$PROXY_STATS"
+}
+
+# seen NAME connections|round_trips: what the line to that server has seen.
+seen() {
+  local -n PROXY_STATS=${1}_PROXY_STATS
+  proxy_count "$2"
+}
+
+# hung_up NAME [redis-cli options]: the server has no client but the one who asks, so that its line
+# has seen all there was to see.
+hung_up() {
+  local clients
+  clients=$(cli "$@" client list) && [[ $(grep -c '^id=' <<<"$clients") == 1 ]]
+}
+
+# round_trips_of NAME [redis-cli options]: sets $round_trips, connecting included.
+round_trips_of() {
+  wait_until "$BOUND" hung_up "$@" || return 1
+  round_trips=$(($(seen "$1" connections) + $(seen "$1" round_trips)))
+}
+
+# best_below MS CMD…: sets $best, the shortest wall time in ms of three runs, and of more, up to thirty,
+# as long as it is not below MS. What else the machine does can only add to it.
+best_below() {
+  local try began took limit=$1
+  shift
+  best=
+  for ((try = 1; try <= 3 || (try <= 30 && best >= limit); try++)); do
+    began=${EPOCHREALTIME/./}
+    "$@" || fail "attempt $try failed with status $?: $*" || return 1
+    took=$(((${EPOCHREALTIME/./} - began) / 1000))
+    [[ -n $best ]] && ((best <= took)) || best=$took
+  done
+}
+
+@test "a run takes three round trips: connect, acquire, release" {
+  slow_server A
+  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT" L -- true
+  assert_status 0
+  round_trips_of A
+  [[ $round_trips == 3 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+}
+
+@test "a run takes four round trips with a password" {
+  slow_server A --requirepass secret
+  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://:secret@127.0.0.1:$A_PROXY_PORT" L -- true
+  assert_status 0
+  round_trips_of A --no-auth-warning -a secret
+  [[ $round_trips == 4 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+}
+
+@test "a run takes four round trips with a database" {
+  slow_server A
+  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT/3" L -- true
+  assert_status 0
+  round_trips_of A
+  [[ $round_trips == 4 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+}
+
+@test "a run takes four round trips with user, password and database together" {
+  needs_users
+  slow_server A --user cron on '>secret' '~*' +@all
+  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://cron:secret@127.0.0.1:$A_PROXY_PORT/3" L -- true
+  assert_status 0
+  round_trips_of A
+  [[ $round_trips == 4 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+}
+
+@test "learning that the lock is held takes two round trips, and nothing is to be released" {
+  slow_server A
+  cli A set L theirs px 60000
+  run "$REDLOCK" run -n "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT" L -- true
+  assert_status 1
+  round_trips_of A
+  [[ $round_trips == 2 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+}
+
+# level_fences LOCK SERVER…: runs until the servers count alike. The first grant of a name begins at
+# each server's own clock, and until then a grant may take a round trip more. Every server gets to
+# answer among the first, as only those that do are heard.
+level_fences() {
+  local lock=$1 name uri attempt servers counts
+  shift
+  for attempt in {1..30}; do
+    servers=()
+    for name in "$@"; do
+      uri=${name}_URI
+      servers+=(-S "${!uri}")
+    done
+    "$REDLOCK" run "${servers[@]}" "$lock" -- true || return 1
+    counts=$(for name in "$@"; do cli "$name" hget "redlock:{$lock}:fence" value; done | sort -u)
+    [[ $counts == *$'\n'* ]] || return 0
+    set -- "${@:2}" "$1"
+  done
+  fail "the fences do not level out in $attempt runs: $counts"
+}
+
+@test "five servers take three round trips each, once their fences agree" {
+  local name servers=()
+  for name in A B C D E; do
+    slow_server "$name"
+    servers+=(-S "redis://127.0.0.1:$PROXY_PORT")
+  done
+  level_fences L A B C D E
+  run "$REDLOCK" run "${PATIENTLY[@]}" "${servers[@]}" L -- true
+  assert_status 0
+  local counted=()
+  for name in A B C D E; do
+    round_trips_of "$name"
+    counted+=("$round_trips")
+    # It may leave as soon as a quorum has confirmed the release: the others' answers are not seen.
+    ((round_trips <= 3)) || fail "server $name: $round_trips round trips: ${counted[*]}"
+    assert_no_key "$name" L
+  done
+  [[ $(printf '%s\n' "${counted[@]}" | grep -cx 3) -ge 3 ]] || fail "round trips: ${counted[*]}"
+}
+
+@test "a run takes the time of its round trips, and on five servers no longer than on one" {
+  # A line so slow that nothing else takes as long.
+  local name servers=() one EACH_WAY=150 ROUND_TRIP=300
+  for name in A B C D E; do
+    slow_server "$name"
+    servers+=(-S "redis://127.0.0.1:$PROXY_PORT")
+  done
+  best_below $((3 * ROUND_TRIP)) "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT" L -- true
+  one=$best
+  ((one >= 2 * ROUND_TRIP)) || fail "the proxy is too fast: $one ms"
+  ((one < 3 * ROUND_TRIP)) || fail "one server: $one ms"
+
+  best_below $((one + ROUND_TRIP)) "$REDLOCK" run "${PATIENTLY[@]}" "${servers[@]}" L -- true
+  ((best < one + ROUND_TRIP)) || fail "one server: $one ms, five servers: $best ms"
+}
+
+@test "forty locks are looked at in a few round trips: many are asked about at a time" {
+  slow_server A
+  cli A eval 'for i = 1, 40 do
+      redis.call("SET", "L" .. i, string.rep("0123456789", 4), "PX", 600000)
+      redis.call("HSET", "redlock:{L" .. i .. "}:holder", "none", "{}")
+    end' 0 >/dev/null
+  run "$REDLOCK" list --server-timeout 6s -S "redis://127.0.0.1:$A_PROXY_PORT"
+  assert_status 0
+  [[ $(wc -l <<<"$output") == 41 ]] || fail "$output"
+  round_trips_of A
+  # One by one it is eighty.
+  ((round_trips <= 40)) || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+}

@@ -1,0 +1,273 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2016,SC2030,SC2031
+#
+# redlock sandbox: private servers for as long as a command runs, and nothing left afterwards.
+
+load ../lib/common
+
+setup() {
+  TMPDIR=$(mktemp -d "$SCRATCH/tmp.XXXXXX")
+  export TMPDIR
+  # A job that says where it is and then stays until it is told to go.
+  STAY=$SCRATCH/stay
+  cat >"$STAY" <<'END'
+#!/bin/bash
+trap 'echo TERM >>"$1.signals"; exit 9' TERM
+trap 'echo HUP >>"$1.signals"; exit 8' HUP
+for uri in $REDLOCK_SERVERS; do
+  redis-cli -s "${uri#unix://}" info server | tr -d '\r' | sed -n 's/^process_id://p'
+done >"$1.servers"
+echo $$ >"$1.new" && mv "$1.new" "$1"
+while :; do sleep 0.05; done
+END
+  chmod +x "$STAY"
+}
+
+teardown() { stop_all; }
+
+# start_sandbox N: one in the background with STAY; sets SANDBOX (pid), JOB (pid), SERVERS (pids).
+start_sandbox() {
+  background "$REDLOCK" sandbox -N "$1" -- "$STAY" "$SCRATCH/job"
+  SANDBOX=$BACKGROUND_PID
+  wait_for "$SCRATCH/job"
+  JOB=$(<"$SCRATCH/job")
+  mapfile -t SERVERS <"$SCRATCH/job.servers"
+  [[ ${#SERVERS[@]} == "$1" ]]
+}
+
+directory_empty() { [[ -z $(ls -A "$TMPDIR") ]]; }
+
+# assert_nothing_left: no server is alive and no directory is there, within the bound.
+assert_nothing_left() {
+  local pid
+  for pid in "${SERVERS[@]}"; do wait_gone "$pid"; done
+  wait_until "$BOUND" directory_empty
+}
+
+@test "three servers by default, in REDLOCK_SERVERS, all answering" {
+  run -0 --separate-stderr "$REDLOCK" sandbox -- bash -c '
+    for uri in $REDLOCK_SERVERS; do redis-cli -s "${uri#unix://}" ping; done'
+  [[ $output == $'PONG\nPONG\nPONG' ]]
+  [[ -z $stderr ]]
+  directory_empty
+}
+
+@test "-N gives the number of servers" {
+  run -0 "$REDLOCK" sandbox -N 5 -- sh -c 'set -- $REDLOCK_SERVERS; echo $#'
+  [[ $output == 5 ]]
+}
+
+@test "a number of servers that makes no sense is a usage error" {
+  for n in 0 -1 100 x ''; do
+    run -64 "$REDLOCK" sandbox -N "$n" -- true
+    assert_contains "$output" 'redlock: '
+  done
+}
+
+@test "servers keep nothing, listen on no port, and nobody else can reach them" {
+  run -0 "$REDLOCK" sandbox -N 1 -- bash -c '
+    socket=${REDLOCK_SERVERS#unix://}
+    stat -c %a "${socket%/*}"
+    redis-cli -s "$socket" config get port
+    redis-cli -s "$socket" config get save
+    redis-cli -s "$socket" config get appendonly'
+  [[ $output == $'700\nport\n0\nsave\n\nappendonly\nno' ]]
+}
+
+@test "redlock run works inside, without any setting" {
+  run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
+  [[ $output == locked ]]
+}
+
+@test "passwords meant for other servers do not get in" {
+  export REDLOCK_PASSWORD=secret REDISCLI_AUTH=secret
+  run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
+  [[ $output == locked ]]
+}
+
+@test "the command's words and its standard streams are passed on untouched" {
+  run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'cat; printf "<%s>" "$@"' sh '' '[a,b]' -- -N 'x  y' <<<in
+  [[ $output == $'in\n<><[a,b]><--><-N><x  y>' ]]
+}
+
+@test "the command's exit status is the sandbox's" {
+  run -0 "$REDLOCK" sandbox -N 1 -- true
+  run -7 "$REDLOCK" sandbox -N 1 -- sh -c 'exit 7'
+  run -137 "$REDLOCK" sandbox -N 1 -- sh -c 'kill -KILL $$'
+  directory_empty
+}
+
+@test "a command that is not there: 127; one that cannot be executed: 126" {
+  run -127 "$REDLOCK" sandbox -N 1 -- no-such-command
+  [[ $output == 'redlock: cannot run no-such-command: No such file or directory' ]]
+  run -126 "$REDLOCK" sandbox -N 1 -- /dev/null
+  [[ $output == 'redlock: cannot run /dev/null: Permission denied' ]]
+  directory_empty
+}
+
+@test "without a command: the user's shell" {
+  SHELL=/bin/bash run -3 "$REDLOCK" sandbox -N 1 <<<'echo "${REDLOCK_SERVERS%%:*}"; exit 3'
+  [[ $output == unix ]]
+}
+
+@test "after the end nothing is left" {
+  start_sandbox 3
+  kill -TERM "$JOB"
+  await "$SANDBOX"
+  assert_status 9
+  directory_empty
+  for pid in "${SERVERS[@]}"; do gone "$pid"; done
+}
+
+@test "TERM and HUP go to the command, and its status comes back" {
+  start_sandbox 1
+  kill -TERM "$SANDBOX"
+  await "$SANDBOX"
+  assert_status 9
+  [[ $(<"$SCRATCH/job.signals") == TERM ]]
+  assert_nothing_left
+
+  rm "$SCRATCH"/job*
+  start_sandbox 1
+  kill -HUP "$SANDBOX"
+  await "$SANDBOX"
+  assert_status 8
+  [[ $(<"$SCRATCH/job.signals") == HUP ]]
+  assert_nothing_left
+}
+
+@test "INT to the sandbox is the command's business" {
+  start_sandbox 1
+  kill -INT "$SANDBOX"
+  kill -TERM "$JOB"
+  await "$SANDBOX"
+  assert_status 9
+}
+
+@test "under nohup a hang-up does nothing" {
+  # The job says HUP was ignored when it began, and listens for it all the same: none may come.
+  background env --ignore-signal=HUP "$REDLOCK" sandbox -N 1 -- "$PYTHON" -c '
+import signal, sys, time
+def note(number, _):
+    print(signal.Signals(number).name, flush=True)
+    if number == signal.SIGTERM:
+        sys.exit(9)
+print(signal.signal(signal.SIGHUP, note).name, flush=True)
+signal.signal(signal.SIGTERM, note)
+open(sys.argv[1], "w").write("ready")
+while True:
+    time.sleep(10)' "$SCRATCH/ready"
+  wait_for "$SCRATCH/ready"
+  kill -HUP "$BACKGROUND_PID"
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 9
+  [[ $output == $'SIG_IGN\nSIGTERM' ]]
+}
+
+@test "killed by SIGKILL: no server and no directory is left, and the command is told" {
+  start_sandbox 3
+  kill -KILL "$SANDBOX"
+  await "$SANDBOX"
+  assert_status 137
+  assert_nothing_left
+  wait_gone "$JOB"
+  [[ $(<"$SCRATCH/job.signals") == TERM ]]
+}
+
+@test "the keeper killed by SIGKILL: servers go at once, the directory at the end" {
+  start_sandbox 2
+  keeper=$(ps -o ppid= -p "${SERVERS[0]}")
+  [[ $keeper -ne $SANDBOX ]]
+  kill -KILL "${keeper// /}"
+  for pid in "${SERVERS[@]}"; do wait_gone "$pid"; done
+  kill -TERM "$SANDBOX"
+  await "$SANDBOX"
+  assert_status 9
+  directory_empty
+}
+
+@test "killed while the servers start: nothing is left" {
+  # A server that never answers, and says that it was started.
+  mkdir "$SCRATCH/bin"
+  printf '#!/bin/sh\necho $$ >%q\nexec sleep 60\n' "$SCRATCH/started" >"$SCRATCH/bin/redis-server"
+  chmod +x "$SCRATCH/bin/redis-server"
+  PATH=$SCRATCH/bin:$PATH background "$REDLOCK" sandbox -N 1 -- true
+  wait_for "$SCRATCH/started"
+  kill -INT "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 130
+  # At once: not only when the 10 s are over in which servers must answer.
+  wait_gone "$(<"$SCRATCH/started")" 8
+  wait_until "$BOUND" directory_empty
+}
+
+@test "servers have a session of their own, out of Ctrl-C's reach" {
+  start_sandbox 1
+  session=$(ps -o sid= -p "${SERVERS[0]}")
+  [[ $session -ne $(ps -o sid= -p "$SANDBOX") ]]
+  # The command, however, is in the sandbox's process group, and so has the terminal if it has.
+  [[ $(ps -o pgid= -p "$JOB") -eq $(ps -o pgid= -p "$SANDBOX") ]]
+}
+
+@test "whoever reads our output to its end does not wait for the servers" {
+  run -0 timeout 20 bash -c '"$REDLOCK" sandbox -N 1 -- sh -c "echo out; kill -KILL \$PPID" | cat'
+  assert_contains "$output" out
+}
+
+@test "no server program: 69, and what to install" {
+  mkdir "$SCRATCH/bin"
+  PATH=$SCRATCH/bin run -69 "$REDLOCK" sandbox -N 1 -- true
+  assert_contains "$output" 'redis-server'
+  assert_contains "$output" 'apt-get install redis-tools'
+  [[ ${#lines[@]} == 1 ]]
+  directory_empty
+}
+
+@test "a server that does not start: 69, with the end of its log" {
+  mkdir "$SCRATCH/bin"
+  printf '#!/bin/sh\necho "cannot, because of this"\nexit 1\n' >"$SCRATCH/bin/redis-server"
+  chmod +x "$SCRATCH/bin/redis-server"
+  PATH=$SCRATCH/bin:$PATH run -69 "$REDLOCK" sandbox -N 3 -- true
+  assert_contains "$output" "$SCRATCH/bin/redis-server did not start"
+  assert_contains "$output" 'cannot, because of this'
+  directory_empty
+}
+
+@test "a locale that is not installed does not matter" {
+  LC_ALL=xx_XX.UTF-8 run -0 "$REDLOCK" sandbox -N 1 -- true
+}
+
+@test "TMPDIR with odd characters, relative, too long for a socket, or not there" {
+  cd "$TMPDIR"
+  mkdir 'odd %dir # é' "$(printf 'long%.0s' {1..40})"
+  TMPDIR=$PWD/'odd %dir # é' run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
+  [[ $output == locked ]]
+  TMPDIR='odd %dir # é' run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
+  assert_contains "$output" 'unix:///'
+  assert_contains "$output" 'odd%20%25dir%20%23%20%C3%A9/redlock-sandbox.'
+  TMPDIR=$PWD/$(echo long*) run -0 "$REDLOCK" sandbox -N 1 -- sh -c 'echo $REDLOCK_SERVERS'
+  assert_contains "$output" 'unix:///tmp/redlock-sandbox.'
+  TMPDIR=$PWD/none run -71 "$REDLOCK" sandbox -N 1 -- true
+  assert_contains "$output" "$PWD/none"
+  assert_contains "$output" 'set TMPDIR'
+}
+
+@test "without standard input and output, too" {
+  run -5 "$REDLOCK" sandbox -N 1 -- sh -c 'exit 5' <&-
+  bash -c '"$REDLOCK" sandbox -N 1 -- sh -c "exit 5" <&- >&- 2>&-' || status=$?
+  [[ $status == 5 ]]
+  directory_empty
+}
+
+@test "on a terminal it says what was started and how to leave" {
+  run -0 script -qec "'$REDLOCK' sandbox -N 2 -- true" /dev/null
+  assert_contains "$output" "2 private servers in $TMPDIR/redlock-sandbox."
+  assert_contains "$output" 'gone when true ends'
+}
+
+@test "example: five contenders never overlap" {
+  run -0 "$REDLOCK" sandbox -N 1 -- "$SOURCE/packaging/examples/five-contenders"
+  assert_contains "$output" '5 jobs ran, 0 overlapped'
+}

@@ -1,0 +1,204 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+#
+# Keys and fields that somebody else has made long: a server must not stand still because a script
+# reads them. The time that counts is what the server's process spends, which no other load adds to.
+
+# shellcheck disable=SC2153,SC2154 # A_PID and the like are set by start_server, stderr by run
+
+load ../lib/common
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI
+  TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+  OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+  HOLDER='redlock:{L}:holder'
+  FENCE='redlock:{L}:fence'
+}
+teardown() { stop_all; }
+
+MOST=50 # ms for one script
+
+# spent: prints for how long the server has worked, in ms.
+spent() { awk '{ printf "%d", $1 / 1e6 }' "/proc/$A_PID/schedstat"; }
+
+# script NAME KEYS KEY… ARG…: the server runs that script; sets $answer, and fails if it takes it long.
+script() {
+  local before text
+  text=$(<"$SOURCE/src/redis/scripts/$1.lua")
+  before=$(spent)
+  answer=$(cli A eval "$text" "${@:2}" 2>&1 | tr -d '\0')
+  took=$(($(spent) - before))
+  ((took < MOST)) || fail "$1 took the server $took ms: ${answer:0:200}"
+}
+
+# answers WORD: the first word of the last answer.
+answers() { [[ ${answer%%$'\n'*} == "$1" ]] || fail "it is not $1: ${answer:0:200}"; }
+
+# acquire TOKEN [HOLD [PERIOD]]: that script, without a restart grace.
+acquire() {
+  local keys=(3 L "$HOLDER" "$FENCE")
+  [[ -z ${3-} ]] || keys=(4 L "$HOLDER" "$FENCE" 'redlock:{L}:done')
+  script acquire "${keys[@]}" "$1" 60000 '{"pid":1}' 0 60000 "${2:-$1}" ${3+"$3"}
+}
+
+# plant KEY FIELD PATTERN [MB]: 2 MB of that in the field, or so many.
+plant() {
+  cli A eval 'return redis.call("HSET", KEYS[1], ARGV[1], string.rep(ARGV[2], ARGV[3] * 1000000 / #ARGV[2]))' 1 \
+    "$1" "$2" "$3" "${4:-2}" >/dev/null
+}
+
+# What is bad for a pattern, for what is put together from pieces, and for what is searched for a token.
+HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
+
+@test "sizes: a foreign value of 20 MB costs no script time" {
+  cli A setrange L 20000000 x >/dev/null
+  acquire "$TOKEN"
+  answers refused
+  ((${#answer} < 2000)) || fail "it is answered whole: ${#answer} bytes"
+  script commit 3 L "$HOLDER" "$FENCE" "$TOKEN" 5
+  answers not_committed
+  script renew 1 L "$TOKEN" 60000
+  answers not_mine
+  script release 1 L "$TOKEN"
+  answers not_mine
+  script repair 3 L "$HOLDER" "$FENCE" "$TOKEN" 60000 '{"pid":1}'
+  answers refused
+  script leave 2 L "$HOLDER" "$TOKEN" "$TOKEN" 0
+  answers not_mine
+  script leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$TOKEN" 0 owner 60000
+  answers not_mine
+  script revoke 1 L "$TOKEN" "revoked:$TOKEN {}" channel
+  answers not_mine
+  script look 2 L "$HOLDER"
+  answers seen
+  script remove 1 L string other '' ''
+  answers not_mine
+  [[ $(cli A strlen L) == 20000001 ]] || fail "it was changed"
+  run -0 "$REDLOCK" release --force --now --yes L
+  assert_no_key A L
+}
+
+@test "sizes: a mark of 20 MB costs no script time" {
+  cli A setrange 'redlock:{L}:done' 20000000 x >/dev/null
+  script 'done' 1 'redlock:{L}:done'
+  answers missing
+  script mark 1 'redlock:{L}:done' 1 60000 '{"pid":1}'
+  answers marked
+  script release 1 'redlock:{L}:done' '1 {"pid":1}'
+  answers not_mine
+  acquire "$TOKEN" "$TOKEN" 60000
+  answers granted
+}
+
+@test "sizes: an unmark of a mark that is longer than any value of a lock" {
+  local mark
+  printf -v mark '1 {"pid":%01500d}' 1
+  cli A set 'redlock:{L}:done' "$mark" >/dev/null
+  script release 1 'redlock:{L}:done' "$mark"
+  answers released
+}
+
+@test "sizes: fields of 2 MB in the holder hash cost no script time" {
+  local text field
+  for text in "${HOSTILE[@]}"; do
+    cli A flushall >/dev/null
+    acquire "$TOKEN"
+    answers granted
+    for field in "$TOKEN" "fence:$TOKEN" "holds:$TOKEN" "keep:$TOKEN"; do plant "$HOLDER" "$field" "$text"; done
+    acquire "$TOKEN"
+    answers granted
+    plant "$HOLDER" "holds:$TOKEN" "$text"
+    acquire "$TOKEN" "$OTHER"
+    answers refused
+    acquire "$OTHER"
+    answers refused
+    script look 2 L "$HOLDER"
+    answers seen
+    plant "$HOLDER" "$TOKEN" "$text"
+    script hold 1 "$HOLDER" "$TOKEN" "$OTHER" 60000 70000
+    script commit 3 L "$HOLDER" "$FENCE" "$TOKEN" 5
+    answers not_committed
+    for field in "holds:$TOKEN" "keep:$TOKEN"; do plant "$HOLDER" "$field" "$text"; done
+    # Whoever has the lock gives it back.
+    script leave 2 L "$HOLDER" "$TOKEN" "$TOKEN" 0
+    answers released
+    assert_no_key A L
+  done
+}
+
+@test "sizes: fields of 2 MB in the fence hash cost no script time" {
+  local text
+  for text in "${HOSTILE[@]}"; do
+    cli A flushall >/dev/null
+    acquire "$TOKEN"
+    answers granted
+    plant "$FENCE" released "$text"
+    plant "$FENCE" run_id "$text"
+    script inquire 1 "$FENCE" "$TOKEN"
+    answers missing
+    script repair 3 L "$HOLDER" "$FENCE" "$TOKEN" 60000 '{"pid":1}'
+    answers granted
+    script commit 3 L "$HOLDER" "$FENCE" "$TOKEN" 9000000000000
+    answers not_committed
+    script leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$TOKEN" 0 owner 60000
+    answers released
+    # What could not be read has made room for what is so.
+    [[ $(cli A hget "$FENCE" released) == "$TOKEN "* ]] || fail "the release is not noted"
+    script inquire 1 "$FENCE" "$TOKEN"
+    answers released
+    acquire "$OTHER"
+    answers granted
+    plant "$FENCE" value "$text"
+    script commit 3 L "$HOLDER" "$FENCE" "$OTHER" 9000000000000
+    answers not_committed
+  done
+}
+
+@test "sizes: records of 20 MB in the queue cost no script time" {
+  local queue=('redlock:{L}:queue' 'redlock:{L}:waiters')
+  cli A zadd "${queue[0]}" 1 one 2 two >/dev/null
+  plant "${queue[1]}" one 9 20
+  plant "${queue[1]}" two '1 ' 20
+  script waiting 2 "${queue[@]}"
+  answers waiting
+  script queue 3 L "${queue[@]}" channel: three '{"pid":1}'
+  answers joined
+  [[ $(cli A zrange "${queue[0]}" 0 -1) == three ]] || fail "those are still in it: $(cli A zrange "${queue[0]}" 0 -1)"
+}
+
+@test "sizes: more holds than would be read are not taken" {
+  acquire "$TOKEN"
+  cli A eval 'local holds = {}
+    for i = 1, 1180 do holds[i] = string.format(" f%039d 9999999999999", i) end
+    redis.call("HSET", KEYS[1], ARGV[1], table.concat(holds) .. redis.call("HGET", KEYS[1], ARGV[1]))' 1 \
+    "$HOLDER" "holds:$TOKEN" >/dev/null
+  local joined
+  for joined in {1..20}; do
+    acquire "$TOKEN" "$(printf %040x "$joined")"
+    [[ ${answer%%$'\n'*} == granted ]] || break
+  done
+  answers refused
+  ((joined > 1)) || fail "none was taken"
+  (($(cli A hstrlen "$HOLDER" "holds:$TOKEN") <= 65536)) || fail "it has grown too long"
+  # All are counted, and the one that took the lock does not end it for them.
+  script look 2 L "$HOLDER"
+  [[ $answer == *$'\n'$((1180 + joined))$'\n'* ]] || fail "$answer"
+  script leave 2 L "$HOLDER" "$TOKEN" "$TOKEN" 0
+  answers kept
+}
+
+@test "sizes: without the permission to ask for sizes all goes on" {
+  server_at_least 6 || skip 'this server knows no users (Redis 6)'
+  cli A acl setuser default -strlen -hstrlen -getrange >/dev/null
+  run -0 "$REDLOCK" run L -- "$REDLOCK" run L -- true
+  acquire "$TOKEN"
+  answers granted
+  run -1 "$REDLOCK" run -n L -- true
+  script leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$TOKEN" 0 owner 60000
+  answers released
+  cli A setrange L 2000 x >/dev/null
+  run -1 "$REDLOCK" run -n L -- true
+}

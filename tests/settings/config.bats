@@ -1,0 +1,388 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC1003,SC2030,SC2031,SC2016,SC2154
+#
+# The configuration file, what beats it, what is said about a bad one, and `redlock config`.
+
+load ../lib/common
+
+# write LINE…: the configuration file.
+write() {
+  printf '%s\n' "$@" >"$REDLOCK_CONFIG"
+  chmod 600 "$REDLOCK_CONFIG"
+}
+
+setup() {
+  unset REDLOCK_RESTART_GRACE REDLOCK_SERVER_TIMEOUT
+  export REDLOCK_CONFIG=$SCRATCH/redlock.toml
+  export REDLOCK_SERVERS=redis://one
+  write
+}
+teardown() { stop_all; }
+
+# setting NAME [ARG…]: prints value and origin of a setting as `redlock config` tells them, with the
+# path of the file cut short.
+setting() {
+  local name=$1
+  shift
+  "$REDLOCK" config "$@" | sed "s|$SCRATCH/||; s|  *| |g" | sed -n "s/^$name //p"
+}
+
+# is NAME TEXT [ARG…]
+is() {
+  local found
+  found=$(setting "$1" "${@:3}")
+  [[ $found == "$2" ]] || fail "$1: '$found', expected '$2'"
+}
+
+# refused TEXT LINE…: the file with these lines is an error of one line with TEXT, for all commands.
+refused() {
+  local text=$1 command
+  shift
+  write "$@"
+  for command in 'run L -- true' 'config' 'check'; do
+    # shellcheck disable=SC2086 # words
+    run --separate-stderr "$REDLOCK" $command
+    assert_status 78
+    [[ -z $output ]] || fail "$output"
+    assert_one_line "$stderr"
+    assert_contains "$stderr" "$text"
+    refute_contains "$stderr" s3cret
+  done
+}
+
+@test "config: every key, and where it stands" {
+  unset REDLOCK_SERVERS
+  write '# All of it.' '' \
+    'servers = [' '  "redis://db1",' '  "unix:///run/redis.sock",' ']' \
+    'ttl = "50s"' 'kill-after = 2.5' 'server-timeout = "1s"' 'server-wait = 7' \
+    'restart-grace = "5m"' 'prefix = "app:"' 'password = "s3cret"'
+  run "$REDLOCK" config
+  assert_status 0
+  assert_contains "$output" 'redis://:***@db1:6379 '
+  assert_contains "$output" 'unix://:***@/run/redis.sock '
+  refute_contains "$output" s3cret
+  is ttl '50s redlock.toml:7'
+  is kill-after '2500ms redlock.toml:8'
+  is server-timeout '1s redlock.toml:9'
+  is server-wait '7s redlock.toml:10'
+  is restart-grace '5m redlock.toml:11'
+  is prefix 'app: redlock.toml:12'
+  is password '*** redlock.toml:13'
+  is password-file '- default'
+  write 'servers = ["redis://db1"]' 'password-file = "/dev/null"'
+  run --separate-stderr "$REDLOCK" config
+  assert_status 78
+  assert_contains "$stderr" "password file '/dev/null': it is empty"
+}
+
+@test "config: a flag beats a variable, a variable beats the file, the file beats the default" {
+  write 'ttl = "50s"'
+  is ttl '50s redlock.toml:1'
+  is ttl '30s default' --config /dev/null
+  export REDLOCK_TTL=40
+  is ttl '40s REDLOCK_TTL'
+  is ttl '35s --ttl' --ttl=35s
+  REDLOCK_TTL='' is ttl '50s redlock.toml:1'
+}
+
+@test "config: the file that a flag names beats the one that the variable names" {
+  write 'ttl = "50s"'
+  echo 'ttl = "55s"' >"$SCRATCH/other"
+  is ttl '55s other:1' --config "$SCRATCH/other"
+  is config "other --config" --config "$SCRATCH/other"
+  is config 'redlock.toml REDLOCK_CONFIG'
+}
+
+@test "config: what is overridden is not looked at, but a key nobody knows is always an error" {
+  write 'ttl = "nonsense"' 'servers = 7'
+  REDLOCK_TTL=40s is ttl '40s REDLOCK_TTL'
+  is ttl '35s --ttl' --ttl 35
+  write 'ttl = "50s"' 'tttl = 7'
+  run "$REDLOCK" config --ttl 35
+  assert_status 78
+}
+
+@test "config: a file that is named must be there, the usual one need not" {
+  local how
+  rm -f "$REDLOCK_CONFIG"
+  run --separate-stderr "$REDLOCK" run L -- true
+  assert_status 78
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "configuration file '$REDLOCK_CONFIG': No such file"
+  run --separate-stderr "$REDLOCK" run --config "$SCRATCH" L -- true
+  assert_status 78
+  assert_contains "$stderr" 'Is a directory'
+  run --separate-stderr "$REDLOCK" run --config= L -- true
+  assert_status 64
+  [[ ! -e /etc/redlock.toml ]] || skip 'this machine has an /etc/redlock.toml'
+  for how in '' /dev/null; do
+    REDLOCK_CONFIG=$how run --separate-stderr "$REDLOCK" config
+    assert_status 0
+    [[ -z $stderr ]] || fail "$stderr"
+  done
+}
+
+@test "config: a file that is not there costs one system call" {
+  command -v strace >/dev/null || skip 'strace is not installed'
+  [[ ! -e /etc/redlock.toml ]] || skip 'this machine has an /etc/redlock.toml'
+  unset REDLOCK_CONFIG
+  strace -o "$SCRATCH/trace" -e trace=file "$REDLOCK" config >/dev/null || skip 'strace is not permitted'
+  [[ $(grep -c redlock.toml "$SCRATCH/trace") == 1 ]] || fail "$(cat "$SCRATCH/trace")"
+}
+
+@test "config: unknown keys: file, line, and what was probably meant" {
+  refused "$REDLOCK_CONFIG:2: unknown key 'tttl', did you mean ttl?" '' 'tttl = "30s"'
+  refused "$REDLOCK_CONFIG:1: unknown key 'server', did you mean servers?" 'server = ["redis://x"]'
+  refused "$REDLOCK_CONFIG:1: unknown key 'server_timeout', did you mean server-timeout?" 'server_timeout = 1'
+  refused "$REDLOCK_CONFIG:3: unknown key 'run'" 'ttl = 30' '' '[run]' 'ttl = 40'
+  refused "unknown key 'name'" 'name = "x"'
+  refused "unknown key 'token'" 'token = "x"'
+  refused "unknown key 'fence'" 'fence = 3'
+  refused "unknown key 'config'" 'config = "x"'
+  refused "unknown key 'wait'" 'wait = 3'
+  refused "unknown key 'rediscli-auth'" 'rediscli-auth = "s3cret"'
+}
+
+@test "config: wrong types and values: file, line, key" {
+  unset REDLOCK_SERVERS
+  refused "$REDLOCK_CONFIG:2: ttl: expected a time such as" 'prefix = "p"' 'ttl = true'
+  refused "$REDLOCK_CONFIG:1: ttl: expected a time such as" 'ttl = 2026-11-21'
+  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = "0.5s"'
+  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = -1'
+  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = nan'
+  refused "$REDLOCK_CONFIG:1: ttl: expected a time from 1s to 24h" 'ttl = "1 day"'
+  refused "$REDLOCK_CONFIG:1: server-wait: expected a time" 'server-wait = [1]'
+  refused "$REDLOCK_CONFIG:1: prefix: expected a string, not a number" 'prefix = 3'
+  refused "$REDLOCK_CONFIG:1: prefix: lock name" 'prefix = "redlock:"'
+  refused "$REDLOCK_CONFIG:1: password: expected a string, not a number" 'password = 3'
+  refused "$REDLOCK_CONFIG:1: servers: expected an array of strings" 'servers = "redis://db1"'
+  refused "$REDLOCK_CONFIG:1: servers: expected at least one" 'servers = []'
+  refused "$REDLOCK_CONFIG:3: servers: expected an array of strings" 'servers = [' '"redis://a",' '3]'
+  refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"redis://u:s3cret@a b",' ']'
+  refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"http://u:s3cret@a",' ']'
+  refused "$REDLOCK_CONFIG:1: servers: redis://:***@a:6379 is given twice" \
+    'servers = ["redis://:s3cret@a", "redis://:s3cret@a/2"]'
+  refused "$REDLOCK_CONFIG:2: kill-after: expected at most a third of the ttl of 9s" \
+    'servers = ["redis://a"]' 'kill-after = 4' 'ttl = 9'
+  refused 'no servers are configured' 'ttl = 9'
+  refused "servers = [\"redis://HOST\"] into $REDLOCK_CONFIG" 'ttl = 9'
+}
+
+@test "config: no TOML: file and line, and no password" {
+  local line
+  for line in 'password = s3cret' 'password = "s3cret' "password = 's3cret'x" 'password = s3cret x' \
+    'password "s3cret"' 's3cret' 'password = 99999999999999999999s3cret' 'password = ts3cret' \
+    $'password = "s3cret\xff"' 'password = """s3cret' 'password = 1s3cret' 'password = [s3cret]'; do
+    refused "$REDLOCK_CONFIG:2: no valid TOML" 'ttl = 50' "$line"
+  done
+  refused "$REDLOCK_CONFIG:2: no valid TOML" 'ttl = 50' 'ttl = 60'
+  write 'password = 99999999999999999999'
+  run --separate-stderr "$REDLOCK" config
+  assert_status 78
+  refute_contains "$stderr" 9999
+  head -c 300000 /dev/zero | tr '\0' '#' >"$REDLOCK_CONFIG"
+  run --separate-stderr "$REDLOCK" config
+  assert_status 78
+  assert_contains "$stderr" 'too long'
+}
+
+@test "config: what the parser cannot bear is 78 with its line, and no crash" {
+  local text
+  for text in '[=' '[ =' '[[=' '[[[' '[.' '[' '[]' '[a.=' 'ä = 1' '[ä]' 'a.ä = 1' 'ttl = ä' 'servers = [ä]' \
+    'ttl = {ä=1}' 'servers = [}' 'servers = [,]' 'ttl = {=' 'ttl = 1979-05-27true' 'ttl = 1979-05-27T07:32:0' \
+    'ttl = 07:32' 'ttl = 0x' 'ttl = 1e' 'ttl = +' 'ttl = i' 'ttl = .' 'ttl = 1__0' '"""a""" = 1' 'ttl = "\u' \
+    'ttl = "\UFFFFFFFF"' $'\xff' $'ttl = "\xff"' $'\xef\xbb\xbf[=' $'\x01' "ttl = $(printf '[%.0s' {1..2000})"; do
+    refused "$REDLOCK_CONFIG:2: no valid TOML" '# a comment' "$text"
+  done
+}
+
+@test "config: a file with a password that others may read is a warning" {
+  local text
+  for text in 'password = "s3cret"' 'servers = ["redis://u:s3cret@one"]'; do
+    unset REDLOCK_SERVERS
+    write "$text"
+    [[ $text == servers* ]] || export REDLOCK_SERVERS=redis://one
+    run --separate-stderr "$REDLOCK" config
+    assert_status 0
+    [[ -z $stderr ]] || fail "$stderr"
+    chmod 604 "$REDLOCK_CONFIG"
+    run --separate-stderr "$REDLOCK" config
+    assert_status 0
+    assert_one_line "$stderr"
+    assert_contains "$stderr" "redlock: warning: '$REDLOCK_CONFIG' holds a password"
+    assert_contains "$stderr" 'chmod '
+    refute_contains "$stderr$output" s3cret
+  done
+  # The administrator may share it with a group.
+  chmod 640 "$REDLOCK_CONFIG"
+  run --separate-stderr "$REDLOCK" config
+  if [[ $(id -u) == 0 ]]; then
+    [[ -z $stderr ]] || fail "$stderr"
+    chown 65534 "$REDLOCK_CONFIG"
+    run --separate-stderr "$REDLOCK" config
+  fi
+  assert_contains "$stderr" 'chmod go-rwx'
+  # Without a password anybody may.
+  write 'servers = ["redis://one"]'
+  chmod 644 "$REDLOCK_CONFIG"
+  run --separate-stderr "$REDLOCK" config
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "config: a file that others may write is a warning, whatever it says" {
+  local text what
+  while IFS='|' read -r text what; do
+    write "$text"
+    chmod 646 "$REDLOCK_CONFIG"
+    run --separate-stderr "$REDLOCK" config
+    assert_status 0
+    assert_one_line "$stderr"
+    assert_contains "$stderr" "redlock: warning: '$REDLOCK_CONFIG' $what"
+  done <<<'password = "s3cret"|holds a password, and others may read and write it: chmod
+servers = ["redis://one"]|says what redlock does, and others may write it: chmod
+on-lost = "logger lost"|says what redlock does, and others may write it: chmod'
+  chmod 644 "$REDLOCK_CONFIG"
+  run --separate-stderr "$REDLOCK" config
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "config: a password file that others may read or write is a warning; a pipe is nobody else's" {
+  local file=$SCRATCH/password mode what
+  echo s3cret >"$file"
+  while IFS='|' read -r mode what; do
+    chmod "$mode" "$file"
+    run --separate-stderr "$REDLOCK" config --password-file "$file"
+    assert_status 0
+    if [[ -n $what ]]; then
+      assert_one_line "$stderr"
+      assert_contains "$stderr" "redlock: warning: '$file' holds a password, and others may $what it: chmod "
+      assert_contains "$stderr" "$file"
+    else
+      [[ -z $stderr ]] || fail "$mode: $stderr"
+    fi
+    refute_contains "$stderr$output" s3cret
+  done <<<'600|
+400|
+604|read
+602|write
+666|read and write'
+  run --separate-stderr "$REDLOCK" config --password-file <(cat "$file")
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  run --separate-stderr "$REDLOCK" config --password-file /dev/stdin <"$file"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  run --separate-stderr "$REDLOCK" run -q -n -S "redis://127.0.0.1:$(free_port)" --server-wait 0 \
+    --password-file "$file" L -- true
+  refute_contains "$stderr" 'holds a password'
+}
+
+@test "config: -q silences that warning" {
+  start_server A --requirepass s3cret
+  unset REDLOCK_SERVERS
+  write "servers = [\"$A_URI\"]" 'password = "s3cret"'
+  chmod 666 "$REDLOCK_CONFIG"
+  run --separate-stderr "$REDLOCK" run L -- true
+  assert_status 0
+  assert_contains "$stderr" 'holds a password'
+  run --separate-stderr "$REDLOCK" run -q L -- true
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+}
+
+@test "config: a run with all it needs from a file" {
+  start_server A --requirepass s3cret
+  unset REDLOCK_SERVERS
+  write "servers = [\"$A_URI\"]" 'password = "s3cret"' 'prefix = "app:"'
+  run --separate-stderr "$REDLOCK" run -n L -- redis-cli -s "$A_SOCKET" -a s3cret --no-auth-warning get app:L
+  assert_status 0
+  [[ $output =~ ^[0-9a-f]{40}$ ]] || fail "no lock: $output"
+}
+
+@test "config: which password: URI, flag, variables, file, redis-cli's" {
+  start_server A --requirepass right
+  export REDLOCK_SERVERS=$A_URI
+  echo right >"$SCRATCH/right"
+  echo wrong >"$SCRATCH/wrong"
+  lock() { run --separate-stderr "$REDLOCK" run -n "$@" L -- true; }
+
+  write 'password = "right"' "password-file = \"$SCRATCH/wrong\""
+  REDISCLI_AUTH=wrong lock
+  assert_status 0
+  write 'password = "wrong"'
+  REDLOCK_PASSWORD=right lock
+  assert_status 0
+  REDLOCK_PASSWORD_FILE=$SCRATCH/right lock
+  assert_status 0
+  lock --password-file "$SCRATCH/right"
+  assert_status 0
+  lock -S "unix://:right@$A_SOCKET"
+  assert_status 0
+  REDISCLI_AUTH=right lock
+  assert_status 69
+  write "password-file = \"$SCRATCH/right\""
+  REDISCLI_AUTH=wrong lock
+  assert_status 0
+  REDLOCK_PASSWORD=wrong lock
+  assert_status 69
+}
+
+@test "config: the job's own variables are no settings" {
+  unset REDLOCK_CONFIG
+  export REDLOCK_TTL=50s
+  REDLOCK_NAME=x REDLOCK_TOKEN=x REDLOCK_FENCE=x REDLOCK_SLOT=x REDLOCK_HELD=x run "$REDLOCK" config
+  assert_status 0
+  [[ $(grep -o 'REDLOCK_.*' <<<"$output") == $'REDLOCK_TTL\nREDLOCK_SERVERS' ]] || fail "$output"
+}
+
+@test "config: --json" {
+  write 'servers = ["redis://:s3cret@one", "redis://two"]' 'ttl = "50s"'
+  unset REDLOCK_SERVERS
+  "$REDLOCK" config --json --server-wait 1 >"$SCRATCH/json"
+  refute_contains "$(<"$SCRATCH/json")" s3cret
+  REDLOCK_PREFIX='a"\' "$REDLOCK" config --json >"$SCRATCH/second"
+  "$PYTHON" - "$SCRATCH/json" "$SCRATCH/second" "$REDLOCK_CONFIG" <<'CHECK' || fail "$(<"$SCRATCH/json")"
+import json, sys
+first, second = (json.load(open(name)) for name in sys.argv[1:3])
+file = sys.argv[3]
+assert first["ttl"] == {"value": "50s", "origin": "file", "where": file + ":2"}, first["ttl"]
+assert first["servers"]["value"] == ["redis://:***@one:6379", "redis://two:6379"]
+assert first["server-wait"] == {"value": "1s", "origin": "flag", "where": "--server-wait"}
+assert first["kill-after"] == {"value": "5s", "origin": "default", "where": None}
+assert first["prefix"]["value"] is None
+assert second["prefix"] == {"value": 'a"\\', "origin": "environment", "where": "REDLOCK_PREFIX"}
+CHECK
+}
+
+@test "config: the time-outs and the grace are those that are used" {
+  is server-timeout '150ms default' --ttl 1500ms
+  is kill-after '250ms default' --ttl 1500ms
+  is server-timeout '200ms default'
+}
+
+@test "config: the same errors as run, and its own usage" {
+  unset REDLOCK_SERVERS
+  REDLOCK_TTL=x run --separate-stderr "$REDLOCK" config
+  assert_status 78
+  assert_contains "$stderr" 'REDLOCK_TTL: expected a time'
+  run --separate-stderr "$REDLOCK" config
+  assert_status 78
+  assert_contains "$stderr" 'no servers are configured'
+  run --separate-stderr "$REDLOCK" config extra
+  assert_status 64
+}
+
+@test "a named pipe is refused, and not waited for; one without a name is read" {
+  mkfifo "$SCRATCH/fifo"
+  run -78 --separate-stderr timeout 10 "$REDLOCK" config --config "$SCRATCH/fifo"
+  assert_contains "$stderr" 'named pipe'
+  [[ $stderr != *$'\n'* ]] || fail "$stderr"
+  REDLOCK_CONFIG=$SCRATCH/fifo run -78 --separate-stderr timeout 10 "$REDLOCK" run L -- true
+  assert_contains "$stderr" 'named pipe'
+  run -78 --separate-stderr timeout 10 "$REDLOCK" run --password-file "$SCRATCH/fifo" L -- true
+  assert_contains "$stderr" 'named pipe'
+  # A slow writer of an unnamed one.
+  run -0 bash -c '"$REDLOCK" config --config <(sleep 0.2; echo "ttl = \"41s\"") | grep -c 41s'
+}

@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2016,SC2030,SC2031,SC2086,SC2154
+#
+# What must stay between the user and the servers: the words of the job, and passwords.
+
+load ../lib/common
+
+setup() { servers 1; }
+teardown() { stop_all; }
+
+# stored: prints all that the server keeps, of whatever type.
+stored() {
+  local key
+  while read -r key; do
+    case $(cli A type "$key") in
+    hash) cli A hgetall "$key" ;;
+    stream) cli A xrange "$key" - + ;;
+    zset) cli A zrange "$key" 0 -1 ;;
+    *) cli A get "$key" ;;
+    esac
+  done < <(cli A keys '*')
+}
+
+# holds_while COMMAND…: runs COMMAND while another redlock holds the lock L, with $RECORDED, for a job whose
+# words hold "geheim"; and a third one waits for it.
+holds_while() {
+  background "$REDLOCK" run $RECORDED L -- /bin/sh -c 'touch "$0"; sleep 60; : geheim' "$SCRATCH/ready"
+  local holder=$BACKGROUND_PID
+  wait_until "$BOUND" test -e "$SCRATCH/ready"
+  background "$REDLOCK" run $RECORDED L -- /bin/echo geheim
+  wait_for_key A 'redlock:{L}:waiters'
+  "$@"
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  kill -TERM "$holder"
+  await "$holder"
+  rm "$SCRATCH/ready"
+}
+
+# tells COMMAND: what the servers keep, and what status, list and history show.
+tells() {
+  stored >"$SCRATCH/stored"
+  "$REDLOCK" status -v L >"$SCRATCH/status"
+  "$REDLOCK" status --json L >"$SCRATCH/status.json"
+  "$REDLOCK" list >"$SCRATCH/list"
+  "$REDLOCK" run -v -n L -- true 2>"$SCRATCH/refused" || true
+}
+
+@test "secrets: the servers keep the whole command, unless told otherwise" {
+  RECORDED='' holds_while tells
+  local file
+  for file in stored status status.json list refused; do assert_contains "$(<"$SCRATCH/$file")" geheim; done
+  assert_contains "$(stored)" geheim
+  assert_contains "$("$REDLOCK" history L)" geheim
+}
+
+@test "secrets: --record-command=name keeps the name of the program" {
+  RECORDED=--record-command=name holds_while tells
+  cat "$SCRATCH"/{stored,status,status.json,list,refused} >"$SCRATCH/all"
+  stored >>"$SCRATCH/all"
+  "$REDLOCK" history L >>"$SCRATCH/all"
+  refute_contains "$(<"$SCRATCH/all")" geheim
+  refute_contains "$(<"$SCRATCH/all")" /bin
+  assert_contains "$(<"$SCRATCH/stored")" '"command":"sh"'
+  assert_contains "$(<"$SCRATCH/stored")" '"command":"echo"'
+  assert_contains "$(<"$SCRATCH/status")" 'command   sh'
+  assert_contains "$(<"$SCRATCH/refused")" ', sh)'
+}
+
+@test "secrets: --record-command=none keeps nothing of it, and nothing odd is shown" {
+  RECORDED=--record-command=none holds_while tells
+  cat "$SCRATCH"/{stored,status,status.json,list,refused} >"$SCRATCH/all"
+  stored >>"$SCRATCH/all"
+  "$REDLOCK" history L >>"$SCRATCH/all"
+  refute_contains "$(<"$SCRATCH/all")" geheim
+  refute_contains "$(<"$SCRATCH/all")" ', )'
+  assert_contains "$(<"$SCRATCH/stored")" '"command":""'
+  refute_contains "$(<"$SCRATCH/status")" command
+  [[ $(<"$SCRATCH/refused") =~ \(pid\ [0-9]+\) ]] || fail "$(<"$SCRATCH/refused")"
+}
+
+@test "secrets: --record-command holds for acquire, its keeper and release --force, too" {
+  local token
+  token=$("$REDLOCK" acquire --record-command none --keep-for $$ L 3>&-)
+  assert_contains "$(stored)" '"command":""'
+  refute_contains "$(stored)" 'redlock acquire'
+  "$REDLOCK" release L "$token"
+  wait_until "$BOUND" has_no_keys A
+  refute_contains "$(stored)" 'redlock acquire'
+  REDLOCK_RECORD_COMMAND=name "$REDLOCK" acquire L
+  assert_contains "$(stored)" '"command":"redlock"'
+  run --separate-stderr "$REDLOCK" release --force --yes --record-command none L
+  assert_status 0
+  refute_contains "$(stored)" --force
+}
+
+@test "secrets: record-command as variable and in the file; any other word is refused" {
+  export REDLOCK_CONFIG=$SCRATCH/redlock.toml
+  echo 'record-command = "none"' >"$REDLOCK_CONFIG"
+  chmod 600 "$REDLOCK_CONFIG"
+  "$REDLOCK" run L -- echo geheim
+  refute_contains "$(stored)" geheim
+  REDLOCK_RECORD_COMMAND=name "$REDLOCK" run L -- echo geheim
+  assert_contains "$(stored)" '"command":"echo"'
+  "$REDLOCK" run --record-command full L -- echo geheim
+  assert_contains "$(stored)" '"command":"echo geheim"'
+  REDLOCK_RECORD_COMMAND=some run --separate-stderr "$REDLOCK" run L -- true
+  assert_status 78
+  assert_contains "$stderr" 'REDLOCK_RECORD_COMMAND: expected full, name or none'
+}
+
+@test "secrets: of a URI that cannot be read, nothing behind the scheme is shown" {
+  local uri command message
+  export REDLOCK_CONFIG=$SCRATCH/redlock.toml
+  for uri in redis://geheim@db redis://:ge@heim/@db redis://:a?geheim redis://db1/geheim redis://db1:geheim \
+    redis://u:geheim%zz@db1 unix://geheim redis:geheim@db1 http://geheim@db1; do
+    : >"$REDLOCK_CONFIG"
+    for command in run status list check config; do
+      run --separate-stderr "$REDLOCK" "$command" -S "$uri"
+      refute_contains "$stderr$output" heim
+    done
+    REDLOCK_SERVERS="redis://one $uri" run --separate-stderr "$REDLOCK" list
+    assert_status 78
+    assert_contains "$stderr" 'REDLOCK_SERVERS: number 2: server URI "'
+    refute_contains "$stderr$output" heim
+    echo "servers = [\"$uri\"]" >"$REDLOCK_CONFIG"
+    REDLOCK_SERVERS='' run --separate-stderr "$REDLOCK" list
+    assert_status 78
+    refute_contains "$stderr$output" heim
+    # In a place where none belongs.
+    for message in run status 'run --sever' acquire renew; do
+      # shellcheck disable=SC2086
+      run --separate-stderr "$REDLOCK" $message "$uri" -- true
+      [[ $uri != *://* ]] || refute_contains "$stderr$output" heim
+    done
+  done
+}

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# What somebody who waits for a lock gets to see: --progress, on terminals (by tests/lib/terminal.py)
+# and off them; and what is said at the end of a wait.
+
+load ../lib/common
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI A_SOCKET SCRATCH LC_ALL=C.UTF-8
+  SOMEBODY="{\"user\":\"root\",\"host\":\"db7\",\"pid\":123,\"command\":\"./deploy.sh\",\"since\":$(($(now_ms) - 192000))}"
+}
+teardown() { stop_all; }
+
+TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+
+# pretend VALUE: somebody has the lock "deploy-shop", as VALUE, for ten minutes.
+pretend() {
+  cli A set deploy-shop "$1" px 600000 >/dev/null
+  cli A hset 'redlock:{deploy-shop}:holder' "$TOKEN" "$SOMEBODY" >/dev/null
+}
+
+# in_vain COMMAND…: `run --separate-stderr` of one that waits and gives up; as often as five times while
+# the machine is too slow for the server to say at the limit who holds the lock, which is 69.
+in_vain() {
+  local try
+  for try in 1 2 3 4 5; do
+    run --separate-stderr "$@"
+    [[ $status == 69 ]] || break
+  done
+}
+
+# shown COMMAND…: runs one that waits until it has shown who holds the lock, and ends it; sets $stderr.
+shown() {
+  background "$@"
+  wait_for_line "$BACKGROUND_ERR" waited
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+}
+
+# What the scenarios below have in common.
+PRELUDE='
+import subprocess
+REDLOCK = os.environ["REDLOCK"]
+GONE = os.environ["SCRATCH"] + "/gone"
+def waiter(columns, *words, **environment):
+    return Terminal([REDLOCK, "run", *words], columns, **environment)
+def free():
+    """Deletes the lock, and wakes who is first, as a release does."""
+    redis("del", "deploy-shop")
+    with open(os.environ["SOURCE"] + "/src/redis/scripts/queue.lua") as script:
+        helper = "redlock:{deploy-shop}:"
+        subprocess.run(["redis-cli", "-s", os.environ["A_SOCKET"], "eval", script.read(), "3", "deploy-shop",
+                        helper + "queue", helper + "waiters", helper + "wake:"],
+                       stdout=subprocess.DEVNULL, check=True)
+def one_line(at):
+    assert len(at.shows()) == 1, at.shows()
+'
+progress_scenario() { { echo "$PRELUDE" && cat; } | scenario; }
+
+# ---- on a terminal ---------------------------------------------------------------------------------
+
+@test "progress: one live line, cut to the terminal, gone before the job says its first word" {
+  pretend "$TOKEN"
+  progress_scenario <<'SCENARIO'
+wide, usual, narrow = [waiter(columns, "-w", "10m", "deploy-shop", "--", "echo", "first word")
+                       for columns in (120, 80, 40)]
+place = r"(next|(you are )?\dst of \d|(you are )?\dnd of \d|(you are )?\drd of \d)"
+wide.until_line(rf"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · you are {place} · waited 0:\d\d of 10:00")
+usual.until_line(rf"deploy-shop: held by root@db7 for 3m \d+s · {place} · waited 0:\d\d of 10:00")
+narrow.until_line(rf"deploy-shop: root@db7 · {place} · 0:\d\d")
+for at in wide, usual, narrow:
+    at.until_line(r".*0:(0[2-9]|1\d).*")
+    one_line(at)
+free()
+for at in wide, usual, narrow:
+    assert at.ended() == 0
+    lines = at.shows()
+    assert len(lines) == 3 and re.fullmatch(r"redlock: got deploy-shop after \d+ s", lines[0]), lines
+    assert lines[1:] == ["first word", ""], lines
+SCENARIO
+}
+
+@test "progress: it follows the width of the terminal, and needs no UTF-8" {
+  pretend "$TOKEN"
+  progress_scenario <<'SCENARIO'
+at = waiter(120, "deploy-shop", "--", "true", LC_ALL="C")
+at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s, you are next, waited 0:\d\d")
+at.resize(45)
+at.all = ""
+at.until_line(r"deploy-shop: held by root@db7, next, 0:\d\d")
+one_line(at)
+at.resize(12)
+at.all = ""
+at.until_line(r"deploy-s\.\.\.")
+free()
+assert at.ended() == 0
+assert all(character < "\x80" for character in at.all), at.all
+SCENARIO
+}
+
+@test "progress: that the lock is revoked is a line of its own, with the live line below it" {
+  pretend "$TOKEN"
+  progress_scenario <<'SCENARIO'
+at = waiter(200, "deploy-shop", "--", "true")
+at.until_line(r"deploy-shop: held by root@db7 .*")
+redis("set", "deploy-shop", '"revoked:' + "a" * 40 + ' {}"', "px", "600000")
+at.until_line(r"redlock: deploy-shop is now revoked by .* from root@db7 \(pid 123, \./deploy\.sh\), .*; waiting", 0)
+at.until_line(r"deploy-shop: revoked from root@db7 \(\./deploy\.sh\), whose job is being stopped · .*", 1)
+assert len(at.shows()) == 2, at.shows()
+free()
+assert at.ended() == 0
+lines = at.shows()
+assert lines[1].startswith("redlock: got deploy-shop after ") and lines[2:] == [""], lines
+SCENARIO
+}
+
+@test "progress: Ctrl-C while waiting leaves a clean line" {
+  pretend "$TOKEN"
+  progress_scenario <<'SCENARIO'
+at = waiter(100, "deploy-shop", "--", "true")
+at.until_line(r"deploy-shop: held by .*")
+at.type(CTRL_C)
+assert at.ended() == 130
+assert at.shows() == [""] or "^C" in at.shows()[-1], at.shows()
+assert "waited" not in at.shows()[-1], at.shows()
+SCENARIO
+}
+
+@test "progress: a terminal that Ctrl-S has stopped delays neither the job nor the end" {
+  pretend "$TOKEN"
+  progress_scenario <<'SCENARIO'
+at = waiter(100, "deploy-shop", "--", "sh", "-c", f"echo x >{GONE}")
+at.until_line(r"deploy-shop: held by .*")
+at.type("\x13")
+before = at.shows()
+beyond = boot_ms() + 1500
+until("more than a line was due", lambda: boot_ms() > beyond)
+assert at.shows() == before, at.shows()
+free()
+until("the job has run", lambda: os.path.exists(GONE))
+until("the lock is free", lambda: not held("deploy-shop"))
+at.type("\x11")
+assert at.ended() == 0
+SCENARIO
+}
+
+@test "progress: in the background nothing is written over the shell's prompt" {
+  pretend "$TOKEN"
+  progress_scenario <<'SCENARIO'
+at = Terminal("bash", 100)
+at.run('"$REDLOCK" run deploy-shop -- true 2>&1 &')
+until("it waits", lambda: redis("zcard", "redlock:{deploy-shop}:queue") == ":1")
+beyond = boot_ms() + 1500
+until("more than a line was due", lambda: boot_ms() > beyond)
+assert "waited" not in "\n".join(at.shows()), at.shows()
+at.type("fg\n")
+at.until_line(r"deploy-shop: held by .*")
+free()
+at.prompt()
+assert at.status() == 0
+SCENARIO
+}
+
+@test "progress: never, -q, and a lock that is free: a terminal shows nothing of it" {
+  progress_scenario <<'SCENARIO'
+at = waiter(100, "deploy-shop", "--", "echo", "in")
+assert at.ended() == 0
+assert at.all == "in\r\n", at.all
+SCENARIO
+  pretend "$TOKEN"
+  progress_scenario <<'SCENARIO'
+for options in ["--progress=never"], ["-q"]:
+    at = waiter(100, *options, "-w", "1s", "deploy-shop", "--", "true")
+    assert at.ended() == 1
+    assert "waited" not in at.all and ("giving up" in at.all) == (options != ["-q"]), at.all
+SCENARIO
+}
+
+@test "progress: acquire shows it as well, and what it prints is the token alone" {
+  pretend "$TOKEN"
+  progress_scenario <<'SCENARIO'
+at = Terminal(["sh", "-c", f'exec "$REDLOCK" acquire -w 10m deploy-shop >{GONE}'], 100)
+at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · you are next · waited 0:\d\d of 10:00")
+free()
+assert at.ended() == 0
+lines = at.shows()
+assert lines == [""] or lines[0].startswith("redlock: got deploy-shop after "), lines
+with open(GONE) as file:
+    assert re.fullmatch(r"[0-9a-f]{40}\n", file.read())
+SCENARIO
+}
+
+# ---- off a terminal --------------------------------------------------------------------------------
+
+@test "progress: where CI is set, a line at once, and one when the lock is got" {
+  pretend "$TOKEN"
+  background env CI=true "$REDLOCK" run -w 10m deploy-shop -- echo in
+  wait_for_line "$BACKGROUND_ERR" waited
+  local line
+  line=$(<"$BACKGROUND_ERR")
+  assert_one_line "$line"
+  [[ $line =~ ^'redlock: deploy-shop: held by root@db7 (./deploy.sh) for 3m '[0-9]+'s, you are next, waited 0:0'[0-9]' of 10:00'$ ]] || fail "$line"
+  local beyond=$(($(now_ms) + 1500))
+  wait_until "$BOUND" past "$beyond"
+  cli A del deploy-shop
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ $output == in ]] || fail "$output"
+  [[ $stderr == "$line"$'\nredlock: got deploy-shop after '[0-9]*' s' ]] || fail "$stderr"
+}
+
+@test "progress: off a terminal only where CI is set, or with always" {
+  pretend "$TOKEN"
+  local setting
+  for setting in CI=true REDLOCK_PROGRESS=always; do
+    shown env "$setting" "$REDLOCK" run -w 10m deploy-shop -- true
+    assert_one_line "$stderr"
+    assert_contains "$stderr" 'deploy-shop: held by root@db7 (./deploy.sh) for 3m'
+  done
+  for setting in CI= CI=false CI=0 'CI=1 REDLOCK_PROGRESS=never'; do
+    # shellcheck disable=SC2086
+    in_vain env $setting "$REDLOCK" run -w 400ms deploy-shop -- true
+    assert_status 1
+    assert_one_line "$stderr"
+    assert_contains "$stderr" 'giving up'
+  done
+  in_vain env CI=1 "$REDLOCK" run -q -w 400ms deploy-shop -- true
+  [[ $status == 1 && -z $stderr ]] || fail "$status: $stderr"
+  run --separate-stderr env CI=1 "$REDLOCK" run -n deploy-shop -- true
+  [[ $status == 1 && -z $stderr ]] || fail "$status: $stderr"
+}
+
+@test "progress: a setting like any other" {
+  echo 'progress = "always"' >"$SCRATCH/redlock.toml"
+  run "$REDLOCK" config --config "$SCRATCH/redlock.toml"
+  assert_contains "$output" always
+  run --separate-stderr "$REDLOCK" run --progress=sometimes L -- true
+  assert_status 64
+  assert_contains "$stderr" '--progress: expected auto, always or never'
+  REDLOCK_PROGRESS=sometimes run --separate-stderr "$REDLOCK" run L -- true
+  assert_status 78
+}
+
+@test "progress: a wait in vain says so, with who it was and with what status it ends" {
+  pretend "$TOKEN"
+  in_vain "$REDLOCK" run -w 300ms deploy-shop -- true
+  assert_status 1
+  [[ $stderr == 'redlock: deploy-shop is still held by root@db7 (pid 123, ./deploy.sh) after 300 ms, giving up (status 1)' ]] || fail "$stderr"
+  in_vain "$REDLOCK" acquire -E 75 -w 300ms deploy-shop
+  assert_status 75
+  [[ -z $output && $stderr == *' after 300 ms, giving up (status 75)' ]] || fail "$output$stderr"
+  cli A set L somebody
+  in_vain "$REDLOCK" run -w 300ms L -- true
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'L is still held by another program'
+}
+
+# stand_before SERVER MS WAITER…: these came to the queue there a while ago, and count for so long.
+stand_before() {
+  cli "$1" eval 'local now = redis.call("TIME")[1] * 1000
+    for at = 2, #ARGV do
+      redis.call("ZADD", KEYS[1], now - 9000, ARGV[at])
+      redis.call("HSET", KEYS[2], ARGV[at], string.format("%.0f {}", now + ARGV[1]))
+    end' 2 'redlock:{deploy-shop}:queue' 'redlock:{deploy-shop}:waiters' "${@:2}" >/dev/null
+}
+
+# join WAITER: prints where that waiter stands in the queue of A, by A.
+join() {
+  cli A eval "$(<"$SOURCE/src/redis/scripts/queue.lua")" 3 deploy-shop 'redlock:{deploy-shop}:queue' \
+    'redlock:{deploy-shop}:waiters' channel "$1" '{}' | tr '\n' ' '
+}
+
+@test "progress: the place is that among the living, on the server where most stand before us" {
+  local server
+  [[ $(join me) == 'joined 1 1 ' ]] || fail "$(join me)"
+  stand_before A -5000 dead
+  stand_before A 15000 living
+  [[ $(join me) == 'joined 2 2 ' ]] || fail "$(join me)"
+  stand_before A 15000 other{1..40}
+  [[ $(join me) == 'joined 0 31 ' ]] || fail "$(join me)"
+
+  cli A flushall >/dev/null
+  start_server B
+  start_server C
+  for server in A B C; do cli "$server" set deploy-shop "$TOKEN" px 600000 >/dev/null; done
+  stand_before B 15000 one two three
+  shown env CI=1 REDLOCK_SERVERS="$A_URI $B_URI $C_URI" "$REDLOCK" run deploy-shop -- true
+  assert_contains "$stderr" ', you are 4th of 4, '
+}
+
+# ---- servers that are missing ----------------------------------------------------------------------
+
+@test "progress: a server that is down is named after a second, to somebody who looks on" {
+  local began took
+  kill_server A
+  began=$(now_ms)
+  background env CI=1 "$REDLOCK" run --server-wait 60s L -- echo in
+  wait_for_line "$BACKGROUND_ERR" needed
+  took=$(($(now_ms) - began))
+  assert_between 1000 "$took" 7000
+  local line
+  line=$(grep needed "$BACKGROUND_ERR")
+  [[ $line =~ ^"redlock: $A_URI: connection refused".*'; 0 of 1 servers answer, 1 needed, trying for another 5'[0-9]' s'$ ]] || fail "$line"
+  wait_for_line "$BACKGROUND_ERR" 'L: the server does not answer, waited 0:0'
+  restart_server A
+  await "$BACKGROUND_PID"
+  assert_status 0
+  [[ $(grep -c needed <<<"$stderr") == 1 ]] || fail "$stderr"
+}
+
+@test "progress: cron hears nothing of a server that is soon back" {
+  kill_server A
+  background "$REDLOCK" run --server-wait 60s L -- echo in
+  local beyond=$(($(now_ms) + 1500))
+  wait_until "$BOUND" past "$beyond"
+  restart_server A
+  await "$BACKGROUND_PID"
+  assert_status 0
+  # A machine that stands still for nine seconds makes it an outage worth a line.
+  [[ -z $stderr || $(($(now_ms) - beyond)) -gt 7000 ]] || fail "$stderr"
+}
+
+@test "progress: on a terminal it tells how many servers answer" {
+  start_server B
+  start_server C
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  kill_server B
+  kill_server C
+  progress_scenario <<'SCENARIO'
+at = waiter(1000, "--server-wait", "60s", "deploy-shop", "--", "true")
+at.until_line(r"redlock: unix://.*/server.B/sock: connection refused.*; 1 of 3 servers answer, 2 needed, trying for another 5\d s", 0)
+at.until_line(r"deploy-shop: 1 of 3 servers answer, 2 needed · waited 0:\d\d", 1)
+at.type(CTRL_C)
+assert at.ended() == 130
+SCENARIO
+}

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Redlock at a terminal, by tests/lib/terminal.py: whose the keys are, and what the user finds
+# afterwards. What is stopped and continued is in job_control.bats. Where the contract is "as under flock", flock goes through the same.
+
+load ../lib/common
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI A_SOCKET SCRATCH OPTIONS=
+}
+teardown() { stop_all; }
+
+@test "Ctrl-C and Ctrl-\\ reach the job once, and redlock lives on" {
+  scenario <<'SCENARIO'
+for shell in SHELLS:
+    at = Terminal(shell)
+    for form in "%s", "%s | cat", "true | %s", "sh -c '%s; true'":
+        job = Job().typed(at, form)
+        for key, name in (CTRL_C, "INT"), (CTRL_BACKSLASH, "QUIT"):
+            at.type(key)
+            job.log.wait(name)
+        job.process.kill("USR1")  # later than what might have come twice
+        job.log.wait("USR1")
+        assert job.top.running() and held("L")
+        job.log.end()
+        if "|" in form or "sh -c" in form:  # the cat and the sh have died of it
+            until("the job's end", job.process.gone)
+        else:
+            at.prompt()
+            assert at.status() == 5
+        at.type("\n")
+        at.prompt()
+        at.in_order()
+        until("the lock is free", lambda: not held("L"))
+        assert job.log.count("INT") == job.log.count("QUIT") == 1, job.log.lines()
+    at.hang_up()
+SCENARIO
+}
+
+@test "a job that Ctrl-C or Ctrl-\\ kills: 128 + n, the lock is free, the shell has the terminal" {
+  scenario <<'SCENARIO'
+for shell in SHELLS:
+    at = Terminal(shell)
+    at.run("ulimit -c 0")
+    for key, status in (CTRL_C, 130), (CTRL_BACKSLASH, 131):
+        job = Job("mortal noecho").typed(at)
+        at.type(key)
+        at.prompt()
+        at.in_order()
+        assert at.status() == status
+        assert not held("L")
+    at.hang_up()
+SCENARIO
+}
+
+@test "raw mode, single keys, and lines read from the terminal, as under flock" {
+  scenario <<'SCENARIO'
+for wrapper in Job.REDLOCK, Job.FLOCK:
+    at = Terminal("bash")
+    job = Job("keys", wrapper).typed(at)
+    at.type("a\x03\x1a")
+    job.log.wait("key", 3)
+    assert [line[1] for line in job.log.lines() if line[0] == "key"] == ["97", "3", "26"]
+    job.log.end()
+    at.prompt()
+    at.in_order()
+    assert at.status() == 5
+    job = Job("lines", wrapper).typed(at)
+    at.type("one\n")
+    job.log.wait("line")
+    at.type("\x04")
+    job.log.wait("eof")
+    job.log.end()
+    at.prompt()
+    assert job.log.value("line") == "one"
+    at.type(f"{wrapper} sh -c 'read answer; echo \"<$answer>\"'\n")
+    at.type("yes\n")
+    at.expect("<yes>")
+    at.prompt()
+    at.hang_up()
+SCENARIO
+}
+
+@test "a pager beside the job reads the terminal, whichever descriptor is its pipe, as under flock" {
+  scenario <<'SCENARIO'
+pager = """sh -c 'read key </dev/tty; echo "the pager got <$key>" >/dev/tty'"""
+for wrapper in Job.REDLOCK, Job.FLOCK:
+    for form in f"%s | {pager}", f"%s 2>&1 >/dev/null | {pager}", f"{pager} | %s", f"%s 2> >({pager}; cat)":
+        at = Terminal("bash")
+        job = Job(wrapper=wrapper).typed(at, form)
+        at.type("a\n")
+        at.expect("the pager got <a>")
+        job.log.end()
+        at.type("\n")
+        at.prompt()
+        at.in_order()
+        at.hang_up()
+SCENARIO
+}
+
+@test "the terminal hangs up: the job gets HUP" {
+  scenario <<'SCENARIO'
+def lead(job):
+    at = Terminal(["sh", "-c", "exec " + job.words])
+    job.started()
+    return at
+def at_shell(shell, form):
+    def start(job):
+        at = Terminal(shell)
+        job.typed(at, form)
+        return at
+    return start
+def stopped(job):
+    at = at_shell("bash", "%s")(job)
+    at.type(CTRL_Z)
+    at.prompt()
+    return at
+starts = [lead, stopped, at_shell("bash", "%s"), at_shell("bash", "%s &"), at_shell("bash", "%s | cat"),
+          at_shell("dash", "%s")]
+for start in starts:
+    job = Job()
+    at = start(job)
+    at.hang_up()
+    job.log.wait("HUP")
+    if start != stopped:  # bash sends TERM to what it left stopped
+        job.log.wait_beat()
+        assert held("L")
+    job.log.end()
+    until("redlock's end", job.top.gone)
+    until("the lock is free", lambda: not held("L"))
+SCENARIO
+}
+
+@test "however it ends, the shell has the terminal, and it echoes" {
+  OPTIONS='--ttl 2s --kill-after 200ms' scenario <<'SCENARIO'
+def lose(job):
+    redis("del", "L")
+def to(who, name):
+    return lambda job: getattr(job, who).kill(name)
+ways = {
+    "lost": (lose, 80, SHELLS),
+    "job killed": (to("process", "KILL"), 137, SHELLS),
+    "job terminated": (to("process", "TERM"), 143, SHELLS),
+    "redlock terminated": (to("top", "TERM"), 143, SHELLS),
+    # A shell like bash puts the modes in order when what it started is killed. Dash does not.
+    "top killed": (to("top", "KILL"), 137, ["bash"]),
+    "worker killed": (to("worker", "KILL"), 80, ["bash"]),
+    "worker stopped": (to("worker", "STOP"), 80, ["bash"]),
+}
+for name, (way, status, shells) in ways.items():
+    for shell in shells:
+        at = Terminal(shell)
+        job = Job("mortal noecho").typed(at)
+        assert not at.echoes()
+        way(job)
+        at.prompt()
+        at.in_order()
+        assert at.status() == status, name
+        until("the job's end", job.process.gone)
+        until("the worker's end", job.worker.gone)
+        redis("del", "L")
+        at.hang_up()
+SCENARIO
+}
+
+@test "a job that ends by itself keeps what it set, as under flock" {
+  scenario <<'SCENARIO'
+for wrapper in Job.REDLOCK, Job.FLOCK:
+    at = Terminal("bash")
+    at.run(f"{wrapper} stty -echo")
+    assert not at.echoes()
+    at.run("stty echo")
+    assert at.echoes()
+    at.hang_up()
+SCENARIO
+}
+
+@test "a command that cannot be run leaves the terminal where it was" {
+  scenario <<'SCENARIO'
+# A parent that gave the terminal away and does not take it back: what a shell would hide.
+at = Terminal(["/usr/bin/python3", "-SEIc", '''
+import os, signal, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+child = os.fork()
+if not child:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.argv[1], sys.argv[1:])
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print("status", status, "foreground", os.tcgetpgrp(0) == child, flush=True)
+''', os.environ["REDLOCK"], "run", "L", "--", "/nowhere"])
+at.expect("status 127 foreground True")
+assert at.ended() == 0
+assert not held("L")
+SCENARIO
+}
+
+@test "Ctrl-S stops the output, not the renewals nor the end" {
+  OPTIONS='--ttl 2s --kill-after 200ms' scenario <<'SCENARIO'
+at = Terminal("bash")
+job = Job("noecho").typed(at)
+at.type("\x13")
+beyond = boot_ms() + 2500
+until("the ttl is over", lambda: boot_ms() > beyond)
+assert held("L")
+redis("del", "L")  # lost, and said
+until("redlock's end", job.top.gone)
+at.type("\x11")
+at.prompt()
+at.in_order()
+SCENARIO
+}

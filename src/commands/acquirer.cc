@@ -13,13 +13,12 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "commands/farewell.h"
 #include "commands/output.h"
 #include "commands/refused_json.h"
-#include "diag/json_output.h"
+#include "diag/json.h"
 #include "diag/log_entry.h"
 #include "error.h"
 #include "exit_status.h"
@@ -245,16 +244,15 @@ lock::JobFailedToStart Acquirer::keeper_failed() {
 std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   const std::string& token = servers_.token(order.attempt);
   if (!grant_.json) return token + "\n";
-  using nlohmann::ordered_json;
   const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
       session_.standing().valid_until - os::boot_now());
-  const ordered_json object = {{"acquired", true},
-                               {"name", grant_.lock_name},
-                               {"token", token},
-                               {"fence", order.fence},
-                               {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
-                               {"keeper", keeper_ > 0 ? ordered_json(keeper_) : ordered_json()}};
-  return diag::json_output(object);
+  return diag::Json::object({{"acquired", true},
+                             {"name", grant_.lock_name},
+                             {"token", token},
+                             {"fence", order.fence},
+                             {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
+                             {"keeper", keeper_ > 0 ? diag::Json(keeper_) : diag::Json()}})
+      .output();
 }
 
 /// A reader may be slow, but only as long as the lock lasts long enough to be of use to it. Gives

@@ -2,19 +2,18 @@
 #include "commands/refused_json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "commands/holder_json.h"
 #include "commands/observed.h"
-#include "diag/json_output.h"
+#include "diag/json.h"
 #include "lock/judgement.h"
 
 namespace redlock::commands {
 
 namespace {
 
-using nlohmann::ordered_json;
+using diag::Json;
 using std::chrono::milliseconds;
 
 /// As the server would have shown the key to somebody who looks at it.
@@ -32,20 +31,23 @@ lock::Sighting sighting_of(const lock::Refused& refusal) {
 
 std::string refused_json(const std::string& lock_name, const lock::Waiting& last,
                          lock::Instant now) {
-  ordered_json object = {{"acquired", false},
-                         {"name", lock_name},
-                         {"state", nullptr},
-                         {"holder", nullptr},
-                         {"left_s", nullptr}};
+  Json state;
+  Json holder;
+  Json left;
   if (const auto& refusal = last.refusal) {
-    object["state"] = word_for(lock::state_of(sighting_of(*refusal)));
-    object["holder"] = holder_json(diag::read_holder(refusal->holder));
+    state = word_for(lock::state_of(sighting_of(*refusal)));
+    holder = holder_json(diag::read_holder(refusal->holder));
     if (refusal->ttl_left) {
       const auto since = std::chrono::ceil<milliseconds>(now - last.refused_at);
-      object["left_s"] = in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
+      left = in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
     }
   }
-  return diag::json_output(object);
+  return Json::object({{"acquired", false},
+                       {"name", lock_name},
+                       {"state", state},
+                       {"holder", holder},
+                       {"left_s", left}})
+      .output();
 }
 
 }  // namespace redlock::commands

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A host with `redlock run` on it: the loop of commands/runner.cc around a real lock::Session, and
+// A host with `redlock run` on it: the loop of run/runner.cc around a real lock::Session, and
 // the job. A client runs redlock again and again, each time as a new process and a new contender.
 #pragma once
 

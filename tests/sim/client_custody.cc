@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A host with `redlock acquire --keep-for` on it: the loop of commands/keeper.cc around a real
+// A host with `redlock acquire --keep-for` on it: the loop of hold/keeper.cc around a real
 // lock::Custody, and a ward, which nobody stops.
 #include <utility>
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "hold/refused_json.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "diag/json.h"
+#include "inspect/holder_json.h"
+#include "inspect/observed.h"
+#include "lock/judgement.h"
+
+namespace redlock::hold {
+
+namespace {
+
+using diag::Json;
+using std::chrono::milliseconds;
+
+/// As the server would have shown the key to somebody who looks at it.
+lock::Sighting sighting_of(const lock::Refused& refusal) {
+  constexpr std::string_view kType = "type:";
+  lock::Sighting sighting;
+  sighting.type = "string";
+  sighting.value = refusal.blocker;
+  sighting.holder = refusal.holder;
+  if (refusal.blocker.starts_with(kType)) sighting.type = refusal.blocker.substr(kType.size());
+  return sighting;
+}
+
+}  // namespace
+
+std::string refused_json(const std::string& lock_name, const lock::Waiting& last,
+                         lock::Instant now) {
+  Json state;
+  Json holder;
+  Json left;
+  if (const auto& refusal = last.refusal) {
+    state = inspect::word_for(lock::state_of(sighting_of(*refusal)));
+    holder = inspect::holder_json(diag::read_holder(refusal->holder));
+    if (refusal->ttl_left) {
+      const auto since = std::chrono::ceil<milliseconds>(now - last.refused_at);
+      left = inspect::in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
+    }
+  }
+  return Json::object({{"acquired", false},
+                       {"name", lock_name},
+                       {"state", state},
+                       {"holder", holder},
+                       {"left_s", left}})
+      .output();
+}
+
+}  // namespace redlock::hold

@@ -19,6 +19,7 @@
 #include "diag/log_entry.h"
 #include "driver/farewell.h"
 #include "driver/output.h"
+#include "driver/setup.h"
 #include "error.h"
 #include "exit_status.h"
 #include "hold/refused_json.h"
@@ -59,6 +60,7 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
       patience_(plan.server_timeout),
       life_(plan.timing.life()) {
   if (grant_.ward) reserve_.emplace();
+  driver::require_connections(servers.size());
 }
 
 Exit Acquirer::run() {

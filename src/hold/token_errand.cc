@@ -56,6 +56,7 @@ TokenErrand::TokenErrand(const config::Settings& settings, const Possession& pos
 }
 
 Exit TokenErrand::run() {
+  driver::require_connections(servers_.size());
   if (op_ == lock::Op::leave) note_release();
   while (!errand_.finished() && interrupted_ == 0) turn();
   const Exit result = interrupted_ != 0 ? Exit{128 + interrupted_, interrupted_} : Exit{tell()};

@@ -119,7 +119,7 @@ void Acquirer::turn() {
     step(std::move(reply), now);
     if (held_) return;
   }
-  for (const redis::Word& word : servers_.take_calls()) {
+  for (const redis::Notice& word : servers_.take_wake_ups()) {
     const bool next = word.text == redis::kNextWord;
     if (!word.text.empty()) reporter_.say_call(word.server, next);
     step(lock::Woken{next}, now);
@@ -247,7 +247,7 @@ std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   const std::string& token = servers_.token(order.attempt);
   if (!grant_.json) return token + "\n";
   const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
-      session_.standing().valid_until - os::boot_now());
+      session_.worker_state().valid_until - os::boot_now());
   return diag::Json::object({{"acquired", true},
                              {"name", grant_.lock_name},
                              {"token", token},

@@ -18,8 +18,8 @@
 #include "os/clock.h"
 #include "os/detach.h"
 #include "os/fail.h"
-#include "redis/audience.h"
 #include "redis/keys.h"
+#include "redis/subscribers.h"
 
 namespace redlock::hold {
 
@@ -39,7 +39,7 @@ Keeper::Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSour
       ward_(ward),
       parent_(std::move(parent)),
       won_(std::move(won)),
-      custody_(session, servers.size(), won_.line),
+      keeping_(session, servers.size(), won_.line),
       loop_(std::move(loop)) {}
 
 void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
@@ -52,9 +52,9 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
     parent = await_word();
     if (parent == Parent::says_end) ::_exit(0);
     const lock::Instant now = os::boot_now();
-    perform(custody_.begin(now), now);
-    if (parent == Parent::gone) perform(custody_.miss_ward(now), now);
-    while (!custody_.finished()) turn();
+    perform(keeping_.begin(now), now);
+    if (parent == Parent::gone) perform(keeping_.miss_ward(now), now);
+    while (!keeping_.finished()) turn();
   } catch (const std::exception&) {
     // The machine fails under us. A parent that waits for word sees our death, and gives the lock
     // back. A token that is known must not be released while the ward lives, who is told.
@@ -67,12 +67,12 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
 /// The connections for votes are left alone: the parent may need them yet.
 void Keeper::listen(lock::Instant limit) {
   servers_.listen(won_.line.attempt, os::boot_now());
-  redis::Audience& audience = servers_.audience();
-  while (!audience.settled() && os::boot_now() < limit) {
+  redis::Subscribers& subscribers = servers_.subscribers();
+  while (!subscribers.settled() && os::boot_now() < limit) {
     interests_.clear();
-    audience.interests(interests_);
-    loop_.wait(interests_, std::min(limit, audience.deadline()));
-    audience.turn(os::boot_now());
+    subscribers.interests(interests_);
+    loop_.wait(interests_, std::min(limit, subscribers.deadline()));
+    subscribers.turn(os::boot_now());
   }
 }
 
@@ -99,21 +99,21 @@ void Keeper::turn() {
   // Once it is dead it would always be ready.
   interests_.push_back({.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true});
   servers_.interests(interests_);
-  loop_.wait(interests_, std::min(custody_.deadline(), servers_.deadline()));
+  loop_.wait(interests_, std::min(keeping_.deadline(), servers_.deadline()));
   const lock::Instant now = os::boot_now();
   ward_gone_ = ward_gone_ || ward_.process.gone();
-  if (ward_gone_) perform(custody_.miss_ward(now), now);
-  perform(custody_.step(lock::Tick{}, now), now);
+  if (ward_gone_) perform(keeping_.miss_ward(now), now);
+  perform(keeping_.step(lock::Tick{}, now), now);
   if (interests_[0].ready) take_signals(now);
-  for (lock::Reply& reply : servers_.turn(now)) perform(custody_.step(std::move(reply), now), now);
-  take_words(now);
-  if (custody_.warns()) tell_ward();
+  for (lock::Reply& reply : servers_.turn(now)) perform(keeping_.step(std::move(reply), now), now);
+  take_notices(now);
+  if (keeping_.warns()) tell_ward();
 }
 
-void Keeper::take_words(lock::Instant now) {
-  for (const redis::Word& word : servers_.take_words()) {
+void Keeper::take_notices(lock::Instant now) {
+  for (const redis::Notice& word : servers_.take_notices()) {
     const bool released = word.text == redis::kReleasedWord;
-    perform(released ? custody_.hear_released(now) : custody_.step(lock::Told{}, now), now);
+    perform(released ? keeping_.hear_released(now) : keeping_.step(lock::Notice{}, now), now);
   }
 }
 
@@ -121,7 +121,7 @@ void Keeper::perform(const lock::Effects& effects, lock::Instant now) {
   for (const lock::Effect& effect : effects) {
     if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
       servers_.ask(*ask, now);
-    } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
+    } else if (const auto* listen = std::get_if<lock::Subscribe>(&effect)) {
       servers_.listen(listen->attempt, now);
     } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
       servers_.log(*line, diag::word_for(line->event), to_json(diag::log_entry(*line, won_.who)),
@@ -135,7 +135,7 @@ void Keeper::take_signals(lock::Instant now) {
     if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
     // A ward that has just ended comes first: what is left to do then takes two seconds at most.
     ward_gone_ = ward_gone_ || ward_.process.gone();
-    perform(ward_gone_ ? custody_.miss_ward(now) : custody_.give_up(now), now);
+    perform(ward_gone_ ? keeping_.miss_ward(now) : keeping_.give_up(now), now);
   }
 }
 

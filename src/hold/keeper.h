@@ -12,7 +12,7 @@
 // or, where that has been killed, by the keeper.
 //
 // Before it says so, the keeper listens for word on its lock: `redlock release` tells it that the
-// token is given back. What it makes of that, and of all else, stands in lock/custody.h.
+// token is given back. What it makes of that, and of all else, stands in lock/keeping.h.
 //
 // The keeper never frees a lock while PID lives, but for one: when the token has been released by
 // its owner. Where it cannot keep the lock it tells PID, if it was asked to, and lets it expire.
@@ -24,7 +24,7 @@
 
 #include "diag/log_entry.h"
 #include "driver/rescue.h"
-#include "lock/custody.h"
+#include "lock/keeping.h"
 #include "lock/session.h"
 #include "os/fd.h"
 #include "os/loop.h"
@@ -78,7 +78,7 @@ class Keeper {
   void listen(lock::Instant limit);
   Parent await_word() noexcept;
   void turn();
-  void take_words(lock::Instant now);
+  void take_notices(lock::Instant now);
   void take_signals(lock::Instant now);
   void perform(const lock::Effects& effects, lock::Instant now);
   void tell_ward();
@@ -88,7 +88,7 @@ class Keeper {
   const Ward& ward_;
   os::Fd parent_;
   Won won_;
-  lock::Custody custody_;
+  lock::Keeping keeping_;
   os::Loop loop_;
   std::vector<os::Interest> interests_;
   bool ward_gone_ = false;

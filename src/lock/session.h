@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "lock/acquisition.h"
+#include "lock/done_marks.h"
 #include "lock/effect.h"
 #include "lock/fence.h"
 #include "lock/lease.h"
-#include "lock/once.h"
 #include "lock/outage.h"
 #include "lock/release.h"
 #include "lock/stopping.h"
@@ -64,11 +64,11 @@ struct Signal {
   bool ends_waiting;
 };
 /// redlock's process on top is dead: nobody waits for the job any more.
-struct TopGone {};
+struct SupervisorGone {};
 
 /// Word has come that concerns our lock, or may have been sent before we listened. It decides
 /// nothing: a renewal shows what is so.
-struct Told {};
+struct Notice {};
 
 /// A server says that the lock may be free for whoever is in its queue; or from now on it would,
 /// and may have before. It decides nothing: a round shows what is so.
@@ -77,7 +77,7 @@ struct Woken {
 };
 
 using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
-                           JobTreeGone, Killed, KillCost, Signal, TopGone, Told, Woken>;
+                           JobTreeGone, Killed, KillCost, Signal, SupervisorGone, Notice, Woken>;
 
 /// What a session is to do; constant during its life.
 struct Plan {
@@ -134,7 +134,7 @@ class Session {
   [[nodiscard]] bool watching_tree() const;
 
   /// What the process on top has to know. Only once a job is to be started.
-  [[nodiscard]] Standing standing() const;
+  [[nodiscard]] WorkerState worker_state() const;
 
  private:
   enum class Phase { acquiring, numbering, starting, running, stopping, releasing, finished };
@@ -144,7 +144,7 @@ class Session {
   void on_signal(const Signal& signal);
   void on_job_exited(int status);
   void on_job_started();
-  void on_told();
+  void on_notice();
 
   void check_acquisition();
   void check_fence();
@@ -178,7 +178,7 @@ class Session {
   Acquisition acquisition_;
   std::optional<FenceAgreement> fence_;
   std::optional<Lease> lease_;
-  Once once_;
+  DoneMarks done_marks_;
   Effects effects_;
   std::optional<Outcome> outcome_;
 

@@ -69,15 +69,15 @@ Exit Runner::run() {
   try {
     loop();
     if (worker_) leave();
-    if (!top_) driver::bid_farewell(servers_, loop_);
+    if (!supervisor_) driver::bid_farewell(servers_, loop_);
   } catch (const std::exception& error) {
     if (worker_) end_worker(driver::reason_of(error));
-    if (!top_) {
+    if (!supervisor_) {
       give_back();
       throw;
     }
   }
-  if (top_) return watch_job();
+  if (supervisor_) return watch_job();
   out_.drain(std::chrono::milliseconds(100));
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
@@ -92,7 +92,7 @@ void Runner::leave() {
   if (hook_->group() > 0) {
     // As long as that takes, this process is not stuck.
     worker_->publish(
-        {lock::Standing::Phase::releasing, hook_->limit(), session_.standing().valid_until});
+        {lock::WorkerState::Phase::releasing, hook_->limit(), session_.worker_state().valid_until});
     hook_->finish(out_);
   }
   out_.drain(std::chrono::milliseconds(100));
@@ -126,15 +126,15 @@ void Runner::end_worker(const char* why) noexcept {
 
 /// What is left to do for the parent once the job runs.
 Exit Runner::watch_job() {
-  const Exit result = top_->watch();
-  facts_.job->ran = top_->job_ended() - (began_ + facts_.waited);
-  facts_.lost = top_->lost();
+  const Exit result = supervisor_->watch();
+  facts_.job->ran = supervisor_->job_ended() - (began_ + facts_.waited);
+  facts_.lost = supervisor_->lost();
   return result;
 }
 
 void Runner::loop() {
   step(lock::Tick{}, os::boot_now());
-  while (!session_.finished() && !top_) turn();
+  while (!session_.finished() && !supervisor_) turn();
 }
 
 void Runner::turn() {
@@ -145,7 +145,7 @@ void Runner::turn() {
   const lock::Instant now = os::boot_now();
 
   step(lock::Tick{}, now);  // overdue deadlines come before everything else
-  if (top_) return;
+  if (supervisor_) return;
   if (interests_[0].ready) {
     for (const os::ReceivedSignal& signal : signals_.take()) {
       // With a job they are its own, and the top's to pass on.
@@ -155,13 +155,13 @@ void Runner::turn() {
     reap(now);
   }
   const bool looks_for_top = interests_[0].ready || interests_[1].ready;
-  if (worker_ && looks_for_top && worker_->top_is_gone()) step(lock::TopGone{}, now);
+  if (worker_ && looks_for_top && worker_->top_is_gone()) step(lock::SupervisorGone{}, now);
   for (lock::Reply& reply : servers_.turn(now)) {
     reporter_.say_vote(reply);
     step(std::move(reply), now);
-    if (top_) return;
+    if (supervisor_) return;
   }
-  take_words(now);
+  take_notices(now);
   progress_.turn(session_, servers_, now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
 }
@@ -178,12 +178,12 @@ void Runner::wait(lock::Instant deadline) {
   }
 }
 
-void Runner::take_words(lock::Instant now) {
-  for (const redis::Word& word : servers_.take_words()) {
+void Runner::take_notices(lock::Instant now) {
+  for (const redis::Notice& word : servers_.take_notices()) {
     reporter_.say_word(word.server, word.text);
-    step(lock::Told{}, now);
+    step(lock::Notice{}, now);
   }
-  for (const redis::Word& word : servers_.take_calls()) {
+  for (const redis::Notice& word : servers_.take_wake_ups()) {
     const bool next = word.text == redis::kNextWord;
     if (!word.text.empty()) reporter_.say_call(word.server, next);
     step(lock::Woken{next}, now);
@@ -198,7 +198,7 @@ void Runner::step(lock::Event event, lock::Instant now) {
     lock::Effects effects = session_.step(events[next], now);
     if (!session_.acquiring()) progress_.hide();
     // The top is to know before anything is done, and then nothing stands before a kill.
-    if (worker_) worker_->publish(session_.standing());
+    if (worker_) worker_->publish(session_.worker_state());
     std::stable_partition(effects.begin(), effects.end(), [](const lock::Effect& effect) {
       return std::holds_alternative<lock::Kill>(effect);
     });
@@ -216,7 +216,7 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
     killer_.signal_and_continue(kill->signal);
   } else if (std::holds_alternative<lock::Measure>(effect)) {
     return lock::KillCost{killer_.cost()};
-  } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
+  } else if (const auto* listen = std::get_if<lock::Subscribe>(&effect)) {
     servers_.listen(listen->attempt, now);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
     servers_.join_queue(now);
@@ -286,7 +286,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
     return fork_worker(order, worker);
   } catch (const std::exception& error) {
     if (worker > 0) give_up_worker(worker);
-    top_.reset();
+    supervisor_.reset();
     if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
     return cannot_start(driver::reason_of(error));
   }
@@ -297,12 +297,12 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
       {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
       {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
        "REDLOCK_FENCE=" + std::to_string(order.fence),
-       "REDLOCK_HELD=" + add_held(job_.held, job_.place,
+       "REDLOCK_HELD=" + add_held(job_.held, job_.id,
                                   {.token = servers_.token(order.attempt), .fence = order.fence})});
   hook_.emplace(job_.on_lost, environment_);
   terminal_ = os::Terminal::of_foreground_leader();
   if (!reserve_) reserve_.emplace();  // the one before went with a worker that came to nothing
-  reserve_->supervision->publish(session_.standing());
+  reserve_->supervision->publish(session_.worker_state());
   facts_.waited = os::boot_now() - began_;  // what comes now is the job's time
   tree_.set_apart_children();
   const pid_t top = ::getpid();
@@ -310,7 +310,7 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
   if (worker < 0) return cannot_run({Kind::no_process, errno});
   if (worker > 0) {
     reserve_->messages.write.reset();
-    reserve_->top.reset();
+    reserve_->supervisor.reset();
     return await_start(order, worker, std::move(reserve_->messages.read));
   }
   // Nothing may be thrown from here to what the parent would do about it.
@@ -324,7 +324,7 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
 lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
   const pid_t group = ::getpgrp();
   reserve_->messages.read.reset();
-  worker_.emplace(top, std::move(reserve_->top), std::move(reserve_->messages.write),
+  worker_.emplace(top, std::move(reserve_->supervisor), std::move(reserve_->messages.write),
                   *reserve_->supervision);
   loop_ = std::move(reserve_->loop);
   tree_.after_fork();
@@ -388,11 +388,11 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   const auto began = std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited));
   facts_.job = {.began = began, .ran = {}, .fence = order.fence};
   if (terminal_) signals_.take_job_control();
-  top_.emplace(Top::Worker{worker, std::move(messages)},
-               Top::Job{message.value, terminal_.has_value(), plan_.wait_all, plan_.stop_signal,
-                        job_.lock_name},
-               plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_, out_,
-               loop_, std::move(*hook_));
+  supervisor_.emplace(Supervisor::Worker{worker, std::move(messages)},
+                      Supervisor::Job{message.value, terminal_.has_value(), plan_.wait_all,
+                                      plan_.stop_signal, job_.lock_name},
+                      plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_,
+                      out_, loop_, std::move(*hook_));
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();

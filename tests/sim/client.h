@@ -12,7 +12,7 @@
 #include "checks.h"
 #include "events.h"
 #include "link.h"
-#include "lock/custody.h"
+#include "lock/keeping.h"
 #include "lock/session.h"
 #include "network.h"
 #include "story.h"
@@ -119,7 +119,7 @@ class Client {
   Inherited inherited_;
   bool served_ = false;  ///< in the fair phase
   std::optional<lock::Session> session_;
-  std::optional<lock::Custody> custody_;  ///< if its lock is kept for a ward
+  std::optional<lock::Keeping> keeping_;  ///< if its lock is kept for a ward
   Token kept_ = kNoToken;                 ///< that lock
   bool word_ = false;
   bool warned_ = false;

@@ -4,9 +4,10 @@
 #
 #   redlock_hiredis       hiredis 0.14 to 1.x, statically where there is an archive
 #   redlock_openssl       the headers of OpenSSL 3 only: it is loaded when a server needs TLS
-#   redlock_fmt           fmt, header only in what is installed: Debian has no libfmt.a, and one more
-#                         shared library is slower to load; a shared library in Debug builds, for
-#                         which compiling it into every file is a third of the time
+#   redlock_fmt           fmt. Debian has no libfmt.a, and one more shared library is slower to load.
+#                         Version 9 is compiled here, once (fmt.cc). Another version is header only in
+#                         what is installed, and a shared library in Debug builds: to compile it into
+#                         every file takes three seconds a file
 #   CLI11::CLI11, nlohmann_json::nlohmann_json
 #   redlock_tomlplusplus  toml++ 3, header only: a shared library would be loaded by every run
 #   redlock_doctest       doctest, header only (tests)
@@ -16,9 +17,15 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json 3 REQUIRED)
 find_package(Threads REQUIRED)
 
-add_library(redlock_fmt INTERFACE)
-target_link_libraries(redlock_fmt INTERFACE
-  $<IF:$<CONFIG:Debug>,fmt::fmt,fmt::fmt-header-only>)
+if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
+  add_library(redlock_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt.cc)
+  target_include_directories(redlock_fmt SYSTEM PUBLIC
+    $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+else()
+  add_library(redlock_fmt INTERFACE)
+  target_link_libraries(redlock_fmt INTERFACE
+    $<IF:$<CONFIG:Debug>,fmt::fmt,fmt::fmt-header-only>)
+endif()
 
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis>=0.14)
 if(REDLOCK_STATIC_RUNTIME)

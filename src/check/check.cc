@@ -9,12 +9,11 @@
 #include <array>
 #include <deque>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "check/diagnosis.h"
 #include "check/self_test.h"
-#include "diag/json_output.h"
+#include "diag/json.h"
 #include "driver/finish.h"
 #include "driver/holder_info.h"
 #include "driver/output.h"
@@ -115,44 +114,42 @@ std::string as_table(const std::vector<Finding>& findings) {
 /// What redlock(1) describes under check.
 std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
                     const config::Settings& settings, ExitStatus status) {
-  using nlohmann::ordered_json;
-  ordered_json servers = ordered_json::array();
+  using diag::Json;
+  std::vector<Json> servers;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const redis::Inspection& inspection = inspectors[server].inspection();
-    ordered_json entry = {{"server", settings.servers[server].display()},
-                          {"usable", can_vote(inspection)}};
     const auto text = [&](const char* field) {
       const std::string value = inspection.field(field);
-      return value.empty() ? ordered_json() : ordered_json(value);
+      return value.empty() ? Json() : Json(value);
     };
-    entry["version"] = text("redis_version");
-    entry["run_id"] = text("run_id");
-    entry["uptime_s"] = ordered_json();
-    if (const auto up = uptime(inspection)) entry["uptime_s"] = up->count();
-    entry["round_trip_ms"] = ordered_json();
-    if (inspection.round_trip) {
-      entry["round_trip_ms"] =
-          std::chrono::duration<double, std::milli>(*inspection.round_trip).count();
+    Json round_trip;
+    if (const auto& took = inspection.round_trip) {
+      round_trip = std::chrono::duration<double, std::milli>(*took).count();
     }
-    servers.push_back(std::move(entry));
+    const auto up = uptime(inspection);
+    servers.push_back(Json::object({{"server", settings.servers[server].display()},
+                                    {"usable", can_vote(inspection)},
+                                    {"version", text("redis_version")},
+                                    {"run_id", text("run_id")},
+                                    {"uptime_s", up ? Json(up->count()) : Json()},
+                                    {"round_trip_ms", round_trip}}));
   }
-  ordered_json list = ordered_json::array();
+  std::vector<Json> list;
   for (const Finding& finding : findings) {
-    list.push_back(
-        {{"level", word_for(finding.level)},
-         {"server", finding.server.empty() ? ordered_json() : ordered_json(finding.server)},
-         {"check", finding.check},
-         {"text", finding.text}});
+    list.push_back(Json::object({{"level", word_for(finding.level)},
+                                 {"server", finding.server.empty() ? Json() : Json(finding.server)},
+                                 {"check", finding.check},
+                                 {"text", finding.text}}));
   }
   const Totals totals = count(findings);
-  const ordered_json all = {{"status", static_cast<int>(status)},
-                            {"failures", totals.failures},
-                            {"warnings", totals.warnings},
-                            {"quorum", lock::quorum(settings.servers.size())},
-                            {"fingerprint", driver::server_set_fingerprint(settings.servers)},
-                            {"servers", servers},
-                            {"findings", list}};
-  return diag::json_output(all);
+  return Json::object({{"status", static_cast<int>(status)},
+                       {"failures", totals.failures},
+                       {"warnings", totals.warnings},
+                       {"quorum", lock::quorum(settings.servers.size())},
+                       {"fingerprint", driver::server_set_fingerprint(settings.servers)},
+                       {"servers", Json::array(servers)},
+                       {"findings", Json::array(list)}})
+      .output();
 }
 
 void append(std::vector<Finding>& findings, std::vector<Finding> more) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "driver/holder_info.h"
+#include "driver/setup.h"
 #include "os/clock.h"
 #include "os/random.h"
 
@@ -44,6 +45,7 @@ lock::Instant SelfTest::now() const {
 }
 
 SelfTestResult SelfTest::run() {
+  driver::require_connections(servers_.size());
   step(lock::Tick{});
   while (!session_.finished()) turn();
   result_.outcome = session_.outcome();

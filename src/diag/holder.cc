@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "diag/json.h"
 #include "diag/json_fields.h"
-#include "diag/json_writer.h"
 #include "diag/revocation.h"
 #include "lock/value.h"
 
@@ -49,7 +48,7 @@ std::chrono::milliseconds unix_now() {
 }  // namespace
 
 std::string to_json(const Holder& holder) {
-  JsonWriter json;
+  JsonRecord json;
   json.add("command", holder.command);
   json.add("host", holder.host);
   json.add("pid", holder.pid);
@@ -67,16 +66,16 @@ Holder since_now(Holder holder) {
 }
 
 std::optional<Holder> read_holder(std::string_view json) {
-  const nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
-  if (!object.is_object()) return std::nullopt;
-  return Holder{.host = text_of(object, "host"),
-                .user = text_of(object, "user"),
-                .pid = number_of(object, "pid").value_or(0),
-                .command = text_of(object, "command"),
-                .since = time_of(object, "since").value_or(std::chrono::milliseconds::zero()),
-                .ttl = time_of(object, "ttl").value_or(std::chrono::milliseconds::zero()),
-                .servers = text_of(object, "servers"),
-                .protocol = number_of(object, "protocol").value_or(0)};
+  const auto object = JsonFields::read(json);
+  if (!object) return std::nullopt;
+  return Holder{.host = object->text("host"),
+                .user = object->text("user"),
+                .pid = object->number("pid").value_or(0),
+                .command = object->text("command"),
+                .since = object->time("since").value_or(std::chrono::milliseconds::zero()),
+                .ttl = object->time("ttl").value_or(std::chrono::milliseconds::zero()),
+                .servers = object->text("servers"),
+                .protocol = object->number("protocol").value_or(0)};
 }
 
 std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time) {

@@ -1,41 +1,38 @@
 // SPDX-License-Identifier: MIT
 //
-// What others have written into a server, and so may be anything.
+// What others have written into a server as a JSON object, and so may be anything.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <limits>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 
 namespace redlock::diag {
 
-/// Empty if it is not there, or no text.
-inline std::string text_of(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
+/// The texts and whole numbers of a JSON object. Whatever else it has is left out, however deep.
+class JsonFields {
+ public:
+  /// None if it is not a JSON object.
+  static std::optional<JsonFields> read(std::string_view json);
 
-/// None if it is not there, or no whole number of 64 bits.
-inline std::optional<std::int64_t> number_of(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  if (found->is_number_unsigned() && found->get<std::uint64_t>() > kMost) return std::nullopt;
-  return found->get<std::int64_t>();
-}
+  /// Empty if it is not there, or is not a text.
+  [[nodiscard]] std::string text(std::string_view key) const;
 
-/// A length, or a time since 1970: from 0 to the year 2200, so that what is computed with it never
-/// overflows, in nanoseconds either. None if it is not there, or no whole number.
-inline std::optional<std::chrono::milliseconds> time_of(const nlohmann::json& object,
-                                                        const char* key) {
-  constexpr std::int64_t kYear2200 = 7'258'118'400'000;
-  const auto number = number_of(object, key);
-  if (!number) return std::nullopt;
-  return std::chrono::milliseconds(std::clamp<std::int64_t>(*number, 0, kYear2200));
-}
+  /// None if it is not there, or is not a whole number of 64 bits.
+  [[nodiscard]] std::optional<std::int64_t> number(std::string_view key) const;
+
+  /// A length, or a time since 1970: from 0 to the year 2200, so that what is computed with it
+  /// never overflows, in nanoseconds either. None if it is not there, or is not a whole number.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> time(std::string_view key) const;
+
+ private:
+  class Reader;
+
+  std::map<std::string, std::variant<std::string, std::int64_t>, std::less<>> fields_;
+};
 
 }  // namespace redlock::diag

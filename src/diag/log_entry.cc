@@ -2,16 +2,14 @@
 #include "diag/log_entry.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "diag/json.h"
 #include "diag/json_fields.h"
-#include "diag/json_writer.h"
 
 namespace redlock::diag {
 
 namespace {
 
-using nlohmann::json;
 using std::chrono::milliseconds;
 
 std::string_view reason_of(const lock::Log& log) {
@@ -57,7 +55,7 @@ LogEntry log_entry(const lock::Log& log, const Holder& who) {
 }
 
 std::string to_json(const LogEntry& entry) {
-  JsonWriter line;
+  JsonRecord line;
   line.add("command", clip(entry.who.command, kMostCommandBytes));
   if (entry.fence > 0) line.add("fence", entry.fence);
   if (entry.held) line.add("held", entry.held->count());
@@ -71,23 +69,23 @@ std::string to_json(const LogEntry& entry) {
 }
 
 std::optional<LogEntry> read_log_entry(std::string_view text) {
-  const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) return std::nullopt;
-  LogEntry entry{.who = {.host = text_of(object, "host"),
-                         .user = text_of(object, "user"),
-                         .pid = number_of(object, "pid").value_or(0),
-                         .command = text_of(object, "command"),
+  const auto object = JsonFields::read(text);
+  if (!object) return std::nullopt;
+  LogEntry entry{.who = {.host = object->text("host"),
+                         .user = object->text("user"),
+                         .pid = object->number("pid").value_or(0),
+                         .command = object->text("command"),
                          .since = {},
                          .ttl = {},
                          .servers = {}},
                  .fence = 0,
-                 .waited = time_of(object, "waited"),
-                 .held = time_of(object, "held"),
+                 .waited = object->time("waited"),
+                 .held = object->time("held"),
                  .status = std::nullopt,
-                 .reason = text_of(object, "reason")};
-  const auto fence = number_of(object, "fence");
+                 .reason = object->text("reason")};
+  const auto fence = object->number("fence");
   if (fence && *fence > 0) entry.fence = static_cast<std::uint64_t>(*fence);
-  const auto status = number_of(object, "status");
+  const auto status = object->number("status");
   if (status && *status >= 0 && *status <= 255) entry.status = static_cast<int>(*status);
   return entry;
 }

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "diag/json.h"
 #include "diag/json_fields.h"
 #include "diag/text.h"
 #include "lock/value.h"
@@ -17,26 +17,25 @@ namespace {
 constexpr std::size_t kMostName = 64;  // twice that in JSON, at worst
 
 std::optional<Revocation> read_note(std::string_view text) {
-  const nlohmann::json note = nlohmann::json::parse(text, nullptr, false);
-  if (!note.is_object()) return std::nullopt;
+  const auto note = JsonFields::read(text);
+  if (!note) return std::nullopt;
   Revocation revocation;
-  revocation.host = text_of(note, "host");
-  revocation.user = text_of(note, "user");
-  revocation.pid = number_of(note, "pid").value_or(0);
-  revocation.since = time_of(note, "since").value_or(std::chrono::milliseconds::zero());
+  revocation.host = note->text("host");
+  revocation.user = note->text("user");
+  revocation.pid = note->number("pid").value_or(0);
+  revocation.since = note->time("since").value_or(std::chrono::milliseconds::zero());
   return revocation;
 }
 
 }  // namespace
 
 std::string revoked_value(std::string_view token, const Revocation& revocation) {
-  const nlohmann::json note = {
-      {"host", printable(revocation.host, kMostName)},
-      {"user", printable(revocation.user, kMostName)},
-      {"pid", revocation.pid},
-      {"since", revocation.since.count()},
-  };
-  return fmt::format("revoked:{} {}", token, note.dump());
+  JsonRecord note;
+  note.add("host", printable(revocation.host, kMostName));
+  note.add("pid", revocation.pid);
+  note.add("since", revocation.since.count());
+  note.add("user", printable(revocation.user, kMostName));
+  return fmt::format("revoked:{} {}", token, note.object());
 }
 
 std::optional<Revocation> read_revocation(std::string_view value) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <vector>
 
+#include "driver/setup.h"
 #include "os/clock.h"
 #include "os/loop.h"
 
@@ -15,6 +16,7 @@ namespace redlock::driver {
 template <typename Passive>
 void finish(std::deque<Passive>& all) {
   os::Loop loop;
+  require_connections(all.size());
   std::vector<os::Interest> interests;
   while (!std::ranges::all_of(all, &Passive::finished)) {
     interests.clear();

@@ -13,6 +13,7 @@
 #include "diag/text.h"
 #include "os/clock.h"
 #include "os/last_words.h"
+#include "os/spare_memory.h"
 
 namespace redlock::driver {
 
@@ -41,6 +42,7 @@ Rescue::Rescue() : memory_(std::make_unique_for_overwrite<std::byte[]>(kMemory))
 bool Rescue::give_back(redis::ServerSet& servers, os::Loop& loop,
                        lock::Duration patience) noexcept {
   memory_.reset();
+  os::use_spare_memory();
   for (int tries = 0; tries < kTries && servers.owes(); ++tries) {
     try {
       servers.give_back_all(os::boot_now());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "driver/setup.h"
 
+#include "os/descriptors.h"
 #include "os/random.h"
 
 namespace redlock::driver {
@@ -28,6 +29,12 @@ diag::Verbosity verbosity_of(const config::Settings& settings) {
 
 redis::Timeouts timeouts_of(const config::Settings& settings) {
   return {.request = settings.request_timeout(), .connect = settings.connect_timeout()};
+}
+
+/// For each server a socket or, while its name is looked up, an eventfd and a file of the
+/// resolver's; and standard error, opened once more.
+void require_connections(std::size_t servers) {
+  os::require_free_descriptors(2 * servers + 1);
 }
 
 std::vector<std::string> displays_of(const config::Settings& settings) {

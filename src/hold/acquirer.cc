@@ -13,13 +13,13 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "diag/json_output.h"
+#include "diag/json.h"
 #include "diag/log_entry.h"
 #include "driver/farewell.h"
 #include "driver/output.h"
+#include "driver/setup.h"
 #include "error.h"
 #include "exit_status.h"
 #include "hold/refused_json.h"
@@ -60,6 +60,7 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
       patience_(plan.server_timeout),
       life_(plan.timing.life()) {
   if (grant_.ward) reserve_.emplace();
+  driver::require_connections(servers.size());
 }
 
 Exit Acquirer::run() {
@@ -245,16 +246,15 @@ lock::JobFailedToStart Acquirer::keeper_failed() {
 std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   const std::string& token = servers_.token(order.attempt);
   if (!grant_.json) return token + "\n";
-  using nlohmann::ordered_json;
   const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
       session_.worker_state().valid_until - os::boot_now());
-  const ordered_json object = {{"acquired", true},
-                               {"name", grant_.lock_name},
-                               {"token", token},
-                               {"fence", order.fence},
-                               {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
-                               {"keeper", keeper_ > 0 ? ordered_json(keeper_) : ordered_json()}};
-  return diag::json_output(object);
+  return diag::Json::object({{"acquired", true},
+                             {"name", grant_.lock_name},
+                             {"token", token},
+                             {"fence", order.fence},
+                             {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
+                             {"keeper", keeper_ > 0 ? diag::Json(keeper_) : diag::Json()}})
+      .output();
 }
 
 /// A reader may be slow, but only as long as the lock lasts long enough to be of use to it. Gives

@@ -2,10 +2,9 @@
 #include "hold/refused_json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "diag/json_output.h"
+#include "diag/json.h"
 #include "inspect/holder_json.h"
 #include "inspect/observed.h"
 #include "lock/judgement.h"
@@ -14,7 +13,7 @@ namespace redlock::hold {
 
 namespace {
 
-using nlohmann::ordered_json;
+using diag::Json;
 using std::chrono::milliseconds;
 
 /// As the server would have shown the key to somebody who looks at it.
@@ -32,20 +31,23 @@ lock::Sighting sighting_of(const lock::Refused& refusal) {
 
 std::string refused_json(const std::string& lock_name, const lock::Waiting& last,
                          lock::Instant now) {
-  ordered_json object = {{"acquired", false},
-                         {"name", lock_name},
-                         {"state", nullptr},
-                         {"holder", nullptr},
-                         {"left_s", nullptr}};
+  Json state;
+  Json holder;
+  Json left;
   if (const auto& refusal = last.refusal) {
-    object["state"] = inspect::word_for(lock::state_of(sighting_of(*refusal)));
-    object["holder"] = inspect::holder_json(diag::read_holder(refusal->holder));
+    state = inspect::word_for(lock::state_of(sighting_of(*refusal)));
+    holder = inspect::holder_json(diag::read_holder(refusal->holder));
     if (refusal->ttl_left) {
       const auto since = std::chrono::ceil<milliseconds>(now - last.refused_at);
-      object["left_s"] = inspect::in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
+      left = inspect::in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
     }
   }
-  return diag::json_output(object);
+  return Json::object({{"acquired", false},
+                       {"name", lock_name},
+                       {"state", state},
+                       {"holder", holder},
+                       {"left_s", left}})
+      .output();
 }
 
 }  // namespace redlock::hold

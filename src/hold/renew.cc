@@ -2,10 +2,9 @@
 #include "hold/renew.h"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "diag/json_output.h"
+#include "diag/json.h"
 #include "driver/output.h"
 #include "hold/token_command.h"
 
@@ -17,10 +16,10 @@ using std::chrono::milliseconds;
 
 std::string to_json(const std::string& name, lock::Duration valid_for) {
   using Seconds = std::chrono::duration<double>;
-  const nlohmann::ordered_json object = {
-      {"name", name},
-      {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}};
-  return diag::json_output(object);
+  return diag::Json::object(
+             {{"name", name},
+              {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}})
+      .output();
 }
 
 }  // namespace

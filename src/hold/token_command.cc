@@ -56,6 +56,7 @@ TokenCommand::TokenCommand(const config::Settings& settings, const Possession& p
 }
 
 Exit TokenCommand::run() {
+  driver::require_connections(servers_.size());
   if (op_ == lock::Op::leave) note_release();
   while (!by_token_.finished() && interrupted_ == 0) turn();
   const Exit result = interrupted_ != 0 ? Exit{128 + interrupted_, interrupted_} : Exit{tell()};

@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "config/duration.h"
 #include "diag/holder.h"
-#include "diag/json_output.h"
+#include "diag/json.h"
 
 namespace redlock::inspect {
 
@@ -88,19 +87,20 @@ std::vector<SettingLine> lines_of(const Draft& draft) {
 }
 
 std::string as_json(const std::vector<SettingLine>& lines) {
-  nlohmann::ordered_json object;
+  using diag::Json;
+  std::vector<Json::Member> settings;
   for (const SettingLine& line : lines) {
-    nlohmann::ordered_json value;  // null
+    Json value;  // null
     if (line.name == "servers") {
-      value = line.values;
+      value = Json::array({line.values.begin(), line.values.end()});
     } else if (!line.values.empty()) {
       value = line.values.front();
     }
-    nlohmann::ordered_json from;
-    if (!line.where.empty()) from = line.where;
-    object[line.name] = {{"value", value}, {"origin", line.origin}, {"where", from}};
+    const Json from = line.where.empty() ? Json() : Json(line.where);
+    settings.emplace_back(
+        line.name, Json::object({{"value", value}, {"origin", line.origin}, {"where", from}}));
   }
-  return diag::json_output(object);
+  return Json::object(settings).output();
 }
 
 std::string as_table(const std::vector<SettingLine>& lines) {

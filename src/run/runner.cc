@@ -26,6 +26,7 @@
 #include "os/descriptors.h"
 #include "os/last_words.h"
 #include "os/process_name.h"
+#include "os/spare_memory.h"
 #include "redis/queue.h"
 
 namespace redlock::run {
@@ -432,6 +433,7 @@ bool Runner::kill_job() noexcept {
       tree_.signal(SIGKILL);
     } catch (const std::exception&) {
       if (job_pid_ > 0) ::kill(job_pid_, SIGKILL);  // this needs nothing
+      os::use_spare_memory();
     }
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }

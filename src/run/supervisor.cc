@@ -18,6 +18,7 @@
 #include "exit_status.h"
 #include "os/clock.h"
 #include "os/last_words.h"
+#include "os/spare_memory.h"
 
 namespace redlock::run {
 
@@ -57,6 +58,7 @@ Exit Supervisor::watch() {
 }
 
 void Supervisor::bear(const char* why) {
+  os::use_spare_memory();
   const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
   ::nanosleep(&pause, nullptr);
   if (std::exchange(bore_, true)) return;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// JSON that redlock writes: what it prints with --json, and the records that it stores. Absent on
+// purpose: reading (diag/json_fields.h), and any library.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::diag {
+
+/// A value as it is printed: indented, in ASCII, keys in the order given. It consists of its text,
+/// so that nothing is left to do for what prints it.
+class Json {
+ public:
+  Json() : text_("null") {}
+  Json(std::nullptr_t) : Json() {}
+  Json(std::same_as<bool> auto value) : text_(value ? "true" : "false") {}
+  template <std::integral Number>
+  requires(!std::same_as<Number, bool>) Json(Number number) : text_(std::to_string(number)) {}
+  /// The shortest text that reads back as the same number; null if it is not finite.
+  Json(double number);
+  /// Whatever others have written into it, the result is printable(): all but ASCII stands there as
+  /// \uXXXX, and bytes that are not UTF-8 as U+FFFD.
+  Json(std::string_view text);
+  Json(const std::string& text) : Json(std::string_view(text)) {}
+  Json(const char* text) : Json(std::string_view(text)) {}
+  /// Null if there is none.
+  template <class Value>
+  Json(const std::optional<Value>& value) : Json(value ? Json(*value) : Json()) {}
+
+  using Member = std::pair<std::string_view, Json>;
+  static Json object(const std::vector<Member>& members);
+  static Json array(const std::vector<Json>& elements);
+
+  /// To be printed: a line break stands at the end.
+  [[nodiscard]] std::string output() const { return text_ + "\n"; }
+
+ private:
+  void append_indented(const Json& value);
+
+  std::string text_;
+};
+
+/// A flat object on one line, as servers store it. Bytes that are not UTF-8 are replaced by U+FFFD.
+class JsonRecord {
+ public:
+  void add(std::string_view key, std::string_view text);
+  void add(std::string_view key, std::integral auto number) {
+    begin(key);
+    text_ += std::to_string(number);
+  }
+
+  [[nodiscard]] std::string object() const { return "{" + text_ + "}"; }
+
+ private:
+  /// A key needs no escapes.
+  void begin(std::string_view key);
+
+  std::string text_;
+};
+
+}  // namespace redlock::diag

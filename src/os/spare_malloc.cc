@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// Whatever is linked into the program (C++ with its library, hiredis) calls these functions in the
+// place of malloc(3) and its like: ld(1), --wrap. What libc and OpenSSL allocate for themselves
+// they do not see; it is freed where it was allocated.
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "os/spare_memory.h"
+
+using namespace redlock::os;
+
+extern "C" {
+
+void* __real_malloc(std::size_t size);
+void* __real_calloc(std::size_t count, std::size_t size);
+void* __real_realloc(void* old, std::size_t size);
+void __real_free(void* memory);
+
+void* __wrap_malloc(std::size_t size) {
+  void* const memory = __real_malloc(size);
+  return memory != nullptr ? memory : take_spare_memory(size);
+}
+
+void* __wrap_calloc(std::size_t count, std::size_t size) {
+  void* memory = __real_calloc(count, size);
+  if (memory != nullptr || (size > 0 && count > SIZE_MAX / size)) return memory;
+  memory = take_spare_memory(count * size);
+  return memory == nullptr ? nullptr : std::memset(memory, 0, count * size);
+}
+
+void __wrap_free(void* memory) {
+  if (is_spare_memory(memory)) {
+    return_spare_memory(memory);
+  } else {
+    __real_free(memory);
+  }
+}
+
+void* __wrap_realloc(void* old, std::size_t size) {
+  const bool spare = is_spare_memory(old);
+  void* memory = spare ? __real_malloc(size) : __real_realloc(old, size);
+  if (memory == nullptr && size > 0) {
+    memory = take_spare_memory(size);
+    if (memory == nullptr) return nullptr;
+  } else if (!spare) {
+    return memory;
+  }
+  const std::size_t had = spare ? size_of_spare_memory(old) : malloc_usable_size(old);
+  if (old != nullptr) std::memcpy(memory, old, std::min(had, size));
+  __wrap_free(old);
+  return memory;
+}
+
+}  // extern "C"

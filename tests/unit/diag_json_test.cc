@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "diag/json.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "diag/json_fields.h"
+
+namespace redlock::diag {
+namespace {
+
+std::string written(const Json& value) {
+  return value.output();
+}
+
+TEST_CASE("objects and arrays: indented, keys in the order given, empty ones in one line") {
+  const Json value = Json::object({{"z", 1},
+                                   {"a", Json::array({true, nullptr, "x"})},
+                                   {"none", std::optional<int>()},
+                                   {"in", Json::object({{"deep", Json::array({Json::array({})})}})},
+                                   {"empty", Json::object({})}});
+  CHECK(written(value) == R"({
+  "z": 1,
+  "a": [
+    true,
+    null,
+    "x"
+  ],
+  "none": null,
+  "in": {
+    "deep": [
+      []
+    ]
+  },
+  "empty": {}
+}
+)");
+}
+
+TEST_CASE("numbers: whole ones as they are, others never look like them") {
+  CHECK(written(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775808\n");
+  CHECK(written(std::numeric_limits<std::uint64_t>::max()) == "18446744073709551615\n");
+  CHECK(written(0.0) == "0.0\n");
+  CHECK(written(-2.0) == "-2.0\n");
+  CHECK(written(0.1) == "0.1\n");
+  CHECK(written(29.999) == "29.999\n");
+  CHECK(written(100000.0) == "100000.0\n");
+  CHECK(written(0.0001) == "0.0001\n");
+  CHECK(written(0.00001) == "1e-05\n");
+  CHECK(written(1e15) == "1e+15\n");
+  CHECK(written(std::numeric_limits<double>::infinity()) == "null\n");
+  CHECK(written(std::numeric_limits<double>::quiet_NaN()) == "null\n");
+}
+
+TEST_CASE("printed texts are ASCII; each byte that is not UTF-8 is replaced") {
+  CHECK(written("a\"b\\c/\b\t\n\f\r") == R"("a\"b\\c/\b\t\n\f\r")"
+                                         "\n");
+  CHECK(written("\x1b[2J\x7f") == "\"\\u001b[2J\\u007f\"\n");
+  CHECK(written(std::string("\0", 1)) == "\"\\u0000\"\n");
+  CHECK(written("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80") == "\"\\u00e4\\u20ac\\ud83d\\ude00\"\n");
+  CHECK_MESSAGE(written("\xff") == "\"\\ufffd\"\n", "begins nothing");
+  CHECK_MESSAGE(written("\xe2\x82") == "\"\\ufffd\"\n", "ends too early");
+  CHECK_MESSAGE(written("\xe2\x82x") == "\"\\ufffdx\"\n", "goes on as something else");
+  CHECK_MESSAGE(written("\xc0\xaf") == "\"\\ufffd\\ufffd\"\n", "longer than need be");
+  CHECK_MESSAGE(written("\xed\xa0\x80") == "\"\\ufffd\\ufffd\\ufffd\"\n", "a surrogate");
+  CHECK_MESSAGE(written("\xf4\x90\x80\x80") == "\"\\ufffd\\ufffd\\ufffd\\ufffd\"\n",
+                "beyond Unicode");
+}
+
+TEST_CASE("a record is one line, and keeps what is UTF-8") {
+  JsonRecord record;
+  CHECK(record.object() == "{}");
+  record.add("who", "J\xc3\xb6rg\n\xff");
+  record.add("pid", -1);
+  CHECK(record.object() == "{\"who\":\"J\xc3\xb6rg\\n\xef\xbf\xbd\",\"pid\":-1}");
+}
+
+TEST_CASE("fields: those of the outermost object only; of several with one key the last counts") {
+  const auto fields = JsonFields::read(
+      R"({"a":"x","b":{"a":"deep","c":1},"d":[7,{"a":"deeper"}],"e":1,"e":"y","f":1,"f":[2],"g":3})");
+  REQUIRE(fields);
+  CHECK(fields->text("a") == "x");
+  CHECK(fields->text("b").empty());
+  CHECK_FALSE(fields->number("c"));
+  CHECK_FALSE(fields->number("d"));
+  CHECK(fields->text("e") == "y");
+  CHECK_FALSE(fields->number("e"));
+  CHECK_FALSE(fields->number("f"));
+  CHECK(fields->number("g") == 3);
+}
+
+TEST_CASE("fields of what is very deep") {
+  const std::string deep(100'000, '[');
+  CHECK_FALSE(JsonFields::read("{\"a\":" + deep));
+  const auto fields = JsonFields::read("{\"a\":" + deep + std::string(100'000, ']') + ",\"b\":1}");
+  REQUIRE(fields);
+  CHECK(fields->number("b") == 1);
+}
+
+}  // namespace
+}  // namespace redlock::diag

@@ -1,3 +1,4 @@
+#!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slow
 #

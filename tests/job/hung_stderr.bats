@@ -1,3 +1,4 @@
+#!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154

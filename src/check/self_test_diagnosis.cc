@@ -104,11 +104,11 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const S
   for (std::size_t server = 0; self_test.grant && server < self_test.servers.size(); ++server) {
     auto verdict = judge_steps(self_test.servers[server], stays);
     if (!verdict) continue;
-    findings.push_back({verdict->level, settings.servers[server].display(), "self_test",
-                        std::move(verdict->text)});
+    findings.push_back(
+        {verdict->level, settings.servers[server].display(), "trial", std::move(verdict->text)});
   }
   Verdict verdict = judge_outcome(self_test, settings, tried);
-  findings.push_back({verdict.level, {}, "self_test", std::move(verdict.text)});
+  findings.push_back({verdict.level, {}, "trial", std::move(verdict.text)});
   return findings;
 }
 

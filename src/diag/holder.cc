@@ -125,9 +125,9 @@ std::string name_blocker(const lock::Refused& refusal) {
                            : revoked ? "revoked from "
                                      : "held by ";
   if (const auto holder = read_holder(refusal.holder)) return verb + person(*holder);
-  if (refusal.blocker.starts_with("type:")) {
+  if (const auto type = lock::type_of(refusal.blocker)) {
     return verb + fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
-                              printable(std::string_view(refusal.blocker).substr(5), 20));
+                              printable(*type, 20));
   }
   return verb + (cooling   ? "a run (which says nothing about itself)"
                  : revoked ? "its holder (who says nothing about itself)"

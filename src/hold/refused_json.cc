@@ -8,6 +8,7 @@
 #include "inspect/holder_json.h"
 #include "inspect/observed.h"
 #include "lock/judgement.h"
+#include "lock/value.h"
 
 namespace redlock::hold {
 
@@ -18,12 +19,11 @@ using std::chrono::milliseconds;
 
 /// As the server would have shown the key to somebody who looks at it.
 lock::Sighting sighting_of(const lock::Refused& refusal) {
-  constexpr std::string_view kType = "type:";
   lock::Sighting sighting;
-  sighting.type = "string";
+  sighting.kind =
+      lock::type_of(refusal.blocker) ? lock::Sighting::Kind::other : lock::Sighting::Kind::value;
   sighting.value = refusal.blocker;
   sighting.holder = refusal.holder;
-  if (refusal.blocker.starts_with(kType)) sighting.type = refusal.blocker.substr(kType.size());
   return sighting;
 }
 

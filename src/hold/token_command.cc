@@ -158,7 +158,7 @@ Possession look_up(const config::Settings& settings, std::string lock_name, std:
                     lock::owner_of(*found.sighting) == possession.token;
   for (const lock::Seen& seen : found.seen) {
     const auto* sighting = std::get_if<lock::Sighting>(&seen);
-    if (sighting == nullptr || sighting->type != "string") continue;
+    if (sighting == nullptr || sighting->kind != lock::Sighting::Kind::value) continue;
     const lock::Value value = lock::read_value(sighting->value);
     if (value.token != possession.token) continue;
     if (possession.record.empty()) possession.record = sighting->holder;

@@ -55,8 +55,8 @@ Line line_of(const Observed& lock) {
     if (const auto length = diag::ago(lock.holder->since)) line[since] = diag::for_people(*length);
     line[command] = diag::printable(lock.holder->command, 200);
   }
-  if (lock.sighting && !lock.sighting->member.empty()) {
-    line[holder] = diag::printable(lock.sighting->member, 80);
+  if (lock.sighting && !lock.sighting->owner.empty()) {
+    line[holder] = diag::printable(lock.sighting->owner, 80);
   }
   if (lock.least_left) line[left] = diag::for_people(*lock.least_left);
   if (lock.waiting)

@@ -18,10 +18,7 @@ void note_times(Observed& lock, const lock::Sighting& sighting) {
 }  // namespace
 
 lock::Refused as_refusal(const lock::Sighting& sighting) {
-  const bool string = sighting.type == "string";
-  return {.blocker = string ? sighting.value : "type:" + sighting.type,
-          .ttl_left = sighting.ttl_left,
-          .holder = sighting.holder};
+  return {.blocker = sighting.value, .ttl_left = sighting.ttl_left, .holder = sighting.holder};
 }
 
 Observed observe(std::string name, std::vector<redis::Observation> observations) {

@@ -6,6 +6,7 @@
 #include "inspect/holder_json.h"
 #include "inspect/observed.h"
 #include "lock/timing.h"
+#include "lock/value.h"
 
 namespace redlock::inspect {
 
@@ -25,9 +26,9 @@ Json to_json(const std::optional<diag::Revocation>& revocation) {
 Json foreign(const Observed& lock) {
   if (lock.judgement.state != lock::State::foreign) return {};
   const lock::Sighting& sighting = *lock.sighting;
-  return Json::object({{"type", sighting.type},
-                       {"redisson", text_or_null(sighting.member)},
-                       {"count", sighting.member.empty() ? Json() : Json(sighting.count)}});
+  return Json::object({{"type", lock::type_of(sighting.value).value_or("string")},
+                       {"redisson", text_or_null(sighting.owner)},
+                       {"count", sighting.owner.empty() ? Json() : Json(sighting.count)}});
 }
 
 Json view(const Observed& lock, std::size_t server, const std::string& display) {

@@ -11,6 +11,7 @@
 #include "diag/revocation.h"
 #include "driver/holder_info.h"
 #include "lock/timing.h"
+#include "lock/value.h"
 
 namespace redlock::inspect {
 
@@ -103,15 +104,16 @@ std::string time_left(const Observed& lock) {
 }
 
 void tell_foreign(Block& block, const lock::Sighting& sighting) {
-  if (!sighting.member.empty()) {
-    block.entry("holder", fmt::format("{} of a Redisson lock, {} time{}",
-                                      diag::printable(sighting.member, 80), sighting.count,
-                                      sighting.count == 1 ? "" : "s"));
-  } else if (sighting.type == "string") {
+  if (!sighting.owner.empty()) {
+    block.entry("holder",
+                fmt::format("{} of a Redisson lock, {} time{}", diag::printable(sighting.owner, 80),
+                            sighting.count, sighting.count == 1 ? "" : "s"));
+  } else if (sighting.kind == lock::Sighting::Kind::value) {
     block.entry("holder", "not known: the key says nothing about itself (a string)");
   } else {
-    block.entry("holder", fmt::format("not known: the key is a Redis {}, no lock of redlock's",
-                                      diag::printable(sighting.type, 20)));
+    block.entry("holder",
+                fmt::format("not known: the key is a Redis {}, no lock of redlock's",
+                            diag::printable(lock::type_of(sighting.value).value_or(""), 20)));
   }
 }
 

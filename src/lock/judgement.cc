@@ -16,8 +16,10 @@ namespace {
 /// The same for servers that speak of the same holder: a release or a revocation reaches one server
 /// after the other, and a redlock's lock is that of its token all the while.
 std::string identity(const Sighting& sighting) {
-  if (sighting.type == "string") return "token " + std::string(read_value(sighting.value).token);
-  return sighting.type + " " + sighting.member;
+  if (sighting.kind == Sighting::Kind::value) {
+    return "token " + std::string(read_value(sighting.value).token);
+  }
+  return sighting.value + " " + sighting.owner;
 }
 
 /// Of servers that name the same holder.
@@ -45,11 +47,11 @@ std::uint64_t fence_of(const std::vector<Seen>& seen, const std::vector<ServerIn
 }  // namespace
 
 State state_of(const Sighting& sighting) {
-  if (sighting.type == "none") return State::free;
+  if (sighting.kind == Sighting::Kind::nothing) return State::free;
   // A token of redlock's is known by its form where its holder's record cannot be read.
   const Value value = read_value(sighting.value);
   const bool ours =
-      sighting.type == "string" && (is_token(value.token) || !sighting.holder.empty());
+      sighting.kind == Sighting::Kind::value && (is_token(value.token) || !sighting.holder.empty());
   if (!ours) return State::foreign;
   if (value.kind == Value::Kind::cooling) return State::cooling;
   return value.kind == Value::Kind::revoked ? State::revoked : State::held;

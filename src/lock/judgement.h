@@ -17,14 +17,19 @@ namespace redlock::lock {
 
 /// What one server has where the lock is kept. Untrusted.
 struct Sighting {
-  std::string type;   ///< of the key, as Redis calls it: "none", "string", "hash"…
-  std::string value;  ///< of a string: the token, or as lock/value.h has it; or anything
+  enum class Kind {
+    nothing,
+    value,  ///< a lock, ours or another program's
+    other,  ///< something that can be no lock of ours
+  };
+  Kind kind = Kind::nothing;
+  std::string value;  ///< the token, or as lock/value.h has it; or anything. other: what it is
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: it never expires
   std::string holder;       ///< who that is (JSON as stored by the holder), empty if not known
   std::uint64_t fence = 0;  ///< this server's number of that token, 0 if it has none
   unsigned holds = 0;       ///< how many hold it, the first one and those that joined; 0: not known
-  std::string member;       ///< of a lock of Redisson's, a hash: "<uuid>:<thread>"
-  std::int64_t count = 0;   ///< how often that holds it
+  std::string owner;        ///< other: who holds it, if that is known
+  std::int64_t count = 0;   ///< other: how often the owner holds it
   std::string run{};        ///< what the log calls the token's run; empty: no string
 };
 

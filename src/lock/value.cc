@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::string_view kCooling = "cooling:";
 constexpr std::string_view kRevoked = "revoked:";
+constexpr std::string_view kOther = "type:";
 constexpr std::string_view kBlanks = " \t\n\v\f\r";  // as %s has them in the scripts
 
 }  // namespace
@@ -19,6 +20,15 @@ Value read_value(std::string_view text) {
   if (rest.empty() || end == 0) return {Value::Kind::token, text, {}};
   if (end == std::string_view::npos) return {Value::Kind::revoked, rest, {}};
   return {Value::Kind::revoked, rest.substr(0, end), rest.substr(end + 1)};
+}
+
+std::optional<std::string_view> type_of(std::string_view text) {
+  if (!text.starts_with(kOther)) return std::nullopt;
+  return text.substr(kOther.size());
+}
+
+std::string stand_in_for(std::string_view type) {
+  return std::string(kOther).append(type);
 }
 
 }  // namespace redlock::lock

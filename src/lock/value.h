@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace redlock::lock {
@@ -19,5 +21,10 @@ struct Value {
 
 /// Its parts, which live as long as `text` does.
 Value read_value(std::string_view text);
+
+/// A key may hold something else than a value. "type:" and what that is stands for it then, as in
+/// Refused::blocker. type_of: what it is; none: `text` is a value.
+std::optional<std::string_view> type_of(std::string_view text);
+std::string stand_in_for(std::string_view type);
 
 }  // namespace redlock::lock

@@ -86,7 +86,8 @@ struct Granted {
 
 /// acquire, repair: somebody else holds it. Proof that our token is not on that server.
 struct Refused {
-  std::string blocker;  ///< the value in the key, or "type:<t>" for a key that is no string
+  std::string
+      blocker;  ///< the value in the key, or what else it holds: see type_of() in lock/value.h
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: the key never expires
   std::string holder;  ///< who that is (JSON as stored by the holder), empty if not known
   std::chrono::milliseconds clock{0};  ///< as in Granted

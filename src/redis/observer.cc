@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lock/value.h"
 #include "redis/keys.h"
 #include "redis/reading.h"
 #include "redis/scripts.h"
@@ -56,14 +57,18 @@ std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
       part[9].text.size() > kMostOfWord) {
     return std::nullopt;
   }
-  lock::Sighting sighting{.type = part[1].text,
-                          .value = part[2].text,
+  const std::string& type = part[1].text;
+  using Kind = lock::Sighting::Kind;
+  lock::Sighting sighting{.kind = type == "none"     ? Kind::nothing
+                                  : type == "string" ? Kind::value
+                                                     : Kind::other,
+                          .value = type == "string" ? part[2].text : lock::stand_in_for(type),
                           .ttl_left = std::nullopt,
                           .holder = part[4].text,
                           // Anybody may have written there.
                           .fence = read_number(part[5]).value_or(0),
                           .holds = 0,
-                          .member = part[7].text,
+                          .owner = part[7].text,
                           .count = part[8].integer,
                           .run = part[9].text};
   constexpr std::int64_t kMostHolds = 10'000;

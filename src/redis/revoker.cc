@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "lock/value.h"
 #include "redis/keys.h"
 #include "redis/queue.h"
 #include "redis/scripts.h"
@@ -25,13 +26,16 @@ void Revoker::revoke(const std::string& token, const std::string& value, lock::I
 }
 
 void Revoker::remove(const lock::Sighting& seen, const std::string& token, lock::Instant now) {
+  const bool is_string = seen.kind == lock::Sighting::Kind::value;
+  const std::string_view type = is_string ? "string" : lock::type_of(seen.value).value_or("none");
+  const std::string_view value = is_string ? std::string_view(seen.value) : std::string_view();
   if (token.empty()) {
-    const std::string wire = encode_command(
-        {"EVAL", scripts::remove, "1", key_, seen.type, seen.value, token, seen.member});
+    const std::string wire =
+        encode_command({"EVAL", scripts::remove, "1", key_, type, value, token, seen.owner});
     return ask(wire + encode_wake(key_), 2, now);
   }
   std::string wire = encode_command({"EVAL", scripts::remove, "2", key_, helper_key(key_, "dead"),
-                                     seen.type, seen.value, token, seen.member});
+                                     type, value, token, seen.owner});
   wire += encode_wake(key_);
   wire += encode_command({"HDEL", helper_key(key_, "holder"), token, "fence:" + token,
                           "holds:" + token, "keep:" + token});

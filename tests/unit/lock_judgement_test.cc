@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lock/judgement.h"
+#include "lock/value.h"
 
 namespace redlock::lock {
 namespace {
@@ -13,24 +14,25 @@ const std::string kOne(40, 'a');
 const std::string kOther(40, 'b');
 
 Sighting sees(const std::string& value, std::uint64_t fence = 0) {
-  return {.type = "string",
+  return {.kind = Sighting::Kind::value,
           .value = value,
           .ttl_left = {},
           .holder = {},
           .fence = fence,
           .holds = 0,
-          .member = {},
+          .owner = {},
           .count = 0};
 }
 
 Sighting sees_type(const std::string& type, const std::string& member = {}) {
-  return {.type = type,
-          .value = {},
+  const auto kind = type == "none" ? Sighting::Kind::nothing : Sighting::Kind::other;
+  return {.kind = kind,
+          .value = type == "none" ? "" : stand_in_for(type),
           .ttl_left = {},
           .holder = {},
           .fence = 0,
           .holds = 0,
-          .member = member,
+          .owner = member,
           .count = 0};
 }
 

@@ -10,14 +10,14 @@ namespace {
 const std::string kToken(40, 'a');
 const std::string kOtherToken(40, 'b');
 
-Sighting of_type(std::string type) {
+Sighting of(Sighting::Kind kind) {
   Sighting sighting;
-  sighting.type = std::move(type);
+  sighting.kind = kind;
   return sighting;
 }
 
 Sighting with(std::string value) {
-  Sighting sighting = of_type("string");
+  Sighting sighting = of(Sighting::Kind::value);
   sighting.value = std::move(value);
   return sighting;
 }
@@ -33,8 +33,8 @@ TEST_CASE("revoking: whose lock it is") {
   CHECK(owner_of(with("cooling:" + kToken)) == kToken);
   CHECK(owner_of(with("revoked:" + kToken + " {}")) == kToken);
   CHECK(owner_of(with("something")).empty());
-  CHECK(owner_of(of_type("none")).empty());
-  CHECK(owner_of(of_type("hash")).empty());
+  CHECK(owner_of(of(Sighting::Kind::nothing)).empty());
+  CHECK(owner_of(of(Sighting::Kind::other)).empty());
 }
 
 TEST_CASE("revoking: what each answer counts for") {

@@ -6,6 +6,7 @@
 #include <array>
 #include <ctime>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -123,8 +124,13 @@ int verify_certificate(X509_STORE_CTX* store, void* argument) noexcept {
   if (ok == 1) return ok;
   const auto* const connection = static_cast<const SSL*>(
       openssl.X509_STORE_CTX_get_ex_data(store, openssl.SSL_get_ex_data_X509_STORE_CTX_idx()));
-  static_cast<TlsNotes*>(openssl.SSL_get_ex_data(connection, 0))->problem =
-      describe(openssl, store);
+  auto& notes = *static_cast<TlsNotes*>(openssl.SSL_get_ex_data(connection, 0));
+  notes.no_memory = openssl.X509_STORE_CTX_get_error(store) == X509_V_ERR_OUT_OF_MEM;
+  try {
+    notes.problem = describe(openssl, store);
+  } catch (const std::bad_alloc&) {
+    notes.no_memory = true;  // nothing may be thrown through OpenSSL
+  }
   return ok;
 }
 

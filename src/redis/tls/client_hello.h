@@ -23,6 +23,7 @@ struct OpenSsl;
 struct TlsNotes {
   std::string padding;  ///< for the first packet
   std::optional<CertificateProblem> problem;
+  bool no_memory = false;  ///< for the certificate, or for what is wrong with it
 };
 
 /// Has every connection of the context send its notes' padding. `openssl` must outlive it.

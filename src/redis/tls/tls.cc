@@ -106,6 +106,7 @@ struct Tls::Impl {
   }
 
   [[nodiscard]] lock::Unreachable explain() const {
+    if (notes.no_memory) throw std::bad_alloc();
     if (notes.problem) return certificate_refused(*notes.problem, wanted);
     const unsigned long error = openssl.ERR_get_error();
     const int reason = ERR_GET_REASON(error);

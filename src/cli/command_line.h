@@ -36,7 +36,7 @@ struct Renew {
   std::string name;
   std::string token;  ///< as acquire prints it; empty: it comes on standard input
   bool json = false;
-  std::optional<std::chrono::milliseconds> ttl;  ///< none: what the lock was taken with
+  bool has_ttl = false;  ///< settings.ttl, instead of the ttl that the lock was taken with
 };
 
 /// `redlock release`.

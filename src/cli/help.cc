@@ -268,6 +268,29 @@ Exit status: the command's own (128+N if signal N killed it), or
   127  the command was not found
 )";
 
+/// A command's texts before and after its options.
+struct Page {
+  config::Command command;
+  std::string_view head;
+  std::string_view exit_status;
+};
+constexpr Page kPages[] = {
+    {config::kRun, kRunHead, kRunFoot},
+    {config::kAcquire, kAcquireHead, kAcquireFoot},
+    {config::kRenew, kRenewHead, kRenewFoot},
+    {config::kRelease, kReleaseHead, kReleaseFoot},
+    {config::kConfig, kConfigHead, kConfigFoot},
+    {config::kCheck, kCheckHead, kCheckFoot},
+    {config::kStatus, kStatusHead, kStatusFoot},
+    {config::kList, kListHead, kAllThereIsFoot},
+    {config::kHistory, kHistoryHead, kAllThereIsFoot},
+    {config::kSandbox, kSandboxHead, kSandboxFoot},
+};
+
+const Page& page_of(config::Command command) {
+  return *std::ranges::find(kPages, command, &Page::command);
+}
+
 /// Takes off `text` as many words as fit into `width`.
 std::string_view take_line(std::string_view& text, std::size_t width) {
   std::size_t end = text.size();
@@ -287,47 +310,21 @@ std::string main_help() {
 }
 
 std::string_view help_head(config::Command command) {
-  switch (command) {
-    case config::kAcquire:
-      return kAcquireHead;
-    case config::kRenew:
-      return kRenewHead;
-    case config::kRelease:
-      return kReleaseHead;
-    case config::kConfig:
-      return kConfigHead;
-    case config::kCheck:
-      return kCheckHead;
-    case config::kStatus:
-      return kStatusHead;
-    case config::kList:
-      return kListHead;
-    case config::kHistory:
-      return kHistoryHead;
-    case config::kSandbox:
-      return kSandboxHead;
-    case config::kRun:
-      break;
-  }
-  return kRunHead;
+  return page_of(command).head;
 }
 
 std::string help_foot(config::Command command) {
-  if (command == config::kSandbox) return std::string(kSandboxFoot);
+  const std::string exit_status(page_of(command).exit_status);
+  if (command == config::kSandbox) return exit_status;
   std::string foot = "\nEnvironment, besides the variables above:\n";
   for (const config::Row& row : config::table()) {
     if (row.flags.empty() && takes(command, row)) foot += entry(row.environment, row.help);
   }
-  if (command == config::kAcquire) return foot.append(kAcquireFoot);
-  if (command == config::kRenew) return foot.append(kRenewFoot);
-  if (command == config::kRelease) return foot.append(kReleaseFoot);
-  if (command == config::kConfig) return foot.append(kConfigFoot);
-  if (command == config::kCheck) return foot.append(kCheckFoot);
-  if (command == config::kStatus) return foot.append(kStatusFoot);
-  if (command == config::kList) return foot.append(kAllThereIsFoot);
-  if (command == config::kHistory) return foot.append(kAllThereIsFoot);
-  foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD", "set for the command");
-  return foot.append(kRunFoot);
+  if (command == config::kRun) {
+    foot +=
+        entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD", "set for the command");
+  }
+  return foot + exit_status;
 }
 
 std::string describe(const config::Row& row) {

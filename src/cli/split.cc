@@ -116,62 +116,21 @@ class Splitter {
 
 }  // namespace
 
-Line split_run(std::vector<std::string> words) {
-  Line line;
-  Splitter splitter(config::kRun, std::move(words));
-  splitter.read_options(line);
-  if (line.request != nullptr) return line;
-  if (splitter.at_end())
-    misused("no lock name: redlock run NAME -- COMMAND (see: redlock run --help)");
-  if (splitter.at_dashes()) {
-    misused("no lock name: it stands before the --, as in: redlock run NAME -- COMMAND");
-  }
-  line.name = splitter.take();
-  splitter.read_options(line);
-  line.job = splitter.rest();
-  return line;
-}
-
-Line split_settings(Command command, std::vector<std::string> words) {
+Line split(Command command, std::vector<std::string> words) {
   Line line;
   Splitter splitter(command, std::move(words));
-  splitter.read_options(line);
-  if (line.request != nullptr) return line;
-  if (command != config::kConfig && !splitter.at_end()) {
-    line.name = splitter.take();
-    splitter.read_options(line);
+  const bool run = command == config::kRun;
+  for (splitter.read_options(line); line.request == nullptr && !splitter.at_end();
+       splitter.read_options(line)) {
+    if (command == config::kSandbox || (run && !line.words.empty())) {
+      line.job = splitter.rest();
+      break;
+    }
+    if (run && splitter.at_dashes()) {
+      misused("no lock name: it stands before the --, as in: redlock run NAME -- COMMAND");
+    }
+    line.words.push_back(splitter.take());
   }
-  if (!splitter.at_end()) {
-    misused(quote(splitter.take()) + " is one word too many (see: redlock " +
-            std::string(command_name(command)) + " --help)");
-  }
-  return line;
-}
-
-Line split_words(Command command, std::vector<std::string> words) {
-  Line line;
-  Splitter splitter(command, std::move(words));
-  splitter.read_options(line);
-  while (line.request == nullptr && !splitter.at_end()) {
-    line.names.push_back(splitter.take());
-    splitter.read_options(line);
-  }
-  return line;
-}
-
-Line split_status(std::vector<std::string> words) {
-  Line line = split_words(config::kStatus, std::move(words));
-  if (line.request == nullptr && line.names.empty()) {
-    misused("no lock name: redlock status NAME... (all that are held: redlock list)");
-  }
-  return line;
-}
-
-Line split_sandbox(std::vector<std::string> words) {
-  Line line;
-  Splitter splitter(config::kSandbox, std::move(words));
-  splitter.read_options(line);
-  line.job = splitter.rest();
   return line;
 }
 

@@ -14,6 +14,7 @@
 #include "config/quote.h"
 #include "config/read_file.h"
 #include "config/toml_guard.h"
+#include "config/value.h"
 
 namespace redlock::config {
 namespace {
@@ -134,7 +135,7 @@ class Reader {
       const auto* text = element.as_string();
       if (text == nullptr) refuse_type(row, element, at, expected);
       // The environment's list is separated by blanks, the file's is not.
-      if (text->get().find_first_of(" \t\r\n\v\f") != std::string::npos) {
+      if (text->get().find_first_of(kBlanks) != std::string::npos) {
         refuse(at, file_key(row) + ": expected one URI in each string");
       }
       store(row, draft_, text->get(), {Origin::file, at});

@@ -132,12 +132,6 @@ std::string variable(const Environment& environment, const char* name) {
 }
 
 void complete(Draft& draft, const Environment& environment) {
-  if (draft.shared) {
-    throw Error(ExitStatus::usage, "-s/--shared: this version has exclusive locks only");
-  }
-  if (draft.no_fork && draft.close) {
-    throw Error(ExitStatus::usage, "-F/--no-fork and -o/--close exclude each other");
-  }
   if (draft.nonblocking) draft.settings.wait = std::chrono::nanoseconds::zero();
   add_environment(draft, environment);
   add_file(draft);
@@ -146,11 +140,6 @@ void complete(Draft& draft, const Environment& environment) {
   check_restart_grace(draft.settings);
   add_password(draft);
   warn_of_trust(draft.settings);
-}
-
-Settings resolve(Draft draft, const Environment& environment) {
-  complete(draft, environment);
-  return std::move(draft.settings);
 }
 
 }  // namespace redlock::config

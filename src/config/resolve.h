@@ -22,7 +22,4 @@ std::string variable(const Environment& environment, const char* name);
 /// Reads these files, and nothing else. Throws Error (64, 78).
 void complete(Draft& draft, const Environment& environment);
 
-/// The same, for who needs to know no origins.
-Settings resolve(Draft draft, const Environment& environment);
-
 }  // namespace redlock::config

@@ -22,13 +22,12 @@ constexpr nanoseconds kLongestHold = 720h;  // the fence of an idle lock lives a
 
 /// Both lists of servers: a flag brings one URI, the environment several.
 void add_servers(Draft& draft, std::string_view value) {
-  constexpr std::string_view blanks = " \t\r\n\v\f";
-  std::size_t begin = value.find_first_not_of(blanks);
+  std::size_t begin = value.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) refuse("a URI such as redis://host:6379", value);
   while (begin != std::string_view::npos) {
-    const std::size_t end = value.find_first_of(blanks, begin);
+    const std::size_t end = value.find_first_of(kBlanks, begin);
     const std::string_view uri = value.substr(begin, end - begin);
-    begin = value.find_first_not_of(blanks, end);
+    begin = value.find_first_not_of(kBlanks, end);
     const std::size_t before = draft.settings.servers.size();
     try {
       draft.settings.servers.push_back(redis::parse_uri(uri));
@@ -38,6 +37,10 @@ void add_servers(Draft& draft, std::string_view value) {
       throw Error(error.status(), "number " + std::to_string(before + 1) + ": " + error.what());
     }
   }
+}
+
+void set_ttl(Draft& draft, std::string_view value) {
+  draft.settings.ttl = in_milliseconds(to_duration(value, {1s, 24h}));
 }
 
 void set_prefix(Draft& draft, std::string_view value) {
@@ -70,13 +73,18 @@ void set_metrics_file(Draft& draft, std::string_view value) {
   draft.settings.metrics_file = value == "/dev/null" ? "" : value;
 }
 
+/// `words`: of the enumeration's values, in their order.
+template <class Enum>
+Enum to_choice(std::string_view value, const std::string& expected,
+               std::initializer_list<std::string_view> words) {
+  const auto word = std::ranges::find(words, value);
+  if (word == words.end()) refuse(expected, value);
+  return static_cast<Enum>(word - words.begin());
+}
+
 void set_progress(Draft& draft, std::string_view value) {
-  if (value != "auto" && value != "always" && value != "never") {
-    refuse("auto, always or never", value);
-  }
-  draft.settings.progress = value == "auto"     ? Progress::automatic
-                            : value == "always" ? Progress::always
-                                                : Progress::never;
+  draft.settings.progress =
+      to_choice<Progress>(value, "auto, always or never", {"auto", "always", "never"});
 }
 
 void set_max_runtime(Draft& draft, std::string_view value) {
@@ -86,15 +94,8 @@ void set_max_runtime(Draft& draft, std::string_view value) {
 }
 
 void set_record_command(Draft& draft, std::string_view value) {
-  using Named = std::pair<std::string_view, RecordCommand>;
-  for (const auto& [word, choice] : {Named{"full", RecordCommand::full},
-                                     {"name", RecordCommand::name},
-                                     {"none", RecordCommand::none}}) {
-    if (value != word) continue;
-    draft.settings.record_command = choice;
-    return;
-  }
-  refuse("full, name or none", value);
+  draft.settings.record_command =
+      to_choice<RecordCommand>(value, "full, name or none", {"full", "name", "none"});
 }
 
 void refuse_unlock(Draft&, std::string_view) {
@@ -140,10 +141,7 @@ constexpr Row kTable[] = {
 
     {Key::ttl, "ttl", "--ttl", "REDLOCK_TTL", "TIME", kLasting,
      "how long the lock lasts unless it is renewed, and so how long it outlives a host that dies",
-     "30s", Type::duration, kAsk,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.ttl = in_milliseconds(to_duration(value, {1s, 24h}));
-     }},
+     "30s", Type::duration, kAsk, set_ttl},
     {Key::kill_after, "kill-after", "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kLasting,
      "grace: from the first signal to the end for what has lost its lock; at most ttl/3",
      "5s or ttl/6, the less", Type::duration, kAsk,
@@ -200,7 +198,8 @@ constexpr Row kTable[] = {
     {Key::renew_ttl, "renew-ttl", "--ttl", nullptr, "TIME", kLasting, "for how long",
      "what it was taken with", Type::duration, kRenew,
      [](Draft& draft, std::string_view value) {
-       draft.renew_ttl = in_milliseconds(to_duration(value, {1s, 24h}));
+       set_ttl(draft, value);
+       draft.of(Key::ttl).source = {Origin::flag};  // goes before the environment's and the file's
      }},
     {Key::keep_for, "keep-for", "--keep-for", nullptr, "PID", kLasting,
      "leave a process behind that renews the lock until process PID ends, and then releases it", "",

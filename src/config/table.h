@@ -125,7 +125,6 @@ struct Draft {
   std::optional<std::string> shell_command;
   int sandbox_servers = 3;
   bool json = false;
-  std::optional<std::chrono::milliseconds> renew_ttl;  ///< renew: none: the lock's own
   std::optional<int> keep_for;                         ///< acquire: a PID
   int on_lost_signal = 0;                              ///< acquire; 0: none
   bool force = false;                                  ///< release

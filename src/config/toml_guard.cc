@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string>
 
+#include "config/digits.h"
+
 namespace redlock::config {
 namespace {
 
@@ -13,10 +15,6 @@ constexpr unsigned kDeepest = 16;
 constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kBare =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// A sign stands in front, of the number or of its exponent; true, false and what is neither pass.
 bool is_number_like(std::string_view word) {

@@ -34,4 +34,7 @@ int to_signal(std::string_view value);
 
 std::string to_file(std::string_view value);
 
+/// What separates the servers of a list in one text.
+inline constexpr std::string_view kBlanks = " \t\r\n\v\f";
+
 }  // namespace redlock::config

@@ -60,7 +60,7 @@ TEST_CASE("renew, release: a name and a token") {
   const auto renew = parse_as<cli::Renew>({"renew", "L", kToken});
   CHECK(renew.name == "L");
   CHECK(renew.token == kToken);
-  CHECK_FALSE(renew.ttl);
+  CHECK_FALSE(renew.has_ttl);
   const auto release = parse_as<cli::Release>({"release", "-v", "L", "--server-wait", "1", kToken});
   CHECK(release.name == "L");
   CHECK(release.token == kToken);
@@ -79,10 +79,10 @@ TEST_CASE("release --force: waits for no server, whatever a setting says") {
 }
 
 TEST_CASE("renew: the ttl is the lock's own unless an option gives another") {
-  CHECK_FALSE(parse_as<cli::Renew>({"renew", "L", kToken}, {{"REDLOCK_TTL", "5m"}}).ttl);
+  CHECK_FALSE(parse_as<cli::Renew>({"renew", "L", kToken}, {{"REDLOCK_TTL", "5m"}}).has_ttl);
   const auto given =
       parse_as<cli::Renew>({"renew", "--ttl", "20s", "L", kToken}, {{"REDLOCK_TTL", "5m"}});
-  CHECK(given.ttl == 20s);
+  CHECK(given.has_ttl);
   CHECK(given.settings.ttl == 20s);
   check_failure(failure({"renew", "--ttl", "5m", "L", kToken},
                         {{"REDLOCK_SERVERS", "redis://one redis://two"}}),

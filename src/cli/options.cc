@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+//
+// The only file that includes CLI11: it takes seconds to compile. It is slow to build CLI11's
+// objects, too (0.1 to 0.2 ms for all options): only the help defines all options, a command line
+// defines those that it has.
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "cli/help.h"
+
+namespace redlock::cli {
+namespace {
+
+using config::Draft;
+using config::Origin;
+using config::Row;
+
+/// trigger_on_parse: values are stored in the order they were given, across options (of -s and -x
+/// the last wins). allow_extra_args(false) also keeps CLI11 from taking `[a,b]` apart.
+void define(CLI::App& app, const Row& row, Draft& draft) {
+  const std::string flags(row.flags);
+  if (row.metavar.empty()) {
+    app.add_flag_callback(
+           flags, [&row, &draft] { store(row, draft, {}, {Origin::flag}); }, describe(row))
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        ->trigger_on_parse()
+        ->group(std::string(row.group));
+    return;
+  }
+  const auto take = [&row, &draft](const CLI::results_t& values) {
+    store(row, draft, values.back(), {Origin::flag});
+    return true;
+  };
+  app.add_option(flags, take, describe(row))
+      ->type_name(std::string(row.metavar))
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->trigger_on_parse()
+      ->group(std::string(row.group));
+}
+
+std::string two_columns(const CLI::App& app) {
+  std::string out = app.get_description();
+  for (const std::string& group : app.get_groups()) {
+    if (group.empty()) continue;
+    out += "\n" + group + ":\n";
+    for (const CLI::Option* option : app.get_options()) {
+      if (option->get_group() != group) continue;
+      std::string left = option->get_name(false, true);
+      for (std::size_t at = 0; (at = left.find(',', at)) != std::string::npos; at += 2) {
+        left.replace(at, 1, ", ");
+      }
+      if (!option->get_type_name().empty()) left += " " + option->get_type_name();
+      out += entry(left, option->get_description());
+    }
+  }
+  return out + app.get_footer();
+}
+
+}  // namespace
+
+Draft read_options(std::vector<Given> options) {
+  Draft draft;
+  CLI::App app;
+  app.set_help_flag();  // ours is in the table
+  std::vector<std::string> words;
+  for (Given& given : options) {
+    const Row& row = *given.row;
+    if (row.type == config::Type::shell_command) {
+      store(row, draft, given.value, {Origin::flag});
+      continue;
+    }
+    if (app.get_option_no_throw(given.flag) == nullptr) define(app, row, draft);
+    words.push_back(std::move(given.flag));
+    if (!row.metavar.empty()) words.push_back(std::move(given.value));
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  app.parse(std::move(words));
+  return draft;
+}
+
+std::string help(config::Command command) {
+  CLI::App app{std::string(help_head(command)), "redlock"};
+  app.set_help_flag();
+  app.footer(help_foot(command));
+  Draft draft;
+  for (const Row& row : config::table()) {
+    if (row.flags.empty() || row.group.empty() || !takes(command, row)) continue;
+    define(app, row, draft);
+  }
+  return two_columns(app);
+}
+
+}  // namespace redlock::cli

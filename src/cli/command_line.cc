@@ -26,7 +26,7 @@ std::string version() {
   return "redlock " REDLOCK_VERSION "\n";
 }
 
-/// The first word. `usage`: how to write the command with it.
+/// The first word of `line`. `usage`: the command as the user should have written it.
 const std::string& lock_name(const Line& line, const std::string& usage) {
   if (line.words.empty()) misused("no lock name: redlock " + usage);
   redis::check_lock_name(line.words.front());
@@ -39,7 +39,7 @@ void allow_words(std::size_t most, const Line& line, Command command) {
           std::string(command_name(command)) + " --help)");
 }
 
-/// The settings. Each of `names` may be right, and too long together with the prefix.
+/// Completes the settings. The prefix and a name may each be valid, and the key too long.
 config::Settings settle(Draft& draft, const Environment& environment,
                         const std::vector<std::string>& names) {
   complete(draft, environment);
@@ -49,7 +49,7 @@ config::Settings settle(Draft& draft, const Environment& environment,
   return std::move(draft.settings);
 }
 
-/// As flock(1) does it.
+/// The same words as flock(1) runs.
 std::vector<std::string> shell_job(const std::string& command, const Environment& environment) {
   std::string shell = config::variable(environment, "SHELL");
   if (shell.empty()) shell = "/bin/sh";
@@ -88,22 +88,23 @@ Invocation acquire(Line line, const Environment& environment) {
                  draft.on_lost_signal};
 }
 
-/// Takes the word behind the name, which may be a token: no message repeats it.
+/// Takes the second word. It may be a token, so no message repeats it.
 std::string take_token(Line& line, Command command) {
   const std::string form = std::string(command_name(command)) + " NAME TOKEN";
   lock_name(line, form);
   if (line.words.size() < 2) {
     misused("no token: redlock " + form +
-            ", with what redlock acquire has printed (-: read it from standard input)" +
-            (command == config::kRelease ? "; from whoever holds it: redlock release --force NAME"
-                                         : ""));
+            "; redlock acquire prints the token (-: read it from standard input)" +
+            (command == config::kRelease
+                 ? "; to take the lock from its holder: redlock release --force NAME"
+                 : ""));
   }
   if (line.words.size() > 2) misused("too many words: redlock " + form);
   const std::string token = std::move(line.words.back());
   line.words.pop_back();
   if (token == "-") return {};
   if (!lock::is_token(token)) {
-    misused("that is no token: expected the 40 digits that redlock acquire has printed, or -");
+    misused("this is not a token: expected the 40 digits that redlock acquire printed, or -");
   }
   return token;
 }
@@ -115,13 +116,13 @@ Invocation renew(Line line, const Environment& environment) {
                draft.json, draft.origin(Key::renew_ttl) == Origin::flag};
 }
 
-/// The word behind the name may be a token: no message repeats it.
+/// The second word may be a token, so no message repeats it.
 Invocation force_release(const Line& line, Draft draft, const Environment& environment) {
   const std::string usage = "release --force NAME";
   const std::string& name = lock_name(line, usage);
   if (line.words.size() > 1) misused("too many words: redlock " + usage);
   if (draft.origin(Key::server_wait) == Origin::flag) {
-    misused("--server-wait goes with a token: --force waits for no server, as status does");
+    misused("--server-wait needs a token: with --force, redlock waits for no server");
   }
   using How = ForceRelease::How;
   return ForceRelease{settle(draft, environment, line.words), name,
@@ -132,7 +133,7 @@ Invocation release(Line line, const Environment& environment) {
   Draft draft = read_options(std::move(line.options));
   if (draft.force) return force_release(line, std::move(draft), environment);
   if (draft.now || draft.yes || draft.wait_gone) {
-    misused("--now, --yes and --wait go with --force: redlock release --force NAME");
+    misused("--now, --yes and --wait need --force: redlock release --force NAME");
   }
   std::string token = take_token(line, config::kRelease);
   return Release{settle(draft, environment, line.words), line.words.front(), std::move(token)};
@@ -148,13 +149,13 @@ Invocation show_config(Line line, const Environment& environment) {
 Invocation check(Line line, const Environment& environment) {
   allow_words(1, line, config::kCheck);
   Draft draft = read_options(std::move(line.options));
-  std::erase(line.words, "");  // as good as none
+  std::erase(line.words, "");  // an empty name counts as none
   config::Settings settings = settle(draft, environment, line.words);
   return Check{std::move(settings), line.words.empty() ? "" : line.words.front(), draft.json};
 }
 
 Invocation status(Line line, const Environment& environment) {
-  lock_name(line, "status NAME... (all that are held: redlock list)");
+  lock_name(line, "status NAME... (for all held locks: redlock list)");
   for (const std::string& name : line.words) redis::check_lock_name(name);
   Draft draft = read_options(std::move(line.options));
   return Status{settle(draft, environment, line.words), std::move(line.words), draft.json};
@@ -209,7 +210,7 @@ Invocation parse_command(Command command, std::vector<std::string> words,
 [[noreturn]] void unknown_command(const std::string& word, const std::vector<std::string>& rest) {
   const bool option = word.starts_with('-');
   if (option && config::find_flag(config::kRun, word.substr(0, word.find('='))) != nullptr) {
-    misused("option " + quote(word) + " stands behind a command, as in: redlock run " +
+    misused("option " + quote(word) + ": options go after the subcommand, as in: redlock run " +
             "[OPTIONS] NAME -- COMMAND");
   }
   std::string message = (option ? "unknown option " : "unknown command ") + quote(word);

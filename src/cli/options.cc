@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The only file that includes CLI11: it takes seconds to compile. It is slow to build CLI11's
-// objects, too (0.1 to 0.2 ms for all options): only the help defines all options, a command line
-// defines those that it has.
+// The only file that includes CLI11, which takes seconds to compile. CLI11's objects are slow to
+// build, too (0.1 to 0.2 ms for all options): only the help defines all options; a command line
+// defines the options that it contains.
 #include "cli/options.h"
 
 #include <CLI/CLI.hpp>
@@ -18,8 +18,8 @@ using config::Draft;
 using config::Origin;
 using config::Row;
 
-/// trigger_on_parse: values are stored in the order they were given, across options (of -s and -x
-/// the last wins). allow_extra_args(false) also keeps CLI11 from taking `[a,b]` apart.
+/// trigger_on_parse stores values in the order of argv, across options (the last of -s and -x
+/// wins). allow_extra_args(false) also keeps CLI11 from splitting `[a,b]`.
 void define(CLI::App& app, const Row& row, Draft& draft) {
   const std::string flags(row.flags);
   if (row.metavar.empty()) {
@@ -66,7 +66,7 @@ std::string two_columns(const CLI::App& app) {
 Draft read_options(std::vector<Given> options) {
   Draft draft;
   CLI::App app;
-  app.set_help_flag();  // ours is in the table
+  app.set_help_flag();  // the table has our own
   std::vector<std::string> words;
   for (Given& given : options) {
     const Row& row = *given.row;
@@ -78,7 +78,7 @@ Draft read_options(std::vector<Given> options) {
     words.push_back(std::move(given.flag));
     if (!row.metavar.empty()) words.push_back(std::move(given.value));
   }
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   app.parse(std::move(words));
   return draft;
 }

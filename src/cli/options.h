@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What CLI11 does for redlock: it reads the options and lists them in the help.
+// CLI11's work: it reads the options and lists them in the help.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace redlock::cli {
 
-/// The options' values, stored in the order of argv. Throws Error (64) for a wrong value.
+/// Stores the options' values, in the order of argv. Throws Error (64) for a wrong value.
 config::Draft read_options(std::vector<Given> options);
 
 /// `redlock run --help` and the like.

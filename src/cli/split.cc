@@ -16,7 +16,7 @@ using config::quote;
 using config::Row;
 using config::Type;
 
-/// Reads words from the left, as getopt(3) does in its POSIX mode.
+/// Reads words from the left, like getopt(3) in its POSIX mode.
 class Splitter {
  public:
   Splitter(Command command, std::vector<std::string> words)
@@ -26,7 +26,7 @@ class Splitter {
   [[nodiscard]] bool at_dashes() const { return !at_end() && words_[next_] == "--"; }
   std::string take() { return std::move(words_[next_++]); }
 
-  /// All options up to the first word that is none. A lone `-` is none.
+  /// Reads all options up to the first other word. A lone `-` is not an option.
   void read_options(Line& line) {
     while (!at_end() && !at_dashes() && line.request == nullptr) {
       const std::string& word = words_[next_];
@@ -35,7 +35,7 @@ class Splitter {
     }
   }
 
-  /// All the rest, behind at most one `--`.
+  /// Takes all words that are left, without a leading `--`.
   std::vector<std::string> rest() {
     if (at_dashes()) ++next_;
     const auto from = words_.begin() + static_cast<std::ptrdiff_t>(next_);
@@ -57,7 +57,7 @@ class Splitter {
     }
   }
 
-  /// `-nw5`, `-nw 5`: switches, and at the end perhaps an option with its value.
+  /// `-nw5`, `-nw 5`: switches, and perhaps an option with its value at the end.
   void read_cluster(Line& line) {
     const std::string word = take();
     for (std::size_t at = 1; at < word.size() && line.request == nullptr; ++at) {
@@ -72,9 +72,9 @@ class Splitter {
     }
   }
 
-  /// A word that looks like an option is no value: `-w -n` is a forgotten time. It is one if it
-  /// looks like a negative number (there is a better message for that), and behind -c, whose word
-  /// is the shell's.
+  /// A word that looks like an option is not a value: in `-w -n` the user forgot the time. Two
+  /// exceptions: a negative number (the parser of the value has a better message), and the word
+  /// after -c, which belongs to the shell.
   std::string next_value(const Row& row, const std::string& flag) {
     if (at_end())
       misused("option " + flag + " needs a value: " + flag + " " + std::string(row.metavar));
@@ -99,7 +99,7 @@ class Splitter {
     }
   }
 
-  /// `word`: what the flag stands in, if that is more than itself.
+  /// `word`: the cluster that contains the flag.
   const Row& find(const std::string& flag, const std::string& word = {}) const {
     if (const Row* row = config::find_flag(command_, flag)) return *row;
     std::string message = "unknown option " + quote(flag);
@@ -127,7 +127,7 @@ Line split(Command command, std::vector<std::string> words) {
       break;
     }
     if (run && splitter.at_dashes()) {
-      misused("no lock name: it stands before the --, as in: redlock run NAME -- COMMAND");
+      misused("no lock name: NAME goes before the --, as in: redlock run NAME -- COMMAND");
     }
     line.words.push_back(splitter.take());
   }

@@ -5,10 +5,10 @@
 // CLI11 cannot cut:
 //
 //   - It turns a positional `[abc]` into `abc` and `[a,b]` into two words (2.1.2).
-//   - It would take the job's options for ours.
+//   - It would read the job's options as ours.
 //   - It takes the next word as the value of `--prefix=`.
-//   - It tells `--prefix=-n` and `--prefix -n` not apart, and accepts `--quiet=`.
-//   - It reads on behind an unknown option.
+//   - It cannot tell `--prefix=-n` from `--prefix -n`, and it accepts `--quiet=`.
+//   - It continues after an unknown option.
 //
 // Deliberately absent: the meaning of a value (config/table.h).
 #pragma once

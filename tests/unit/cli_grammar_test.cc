@@ -249,8 +249,8 @@ TEST_CASE("no command, or an unknown one") {
   check_failure(failure({"mylock", "./job.sh"}), ExitStatus::usage, "redlock run NAME -- COMMAND");
   check_failure(failure({"mylock"}), ExitStatus::usage, "unknown command 'mylock'");
   check_failure(failure({"-n", "mylock", "./job.sh"}), ExitStatus::usage,
-                "stands behind a command");
-  check_failure(failure({"--ttl=5", "run"}), ExitStatus::usage, "stands behind a command");
+                "options go after the subcommand");
+  check_failure(failure({"--ttl=5", "run"}), ExitStatus::usage, "options go after the subcommand");
   check_failure(failure({"--bogus"}), ExitStatus::usage, "unknown option '--bogus'");
   check_failure(failure({"help", "bogus"}), ExitStatus::usage, "unknown command 'bogus'");
   check_failure(failure({""}), ExitStatus::usage, "unknown command ''");

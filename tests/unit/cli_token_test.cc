@@ -72,7 +72,7 @@ TEST_CASE("renew, release: a name and a token") {
 TEST_CASE("release --force: waits for no server, whatever a setting says") {
   for (const Words& words : {Words{"release", "--force", "--server-wait", "1", "L"},
                              Words{"release", "L", "--server-wait=10s", "--yes", "--force"}}) {
-    check_failure(failure(words, kServer), ExitStatus::usage, "--server-wait goes with a token");
+    check_failure(failure(words, kServer), ExitStatus::usage, "--server-wait needs a token");
   }
   CHECK(parse_as<cli::ForceRelease>({"release", "--force", "L"}, {{"REDLOCK_SERVER_WAIT", "1"}})
             .name == "L");
@@ -107,7 +107,7 @@ TEST_CASE("renew, release: a wrong token is told, and not repeated") {
       const Failure got = failure(words, kServer);
       CAPTURE(got.message);
       CHECK(got.status == ExitStatus::usage);
-      CHECK((contains(got.message, part) || contains(got.message, "that is no token")));
+      CHECK((contains(got.message, part) || contains(got.message, "this is not a token")));
       CHECK_FALSE(contains(got.message, kToken.substr(1)));
       CHECK_FALSE(contains(got.message, "AAAA"));
       CHECK_FALSE(contains(got.message, "secret"));

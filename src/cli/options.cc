@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "cli/help.h"
@@ -20,27 +21,17 @@ using config::Row;
 
 /// trigger_on_parse stores values in the order of argv, across options (the last of -s and -x
 /// wins). allow_extra_args(false) also keeps CLI11 from splitting `[a,b]`.
-void define(CLI::App& app, const Row& row, Draft& draft) {
-  const std::string flags(row.flags);
-  if (row.metavar.empty()) {
-    app.add_flag_callback(
-           flags, [&row, &draft] { store(row, draft, {}, {Origin::flag}); }, describe(row))
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-        ->trigger_on_parse()
-        ->group(std::string(row.group));
-    return;
-  }
+CLI::Option* define(CLI::App& app, const Row& row, Draft& draft) {
   const auto take = [&row, &draft](const CLI::results_t& values) {
     store(row, draft, values.back(), {Origin::flag});
     return true;
   };
-  app.add_option(flags, take, describe(row))
-      ->type_name(std::string(row.metavar))
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->trigger_on_parse()
-      ->group(std::string(row.group));
+  const auto note = [&row, &draft] { store(row, draft, {}, {Origin::flag}); };
+  const std::string flags(row.flags);
+  CLI::Option* option = row.metavar.empty()
+                            ? app.add_flag_callback(flags, note)
+                            : app.add_option(flags, take)->expected(1)->allow_extra_args(false);
+  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->trigger_on_parse();
 }
 
 std::string two_columns(const CLI::App& app) {
@@ -65,8 +56,10 @@ std::string two_columns(const CLI::App& app) {
 
 Draft read_options(std::vector<Given> options) {
   Draft draft;
+  if (options.empty()) return draft;
   CLI::App app;
   app.set_help_flag();  // the table has our own
+  std::set<config::Key> defined;
   std::vector<std::string> words;
   for (Given& given : options) {
     const Row& row = *given.row;
@@ -74,7 +67,7 @@ Draft read_options(std::vector<Given> options) {
       store(row, draft, given.value, {Origin::flag});
       continue;
     }
-    if (app.get_option_no_throw(given.flag) == nullptr) define(app, row, draft);
+    if (defined.insert(row.key).second) define(app, row, draft);
     words.push_back(std::move(given.flag));
     if (!row.metavar.empty()) words.push_back(std::move(given.value));
   }
@@ -90,7 +83,10 @@ std::string help(config::Command command) {
   Draft draft;
   for (const Row& row : config::table()) {
     if (row.flags.empty() || row.group.empty() || !takes(command, row)) continue;
-    define(app, row, draft);
+    define(app, row, draft)
+        ->description(describe(row))
+        ->type_name(std::string(row.metavar))
+        ->group(std::string(row.group));
   }
   return two_columns(app);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From argv and the environment to what is to be done. Deliberately absent: doing it.
+// Turns argv and the environment into a request. Deliberately absent: the work that it asks for.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ namespace redlock::cli {
 /// `redlock run`.
 struct Run {
   config::Settings settings;
-  std::string name;              ///< the lock's; valid together with settings.prefix
-  std::vector<std::string> job;  ///< for exec, at least one word
+  std::string name;              ///< of the lock; a valid key together with settings.prefix
+  std::vector<std::string> job;  ///< the words for exec, at least one
 };
 
 /// `redlock acquire`.
@@ -34,9 +34,9 @@ struct Acquire {
 struct Renew {
   config::Settings settings;
   std::string name;
-  std::string token;  ///< as acquire prints it; empty: it comes on standard input
+  std::string token;  ///< as acquire prints it; empty: read it from standard input
   bool json = false;
-  std::optional<std::chrono::milliseconds> ttl;  ///< none: what the lock was taken with
+  bool has_ttl = false;  ///< --ttl was given; else the lock keeps the ttl of its acquire
 };
 
 /// `redlock release`.
@@ -50,7 +50,7 @@ struct Release {
 struct ForceRelease {
   enum class How {
     revoke,  ///< the holder stops its job and releases the lock
-    remove,  ///< and it is deleted at once (--now)
+    remove,  ///< and redlock deletes it at once (--now)
   };
   config::Settings settings;
   std::string name;  ///< as in Run
@@ -59,7 +59,7 @@ struct ForceRelease {
   bool waits = false;      ///< --wait
 };
 
-/// `redlock config`: the settings with their origins.
+/// `redlock config`: shows the settings with their origins.
 struct ShowConfig {
   config::Draft draft;
 };
@@ -67,29 +67,29 @@ struct ShowConfig {
 /// `redlock check`.
 struct Check {
   config::Settings settings;
-  std::string name;  ///< of the lock to try; empty: one that nobody uses
+  std::string name;  ///< of the lock to try; empty: a lock that nobody uses
   bool json = false;
 };
 
 /// `redlock status`.
 struct Status {
   config::Settings settings;
-  std::vector<std::string> names;  ///< at least one, each valid together with settings.prefix
+  std::vector<std::string> names;  ///< at least one, each as in Run
   bool json = false;
 };
 
 /// `redlock list`.
 struct List {
   config::Settings settings;
-  std::string pattern;  ///< for the names, as in fnmatch(3); empty: all
+  std::string pattern;  ///< for the names, as in fnmatch(3); empty: all names
   bool json = false;
 };
 
 /// `redlock history`.
 struct History {
   config::Settings settings;
-  std::string name;  ///< valid together with settings.prefix
-  /// Unix time; at most one of both.
+  std::string name;  ///< as in Run
+  /// Unix time. At most one of the two is set.
   std::optional<std::chrono::milliseconds> since;
   std::optional<std::chrono::milliseconds> at;
   bool json = false;
@@ -101,7 +101,7 @@ struct Sandbox {
   std::vector<std::string> command;  ///< empty: the user's shell
 };
 
-/// --help, --version: to stdout, exit 0.
+/// --help, --version: the text goes to stdout, the status is 0.
 struct Print {
   std::string text;
 };

@@ -32,17 +32,16 @@ Usage:
 Commands:
   run      take the lock NAME, run COMMAND, release the lock
   acquire  take the lock NAME, print its token, and leave it held; for scripts
-           and CI steps that no one process can wrap
-  renew    let the lock NAME that has this TOKEN last for another ttl
-  release  release it; --force: take the lock NAME from whoever holds it, whose
-           job is stopped
-  status   tell who holds the locks NAME, since when and with what command
-  list     list all locks that are held
-  history  tell who held the lock NAME, when, for how long and how it ended
-  check    look for what may be wrong with the servers, and try a lock
+           and CI steps that one process cannot wrap
+  renew    renew the lock NAME, taken with this TOKEN, for another ttl
+  release  release the lock NAME; --force: stop its holder's job first
+  status   show who holds each lock NAME, since when and with what command
+  list     list all held locks
+  history  show who held the lock NAME, when, for how long and how it ended
+  check    look for problems of the servers and settings, and try a lock
   config   show the settings, and where each of them comes from
   sandbox  start private Redis servers, run COMMAND (default: your shell) with
-           REDLOCK_SERVERS set to them, take them down
+           REDLOCK_SERVERS set to them, and stop the servers
 
   -h, --help     show this help; "redlock run --help" shows the options of run
   -V, --version  show the version
@@ -75,16 +74,16 @@ Usage:
 
 constexpr std::string_view kAcquireFoot = R"(
 Exit status:
-  0    the lock is held, and its token printed
-  1    the lock could not be had in time (or the status given by -E)
+  0    redlock took the lock and printed its token
+  1    redlock did not get the lock in time (or the status that -E gives)
   64   wrong usage, or no process has the PID of --keep-for
-  69   too few servers could be used
-  71   the operating system refused, or the token could not be printed
+  69   too few servers were usable
+  71   the operating system refused, or redlock could not print the token
   78   wrong configuration, or no servers configured
 )";
 
 constexpr std::string_view kRenewHead =
-    R"(redlock renew: let a lock that redlock acquire has taken last for another ttl
+    R"(redlock renew: renew a lock that redlock acquire took, for another ttl
 
 Example:
   redlock renew deploy "$token"
@@ -92,23 +91,23 @@ Example:
 Usage:
   redlock renew [OPTIONS] NAME TOKEN
 
-TOKEN is what acquire has printed, or "-" to read it from standard input.
+TOKEN is the token that acquire printed, or "-" to read it from standard input.
 )";
 
 constexpr std::string_view kRenewFoot = R"(
 Exit status:
   0    the lock lasts for another ttl
   64   wrong usage
-  69   too few servers could be used
+  69   too few servers were usable
   71   the operating system refused
   78   wrong configuration, or no servers configured
-  80   the lock is not held with this token any more
+  80   this token does not hold the lock any more
 )";
 
 constexpr std::string_view kReleaseHead =
-    R"(redlock release: release a lock that redlock acquire has taken; or, with
---force, take a lock from whoever holds it: its job is stopped, and the lock is
-free when that is gone
+    R"(redlock release: release a lock that redlock acquire took; or, with --force,
+take a lock from its holder: the holder stops its job, and the lock is free
+when the job is gone
 
 Examples:
   redlock release deploy "$token"
@@ -118,21 +117,22 @@ Usage:
   redlock release [OPTIONS] NAME TOKEN
   redlock release --force [OPTIONS] NAME
 
-TOKEN is what acquire has printed, or "-" to read it from standard input.
-With --force, you are shown who holds the lock, and asked. Without a terminal,
-give --yes. No server is waited for, and --server-wait is refused.
+TOKEN is the token that acquire printed, or "-" to read it from standard input.
+With --force, redlock shows who holds the lock, and asks you. Without a
+terminal, give --yes. redlock then waits for no server, and refuses
+--server-wait.
 )";
 
 constexpr std::string_view kReleaseFoot = R"(
 Exit status:
-  0    the lock was released; --force: taken from its holder, or it was free
-  1    --force has done nothing: you said no, the lock has changed hands
-       meanwhile, or it is another program's, which takes --now
+  0    redlock released the lock; --force: took it, or the lock was free
+  1    --force did nothing: you said no, the lock changed hands meanwhile, or
+       it belongs to another program, which needs --now
   64   wrong usage; or there is no terminal to ask on, and no --yes
-  69   too few servers could be used: the lock may stay held
+  69   too few servers were usable: the lock may stay held
   71   the operating system refused
   78   wrong configuration, or no servers configured
-  80   the lock was not held with this TOKEN any more
+  80   this TOKEN did not hold the lock any more
 )";
 
 constexpr std::string_view kConfigHead =
@@ -145,14 +145,14 @@ Usage:
 
 constexpr std::string_view kConfigFoot = R"(
 Exit status:
-  0    the settings can be used
+  0    the settings are valid
   64   wrong usage
   78   wrong configuration, or no servers configured
 )";
 
 constexpr std::string_view kCheckHead =
-    R"(redlock check: look for what may be wrong with the configured servers, and
-take, renew and release a lock on them
+    R"(redlock check: look for problems of the configured servers and of the settings,
+and take, renew and release a lock
 
 Example:
   redlock check -S redis://db1 -S redis://db2 -S redis://db3
@@ -160,23 +160,23 @@ Example:
 Usage:
   redlock check [OPTIONS] [NAME]
 
-The lock is NAME, for a moment, if nobody holds it; without NAME it is one that
-nobody uses.
+redlock takes the lock NAME for a moment, if nobody holds it; without NAME it
+takes a lock that nobody uses.
 )";
 
 constexpr std::string_view kCheckFoot = R"(
 Exit status:
-  0    nothing to complain of
-  1    warnings; or a server cannot be used, but a lock can be had
+  0    no problem found
+  1    warnings; or a server is not usable, but redlock can take a lock
   64   wrong usage
-  69   no lock can be had: too few servers could be used
+  69   redlock cannot take a lock: too few servers are usable
   71   the operating system refused
   78   wrong configuration, of redlock or of a server, or no servers configured
 )";
 
 constexpr std::string_view kStatusHead =
-    R"(redlock status: tell whether locks are held, by whom, since when, with what
-command, and for how long they last; nothing is changed
+    R"(redlock status: show who holds the locks, since when, with what command, and
+for how long the locks last; it changes nothing
 
 Example:
   redlock status -S redis://db1 -S redis://db2 -S redis://db3 nightly-backup
@@ -188,15 +188,15 @@ Usage:
 constexpr std::string_view kStatusFoot = R"(
 Exit status:
   0    none of the locks is free
-  1    one of them is
+  1    at least one of the locks is free
   64   wrong usage
-  69   it cannot be told: no quorum of the servers says the same of a lock
+  69   unknown: no quorum of the servers says the same of a lock
   71   the operating system refused
   78   wrong configuration, or no servers configured
 )";
 
 constexpr std::string_view kListHead =
-    R"(redlock list: list all locks of redlock's that are held; nothing is changed
+    R"(redlock list: list all held locks of redlock; it changes nothing
 
 Example:
   redlock list -S redis://db1 'nightly-*'
@@ -204,24 +204,24 @@ Example:
 Usage:
   redlock list [OPTIONS] [PATTERN]
 
-PATTERN is matched with the whole name, as the shell does it with a file's:
-*, ?, [a-z]. With --prefix, only the locks with that prefix are listed, without
-it.
+PATTERN must match the whole name, like the shell's patterns for file names:
+*, ?, [a-z]. With --prefix, redlock lists only the locks with that prefix, and
+shows their names without it.
 )";
 
 // Of list and history.
 constexpr std::string_view kAllThereIsFoot = R"(
 Exit status:
-  0    that is all, if there is any
+  0    the output is complete; it may be empty
   64   wrong usage
-  69   fewer than a quorum of the servers could be asked
+  69   fewer than a quorum of the servers were usable
   71   the operating system refused
   78   wrong configuration, or no servers configured
 )";
 
 constexpr std::string_view kHistoryHead =
-    R"(redlock history: tell who held a lock, when, for how long and how it ended, by
-the logs of all servers; nothing is changed
+    R"(redlock history: show who held a lock, when, for how long and how it ended,
+from the logs of all servers; it changes nothing
 
 Examples:
   redlock history --since 3d nightly-backup
@@ -233,7 +233,7 @@ Usage:
 
 constexpr std::string_view kSandboxHead =
     R"(redlock sandbox: start private Redis servers, run a command that may lock on
-them, take them down
+them, and stop the servers
 
 Example:
   redlock sandbox -N 1 -- redlock run demo -- echo 'I hold the lock'
@@ -241,16 +241,16 @@ Example:
 Usage:
   redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
 
-Without COMMAND, your shell is run. REDLOCK_SERVERS is set to the servers.
+Without COMMAND, redlock runs your shell. REDLOCK_SERVERS names the servers.
 )";
 
 constexpr std::string_view kRunFoot = R"(
 TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 2h.
 
 Exit status: the command's own (128+N if signal N killed it), or
-  1    the lock could not be had in time (or the status given by -E)
+  1    redlock did not get the lock in time (or the status that -E gives)
   64   wrong usage
-  69   too few servers could be used
+  69   too few servers were usable
   71   the operating system refused
   78   wrong configuration, or no servers configured
   80   the lock was lost while the command ran
@@ -262,13 +262,36 @@ Exit status: the command's own (128+N if signal N killed it), or
 constexpr std::string_view kSandboxFoot = R"(
 Exit status: the command's own (128+N if signal N killed it), or
   64   wrong usage
-  69   a server could not be started
+  69   a server did not start
   71   the operating system refused
   126  the command cannot be executed
   127  the command was not found
 )";
 
-/// Takes off `text` as many words as fit into `width`.
+/// A command's texts before and after its options.
+struct Page {
+  config::Command command;
+  std::string_view head;
+  std::string_view exit_status;
+};
+constexpr Page kPages[] = {
+    {config::kRun, kRunHead, kRunFoot},
+    {config::kAcquire, kAcquireHead, kAcquireFoot},
+    {config::kRenew, kRenewHead, kRenewFoot},
+    {config::kRelease, kReleaseHead, kReleaseFoot},
+    {config::kConfig, kConfigHead, kConfigFoot},
+    {config::kCheck, kCheckHead, kCheckFoot},
+    {config::kStatus, kStatusHead, kStatusFoot},
+    {config::kList, kListHead, kAllThereIsFoot},
+    {config::kHistory, kHistoryHead, kAllThereIsFoot},
+    {config::kSandbox, kSandboxHead, kSandboxFoot},
+};
+
+const Page& page_of(config::Command command) {
+  return *std::ranges::find(kPages, command, &Page::command);
+}
+
+/// Removes from `text` as many words as fit into `width`, and returns them.
 std::string_view take_line(std::string_view& text, std::size_t width) {
   std::size_t end = text.size();
   if (end > width) {
@@ -287,47 +310,21 @@ std::string main_help() {
 }
 
 std::string_view help_head(config::Command command) {
-  switch (command) {
-    case config::kAcquire:
-      return kAcquireHead;
-    case config::kRenew:
-      return kRenewHead;
-    case config::kRelease:
-      return kReleaseHead;
-    case config::kConfig:
-      return kConfigHead;
-    case config::kCheck:
-      return kCheckHead;
-    case config::kStatus:
-      return kStatusHead;
-    case config::kList:
-      return kListHead;
-    case config::kHistory:
-      return kHistoryHead;
-    case config::kSandbox:
-      return kSandboxHead;
-    case config::kRun:
-      break;
-  }
-  return kRunHead;
+  return page_of(command).head;
 }
 
 std::string help_foot(config::Command command) {
-  if (command == config::kSandbox) return std::string(kSandboxFoot);
+  const std::string exit_status(page_of(command).exit_status);
+  if (command == config::kSandbox) return exit_status;
   std::string foot = "\nEnvironment, besides the variables above:\n";
   for (const config::Row& row : config::table()) {
     if (row.flags.empty() && takes(command, row)) foot += entry(row.environment, row.help);
   }
-  if (command == config::kAcquire) return foot.append(kAcquireFoot);
-  if (command == config::kRenew) return foot.append(kRenewFoot);
-  if (command == config::kRelease) return foot.append(kReleaseFoot);
-  if (command == config::kConfig) return foot.append(kConfigFoot);
-  if (command == config::kCheck) return foot.append(kCheckFoot);
-  if (command == config::kStatus) return foot.append(kStatusFoot);
-  if (command == config::kList) return foot.append(kAllThereIsFoot);
-  if (command == config::kHistory) return foot.append(kAllThereIsFoot);
-  foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD", "set for the command");
-  return foot.append(kRunFoot);
+  if (command == config::kRun) {
+    foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD",
+                  "redlock sets these for the command");
+  }
+  return foot + exit_status;
 }
 
 std::string describe(const config::Row& row) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The words around the options in --help. The options come from the settings table, by way of
-// CLI11 (command_line.cc).
+// The texts around the options in --help. The options come from the settings table, through CLI11
+// (options.cc).
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ namespace redlock::cli {
 /// `redlock --help`.
 std::string main_help();
 
-/// What stands before and after the options.
+/// The texts before and after the options.
 std::string_view help_head(config::Command command);
 std::string help_foot(config::Command command);
 
-/// A row's text for the right-hand column: what it does, its default, its variable.
+/// A row's text for the right-hand column: its help, its default, its variable.
 std::string describe(const config::Row& row);
 
-/// An entry in two columns, within 80.
+/// An entry in two columns, at most 79 characters wide.
 std::string entry(std::string_view left, std::string_view right);
 
 }  // namespace redlock::cli

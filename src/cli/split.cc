@@ -16,7 +16,7 @@ using config::quote;
 using config::Row;
 using config::Type;
 
-/// Reads words from the left, as getopt(3) does in its POSIX mode.
+/// Reads words from the left, like getopt(3) in its POSIX mode.
 class Splitter {
  public:
   Splitter(Command command, std::vector<std::string> words)
@@ -26,7 +26,7 @@ class Splitter {
   [[nodiscard]] bool at_dashes() const { return !at_end() && words_[next_] == "--"; }
   std::string take() { return std::move(words_[next_++]); }
 
-  /// All options up to the first word that is none. A lone `-` is none.
+  /// Reads all options up to the first other word. A lone `-` is not an option.
   void read_options(Line& line) {
     while (!at_end() && !at_dashes() && line.request == nullptr) {
       const std::string& word = words_[next_];
@@ -35,7 +35,7 @@ class Splitter {
     }
   }
 
-  /// All the rest, behind at most one `--`.
+  /// Takes all words that are left, without a leading `--`.
   std::vector<std::string> rest() {
     if (at_dashes()) ++next_;
     const auto from = words_.begin() + static_cast<std::ptrdiff_t>(next_);
@@ -57,7 +57,7 @@ class Splitter {
     }
   }
 
-  /// `-nw5`, `-nw 5`: switches, and at the end perhaps an option with its value.
+  /// `-nw5`, `-nw 5`: switches, and perhaps an option with its value at the end.
   void read_cluster(Line& line) {
     const std::string word = take();
     for (std::size_t at = 1; at < word.size() && line.request == nullptr; ++at) {
@@ -72,9 +72,9 @@ class Splitter {
     }
   }
 
-  /// A word that looks like an option is no value: `-w -n` is a forgotten time. It is one if it
-  /// looks like a negative number (there is a better message for that), and behind -c, whose word
-  /// is the shell's.
+  /// A word that looks like an option is not a value: in `-w -n` the user forgot the time. Two
+  /// exceptions: a negative number (the parser of the value has a better message), and the word
+  /// after -c, which belongs to the shell.
   std::string next_value(const Row& row, const std::string& flag) {
     if (at_end())
       misused("option " + flag + " needs a value: " + flag + " " + std::string(row.metavar));
@@ -99,7 +99,7 @@ class Splitter {
     }
   }
 
-  /// `word`: what the flag stands in, if that is more than itself.
+  /// `word`: the cluster that contains the flag.
   const Row& find(const std::string& flag, const std::string& word = {}) const {
     if (const Row* row = config::find_flag(command_, flag)) return *row;
     std::string message = "unknown option " + quote(flag);
@@ -116,62 +116,21 @@ class Splitter {
 
 }  // namespace
 
-Line split_run(std::vector<std::string> words) {
-  Line line;
-  Splitter splitter(config::kRun, std::move(words));
-  splitter.read_options(line);
-  if (line.request != nullptr) return line;
-  if (splitter.at_end())
-    misused("no lock name: redlock run NAME -- COMMAND (see: redlock run --help)");
-  if (splitter.at_dashes()) {
-    misused("no lock name: it stands before the --, as in: redlock run NAME -- COMMAND");
-  }
-  line.name = splitter.take();
-  splitter.read_options(line);
-  line.job = splitter.rest();
-  return line;
-}
-
-Line split_settings(Command command, std::vector<std::string> words) {
+Line split(Command command, std::vector<std::string> words) {
   Line line;
   Splitter splitter(command, std::move(words));
-  splitter.read_options(line);
-  if (line.request != nullptr) return line;
-  if (command != config::kConfig && !splitter.at_end()) {
-    line.name = splitter.take();
-    splitter.read_options(line);
+  const bool run = command == config::kRun;
+  for (splitter.read_options(line); line.request == nullptr && !splitter.at_end();
+       splitter.read_options(line)) {
+    if (command == config::kSandbox || (run && !line.words.empty())) {
+      line.job = splitter.rest();
+      break;
+    }
+    if (run && splitter.at_dashes()) {
+      misused("no lock name: NAME goes before the --, as in: redlock run NAME -- COMMAND");
+    }
+    line.words.push_back(splitter.take());
   }
-  if (!splitter.at_end()) {
-    misused(quote(splitter.take()) + " is one word too many (see: redlock " +
-            std::string(command_name(command)) + " --help)");
-  }
-  return line;
-}
-
-Line split_words(Command command, std::vector<std::string> words) {
-  Line line;
-  Splitter splitter(command, std::move(words));
-  splitter.read_options(line);
-  while (line.request == nullptr && !splitter.at_end()) {
-    line.names.push_back(splitter.take());
-    splitter.read_options(line);
-  }
-  return line;
-}
-
-Line split_status(std::vector<std::string> words) {
-  Line line = split_words(config::kStatus, std::move(words));
-  if (line.request == nullptr && line.names.empty()) {
-    misused("no lock name: redlock status NAME... (all that are held: redlock list)");
-  }
-  return line;
-}
-
-Line split_sandbox(std::vector<std::string> words) {
-  Line line;
-  Splitter splitter(config::kSandbox, std::move(words));
-  splitter.read_options(line);
-  line.job = splitter.rest();
   return line;
 }
 

@@ -9,12 +9,12 @@
 
 namespace redlock::cli {
 
-/// As typed: `run`, `sandbox`…
+/// As the user types it: `run`, `sandbox`…
 std::string_view command_name(config::Command command);
 std::optional<config::Command> find_command(std::string_view word);
 
-/// The command or flag somebody probably meant, or nothing. A flag is also found by its beginning
-/// (abbreviations are not accepted, but understood).
+/// The command or flag that the user probably meant, or nothing. The beginning of a flag finds the
+/// flag, too: redlock accepts no abbreviation, but it understands one.
 std::string nearest_command(std::string_view word);
 std::string nearest_flag(config::Command command, std::string_view flag);
 

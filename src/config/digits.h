@@ -3,7 +3,7 @@
 
 namespace redlock::config {
 
-/// Whatever the locale.
+/// The same in every locale.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Whole numbers throughout: with floating point `0.3` would be a nanosecond off, and nan, inf and
-// hexadecimal would have to be kept out by hand.
+// Whole numbers throughout. In floating point, `0.3` would be a nanosecond off, and this file would
+// have to refuse nan, inf and hexadecimal by hand.
 #include "config/duration.h"
 
 #include <cstdint>
@@ -28,7 +28,7 @@ constexpr Unit kUnits[] = {
     {"h", 3600 * std::uint64_t{1'000'000'000}},
 };
 
-/// Takes the leading digits off `text`.
+/// Removes the leading digits from `text`, and returns them.
 std::string_view take_digits(std::string_view& text) {
   std::size_t count = 0;
   while (count < text.size() && is_digit(text[count])) ++count;
@@ -46,8 +46,8 @@ std::optional<std::uint64_t> whole_part(std::string_view digits, std::uint64_t u
   return value * unit;
 }
 
-/// Each digit is worth a tenth of the one before it. What is lost in dividing is less than a
-/// nanosecond for each digit; if anything is lost at all, one nanosecond makes up for it.
+/// Each digit is worth a tenth of the digit before it. A division loses less than a nanosecond. If
+/// any division loses something, one extra nanosecond compensates.
 std::uint64_t fraction(std::string_view digits, std::uint64_t unit) {
   std::uint64_t value = 0;
   bool lost = false;

@@ -17,7 +17,7 @@ std::string exposure(const FileRead& file, const std::string& path, Content cont
   if (!read && !write) return {};
   const std::string may = read && write ? "read and write" : read ? "read" : "write";
   const std::string whom = file.owner == 0 ? "o" : "go";
-  return quote(path) + (secret ? " holds a password" : " says what redlock does") +
+  return quote(path) + (secret ? " holds a password" : " controls what redlock does") +
          ", and others may " + may + " it: chmod " + whom + (secret ? "-rwx " : "-w ") + path;
 }
 

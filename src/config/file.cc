@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The only file that includes toml++: it takes seconds to compile. Nothing of it runs unless there
-// is a file with something in it.
+// The only file that includes toml++, which takes seconds to compile. toml++ runs only if there is
+// a file that is not empty.
 #include "config/file.h"
 
 #include <toml++/toml.h>
@@ -14,6 +14,7 @@
 #include "config/quote.h"
 #include "config/read_file.h"
 #include "config/toml_guard.h"
+#include "config/value.h"
 
 namespace redlock::config {
 namespace {
@@ -38,7 +39,7 @@ std::string name_of(toml::node_type type) {
   }
 }
 
-/// A number as parse_duration and the like read it: without an exponent.
+/// A number as parse_duration reads it: without an exponent.
 std::string decimal(double number) {
   char text[400];
   const auto [end, error] =
@@ -55,7 +56,7 @@ class Reader {
       const std::string_view name = key.str();
       const auto row = std::ranges::find_if(
           table(), [name](const Row& other) { return file_key(other) == name; });
-      // The key of a [table] is where its heading is.
+      // The line of a [table] is the line of its heading.
       const unsigned line = key.source().begin.line;
       if (row == table().end()) refuse_key(name, line);
       const bool overridden = draft_.origin(row->key) != Origin::built_in;
@@ -65,7 +66,7 @@ class Reader {
     }
   }
 
-  /// A password stands in the file.
+  /// Whether the file contains a password.
   [[nodiscard]] bool holds_secret() const {
     if (holds_secret_) return true;
     return draft_.origin(Key::server) == Origin::file &&
@@ -133,8 +134,8 @@ class Reader {
       const unsigned at = element.source().begin.line;
       const auto* text = element.as_string();
       if (text == nullptr) refuse_type(row, element, at, expected);
-      // The environment's list is separated by blanks, the file's is not.
-      if (text->get().find_first_of(" \t\r\n\v\f") != std::string::npos) {
+      // Blanks separate the servers of a list in the environment, but not in the file.
+      if (text->get().find_first_of(kBlanks) != std::string::npos) {
         refuse(at, file_key(row) + ": expected one URI in each string");
       }
       store(row, draft_, text->get(), {Origin::file, at});
@@ -146,7 +147,7 @@ class Reader {
   bool holds_secret_ = false;
 };
 
-/// toml++'s own words, without what it stumbled over: that may be a password.
+/// The message of toml++, without the text it complains about: that may be a password.
 std::string without_input(std::string_view description) {
   constexpr std::string_view opening = "Error while ";
   if (description.starts_with(opening)) description.remove_prefix(opening.size());
@@ -168,15 +169,15 @@ void add_file(Draft& draft) {
   if (const std::string why = file.trouble(); !why.empty()) {
     throw Error(ExitStatus::config,
                 "configuration file " + quote(path) + ": " + why +
-                    (named ? "" : "; make it readable, or say --config /dev/null for none"));
+                    (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
   }
   if (file.too_long) {
     throw Error(ExitStatus::config, "configuration file " + quote(path) + ": too long");
   }
   if (file.text.empty()) return;
   const auto refuse = [&path](unsigned line, const std::string& why) {
-    throw Error(ExitStatus::config, path + ":" + std::to_string(line) +
-                                        ": no valid TOML (texts stand in quotes): " + why);
+    throw Error(ExitStatus::config,
+                path + ":" + std::to_string(line) + ": not valid TOML (texts need quotes): " + why);
   };
   if (const auto trouble = not_toml(file.text)) {
     refuse(trouble->line, std::string(trouble->why));

@@ -7,10 +7,9 @@
 
 namespace redlock::config {
 
-/// Stores what the file of `draft` says where neither a flag nor a variable has spoken. Without a
-/// draft.config_file it is kDefaultFile, which need not exist. Throws Error (78) with file and line
-/// for whatever is wrong in it, be it overridden or not; a value that is overridden is not looked
-/// at.
+/// Stores the file's values for the settings that neither a flag nor a variable has set. Without
+/// draft.config_file it reads kDefaultFile, which need not exist. Throws Error (78) with file and
+/// line for any mistake in the file, except in the value of a setting that is set already.
 void add_file(Draft& draft);
 
 }  // namespace redlock::config

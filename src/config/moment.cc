@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-/// Takes exactly so many digits off `text`.
+/// Removes exactly `digits` digits from `text`, and returns their number.
 std::optional<int> take_number(std::string_view& text, std::size_t digits) {
   int value = 0;
   if (text.size() < digits) return std::nullopt;
@@ -64,7 +64,7 @@ bool take_time(std::string_view& text, std::tm& moment) {
   return *hour < 24 && *minute < 60 && *second < 60;
 }
 
-/// "Z", "+01:00", "-0330": what is to be taken off a time there.
+/// "Z", "+01:00", "-0330": the zone's offset, to subtract from its local time.
 std::optional<minutes> take_zone(std::string_view& text) {
   if (take(text, 'Z')) return minutes(0);
   const bool east = text.starts_with('+');
@@ -78,7 +78,7 @@ std::optional<minutes> take_zone(std::string_view& text) {
   return east ? offset : -offset;
 }
 
-/// In this host's zone, which is to find out about daylight saving.
+/// In this host's zone, which decides about daylight saving time.
 std::optional<milliseconds> local(std::tm moment) {
   moment.tm_isdst = -1;
   const std::time_t time = std::mktime(&moment);
@@ -116,7 +116,7 @@ std::optional<milliseconds> parse_time(std::string_view text, milliseconds now) 
   return local(moment);
 }
 
-/// Days and weeks are no durations of redlock's elsewhere: there they would invite mistakes.
+/// No other setting accepts days and weeks: there they would invite mistakes.
 std::optional<milliseconds> parse_age(std::string_view text) {
   const char unit = text.empty() ? '0' : text.back();
   if (is_digit(unit) || unit == '.') return std::nullopt;

@@ -6,21 +6,21 @@
 
 namespace redlock::config {
 
-/// Finds what somebody probably meant by a mistyped word: "did you mean". Far-fetched candidates
-/// are none, and an abbreviation (not accepted anywhere, but understood) is as near as can be.
+/// Finds the word that the user probably meant by a mistyped one: "did you mean". It ignores
+/// candidates that are too different. An abbreviation, which redlock never accepts, is the nearest.
 class Nearest {
  public:
   explicit Nearest(std::string_view word) : word_(word) {}
 
   void offer(std::string_view candidate);
 
-  /// The nearest of those offered, or nothing.
+  /// The nearest candidate, or nothing.
   [[nodiscard]] const std::string& best() const { return best_; }
 
  private:
   std::string_view word_;
   std::string best_;
-  std::size_t distance_ = 3;  ///< of the best one; from here on nothing is near
+  std::size_t distance_ = 3;  ///< of best_; a candidate must be nearer than that
 };
 
 }  // namespace redlock::config

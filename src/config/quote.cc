@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kLongestShown = 80;
 
-/// Where a password stands in a URI is known only of one that was parsed.
+/// Only the parser knows where a URI has its password, and it may have refused this text.
 std::string without_uri(std::string_view text) {
   const std::size_t scheme = text.find("://");
   if (scheme == std::string_view::npos) return std::string(text);
@@ -28,7 +28,7 @@ std::string escaped(std::string_view character) {
   return out;
 }
 
-/// A UTF-8 character cut in two would spoil the terminal.
+/// Does not cut a UTF-8 character in two: half a character would garble the terminal.
 std::size_t cut_at(std::string_view text) {
   std::size_t end = kLongestShown;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;

@@ -6,9 +6,9 @@
 
 namespace redlock::config {
 
-/// What somebody typed, fit for a one-line message: in single quotes, what os::printable() does not
-/// show as `\n` or `\x1b`, cut after 80 bytes, and without what stands behind the `://` of a URI (a
-/// password may be anywhere in it).
+/// The user's text for a one-line message: in single quotes, with unprintable characters as `\n` or
+/// `\x1b`, cut after 80 bytes. Of a URI it shows only the scheme, since a password may be anywhere
+/// in the rest.
 std::string quote(std::string_view text);
 
 }  // namespace redlock::config

@@ -33,7 +33,7 @@ std::string FileRead::trouble() const {
 
 FileRead read_file(const std::string& path, std::size_t most) {
   FileRead file;
-  // Not to wait for the writer of a pipe.
+  // O_NONBLOCK: open(2) must not wait for the writer of a pipe.
   const os::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) {

@@ -18,7 +18,7 @@ using redis::Endpoint;
 
 void add_environment(Draft& draft, const Environment& environment) {
   for (const Row& row : table()) {
-    // What a flag has set is not even looked at: a broken variable can be overridden.
+    // A flag overrides even a broken variable, so redlock does not read that variable.
     if (row.environment == nullptr || draft.origin(row.key) == Origin::flag) continue;
     const std::string value = variable(environment, row.environment);
     if (!value.empty()) store(row, draft, value, {Origin::environment});
@@ -31,7 +31,7 @@ bool same_server(const Endpoint& one, const Endpoint& other) {
   return one.host == other.host && one.port == other.port;
 }
 
-/// How messages name the value a row has.
+/// How messages name the origin of a row's value.
 std::string place(const Draft& draft, Key key) {
   return place(row_of(key), draft, draft.of(key).source);
 }
@@ -50,7 +50,7 @@ void check_servers(const Draft& draft) {
     if (!twice) continue;
     throw Error(status_of(draft.origin(Key::server)),
                 place(draft, Key::server) + ": " + one->display() +
-                    " is given twice, and a server has one vote, whatever the database");
+                    " occurs twice, and a server has one vote, whatever the database");
   }
 }
 
@@ -64,7 +64,7 @@ void check_kill_after(const Draft& draft) {
                   format_duration(settings.ttl) + ", not " + format_duration(*settings.kill_after));
 }
 
-/// A server that was restarted and forgot a lock must not vote before that lock is over anyway.
+/// A restarted server may have forgotten a lock. It must not vote before that lock has expired.
 void check_restart_grace(const Settings& settings) {
   using std::chrono::seconds;
   if (settings.servers.size() < 2 || settings.restart_grace == seconds::zero()) return;
@@ -72,8 +72,8 @@ void check_restart_grace(const Settings& settings) {
   throw Error(ExitStatus::usage,
               "--ttl: " + format_duration(settings.ttl) + " is more than the --restart-grace of " +
                   format_duration(settings.restart_grace) +
-                  ": a restarted server would vote again while a lock it forgot still holds; raise "
-                  "--restart-grace on every host");
+                  ": a restarted server would vote again while a lock that it forgot still lasts; "
+                  "raise --restart-grace on every host");
 }
 
 [[noreturn]] void bad_password_file(const std::string& path, const std::string& why) {
@@ -95,7 +95,7 @@ std::string read_password(const std::string& path, Settings& settings) {
   return text;
 }
 
-/// Both settings can come from either place; the better origin wins, then the password itself.
+/// The password and the file may have different origins: the higher origin wins, then the password.
 std::string choose_password(Draft& draft) {
   const std::string& file = draft.settings.password_file;
   const bool by_file =
@@ -115,13 +115,13 @@ void add_password(Draft& draft) {
   }
 }
 
-/// Whoever asks or looks, of such servers, may get anybody's answer.
+/// Without verification, the answer may come from anyone on the network path.
 void warn_of_trust(Settings& settings) {
   if (settings.tls.verify != redis::TlsSettings::Verify::nothing) return;
   if (std::ranges::none_of(settings.servers, &Endpoint::tls)) return;
   settings.warnings.push_back(
-      "certificates are not verified (--tls-insecure): whoever is in between can pose as a server; "
-      "give its authority to --tls-ca instead");
+      "certificates are not verified (--tls-insecure): anyone on the network path can pose as a "
+      "server; instead, give the servers' authority to --tls-ca");
 }
 
 }  // namespace
@@ -132,12 +132,6 @@ std::string variable(const Environment& environment, const char* name) {
 }
 
 void complete(Draft& draft, const Environment& environment) {
-  if (draft.shared) {
-    throw Error(ExitStatus::usage, "-s/--shared: this version has exclusive locks only");
-  }
-  if (draft.no_fork && draft.close) {
-    throw Error(ExitStatus::usage, "-F/--no-fork and -o/--close exclude each other");
-  }
   if (draft.nonblocking) draft.settings.wait = std::chrono::nanoseconds::zero();
   add_environment(draft, environment);
   add_file(draft);
@@ -146,11 +140,6 @@ void complete(Draft& draft, const Environment& environment) {
   check_restart_grace(draft.settings);
   add_password(draft);
   warn_of_trust(draft.settings);
-}
-
-Settings resolve(Draft draft, const Environment& environment) {
-  complete(draft, environment);
-  return std::move(draft.settings);
 }
 
 }  // namespace redlock::config

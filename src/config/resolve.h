@@ -9,20 +9,17 @@
 
 namespace redlock::config {
 
-/// Looks an environment variable up; null: not set. In the program this is getenv(3).
+/// Looks up an environment variable; null: not set. In the program this is getenv(3).
 using Environment = std::function<const char*(const char* variable)>;
 
-/// The variable's value, empty if it is not set: redlock treats the two alike.
+/// The variable's value. An unset variable is empty: redlock treats both alike.
 std::string variable(const Environment& environment, const char* name);
 
-/// Takes the flags already stored in `draft`, adds what the environment says where no flag did and
-/// what the configuration file says where neither did, and applies the rules that span several
-/// rows. Passwords: URI, --password-file, REDLOCK_PASSWORD, REDLOCK_PASSWORD_FILE, the file's
-/// password, its password-file, REDISCLI_AUTH, in this order, given to every server without one.
-/// Reads these files, and nothing else. Throws Error (64, 78).
+/// Completes `draft`, which has the flags: the environment sets what no flag has set, and the
+/// configuration file sets the rest. Then applies the rules that span several rows. A server gets
+/// the first password of: its URI, --password-file, REDLOCK_PASSWORD, REDLOCK_PASSWORD_FILE, the
+/// file's password, the file's password-file, REDISCLI_AUTH. Reads these files and no others.
+/// Throws Error (64, 78).
 void complete(Draft& draft, const Environment& environment);
-
-/// The same, for who needs to know no origins.
-Settings resolve(Draft draft, const Environment& environment);
 
 }  // namespace redlock::config

@@ -18,26 +18,29 @@ using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 constexpr nanoseconds kLongestGrace = 48h;  // twice the longest ttl
-constexpr nanoseconds kLongestHold = 720h;  // the fence of an idle lock lives as long
+constexpr nanoseconds kLongestHold = 720h;  // the servers keep the fence of an idle lock as long
 
-/// Both lists of servers: a flag brings one URI, the environment several.
+/// A flag or an element of the file's array has one URI, the environment has several.
 void add_servers(Draft& draft, std::string_view value) {
-  constexpr std::string_view blanks = " \t\r\n\v\f";
-  std::size_t begin = value.find_first_not_of(blanks);
+  std::size_t begin = value.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) refuse("a URI such as redis://host:6379", value);
   while (begin != std::string_view::npos) {
-    const std::size_t end = value.find_first_of(blanks, begin);
+    const std::size_t end = value.find_first_of(kBlanks, begin);
     const std::string_view uri = value.substr(begin, end - begin);
-    begin = value.find_first_not_of(blanks, end);
+    begin = value.find_first_not_of(kBlanks, end);
     const std::size_t before = draft.settings.servers.size();
     try {
       draft.settings.servers.push_back(redis::parse_uri(uri));
     } catch (const Error& error) {
-      // The message does not repeat the URI: it says which one it is.
+      // The message does not repeat the URI, so it says the URI's number.
       if (before == 0 && begin == std::string_view::npos) throw;
       throw Error(error.status(), "number " + std::to_string(before + 1) + ": " + error.what());
     }
   }
+}
+
+void set_ttl(Draft& draft, std::string_view value) {
+  draft.settings.ttl = in_milliseconds(to_duration(value, {1s, 24h}));
 }
 
 void set_prefix(Draft& draft, std::string_view value) {
@@ -64,19 +67,24 @@ void set_config_file(Draft& draft, std::string_view value) {
   draft.config_file = value;
 }
 
-/// As with --config, there is a way to say "none" where the environment or the file names one.
+/// /dev/null overrides a file that the environment or the configuration file names.
 void set_metrics_file(Draft& draft, std::string_view value) {
   if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
   draft.settings.metrics_file = value == "/dev/null" ? "" : value;
 }
 
+/// `words`: the names of the enumeration's values, in their order.
+template <class Enum>
+Enum to_choice(std::string_view value, const std::string& expected,
+               std::initializer_list<std::string_view> words) {
+  const auto word = std::ranges::find(words, value);
+  if (word == words.end()) refuse(expected, value);
+  return static_cast<Enum>(word - words.begin());
+}
+
 void set_progress(Draft& draft, std::string_view value) {
-  if (value != "auto" && value != "always" && value != "never") {
-    refuse("auto, always or never", value);
-  }
-  draft.settings.progress = value == "auto"     ? Progress::automatic
-                            : value == "always" ? Progress::always
-                                                : Progress::never;
+  draft.settings.progress =
+      to_choice<Progress>(value, "auto, always or never", {"auto", "always", "never"});
 }
 
 void set_max_runtime(Draft& draft, std::string_view value) {
@@ -86,15 +94,8 @@ void set_max_runtime(Draft& draft, std::string_view value) {
 }
 
 void set_record_command(Draft& draft, std::string_view value) {
-  using Named = std::pair<std::string_view, RecordCommand>;
-  for (const auto& [word, choice] : {Named{"full", RecordCommand::full},
-                                     {"name", RecordCommand::name},
-                                     {"none", RecordCommand::none}}) {
-    if (value != word) continue;
-    draft.settings.record_command = choice;
-    return;
-  }
-  refuse("full, name or none", value);
+  draft.settings.record_command =
+      to_choice<RecordCommand>(value, "full, name or none", {"full", "name", "none"});
 }
 
 void refuse_unlock(Draft&, std::string_view) {
@@ -113,10 +114,10 @@ constexpr std::string_view kSandboxing = "Options";
 constexpr std::string_view kCompatible = "Accepted as in flock(1)";
 constexpr std::string_view kOther = "Other";
 
-/// Of those that ask for a lock.
+/// The commands that ask for a lock.
 constexpr unsigned kAsk = kRun | kAcquire;
 constexpr unsigned kByToken = kRenew | kRelease;
-/// Of all those that speak to the configured servers.
+/// The commands that speak to the configured servers.
 constexpr unsigned kLook = kAsk | kByToken | kStatus | kList | kHistory;
 constexpr unsigned kEvery = kLook | kSandbox | kConfig | kCheck;
 
@@ -128,42 +129,37 @@ constexpr Row kTable[] = {
      "wait no longer than this; 0 is -n", "for ever", Type::duration, kAsk,
      [](Draft& draft, std::string_view value) { draft.settings.wait = to_duration(value); }},
     {Key::conflict_exit_code, "conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N",
-     kWaiting, "exit status when the lock could not be had in time", "1", Type::integer, kAsk,
+     kWaiting, "exit status when redlock did not get the lock in time", "1", Type::integer, kAsk,
      [](Draft& draft, std::string_view value) {
        draft.settings.conflict_exit_code = to_integer(value, 0, 255);
      }},
     {Key::progress, "progress", "--progress", "REDLOCK_PROGRESS", "WHEN", kWaiting,
      "show who holds the lock, our place in the queue and the time: auto (live on a terminal, a "
-     "line "
-     "each minute where CI is set), always, never",
+     "line each minute where CI is set), always, never",
      "auto", Type::text, kAsk, set_progress},
 
     {Key::ttl, "ttl", "--ttl", "REDLOCK_TTL", "TIME", kLasting,
-     "how long the lock lasts unless it is renewed, and so how long it outlives a host that dies",
-     "30s", Type::duration, kAsk,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.ttl = in_milliseconds(to_duration(value, {1s, 24h}));
-     }},
+     "how long the lock lasts without renewal, and so how long it outlives a dead host", "30s",
+     Type::duration, kAsk, set_ttl},
     {Key::kill_after, "kill-after", "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kLasting,
-     "grace: from the first signal to the end for what has lost its lock; at most ttl/3",
-     "5s or ttl/6, the less", Type::duration, kAsk,
+     "grace: how long a job that lost its lock has from the first signal to KILL; at most ttl/3",
+     "5s or ttl/6, whichever is less", Type::duration, kAsk,
      [](Draft& draft, std::string_view value) {
        draft.settings.kill_after = in_milliseconds(to_duration(value));
      }},
     {Key::max_runtime, "max-runtime", "--max-runtime", nullptr, "TIME", kHolding,
      "stop the command after this long", "no limit", Type::duration, kRun, set_max_runtime},
     {Key::signal, "signal", "--signal", nullptr, "SIGNAL", kHolding,
-     "the first signal when the command must be stopped: a name or number", "TERM", Type::text,
-     kRun,
+     "the first signal to stop the command with: a name or number", "TERM", Type::text, kRun,
      [](Draft& draft, std::string_view value) { draft.settings.stop_signal = to_signal(value); }},
     {Key::wait_all, "wait-all", "--wait-all", nullptr, "", kHolding,
-     "hold the lock until everything the command started has ended", "", Type::toggle, kRun,
+     "hold the lock until every process that the command started has ended", "", Type::toggle, kRun,
      [](Draft& draft, std::string_view) { draft.settings.wait_all = true; }},
     {Key::on_lost, "on-lost", "--on-lost", "REDLOCK_ON_LOST", "COMMAND", kHolding,
-     "run this with /bin/sh when the command is stopped because of the lock", "", Type::text, kRun,
-     [](Draft& draft, std::string_view value) { draft.settings.on_lost = value; }},
+     "run this with /bin/sh when redlock stops the command because of the lock", "", Type::text,
+     kRun, [](Draft& draft, std::string_view value) { draft.settings.on_lost = value; }},
     {Key::min_hold, "min-hold", "--min-hold", nullptr, "TIME", kHolding,
-     "keep the lock for this long from the start on, although the command has ended", "0",
+     "keep the lock at least this long from the start on, even if the command ends sooner", "0",
      Type::duration, kRun,
      [](Draft& draft, std::string_view value) {
        draft.settings.min_hold =
@@ -181,8 +177,8 @@ constexpr Row kTable[] = {
        draft.settings.once_exit_code = to_integer(value, 0, 255);
      }},
     {Key::no_reentrant, "no-reentrant", "--no-reentrant", nullptr, "", kHolding,
-     "do not join a lock that is held already by the command this is run in", "", Type::toggle,
-     kRun, [](Draft& draft, std::string_view) { draft.settings.reentrant = false; }},
+     "do not join a lock that an outer redlock run holds", "", Type::toggle, kRun,
+     [](Draft& draft, std::string_view) { draft.settings.reentrant = false; }},
     {Key::log_entries, "log-entries", "--log-entries", "REDLOCK_LOG_ENTRIES", "N", kOther,
      "how many lines the servers keep in the lock's log, see redlock history; 0: none", "1000",
      Type::integer, kAsk | kRelease,
@@ -197,10 +193,11 @@ constexpr Row kTable[] = {
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},
 
-    {Key::renew_ttl, "renew-ttl", "--ttl", nullptr, "TIME", kLasting, "for how long",
-     "what it was taken with", Type::duration, kRenew,
+    {Key::renew_ttl, "renew-ttl", "--ttl", nullptr, "TIME", kLasting, "the new ttl",
+     "the ttl that it was taken with", Type::duration, kRenew,
      [](Draft& draft, std::string_view value) {
-       draft.renew_ttl = in_milliseconds(to_duration(value, {1s, 24h}));
+       set_ttl(draft, value);
+       draft.of(Key::ttl).source = {Origin::flag};  // goes before the environment's and the file's
      }},
     {Key::keep_for, "keep-for", "--keep-for", nullptr, "PID", kLasting,
      "leave a process behind that renews the lock until process PID ends, and then releases it", "",
@@ -209,24 +206,24 @@ constexpr Row kTable[] = {
        draft.keep_for = to_integer(value, 1, std::numeric_limits<int>::max());
      }},
     {Key::on_lost_signal, "on-lost-signal", "--on-lost-signal", nullptr, "SIGNAL", kLasting,
-     "with --keep-for: send PID this signal when the lock is lost, or a grace before it would be",
+     "with --keep-for: send PID this signal when the lock is lost, or one grace before that",
      "none", Type::text, kAcquire,
      [](Draft& draft, std::string_view value) { draft.on_lost_signal = to_signal(value); }},
 
     {Key::force, "force", "--force", nullptr, "", kForcing,
-     "stop whoever holds the lock, and release it when the job is gone", "", Type::toggle, kRelease,
+     "stop the holder's job, and release the lock when the job is gone", "", Type::toggle, kRelease,
      [](Draft& draft, std::string_view) { draft.force = true; }},
     {Key::now, "now", "--now", nullptr, "", kForcing,
-     "release it at once, although the job may still be running", "", Type::toggle, kRelease,
+     "release the lock at once, even if the job is still running", "", Type::toggle, kRelease,
      [](Draft& draft, std::string_view) { draft.now = true; }},
     {Key::yes, "yes", "-y,--yes", nullptr, "", kForcing, "do not ask", "", Type::toggle, kRelease,
      [](Draft& draft, std::string_view) { draft.yes = true; }},
     {Key::wait_gone, "wait-gone", "--wait", nullptr, "", kForcing,
-     "wait until the job is gone, and with it its lock", "", Type::toggle, kRelease,
+     "wait until the job and its lock are gone", "", Type::toggle, kRelease,
      [](Draft& draft, std::string_view) { draft.wait_gone = true; }},
 
     {Key::server, "server", "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
-     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS) or unix:///PATH; again for each "
+     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS) or unix:///PATH; repeat for each "
      "further server",
      "", Type::uri_list, kLook, add_servers},
     {Key::server_timeout, "server-timeout", "--server-timeout", "REDLOCK_SERVER_TIMEOUT", "TIME",
@@ -235,39 +232,40 @@ constexpr Row kTable[] = {
        draft.settings.server_timeout = in_milliseconds(to_duration(value, {1ms, kLongestDuration}));
      }},
     {Key::server_wait, "server-wait", "--server-wait", "REDLOCK_SERVER_WAIT", "TIME", kServers,
-     "how long to bear with too few servers answering", "10s", Type::duration, kAsk | kByToken,
+     "how long to keep trying while too few servers answer", "10s", Type::duration, kAsk | kByToken,
      [](Draft& draft, std::string_view value) {
        draft.settings.server_wait = in_milliseconds(to_duration(value));
      }},
     {Key::restart_grace, "restart-grace", "--restart-grace", "REDLOCK_RESTART_GRACE", "TIME",
      kServers,
-     "how long a restarted server, which may have forgotten a lock, has no say; at least the "
-     "largest ttl in use; 0: it always has",
+     "how long a restarted server, which may have forgotten a lock, does not vote; at least the "
+     "largest ttl in use; 0: it votes at once",
      "60s", Type::duration, kAsk | kRenew,
      [](Draft& draft, std::string_view value) {
        draft.settings.restart_grace =
            std::chrono::ceil<std::chrono::seconds>(to_duration(value, {0ns, kLongestGrace}));
      }},
     {Key::prefix, "prefix", "--prefix", "REDLOCK_PREFIX", "TEXT", kServers,
-     "put before NAME to give the key in Redis", "none", Type::text, kLook, set_prefix},
+     "redlock puts this before NAME to form the key in Redis", "none", Type::text, kLook,
+     set_prefix},
     {Key::password_file, "password-file", "--password-file", "REDLOCK_PASSWORD_FILE", "FILE",
      kServers, "the password for servers whose URI has none", "", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.password_file = to_file(value); }},
     {Key::password, "password", "", "REDLOCK_PASSWORD", "", kServers,
-     "the same, as text; --password-file goes first", "", Type::secret, kLook,
+     "the same, as text; --password-file overrides it", "", Type::secret, kLook,
      [](Draft& draft, std::string_view value) { draft.password = value; }},
     {Key::rediscli_auth, "rediscli-auth", "", "REDISCLI_AUTH", "", kServers,
      "redis-cli's password, if none of these is set", "", Type::secret, kLook,
      [](Draft& draft, std::string_view value) { draft.rediscli_auth = value; }},
 
     {Key::config_file, "config", "--config", "REDLOCK_CONFIG", "FILE", kServers,
-     "settings are read from this file, see redlock.toml(5)", kDefaultFile, Type::text, kLook,
+     "read settings from this file, see redlock.toml(5)", kDefaultFile, Type::text, kLook,
      set_config_file},
     {Key::tls_ca, "tls-ca", "--tls-ca", "REDLOCK_TLS_CA", "FILE", kTls,
      "PEM file of the authorities to trust, in place of the system's", "", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.tls.ca = to_file(value); }},
     {Key::tls_ca_dir, "tls-ca-dir", "--tls-ca-dir", "REDLOCK_TLS_CA_DIR", "DIR", kTls,
-     "the same, as a directory that openssl-rehash(1) has been through", "", Type::text, kLook,
+     "the same, as a directory that openssl-rehash(1) prepared", "", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.tls.ca_dir = to_file(value); }},
     {Key::tls_cert, "tls-cert", "--tls-cert", "REDLOCK_TLS_CERT", "FILE", kTls,
      "PEM file of the certificate to show to the servers", "", Type::text, kLook,
@@ -276,11 +274,11 @@ constexpr Row kTable[] = {
      "PEM file of its private key", "the file of --tls-cert", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.tls.key = to_file(value); }},
     {Key::tls_sni, "tls-sni", "--tls-sni", "REDLOCK_TLS_SNI", "NAME", kTls,
-     "the name the servers' certificates must have, and to ask them for", "the URI's host",
+     "the host name to ask the servers for; their certificates must have it", "the URI's host",
      Type::text, kLook, set_tls_sni},
     {Key::tls_insecure, "tls-insecure", "--tls-insecure", "REDLOCK_TLS_INSECURE", "", kTls,
-     "trust any certificate: whoever is in between can pose as a server", "", Type::toggle, kLook,
-     set_tls_insecure},
+     "trust any certificate: anyone on the network path can pose as a server", "", Type::toggle,
+     kLook, set_tls_insecure},
 
     {Key::sandbox_servers, "servers", "-N,--servers", nullptr, "SERVERS", kSandboxing,
      "how many servers to start, 1 to 99", "3", Type::integer, kSandbox,
@@ -289,14 +287,13 @@ constexpr Row kTable[] = {
      }},
 
     {Key::since, "since", "--since", nullptr, "WHEN", kRuns,
-     "only runs that went on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
+     "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
      "2026-11-20T02:30",
      "all", Type::text, kHistory,
      [](Draft& draft, std::string_view value) { draft.since = to_moment(value); }},
     {Key::at, "at", "--at", nullptr, "WHEN", kRuns,
-     "only the run that went on at that time; if none did, those before and after it", "",
-     Type::text, kHistory,
-     [](Draft& draft, std::string_view value) { draft.at = to_moment(value); }},
+     "only the run at that time; if there was none, the runs before and after it", "", Type::text,
+     kHistory, [](Draft& draft, std::string_view value) { draft.at = to_moment(value); }},
 
     {Key::exclusive, "exclusive", "-x,-e,--exclusive", nullptr, "", kCompatible,
      "an exclusive lock: the only kind", "", Type::toggle, kRun,
@@ -312,7 +309,7 @@ constexpr Row kTable[] = {
      refuse_unlock},
 
     {Key::metrics_file, "metrics-file", "--metrics-file", "REDLOCK_METRICS_FILE", "FILE", kOther,
-     "add what became of the run to this file, for Prometheus' node_exporter", "", Type::text, kRun,
+     "add the result of the run to this file, for Prometheus' node_exporter", "", Type::text, kRun,
      set_metrics_file},
     {Key::verbose, "verbose", "-v,--verbose", nullptr, "", kOther,
      "say more: who holds the lock, what each server says, how long it took", "", Type::toggle,

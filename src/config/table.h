@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The one table of everything a user can set. The splitter, CLI11, the environment, the
-// configuration file, --help and `redlock config` are driven by it, and the manual pages are
-// checked against it. Deliberately absent: any knowledge of how argv is cut up or a file is parsed.
+// The one table of everything that a user can set. It drives the splitter, CLI11, the environment,
+// the configuration file, --help and `redlock config`; tests compare the manual with it.
+// Deliberately absent: how argv is cut up, and how a file is parsed.
 #pragma once
 
 #include <chrono>
@@ -17,26 +17,26 @@
 
 namespace redlock::config {
 
-/// The file that is read unless --config or REDLOCK_CONFIG names another.
+/// redlock reads this file unless --config or REDLOCK_CONFIG names another.
 inline constexpr std::string_view kDefaultFile = "/etc/redlock.toml";
 
-/// What kind of value a row takes, and so how it is written.
+/// The kind of a row's value, and so its notation.
 enum class Type {
   toggle,    ///< no value
   duration,  ///< config/duration.h
   integer,
   text,
-  uri_list,       ///< one URI for each flag; several, separated by white space, in the environment;
-                  ///< an array in the file
+  uri_list,       ///< a flag: one URI; the environment: URIs separated by white space; the file: an
+                  ///< array
   secret,         ///< never on the command line, never printed
-  shell_command,  ///< -c: as good as the job's own words, so nobody may look inside
-  request,        ///< -h, -V: asks for text in place of all else
+  shell_command,  ///< -c: part of the job, so redlock must not interpret it
+  request,        ///< -h, -V: print a text and do nothing else
 };
 
-/// Where a value came from. A later one beats an earlier one.
+/// Where a value came from. A later origin overrides an earlier one.
 enum class Origin { built_in, file, environment, flag };
 
-/// An origin, and for the file the line.
+/// An origin, and the line if it is the file.
 struct Source {
   Origin origin = Origin::built_in;
   unsigned line = 0;
@@ -114,8 +114,9 @@ enum class Key : std::size_t {
   count_,
 };
 
-/// Settings in the making: what the rows store into before the rules that span several rows are
-/// applied (config/resolve.h). Beyond the settings it holds what only those rules need.
+/// Unfinished settings: the rows store into them before config/resolve.h applies the rules that
+/// span several rows. A draft also has the values that are not settings: those of one command
+/// alone, and those that only the rules need.
 struct Draft {
   Settings settings;
   bool nonblocking = false;
@@ -125,20 +126,19 @@ struct Draft {
   std::optional<std::string> shell_command;
   int sandbox_servers = 3;
   bool json = false;
-  std::optional<std::chrono::milliseconds> renew_ttl;  ///< renew: none: the lock's own
-  std::optional<int> keep_for;                         ///< acquire: a PID
-  int on_lost_signal = 0;                              ///< acquire; 0: none
-  bool force = false;                                  ///< release
-  bool now = false;                                    ///< release --force
-  bool yes = false;                                    ///< likewise
-  bool wait_gone = false;                              ///< likewise
-  std::optional<std::chrono::milliseconds> since;      ///< history: Unix time
-  std::optional<std::chrono::milliseconds> at;         ///< history: Unix time
-  std::string config_file;    ///< empty: kDefaultFile, which may be missing
-  std::string password;       ///< REDLOCK_PASSWORD
-  std::string rediscli_auth;  ///< REDISCLI_AUTH
+  std::optional<int> keep_for;                     ///< acquire: a PID
+  int on_lost_signal = 0;                          ///< acquire; 0: none
+  bool force = false;                              ///< release
+  bool now = false;                                ///< release --force
+  bool yes = false;                                ///< release --force
+  bool wait_gone = false;                          ///< release --force
+  std::optional<std::chrono::milliseconds> since;  ///< history: Unix time
+  std::optional<std::chrono::milliseconds> at;     ///< history: Unix time
+  std::string config_file;                         ///< empty: kDefaultFile, which may be missing
+  std::string password;                            ///< REDLOCK_PASSWORD
+  std::string rediscli_auth;                       ///< REDISCLI_AUTH
 
-  /// Where each value came from, and, but for secrets and servers, how it was written there.
+  /// Where each value came from, and its text there, except for secrets and servers.
   struct Given {
     Source source;
     std::string text;
@@ -156,43 +156,42 @@ struct Row {
   std::string_view flags;         ///< `-w,--wait,--timeout`, or nothing
   const char* environment;        ///< the variable, or null
   std::string_view metavar;       ///< empty: takes no value
-  std::string_view group;         ///< heading in --help; empty: not shown there
+  std::string_view group;         ///< heading in --help; empty: --help omits the row
   std::string_view help;          ///< one line
   std::string_view default_text;  ///< empty: none worth showing
   Type type;
   unsigned commands;  ///< of Command
-  /// Throws Error (64) with what is expected; it does not know who asks: use config::store.
+  /// Throws Error (64) with the expected form, without the origin: call config::store instead.
   void (*parse)(Draft& draft, std::string_view value);
 };
 
 std::span<const Row> table();
 const Row& row_of(Key key);
 
-/// Whether `command` has this row: `config` and `check` take all that can stand in a file, as `run`
-/// does, and what is their own.
+/// Whether `command` takes this row. `config` and `check` take their own rows and those rows of
+/// `run` that have a variable.
 bool takes(Command command, const Row& row);
 
-/// What a row is called in the configuration file, empty if it cannot stand there. It is the name
-/// of its variable without REDLOCK_, in small letters: `server-timeout`, `servers`. What concerns
-/// one job alone (--wait, -c) has no variable either.
+/// The row's key in the configuration file, empty if the file cannot set it. The key is the name of
+/// the variable without REDLOCK_, in lower case: `server-timeout`, `servers`. A row that concerns
+/// only one job (--wait, -c) has no variable, so it has no key.
 std::string file_key(const Row& row);
 
-/// The row with this flag as it is typed (`-w`, `--wait`) among those `command` takes, or null.
+/// The row of `command` with this flag (`-w`, `--wait`), or null.
 const Row* find_flag(Command command, std::string_view flag);
 
-/// How messages name a row's flag: `-w/--wait`.
+/// The name of a row's flag in messages: `-w/--wait`.
 std::string flag_name(const Row& row);
 
-/// Where a value that `source` gives to a row stands, as messages begin: `-w/--wait`,
-/// `REDLOCK_TTL`,
-/// `/etc/redlock.toml:3: ttl`.
+/// The place of a row's value from `source`, for the beginning of a message: `-w/--wait`,
+/// `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
 std::string place(const Row& row, const Draft& draft, Source source);
 
-/// Stores a value and notes its source. Throws Error that begins with its place (64 for a flag,
-/// 78).
+/// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,
+/// else 78).
 void store(const Row& row, Draft& draft, std::string_view value, Source source);
 
-/// The status of an error in a value of this origin: 64 for a flag, 78 for all else.
+/// The status of an error in a value of this origin: 64 for a flag, else 78.
 ExitStatus status_of(Origin origin);
 
 }  // namespace redlock::config

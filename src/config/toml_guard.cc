@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// One function for each rule of the grammar. Each returns false once complain() was called.
+// One function for each rule of the grammar. Each returns false after a call of complain().
 #include "config/toml_guard.h"
 
 #include <algorithm>
 #include <string>
+
+#include "config/digits.h"
 
 namespace redlock::config {
 namespace {
@@ -14,11 +16,7 @@ constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kBare =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// A sign stands in front, of the number or of its exponent; true, false and what is neither pass.
+/// A sign may stand only before the number or its exponent. Words such as true pass, too.
 bool is_number_like(std::string_view word) {
   char before = 'e';
   for (const char c : word) {
@@ -29,7 +27,7 @@ bool is_number_like(std::string_view word) {
   return !word.empty();
 }
 
-/// No setting takes one, but that is another message.
+/// No setting takes a date, but config/file.cc has the message for that.
 bool is_date(std::string_view word) {
   constexpr std::string_view kShape = "0000-00-00T00:00:00Z";
   const bool whole = word.size() == 10 || word.size() == 19 || word.size() == 20;
@@ -55,17 +53,17 @@ class Scan {
     if (!twice) take("[");
     skip(kBlanks);
     if (!key()) return false;
-    return take(twice ? "]]" : "]") || complain("expected a ] behind the key");
+    return take(twice ? "]]" : "]") || complain("expected a ] after the key");
   }
 
   bool pair(unsigned depth) {
     if (!key()) return false;
-    if (!take("=")) return complain("expected a = behind the key");
+    if (!take("=")) return complain("expected a = after the key");
     skip(kBlanks);
     return value(depth);
   }
 
-  /// With the blanks behind it.
+  /// Takes the blanks after the key, too.
   bool key() {
     do {
       skip(kBlanks);
@@ -98,7 +96,7 @@ class Scan {
     while (skip_lines(), !take("]")) {
       if (!value(depth)) return false;
       skip_lines();
-      if (!take(",") && !at(']')) return complain("expected a , or ] behind the value");
+      if (!take(",") && !at(']')) return complain("expected a , or ] after the value");
     }
     return true;
   }
@@ -110,7 +108,7 @@ class Scan {
       if (!pair(depth)) return false;
       skip(kBlanks);
     } while (take(","));
-    return take("}") || complain("expected a , or } behind the value");
+    return take("}") || complain("expected a , or } after the value");
   }
 
   bool text() {
@@ -120,7 +118,7 @@ class Scan {
     take(end);
     while (!rest_.empty() && (end.size() == 3 || !at('\n'))) {
       if (take(end)) {
-        // Up to two quotes may stand before the three that end it.
+        // Up to two quotes may stand before the three closing ones.
         for (int more = 0; end.size() == 3 && more < 2 && at(quote); ++more) drop(1);
         return true;
       }
@@ -128,10 +126,10 @@ class Scan {
       if (escapes ? !escape() : !take(rest_.substr(0, 1))) return false;
     }
     line_ = begin;
-    return complain("a text has no end");
+    return complain("a text has no closing quote");
   }
 
-  /// What toml++ looks at must be ASCII; the rest of the rules it knows itself.
+  /// The characters that toml++ looks at must be ASCII; toml++ checks the other rules itself.
   bool escape() {
     take("\\");
     const std::size_t digits = at('u') ? 4 : at('U') ? 8 : 0;
@@ -139,7 +137,7 @@ class Scan {
     const bool fits = code.size() == digits + 1 &&
                       code.find_first_not_of("0123456789abcdefABCDEF", 1) == code.npos &&
                       static_cast<unsigned char>(code.front()) < 0x80;
-    if (!fits) return complain("a \\ in a text begins no escape");
+    if (!fits) return complain("a \\ in a text does not begin an escape");
     if (!at('\n')) drop(code.size());
     return true;
   }
@@ -151,7 +149,7 @@ class Scan {
     return rest_.empty() || take("\n") || complain("something follows the value or heading");
   }
 
-  /// Blanks, ends of lines, comments.
+  /// Skips blanks, ends of lines and comments.
   void skip_lines() {
     while (skip(" \t\r\n") || at('#')) {
       if (at('#')) drop(std::min(rest_.find('\n'), rest_.size()));
@@ -166,7 +164,7 @@ class Scan {
     return true;
   }
 
-  /// False if there is none of them.
+  /// False if the text does not begin with any of them.
   bool skip(std::string_view characters) {
     const std::size_t end = std::min(rest_.find_first_not_of(characters), rest_.size());
     drop(end);

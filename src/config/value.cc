@@ -15,6 +15,17 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
+namespace {
+
+std::optional<int> whole_number(std::string_view text) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
 void refuse(const std::string& expected, std::string_view value) {
   throw Error(ExitStatus::usage, "expected " + expected + ", not " + quote(value));
 }
@@ -44,24 +55,17 @@ milliseconds to_moment(std::string_view value) {
 }
 
 int to_integer(std::string_view value, int least, int most) {
-  int number = 0;
-  const char* end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, number);
-  if (error != std::errc{} || stop != end || number < least || number > most) {
-    refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
-  }
-  return number;
+  const auto number = whole_number(value);
+  if (number && *number >= least && *number <= most) return *number;
+  refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
 }
 
 int to_signal(std::string_view value) {
-  int number = 0;
-  const char* end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, number);
-  const bool is_number = error == std::errc{} && stop == end;
+  const auto number = whole_number(value);
   const std::string_view name = value.starts_with("SIG") ? value.substr(3) : value;
   for (int candidate = 1; candidate < SIGRTMIN; ++candidate) {
     const char* const known = ::sigabbrev_np(candidate);
-    if (is_number ? candidate == number : known != nullptr && name == known) return candidate;
+    if (number ? candidate == *number : known != nullptr && name == known) return candidate;
   }
   refuse("a signal (TERM, SIGTERM, 15)", value);
 }

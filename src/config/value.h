@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the text of a setting means. Each function throws Error (64) that says what is expected; it
-// does not know which setting that is (config/table.h does).
+// The meaning of a setting's text. Each function throws Error (64) with the expected form. It does
+// not know the setting (config/table.h does).
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ std::chrono::nanoseconds to_duration(std::string_view value, Bounds bounds = kAn
 
 std::chrono::milliseconds in_milliseconds(std::chrono::nanoseconds time);
 
-/// A time that has been, in Unix time.
+/// A moment in the past, in Unix time.
 std::chrono::milliseconds to_moment(std::string_view value);
 
 int to_integer(std::string_view value, int least, int most);
@@ -33,5 +33,8 @@ int to_integer(std::string_view value, int least, int most);
 int to_signal(std::string_view value);
 
 std::string to_file(std::string_view value);
+
+/// What separates the servers of a list in one text.
+inline constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
 }  // namespace redlock::config

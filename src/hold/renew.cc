@@ -28,7 +28,7 @@ Exit renew(const cli::Renew& request) {
   const std::string token = read_token(request.token);
   const Possession possession = look_up(request.settings, request.name, token);
   config::Settings settings = request.settings;
-  settings.ttl = request.ttl.value_or(recorded_ttl(possession).value_or(settings.ttl));
+  if (!request.has_ttl) settings.ttl = recorded_ttl(possession).value_or(settings.ttl);
   TokenCommand by_token(settings, possession, lock::Op::renew);
   const Exit result = by_token.run();
   if (result.status != 0 || !request.json) return result;

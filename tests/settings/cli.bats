@@ -72,8 +72,8 @@ refuses() {
   refuses 64 'redlock run NAME -- COMMAND' L -- true
   refuses 64 'did you mean --nonblock' run --nonblok L -- true
   refuses 64 'did you mean --wait' run --weit 3 L -- true
-  refuses 64 'stands behind a command' -n run L -- true
-  refuses 64 'stands before the --' run -- true
+  refuses 64 'options go after the subcommand' -n run L -- true
+  refuses 64 'NAME goes before the --' run -- true
 }
 
 @test "long options are not abbreviated" {

@@ -162,7 +162,7 @@ refused() {
   refused "$REDLOCK_CONFIG:3: servers: expected an array of strings" 'servers = [' '"redis://a",' '3]'
   refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"redis://u:s3cret@a b",' ']'
   refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"http://u:s3cret@a",' ']'
-  refused "$REDLOCK_CONFIG:1: servers: redis://:***@a:6379 is given twice" \
+  refused "$REDLOCK_CONFIG:1: servers: redis://:***@a:6379 occurs twice" \
     'servers = ["redis://:s3cret@a", "redis://:s3cret@a/2"]'
   refused "$REDLOCK_CONFIG:2: kill-after: expected at most a third of the ttl of 9s" \
     'servers = ["redis://a"]' 'kill-after = 4' 'ttl = 9'
@@ -175,9 +175,9 @@ refused() {
   for line in 'password = s3cret' 'password = "s3cret' "password = 's3cret'x" 'password = s3cret x' \
     'password "s3cret"' 's3cret' 'password = 99999999999999999999s3cret' 'password = ts3cret' \
     $'password = "s3cret\xff"' 'password = """s3cret' 'password = 1s3cret' 'password = [s3cret]'; do
-    refused "$REDLOCK_CONFIG:2: no valid TOML" 'ttl = 50' "$line"
+    refused "$REDLOCK_CONFIG:2: not valid TOML" 'ttl = 50' "$line"
   done
-  refused "$REDLOCK_CONFIG:2: no valid TOML" 'ttl = 50' 'ttl = 60'
+  refused "$REDLOCK_CONFIG:2: not valid TOML" 'ttl = 50' 'ttl = 60'
   write 'password = 99999999999999999999'
   run --separate-stderr "$REDLOCK" config
   assert_status 78
@@ -194,7 +194,7 @@ refused() {
     'ttl = {ä=1}' 'servers = [}' 'servers = [,]' 'ttl = {=' 'ttl = 1979-05-27true' 'ttl = 1979-05-27T07:32:0' \
     'ttl = 07:32' 'ttl = 0x' 'ttl = 1e' 'ttl = +' 'ttl = i' 'ttl = .' 'ttl = 1__0' '"""a""" = 1' 'ttl = "\u' \
     'ttl = "\UFFFFFFFF"' $'\xff' $'ttl = "\xff"' $'\xef\xbb\xbf[=' $'\x01' "ttl = $(printf '[%.0s' {1..2000})"; do
-    refused "$REDLOCK_CONFIG:2: no valid TOML" '# a comment' "$text"
+    refused "$REDLOCK_CONFIG:2: not valid TOML" '# a comment' "$text"
   done
 }
 
@@ -241,8 +241,8 @@ refused() {
     assert_one_line "$stderr"
     assert_contains "$stderr" "redlock: warning: '$REDLOCK_CONFIG' $what"
   done <<<'password = "s3cret"|holds a password, and others may read and write it: chmod
-servers = ["redis://one"]|says what redlock does, and others may write it: chmod
-on-lost = "logger lost"|says what redlock does, and others may write it: chmod'
+servers = ["redis://one"]|controls what redlock does, and others may write it: chmod
+on-lost = "logger lost"|controls what redlock does, and others may write it: chmod'
   chmod 644 "$REDLOCK_CONFIG"
   run --separate-stderr "$REDLOCK" config
   [[ -z $stderr ]] || fail "$stderr"

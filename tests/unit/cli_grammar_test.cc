@@ -80,6 +80,7 @@ TEST_CASE("run: the ways to write an option's value") {
   CHECK(parse_run({"--prefix=a=b", "L", "x"}).settings.prefix == "a=b");
   CHECK(parse_run({"--prefix", "[a,b]", "L", "x"}).settings.prefix == "[a,b]");
   CHECK(parse_run({"--prefix=", "L", "x"}).settings.prefix.empty());
+  CHECK(parse_run({"--prefix=", "-v", "L", "x"}).settings.verbose);
 }
 
 TEST_CASE("run: a value that is missing or looks like an option") {
@@ -96,6 +97,7 @@ TEST_CASE("run: a value that is missing or looks like an option") {
   check_failure(failure({"run", "-w", "L", "x"}), ExitStatus::usage, "not 'L'");
   check_failure(failure({"run", "-n=3", "L", "x"}), ExitStatus::usage, "unknown option '-='");
   check_failure(failure({"run", "--quiet=yes", "L", "x"}), ExitStatus::usage, "takes no value");
+  check_failure(failure({"run", "--quiet=", "L", "x"}), ExitStatus::usage, "takes no value");
 }
 
 TEST_CASE("run: no lock name, no command") {
@@ -169,6 +171,8 @@ TEST_CASE("help and version") {
   CHECK(printed({"help", "run"}) == printed({"run", "--help"}));
   CHECK(printed({"run", "-nh"}) == printed({"run", "L", "-h", "x"}));
   CHECK(printed({"run", "-h", "--bogus"}) == printed({"run", "-h"}));
+  CHECK(printed({"run", "-h", "--", "x"}) == printed({"run", "-h"}));
+  CHECK(printed({"config", "L", "-h"}) == printed({"config", "-h"}));
   CHECK(printed({"help", "sandbox"}) == printed({"sandbox", "-h"}));
   CHECK(printed({"-V"}) == "redlock " REDLOCK_VERSION "\n");
   CHECK(printed({"run", "--version"}) == printed({"--version"}));
@@ -249,8 +253,8 @@ TEST_CASE("no command, or an unknown one") {
   check_failure(failure({"mylock", "./job.sh"}), ExitStatus::usage, "redlock run NAME -- COMMAND");
   check_failure(failure({"mylock"}), ExitStatus::usage, "unknown command 'mylock'");
   check_failure(failure({"-n", "mylock", "./job.sh"}), ExitStatus::usage,
-                "stands behind a command");
-  check_failure(failure({"--ttl=5", "run"}), ExitStatus::usage, "stands behind a command");
+                "options go after the subcommand");
+  check_failure(failure({"--ttl=5", "run"}), ExitStatus::usage, "options go after the subcommand");
   check_failure(failure({"--bogus"}), ExitStatus::usage, "unknown option '--bogus'");
   check_failure(failure({"help", "bogus"}), ExitStatus::usage, "unknown command 'bogus'");
   check_failure(failure({""}), ExitStatus::usage, "unknown command ''");

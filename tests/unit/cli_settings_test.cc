@@ -182,9 +182,9 @@ TEST_CASE("servers: none is an error that says what to do") {
 
 TEST_CASE("servers: one server twice has no two votes") {
   check_failure(refused({"-S", "redis://a", "-S", "redis://b", "-S", "redis://u:geheim@a:6379/3"}),
-                ExitStatus::usage, "given twice");
+                ExitStatus::usage, "occurs twice");
   check_failure(failure({"run", "L", "x"}, {{"REDLOCK_SERVERS", "unix:///r unix:///r?db=1"}}),
-                ExitStatus::config, "REDLOCK_SERVERS: unix:///r is given twice");
+                ExitStatus::config, "REDLOCK_SERVERS: unix:///r occurs twice");
   CHECK(settings({"-S", "redis://a", "-S", "redis://a:6380"}).servers.size() == 2);
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("renew, release: a name and a token") {
   const auto renew = parse_as<cli::Renew>({"renew", "L", kToken});
   CHECK(renew.name == "L");
   CHECK(renew.token == kToken);
-  CHECK_FALSE(renew.ttl);
+  CHECK_FALSE(renew.has_ttl);
   const auto release = parse_as<cli::Release>({"release", "-v", "L", "--server-wait", "1", kToken});
   CHECK(release.name == "L");
   CHECK(release.token == kToken);
@@ -72,17 +72,17 @@ TEST_CASE("renew, release: a name and a token") {
 TEST_CASE("release --force: waits for no server, whatever a setting says") {
   for (const Words& words : {Words{"release", "--force", "--server-wait", "1", "L"},
                              Words{"release", "L", "--server-wait=10s", "--yes", "--force"}}) {
-    check_failure(failure(words, kServer), ExitStatus::usage, "--server-wait goes with a token");
+    check_failure(failure(words, kServer), ExitStatus::usage, "--server-wait needs a token");
   }
   CHECK(parse_as<cli::ForceRelease>({"release", "--force", "L"}, {{"REDLOCK_SERVER_WAIT", "1"}})
             .name == "L");
 }
 
 TEST_CASE("renew: the ttl is the lock's own unless an option gives another") {
-  CHECK_FALSE(parse_as<cli::Renew>({"renew", "L", kToken}, {{"REDLOCK_TTL", "5m"}}).ttl);
+  CHECK_FALSE(parse_as<cli::Renew>({"renew", "L", kToken}, {{"REDLOCK_TTL", "5m"}}).has_ttl);
   const auto given =
       parse_as<cli::Renew>({"renew", "--ttl", "20s", "L", kToken}, {{"REDLOCK_TTL", "5m"}});
-  CHECK(given.ttl == 20s);
+  CHECK(given.has_ttl);
   CHECK(given.settings.ttl == 20s);
   check_failure(failure({"renew", "--ttl", "5m", "L", kToken},
                         {{"REDLOCK_SERVERS", "redis://one redis://two"}}),
@@ -107,7 +107,7 @@ TEST_CASE("renew, release: a wrong token is told, and not repeated") {
       const Failure got = failure(words, kServer);
       CAPTURE(got.message);
       CHECK(got.status == ExitStatus::usage);
-      CHECK((contains(got.message, part) || contains(got.message, "that is no token")));
+      CHECK((contains(got.message, part) || contains(got.message, "this is not a token")));
       CHECK_FALSE(contains(got.message, kToken.substr(1)));
       CHECK_FALSE(contains(got.message, "AAAA"));
       CHECK_FALSE(contains(got.message, "secret"));

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// CLI11's work: it reads the options and lists them in the help.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/split.h"
+#include "config/table.h"
+
+namespace redlock::cli {
+
+/// Stores the options' values, in the order of argv. Throws Error (64) for a wrong value.
+config::Draft read_options(std::vector<Given> options);
+
+/// `redlock run --help` and the like.
+std::string help(config::Command command);
+
+}  // namespace redlock::cli

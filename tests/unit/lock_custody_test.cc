@@ -25,7 +25,7 @@ class Bench {
     harness.effects.clear();
     const Log won{.event = Log::Event::acquired, .attempt = 1, .fence = 1};
     custody.emplace(harness.session, 3, won);
-    take(custody->begin(harness.now));
+    take(custody->step(JobStarted{}, harness.now));
   }
 
   void take(const Effects& more) {
@@ -86,7 +86,7 @@ TEST_CASE("custody: a lock that is gone is asked after before the ward is warned
     CHECK(!bench.custody->finished());
     CHECK(bench.logged(Log::Event::lost) == 1);
     SUBCASE("the ward ends, and what may be left of the lock goes with it") {
-      bench.take(bench.custody->miss_ward(bench.harness.now));
+      bench.take(bench.custody->step(JobExited{0}, bench.harness.now));
       CHECK(bench.harness.asked(Op::leave) == 3);
     }
     SUBCASE("the ward lives on, and the lock expires") {
@@ -129,13 +129,13 @@ TEST_CASE("custody: a repair that is refused for a release tells of it") {
 
 TEST_CASE("custody: word of a release is a reason to ask, and no more") {
   Bench bench;
-  bench.take(bench.custody->hear_released(bench.harness.now));
+  bench.take(bench.custody->step(Told{.released = true}, bench.harness.now));
   REQUIRE(bench.harness.asked(Op::inquire) == 3);
   CHECK(bench.harness.asked(Op::leave) == 0);
   for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::inquire, Missing{});
   CHECK(!bench.custody->warns());
   CHECK(bench.harness.asked(Op::leave) == 0);
-  bench.take(bench.custody->hear_released(bench.harness.now));
+  bench.take(bench.custody->step(Told{.released = true}, bench.harness.now));
   bench.answer(2, Op::inquire, Released{});
   CHECK(bench.leaves_for_owner());
 }
@@ -166,7 +166,7 @@ TEST_CASE("custody: stopped beyond the lease it asks first, and then ends") {
 TEST_CASE(
     "custody: the ward ends: given back for ourselves, and a lock found gone is asked after") {
   Bench bench;
-  bench.take(bench.custody->miss_ward(bench.harness.now));
+  bench.take(bench.custody->step(JobExited{0}, bench.harness.now));
   CHECK(!bench.leaves_for_owner());
   CHECK(bench.logged(Log::Event::released) == 1);
   for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::leave, Missing{});
@@ -189,7 +189,7 @@ TEST_CASE(
 
 TEST_CASE("custody: asked to end, it warns the ward and frees nothing") {
   Bench bench;
-  bench.take(bench.custody->give_up(bench.harness.now));
+  bench.take(bench.custody->step(Signal{15, true}, bench.harness.now));
   CHECK(bench.custody->warns());
   CHECK(bench.custody->finished());
   CHECK(bench.harness.asked(Op::leave) == 0);

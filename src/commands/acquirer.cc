@@ -151,8 +151,6 @@ std::optional<lock::Event> Acquirer::perform(const lock::Effect& effect, lock::I
     servers_.ask(*ask, now);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
     servers_.join_queue(now);
-  } else if (std::holds_alternative<lock::LeaveQueue>(effect)) {
-    servers_.leave_queue(now);
   } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
     reporter_.say(*report);
     if (const auto* won = std::get_if<lock::report::Acquired>(report)) {

@@ -11,22 +11,17 @@ namespace redlock::commands {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFarewell{20};
 constexpr std::chrono::milliseconds kMostAnswers{200};
 
 }  // namespace
 
 void bid_farewell(redis::ServerSet& servers, os::Loop& loop) {
   std::vector<os::Interest> interests;
-  const lock::Instant began = os::boot_now();
-  const auto limit = [&] {
-    if (servers.amid_answers()) return began + kMostAnswers;
-    return servers.leaves_queue() ? began + kFarewell : began;
-  };
-  while (os::boot_now() < limit()) {
+  const lock::Instant limit = os::boot_now() + kMostAnswers;
+  while (servers.amid_answers() && os::boot_now() < limit) {
     interests.clear();
     servers.interests(interests);
-    loop.wait(interests, std::min(limit(), servers.deadline()));
+    loop.wait(interests, std::min(limit, servers.deadline()));
     servers.turn(os::boot_now());
   }
 }

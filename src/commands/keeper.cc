@@ -52,8 +52,8 @@ void Keeper::keep(lock::Duration patience, Rescue& rescue) {
     parent = await_word();
     if (parent == Parent::says_end) ::_exit(0);
     const lock::Instant now = os::boot_now();
-    perform(custody_.begin(now), now);
-    if (parent == Parent::gone) perform(custody_.miss_ward(now), now);
+    perform(custody_.step(lock::JobStarted{}, now), now);
+    if (parent == Parent::gone) perform(custody_.step(lock::JobExited{0}, now), now);
     while (!custody_.finished()) turn();
   } catch (const std::exception&) {
     // The machine fails under us. A parent that waits for word sees our death, and gives the lock
@@ -102,7 +102,7 @@ void Keeper::turn() {
   loop_.wait(interests_, std::min(custody_.deadline(), servers_.deadline()));
   const lock::Instant now = os::boot_now();
   ward_gone_ = ward_gone_ || ward_.process.gone();
-  if (ward_gone_) perform(custody_.miss_ward(now), now);
+  if (ward_gone_) perform(custody_.step(lock::JobExited{0}, now), now);
   perform(custody_.step(lock::Tick{}, now), now);
   if (interests_[0].ready) take_signals(now);
   for (lock::Reply& reply : servers_.turn(now)) perform(custody_.step(std::move(reply), now), now);
@@ -113,7 +113,7 @@ void Keeper::turn() {
 void Keeper::take_words(lock::Instant now) {
   for (const redis::Word& word : servers_.take_words()) {
     const bool released = word.text == redis::kReleasedWord;
-    perform(released ? custody_.hear_released(now) : custody_.step(lock::Told{}, now), now);
+    perform(custody_.step(lock::Told{.released = released}, now), now);
   }
 }
 
@@ -135,7 +135,9 @@ void Keeper::take_signals(lock::Instant now) {
     if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
     // A ward that has just ended comes first: what is left to do then takes two seconds at most.
     ward_gone_ = ward_gone_ || ward_.process.gone();
-    perform(ward_gone_ ? custody_.miss_ward(now) : custody_.give_up(now), now);
+    const lock::Event event = ward_gone_ ? lock::Event(lock::JobExited{0})
+                                         : lock::Event(lock::Signal{signal.number, true});
+    perform(custody_.step(event, now), now);
   }
 }
 

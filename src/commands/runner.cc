@@ -218,8 +218,6 @@ std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Ins
     servers_.listen(listen->attempt, now);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
     servers_.join_queue(now);
-  } else if (std::holds_alternative<lock::LeaveQueue>(effect)) {
-    servers_.leave_queue(now);
   } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
     report(*what);
   } else if (const auto* line = std::get_if<lock::Log>(&effect)) {

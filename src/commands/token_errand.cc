@@ -76,9 +76,7 @@ void TokenErrand::note_release() {
 }
 
 void TokenErrand::turn() {
-  lock::Effects effects;
-  errand_.tick(os::boot_now(), effects);
-  perform(effects, os::boot_now());
+  perform(errand_.step(lock::Tick{}, os::boot_now()), os::boot_now());
   if (errand_.finished()) return;
   interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
   servers_.interests(interests_);
@@ -92,9 +90,7 @@ void TokenErrand::turn() {
   }
   for (const lock::Reply& reply : servers_.turn(now)) {
     reporter_.say_vote(reply);
-    effects.clear();
-    errand_.record(reply, now, effects);
-    perform(effects, now);
+    perform(errand_.step(reply, now), now);
   }
 }
 

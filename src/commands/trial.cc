@@ -156,6 +156,7 @@ void Trial::note(const lock::Reply& reply) {
     case lock::Op::mark:
     case lock::Op::unmark:
     case lock::Op::inquire:
+    case lock::Op::leave_queue:
       return;
   }
 }

@@ -69,6 +69,8 @@ std::string_view op_name(lock::Op op) {
       return "release";
     case lock::Op::inquire:
       return "was it released";
+    case lock::Op::leave_queue:
+      return "leave the queue";
   }
   return "";
 }

@@ -111,7 +111,7 @@ class Session : public Machine {
   void tick_releasing();
 
   void stop_job(StopReason reason);
-  void end_without_job(const Outcome& outcome, Duration patience);
+  void end_without_job(const Outcome& outcome);
   void release_lease();
   void undo_release();
   void check_release();
@@ -119,6 +119,8 @@ class Session : public Machine {
   void log(Log::Event event, Log::Carrier carrier = Log::Carrier::itself);
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
+  [[nodiscard]] bool gave_back() const;
+  [[nodiscard]] bool ended_in_vain() const;
   [[nodiscard]] bool was_ours() const;
   [[nodiscard]] bool lost_while_held() const;
   [[nodiscard]] bool may_mark() const;

@@ -169,15 +169,13 @@ void Client::step(lock::Event event, lock::Instant local) {
 void Client::perform(const lock::Effect& effect, lock::Instant local) {
   if (const auto* request = std::get_if<lock::Ask>(&effect)) {
     ask(*request, local);
+    if (request->op == lock::Op::leave_queue) leave_queue(request->server);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     kill_job(kill->signal);
   } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
     if (std::holds_alternative<lock::report::MarkUnconfirmed>(*report)) mark_missing_ = true;
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
     queue();
-  } else if (std::holds_alternative<lock::LeaveQueue>(effect)) {
-    if (!queues_) scene_->checks->fail("queue", client_name(index_) + " was in none", now());
-    queues_ = false;
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order, local);
   }
@@ -195,13 +193,20 @@ void Client::queue() {
   scene_->events->add(EventKind::woken, now() + after, index_, runs_ & 0x3ffU);
 }
 
+/// Once on each server.
+void Client::leave_queue(lock::ServerIndex server) {
+  if (!queues_) scene_->checks->fail("queue", client_name(index_) + " was in none", now());
+  if (server + 1 == scene_->schedule->servers) queues_ = false;
+}
+
 void Client::ask(const lock::Ask& ask, lock::Instant local) {
   if (scene_->story->on()) {
     constexpr std::string_view kWords[] = {"acquire", "renew",   "repair", "commit", "mark",
-                                           "unmark",  "release", "leave",  "inquire"};
+                                           "unmark",  "release", "leave",  "inquire",
+                                           "leave queue"};
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
-    what += token_text(own_token(index_, runs_, ask.attempt));
+    if (ask.attempt != lock::kNoAttempt) what += token_text(own_token(index_, runs_, ask.attempt));
     if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
     say(what);
   }

@@ -98,6 +98,7 @@ class Client : public lock::Performer {
   void warn_ward();
   [[nodiscard]] bool is_finished() const;
   void queue();
+  void leave_queue(lock::ServerIndex server);
   void ask(const lock::Ask& ask, lock::Instant now);
   void spawn(const lock::Spawn& order, lock::Instant now);
   void spawn_now(const lock::Spawn& order, lock::Instant now);

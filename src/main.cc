@@ -5,7 +5,15 @@
 // A map of the program, from top to bottom; includes go downward only:
 //
 //   main.cc    what you see below
-//   commands/  one file per command; runner.cc is the loop that everything happens in
+//
+//   run/       a job under a lock, below two processes
+//   hold/      a lock without a job: acquire and its keeper, renew, release
+//   inspect/   status, list, history, config: looking without touching
+//   force/     release --force: taking a lock from its holder
+//   check/     what is good about the servers and the settings, and what is not
+//   sandbox/   private servers to try things with
+//
+//   driver/    what these rooms share
 //   cli/       argv, split by hand and then read by CLI11
 //   config/    the table of all settings: flag, environment variable, file, default
 //   diag/      every word that redlock says to people
@@ -19,31 +27,31 @@
 #include <variant>
 #include <vector>
 
+#include "check/check.h"
 #include "cli/command_line.h"
-#include "commands/acquire.h"
-#include "commands/check.h"
-#include "commands/config.h"
-#include "commands/force_release.h"
-#include "commands/history.h"
-#include "commands/list.h"
-#include "commands/output.h"
-#include "commands/release.h"
-#include "commands/renew.h"
-#include "commands/run.h"
-#include "commands/sandbox.h"
-#include "commands/status.h"
+#include "driver/output.h"
 #include "error.h"
+#include "force/force_release.h"
+#include "hold/acquire.h"
+#include "hold/release.h"
+#include "hold/renew.h"
+#include "inspect/config.h"
+#include "inspect/history.h"
+#include "inspect/list.h"
+#include "inspect/status.h"
 #include "os/last_words.h"
 #include "os/signals.h"
 #include "os/standard_fds.h"
 #include "os/stderr.h"
+#include "run/run.h"
+#include "sandbox/sandbox.h"
 
 namespace {
 
 using namespace redlock;
 
 Exit carry_out(const cli::Print& print) {
-  return {commands::print(print.text, ExitStatus::ok)};
+  return {driver::print(print.text, ExitStatus::ok)};
 }
 
 void warn(const config::Settings& settings) {
@@ -55,55 +63,55 @@ void warn(const config::Settings& settings) {
 
 Exit carry_out(const cli::Run& run) {
   warn(run.settings);
-  return commands::run(run);
+  return run::run(run);
 }
 
 Exit carry_out(const cli::Acquire& acquire) {
   warn(acquire.settings);
-  return commands::acquire(acquire);
+  return hold::acquire(acquire);
 }
 
 Exit carry_out(const cli::Renew& renew) {
   warn(renew.settings);
-  return commands::renew(renew);
+  return hold::renew(renew);
 }
 
 Exit carry_out(const cli::Release& release) {
   warn(release.settings);
-  return commands::release(release);
+  return hold::release(release);
 }
 
 Exit carry_out(const cli::ForceRelease& release) {
   warn(release.settings);
-  return {commands::force_release(release)};
+  return {force::force_release(release)};
 }
 
 Exit carry_out(const cli::ShowConfig& show) {
   warn(show.draft.settings);
-  return carry_out(cli::Print{commands::describe_settings(show.draft)});
+  return carry_out(cli::Print{inspect::describe_settings(show.draft)});
 }
 
 Exit carry_out(const cli::Check& check) {
-  return commands::check(check);
+  return check::check(check);
 }
 
 Exit carry_out(const cli::Status& status) {
   warn(status.settings);
-  return {commands::status(status)};
+  return {inspect::status(status)};
 }
 
 Exit carry_out(const cli::List& list) {
   warn(list.settings);
-  return {commands::list(list)};
+  return {inspect::list(list)};
 }
 
 Exit carry_out(const cli::History& history) {
   warn(history.settings);
-  return {commands::history(history)};
+  return {inspect::history(history)};
 }
 
 Exit carry_out(const cli::Sandbox& sandbox) {
-  return commands::run_sandbox(sandbox.servers, sandbox.command);
+  return sandbox::run_sandbox(sandbox.servers, sandbox.command);
 }
 
 int fail(ExitStatus status, const char* message) {

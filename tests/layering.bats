@@ -51,7 +51,7 @@ may_include() {
   may_include config redis lock os
   may_include cli config redis lock os
   may_include diag lock os
-  may_include commands cli config redis diag lock os
+  may_include driver cli config redis diag lock os
 }
 
 @test "only redis/ uses hiredis and OpenSSL" {
@@ -63,14 +63,16 @@ may_include() {
   [[ $(users_of 'toml' | wc -l) == 1 ]]
 }
 
-@test "commands/ is included by main and itself only" {
-  users_of 'commands/' | grep -vE '^\./(commands/|main\.cc)' | assert_none 'includes of commands/'
+@test "a room includes no other, except that hold and force look with inspect" {
+  local room
+  for room in run inspect check sandbox; do may_include "$room" driver cli config redis diag lock os; done
+  for room in hold force; do may_include "$room" inspect driver cli config redis diag lock os; done
 }
 
 @test "every source file includes its own header first" {
   # So that each header is compiled once with nothing before it.
   local file first
-  for file in $(sources lock os redis config cli diag commands | grep '\.cc$'); do
+  for file in $(sources lock os redis config cli diag driver run hold inspect force check sandbox | grep '\.cc$'); do
     [[ -e ${file%.cc}.h ]] || continue
     first=$(includes "$file" | head -n 1)
     [[ $first == "$file: \"${file%.cc}.h\"" ]] || fail "not its own header: $first"

@@ -4,7 +4,7 @@
 // https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format, as
 // node_exporter's textfile collector reads it. The file is also where the counters are kept from
 // run to run, so what is written here is read here again. Deliberately absent: files;
-// commands/metrics_file.h has them.
+// run/metrics_file.h has them.
 #pragma once
 
 #include <chrono>

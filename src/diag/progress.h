@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The line that shows somebody who waits for a lock how things stand. Deliberately absent:
-// terminals, clocks and the decision when to write it; commands/progress.h has them.
+// terminals, clocks and the decision when to write it; driver/progress.h has them.
 #pragma once
 
 #include <chrono>
@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "diag/text.h"
 #include "lock/acquisition.h"
 #include "lock/time.h"
 
@@ -29,8 +30,6 @@ struct WaitFacts {
   std::optional<lock::Duration> limit;    ///< of the wait
   std::chrono::milliseconds unix_time{};  ///< by this host's clock
 };
-
-enum class Charset { ascii, utf8 };
 
 /// For a terminal, to be rewritten: at most `width` columns, less said where there is less room.
 ///

@@ -16,6 +16,9 @@ namespace redlock::diag {
 /// Where output is no terminal: nothing is cut.
 inline constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
 
+/// What a terminal can show, or a file is written in.
+enum class Charset { ascii, utf8 };
+
 /// For all text from elsewhere, see there.
 using os::printable;
 

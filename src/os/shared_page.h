@@ -19,8 +19,8 @@ class SharedPage {
 
   /// Throws Error (71).
   SharedPage() {
-    void* const memory = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const memory =
+        ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) fail("mmap");
     content_ = ::new (memory) T{};
   }

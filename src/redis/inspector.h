@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What one server says about itself, for `redlock check`. Absent on purpose: what of it is good or
-// bad (commands/diagnosis.h).
+// bad (check/diagnosis.h).
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // A host with `redlock run` on it: the loop of a run around a real lock::Session, driven by the
-// same lock::Drive, and the job. A client runs redlock again and again, each time as a new process and a new contender.
+// same lock::Drive, and the job. A client runs redlock again and again, each time as a new process
+// and a new contender.
 #pragma once
 
 #include <array>

@@ -110,6 +110,7 @@ TEST_CASE("-w ends exactly at its limit, with a last question shortly before") {
   while (!harness.session.finished() && harness.now < Harness::start + 11s) {
     if (harness.answer(0, Op::acquire, held_by("other", std::nullopt)))
       questions.push_back(harness.now);
+    if (harness.answer(0, Op::leave_queue, Released{})) break;
     harness.now = harness.session.deadline();
     harness.step(Tick{});
   }
@@ -174,10 +175,12 @@ TEST_CASE("a release that failed is asked for again before the next question") {
 }
 
 TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
-  SUBCASE("refused everywhere: at once") {
+  SUBCASE("refused everywhere: when it has left the queue") {
     Harness harness(plan_for(1));
     harness.answer(0, Op::acquire, held_by("other"));
     harness.step(Signal{SIGINT, true});
+    CHECK_FALSE(harness.session.finished());
+    REQUIRE(harness.answer(0, Op::leave_queue, Released{}));
     REQUIRE(harness.session.finished());
     CHECK(harness.session.outcome().kind == Outcome::Kind::interrupted);
     CHECK(harness.session.outcome().number == SIGINT);
@@ -273,6 +276,30 @@ TEST_CASE("queue: left when it is given up, by the limit or by a signal") {
   CHECK(signalled.asked(Op::leave_queue) == 0);
   signalled.step(Signal{SIGTERM, true});
   CHECK(signalled.asked(Op::leave_queue) == 3);
+}
+
+TEST_CASE("queue: a wait in vain ends when the servers that answered know that it was left") {
+  Harness harness(plan_for(3, 1s));
+  harness.answer(0, Op::acquire, held_by("other", std::nullopt));
+  harness.answer(1, Op::acquire, held_by("other", std::nullopt));
+  harness.advance(400ms);
+  harness.answer(0, Op::acquire, held_by("other", std::nullopt));
+  harness.answer(1, Op::acquire, held_by("other", std::nullopt));
+  harness.answer(2, Op::acquire, no_answer());
+  harness.advance(700ms);
+  REQUIRE(harness.asked(Op::leave_queue) == 3);
+  harness.answer(0, Op::leave_queue, Released{});
+  CHECK_FALSE(harness.session.finished());
+  SUBCASE("the third one has answered nothing, and is not waited for") {
+    harness.answer(1, Op::leave_queue, Released{});
+  }
+  SUBCASE("what cannot be had is an answer, too") { harness.answer(1, Op::leave_queue, no_answer()); }
+  SUBCASE("and the second one not for long") {
+    harness.advance(99ms);
+    CHECK_FALSE(harness.session.finished());
+    harness.advance(1ms);
+  }
+  CHECK(harness.session.finished());
 }
 
 TEST_CASE("queue: who is woken asks at once, the next one when the first had its chance") {

@@ -34,8 +34,8 @@ TEST_CASE("keys: a helper key leads back to its lock, and nothing else does") {
   }
   for (const std::string other :
        {"", "a", "redlock:{a}:fence", "redlock:{a:holder", "redlock:{}:holder", "redlock:a:holder",
-        "redlock-tag:a:holder", "redlock:{{a}}:holder", "redlock:{a\x1b}:holder", "redlock:{}:holde",
-        "redlock-tag::holder", "redlock:holder"}) {
+        "redlock-tag:a:holder", "redlock:{{a}}:holder", "redlock:{a\x1b}:holder",
+        "redlock:{}:holde", "redlock-tag::holder", "redlock:holder"}) {
     CAPTURE(other);
     CHECK(key_of_helper(other, "holder") == std::nullopt);
   }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+//
+// First every server is asked about itself, all at once; then a lock is tried; then it is told.
+#include "check/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "check/diagnosis.h"
+#include "check/trial.h"
+#include "diag/json_output.h"
+#include "driver/finish.h"
+#include "driver/holder_info.h"
+#include "driver/output.h"
+#include "os/clock.h"
+#include "os/random.h"
+#include "redis/inspector.h"
+#include "redis/tls_context.h"
+
+namespace redlock::check {
+
+namespace {
+
+constexpr std::size_t kNameBytes = 8;
+
+using Inspectors = std::deque<redis::Inspector>;  // a deque, since they cannot move
+
+/// An earlier server that is the same one, or nothing.
+std::string twin_of(const Inspectors& inspectors, std::size_t server,
+                    const std::vector<redis::Endpoint>& endpoints) {
+  const std::string run_id = inspectors[server].inspection().field("run_id");
+  for (std::size_t other = 0; other < server && !run_id.empty(); ++other) {
+    if (inspectors[other].inspection().field("run_id") == run_id) {
+      return endpoints[other].display();
+    }
+  }
+  return {};
+}
+
+/// A request to a server that has not answered may be carried out when all is over.
+bool may_come_late(const TrialResult::Steps& steps) {
+  return std::ranges::any_of(
+      std::array{&steps.acquired, &steps.renewed, &steps.released}, [](const auto* answer) {
+        const auto* silence = *answer ? std::get_if<lock::Unreachable>(&**answer) : nullptr;
+        return silence != nullptr && silence->maybe_applied && !silence->permanent;
+      });
+}
+
+/// Nothing is left of a lock that nobody else uses, not even its fence.
+void sweep(Inspectors& inspectors, const TrialResult& trial) {
+  using Remains = redis::Inspector::Remains;
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    const bool late = may_come_late(trial.servers[server]);
+    if (!late && !can_vote(inspectors[server].inspection())) continue;
+    inspectors[server].sweep(late ? Remains::expected : Remains::there, os::boot_now());
+  }
+  driver::finish(inspectors);
+}
+
+ExitStatus status_of(const std::vector<Finding>& findings, const TrialResult& trial) {
+  if (trial.outcome.kind == lock::Outcome::Kind::unavailable) return ExitStatus::unavailable;
+  Level worst = Level::ok;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.level);
+  if (worst == Level::misconfigured) return ExitStatus::config;
+  return worst == Level::ok ? ExitStatus::ok : ExitStatus::conflict;
+}
+
+std::string_view word_for(Level level) {
+  if (level == Level::ok) return "ok";
+  return level == Level::warning ? "warning" : "failure";
+}
+
+struct Totals {
+  std::size_t warnings = 0;
+  std::size_t failures = 0;
+};
+
+Totals count(const std::vector<Finding>& findings) {
+  Totals totals;
+  for (const Finding& finding : findings) {
+    if (finding.level == Level::warning) ++totals.warnings;
+    if (finding.level > Level::warning) ++totals.failures;
+  }
+  return totals;
+}
+
+std::string as_table(const std::vector<Finding>& findings) {
+  constexpr std::string_view all = "all";
+  const auto server = [all](const Finding& finding) {
+    return finding.server.empty() ? all : std::string_view(finding.server);
+  };
+  std::size_t servers = 0;
+  std::size_t checks = 0;
+  for (const Finding& finding : findings) {
+    servers = std::max(servers, server(finding).size());
+    checks = std::max(checks, finding.check.size());
+  }
+  std::string out;
+  for (const Finding& finding : findings) {
+    out += fmt::format("{:7}  {:{}}  {:{}}  {}\n", word_for(finding.level), server(finding),
+                       servers, finding.check, checks, finding.text);
+  }
+  const Totals totals = count(findings);
+  return out + fmt::format("{} failure{}, {} warning{}\n", totals.failures,
+                           totals.failures == 1 ? "" : "s", totals.warnings,
+                           totals.warnings == 1 ? "" : "s");
+}
+
+/// What redlock(1) describes under check.
+std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
+                    const config::Settings& settings, ExitStatus status) {
+  using nlohmann::ordered_json;
+  ordered_json servers = ordered_json::array();
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    const redis::Inspection& inspection = inspectors[server].inspection();
+    ordered_json entry = {{"server", settings.servers[server].display()},
+                          {"usable", can_vote(inspection)}};
+    const auto text = [&](const char* field) {
+      const std::string value = inspection.field(field);
+      return value.empty() ? ordered_json() : ordered_json(value);
+    };
+    entry["version"] = text("redis_version");
+    entry["run_id"] = text("run_id");
+    entry["uptime_s"] = ordered_json();
+    if (const auto up = uptime(inspection)) entry["uptime_s"] = up->count();
+    entry["round_trip_ms"] = ordered_json();
+    if (inspection.round_trip) {
+      entry["round_trip_ms"] =
+          std::chrono::duration<double, std::milli>(*inspection.round_trip).count();
+    }
+    servers.push_back(std::move(entry));
+  }
+  ordered_json list = ordered_json::array();
+  for (const Finding& finding : findings) {
+    list.push_back(
+        {{"level", word_for(finding.level)},
+         {"server", finding.server.empty() ? ordered_json() : ordered_json(finding.server)},
+         {"check", finding.check},
+         {"text", finding.text}});
+  }
+  const Totals totals = count(findings);
+  const ordered_json all = {{"status", static_cast<int>(status)},
+                            {"failures", totals.failures},
+                            {"warnings", totals.warnings},
+                            {"quorum", lock::quorum(settings.servers.size())},
+                            {"fingerprint", driver::server_set_fingerprint(settings.servers)},
+                            {"servers", servers},
+                            {"findings", list}};
+  return diag::json_output(all);
+}
+
+void append(std::vector<Finding>& findings, std::vector<Finding> more) {
+  std::ranges::move(more, std::back_inserter(findings));
+}
+
+}  // namespace
+
+Exit check(const cli::Check& request) {
+  const config::Settings& settings = request.settings;
+  const bool ours = request.name.empty();
+  const Tried tried{ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name, ours};
+  std::optional<redis::TlsContext> tls;
+  Inspectors inspectors;
+  for (const redis::Endpoint& server : settings.servers) {
+    if (server.tls && !tls) tls.emplace(settings.tls);
+    inspectors.emplace_back(server, server.tls ? &*tls : nullptr,
+                            redis::Timeouts{.request = settings.request_timeout(),
+                                            .connect = settings.connect_timeout()},
+                            redis::LockKeys{.prefix = settings.prefix, .name = tried.name});
+    inspectors.back().start(os::boot_now());
+  }
+  driver::finish(inspectors);
+  const TrialResult trial = Trial(settings, tried.name).run();
+  if (ours) sweep(inspectors, trial);
+  if (trial.interrupted > 0) return {128 + trial.interrupted, trial.interrupted};
+
+  std::vector<Finding> findings;
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    append(findings, diagnose(settings.servers[server], inspectors[server].inspection(), settings,
+                              tried, twin_of(inspectors, server, settings.servers)));
+  }
+  append(findings, diagnose_set(settings));
+  std::vector<Finding> of_trial = diagnose_trial(trial, settings, tried);
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    // Why it gave no vote was said already.
+    if (can_vote(inspectors[server].inspection())) continue;
+    std::erase_if(of_trial, [name = settings.servers[server].display()](const Finding& finding) {
+      return finding.server == name;
+    });
+  }
+  append(findings, std::move(of_trial));
+  const ExitStatus status = status_of(findings, trial);
+  const std::string text =
+      request.json ? as_json(findings, inspectors, settings, status) : as_table(findings);
+  return {driver::print(text, status)};
+}
+
+}  // namespace redlock::check

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "lock/session.h"
+#include "lock/vote.h"
+#include "os/loop.h"
+#include "os/signals.h"
+#include "redis/server_set.h"
+
+namespace redlock::check {
+
+/// What taking, renewing and releasing a lock came to.
+struct TrialResult {
+  /// The last answer of one server to each request; none: it was not asked, or not in time.
+  struct Steps {
+    std::optional<lock::Answer> acquired;
+    std::optional<lock::Answer> renewed;
+    std::optional<lock::Answer> released;
+  };
+
+  lock::Outcome outcome;
+  std::vector<Steps> servers;
+  std::optional<lock::report::Acquired> grant;  ///< none: it was not had
+  std::optional<lock::Refused> holder;          ///< who has it instead
+  std::vector<lock::Complaint> complaints;      ///< why there was no quorum
+  int interrupted = 0;                          ///< by this signal
+};
+
+/// A `redlock run` whose job ends as soon as its lock has been renewed once: the same session, the
+/// same server set. The first renewal is due after a third of the ttl; nobody shall wait for it, so
+/// the trial's clock then jumps there. It jumps forward only: to the servers all of it looks like a
+/// renewal that comes early.
+class Trial {
+ public:
+  Trial(const config::Settings& settings, const std::string& name);
+
+  TrialResult run();
+
+ private:
+  using Step = std::optional<lock::Answer> TrialResult::Steps::*;
+
+  void turn();
+  void step(const lock::Event& event);
+  void perform(const lock::Effect& effect);
+  void note(const lock::Report& report);
+  void note(const lock::Reply& reply);
+  void take_signals();
+  void go_on();
+  [[nodiscard]] bool all_answered(Step step) const;
+  [[nodiscard]] lock::Instant now() const;
+
+  lock::Plan plan_;
+  lock::Duration patience_;   ///< longer than any answer may take, connecting included
+  os::SignalSource signals_;  // first: from here on no signal leaves a lock behind
+  os::Loop loop_;
+  redis::ServerSet servers_;
+  lock::Duration jump_{};
+  lock::Session session_;
+  TrialResult result_;
+  bool holding_ = false;
+  lock::Instant go_on_by_ = lock::kNever;  ///< whoever has not answered then is not waited for
+  std::vector<lock::Event> consequences_;
+  std::vector<os::Interest> interests_;
+};
+
+}  // namespace redlock::check

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "driver/progress.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "diag/text.h"
+#include "driver/output.h"
+#include "os/terminal.h"
+
+namespace redlock::driver {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// What is over sooner is not worth a line; by then our place in the queue is known as well.
+constexpr milliseconds kFirstLook{200};
+constexpr milliseconds kLookAgain{100};
+
+/// After so long it is worth saying that nothing is known, or that servers are missing.
+constexpr seconds kSilence{1};
+
+constexpr std::size_t kUsualWidth = 80;
+
+bool is_ci() {
+  const char* const value = std::getenv("CI");
+  const std::string_view text = value == nullptr ? "" : value;
+  return !text.empty() && text != "0" && text != "false";
+}
+
+}  // namespace
+
+Progress::Mode progress_mode(const config::Settings& settings) {
+  using Mode = Progress::Mode;
+  if (settings.quiet || settings.progress == config::Progress::never) return Mode::none;
+  if (os::Stderr::is_terminal()) return Mode::live;
+  return settings.progress == config::Progress::always || is_ci() ? Mode::lines : Mode::none;
+}
+
+diag::WaitNews wait_news(const config::Settings& settings) {
+  return {.shown = progress_mode(settings) != Progress::Mode::none,
+          .conflict_status = settings.conflict_exit_code};
+}
+
+Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patience,
+                   os::Stderr& out, lock::Instant began)
+    : mode_(mode),
+      lock_(std::move(lock_name)),
+      limit_(patience.wait),
+      out_(out),
+      began_(began),
+      next_(mode == Mode::none ? lock::kNever : began + kFirstLook) {
+  const bool try_once = limit_ == lock::Duration::zero();
+  if (!try_once) return;
+  limit_.reset();  // what -n bears is not a wait that somebody asked for
+  if (mode_ == Mode::lines) next_ = lock::kNever;
+}
+
+void Progress::turn(const lock::Session& session, const redis::ServerSet& servers,
+                    lock::Instant now) {
+  if (now < deadline(session)) return;
+  const lock::Waiting state = session.waiting();
+  const bool known = state.refusal && !state.lacks_quorum;
+  if (!known && now - began_ < kSilence) {
+    next_ = now + kLookAgain;
+    return;
+  }
+  show(facts(state, servers, now));
+  const lock::Duration every = mode_ == Mode::live ? seconds(1) : seconds(60);
+  next_ = diag::next_due(began_, every, now);
+}
+
+diag::WaitFacts Progress::facts(const lock::Waiting& state, const redis::ServerSet& servers,
+                                lock::Instant now) const {
+  diag::WaitFacts facts{.lock = lock_,
+                        .state = state,
+                        .refusal_age = now - state.refused_at,
+                        .place = {},
+                        .waited = now - began_,
+                        .limit = limit_,
+                        .unix_time = std::chrono::duration_cast<milliseconds>(
+                            std::chrono::system_clock::now().time_since_epoch())};
+  if (const auto place = servers.place()) {
+    facts.place = {.place = place->place,
+                   .length = place->length,
+                   .more = place->length >= redis::kMostPlaces};
+  }
+  return facts;
+}
+
+/// The last column stays free: some terminals begin a new line when it is written to.
+void Progress::show(const diag::WaitFacts& facts) const {
+  if (mode_ == Mode::lines) return out_.line("redlock: " + diag::plain_line(facts));
+  const std::size_t width = os::terminal_width(STDERR_FILENO).value_or(kUsualWidth) - 1;
+  const std::string line = diag::live_line(facts, width, charset_of_locale());
+  out_.show(line, diag::columns(line));
+}
+
+}  // namespace redlock::driver

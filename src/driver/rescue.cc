@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "driver/rescue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+#include <new>
+#include <vector>
+
+#include "diag/holder.h"
+#include "diag/text.h"
+#include "os/clock.h"
+#include "os/last_words.h"
+
+namespace redlock::driver {
+
+namespace {
+
+// More than a try needs, and enough for malloc(3) to give it back to the system: what counts may be
+// this process's address space (RLIMIT_AS). It is not touched before.
+constexpr std::size_t kMemory = std::size_t{512} * 1024;
+constexpr int kTries = 3;
+constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20'000'000};
+
+void await_answers(redis::ServerSet& servers, os::Loop& loop, lock::Instant limit) {
+  std::vector<os::Interest> interests;
+  while (servers.owes() && os::boot_now() < limit) {
+    interests.clear();
+    servers.interests(interests);
+    loop.wait(interests, std::min(limit, servers.deadline()));
+    servers.turn(os::boot_now());
+  }
+}
+
+}  // namespace
+
+Rescue::Rescue() : memory_(std::make_unique_for_overwrite<std::byte[]>(kMemory)) {}
+
+bool Rescue::give_back(redis::ServerSet& servers, os::Loop& loop,
+                       lock::Duration patience) noexcept {
+  memory_.reset();
+  for (int tries = 0; tries < kTries && servers.owes(); ++tries) {
+    try {
+      servers.give_back_all(os::boot_now());
+      await_answers(servers, loop, os::boot_now() + patience);
+    } catch (const std::exception&) {
+      // The connection it happened on is closed, and the next try makes a new one.
+      ::nanosleep(&kPause, nullptr);
+    }
+  }
+  return !servers.owes();
+}
+
+void say_may_stay_locked(const std::string& lock_name, lock::Duration ttl,
+                         os::Stderr& out) noexcept {
+  try {
+    out.line(
+        fmt::format("redlock: warning: {} could not be given back, it may stay locked for up to {}",
+                    diag::printable(lock_name, 255), diag::for_people(ttl)));
+  } catch (const std::exception&) {
+    os::last_words("redlock: warning: out of memory, the lock may stay locked until it expires\n");
+  }
+}
+
+const char* reason_of(const std::exception& error) noexcept {
+  return dynamic_cast<const std::bad_alloc*>(&error) == nullptr ? error.what() : "out of memory";
+}
+
+}  // namespace redlock::driver

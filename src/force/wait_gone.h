@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "config/settings.h"
+#include "inspect/observed.h"
+
+namespace redlock::force {
+
+/// Waits until a quorum of the servers has nothing any more of the lock with this token, by looking
+/// now and then. `left`: when it expires at the latest, none if it does not; if that is long past
+/// and too few servers answer, there is no result. Throws Error (71, 78).
+std::optional<inspect::Observed> wait_gone(const config::Settings& settings,
+                                           const std::string& name, const std::string& token,
+                                           std::optional<std::chrono::milliseconds> left);
+
+}  // namespace redlock::force

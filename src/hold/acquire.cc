@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "hold/acquire.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driver/holder_info.h"
+#include "driver/setup.h"
+#include "error.h"
+#include "hold/acquirer.h"
+#include "os/standard_fds.h"
+
+namespace redlock::hold {
+
+namespace {
+
+std::optional<Ward> find_ward(const cli::Acquire& request) {
+  if (!request.keep_for) return std::nullopt;
+  std::optional<os::Process> process = os::Process::find(*request.keep_for);
+  if (!process) {
+    throw Error(ExitStatus::usage,
+                "--keep-for: there is no process " + std::to_string(*request.keep_for));
+  }
+  return Ward{std::move(*process), request.on_lost_signal};
+}
+
+/// redlock itself is gone while the lock is held: the process that matters is the one it is kept
+/// for, or that has called us.
+diag::Holder describe_holder(const cli::Acquire& request) {
+  std::vector<std::string> command = {"redlock", "acquire"};
+  if (request.keep_for) {
+    command.insert(command.end(), {"--keep-for", std::to_string(*request.keep_for)});
+  }
+  command.push_back(request.name);
+  diag::Holder holder = driver::describe_ourselves(request.settings, command);
+  holder.pid = request.keep_for.value_or(::getppid());
+  return holder;
+}
+
+}  // namespace
+
+Exit acquire(const cli::Acquire& request) {
+  const config::Settings& settings = request.settings;
+  if (os::output_was_closed()) {
+    throw Error(ExitStatus::os_error, "standard output is closed: the token cannot be printed");
+  }
+  const Grant grant{.lock_name = request.name,
+                    .json = request.json,
+                    .linger = settings.request_timeout(),
+                    .ward = find_ward(request),
+                    .who = describe_holder(request)};
+  lock::Plan plan = driver::plan_for(settings);
+  // Nobody is to be stopped who would need the time.
+  if (request.on_lost_signal == 0) plan.timing.grace = {};
+  redis::ServerSet servers(
+      settings.servers,
+      {.prefix = settings.prefix, .name = request.name, .log_entries = settings.log_entries},
+      settings.ttl, [&grant] { return diag::to_json(diag::since_now(grant.who)); },
+      driver::timeouts_of(settings), settings.restart_grace, settings.tls);
+  os::Stderr out;
+  diag::Reporter reporter(out, request.name, driver::displays_of(settings),
+                          driver::verbosity_of(settings), driver::wait_news(settings));
+  return Acquirer(plan, grant, servers, out, reporter, driver::progress_mode(settings),
+                  {.conflict = settings.conflict_exit_code, .done = 0})
+      .run();
+}
+
+}  // namespace redlock::hold

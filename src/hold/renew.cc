@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "hold/renew.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "diag/json_output.h"
+#include "driver/output.h"
+#include "hold/token_errand.h"
+
+namespace redlock::hold {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string to_json(const std::string& name, lock::Duration valid_for) {
+  using Seconds = std::chrono::duration<double>;
+  const nlohmann::ordered_json object = {
+      {"name", name},
+      {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}};
+  return diag::json_output(object);
+}
+
+}  // namespace
+
+Exit renew(const cli::Renew& request) {
+  const std::string token = read_token(request.token);
+  const Possession possession = look_up(request.settings, request.name, token);
+  config::Settings settings = request.settings;
+  settings.ttl = request.ttl.value_or(recorded_ttl(possession).value_or(settings.ttl));
+  TokenErrand errand(settings, possession, lock::Op::renew);
+  const Exit result = errand.run();
+  if (result.status != 0 || !request.json) return result;
+  return {driver::print(to_json(request.name, errand.valid_for()), ExitStatus::ok)};
+}
+
+}  // namespace redlock::hold

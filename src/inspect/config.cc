@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "inspect/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "config/duration.h"
+#include "diag/holder.h"
+#include "diag/json_output.h"
+
+namespace redlock::inspect {
+
+namespace {
+
+using config::Draft;
+using config::Key;
+using config::Origin;
+using config::Row;
+using config::Type;
+
+constexpr std::size_t kMostOfValue = 200;
+
+/// One setting as it is shown. No values: it is not set, and has no default.
+struct SettingLine {
+  std::string name;
+  std::vector<std::string> values;
+  std::string_view origin;  ///< one word
+  std::string where;        ///< the flag, the variable, file:line
+};
+
+std::string_view word_for(Origin origin) {
+  switch (origin) {
+    case Origin::flag:
+      return "flag";
+    case Origin::environment:
+      return "environment";
+    case Origin::file:
+      return "file";
+    case Origin::built_in:
+      break;
+  }
+  return "default";
+}
+
+std::string where(const Row& row, const Draft& draft) {
+  const config::Source source = draft.of(row.key).source;
+  if (source.origin == Origin::built_in) return {};
+  if (source.origin == Origin::file) return fmt::format("{}:{}", draft.config_file, source.line);
+  return config::place(row, draft, source);
+}
+
+std::string in_one_notation(std::string_view text) {
+  const auto duration = config::parse_duration(text);
+  return duration ? config::format_duration(*duration) : std::string(text);
+}
+
+std::vector<std::string> values_of(const Row& row, const Draft& draft) {
+  const config::Settings& settings = draft.settings;
+  const Draft::Given& given = draft.of(row.key);
+  const bool set = given.source.origin != Origin::built_in;
+  if (row.key == Key::server) {
+    std::vector<std::string> uris;
+    for (const redis::Endpoint& server : settings.servers) uris.push_back(server.display());
+    return uris;
+  }
+  if (row.type == Type::secret)
+    return set ? std::vector<std::string>{"***"} : std::vector<std::string>{};
+  // These two depend on the ttl, too.
+  if (row.key == Key::kill_after) return {config::format_duration(settings.grace())};
+  if (row.key == Key::server_timeout) return {config::format_duration(settings.request_timeout())};
+  if (!set && (row.default_text.empty() || row.default_text == "none")) return {};
+  const std::string_view text = set ? std::string_view(given.text) : row.default_text;
+  return {row.type == Type::duration ? in_one_notation(text) : diag::printable(text, kMostOfValue)};
+}
+
+std::vector<SettingLine> lines_of(const Draft& draft) {
+  std::vector<SettingLine> lines;
+  for (const Row& row : config::table()) {
+    if (row.environment == nullptr || !takes(config::kConfig, row)) continue;
+    const std::string key = file_key(row);
+    lines.push_back({key.empty() ? std::string(row.name) : key, values_of(row, draft),
+                     word_for(draft.origin(row.key)), where(row, draft)});
+  }
+  return lines;
+}
+
+std::string as_json(const std::vector<SettingLine>& lines) {
+  nlohmann::ordered_json object;
+  for (const SettingLine& line : lines) {
+    nlohmann::ordered_json value;  // null
+    if (line.name == "servers") {
+      value = line.values;
+    } else if (!line.values.empty()) {
+      value = line.values.front();
+    }
+    nlohmann::ordered_json from;
+    if (!line.where.empty()) from = line.where;
+    object[line.name] = {{"value", value}, {"origin", line.origin}, {"where", from}};
+  }
+  return diag::json_output(object);
+}
+
+std::string as_table(const std::vector<SettingLine>& lines) {
+  std::size_t names = 0;
+  std::size_t values = 1;
+  for (const SettingLine& line : lines) {
+    names = std::max(names, line.name.size());
+    for (const std::string& value : line.values) values = std::max(values, value.size());
+  }
+  std::string out;
+  for (const SettingLine& line : lines) {
+    std::string_view name = line.name;
+    const std::string none = "-";
+    const std::size_t rows = std::max<std::size_t>(line.values.size(), 1);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::string& value = line.values.empty() ? none : line.values[row];
+      const std::string from = line.where.empty() ? std::string(line.origin) : line.where;
+      out += fmt::format("{:{}}  {:{}}  {}\n", name, names, value, values, from);
+      name = {};  // once
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string describe_settings(const Draft& draft) {
+  const std::vector<SettingLine> lines = lines_of(draft);
+  return draft.json ? as_json(lines) : as_table(lines);
+}
+
+}  // namespace redlock::inspect

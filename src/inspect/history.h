@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "cli/command_line.h"
+
+namespace redlock::inspect {
+
+/// `redlock history`: prints the runs of a lock, as far as the servers' logs know them. Returns
+/// redlock's exit status. Throws Error (71, 78).
+int history(const cli::History& request);
+
+}  // namespace redlock::inspect

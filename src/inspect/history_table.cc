@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <string_view>
+
+#include "diag/text.h"
+#include "driver/output.h"
+#include "inspect/grid.h"
+#include "inspect/history_view.h"
+#include "inspect/timeline.h"
+
+namespace redlock::inspect {
+
+namespace {
+
+using Ending = PastRun::Ending;
+using std::chrono::milliseconds;
+
+enum Column : std::size_t { when, held, outcome, holder, pid, waited, fence, command, count_ };
+constexpr std::array<std::string_view, count_> kHeads = {"WHEN", "HELD",   "OUTCOME", "HOLDER",
+                                                         "PID",  "WAITED", "FENCE",   "COMMAND"};
+/// What is left out first where there is no room for all.
+constexpr std::array<std::size_t, 6> kLeftOut = {fence, pid, command, waited, holder, held};
+constexpr std::size_t kLeastCommand = 12;
+
+/// From this width on there is room for a time with its year, and for more than a word or two.
+constexpr std::size_t kFullTime = 60;
+constexpr std::size_t kManyWords = 110;
+constexpr std::size_t kMostOutcome = 24;
+/// A timeline has this part of the width at least, unless that is hardly anything.
+constexpr std::size_t kTimelinePart = 5;
+constexpr std::size_t kLeastTimeline = 5;
+constexpr std::size_t kMostTimeline = 48;
+
+milliseconds unix_now() {
+  return std::chrono::floor<milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+}
+
+std::string time_of(milliseconds unix_time, std::size_t width) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(unix_time).count();
+  const std::tm local = fmt::localtime(std::time_t{seconds});
+  return width < kFullTime ? fmt::format("{:%m-%d %H:%M}", local)
+                           : fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
+}
+
+std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
+  if (run.ending == Ending::skipped) return std::nullopt;
+  if (run.ended) return *run.ended - run.began;
+  if (run.goes_on && run.knows_beginning && run.began < now) return now - run.began;
+  return std::nullopt;
+}
+
+Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
+  const diag::Holder& who = run.told.who;
+  const bool wide = width >= kManyWords;
+  Line line(count_, "-");
+  if (run.knows_beginning) line[when] = time_of(run.began, width);
+  if (const auto length = length_of(run, now)) line[held] = diag::for_people(*length);
+  line[outcome] = outcome_of(run, wide ? Length::more : Length::few);
+  if (!wide) line[outcome] = diag::cut(line[outcome], kMostOutcome);
+  if (!who.host.empty()) {
+    line[holder] =
+        fmt::format("{}@{}", diag::printable(who.user, 32), diag::printable(who.host, 64));
+    line[pid] = std::to_string(who.pid);
+    if (!who.command.empty()) line[command] = diag::printable(who.command, 200);
+  }
+  if (run.told.waited) line[waited] = diag::for_people(*run.told.waited);
+  if (run.told.fence > 0) line[fence] = std::to_string(run.told.fence);
+  return line;
+}
+
+/// What the rows are about, up to now if it goes on.
+Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& request,
+                     milliseconds now, std::size_t width) {
+  milliseconds end = runs.front().began;
+  for (const PastRun& run : runs) {
+    end = std::max(end, run.goes_on ? now : run.ended.value_or(run.began));
+  }
+  if (request.since) end = now;
+  const PastRun& first = runs.front();
+  const milliseconds begin = first.began > milliseconds::zero() ? first.began : now;
+  return {request.since.value_or(begin), end, width, driver::charset_of_locale()};
+}
+
+std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now) {
+  if (run.ending == Ending::skipped) return timeline.mark(run.began, '.');
+  if (!run.knows_beginning) return timeline.mark(now, '?');
+  if (run.ended) return timeline.bar(run.began, *run.ended);
+  if (run.goes_on) return timeline.bar(run.began, now);
+  return timeline.mark(run.began, '?');
+}
+
+}  // namespace
+
+std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
+                     std::size_t width, Beside beside) {
+  if (runs.empty()) return {};
+  const milliseconds now = unix_now();
+  std::vector<Line> lines(1, Line(kHeads.begin(), kHeads.end()));
+  for (const PastRun& run : runs) lines.push_back(line_of(run, now, width));
+  if (beside == Beside::nothing) {
+    return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), width);
+  }
+  const std::size_t least = std::clamp(width / kTimelinePart, kLeastTimeline, kMostTimeline);
+  const std::size_t kept = least + kGap;
+  Widths widths = fit(lines, kLeftOut, {command, kLeastCommand}, width - std::min(width, kept));
+  if (widths[command] > 0) {
+    // The rest of the line goes to both of them.
+    const std::size_t others = sum(widths) - widths[command];
+    const std::size_t room = width - std::min(width, others + kept);
+    widths[command] = std::min(widths[command], std::max(room / 2, kLeastCommand));
+    for (Line& line : lines) line[command] = diag::cut(line[command], widths[command]);
+  }
+  const std::size_t used = sum(widths) + kGap;
+  if (used + kLeastTimeline > width) return lay_out(lines, widths, width);
+  widths.push_back(std::clamp(width - std::min(width, used), least, kMostTimeline));
+  const Timeline timeline = timeline_of(runs, request, now, widths.back());
+  lines.front().push_back(timeline.head());
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    lines[run + 1].push_back(drawn(runs[run], timeline, now));
+  }
+  return lay_out(lines, widths, width);
+}
+
+}  // namespace redlock::inspect

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "inspect/history_view.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <utility>
+
+namespace redlock::inspect {
+
+namespace {
+
+using Ending = PastRun::Ending;
+using std::chrono::milliseconds;
+
+/// Whether it is certain that it did.
+bool held_at(const PastRun& run, milliseconds moment) {
+  if (run.ending == Ending::skipped || !run.knows_beginning || run.began > moment) return false;
+  return run.ended ? moment < *run.ended : run.goes_on;
+}
+
+bool goes_on_after(const PastRun& run, milliseconds moment) {
+  return run.goes_on || run.ended.value_or(run.began) >= moment;
+}
+
+}  // namespace
+
+HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
+  HistoryView view;
+  if (!runs.empty()) view.log_begins = runs.front().began;
+  for (PastRun& run : runs) {
+    const bool shown = request.at      ? held_at(run, *request.at)
+                       : request.since ? goes_on_after(run, *request.since)
+                                       : true;
+    if (shown) {
+      view.runs.push_back(std::move(run));
+    } else if (request.at && run.ending != Ending::skipped) {
+      if (run.began <= *request.at) {
+        view.before = std::move(run);
+      } else if (!view.after) {
+        view.after = std::move(run);
+      }
+    }
+  }
+  return view;
+}
+
+std::string outcome_of(const PastRun& run, Length length) {
+  const bool more = length == Length::more;
+  const std::string reason = diag::printable(run.told.reason, 60);
+  switch (run.ending) {
+    case Ending::ended: {
+      const std::string status =
+          run.told.status ? fmt::format("exit {}", *run.told.status) : "ended";
+      return more && !reason.empty() ? fmt::format("{} ({})", status, reason) : status;
+    }
+    case Ending::lost:
+      return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
+                                                         : "lost";
+    case Ending::forced:
+      if (run.forced_by->host.empty()) return "forced";
+      return fmt::format("forced by {}@{}", diag::printable(run.forced_by->user, 32),
+                         diag::printable(run.forced_by->host, 64));
+    case Ending::running:
+      return "running";
+    case Ending::skipped:
+      if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
+      return fmt::format("{} run{} skipped (--once)", run.skips, run.skips == 1 ? "" : "s");
+    case Ending::unclear:
+      return more ? "not known (too few servers tell)" : "not known";
+    case Ending::unknown:
+      break;
+  }
+  return more ? "never ended (expired or killed)" : "never ended";
+}
+
+std::string for_people(milliseconds unix_time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(unix_time).count();
+  return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", fmt::localtime(std::time_t{seconds}));
+}
+
+}  // namespace redlock::inspect

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+//
+// The names are gathered from all servers first; then all servers are asked about each of them.
+#include "inspect/list.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "driver/output.h"
+#include "inspect/grid.h"
+#include "inspect/observed.h"
+#include "inspect/survey.h"
+#include "lock/timing.h"
+
+namespace redlock::inspect {
+
+namespace {
+
+using lock::State;
+
+enum Column : std::size_t {
+  name,
+  state,
+  servers,
+  holder,
+  pid,
+  since,
+  left,
+  waiting,
+  fence,
+  command,
+  count_
+};
+constexpr std::array<std::string_view, count_> kHeads = {
+    "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
+/// What is left out first where the terminal is too narrow for all.
+constexpr std::array<std::size_t, 8> kLeftOut = {fence, pid,     left,    servers,
+                                                 since, waiting, command, holder};
+/// A command cut to less than this says nothing.
+constexpr std::size_t kLeastCommand = 12;
+
+Line line_of(const Observed& lock) {
+  Line line(count_);
+  line[name] = diag::printable(lock.name, 255);
+  line[state] = word_for(lock.judgement.state);
+  line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
+  if (lock.holder) {
+    line[holder] = fmt::format("{}@{}", diag::printable(lock.holder->user, 32),
+                               diag::printable(lock.holder->host, 64));
+    line[pid] = std::to_string(lock.holder->pid);
+    if (const auto length = diag::ago(lock.holder->since)) line[since] = diag::for_people(*length);
+    line[command] = diag::printable(lock.holder->command, 200);
+  }
+  if (lock.sighting && !lock.sighting->member.empty()) {
+    line[holder] = diag::printable(lock.sighting->member, 80);
+  }
+  if (lock.least_left) line[left] = diag::for_people(*lock.least_left);
+  if (lock.waiting)
+    line[waiting] = std::to_string(lock.waiting->known.size() + lock.waiting->others);
+  if (lock.judgement.fence > 0) line[fence] = std::to_string(lock.judgement.fence);
+  for (std::string& cell : line) {
+    if (cell.empty()) cell = "-";
+  }
+  return line;
+}
+
+/// However long one name is, who holds the others is seen; and of all names at least half the line.
+void cut_names(std::vector<Line>& lines, std::size_t width) {
+  if (width == diag::kNoLimit) return;
+  const auto widest = [&lines](std::size_t column) {
+    std::size_t most = 0;
+    for (const Line& line : lines) most = std::max(most, diag::columns(line[column]));
+    return most;
+  };
+  const std::size_t beside = widest(state) + widest(holder) + 2 * kGap;
+  const std::size_t most = std::max(width / 2, width - std::min(width, beside));
+  for (Line& line : lines) line[name] = diag::cut(line[name], most);
+}
+
+std::string as_table(const std::vector<Observed>& locks, std::size_t width) {
+  if (locks.empty()) return {};
+  std::vector<Line> lines(1, Line(kHeads.begin(), kHeads.end()));
+  for (const Observed& lock : locks) lines.push_back(line_of(lock));
+  cut_names(lines, width);
+  return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), width);
+}
+
+bool unknown(const Observed& lock) {
+  return lock.judgement.answered < lock::quorum(lock.seen.size());
+}
+
+}  // namespace
+
+int list(const cli::List& request) {
+  const config::Settings& settings = request.settings;
+  Survey survey(settings);
+  std::vector<std::string> names = survey.names();
+  std::erase_if(names, [&request](const std::string& name) {
+    return !request.pattern.empty() && ::fnmatch(request.pattern.c_str(), name.c_str(), 0) != 0;
+  });
+  std::vector<Observed> locks = survey.look(names, redis::Observer::Marks::ignored);
+  // Its holder's record outlives a lock a little.
+  std::erase_if(locks, [](const Observed& lock) { return lock.judgement.state == State::free; });
+  const std::size_t quorum = lock::quorum(settings.servers.size());
+  const bool blind = survey.reached() < quorum || std::ranges::any_of(locks, unknown);
+  const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
+  if (!settings.quiet || status == ExitStatus::unavailable) driver::complain(survey.complaints());
+  if (blind) {
+    const auto troubles = survey.troubles();
+    const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });
+    driver::complain(
+        {fmt::format("not all locks can be told: {} of {} servers could be asked about "
+                     "everything, and a quorum is {}",
+                     willing, troubles.size(), quorum)});
+  }
+  return driver::print(request.json ? to_json(locks, settings, survey.troubles(), status)
+                                    : as_table(locks, driver::output_width()),
+                       status);
+}
+
+}  // namespace redlock::inspect

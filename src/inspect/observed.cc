@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "inspect/observed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace redlock::inspect {
+
+namespace {
+
+void note_times(Observed& lock, const lock::Sighting& sighting) {
+  if (!sighting.ttl_left) return;
+  lock.least_left = std::min(lock.least_left.value_or(*sighting.ttl_left), *sighting.ttl_left);
+  lock.most_left = std::max(lock.most_left.value_or(*sighting.ttl_left), *sighting.ttl_left);
+}
+
+}  // namespace
+
+lock::Refused as_refusal(const lock::Sighting& sighting) {
+  const bool string = sighting.type == "string";
+  return {.blocker = string ? sighting.value : "type:" + sighting.type,
+          .ttl_left = sighting.ttl_left,
+          .holder = sighting.holder};
+}
+
+Observed observe(std::string name, std::vector<redis::Observation> observations) {
+  Observed lock;
+  lock.name = std::move(name);
+  std::vector<std::optional<redis::Queue>> queues;
+  for (redis::Observation& observation : observations) {
+    lock.seen.push_back(std::move(observation.seen));
+    queues.push_back(std::move(observation.queue));
+    const auto& done = observation.done;
+    // A mark may have come late to some servers: the latest run is the one that counts.
+    if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
+  }
+  lock.judgement = lock::judge(lock.seen);
+  for (const lock::ServerIndex server : lock.judgement.agreeing) {
+    const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
+    note_times(lock, sighting);
+    if (!lock.sighting) lock.sighting = sighting;
+    if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
+      lock.revocation = diag::read_revocation(sighting.value);
+    }
+    if (lock.holder || lock.judgement.state == lock::State::foreign) continue;
+    lock.holder = diag::read_holder(sighting.holder);
+    if (lock.holder) lock.sighting = sighting;
+  }
+  lock.waiting = merge(queues, lock.holder);
+  return lock;
+}
+
+std::string_view word_for(lock::State state) {
+  switch (state) {
+    case lock::State::free:
+      return "free";
+    case lock::State::held:
+      return "held";
+    case lock::State::cooling:
+      return "cooling";
+    case lock::State::revoked:
+      return "revoked";
+    case lock::State::foreign:
+      return "foreign";
+    case lock::State::undecided:
+      break;
+  }
+  return "undecided";
+}
+
+std::vector<std::string> warnings_about(const Observed& lock, const std::string& our_fingerprint) {
+  std::vector<std::string> warnings;
+  if (!lock.holder) return warnings;
+  if (lock.holder->protocol != diag::kProtocol) {
+    warnings.push_back(fmt::format(
+        "the holder speaks version {} of the protocol, and this redlock version {}: run the same "
+        "redlock everywhere",
+        lock.holder->protocol, diag::kProtocol));
+  }
+  if (lock.holder->servers != our_fingerprint) {
+    warnings.push_back(fmt::format(
+        "the holder is configured with other servers (fingerprint {}, here {}) and does not "
+        "exclude everybody who locks from here: compare redlock config on both hosts",
+        lock.holder->servers.empty() ? "none" : diag::printable(lock.holder->servers, 32),
+        our_fingerprint));
+  }
+  return warnings;
+}
+
+std::string describe_view(const Observed& lock, std::size_t server) {
+  const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
+  if (sighting == nullptr) {
+    return "could not be asked: " + std::get<lock::Unreachable>(lock.seen[server]).why;
+  }
+  const lock::State state = lock::state_of(*sighting);
+  if (state == lock::State::free) return "free";
+  const bool agrees =
+      std::ranges::find(lock.judgement.agreeing, server) != lock.judgement.agreeing.end();
+  if (!agrees) return diag::describe(as_refusal(*sighting));
+  const std::string_view word = state == lock::State::foreign ? "held" : word_for(state);
+  if (!sighting->ttl_left) return fmt::format("{}, never expires", word);
+  return fmt::format("{}, {} left", word, diag::for_people(*sighting->ttl_left));
+}
+
+}  // namespace redlock::inspect

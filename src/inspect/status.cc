@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// All servers are asked once, at the same time; then each lock is told in a block of its own.
+#include "inspect/status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/quote.h"
+#include "driver/output.h"
+#include "inspect/observed.h"
+#include "inspect/status_block.h"
+#include "inspect/survey.h"
+#include "lock/timing.h"
+
+namespace redlock::inspect {
+
+namespace {
+
+using config::Settings;
+using lock::State;
+
+bool has_state(const std::vector<Observed>& locks, State state) {
+  return std::ranges::any_of(
+      locks, [state](const Observed& lock) { return lock.judgement.state == state; });
+}
+
+ExitStatus status_of(const std::vector<Observed>& locks) {
+  if (has_state(locks, State::undecided)) return ExitStatus::unavailable;
+  return has_state(locks, State::free) ? ExitStatus::conflict : ExitStatus::ok;
+}
+
+/// Why the status is 69.
+std::vector<std::string> despairs(const std::vector<Observed>& locks) {
+  std::vector<std::string> lines;
+  for (const Observed& lock : locks) {
+    if (lock.judgement.state != State::undecided) continue;
+    const std::size_t quorum = lock::quorum(lock.seen.size());
+    lines.push_back(
+        lock.judgement.answered >= quorum
+            ? fmt::format("{} is undecided: no quorum ({} of {} servers) says the same; "
+                          "it may just change hands, ask again",
+                          config::quote(lock.name), quorum, lock.seen.size())
+            : fmt::format("the state of {} cannot be told: {} of {} servers could be "
+                          "asked, and a quorum is {}",
+                          config::quote(lock.name), lock.judgement.answered, lock.seen.size(),
+                          quorum));
+  }
+  return lines;
+}
+
+}  // namespace
+
+int status(const cli::Status& request) {
+  const Settings& settings = request.settings;
+  Survey survey(settings);
+  const std::vector<Observed> locks = survey.look(request.names, redis::Observer::Marks::asked);
+  const ExitStatus status = status_of(locks);
+  if (!settings.quiet || status == ExitStatus::unavailable) driver::complain(survey.complaints());
+  driver::complain(despairs(locks));
+  if (request.json)
+    return driver::print(to_json(locks, settings, survey.troubles(), status), status);
+  const std::size_t width = driver::output_width();
+  std::string text;
+  for (const Observed& lock : locks) {
+    if (!text.empty()) text += '\n';
+    text += as_block(lock, settings, width);
+  }
+  return driver::print(text, status);
+}
+
+}  // namespace redlock::inspect

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "inspect/status_block.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "diag/revocation.h"
+#include "driver/holder_info.h"
+#include "lock/timing.h"
+
+namespace redlock::inspect {
+
+namespace {
+
+using config::Settings;
+using lock::State;
+
+constexpr std::size_t kLabel = 10;
+constexpr std::size_t kSetIn = 2;
+constexpr std::size_t kMostShown = 300;
+constexpr std::size_t kMostWaiting = 5;
+/// A waiter's command cut to less than this says nothing.
+constexpr std::size_t kLeastCommand = 12;
+
+/// One block, line by line, for a terminal of a given width.
+class Block {
+ public:
+  explicit Block(std::size_t width) : width_(width) {}
+
+  void head(std::string_view text) { text_.append(text).append("\n"); }
+
+  /// A second line of the same entry has no label, and is set in by so much.
+  void entry(std::string_view label, const std::string& text, std::size_t set_in = 0) {
+    std::size_t indent = 0;
+    for (const std::string& line : diag::wrap(text, room() - set_in)) {
+      text_ += fmt::format("  {:{}}{:{}}{}\n", label, kLabel, "", indent, line);
+      label = {};
+      indent = set_in;
+    }
+  }
+
+  /// For the text of an entry.
+  [[nodiscard]] std::size_t room() const {
+    const std::size_t left = kLabel + 2;
+    return width_ == diag::kNoLimit ? width_ : std::max(width_, 2 * left) - left;
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::size_t width_;
+  std::string text_;
+};
+
+std::string headline(const Observed& lock) {
+  const lock::Judgement& judgement = lock.judgement;
+  const std::size_t servers = lock.seen.size();
+  const std::string count =
+      fmt::format("{} of {} server{}", judgement.agreeing.size(), servers, servers == 1 ? "" : "s");
+  switch (judgement.state) {
+    case State::free:
+      return fmt::format("free ({})", count);
+    case State::held:
+      return fmt::format("held ({})", count);
+    case State::cooling:
+      return fmt::format("cooling down: the job is over, its minimum hold is not ({})", count);
+    case State::revoked:
+      return fmt::format("held, and revoked from its holder ({})", count);
+    case State::foreign:
+      return fmt::format("held by another program ({})", count);
+    case State::undecided:
+      break;
+  }
+  if (judgement.answered >= lock::quorum(servers)) {
+    return fmt::format("undecided, no quorum ({} of {}) says the same", lock::quorum(servers),
+                       servers);
+  }
+  return fmt::format("not known, {} of {} server{} could be asked", judgement.answered, servers,
+                     servers == 1 ? "" : "s");
+}
+
+/// In this host's time zone.
+std::string since(const diag::Holder& holder, bool over) {
+  const auto length = diag::ago(holder.since);
+  if (!length) return {};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(holder.since).count();
+  return fmt::format(
+      "{:%Y-%m-%d %H:%M:%S %z}, {}", fmt::localtime(std::time_t{seconds}),
+      over ? diag::for_people(*length) + " ago" : "for " + diag::for_people(*length));
+}
+
+std::string time_left(const Observed& lock) {
+  const std::string_view unless = lock.judgement.state == State::held ? ", unless renewed" : "";
+  if (!lock.least_left) return "never by itself";
+  const std::string least = diag::for_people(*lock.least_left);
+  const std::string most = diag::for_people(*lock.most_left);
+  if (least == most) return fmt::format("in {}{}", least, unless);
+  return fmt::format("in {} to {}{}", least, most, unless);
+}
+
+void tell_foreign(Block& block, const lock::Sighting& sighting) {
+  if (!sighting.member.empty()) {
+    block.entry("holder", fmt::format("{} of a Redisson lock, {} time{}",
+                                      diag::printable(sighting.member, 80), sighting.count,
+                                      sighting.count == 1 ? "" : "s"));
+  } else if (sighting.type == "string") {
+    block.entry("holder", "not known: the key says nothing about itself (a string)");
+  } else {
+    block.entry("holder", fmt::format("not known: the key is a Redis {}, no lock of redlock's",
+                                      diag::printable(sighting.type, 20)));
+  }
+}
+
+std::string revoked(const diag::Revocation& revocation) {
+  const auto length = diag::ago(revocation.since);
+  return "by " + diag::describe(revocation) +
+         (length ? ", " + diag::for_people(*length) + " ago" : std::string());
+}
+
+void tell_holder(Block& block, const Observed& lock) {
+  const bool over = lock.judgement.state == State::cooling;
+  if (!lock.holder) {
+    block.entry("holder", "not known: its record beside the lock is missing, or may not be read");
+  } else {
+    const diag::Holder& holder = *lock.holder;
+    block.entry("holder", fmt::format("{}@{}, pid {}", diag::printable(holder.user, 64),
+                                      diag::printable(holder.host, 64), holder.pid));
+    if (!holder.command.empty()) {
+      block.entry("command", diag::printable(holder.command, kMostShown));
+    }
+    const std::string begun = since(holder, over);
+    if (!begun.empty()) block.entry("since", begun);
+  }
+  if (lock.revocation) block.entry("revoked", revoked(*lock.revocation));
+  block.entry("mode", "exclusive");
+  if (lock.judgement.fence > 0) block.entry("fence", std::to_string(lock.judgement.fence));
+  if (lock.sighting->holds > 1) {
+    block.entry("holds",
+                fmt::format("{}: the command itself has taken it again", lock.sighting->holds));
+  }
+}
+
+/// In one line if there is room for it, with what of the command that leaves room for.
+std::string describe(const Waiting& waiter, std::size_t room) {
+  const std::string length = diag::for_people(waiter.waited);
+  if (!waiter.who) return "somebody, for " + length;
+  const diag::Holder& who = *waiter.who;
+  const auto text = [&who, &length](std::string_view command) {
+    return fmt::format("{}@{} (pid {}{}{}) for {}", diag::printable(who.user, 64),
+                       diag::printable(who.host, 64), who.pid, who.command.empty() ? "" : ", ",
+                       command, length);
+  };
+  const std::size_t left = room - std::min(room, diag::columns(text("")));
+  return text(diag::cut(diag::printable(who.command, kMostShown), std::max(left, kLeastCommand)));
+}
+
+/// Who has waited longest is the first. Each begins a line of its own.
+void tell_waiting(Block& block, const WaitingLine& line, bool all) {
+  const std::size_t shown = all ? line.known.size() : std::min(kMostWaiting, line.known.size());
+  std::string_view label = "waiting";
+  for (std::size_t at = 0; at < shown; ++at) {
+    block.entry(std::exchange(label, {}),
+                describe(line.known[at], all ? diag::kNoLimit : block.room() - kSetIn), kSetIn);
+  }
+  const std::size_t more = line.known.size() - shown + line.others;
+  if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
+}
+
+bool unanimous(const Observed& lock) {
+  return lock.judgement.agreeing.size() == lock.seen.size();
+}
+
+}  // namespace
+
+std::string as_block(const Observed& lock, const Settings& settings, std::size_t width) {
+  Block block(width);
+  const State state = lock.judgement.state;
+  block.head(diag::printable(lock.name, kMostShown) + ": " + headline(lock));
+  if (state == State::foreign) {
+    tell_foreign(block, *lock.sighting);
+  } else if (state != State::free && state != State::undecided) {
+    tell_holder(block, lock);
+  }
+  if (state != State::free && state != State::undecided) {
+    block.entry(state == State::cooling ? "free" : "expires", time_left(lock));
+  }
+  if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
+  if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
+  for (const std::string& text :
+       warnings_about(lock, driver::server_set_fingerprint(settings.servers))) {
+    block.entry("warning", text);
+  }
+  if (settings.verbose || !unanimous(lock)) {
+    for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+      block.entry(server == 0 ? "servers" : "",
+                  settings.servers[server].display() + ": " + describe_view(lock, server));
+    }
+  }
+  return block.text();
+}
+
+}  // namespace redlock::inspect

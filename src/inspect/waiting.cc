@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "inspect/waiting.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace redlock::inspect {
+
+namespace {
+
+/// It has the lock by now and is about to leave the queue. One that came later waits for what its
+/// own process holds, which is worth telling.
+bool has_it(const Waiting& waiter, const diag::Holder& holder) {
+  return waiter.who && waiter.who->host == holder.host && waiter.who->pid == holder.pid &&
+         waiter.waited >= diag::ago(holder.since).value_or(std::chrono::milliseconds::zero());
+}
+
+}  // namespace
+
+std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>& queues,
+                                 const std::optional<diag::Holder>& holder) {
+  if (std::ranges::none_of(queues, [](const auto& queue) { return queue.has_value(); })) return {};
+  WaitingLine line;
+  std::map<std::string, Waiting> waiters;
+  for (const auto& queue : queues) {
+    if (!queue) continue;
+    line.others = std::max(line.others, queue->length - queue->first.size());
+    for (const redis::Waiter& seen : queue->first) {
+      Waiting& waiter = waiters[seen.id];
+      waiter.waited = std::max(waiter.waited, seen.waited);
+      if (!waiter.who) waiter.who = diag::read_holder(seen.who);
+    }
+  }
+  for (auto& [id, waiter] : waiters) {
+    if (!holder || !has_it(waiter, *holder)) line.known.push_back(std::move(waiter));
+  }
+  std::ranges::stable_sort(line.known, std::greater<>(), &Waiting::waited);
+  return line;
+}
+
+}  // namespace redlock::inspect

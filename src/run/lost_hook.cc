@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "run/lost_hook.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "os/child.h"
+#include "os/clock.h"
+
+namespace redlock::run {
+
+namespace {
+
+constexpr std::chrono::seconds kLimit(10);
+
+/// Until a SIGCHLD, which is blocked, or `limit`.
+void wait_for_child(lock::Instant limit) {
+  const auto left = std::max(limit - os::boot_now(), lock::Duration::zero());
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
+  const timespec patience{whole.count(), static_cast<long>((left - whole).count())};
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  ::sigtimedwait(&child, nullptr, &patience);
+}
+
+}  // namespace
+
+void LostHook::start(os::ProcessTree& tree, const os::SignalSource& signals, os::Stderr& out) {
+  if (command_.empty()) return;
+  const std::string command = std::exchange(command_, {});
+  const os::Spawned spawned =
+      os::spawn({"/bin/sh", "-c", command}, environment_, signals, os::Placement{});
+  if (spawned.pid < 0) {
+    return out.line(fmt::format("redlock: cannot run the command of --on-lost: {}",
+                                std::strerror(spawned.error)));
+  }
+  pid_ = group_ = spawned.pid;
+  limit_ = os::boot_now() + kLimit;
+  tree.exclude_group(group_);
+}
+
+void LostHook::finish(os::Stderr& out) {
+  while (pid_ > 0) {
+    for (pid_t pid = 0; (pid = ::waitpid(-1, nullptr, WNOHANG)) != 0;) {
+      if (pid < 0 && errno != EINTR) pid = pid_;  // no child is left
+      reaped(pid);
+      if (pid_ < 0) return;
+    }
+    if (os::boot_now() >= limit_) {
+      out.line(
+          fmt::format("redlock: warning: the command of --on-lost took longer than {} s, killed",
+                      kLimit.count()));
+      ::kill(-pid_, SIGKILL);
+      return;
+    }
+    wait_for_child(limit_);
+  }
+}
+
+}  // namespace redlock::run

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "cli/command_line.h"
+#include "exit_status.h"
+
+namespace redlock::run {
+
+/// `redlock run`. Throws Error where no job can be run.
+Exit run(const cli::Run& request);
+
+}  // namespace redlock::run

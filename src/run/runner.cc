@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+#include "run/runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "diag/holder.h"
+#include "diag/log_entry.h"
+#include "driver/farewell.h"
+#include "error.h"
+#include "exit_status.h"
+#include "os/child.h"
+#include "os/clock.h"
+#include "os/descriptors.h"
+#include "os/last_words.h"
+#include "os/process_name.h"
+#include "redis/queue.h"
+
+namespace redlock::run {
+
+namespace {
+
+using Kind = WorkerMessage::Kind;
+
+constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
+
+/// What is opened from the first request until the job runs, besides two connections per server: a
+/// pipe, the terminal, and in the worker a timer and two pidfds. Some are for what libraries open.
+constexpr std::size_t kDescriptors = 10;
+
+}  // namespace
+
+Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
+               diag::Reporter& reporter, driver::Progress::Mode progress,
+               driver::ChosenStatus chosen)
+    : plan_(plan),
+      job_(std::move(job)),
+      chosen_(chosen),
+      servers_(servers),
+      out_(out),
+      reporter_(reporter),
+      killer_(tree_, out, job_.lock_name),
+      began_(os::boot_now()),
+      session_(plan, began_),
+      progress_(progress, job_.lock_name, plan.patience, out, began_) {
+  os::require_free_descriptors(kDescriptors + 2 * servers.size());
+  reserve_.emplace();
+  // No part of the job: it is not stopped with it, and one that hangs is not waited for.
+  out_.on_writer([this](pid_t pid) {
+    tree_.exclude(pid);
+    if (worker_) reserve_->supervision->stderr_writer.store(pid);
+  });
+}
+
+Exit Runner::run() {
+  try {
+    loop();
+    if (worker_) leave();
+    if (!top_) driver::bid_farewell(servers_, loop_);
+  } catch (const std::exception& error) {
+    if (worker_) end_worker(driver::reason_of(error));
+    if (!top_) {
+      give_back();
+      throw;
+    }
+  }
+  if (top_) return watch_job();
+  out_.drain(std::chrono::milliseconds(100));
+  facts_.waited = os::boot_now() - began_;
+  facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
+  facts_.lost = session_.outcome().kind == lock::Outcome::Kind::lost;
+  return driver::exit_of(session_.outcome(), chosen_, job_signal_);
+}
+
+/// The worker has done its part.
+void Runner::leave() {
+  const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
+  if (!lost) driver::bid_farewell(servers_, loop_);
+  if (hook_->group() > 0) {
+    // As long as that takes, this process is not stuck.
+    worker_->publish(
+        {lock::Standing::Phase::releasing, hook_->limit(), session_.standing().valid_until});
+    hook_->finish(out_);
+  }
+  out_.drain(std::chrono::milliseconds(100));
+  reserve_->supervision->lost.store(lost);
+  worker_->leave(driver::exit_of(session_.outcome(), chosen_, job_signal_));
+}
+
+/// Before there is a job, or once it is dead.
+void Runner::give_back() noexcept {
+  if (rescue_.give_back(servers_, loop_, plan_.server_timeout)) return;
+  driver::say_may_stay_locked(job_.lock_name, plan_.timing.life(), out_);
+}
+
+/// The job first: it must not outlive its lock. If it has ended by itself, its status is ours.
+void Runner::end_worker(const char* why) noexcept {
+  const bool running = job_pid_ > 0 || session_.watching_tree();
+  if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
+  Exit result{reserve_->supervision->job_status.load(), job_signal_};
+  if (job_pid_ > 0) worker_->job_ended(128 + SIGKILL, SIGKILL);
+  if (running) result = {static_cast<int>(ExitStatus::os_error)};
+  try {
+    out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock_name, 255), why,
+                          running ? ": the job was killed" : ""));
+  } catch (const std::exception&) {
+    os::last_words("redlock: out of memory\n");
+  }
+  give_back();
+  out_.drain(std::chrono::milliseconds(100));
+  worker_->leave(result);
+}
+
+/// What is left to do for the parent once the job runs.
+Exit Runner::watch_job() {
+  const Exit result = top_->watch();
+  facts_.job->ran = top_->job_ended() - (began_ + facts_.waited);
+  facts_.lost = top_->lost();
+  return result;
+}
+
+void Runner::loop() {
+  step(lock::Tick{}, os::boot_now());
+  while (!session_.finished() && !top_) turn();
+}
+
+void Runner::turn() {
+  interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
+  interests_.push_back(worker_ ? worker_->interest() : os::Interest{});
+  servers_.interests(interests_);
+  wait(std::min({session_.deadline(), servers_.deadline(), progress_.deadline(session_)}));
+  const lock::Instant now = os::boot_now();
+
+  step(lock::Tick{}, now);  // overdue deadlines come before everything else
+  if (top_) return;
+  if (interests_[0].ready) {
+    for (const os::ReceivedSignal& signal : signals_.take()) {
+      // With a job they are its own, and the top's to pass on.
+      if (signal.number == SIGCHLD || worker_) continue;
+      step(lock::Signal{signal.number, os::ends_process_by_default(signal.number)}, now);
+    }
+    reap(now);
+  }
+  const bool looks_for_top = interests_[0].ready || interests_[1].ready;
+  if (worker_ && looks_for_top && worker_->top_is_gone()) step(lock::TopGone{}, now);
+  for (lock::Reply& reply : servers_.turn(now)) {
+    reporter_.say_vote(reply);
+    step(std::move(reply), now);
+    if (top_) return;
+  }
+  take_words(now);
+  progress_.turn(session_, servers_, now);
+  if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
+}
+
+/// With a job, what the system refuses is tried again: everything is looked at.
+void Runner::wait(lock::Instant deadline) {
+  try {
+    loop_.wait(interests_, deadline);
+  } catch (const std::exception&) {
+    if (job_pid_ < 0) throw;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+    ::nanosleep(&pause, nullptr);
+    for (os::Interest& interest : interests_) interest.ready = interest.fd >= 0;
+  }
+}
+
+void Runner::take_words(lock::Instant now) {
+  for (const redis::Word& word : servers_.take_words()) {
+    reporter_.say_word(word.server, word.text);
+    step(lock::Told{}, now);
+  }
+  for (const redis::Word& word : servers_.take_calls()) {
+    const bool next = word.text == redis::kNextWord;
+    if (!word.text.empty()) reporter_.say_call(word.server, next);
+    step(lock::Woken{next}, now);
+  }
+}
+
+/// One event, and what follows from carrying out its effects.
+void Runner::step(lock::Event event, lock::Instant now) {
+  std::vector<lock::Event> events;
+  events.push_back(std::move(event));
+  for (std::size_t next = 0; next < events.size(); ++next) {
+    lock::Effects effects = session_.step(events[next], now);
+    if (!session_.acquiring()) progress_.hide();
+    // The top is to know before anything is done, and then nothing stands before a kill.
+    if (worker_) worker_->publish(session_.standing());
+    std::stable_partition(effects.begin(), effects.end(), [](const lock::Effect& effect) {
+      return std::holds_alternative<lock::Kill>(effect);
+    });
+    for (const lock::Effect& effect : effects) {
+      if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
+    }
+  }
+}
+
+std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Instant now) {
+  if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
+    servers_.ask(*ask, now);
+  } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
+    if (kill->signal == SIGKILL) return lock::Killed{killer_.signal(SIGKILL)};
+    killer_.signal_and_continue(kill->signal);
+  } else if (std::holds_alternative<lock::Measure>(effect)) {
+    return lock::KillCost{killer_.cost()};
+  } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
+    servers_.listen(listen->attempt, now);
+  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
+    servers_.join_queue(now);
+  } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
+    report(*what);
+  } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
+    log(*line, now);
+  } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
+    return spawn(*order);
+  }
+  return std::nullopt;
+}
+
+/// For people. A job is not to die for it where there is no memory.
+void Runner::log(const lock::Log& line, lock::Instant now) {
+  try {
+    servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, job_.who)), now);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
+void Runner::report(const lock::Report& report) {
+  try {
+    reporter_.say(report);
+  } catch (const std::bad_alloc&) {
+    out_.line("redlock: no memory for what was to be said here");
+  }
+  const auto* stopping = std::get_if<lock::report::Stopping>(&report);
+  const bool lost = std::holds_alternative<lock::report::NotOursAtRelease>(report) ||
+                    (stopping != nullptr && (stopping->reason == lock::StopReason::lost ||
+                                             stopping->reason == lock::StopReason::lease_ending));
+  if (!lost || !hook_) return;
+  hook_->start(tree_, signals_, out_);
+  reserve_->supervision->hook_group.store(hook_->group());
+}
+
+/// As a subreaper we get every orphan of the job's, besides the job itself.
+void Runner::reap(lock::Instant now) {
+  int status = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+    if (pid != job_pid_) {
+      if (hook_ && (WIFEXITED(status) || WIFSIGNALED(status))) hook_->reaped(pid);
+    } else if (WIFSTOPPED(status)) {
+      worker_->tell(Kind::job_stopped, WSTOPSIG(status));
+    } else if (WIFCONTINUED(status)) {
+      worker_->tell(Kind::job_continued);
+      if (terminal_) worker_->continue_top();
+    } else {
+      job_pid_ = -1;
+      tree_.leader_reaped();
+      job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      const int code = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
+      worker_->job_ended(code, job_signal_);
+      step(lock::JobExited{code}, now);
+    }
+  }
+}
+
+/// The parent returns what became of the start, nothing if it is the top from now on; the child
+/// returns only if the job runs.
+std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
+  pid_t worker = -1;
+  try {
+    return fork_worker(order, worker);
+  } catch (const std::exception& error) {
+    if (worker > 0) give_up_worker(worker);
+    top_.reset();
+    if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
+    return cannot_start(driver::reason_of(error));
+  }
+}
+
+std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
+  environment_ = os::environment_with(
+      {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
+      {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
+       "REDLOCK_FENCE=" + std::to_string(order.fence),
+       "REDLOCK_HELD=" + add_held(job_.held, job_.place,
+                                  {.token = servers_.token(order.attempt), .fence = order.fence})});
+  hook_.emplace(job_.on_lost, environment_);
+  terminal_ = os::Terminal::of_foreground_leader();
+  if (!reserve_) reserve_.emplace();  // the one before went with a worker that came to nothing
+  reserve_->supervision->publish(session_.standing());
+  facts_.waited = os::boot_now() - began_;  // what comes now is the job's time
+  tree_.set_apart_children();
+  const pid_t top = ::getpid();
+  worker = ::fork();
+  if (worker < 0) return cannot_run({Kind::no_process, errno});
+  if (worker > 0) {
+    reserve_->messages.write.reset();
+    reserve_->top.reset();
+    return await_start(order, worker, std::move(reserve_->messages.read));
+  }
+  // Nothing may be thrown from here to what the parent would do about it.
+  try {
+    return start_job(order, top);
+  } catch (const std::exception& error) {
+    abandon_start(driver::reason_of(error));
+  }
+}
+
+lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
+  const pid_t group = ::getpgrp();
+  reserve_->messages.read.reset();
+  worker_.emplace(top, std::move(reserve_->top), std::move(reserve_->messages.write),
+                  *reserve_->supervision);
+  loop_ = std::move(reserve_->loop);
+  tree_.after_fork();
+  os::rename_process("redlock-worker", "redlock-worker: " + job_.lock_name);
+  signals_.take_job_control();
+  // The clock is read once more: we may have been stopped since the votes came in.
+  if (worker_->top_is_gone() || os::boot_now() >= order.latest) {
+    worker_->tell(Kind::job_too_late);
+    ::_exit(0);
+  }
+  if (terminal_) worker_->leave_group();
+  const os::Spawned spawned =
+      os::spawn(job_.argv, environment_, signals_,
+                terminal_ ? os::Placement{.group = 0, .terminal = terminal_->fd()}
+                          : os::Placement{.group = group, .terminal = -1});
+  if (spawned.pid < 0) {
+    worker_->tell(spawned.no_process ? Kind::no_process : Kind::job_failed, spawned.error);
+    ::_exit(0);
+  }
+  if (!terminal_) worker_->leave_session();
+  job_pid_ = spawned.pid;
+  tree_.lead(job_pid_, terminal_.has_value());
+  if (!worker_->tell(Kind::job_started, spawned.pid)) {
+    // The parent takes the job for one that was not started, and gives the lock back.
+    kill_job();
+    ::_exit(0);
+  }
+  return lock::JobStarted{};
+}
+
+/// The parent gives the lock back.
+void Runner::abandon_start(const char* why) noexcept {
+  // A job that was started already must be dead before the parent gives the lock back. If it cannot
+  // be killed here, the parent hears nothing and kills it itself.
+  const bool dead = job_pid_ <= 0 || kill_job();
+  try {
+    out_.line(fmt::format("redlock: cannot start the job: {}", why));
+    out_.drain(std::chrono::milliseconds(100));
+  } catch (const std::exception&) {
+    os::last_words("redlock: cannot start the job: out of memory\n");
+  }
+  if (worker_ && dead) worker_->tell(Kind::not_started);
+  ::_exit(0);
+}
+
+std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t worker,
+                                               os::Fd messages) {
+  std::array<os::Interest, 1> interests{os::Interest{.fd = messages.get(), .read = true}};
+  WorkerMessage message{};
+  ssize_t length = -1;
+  do {
+    loop_.wait(interests, order.latest);
+    length = ::read(messages.get(), &message, sizeof message);
+  } while (length < 0 && os::boot_now() < order.latest);
+
+  if (length != sizeof message) return not_started(worker, std::nullopt, length < 0);
+  if (message.kind != Kind::job_started) {
+    return not_started(worker, message, message.kind == Kind::job_too_late);
+  }
+  // The moment from which `ran` is counted: on a loaded machine this one is much later.
+  const auto began = std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited));
+  facts_.job = {.began = began, .ran = {}, .fence = order.fence};
+  if (terminal_) signals_.take_job_control();
+  top_.emplace(Top::Worker{worker, std::move(messages)},
+               Top::Job{message.value, terminal_.has_value(), plan_.wait_all, plan_.stop_signal,
+                        job_.lock_name},
+               plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_, out_,
+               loop_, std::move(*hook_));
+  hook_.reset();
+  servers_.drop_connections();
+  out_.leave_to_child();
+  return std::nullopt;
+}
+
+/// The terminal may already have been the job's.
+lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
+                                bool too_late) {
+  if (reason) {
+    ::waitpid(worker, nullptr, 0);
+  } else {
+    give_up_worker(worker);
+  }
+  reserve_.reset();
+  if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
+  if (too_late) return lock::JobTooLate{};
+  if (reason && reason->kind == Kind::not_started) return kSystemRefused;
+  if (reason) return cannot_run(*reason);
+  out_.line("redlock: the process that was to start the job was killed");
+  return kSystemRefused;
+}
+
+/// A worker that was stopped before it could start the job, or killed perhaps just after: nothing
+/// of either may be left when the lock is given back.
+void Runner::give_up_worker(pid_t worker) noexcept {
+  ::kill(worker, SIGKILL);
+  ::waitpid(worker, nullptr, 0);
+  kill_job();
+}
+
+/// With all below it. True: nothing is left.
+bool Runner::kill_job() noexcept {
+  const lock::Instant limit = os::boot_now() + plan_.timing.grace;
+  while (os::boot_now() < limit) {
+    try {
+      if (tree_.empty()) return true;
+      tree_.signal(SIGKILL);
+    } catch (const std::exception&) {
+      if (job_pid_ > 0) ::kill(job_pid_, SIGKILL);  // this needs nothing
+    }
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+  return false;
+}
+
+lock::JobFailedToStart Runner::cannot_start(const char* why) {
+  out_.line(fmt::format("redlock: cannot start the job: {}", why));
+  return kSystemRefused;
+}
+
+lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
+  const ExitStatus status = message.kind == Kind::no_process ? ExitStatus::os_error
+                            : message.value == ENOENT        ? ExitStatus::not_found
+                                                             : ExitStatus::cannot_execute;
+  out_.line(fmt::format("redlock: cannot run {}: {}", diag::printable(job_.argv.front(), 200),
+                        std::strerror(message.value)));
+  return {static_cast<int>(status)};
+}
+
+}  // namespace redlock::run

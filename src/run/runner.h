@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diag/holder.h"
+#include "diag/metrics.h"
+#include "diag/reporter.h"
+#include "driver/chosen_status.h"
+#include "driver/progress.h"
+#include "driver/rescue.h"
+#include "lock/session.h"
+#include "os/loop.h"
+#include "os/process_tree.h"
+#include "os/signals.h"
+#include "os/stderr.h"
+#include "os/terminal.h"
+#include "redis/server_set.h"
+#include "run/held.h"
+#include "run/job_killer.h"
+#include "run/lost_hook.h"
+#include "run/reserve.h"
+#include "run/supervision.h"
+#include "run/top.h"
+#include "run/worker.h"
+
+namespace redlock::run {
+
+struct Job {
+  std::string lock_name;
+  diag::Holder who;  ///< for the log
+  Place place;       ///< the lock, as REDLOCK_HELD calls it
+  std::string held;  ///< REDLOCK_HELD as we found it
+  std::vector<std::string> argv;
+  std::string on_lost;  ///< a command; empty: none
+};
+
+/// The heart of `redlock run`: one loop that turns what happens (replies, signals, the job's end,
+/// time passing) into events for the session, and carries out the effects it returns.
+///
+/// Until the lock is held this is one process. Then it forks: the child goes on with the loop, as
+/// the worker, and starts the job; the parent becomes the top (run/supervision.h). Should the
+/// job not be started after all, the child is gone as if it had never been, and the parent goes on.
+///
+/// If the machine fails, no lock is left behind and no job without a lock:
+///   before the fork         the parent gives back what it may have got (driver/rescue.h)
+///   while the job is begun  the child is killed, and the session told that the job did not start
+///   in the worker           the job is killed, then the lock given back; where the job cannot be
+///                           killed, the worker ends, and the top takes over as if it had been
+///                           killed
+///   in the top              it goes on as well as it can (run/top.h)
+class Runner {
+ public:
+  Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
+         diag::Reporter& reporter, driver::Progress::Mode progress, driver::ChosenStatus chosen);
+
+  /// Until the job has ended and the lock is given back, or the attempt has failed. Returns
+  /// how redlock ends; in the parent only.
+  Exit run();
+
+  /// Once run() has returned.
+  [[nodiscard]] const diag::RunFacts& facts() const { return facts_; }
+
+ private:
+  void loop();
+  void turn();
+  void wait(lock::Instant deadline);
+  void take_words(lock::Instant now);
+  void step(lock::Event event, lock::Instant now);
+  std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
+  void log(const lock::Log& line, lock::Instant now);
+  void report(const lock::Report& report);
+  [[noreturn]] void leave();
+  Exit watch_job();
+  void give_back() noexcept;
+  [[noreturn]] void end_worker(const char* why) noexcept;
+  bool kill_job() noexcept;
+  void reap(lock::Instant now);
+
+  std::optional<lock::Event> spawn(const lock::Spawn& order);
+  std::optional<lock::Event> fork_worker(const lock::Spawn& order, pid_t& worker);
+  lock::Event start_job(const lock::Spawn& order, pid_t top);
+  [[noreturn]] void abandon_start(const char* why) noexcept;
+  std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
+  lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason, bool too_late);
+  void give_up_worker(pid_t worker) noexcept;
+  [[nodiscard]] lock::JobFailedToStart cannot_start(const char* why);
+  [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);
+
+  lock::Plan plan_;
+  Job job_;
+  driver::ChosenStatus chosen_;
+  os::SignalSource signals_;  // first: from here on no signal ends us with a lock in our hands
+  os::ProcessTree tree_;
+  os::Loop loop_;
+  redis::ServerSet& servers_;
+  os::Stderr& out_;
+  diag::Reporter& reporter_;
+  JobKiller killer_;
+  lock::Instant began_;  ///< the one moment from which session and metrics count the wait
+  lock::Session session_;
+  driver::Progress progress_;
+  std::vector<os::Interest> interests_;
+
+  std::vector<std::string> environment_;  ///< the job's
+  driver::Rescue rescue_;
+  std::optional<Reserve> reserve_;
+  std::optional<os::Terminal> terminal_;  ///< for a job that is to have it
+  std::optional<Worker> worker_;          ///< what we are, in the child
+  std::optional<Top> top_;                ///< what we have become, in the parent
+  std::optional<LostHook> hook_;
+  pid_t job_pid_ = -1;
+  int job_signal_ = 0;  ///< that ended the job; 0: none
+
+  diag::RunFacts facts_;  ///< the parent's
+};
+
+}  // namespace redlock::run

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// What the two processes of `redlock run` say to each other. Once the lock is held:
+//
+//   top (the PID the user sees)    run/top.h: the user's signals, the terminal, and a timer
+//    └─ worker                     run/runner.h: servers, session, renewals
+//        └─ job
+//
+// Both are subreapers, so that whichever of them is killed, the other has the whole job below it
+// and ends it before the lease is over. Neither waits for a word of the other's: where things stand
+// is read from memory both share, and death from a SIGCHLD or a pidfd. The pipe from the worker is
+// for what the top must do at once.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "lock/watch.h"
+
+namespace redlock::run {
+
+/// In an os::SharedPage. The worker writes, the top reads.
+struct Supervision {
+  static constexpr int kNone = -1;
+
+  std::atomic<int> job_status{kNone};      ///< of the job's main process, once it has been reaped
+  std::atomic<int> job_signal{0};          ///< that ended it; 0: none. Stored before job_status
+  std::atomic<std::int64_t> job_ended{0};  ///< when that was, on the lock::BootClock
+  std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
+  std::atomic<pid_t> stderr_writer{kNone};  ///< the worker's os::StderrWriter: no part of the job
+  std::atomic<int> exit_signal{0};      ///< by which redlock is to end; 0: none. Before exit_status
+  std::atomic<int> hook_group{kNone};   ///< of the processes of --on-lost, once that was started
+  std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker has nothing left to do
+
+  /// What a reader finds may be of two moments: that is harmless, as both were true when written
+  /// and a later act_by comes with a later valid_until.
+  void publish(const lock::Standing& standing) {
+    valid_until_.store(standing.valid_until.time_since_epoch().count());
+    act_by_.store(standing.act_by.time_since_epoch().count());
+    head_start_.store(standing.head_start.count());
+    phase_.store(standing.phase);
+    if (standing.phase == lock::Standing::Phase::stopping) stopped_job_.store(true);
+  }
+  /// It was at some time.
+  [[nodiscard]] bool stopped_job() const { return stopped_job_.load(); }
+  [[nodiscard]] lock::Standing standing() const {
+    return {.phase = phase_.load(),
+            .act_by = lock::Instant(lock::Duration(act_by_.load())),
+            .valid_until = lock::Instant(lock::Duration(valid_until_.load())),
+            .head_start = lock::Duration(head_start_.load())};
+  }
+
+ private:
+  std::atomic<lock::Standing::Phase> phase_{lock::Standing::Phase::running};
+  std::atomic<bool> stopped_job_{false};
+  std::atomic<std::int64_t> act_by_{0};
+  std::atomic<std::int64_t> valid_until_{0};
+  std::atomic<std::int64_t> head_start_{0};
+  static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+};
+
+/// A message from the worker, written whole (far less than PIPE_BUF).
+struct WorkerMessage {
+  enum class Kind : int {
+    job_started,  ///< value: its PID
+    job_too_late,
+    not_started,  ///< the machine failed, and the worker has said how
+    job_failed,   ///< value: errno of exec
+    no_process,   ///< value: errno of vfork
+    job_stopped,  ///< value: the signal that stopped it
+    job_continued,
+    act_sooner,  ///< the standing has an earlier act_by than before
+  };
+  Kind kind;
+  int value;
+};
+
+}  // namespace redlock::run

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+//
+// Three kinds of processes, so that nothing is left behind whichever of them is killed:
+//
+//   redlock sandbox ─┬─ COMMAND            told by PR_SET_PDEATHSIG when we are gone
+//                    └─ keeper ─┬─ server 1   killed by PR_SET_PDEATHSIG when the keeper is gone
+//                               └─ server 2 …
+//
+// The keeper (sandbox_keeper.h) has a session of its own, so that neither Ctrl-C nor a hang-up
+// takes the servers from under a shell that goes on; a pipe tells it when we are gone.
+#include "sandbox/sandbox.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "error.h"
+#include "os/fail.h"
+#include "os/fd.h"
+#include "os/pipe.h"
+#include "sandbox/sandbox_keeper.h"
+
+namespace redlock::sandbox {
+namespace {
+
+constexpr int kMostServers = 99;
+
+/// What this process does with signals while the command runs, and what to give back. INT and QUIT
+/// from the terminal go to the whole foreground group and are the command's business; TERM and HUP
+/// are blocked, to be fetched and passed on.
+class SignalsAside {
+ public:
+  SignalsAside() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGINT, &ignore, &old_int_);
+    sigaction(SIGQUIT, &ignore, &old_quit_);
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;  // some parents ignore it, and then there is no status to fetch
+    sigaction(SIGCHLD, &standard, &old_chld_);
+
+    sigemptyset(&awaited_);
+    sigaddset(&awaited_, SIGCHLD);
+    for (int signal : {SIGTERM, SIGHUP}) {
+      struct sigaction inherited {};
+      sigaction(signal, nullptr, &inherited);
+      if (inherited.sa_handler != SIG_IGN) sigaddset(&awaited_, signal);  // nohup stays nohup
+    }
+    sigprocmask(SIG_BLOCK, &awaited_, &old_mask_);
+  }
+  ~SignalsAside() { restore(); }
+  SignalsAside(const SignalsAside&) = delete;
+  SignalsAside& operator=(const SignalsAside&) = delete;
+
+  /// Everything as it was at the start; for the command's process too, before exec.
+  void restore() const {
+    sigaction(SIGINT, &old_int_, nullptr);
+    sigaction(SIGQUIT, &old_quit_, nullptr);
+    sigaction(SIGCHLD, &old_chld_, nullptr);
+    sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
+  }
+
+  [[nodiscard]] int wait() const {
+    int signal = -1;
+    while (signal < 0) signal = sigwaitinfo(&awaited_, nullptr);  // EINTR: stopped and continued
+    return signal;
+  }
+
+ private:
+  struct sigaction old_int_ {};
+  struct sigaction old_quit_ {};
+  struct sigaction old_chld_ {};
+  sigset_t old_mask_{};
+  sigset_t awaited_{};
+};
+
+std::vector<std::string> users_shell() {
+  const char* shell = std::getenv("SHELL");
+  return {shell != nullptr && *shell != '\0' ? shell : "/bin/sh"};
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string joined;
+  for (const std::string& word : words) {
+    if (!joined.empty()) joined += ' ';
+    joined += word;
+  }
+  return joined;
+}
+
+/// The command's environment: the servers, and none of the passwords meant for other servers.
+void set_environment(const std::vector<std::string>& uris) {
+  setenv("REDLOCK_SERVERS", join(uris).c_str(), 1);
+  setenv("REDLOCK_RESTART_GRACE", "0", 1);   // servers made a moment ago, and for this alone
+  setenv("REDLOCK_CONFIG", "/dev/null", 1);  // nor is what a file says meant for them
+  for (const char* name : {"REDLOCK_PASSWORD", "REDLOCK_PASSWORD_FILE", "REDISCLI_AUTH"}) {
+    unsetenv(name);
+  }
+}
+
+/// The command's process, up to its exec; errno goes to `failure` if that fails.
+[[noreturn]] void become(const std::vector<std::string>& command, pid_t parent, int failure) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(static_cast<int>(ExitStatus::os_error));  // it died before prctl
+  std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  const int error = errno;
+  // Nothing can be done about a failing write; the status says the same.
+  if (write(failure, &error, sizeof error) < 0) _exit(static_cast<int>(ExitStatus::not_found));
+  _exit(static_cast<int>(ExitStatus::cannot_execute));
+}
+
+/// Returns once the command has been executed. Throws Error (126, 127) if it could not be.
+void expect_exec(pid_t pid, int failure, const std::string& program) {
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = read(failure, &error, sizeof error);
+  } while (got < 0 && errno == EINTR);
+  if (got != static_cast<ssize_t>(sizeof error)) return;
+  waitpid(pid, nullptr, 0);
+  const bool absent = error == ENOENT || error == ENOTDIR;
+  throw Error(absent ? ExitStatus::not_found : ExitStatus::cannot_execute,
+              "cannot run " + program + ": " + std::strerror(error));
+}
+
+Exit wait_for(pid_t pid, const SignalsAside& signals) {
+  for (;;) {
+    const int signal = signals.wait();
+    if (signal != SIGCHLD) {
+      kill(pid, signal);  // not reaped yet, so the pid is still its own
+      continue;
+    }
+    int status = 0;
+    const pid_t reaped = waitpid(pid, &status, WNOHANG);
+    if (reaped != pid) continue;
+    if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), WTERMSIG(status)};
+    return {WEXITSTATUS(status)};
+  }
+}
+
+/// The command stays in our process group, so that it has the terminal if we have it.
+Exit run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris) {
+  os::Pipe failure = os::make_pipe();
+  const SignalsAside signals;
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) os::fail("cannot fork");
+  if (pid == 0) {
+    signals.restore();
+    set_environment(uris);
+    become(command, parent, failure.write.get());
+  }
+  failure.write.reset();
+  expect_exec(pid, failure.read.get(), command.front());
+  return wait_for(pid, signals);
+}
+
+void announce(const SandboxKeeper& keeper, bool is_shell, const std::string& program) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  const std::size_t count = keeper.uris().size();
+  std::string line =
+      "redlock: " + std::to_string(count) + " private server" + (count == 1 ? "" : "s") + " in " +
+      keeper.directory() + ", named by REDLOCK_SERVERS; gone when " +
+      (is_shell ? "you leave this shell (exit or Ctrl-D)" : program + " ends") + "\n";
+  std::fputs(line.c_str(), stderr);
+}
+
+}  // namespace
+
+Exit run_sandbox(int servers, std::vector<std::string> command) {
+  if (servers < 1 || servers > kMostServers) {
+    throw Error(ExitStatus::usage, "sandbox: number of servers must be 1 to " +
+                                       std::to_string(kMostServers) + ", not " +
+                                       std::to_string(servers));
+  }
+  const bool is_shell = command.empty();
+  if (is_shell) command = users_shell();
+
+  const SandboxKeeper keeper(servers);
+  announce(keeper, is_shell, command.front());
+  return run_command(command, keeper.uris());
+}
+
+}  // namespace redlock::sandbox

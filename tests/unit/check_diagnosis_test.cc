@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+//
+// Findings of `redlock check` for which no server can be had: what a hostile one says,
+// certificates, locks that vanish.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "check/diagnosis.h"
+#include "driver/holder_info.h"
+
+namespace redlock::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using check::diagnose;
+using check::diagnose_set;
+using check::diagnose_trial;
+using check::Finding;
+using check::Level;
+using redis::Inspection;
+
+config::Settings settings_for(std::size_t servers) {
+  config::Settings settings;
+  for (std::size_t server = 0; server < servers; ++server) {
+    settings.servers.push_back(redis::parse_uri("redis://db" + std::to_string(server)));
+  }
+  return settings;
+}
+
+Inspection healthy() {
+  Inspection inspection;
+  inspection.round_trip = 1ms;
+  inspection.ahead = 0ms;
+  inspection.appendfsync = "everysec";
+  inspection.info = {{"redis_version", "7.0.15"},  {"redis_mode", "standalone"},
+                     {"role", "master"},           {"run_id", "a"},
+                     {"uptime_in_seconds", "999"}, {"aof_enabled", "1"},
+                     {"maxmemory", "0"},           {"maxmemory_policy", "noeviction"}};
+  return inspection;
+}
+
+Level worst(const std::vector<Finding>& findings) {
+  return findings.empty() ? Level::ok
+                          : std::ranges::max_element(findings, {}, &Finding::level)->level;
+}
+
+Level diagnosed(const Inspection& inspection) {
+  const config::Settings settings = settings_for(1);
+  return worst(diagnose(settings.servers[0], inspection, settings, {"L", true}, ""));
+}
+
+TEST_CASE("diagnosis: nothing to complain of") {
+  CHECK(diagnosed(healthy()) == Level::ok);
+}
+
+TEST_CASE("diagnosis: a sentinel, a node of a cluster, as Redis and as Valkey says it") {
+  for (const char* const field : {"redis_mode", "server_mode"}) {
+    for (const auto& [mode, level] : {std::pair{"standalone", Level::ok},
+                                      {"sentinel", Level::misconfigured},
+                                      {"cluster", Level::misconfigured}}) {
+      Inspection inspection = healthy();
+      inspection.info.erase("redis_mode");
+      inspection.info[field] = mode;
+      CHECK(diagnosed(inspection) == level);
+    }
+  }
+}
+
+TEST_CASE("diagnosis: how long a certificate lasts") {
+  Inspection inspection = healthy();
+  const auto now = std::chrono::system_clock::now();
+  inspection.certificate_expires = now + 24h * 30;
+  CHECK(diagnosed(inspection) == Level::ok);
+  inspection.certificate_expires = now + 24h * 13;
+  CHECK(diagnosed(inspection) == Level::warning);
+  inspection.certificate_expires = now - 1s;
+  CHECK(diagnosed(inspection) == Level::misconfigured);
+}
+
+TEST_CASE("diagnosis: the clock, either way") {
+  for (const auto& [ahead, level] : {std::pair{5000ms, Level::ok},
+                                     {-5000ms, Level::ok},
+                                     {5001ms, Level::warning},
+                                     {-5001ms, Level::warning}}) {
+    Inspection inspection = healthy();
+    inspection.ahead = ahead;
+    CHECK(diagnosed(inspection) == level);
+  }
+}
+
+TEST_CASE("diagnosis: Valkey counts by its own name") {
+  Inspection inspection = healthy();
+  inspection.info["valkey_version"] = "8.0.1";
+  const config::Settings settings = settings_for(1);
+  const auto findings = diagnose(settings.servers[0], inspection, settings, {"L", true}, "");
+  CHECK(std::ranges::any_of(findings, [](const Finding& f) { return f.text == "Valkey 8.0.1"; }));
+}
+
+TEST_CASE("diagnosis: a hostile server's words are cut and cleaned") {
+  for (const char* field : {"redis_version", "maxmemory", "used_memory", "uptime_in_seconds",
+                            "role", "maxmemory_policy", "aof_enabled"}) {
+    for (const std::string& value :
+         {std::string("-1"), std::string("99999999999999999999999"), std::string(5000, 'x'),
+          std::string("9\x1b[31m"), std::string()}) {
+      CAPTURE(field);
+      Inspection inspection = healthy();
+      inspection.info["maxmemory"] = "1";
+      inspection.info[field] = value;
+      inspection.denied = {value};
+      const config::Settings settings = settings_for(1);
+      for (const Finding& finding :
+           diagnose(settings.servers[0], inspection, settings, {"L", true}, "")) {
+        CHECK(finding.text.size() < 400);
+        CHECK(finding.text.find('\x1b') == std::string::npos);
+      }
+    }
+  }
+}
+
+/// What is said of server 0 when a lock was had with these answers of its.
+Level tried(lock::Answer renewed, lock::Answer released) {
+  check::TrialResult trial;
+  trial.outcome = {lock::Outcome::Kind::job_ended};
+  trial.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
+  trial.servers[0] = {lock::Granted{}, std::move(renewed), std::move(released)};
+  trial.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
+  return worst(diagnose_trial(trial, settings_for(3), {"L", true}));
+}
+
+TEST_CASE("diagnosis: a lock that vanishes, or cannot be released") {
+  CHECK(tried(lock::Renewed{}, lock::Released{}) == Level::ok);
+  CHECK(tried(lock::Missing{}, lock::Missing{}) == Level::misconfigured);
+  CHECK(tried(lock::Renewed{}, lock::Missing{}) == Level::misconfigured);
+  CHECK(tried(lock::Renewed{}, lock::NotMine{"x"}) == Level::misconfigured);
+  CHECK(tried(lock::Unreachable{}, lock::Released{}) == Level::outage);
+  CHECK(tried(lock::Renewed{}, lock::Unreachable{}) == Level::warning);
+}
+
+TEST_CASE("diagnosis: a server that gave no vote, though it could") {
+  check::TrialResult trial;
+  trial.outcome = {lock::Outcome::Kind::job_ended};
+  trial.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
+  trial.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
+  const auto verdict = [&trial] {
+    return worst(diagnose_trial(trial, settings_for(3), {"L", true}));
+  };
+  CHECK(verdict() == Level::ok);
+  trial.servers[2].acquired = lock::Refused{"x", {}, {}};
+  CHECK(verdict() == Level::warning);
+  trial.servers[2].acquired = lock::Unreachable{};
+  CHECK(verdict() == Level::outage);
+  trial.servers[2].acquired.reset();
+  CHECK(verdict() == Level::outage);
+}
+
+TEST_CASE("diagnosis: how a lock that was not had is told") {
+  check::TrialResult trial;
+  trial.outcome = {lock::Outcome::Kind::conflict};
+  CHECK(worst(diagnose_trial(trial, settings_for(1), {"L", false})) == Level::ok);
+  CHECK(worst(diagnose_trial(trial, settings_for(1), {"L", true})) == Level::outage);
+  trial.outcome = {lock::Outcome::Kind::misconfigured};
+  CHECK(worst(diagnose_trial(trial, settings_for(1), {"L", true})) == Level::misconfigured);
+  trial.outcome = {lock::Outcome::Kind::unavailable};
+  trial.complaints = {{0, lock::Unreachable{true, false, "gone fishing"}}};
+  const auto findings = diagnose_trial(trial, settings_for(1), {"L", true});
+  CHECK(findings.back().text.find("redis://db0:6379: gone fishing") != std::string::npos);
+}
+
+TEST_CASE("diagnosis: numbers of servers, and the restart grace") {
+  CHECK(worst(diagnose_set(settings_for(1))) == Level::ok);
+  CHECK(worst(diagnose_set(settings_for(2))) == Level::warning);
+  CHECK(worst(diagnose_set(settings_for(3))) == Level::ok);
+  CHECK(worst(diagnose_set(settings_for(4))) == Level::warning);
+  config::Settings settings = settings_for(3);
+  settings.restart_grace = 0s;
+  CHECK(worst(diagnose_set(settings)) == Level::warning);
+  settings = settings_for(1);
+  settings.restart_grace = 0s;
+  CHECK(worst(diagnose_set(settings)) == Level::ok);
+  settings.ttl = 2min;
+  settings.restart_grace = 1min;
+  CHECK(worst(diagnose_set(settings)) == Level::warning);
+}
+
+}  // namespace
+}  // namespace redlock::tests

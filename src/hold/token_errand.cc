@@ -51,13 +51,14 @@ TokenErrand::TokenErrand(const config::Settings& settings, const Possession& pos
            .log_entries = settings.log_entries},
           settings.ttl, [record = possession.record] { return record; },
           driver::timeouts_of(settings), settings.restart_grace, settings.tls),
-      errand_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()) {
+      errand_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),
+      driver_(errand_, *this, servers_, signals_, {.reporter = &reporter_}) {
   servers_.adopt(kTheirs, possession.token);
 }
 
 Exit TokenErrand::run() {
   if (op_ == lock::Op::leave) note_release();
-  while (!errand_.finished() && interrupted_ == 0) turn();
+  driver_.run();
   const Exit result = interrupted_ != 0 ? Exit{128 + interrupted_, interrupted_} : Exit{tell()};
   out_.drain(std::chrono::milliseconds(100));
   return result;
@@ -76,29 +77,12 @@ void TokenErrand::note_release() {
                os::boot_now());
 }
 
-void TokenErrand::turn() {
-  perform(errand_.step(lock::Tick{}, os::boot_now()), os::boot_now());
-  if (errand_.finished()) return;
-  interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
-  servers_.interests(interests_);
-  loop_.wait(interests_, std::min(errand_.deadline(), servers_.deadline()));
-  const lock::Instant now = os::boot_now();
-  if (interests_[0].ready) {
-    for (const os::ReceivedSignal& signal : signals_.take()) {
-      if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
-      interrupted_ = signal.number;
-    }
+bool TokenErrand::take_signal(const lock::Signal& signal, lock::Instant) {
+  if (signal.ends_waiting) {
+    interrupted_ = signal.number;
+    driver_.stop();
   }
-  for (const lock::Reply& reply : servers_.turn(now)) {
-    reporter_.say_vote(reply);
-    perform(errand_.step(reply, now), now);
-  }
-}
-
-void TokenErrand::perform(const lock::Effects& effects, lock::Instant now) {
-  for (const lock::Effect& effect : effects) {
-    if (const auto* ask = std::get_if<lock::Ask>(&effect)) servers_.ask(*ask, now);
-  }
+  return true;
 }
 
 int TokenErrand::tell() {

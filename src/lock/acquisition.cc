@@ -152,7 +152,8 @@ void Acquisition::leave_queue(Effects& effects) {
 
 bool Acquisition::gave_back(Whom whom) const {
   for (ServerIndex server = 0; server < leaving_.size(); ++server) {
-    const bool silent = troubles_[server] && std::holds_alternative<Unreachable>(*troubles_[server]);
+    const bool silent =
+        troubles_[server] && std::holds_alternative<Unreachable>(*troubles_[server]);
     if (silent && whom == Whom::answering) continue;
     if (leaving_[server] || release_.owes(server)) return false;
   }

@@ -29,8 +29,8 @@ class Custody : public Machine {
   Custody(Session& session, std::size_t servers, const Log& won);
 
   /// What a session takes, where the ward stands for the job. JobStarted: the token is known to its
-  /// owner. JobExited: the ward has ended, and the lock is given back. A Signal that ends a process:
-  /// we are to end, and the ward lives; the lock is left to expire.
+  /// owner. JobExited: the ward has ended, and the lock is given back. A Signal that ends a
+  /// process: we are to end, and the ward lives; the lock is left to expire.
   Effects step(const Event& event, Instant now) override;
 
   [[nodiscard]] Instant deadline() const override;

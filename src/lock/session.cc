@@ -18,8 +18,8 @@ constexpr Duration kReleasePatience = seconds(2);
 constexpr Duration kReleaseRetry = milliseconds(100);
 
 /// At the end of a wait limit, which is to be exact: so long the servers that have answered all
-/// along may take to confirm that nothing of us is left there. What is slower has the release in its
-/// queue all the same.
+/// along may take to confirm that nothing of us is left there. What is slower has the release in
+/// its queue all the same.
 constexpr Duration kLastAnswers = milliseconds(200);
 
 /// Jobs that are over by then need nobody to listen for word to them: they cost no connections. And

@@ -38,7 +38,7 @@ enum class Op {
   unmark,   ///< take that back
   release,  ///< delete it if it is ours; queued behind whatever was sent before
   leave,  ///< give up our hold: what was the last one deletes it, or lets it cool; queued likewise
-  inquire,  ///< whether its owner has released it by the token, another process than ours
+  inquire,      ///< whether its owner has released it by the token, another process than ours
   leave_queue,  ///< stand in the queue of waiters no more; of no attempt
 };
 

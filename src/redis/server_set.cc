@@ -276,7 +276,8 @@ lock::Instant ServerSet::deadline() const {
 void ServerSet::give_back_all(lock::Instant now) {
   const bool queued = !impl_->waiter.empty() && !impl_->left_queue;
   for (lock::ServerIndex server = 0; server < impl_->links.size(); ++server) {
-    if (queued) ask({.server = server, .op = lock::Op::leave_queue, .attempt = lock::kNoAttempt}, now);
+    if (queued)
+      ask({.server = server, .op = lock::Op::leave_queue, .attempt = lock::kNoAttempt}, now);
     const std::set<lock::AttemptId>& known = impl_->links[server].sent_attempts();
     std::vector<lock::AttemptId> attempts(known.rbegin(), known.rend());
     // Those before were given back long ago: what they left behind has expired.

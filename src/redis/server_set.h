@@ -59,8 +59,8 @@ class ServerSet {
   /// Queues the request (connecting first if need be) and tries to send it at once. Its reply comes
   /// out of turn(), never from inside this call.
   ///
-  /// The first Op::leave_queue closes the connections of join_queue(). A server that is not connected
-  /// is not asked: its answer is Unreachable.
+  /// The first Op::leave_queue closes the connections of join_queue(). A server that is not
+  /// connected is not asked: its answer is Unreachable.
   ///
   /// A release also forgets what was asked for its attempt and not sent yet: that gets no reply and
   /// reaches the server nevermore. If nothing of the attempt was ever sent there, nobody but us

@@ -112,8 +112,9 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
 
 void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
   Lease& lease = leases_[client];
-  if (reply.ask.op == lock::Op::leave_queue || order(reply.ask.attempt) != lease.attempt || lock::is_release(reply.ask.op) ||
-      reply.ask.op == lock::Op::commit || reply.ask.op == lock::Op::inquire ||
+  if (reply.ask.op == lock::Op::leave_queue || order(reply.ask.attempt) != lease.attempt ||
+      lock::is_release(reply.ask.op) || reply.ask.op == lock::Op::commit ||
+      reply.ask.op == lock::Op::inquire ||
       std::holds_alternative<lock::Unreachable>(reply.answer)) {
     return;
   }

@@ -201,9 +201,9 @@ void Client::leave_queue(lock::ServerIndex server) {
 
 void Client::ask(const lock::Ask& ask, lock::Instant local) {
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"acquire", "renew",   "repair", "commit", "mark",
-                                           "unmark",  "release", "leave",  "inquire",
-                                           "leave queue"};
+    constexpr std::string_view kWords[] = {"acquire", "renew",      "repair",  "commit",
+                                           "mark",    "unmark",     "release", "leave",
+                                           "inquire", "leave queue"};
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
     if (ask.attempt != lock::kNoAttempt) what += token_text(own_token(index_, runs_, ask.attempt));

@@ -90,10 +90,9 @@ void Link::write(Pending& pending, lock::Instant now) {
   if (of_attempt && !ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
   const std::int64_t life_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.life).count();
   const std::int64_t once_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.once).count();
-  network_->send(connection_,
-                 {ask.op, of_attempt ? token(ask.attempt) : kNoToken, ask.fence,
-                  of_attempt ? hold(ask.attempt) : kNoToken, life_ms, once_ms, ask.began.count(),
-                  ask.for_owner ? By::keeper : By::holder});
+  network_->send(connection_, {ask.op, of_attempt ? token(ask.attempt) : kNoToken, ask.fence,
+                               of_attempt ? hold(ask.attempt) : kNoToken, life_ms, once_ms,
+                               ask.began.count(), ask.for_owner ? By::keeper : By::holder});
 }
 
 void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {

@@ -116,6 +116,7 @@ void Runner::end_worker(const char* why) noexcept {
   } catch (const std::exception&) {
     os::last_words("redlock: out of memory\n");
   }
+  worker_->continue_top();
   give_back();
   out_.drain(std::chrono::milliseconds(100));
   worker_->leave(result);
@@ -174,6 +175,7 @@ void Runner::turned(lock::Instant now) {
   progress_.turn(session_, servers_, now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
+    worker_->continue_top();
   }
 }
 
@@ -210,6 +212,7 @@ void Runner::reap(lock::Instant now) {
       const int code = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
       worker_->job_ended(code, job_signal_);
       driver_.step(lock::JobExited{code}, now);
+      worker_->continue_top();  // behind the release, which is not to wait for it
     }
   }
 }
@@ -264,7 +267,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
                   *reserve_->supervision);
   driver_.change_loop(std::move(reserve_->loop));
   tree_.after_fork();
-  os::rename_process("redlock-worker", "redlock-worker: " + job_.lock_name);
+  const std::string title = "redlock-worker: " + job_.lock_name;
   signals_.take_job_control();
   // The clock is read once more: we may have been stopped since the votes came in.
   if (worker_->top_is_gone() || os::boot_now() >= order.latest) {
@@ -288,6 +291,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
     kill_job();
     ::_exit(0);
   }
+  os::rename_process("redlock-worker", title);  // the job is not to wait for it
   return lock::JobStarted{};
 }
 

@@ -47,15 +47,16 @@ bool Worker::tell(WorkerMessage::Kind kind, int value) const {
 
 void Worker::publish(const lock::Standing& standing) {
   supervision_.publish(standing);
-  if (standing.act_by < act_by_) tell(WorkerMessage::Kind::act_sooner);
-  act_by_ = standing.act_by;
+  const bool sooner = standing.act_by < std::exchange(act_by_, standing.act_by);
+  // The release goes out first. continue_top() follows it, and wakes the top, too.
+  const bool releasing = standing.phase == lock::Standing::Phase::releasing;
+  if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
 }
 
 void Worker::job_ended(int status, int signal) {
   supervision_.job_ended.store(os::boot_now().time_since_epoch().count());
   supervision_.job_signal.store(signal);
   supervision_.job_status.store(status);
-  continue_top();
 }
 
 void Worker::continue_top() const {

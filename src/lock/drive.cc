@@ -35,8 +35,9 @@ void Drive::step(Event event, Instant now) {
     events_.pop_front();
     Effects effects = machine_->step(next, now);
     performer_->stepped();
-    std::ranges::stable_partition(
-        effects, [](const Effect& effect) { return std::holds_alternative<Kill>(effect); });
+    std::stable_partition(effects.begin(), effects.end(), [](const Effect& effect) {
+      return std::holds_alternative<Kill>(effect);
+    });
     for (const Effect& effect : effects) performer_->perform(effect, now);
   }
 }

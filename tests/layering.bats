@@ -82,7 +82,7 @@ may_include() {
     echo ./force/wait_gone.cc:1     # until somebody else's lock is gone
     echo ./hold/keeper.cc:1         # the parent's last word; it must need nothing of the system
     echo ./run/lost_hook.cc:1       # the command of --on-lost, when all is over
-    echo ./run/top.cc:1             # the supervisor, which has no session
+    echo ./run/supervisor.cc:1      # it has no session
     echo ./run/worker.cc:1          # no wait: a look whether the supervisor is there
     echo ./sandbox/sandbox.cc:1     # it has no session either
   )" ]] || fail "these lines block:" "$found"

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "check/diagnosis.h"
-#include "check/trial.h"
+#include "check/self_test.h"
 #include "diag/json_output.h"
 #include "driver/finish.h"
 #include "driver/holder_info.h"
@@ -44,7 +44,7 @@ std::string twin_of(const Inspectors& inspectors, std::size_t server,
 }
 
 /// A request to a server that has not answered may be carried out when all is over.
-bool may_come_late(const TrialResult::Steps& steps) {
+bool may_come_late(const SelfTestResult::Steps& steps) {
   return std::ranges::any_of(
       std::array{&steps.acquired, &steps.renewed, &steps.released}, [](const auto* answer) {
         const auto* silence = *answer ? std::get_if<lock::Unreachable>(&**answer) : nullptr;
@@ -53,18 +53,18 @@ bool may_come_late(const TrialResult::Steps& steps) {
 }
 
 /// Nothing is left of a lock that nobody else uses, not even its fence.
-void sweep(Inspectors& inspectors, const TrialResult& trial) {
+void sweep(Inspectors& inspectors, const SelfTestResult& self_test) {
   using Remains = redis::Inspector::Remains;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    const bool late = may_come_late(trial.servers[server]);
+    const bool late = may_come_late(self_test.servers[server]);
     if (!late && !can_vote(inspectors[server].inspection())) continue;
     inspectors[server].sweep(late ? Remains::expected : Remains::there, os::boot_now());
   }
   driver::finish(inspectors);
 }
 
-ExitStatus status_of(const std::vector<Finding>& findings, const TrialResult& trial) {
-  if (trial.outcome.kind == lock::Outcome::Kind::unavailable) return ExitStatus::unavailable;
+ExitStatus status_of(const std::vector<Finding>& findings, const SelfTestResult& self_test) {
+  if (self_test.outcome.kind == lock::Outcome::Kind::unavailable) return ExitStatus::unavailable;
   Level worst = Level::ok;
   for (const Finding& finding : findings) worst = std::max(worst, finding.level);
   if (worst == Level::misconfigured) return ExitStatus::config;
@@ -176,9 +176,9 @@ Exit check(const cli::Check& request) {
     inspectors.back().start(os::boot_now());
   }
   driver::finish(inspectors);
-  const TrialResult trial = Trial(settings, tried.name).run();
-  if (ours) sweep(inspectors, trial);
-  if (trial.interrupted > 0) return {128 + trial.interrupted, trial.interrupted};
+  const SelfTestResult self_test = SelfTest(settings, tried.name).run();
+  if (ours) sweep(inspectors, self_test);
+  if (self_test.interrupted > 0) return {128 + self_test.interrupted, self_test.interrupted};
 
   std::vector<Finding> findings;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
@@ -186,7 +186,7 @@ Exit check(const cli::Check& request) {
                               tried, twin_of(inspectors, server, settings.servers)));
   }
   append(findings, diagnose_set(settings));
-  std::vector<Finding> of_trial = diagnose_trial(trial, settings, tried);
+  std::vector<Finding> of_trial = diagnose_self_test(self_test, settings, tried);
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     // Why it gave no vote was said already.
     if (can_vote(inspectors[server].inspection())) continue;
@@ -195,7 +195,7 @@ Exit check(const cli::Check& request) {
     });
   }
   append(findings, std::move(of_trial));
-  const ExitStatus status = status_of(findings, trial);
+  const ExitStatus status = status_of(findings, self_test);
   const std::string text =
       request.json ? as_json(findings, inspectors, settings, status) : as_table(findings);
   return {driver::print(text, status)};

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "check/trial.h"
+#include "check/self_test.h"
 #include "config/settings.h"
 #include "redis/inspector.h"
 
@@ -51,8 +51,8 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const redis::Inspec
 std::vector<Finding> diagnose_set(const config::Settings& settings);
 
 /// What came of trying it.
-std::vector<Finding> diagnose_trial(const TrialResult& trial, const config::Settings& settings,
-                                    const Tried& tried);
+std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test,
+                                        const config::Settings& settings, const Tried& tried);
 
 /// How long a server is up; none if it does not tell.
 std::optional<std::chrono::seconds> uptime(const redis::Inspection& inspection);

@@ -23,7 +23,7 @@ std::string_view reason_of(const lock::Log& log) {
       return "could not be renewed";
     case lock::StopReason::max_runtime:
       return "--max-runtime";
-    case lock::StopReason::top_gone:
+    case lock::StopReason::supervisor_gone:
       return "redlock was killed";
   }
   return "";

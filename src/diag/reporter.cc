@@ -265,7 +265,7 @@ void Reporter::say_stopping(const Stopping& stopping) {
     case lock::StopReason::max_runtime:
       return line(Verbosity::normal,
                   fmt::format("{}: --max-runtime has passed, stopping the job", lock_));
-    case lock::StopReason::top_gone:
+    case lock::StopReason::supervisor_gone:
       return line(Verbosity::normal,
                   fmt::format("{}: redlock was killed, stopping the job", lock_));
   }

@@ -99,11 +99,11 @@ void Driver::take_replies(lock::Instant now) {
 }
 
 void Driver::take_messages(lock::Instant now) {
-  for (const redis::Word& word : servers_.take_words()) {
+  for (const redis::Notice& word : servers_.take_notices()) {
     if (voices_.reporter != nullptr) voices_.reporter->say_word(word.server, word.text);
-    if (!over()) step(lock::Told{.released = word.text == redis::kReleasedWord}, now);
+    if (!over()) step(lock::Notice{.released = word.text == redis::kReleasedWord}, now);
   }
-  for (const redis::Word& word : servers_.take_calls()) {
+  for (const redis::Notice& word : servers_.take_wake_ups()) {
     const bool next = word.text == redis::kNextWord;
     if (voices_.reporter != nullptr && !word.text.empty()) {
       voices_.reporter->say_call(word.server, next);
@@ -116,7 +116,7 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
   if (host_.perform(effect, now)) return;
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     servers_.ask(*ask, now);
-  } else if (const auto* listen = std::get_if<lock::Listen>(&effect)) {
+  } else if (const auto* listen = std::get_if<lock::Subscribe>(&effect)) {
     servers_.listen(listen->attempt, now);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
     servers_.join_queue(now);

@@ -8,7 +8,8 @@
 //   signals   and what the host looks after: its job, its ward
 //   replies   of the servers, then their messages
 //
-// Absent on purpose: the supervisor of a job (run/top.h) and the sandbox, which have no session.
+// Absent on purpose: the supervisor of a job (run/supervisor.h) and the sandbox, which have no
+// session.
 #pragma once
 
 #include <functional>

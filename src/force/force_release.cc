@@ -13,10 +13,10 @@
 
 #include "driver/holder_info.h"
 #include "driver/output.h"
-#include "force/seizure.h"
+#include "force/takeover.h"
 #include "force/wait_gone.h"
+#include "inspect/query.h"
 #include "inspect/status_block.h"
-#include "inspect/survey.h"
 #include "lock/overloaded.h"
 #include "lock/timing.h"
 
@@ -25,8 +25,8 @@ namespace redlock::force {
 namespace {
 
 using How = cli::ForceRelease::How;
-using lock::Seized;
 using lock::State;
+using lock::TakeoverResult;
 
 constexpr std::size_t kMostOfName = 300;
 
@@ -72,11 +72,11 @@ class Forcing {
   bool confirmed(std::string_view question);
   [[nodiscard]] std::string_view question() const;
   int take_away();
-  void revoke_and_log(Seizure& seizure);
-  int revoke(Seizure& seizure);
-  int remove(Seizure& seizure);
-  int not_taken(Seized result, const Seizure& seizure);
-  int not_deleted(std::size_t deleted, const Seizure& seizure);
+  void revoke_and_log(Takeover& takeover);
+  int revoke(Takeover& takeover);
+  int remove(Takeover& takeover);
+  int not_taken(TakeoverResult result, const Takeover& takeover);
+  int not_deleted(std::size_t deleted, const Takeover& takeover);
   int wait();
   void say(const std::string& text) const;
   static void error(const std::string& text) { driver::complain({text}); }
@@ -121,10 +121,10 @@ int Forcing::run() {
                 "release --force asks before it stops a job, and there is no terminal to ask on; "
                 "--yes does without");
   }
-  inspect::Survey survey(settings_);
-  lock_ = survey.look({request_.name}, redis::Observer::Marks::ignored).front();
+  inspect::Query query(settings_);
+  lock_ = query.look({request_.name}, redis::Observer::Marks::ignored).front();
   const bool enough = lock_.judgement.answered >= lock::quorum(settings_.servers.size());
-  if (!settings_.quiet || !enough) driver::complain(survey.complaints());
+  if (!settings_.quiet || !enough) driver::complain(query.complaints());
   if (!enough) {
     error(fmt::format("{}: {} of {} servers could be asked, and a quorum is {}; nothing was done",
                       name_, lock_.judgement.answered, settings_.servers.size(),
@@ -190,40 +190,40 @@ bool Forcing::confirmed(std::string_view question) {
 }
 
 int Forcing::take_away() {
-  Seizure seizure(settings_, lock_);
+  Takeover takeover(settings_, lock_);
   const State state = lock_.judgement.state;
-  if (state == State::held || state == State::revoked) return revoke(seizure);
+  if (state == State::held || state == State::revoked) return revoke(takeover);
   // Who holds one of the leftovers shall know, and not put it back.
-  if (state == State::undecided) revoke_and_log(seizure);
-  return remove(seizure);
+  if (state == State::undecided) revoke_and_log(takeover);
+  return remove(takeover);
 }
 
-void Forcing::revoke_and_log(Seizure& seizure) {
+void Forcing::revoke_and_log(Takeover& takeover) {
   const diag::Holder us =
       driver::describe_ourselves(settings_, {"redlock", "release", "--force", request_.name});
-  seizure.revoke(ourselves(us));
+  takeover.revoke(ourselves(us));
   if (lock_.judgement.state == State::revoked) return;  // somebody else's deed
   diag::LogEntry entry;
   entry.who = us;
-  seizure.log(entry);
+  takeover.log(entry);
 }
 
-int Forcing::revoke(Seizure& seizure) {
+int Forcing::revoke(Takeover& takeover) {
   const bool before = lock_.judgement.state == State::revoked;
-  revoke_and_log(seizure);
-  const lock::Tally tally = seizure.tally();
+  revoke_and_log(takeover);
+  const lock::Tally tally = takeover.tally();
   const std::size_t servers = settings_.servers.size();
-  const Seized result = lock::revoked(tally, servers);
-  if (result != Seized::yes) return not_taken(result, seizure);
+  const TakeoverResult result = lock::revoked(tally, servers);
+  if (result != TakeoverResult::yes) return not_taken(result, takeover);
   revoked_ = true;
   if (request_.how == How::remove) {
-    if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(seizure);
+    if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);
     // The others would still be a quorum for the holder.
-    return not_deleted(0, seizure);
+    return not_deleted(0, takeover);
   }
   const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
   std::string notices = "it was told and stops its job";
-  if (seizure.told() == 0) {
+  if (takeover.told() == 0) {
     notices = "nobody listened, and it will see it with its next renewal";
     if (lock_.holder && lock_.holder->ttl.count() > 0) {
       notices += ", within " + diag::for_people(lock_.holder->ttl / 3);
@@ -234,13 +234,13 @@ int Forcing::revoke(Seizure& seizure) {
   return request_.waits ? wait() : number(ExitStatus::ok);
 }
 
-int Forcing::remove(Seizure& seizure) {
-  seizure.remove();
+int Forcing::remove(Takeover& takeover) {
+  takeover.remove();
   const std::size_t servers = settings_.servers.size();
-  const lock::Tally tally = seizure.tally();
-  const Seized result = lock::removed(tally, seizure.free(), servers);
-  if (result == Seized::unreachable) return not_deleted(tally.taken, seizure);
-  if (result != Seized::yes) return not_taken(result, seizure);
+  const lock::Tally tally = takeover.tally();
+  const TakeoverResult result = lock::removed(tally, takeover.free(), servers);
+  if (result == TakeoverResult::unreachable) return not_deleted(tally.taken, takeover);
+  if (result != TakeoverResult::yes) return not_taken(result, takeover);
   switch (lock_.judgement.state) {
     case State::cooling:
       say(fmt::format("{} is free: its minimum hold was cut short", name_));
@@ -260,12 +260,12 @@ int Forcing::remove(Seizure& seizure) {
   return number(ExitStatus::ok);
 }
 
-int Forcing::not_taken(Seized result, const Seizure& seizure) {
+int Forcing::not_taken(TakeoverResult result, const Takeover& takeover) {
   switch (result) {
-    case Seized::gone:
+    case TakeoverResult::gone:
       say(fmt::format("{} has been released meanwhile", name_));
       return number(ExitStatus::ok);
-    case Seized::changed:
+    case TakeoverResult::changed:
       error(fmt::format("{} has changed hands meanwhile; nothing was taken from whoever has it now",
                         name_));
       return number(ExitStatus::conflict);
@@ -274,15 +274,15 @@ int Forcing::not_taken(Seized result, const Seizure& seizure) {
   }
   error(fmt::format(
       "{} could be taken on {} of {} servers only, its holder may go on; try again: {}", name_,
-      seizure.tally().taken, settings_.servers.size(), join(seizure.troubles())));
+      takeover.tally().taken, settings_.servers.size(), join(takeover.troubles())));
   return number(ExitStatus::unavailable);
 }
 
 /// A server that gave no answer may have deleted it all the same.
-int Forcing::not_deleted(std::size_t deleted, const Seizure& seizure) {
+int Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
   const std::string known = fmt::format("known to be deleted on {} of {} servers only", deleted,
                                         settings_.servers.size());
-  const std::string why = join(seizure.troubles());
+  const std::string why = join(takeover.troubles());
   error(revoked_
             ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be free "
                           "before that is gone{}; try again: {}",

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "inspect/survey.h"
-#include "lock/seizure.h"
+#include "inspect/query.h"
+#include "lock/revoking.h"
 #include "lock/timing.h"
 #include "os/clock.h"
 #include "os/loop.h"
@@ -39,7 +39,7 @@ std::optional<inspect::Observed> wait_gone(const config::Settings& settings,
   while (true) {
     // A new look each time: an observer does not ask a server again that has failed it.
     inspect::Observed lock =
-        inspect::Survey(settings).look({name}, redis::Observer::Marks::ignored).front();
+        inspect::Query(settings).look({name}, redis::Observer::Marks::ignored).front();
     if (is_gone(lock, token)) return lock;
     if (os::boot_now() >= limit) return std::nullopt;
     loop.wait({}, os::boot_now() + pause);

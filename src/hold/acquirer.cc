@@ -217,7 +217,7 @@ std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   if (!grant_.json) return token + "\n";
   using nlohmann::ordered_json;
   const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
-      session_.standing().valid_until - os::boot_now());
+      session_.worker_state().valid_until - os::boot_now());
   const ordered_json object = {{"acquired", true},
                                {"name", grant_.lock_name},
                                {"token", token},

@@ -18,7 +18,7 @@
 #include "os/clock.h"
 #include "os/detach.h"
 #include "os/fail.h"
-#include "redis/audience.h"
+#include "redis/subscribers.h"
 
 namespace redlock::hold {
 
@@ -37,8 +37,8 @@ Keeper::Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSour
       ward_(ward),
       parent_(std::move(parent)),
       won_(std::move(won)),
-      custody_(session, servers.size(), won_.line),
-      driver_(custody_, *this, servers, signals, {.who = &won_.who}, std::move(loop)) {}
+      keeping_(session, servers.size(), won_.line),
+      driver_(keeping_, *this, servers, signals, {.who = &won_.who}, std::move(loop)) {}
 
 void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
   std::optional<Parent> parent;
@@ -65,13 +65,13 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
 /// The connections for votes are left alone: the parent may need them yet.
 void Keeper::listen(lock::Instant limit) {
   servers_.listen(won_.line.attempt, os::boot_now());
-  redis::Audience& audience = servers_.audience();
+  redis::Subscribers& subscribers = servers_.subscribers();
   std::vector<os::Interest> interests;
-  while (!audience.settled() && os::boot_now() < limit) {
+  while (!subscribers.settled() && os::boot_now() < limit) {
     interests.clear();
-    audience.interests(interests);
-    driver_.await(interests, std::min(limit, audience.deadline()));
-    audience.turn(os::boot_now());
+    subscribers.interests(interests);
+    driver_.await(interests, std::min(limit, subscribers.deadline()));
+    subscribers.turn(os::boot_now());
   }
 }
 
@@ -111,7 +111,7 @@ void Keeper::look(bool woken, lock::Instant now) {
 }
 
 void Keeper::turned(lock::Instant) {
-  if (custody_.warns()) tell_ward();
+  if (keeping_.warns()) tell_ward();
 }
 
 void Keeper::tell_ward() {

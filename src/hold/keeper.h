@@ -12,7 +12,7 @@
 // or, where that has been killed, by the keeper.
 //
 // Before it says so, the keeper listens for word on its lock: `redlock release` tells it that the
-// token is given back. What it makes of that, and of all else, stands in lock/custody.h.
+// token is given back. What it makes of that, and of all else, stands in lock/keeping.h.
 //
 // The keeper never frees a lock while PID lives, but for one: when the token has been released by
 // its owner. Where it cannot keep the lock it tells PID, if it was asked to, and lets it expire.
@@ -23,7 +23,7 @@
 #include "diag/log_entry.h"
 #include "driver/driver.h"
 #include "driver/rescue.h"
-#include "lock/custody.h"
+#include "lock/keeping.h"
 #include "lock/session.h"
 #include "os/fd.h"
 #include "os/loop.h"
@@ -87,7 +87,7 @@ class Keeper : private driver::Host {
   const Ward& ward_;
   os::Fd parent_;
   Won won_;
-  lock::Custody custody_;
+  lock::Keeping keeping_;
   driver::Driver driver_;
   bool ward_gone_ = false;
   bool told_ = false;  ///< the ward, or it is not to be told anything

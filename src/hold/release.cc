@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "hold/release.h"
 
-#include "hold/token_errand.h"
+#include "hold/token_command.h"
 
 namespace redlock::hold {
 
@@ -12,7 +12,7 @@ Exit release(const cli::Release& request) {
   config::Settings settings = request.settings;
   // That it was released is noted for whoever renews it, for as long as that may be of interest.
   settings.ttl = recorded_ttl(possession).value_or(settings.ttl);
-  return TokenErrand(settings, possession, lock::Op::leave).run();
+  return TokenCommand(settings, possession, lock::Op::leave).run();
 }
 
 }  // namespace redlock::hold

@@ -7,7 +7,7 @@
 
 #include "diag/json_output.h"
 #include "driver/output.h"
-#include "hold/token_errand.h"
+#include "hold/token_command.h"
 
 namespace redlock::hold {
 
@@ -30,10 +30,10 @@ Exit renew(const cli::Renew& request) {
   const Possession possession = look_up(request.settings, request.name, token);
   config::Settings settings = request.settings;
   settings.ttl = request.ttl.value_or(recorded_ttl(possession).value_or(settings.ttl));
-  TokenErrand errand(settings, possession, lock::Op::renew);
-  const Exit result = errand.run();
+  TokenCommand by_token(settings, possession, lock::Op::renew);
+  const Exit result = by_token.run();
   if (result.status != 0 || !request.json) return result;
-  return {driver::print(to_json(request.name, errand.valid_for()), ExitStatus::ok)};
+  return {driver::print(to_json(request.name, by_token.valid_for()), ExitStatus::ok)};
 }
 
 }  // namespace redlock::hold

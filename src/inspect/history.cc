@@ -14,7 +14,7 @@
 #include "driver/finish.h"
 #include "driver/output.h"
 #include "inspect/history_view.h"
-#include "inspect/survey.h"
+#include "inspect/query.h"
 #include "lock/timing.h"
 #include "os/clock.h"
 #include "redis/keys.h"
@@ -130,10 +130,10 @@ void complain_of(const Logs& logs, const Settings& settings, bool blind) {
 
 int history(const cli::History& request) {
   const Settings& settings = request.settings;
-  Survey survey(settings);
-  const std::vector<Observed> locks = survey.look({request.name}, redis::Observer::Marks::ignored);
+  Query query(settings);
+  const std::vector<Observed> locks = query.look({request.name}, redis::Observer::Marks::ignored);
   Logs logs = read_logs(settings, request.name);
-  const Troubles blind_to = survey.troubles();
+  const Troubles blind_to = query.troubles();
   for (std::size_t server = 0; server < blind_to.size(); ++server) {
     if (!logs.troubles[server]) logs.troubles[server] = blind_to[server];
   }

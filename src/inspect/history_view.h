@@ -8,7 +8,7 @@
 
 #include "cli/command_line.h"
 #include "exit_status.h"
-#include "inspect/chronicle.h"
+#include "inspect/merged_log.h"
 
 namespace redlock::inspect {
 

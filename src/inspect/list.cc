@@ -13,7 +13,7 @@
 #include "driver/output.h"
 #include "inspect/grid.h"
 #include "inspect/observed.h"
-#include "inspect/survey.h"
+#include "inspect/query.h"
 #include "lock/timing.h"
 
 namespace redlock::inspect {
@@ -97,27 +97,27 @@ bool unknown(const Observed& lock) {
 
 int list(const cli::List& request) {
   const config::Settings& settings = request.settings;
-  Survey survey(settings);
-  std::vector<std::string> names = survey.names();
+  Query query(settings);
+  std::vector<std::string> names = query.names();
   std::erase_if(names, [&request](const std::string& name) {
     return !request.pattern.empty() && ::fnmatch(request.pattern.c_str(), name.c_str(), 0) != 0;
   });
-  std::vector<Observed> locks = survey.look(names, redis::Observer::Marks::ignored);
+  std::vector<Observed> locks = query.look(names, redis::Observer::Marks::ignored);
   // Its holder's record outlives a lock a little.
   std::erase_if(locks, [](const Observed& lock) { return lock.judgement.state == State::free; });
   const std::size_t quorum = lock::quorum(settings.servers.size());
-  const bool blind = survey.reached() < quorum || std::ranges::any_of(locks, unknown);
+  const bool blind = query.reached() < quorum || std::ranges::any_of(locks, unknown);
   const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
-  if (!settings.quiet || status == ExitStatus::unavailable) driver::complain(survey.complaints());
+  if (!settings.quiet || status == ExitStatus::unavailable) driver::complain(query.complaints());
   if (blind) {
-    const auto troubles = survey.troubles();
+    const auto troubles = query.troubles();
     const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });
     driver::complain(
         {fmt::format("not all locks can be told: {} of {} servers could be asked about "
                      "everything, and a quorum is {}",
                      willing, troubles.size(), quorum)});
   }
-  return driver::print(request.json ? to_json(locks, settings, survey.troubles(), status)
+  return driver::print(request.json ? to_json(locks, settings, query.troubles(), status)
                                     : as_table(locks, driver::output_width()),
                        status);
 }

@@ -10,8 +10,8 @@
 #include "config/quote.h"
 #include "driver/output.h"
 #include "inspect/observed.h"
+#include "inspect/query.h"
 #include "inspect/status_block.h"
-#include "inspect/survey.h"
 #include "lock/timing.h"
 
 namespace redlock::inspect {
@@ -32,7 +32,7 @@ ExitStatus status_of(const std::vector<Observed>& locks) {
 }
 
 /// Why the status is 69.
-std::vector<std::string> despairs(const std::vector<Observed>& locks) {
+std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
   std::vector<std::string> lines;
   for (const Observed& lock : locks) {
     if (lock.judgement.state != State::undecided) continue;
@@ -54,13 +54,13 @@ std::vector<std::string> despairs(const std::vector<Observed>& locks) {
 
 int status(const cli::Status& request) {
   const Settings& settings = request.settings;
-  Survey survey(settings);
-  const std::vector<Observed> locks = survey.look(request.names, redis::Observer::Marks::asked);
+  Query query(settings);
+  const std::vector<Observed> locks = query.look(request.names, redis::Observer::Marks::asked);
   const ExitStatus status = status_of(locks);
-  if (!settings.quiet || status == ExitStatus::unavailable) driver::complain(survey.complaints());
-  driver::complain(despairs(locks));
+  if (!settings.quiet || status == ExitStatus::unavailable) driver::complain(query.complaints());
+  driver::complain(undecided_lines(locks));
   if (request.json)
-    return driver::print(to_json(locks, settings, survey.troubles(), status), status);
+    return driver::print(to_json(locks, settings, query.troubles(), status), status);
   const std::size_t width = driver::output_width();
   std::string text;
   for (const Observed& lock : locks) {

@@ -204,7 +204,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (attempt_.join_refused()) {
     // Held by an ancestor once, but no more: then it is a lock like any other.
     give_back(effects);
-    attempt_ = Attempt(1, attempt_.ballots().size());
+    attempt_ = Attempt(1, attempt_.votes().size());
     next_round_ = now;
     return;
   }
@@ -221,7 +221,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
     short_since_ = round_began_;
   }
 
-  const std::size_t servers = attempt_.ballots().size();
+  const std::size_t servers = attempt_.votes().size();
   const bool hopeless = attempt_.permanently_unreachable() >= blocking_minority(servers);
   if (verdict == Verdict::unavailable && hopeless) return give_up(State::unavailable, effects);
   const bool try_once = patience_.wait == Duration::zero();
@@ -244,20 +244,20 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
 /// has passed on is so only now and then: where it is wanted by many, it does that all the time.
 void Acquisition::tell_contended(Instant now, Effects& effects) {
   const Value value = read_value(last_refusal_ ? last_refusal_->blocker : std::string_view());
-  const bool same = told_ && told_->token == value.token;
-  const bool revoked = value.kind == Value::Kind::revoked && !(same && told_->revoked);
-  const bool too_soon = told_ && !told_->revoked && now - told_->at < kTellAgain;
-  if (told_ && !revoked && (same || too_soon)) return;
-  const When when = told_ ? When::changes : When::begins;
-  told_ = {std::string(value.token), value.kind == Value::Kind::revoked, now};
+  const bool same = announced_ && announced_->token == value.token;
+  const bool revoked = value.kind == Value::Kind::revoked && !(same && announced_->revoked);
+  const bool too_soon = announced_ && !announced_->revoked && now - announced_->at < kTellAgain;
+  if (announced_ && !revoked && (same || too_soon)) return;
+  const When when = announced_ ? When::changes : When::begins;
+  announced_ = {std::string(value.token), value.kind == Value::Kind::revoked, now};
   effects.emplace_back(Report(report::Contended{last_refusal_, when, now - began_}));
 }
 
 void Acquisition::note_distrusted() {
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
-    const Attempt::Ballot& ballot = attempt_.ballots()[server];
-    if (ballot.standing != Attempt::Standing::granted) continue;
-    if (ballot.grant.distrusted_for > seconds::zero()) troubles_[server] = ballot.grant;
+    const Attempt::Vote& vote = attempt_.votes()[server];
+    if (vote.state != Attempt::VoteState::granted) continue;
+    if (vote.grant.distrusted_for > seconds::zero()) troubles_[server] = vote.grant;
   }
 }
 
@@ -270,9 +270,9 @@ void Acquisition::rest(Instant now, Duration pause) {
 /// Exponential back-off, but no longer than the lock can last by what the servers said.
 Duration Acquisition::conflict_pause() {
   Duration pause = conflict_backoff_.next(jitter_);
-  for (const Attempt::Ballot& ballot : attempt_.ballots()) {
-    if (ballot.standing != Attempt::Standing::refused || !ballot.refusal.ttl_left) continue;
-    pause = std::min<Duration>(pause, *ballot.refusal.ttl_left + milliseconds(1));
+  for (const Attempt::Vote& vote : attempt_.votes()) {
+    if (vote.state != Attempt::VoteState::refused || !vote.refusal.ttl_left) continue;
+    pause = std::min<Duration>(pause, *vote.refusal.ttl_left + milliseconds(1));
   }
   // An expiry that was told is asked at once when it has come, but once: a server that goes on
   // telling that the lock is about to expire is not asked all the time.
@@ -285,12 +285,12 @@ Duration Acquisition::conflict_pause() {
 /// Locks that sit on the same servers under the same values in two rounds running are no contenders
 /// in the middle of taking them: they are held.
 bool Acquisition::same_refusals_as_last_round() {
-  std::vector<std::string> refusals(attempt_.ballots().size());
+  std::vector<std::string> refusals(attempt_.votes().size());
   std::size_t refused = 0;
   for (ServerIndex server = 0; server < refusals.size(); ++server) {
-    const Attempt::Ballot& ballot = attempt_.ballots()[server];
-    if (ballot.standing != Attempt::Standing::refused) continue;
-    refusals[server] = ballot.refusal.blocker;
+    const Attempt::Vote& vote = attempt_.votes()[server];
+    if (vote.state != Attempt::VoteState::refused) continue;
+    refusals[server] = vote.refusal.blocker;
     ++refused;
   }
   const bool same = refusals == last_refusals_ && refused >= blocking_minority(refusals.size());
@@ -302,7 +302,7 @@ void Acquisition::give_back(Effects& effects) {
   const std::vector<ServerIndex> entered = attempt_.entered();
   if (entered.empty()) return;
   for (const ServerIndex server : entered) release_.begin(server, attempt_.id(), effects);
-  attempt_ = Attempt(attempt_.id() + 1, attempt_.ballots().size());
+  attempt_ = Attempt(attempt_.id() + 1, attempt_.votes().size());
 }
 
 void Acquisition::give_up(State why, Effects& effects) {
@@ -314,7 +314,7 @@ void Acquisition::give_up(State why, Effects& effects) {
     effects.emplace_back(Report(report::Contended{waiting().refusal, When::gives_up, waited}));
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
-    if (attempt_.ballots()[server].standing != Attempt::Standing::asked) continue;
+    if (attempt_.votes()[server].state != Attempt::VoteState::asked) continue;
     if (troubles_[server]) continue;  // what it said before tells more
     troubles_[server] = Unreachable{};
   }

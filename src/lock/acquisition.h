@@ -95,7 +95,7 @@ class Acquisition {
 
  private:
   /// What whoever waits has heard last of the lock.
-  struct Told {
+  struct Announced {
     std::string token;
     bool revoked;
     Instant at;
@@ -137,7 +137,7 @@ class Acquisition {
   std::optional<Instant> short_since_;  ///< fewer than a quorum answered, since then
   unsigned told_missing_ = 0;           ///< so often, since then
   bool answered_last_round_ = false;    ///< a quorum did
-  std::optional<Told> told_;
+  std::optional<Announced> announced_;
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;

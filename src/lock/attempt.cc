@@ -28,11 +28,11 @@ Instant quorum_expiry(std::vector<Instant> expiries) {
 
 std::vector<Ask> Attempt::begin_round(std::uint32_t round, const Timing& timing) {
   std::vector<Ask> asks;
-  for (ServerIndex server = 0; server < ballots_.size(); ++server) {
-    Ballot& ballot = ballots_[server];
-    ballot.reported = ballot.standing == Standing::granted;
-    if (ballot.standing != Standing::absent && ballot.standing != Standing::refused) continue;
-    ballot.standing = Standing::asked;
+  for (ServerIndex server = 0; server < votes_.size(); ++server) {
+    Vote& vote = votes_[server];
+    vote.reported = vote.state == VoteState::granted;
+    if (vote.state != VoteState::absent && vote.state != VoteState::refused) continue;
+    vote.state = VoteState::asked;
     asks.push_back({.server = server,
                     .op = Op::acquire,
                     .attempt = id_,
@@ -44,40 +44,40 @@ std::vector<Ask> Attempt::begin_round(std::uint32_t round, const Timing& timing)
 }
 
 void Attempt::record(const Reply& reply, const Timing& timing) {
-  Ballot& ballot = ballots_.at(reply.ask.server);
-  ballot.reported = true;
+  Vote& vote = votes_.at(reply.ask.server);
+  vote.reported = true;
   if (const auto* grant = std::get_if<Granted>(&reply.answer)) {
-    ballot.standing = Standing::granted;
-    ballot.grant = *grant;
-    ballot.expires = vote_expiry(reply.sent, timing);
-    ballot.permanent = false;
+    vote.state = VoteState::granted;
+    vote.grant = *grant;
+    vote.expires = vote_expiry(reply.sent, timing);
+    vote.permanent = false;
   } else if (const auto* refusal = std::get_if<Refused>(&reply.answer)) {
-    ballot.standing = Standing::refused;
-    ballot.refusal = *refusal;
-    ballot.permanent = false;
+    vote.state = VoteState::refused;
+    vote.refusal = *refusal;
+    vote.permanent = false;
   } else if (std::holds_alternative<Done>(reply.answer)) {
-    ballot.standing = Standing::done;
-    ballot.permanent = false;
+    vote.state = VoteState::done;
+    vote.permanent = false;
   } else if (const auto* unreachable = std::get_if<Unreachable>(&reply.answer)) {
-    ballot.standing = unreachable->maybe_applied ? Standing::uncertain : Standing::absent;
-    ballot.permanent = unreachable->permanent;
+    vote.state = unreachable->maybe_applied ? VoteState::uncertain : VoteState::absent;
+    vote.permanent = unreachable->permanent;
   }
 }
 
 Verdict Attempt::verdict(Instant now, const Timing& timing) const {
-  const std::size_t needed = quorum(ballots_.size());
+  const std::size_t needed = quorum(votes_.size());
   std::size_t granted = 0;
   std::size_t pending = 0;
   std::size_t answered = 0;
   std::size_t same_blocker = 0;
   std::map<std::string_view, std::size_t> blockers;
-  for (const Ballot& ballot : ballots_) {
-    const bool refused = ballot.standing == Standing::refused;
-    granted += is_vote(ballot, now) ? 1 : 0;
-    pending += ballot.reported ? 0 : 1;
-    answered += refused || ballot.standing == Standing::granted ? 1 : 0;
+  for (const Vote& vote : votes_) {
+    const bool refused = vote.state == VoteState::refused;
+    granted += counts(vote, now) ? 1 : 0;
+    pending += vote.reported ? 0 : 1;
+    answered += refused || vote.state == VoteState::granted ? 1 : 0;
     if (refused) {
-      same_blocker = std::max(same_blocker, ++blockers[holder_of(ballot.refusal.blocker)]);
+      same_blocker = std::max(same_blocker, ++blockers[holder_of(vote.refusal.blocker)]);
     }
   }
 
@@ -104,10 +104,10 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
 }
 
 bool Attempt::join_refused() const {
-  const auto refused = std::count_if(ballots_.begin(), ballots_.end(), [](const Ballot& ballot) {
-    return ballot.standing == Standing::refused;
+  const auto refused = std::count_if(votes_.begin(), votes_.end(), [](const Vote& vote) {
+    return vote.state == VoteState::refused;
   });
-  return is_join(id_) && static_cast<std::size_t>(refused) >= blocking_minority(ballots_.size());
+  return is_join(id_) && static_cast<std::size_t>(refused) >= blocking_minority(votes_.size());
 }
 
 /// Whoever held the lock before had a quorum. Any N - quorum + 1 servers share one with that
@@ -119,25 +119,25 @@ bool Attempt::trustworthy(Instant now) const {
   if (is_join(id_)) return true;  // the lock is there: nothing was forgotten
   std::size_t trusted = 0;
   std::size_t maybe_new = 0;
-  for (const Ballot& ballot : ballots_) {
-    if (!is_vote(ballot, now)) continue;
-    trusted += ballot.grant.distrusted_for == std::chrono::seconds::zero() ? 1 : 0;
-    maybe_new += ballot.grant.may_be_new ? 1 : 0;
+  for (const Vote& vote : votes_) {
+    if (!counts(vote, now)) continue;
+    trusted += vote.grant.distrusted_for == std::chrono::seconds::zero() ? 1 : 0;
+    maybe_new += vote.grant.may_be_new ? 1 : 0;
   }
-  return trusted >= blocking_minority(ballots_.size()) || maybe_new == ballots_.size();
+  return trusted >= blocking_minority(votes_.size()) || maybe_new == votes_.size();
 }
 
 bool Attempt::done() const {
-  return std::any_of(ballots_.begin(), ballots_.end(),
-                     [](const Ballot& ballot) { return ballot.standing == Standing::done; });
+  return std::any_of(votes_.begin(), votes_.end(),
+                     [](const Vote& vote) { return vote.state == VoteState::done; });
 }
 
 std::optional<std::pair<ServerIndex, ServerIndex>> Attempt::same_server() const {
   std::map<std::string_view, ServerIndex> seen;
-  for (ServerIndex server = 0; server < ballots_.size(); ++server) {
-    const Ballot& ballot = ballots_[server];
-    if (ballot.standing != Standing::granted || ballot.grant.run_id.empty()) continue;
-    const auto [first, added] = seen.emplace(ballot.grant.run_id, server);
+  for (ServerIndex server = 0; server < votes_.size(); ++server) {
+    const Vote& vote = votes_[server];
+    if (vote.state != VoteState::granted || vote.grant.run_id.empty()) continue;
+    const auto [first, added] = seen.emplace(vote.grant.run_id, server);
     if (!added) return std::pair(first->second, server);
   }
   return std::nullopt;
@@ -145,19 +145,19 @@ std::optional<std::pair<ServerIndex, ServerIndex>> Attempt::same_server() const 
 
 Instant Attempt::valid_until() const {
   std::vector<Instant> expiries;
-  expiries.reserve(ballots_.size());
-  for (const Ballot& ballot : ballots_) {
-    expiries.push_back(ballot.standing == Standing::granted ? ballot.expires : Instant{});
+  expiries.reserve(votes_.size());
+  for (const Vote& vote : votes_) {
+    expiries.push_back(vote.state == VoteState::granted ? vote.expires : Instant{});
   }
   return quorum_expiry(std::move(expiries));
 }
 
 std::vector<ServerIndex> Attempt::entered() const {
   std::vector<ServerIndex> servers;
-  for (ServerIndex server = 0; server < ballots_.size(); ++server) {
-    const Standing standing = ballots_[server].standing;
-    if (standing == Standing::absent || standing == Standing::refused) continue;
-    if (standing != Standing::done) servers.push_back(server);
+  for (ServerIndex server = 0; server < votes_.size(); ++server) {
+    const VoteState state = votes_[server].state;
+    if (state == VoteState::absent || state == VoteState::refused) continue;
+    if (state != VoteState::done) servers.push_back(server);
   }
   return servers;
 }
@@ -166,28 +166,28 @@ const Refused* Attempt::main_refusal() const {
   std::map<std::string_view, std::size_t> named;
   const Refused* main = nullptr;
   std::size_t most = 0;
-  for (const Ballot& ballot : ballots_) {
-    if (ballot.standing != Standing::refused) continue;
-    const std::size_t count = ++named[holder_of(ballot.refusal.blocker)];
+  for (const Vote& vote : votes_) {
+    if (vote.state != VoteState::refused) continue;
+    const std::size_t count = ++named[holder_of(vote.refusal.blocker)];
     if (count > most) {
       most = count;
-      main = &ballot.refusal;
+      main = &vote.refusal;
     }
   }
   if (main == nullptr) return main;
   // A revocation may not have reached every server.
-  for (const Ballot& ballot : ballots_) {
-    if (ballot.standing != Standing::refused) continue;
-    const Value value = read_value(ballot.refusal.blocker);
-    const bool same = holder_of(ballot.refusal.blocker) == holder_of(main->blocker);
-    if (same && value.kind == Value::Kind::revoked) return &ballot.refusal;
+  for (const Vote& vote : votes_) {
+    if (vote.state != VoteState::refused) continue;
+    const Value value = read_value(vote.refusal.blocker);
+    const bool same = holder_of(vote.refusal.blocker) == holder_of(main->blocker);
+    if (same && value.kind == Value::Kind::revoked) return &vote.refusal;
   }
   return main;
 }
 
 std::size_t Attempt::permanently_unreachable() const {
-  return static_cast<std::size_t>(std::count_if(
-      ballots_.begin(), ballots_.end(), [](const Ballot& ballot) { return ballot.permanent; }));
+  return static_cast<std::size_t>(
+      std::count_if(votes_.begin(), votes_.end(), [](const Vote& vote) { return vote.permanent; }));
 }
 
 }  // namespace redlock::lock

@@ -39,7 +39,7 @@ enum class Verdict {
 /// servers on which it certainly is not are asked again within an attempt.
 class Attempt {
  public:
-  enum class Standing {
+  enum class VoteState {
     absent,     ///< not asked yet, or the request certainly did not arrive
     asked,      ///< no answer yet
     granted,    ///<
@@ -47,8 +47,8 @@ class Attempt {
     uncertain,  ///< asked and given up on: the token may be there
     done,       ///< not needed: our token is certainly not there
   };
-  struct Ballot {
-    Standing standing = Standing::absent;
+  struct Vote {
+    VoteState state = VoteState::absent;
     Instant expires{};       ///< granted: see vote_expiry
     Granted grant;           ///< granted: what the server said of itself
     Refused refusal;         ///< refused: by whom
@@ -56,7 +56,7 @@ class Attempt {
     bool reported = false;   ///< an answer (or its absence) came since the round began
   };
 
-  Attempt(AttemptId id, std::size_t servers) : id_(id), ballots_(servers) {}
+  Attempt(AttemptId id, std::size_t servers) : id_(id), votes_(servers) {}
 
   /// Asks every server on which the token certainly is not.
   std::vector<Ask> begin_round(std::uint32_t round, const Timing& timing);
@@ -66,14 +66,14 @@ class Attempt {
 
   /// A grant is a vote until it expires: after that somebody else may have been granted the lock by
   /// the same server.
-  static bool is_vote(const Ballot& ballot, Instant now) {
-    return ballot.standing == Standing::granted && ballot.expires > now;
+  static bool counts(const Vote& vote, Instant now) {
+    return vote.state == VoteState::granted && vote.expires > now;
   }
 
   [[nodiscard]] Verdict verdict(Instant now, const Timing& timing) const;
 
   [[nodiscard]] AttemptId id() const { return id_; }
-  [[nodiscard]] const std::vector<Ballot>& ballots() const { return ballots_; }
+  [[nodiscard]] const std::vector<Vote>& votes() const { return votes_; }
   [[nodiscard]] Instant valid_until() const;
 
   /// The servers on which the token is or may be: those a release must go to.
@@ -98,7 +98,7 @@ class Attempt {
   [[nodiscard]] bool trustworthy(Instant now) const;
 
   AttemptId id_;
-  std::vector<Ballot> ballots_;
+  std::vector<Vote> votes_;
 };
 
 }  // namespace redlock::lock

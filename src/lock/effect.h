@@ -30,9 +30,9 @@ struct Kill {
 /// Find out what it takes to kill the job; answer with KillCost.
 struct Measure {};
 
-/// Listen on every server for word to the holder of this attempt's lock (Told), wherever that is
-/// not done yet. Nothing depends on it: it only makes a renewal come sooner.
-struct Listen {
+/// Subscribe on every server for word to the holder of this attempt's lock (Notice), wherever that
+/// is not done yet. Nothing depends on it: it only makes a renewal come sooner.
+struct Subscribe {
   AttemptId attempt;
 };
 
@@ -42,10 +42,10 @@ struct Listen {
 struct JoinQueue {};
 
 enum class StopReason {
-  lost,          ///< servers said that the lock is not ours any more
-  lease_ending,  ///< it could not be renewed in time
-  max_runtime,   ///< the job ran longer than allowed
-  top_gone,      ///< redlock's process on top is dead (lock/watch.h), and with it whoever waits
+  lost,             ///< servers said that the lock is not ours any more
+  lease_ending,     ///< it could not be renewed in time
+  max_runtime,      ///< the job ran longer than allowed
+  supervisor_gone,  ///< redlock's process on top is dead (lock/watch.h), and with it whoever waits
 };
 
 /// A server and what it last had to say, where that was no vote for us.
@@ -151,7 +151,7 @@ using Report =
                  report::Stopping, report::NotOursAtRelease, report::Skipped,
                  report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
-using Effect = std::variant<Ask, Spawn, Kill, Measure, Listen, JoinQueue, Report, Log>;
+using Effect = std::variant<Ask, Spawn, Kill, Measure, Subscribe, JoinQueue, Report, Log>;
 using Effects = std::vector<Effect>;
 
 }  // namespace redlock::lock

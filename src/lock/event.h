@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What may happen to the state machine (lock/session.h, custody.h, errand.h).
+// What may happen to the state machine (lock/session.h, keeping.h, by_token.h).
 #pragma once
 
 #include <variant>
@@ -42,12 +42,12 @@ struct Signal {
   bool ends_waiting;
 };
 /// redlock's process on top is dead: nobody waits for the job any more.
-struct TopGone {};
+struct SupervisorGone {};
 
 /// Word has come that concerns our lock, or may have been sent before we listened. It decides
 /// nothing: a renewal shows what is so.
-struct Told {
-  bool released = false;  ///< by the owner of a lock that is kept; of use to Custody alone
+struct Notice {
+  bool released = false;  ///< by the owner of a lock that is kept; of use to Keeping alone
 };
 
 /// A server says that the lock may be free for whoever is in its queue; or from now on it would,
@@ -57,6 +57,6 @@ struct Woken {
 };
 
 using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
-                           JobTreeGone, Killed, KillCost, Signal, TopGone, Told, Woken>;
+                           JobTreeGone, Killed, KillCost, Signal, SupervisorGone, Notice, Woken>;
 
 }  // namespace redlock::lock

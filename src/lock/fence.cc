@@ -23,10 +23,10 @@ constexpr std::uint64_t kFarAhead = 10'000'000'000'000;
 /// that no minority can raise it.
 std::uint64_t largest_plausible(const Attempt& won) {
   std::vector<std::uint64_t> clocks;
-  clocks.reserve(won.ballots().size());
-  for (const Attempt::Ballot& ballot : won.ballots()) {
-    const bool granted = ballot.standing == Attempt::Standing::granted;
-    clocks.push_back(granted ? static_cast<std::uint64_t>(ballot.grant.clock.count()) : 0);
+  clocks.reserve(won.votes().size());
+  for (const Attempt::Vote& vote : won.votes()) {
+    const bool granted = vote.state == Attempt::VoteState::granted;
+    clocks.push_back(granted ? static_cast<std::uint64_t>(vote.grant.clock.count()) : 0);
   }
   std::sort(clocks.begin(), clocks.end(), std::greater<>());
   return clocks.at(quorum(clocks.size()) - 1) + kFarAhead;
@@ -35,14 +35,14 @@ std::uint64_t largest_plausible(const Attempt& won) {
 }  // namespace
 
 FenceAgreement::FenceAgreement(const Attempt& won, Instant now, Effects& effects)
-    : attempt_(won.id()), most_(largest_plausible(won)), words_(won.ballots().size()) {
+    : attempt_(won.id()), most_(largest_plausible(won)), raised_(won.votes().size()) {
   std::map<std::uint64_t, std::size_t> votes;
-  for (const Attempt::Ballot& ballot : won.ballots()) {
-    if (ballot.standing != Attempt::Standing::granted || ballot.grant.fence == 0) continue;
-    learn(ballot.grant.fence);
-    if (!Attempt::is_vote(ballot, now)) continue;  // the server may have given later numbers since
-    if (++votes[ballot.grant.fence] < quorum(words_.size())) continue;
-    number_ = ballot.grant.fence;
+  for (const Attempt::Vote& vote : won.votes()) {
+    if (vote.state != Attempt::VoteState::granted || vote.grant.fence == 0) continue;
+    learn(vote.grant.fence);
+    if (!Attempt::counts(vote, now)) continue;  // the server may have given later numbers since
+    if (++votes[vote.grant.fence] < quorum(raised_.size())) continue;
+    number_ = vote.grant.fence;
     state_ = State::agreed;
   }
   if (state_ == State::pending) ask_commit(effects);
@@ -59,8 +59,8 @@ void FenceAgreement::ask_commit(Effects& effects) {
   }
   // Above the last round's number too: some server may have stored it without our hearing of it.
   number_ = std::max(largest_, number_) + 1;
-  std::fill(words_.begin(), words_.end(), Word::none);
-  for (ServerIndex server = 0; server < words_.size(); ++server) {
+  std::fill(raised_.begin(), raised_.end(), Raised::unknown);
+  for (ServerIndex server = 0; server < raised_.size(); ++server) {
     effects.emplace_back(Ask{.server = server,
                              .op = Op::commit,
                              .attempt = attempt_,
@@ -79,13 +79,13 @@ void FenceAgreement::record(const Reply& reply, Effects& effects) {
 
   // A late yes after a time-out counts: it is of this round and its number was stored.
   const bool yes = std::holds_alternative<Committed>(reply.answer);
-  words_.at(reply.ask.server) = yes ? Word::yes : Word::no;
-  const auto count = [this](Word word) {
-    return static_cast<std::size_t>(std::count(words_.begin(), words_.end(), word));
+  raised_.at(reply.ask.server) = yes ? Raised::yes : Raised::no;
+  const auto count = [this](Raised word) {
+    return static_cast<std::size_t>(std::count(raised_.begin(), raised_.end(), word));
   };
-  if (count(Word::yes) >= quorum(words_.size())) {
+  if (count(Raised::yes) >= quorum(raised_.size())) {
     state_ = State::agreed;
-  } else if (count(Word::no) >= blocking_minority(words_.size())) {
+  } else if (count(Raised::no) >= blocking_minority(raised_.size())) {
     ask_commit(effects);
   }
 }

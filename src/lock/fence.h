@@ -38,7 +38,7 @@ class FenceAgreement {
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
  private:
-  enum class Word { none, yes, no };
+  enum class Raised { unknown, yes, no };
 
   void ask_commit(Effects& effects);
   /// A server has this number; what others get is above it, unless it is implausible.
@@ -50,7 +50,7 @@ class FenceAgreement {
   std::uint64_t number_ = 0;   ///< agreed, or being committed
   std::uint64_t largest_ = 0;  ///< seen anywhere
   std::uint32_t round_ = 0;
-  std::vector<Word> words_;
+  std::vector<Raised> raised_;
 };
 
 }  // namespace redlock::lock

@@ -9,27 +9,27 @@ namespace redlock::lock {
 Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
     : timing_(timing),
       attempt_(won.id()),
-      standings_(won.ballots().size()),
+      voters_(won.votes().size()),
       next_round_(now + timing.renew_every()),
       last_asked_(now),
       keep_until_(now) {
-  for (ServerIndex server = 0; server < standings_.size(); ++server) {
-    const Attempt::Ballot& ballot = won.ballots()[server];
-    Standing& standing = standings_[server];
-    if (ballot.standing == Attempt::Standing::granted) {
-      standing.latest = Word::mine;
-      standing.expires = ballot.expires;
-      standing.run_id = ballot.grant.run_id;
-      standing.last = Granted{};
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
+    const Attempt::Vote& vote = won.votes()[server];
+    Voter& voter = voters_[server];
+    if (vote.state == Attempt::VoteState::granted) {
+      voter.latest = Whose::mine;
+      voter.expires = vote.expires;
+      voter.run_id = vote.grant.run_id;
+      voter.last = Granted{};
       // Paced by the oldest vote, so that a slow acquire does not delay the first renewal.
-      const Instant sent = ballot.expires - timing.ttl + timing.drift();
+      const Instant sent = vote.expires - timing.ttl + timing.drift();
       next_round_ = std::min(next_round_, sent + timing.renew_every());
       keep_until_ = std::min(keep_until_, sent);
-    } else if (ballot.standing == Attempt::Standing::refused) {
-      standing.latest = Word::elsewhere;
-      standing.last = NotMine{ballot.refusal.blocker};
+    } else if (vote.state == Attempt::VoteState::refused) {
+      voter.latest = Whose::elsewhere;
+      voter.last = NotMine{vote.refusal.blocker};
     } else {
-      standing.last = Unreachable{};
+      voter.last = Unreachable{};
     }
   }
   keep_until_ += timing.min_hold;
@@ -59,7 +59,7 @@ void Lease::ask_round(Instant now, Effects& effects) {
   renewed_ = 0;
   next_round_ = now + timing_.renew_every();
   hurried_ = kNever;
-  for (ServerIndex server = 0; server < standings_.size(); ++server) {
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
     ask(server, Op::renew, now, effects);
   }
 }
@@ -82,16 +82,16 @@ Instant Lease::gone_by() const {
 
 void Lease::record(const Reply& reply, Instant now, Effects& effects) {
   if (is_release(reply.ask.op)) return;
-  Standing& standing = standings_.at(reply.ask.server);
+  Voter& voter = voters_.at(reply.ask.server);
   const Instant before = valid_until_;
   const bool renewed = std::holds_alternative<Renewed>(reply.answer);
-  standing.last = reply.answer;
+  voter.last = reply.answer;
   unmask_twin(reply.ask.server, reply, effects);
-  if (!standing.twin) take_word(standing, reply);
+  if (!voter.twin) take_answer(voter, reply);
   settle(before);
 
   if (reply.ask.op == Op::renew) count_round(reply, renewed, now);
-  standing.wants_repair = std::holds_alternative<Missing>(reply.answer) && !standing.twin;
+  voter.wants_repair = std::holds_alternative<Missing>(reply.answer) && !voter.twin;
   repair(now, effects);
 }
 
@@ -102,8 +102,8 @@ void Lease::record(const Reply& reply, Instant now, Effects& effects) {
 /// it.
 void Lease::repair(Instant now, Effects& effects) {
   if (lost_ || !quorum_renewed(now)) return;
-  for (ServerIndex server = 0; server < standings_.size(); ++server) {
-    if (!std::exchange(standings_[server].wants_repair, false)) continue;
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
+    if (!std::exchange(voters_[server].wants_repair, false)) continue;
     ask(server, Op::repair, now, effects);
   }
 }
@@ -112,89 +112,89 @@ void Lease::repair(Instant now, Effects& effects) {
 /// need it; from here on that server has no vote.
 void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects) {
   const auto* grant = std::get_if<Granted>(&reply.answer);
-  Standing& standing = standings_[server];
-  if (grant == nullptr || grant->run_id.empty() || standing.twin) return;
-  for (ServerIndex other = 0; other < standings_.size(); ++other) {
-    if (other == server || standings_[other].run_id != grant->run_id) continue;
-    standing.twin = true;
+  Voter& voter = voters_[server];
+  if (grant == nullptr || grant->run_id.empty() || voter.twin) return;
+  for (ServerIndex other = 0; other < voters_.size(); ++other) {
+    if (other == server || voters_[other].run_id != grant->run_id) continue;
+    voter.twin = true;
     effects.emplace_back(Report(report::SameServer{other, server}));
     return;
   }
-  standing.run_id = grant->run_id;
+  voter.run_id = grant->run_id;
 }
 
-void Lease::take_word(Standing& standing, const Reply& reply) {
+void Lease::take_answer(Voter& voter, const Reply& reply) {
   const bool granted = std::holds_alternative<Granted>(reply.answer);
   if (granted && reply.ask.op == Op::repair) {
     // The key is there again, so that the lease may rest on it; but whether we hold the lock is for
     // servers to say that had it all the time, and for this one from its next renewal on.
-    standing.latest = Word::none;
-    standing.expires = vote_expiry(reply.sent, timing_);
+    voter.latest = Whose::none;
+    voter.expires = vote_expiry(reply.sent, timing_);
   } else if (granted || std::holds_alternative<Renewed>(reply.answer)) {
-    standing.latest = Word::mine;
-    standing.expires = std::max(standing.expires, vote_expiry(reply.sent, timing_));
+    voter.latest = Whose::mine;
+    voter.expires = std::max(voter.expires, vote_expiry(reply.sent, timing_));
   } else if (!std::holds_alternative<Unreachable>(reply.answer)) {
-    standing.latest = Word::elsewhere;
+    voter.latest = Whose::elsewhere;
     // A lock that is revoked is kept for us to stop the job: there is time for that.
     const auto* word = std::get_if<NotMine>(&reply.answer);
-    if (word == nullptr || !word->revoked) standing.expires = Instant{};
+    if (word == nullptr || !word->revoked) voter.expires = Instant{};
   }
 }
 
 void Lease::settle(Instant before) {
   std::vector<Instant> expiries;
   std::size_t elsewhere = 0;
-  expiries.reserve(standings_.size());
-  for (const Standing& standing : standings_) {
-    expiries.push_back(standing.expires);
-    elsewhere += standing.latest == Word::elsewhere ? 1 : 0;
+  expiries.reserve(voters_.size());
+  for (const Voter& voter : voters_) {
+    expiries.push_back(voter.expires);
+    elsewhere += voter.latest == Whose::elsewhere ? 1 : 0;
   }
   valid_until_ = quorum_expiry(std::move(expiries));
-  if (!lost_ && elsewhere >= blocking_minority(standings_.size())) {
+  if (!lost_ && elsewhere >= blocking_minority(voters_.size())) {
     lost_ = true;
     valid_until_before_loss_ = before;
   }
 }
 
 void Lease::count_round(const Reply& reply, bool renewed, Instant now) {
-  Standing& standing = standings_[reply.ask.server];
+  Voter& voter = voters_[reply.ask.server];
   if (reply.ask.round != round_) return;  // a late answer: its word counts, the round is over
-  if (renewed && !standing.twin) standing.renewed_round = round_;
-  const bool first_answer = standing.answered_round != round_;
+  if (renewed && !voter.twin) voter.renewed_round = round_;
+  const bool first_answer = voter.answered_round != round_;
   if (!first_answer && !renewed) return;
-  standing.answered_round = round_;
+  voter.answered_round = round_;
   answered_ += first_answer ? 1 : 0;
   renewed_ += renewed ? 1 : 0;
 
-  const std::size_t needed = quorum(standings_.size());
+  const std::size_t needed = quorum(voters_.size());
   if (renewed_ >= needed) {
     failing_ = false;
     next_round_ = std::max(next_round_, reply.sent + timing_.renew_every());
-  } else if (answered_ == standings_.size()) {
+  } else if (answered_ == voters_.size()) {
     failing_ = true;
     next_round_ = std::min(next_round_, now + timing_.retry_every());
   }
 }
 
 bool Lease::quorum_renewed(Instant now) const {
-  const auto renewed = std::ranges::count_if(standings_, [this, now](const Standing& standing) {
-    return round_ > 0 && standing.renewed_round == round_ && standing.latest == Word::mine &&
-           standing.expires > now;
+  const auto renewed = std::ranges::count_if(voters_, [this, now](const Voter& voter) {
+    return round_ > 0 && voter.renewed_round == round_ && voter.latest == Whose::mine &&
+           voter.expires > now;
   });
-  return static_cast<std::size_t>(renewed) >= quorum(standings_.size());
+  return static_cast<std::size_t>(renewed) >= quorum(voters_.size());
 }
 
 bool Lease::being_revoked() const {
-  return std::ranges::any_of(standings_, [](const Standing& standing) {
-    const auto* word = std::get_if<NotMine>(&standing.last);
+  return std::ranges::any_of(voters_, [](const Voter& voter) {
+    const auto* word = std::get_if<NotMine>(&voter.last);
     return word != nullptr && word->revoked;
   });
 }
 
 std::vector<Complaint> Lease::complaints() const {
   std::vector<Complaint> complaints;
-  for (ServerIndex server = 0; server < standings_.size(); ++server) {
-    const Answer& last = standings_[server].last;
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
+    const Answer& last = voters_[server].last;
     if (std::holds_alternative<Granted>(last) || std::holds_alternative<Renewed>(last)) continue;
     complaints.push_back({server, last});
   }

@@ -59,9 +59,9 @@ class Lease {
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
  private:
-  enum class Word { none, mine, elsewhere };
-  struct Standing {
-    Word latest = Word::none;  ///< last definite answer
+  enum class Whose { none, mine, elsewhere };
+  struct Voter {
+    Whose latest = Whose::none;  ///< last definite answer
     Instant expires{};
     std::string run_id;         ///< of the life that granted; empty if not known
     bool wants_repair = false;  ///< said "missing", and no quorum has renewed since
@@ -74,7 +74,7 @@ class Lease {
   void ask_round(Instant now, Effects& effects);
   void ask(ServerIndex server, Op op, Instant now, Effects& effects) const;
   void count_round(const Reply& reply, bool renewed, Instant now);
-  void take_word(Standing& standing, const Reply& reply);
+  void take_answer(Voter& voter, const Reply& reply);
   void unmask_twin(ServerIndex server, const Reply& reply, Effects& effects);
   void repair(Instant now, Effects& effects);
   void settle(Instant before);
@@ -82,7 +82,7 @@ class Lease {
 
   Timing timing_;
   AttemptId attempt_;
-  std::vector<Standing> standings_;
+  std::vector<Voter> voters_;
   Instant valid_until_{};
   Instant valid_until_before_loss_{};
   Instant next_round_;

@@ -34,7 +34,7 @@ Session::Session(const Plan& plan, Instant now)
       began_(now),
       acquisition_(plan.servers, plan.timing, plan.patience, plan.inherited.has_value(), plan.seed,
                    now),
-      once_(plan.servers) {}
+      done_marks_(plan.servers) {}
 
 Effects Session::step(const Event& event, Instant now) {
   now_ = now;
@@ -60,10 +60,10 @@ Effects Session::step(const Event& event, Instant now) {
                  },
                  [this](const KillCost& cost) { take_kill_cost(cost.length); },
                  [this](const Signal& signal) { on_signal(signal); },
-                 [this](const TopGone&) {
-                   if (phase_ == Phase::running) stop_job(StopReason::top_gone);
+                 [this](const SupervisorGone&) {
+                   if (phase_ == Phase::running) stop_job(StopReason::supervisor_gone);
                  },
-                 [this](const Told&) { on_told(); },
+                 [this](const Notice&) { on_notice(); },
                  [this](const Woken& word) {
                    if (phase_ == Phase::acquiring) acquisition_.wake(word.next, now_);
                  },
@@ -128,10 +128,10 @@ void Session::tick_lease() {
   if (begins) log(Log::Event::acquired);
   listening_ = true;
   listen_at_ = kNever;
-  effects_.emplace_back(Listen{lease_->attempt()});
+  effects_.emplace_back(Subscribe{lease_->attempt()});
 }
 
-void Session::on_told() {
+void Session::on_notice() {
   if (phase_ != Phase::running && phase_ != Phase::stopping) return;
   lease_->hurry(now_);
   lease_->tick(now_, effects_);
@@ -139,7 +139,7 @@ void Session::on_told() {
 
 void Session::on_reply(const Reply& reply) {
   if (phase_ == Phase::finished) return;
-  once_.record(reply, now_);
+  done_marks_.record(reply, now_);
   if (reply.ask.op == Op::mark || reply.ask.op == Op::unmark) {
     if (phase_ == Phase::releasing) check_release();
     return;
@@ -164,7 +164,7 @@ void Session::on_reply(const Reply& reply) {
     return;
   }
   if (reply.ask.op == Op::commit) return;  // late; the number is settled
-  // Once the release is on its way a late answer must not bring the lock back by a repair.
+  // DoneMarks the release is on its way a late answer must not bring the lock back by a repair.
   if (phase_ == Phase::releasing || reply.ask.attempt != lease_->attempt()) return;
   lease_->record(reply, now_, effects_);
   if (phase_ != Phase::starting) check_lease();
@@ -175,11 +175,11 @@ void Session::check_acquisition() {
     case Acquisition::State::trying:
       return;
     case Acquisition::State::done:
-      emit(report::Skipped{*once_.found()});
+      emit(report::Skipped{*done_marks_.found()});
       effects_.emplace_back(Log{.event = Log::Event::skipped,
                                 .attempt = acquisition_.attempt().id(),
                                 .waited = now_ - began_});
-      once_.copy(effects_);
+      done_marks_.copy(effects_);
       return end_without_job({Outcome::Kind::done});
     case Acquisition::State::conflict:
       return end_without_job({Outcome::Kind::conflict});
@@ -226,8 +226,8 @@ void Session::start_job(std::uint64_t fence) {
   job_began_ = now_;  // if it cannot be started, the lock was held from now on all the same
   phase_ = Phase::starting;
   const auto votes = std::count_if(
-      won.ballots().begin(), won.ballots().end(),
-      [](const Attempt::Ballot& ballot) { return ballot.standing == Attempt::Standing::granted; });
+      won.votes().begin(), won.votes().end(),
+      [](const Attempt::Vote& vote) { return vote.state == Attempt::VoteState::granted; });
   emit(report::Acquired{won.id(), fence, static_cast<std::size_t>(votes), now_ - began_,
                         lease_->valid_until() - now_});
   effects_.emplace_back(
@@ -300,16 +300,16 @@ bool Session::watching_tree() const {
   return phase_ == Phase::stopping || (phase_ == Phase::running && plan_.wait_all && job_gone_);
 }
 
-Standing Session::standing() const {
+WorkerState Session::worker_state() const {
   switch (phase_) {
     case Phase::starting:
     case Phase::running:
-      return {Standing::Phase::running, term_at(), lease_end(), head_start_};
+      return {WorkerState::Phase::running, term_at(), lease_end(), head_start_};
     case Phase::stopping:
-      return {Standing::Phase::stopping, stopping_->deadline(lease_end()), lease_end(),
+      return {WorkerState::Phase::stopping, stopping_->deadline(lease_end()), lease_end(),
               head_start_};
     default:
-      return {Standing::Phase::releasing, release_limit_, lease_end()};
+      return {WorkerState::Phase::releasing, release_limit_, lease_end()};
   }
 }
 
@@ -346,7 +346,7 @@ void Session::release_lease() {
   acquisition_.release().retry(now_, effects_);
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
   // Ahead of the release on every server's connection: who finds the lock free finds the mark, too.
-  if (may_mark()) once_.mark(job_began_, plan_.timing.once, effects_);
+  if (may_mark()) done_marks_.mark(job_began_, plan_.timing.once, effects_);
   const Instant keep_until = was_ours() ? lease_->keep_until() : Instant{};
   cools_ = keep_until > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
@@ -377,7 +377,7 @@ void Session::tick_releasing() {
   if (now_ >= release_limit_) return finish();
   if (now_ >= release_retry_) {
     release_retry_ = kNever;
-    once_.retry(effects_);
+    done_marks_.retry(effects_);
     acquisition_.release().retry(now_, effects_);
   }
 }
@@ -395,8 +395,8 @@ bool Session::ended_in_vain() const {
 
 void Session::check_release() {
   Release& release = acquisition_.release();
-  const bool settled = gave_back() && once_.settled();
-  const bool owes_marks = lease_ && may_mark() && once_.marked() < quorum(plan_.servers);
+  const bool settled = gave_back() && done_marks_.settled();
+  const bool owes_marks = lease_ && may_mark() && done_marks_.marked() < quorum(plan_.servers);
   const bool quorum_released =
       lease_ && !owes_marks && release.released(lease_->attempt()) >= quorum(plan_.servers);
   const bool never_ours =
@@ -405,7 +405,7 @@ void Session::check_release() {
   // answered: a connection that is closed with answers unread may take what was sent last with it.
   const bool undoes = never_ours && (may_mark() || cools_);
   if (settled || quorum_released || (never_ours && !undoes)) return finish();
-  const bool has_failed = release.has_failed() || once_.has_failed();
+  const bool has_failed = release.has_failed() || done_marks_.has_failed();
   if (has_failed && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;
 }
 
@@ -428,8 +428,8 @@ void Session::finish() {
     const Duration rest = was_ours() ? lease_->keep_until() - now_ : Duration::zero();
     emit(report::Released{now_ - job_began_, std::max(rest, Duration::zero())});
   }
-  if (may_mark() && once_.marked() < quorum(plan_.servers)) {
-    emit(report::MarkUnconfirmed{once_.complaints()});
+  if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {
+    emit(report::MarkUnconfirmed{done_marks_.complaints()});
   }
   if (stop_reason_ == StopReason::max_runtime) {
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::max_runtime};
@@ -455,7 +455,7 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
 /// What the release left behind on a minority, when the others said that the lock was lost. Also
 /// when the minimum hold is over by now: a server that was stopped may not have begun with it.
 void Session::undo_release() {
-  once_.undo(effects_);
+  done_marks_.undo(effects_);
   if (!cools_) return;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
     effects_.emplace_back(Ask{.server = server, .op = Op::leave, .attempt = lease_->attempt()});

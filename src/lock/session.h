@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "lock/acquisition.h"
+#include "lock/done_marks.h"
 #include "lock/drive.h"
 #include "lock/effect.h"
 #include "lock/event.h"
 #include "lock/fence.h"
 #include "lock/lease.h"
-#include "lock/once.h"
 #include "lock/outage.h"
 #include "lock/release.h"
 #include "lock/stopping.h"
@@ -89,7 +89,7 @@ class Session : public Machine {
   [[nodiscard]] bool watching_tree() const;
 
   /// What the process on top has to know. Only once a job is to be started.
-  [[nodiscard]] Standing standing() const;
+  [[nodiscard]] WorkerState worker_state() const;
 
  private:
   enum class Phase { acquiring, numbering, starting, running, stopping, releasing, finished };
@@ -99,7 +99,7 @@ class Session : public Machine {
   void on_signal(const Signal& signal);
   void on_job_exited(int status);
   void on_job_started();
-  void on_told();
+  void on_notice();
 
   void check_acquisition();
   void check_fence();
@@ -135,7 +135,7 @@ class Session : public Machine {
   Acquisition acquisition_;
   std::optional<FenceAgreement> fence_;
   std::optional<Lease> lease_;
-  Once once_;
+  DoneMarks done_marks_;
   Effects effects_;
   std::optional<Outcome> outcome_;
 

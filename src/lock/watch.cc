@@ -12,40 +12,41 @@ constexpr Duration kPatience = std::chrono::seconds(1);
 
 }  // namespace
 
-Instant Watch::deadline(const Standing& standing) const {
+Instant Watch::deadline(const WorkerState& state) const {
   if (alone_ && stopped_) return kill_at_;
   if (alone_) return measured_ ? stop_at_ : std::min(measure_at_, stop_at_);
   const Duration half_margin = timing_.margin() / 2;
-  switch (standing.phase) {
-    case Standing::Phase::releasing:
-      return standing.act_by + kPatience;
-    case Standing::Phase::stopping:  // a KILL is due a grace after the TERM, or the lease is over
-      return std::max(standing.act_by + half_margin,
-                      std::min(standing.act_by + kPatience, standing.valid_until - half_margin));
-    case Standing::Phase::running:
+  switch (state.phase) {
+    case WorkerState::Phase::releasing:
+      return state.act_by + kPatience;
+    case WorkerState::Phase::stopping:  // a KILL is due a grace after the TERM, or the lease is
+                                        // over
+      return std::max(state.act_by + half_margin,
+                      std::min(state.act_by + kPatience, state.valid_until - half_margin));
+    case WorkerState::Phase::running:
       break;
   }
   // A worker that does its work has measured before, and acts the sooner.
-  const Instant due = standing.act_by + half_margin;
-  if (standing.head_start > Duration::zero()) return due;
-  const bool measured = measured_until_ == standing.valid_until;
+  const Instant due = state.act_by + half_margin;
+  if (state.head_start > Duration::zero()) return due;
+  const bool measured = measured_until_ == state.valid_until;
   return due - (measured ? head_start_ : timing_.longest_head_start());
 }
 
-std::vector<Watch::Act> Watch::step(const Standing& standing, bool worker_gone, bool job_left,
+std::vector<Watch::Act> Watch::step(const WorkerState& state, bool worker_gone, bool job_left,
                                     Instant now) {
   std::vector<Act> acts;
   if (!alone_) {
-    if (!worker_gone && now < deadline(standing)) return acts;
+    if (!worker_gone && now < deadline(state)) return acts;
     // Not if it is late already: nothing stands before a kill.
-    const bool in_time = now < standing.act_by + timing_.margin() / 2;
-    if (!worker_gone && in_time && wants_measure(standing)) {
-      measured_until_ = standing.valid_until;
+    const bool in_time = now < state.act_by + timing_.margin() / 2;
+    if (!worker_gone && in_time && wants_measure(state)) {
+      measured_until_ = state.valid_until;
       head_start_ = Duration::zero();
       return {Act::measure};
     }
     if (!worker_gone) acts.push_back(Act::kill_worker);
-    take_over(standing, worker_gone, now);
+    take_over(state, worker_gone, now);
   }
   if (!job_left) return acts;
   if (!stopped_ && now >= stop_at_) {
@@ -67,23 +68,23 @@ std::vector<Watch::Act> Watch::step(const Standing& standing, bool worker_gone, 
   return acts;
 }
 
-bool Watch::wants_measure(const Standing& standing) const {
-  return standing.phase == Standing::Phase::running && standing.head_start == Duration::zero() &&
-         measured_until_ != standing.valid_until && timing_.longest_head_start() > Duration::zero();
+bool Watch::wants_measure(const WorkerState& state) const {
+  return state.phase == WorkerState::Phase::running && state.head_start == Duration::zero() &&
+         measured_until_ != state.valid_until && timing_.longest_head_start() > Duration::zero();
 }
 
 /// A worker that is dead while all was well leaves a job that may go on for as long as it could
 /// have without a renewal: perhaps it comes to its end. One that missed its moment leaves none.
-void Watch::take_over(const Standing& standing, bool worker_gone, Instant now) {
+void Watch::take_over(const WorkerState& state, bool worker_gone, Instant now) {
   alone_ = true;
-  last_kill_at_ = standing.valid_until - timing_.margin();
-  const bool measured_here = measured_until_ == standing.valid_until;
-  kill_at_ = last_kill_at_ - (measured_here ? head_start_ : standing.head_start);
-  measured_ = measured_here || standing.head_start > Duration::zero();
+  last_kill_at_ = state.valid_until - timing_.margin();
+  const bool measured_here = measured_until_ == state.valid_until;
+  kill_at_ = last_kill_at_ - (measured_here ? head_start_ : state.head_start);
+  measured_ = measured_here || state.head_start > Duration::zero();
   stop_at_ = worker_gone ? kill_at_ - timing_.grace : now;
-  if (standing.phase == Standing::Phase::stopping) {
+  if (state.phase == WorkerState::Phase::stopping) {
     stopped_ = true;
-    kill_at_ = std::min(kill_at_, standing.act_by);
+    kill_at_ = std::min(kill_at_, state.act_by);
   }
   measure_at_ = stopped_ ? now : stop_at_ - timing_.longest_head_start();
 }

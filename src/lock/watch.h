@@ -14,7 +14,7 @@
 namespace redlock::lock {
 
 /// What the worker has told about itself.
-struct Standing {
+struct WorkerState {
   enum class Phase { running, stopping, releasing };
   Phase phase;
   /// By then it will have taken its next step: renewed, sent a signal, left.
@@ -37,7 +37,7 @@ class Watch {
 
   /// What is to be done at `now`. `worker_gone`: it is dead. `job_left`: anything of the job that
   /// has to end before the lock does.
-  std::vector<Act> step(const Standing& standing, bool worker_gone, bool job_left, Instant now);
+  std::vector<Act> step(const WorkerState& state, bool worker_gone, bool job_left, Instant now);
 
   /// What came of the last KILL: whether it reached a process that none had reached before.
   void killed(bool found_new);
@@ -46,7 +46,7 @@ class Watch {
   void set_head_start(Duration length);
 
   /// When step() is due at the latest, if nothing happens before.
-  [[nodiscard]] Instant deadline(const Standing& standing) const;
+  [[nodiscard]] Instant deadline(const WorkerState& state) const;
 
   /// The worker is out, and the job ours alone. No lock is renewed or released any more.
   [[nodiscard]] bool alone() const { return alone_; }
@@ -54,9 +54,9 @@ class Watch {
   [[nodiscard]] bool stopped_job() const { return stopped_; }
 
  private:
-  void take_over(const Standing& standing, bool worker_gone, Instant now);
+  void take_over(const WorkerState& state, bool worker_gone, Instant now);
 
-  [[nodiscard]] bool wants_measure(const Standing& standing) const;
+  [[nodiscard]] bool wants_measure(const WorkerState& state) const;
 
   Timing timing_;
   Instant measured_until_{};  ///< the end of the lease when that was done with a worker

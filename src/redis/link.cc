@@ -104,7 +104,7 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
 void Link::note(Flight flight, lock::Instant now, Note kind) {
   if (state_ != State::ready || unanswered() >= kMaxUnanswered) return;
   Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
-  note.told = Told::answered;
+  note.reported = Reported::answered;
   note.note = kind;
   // We may be gone before an acquire that is held back could be sent.
   guard([&] {
@@ -341,16 +341,16 @@ void Link::take_reply(Value reply) {
     return;
   }
   if (pending.note == Note::echoed && pending.answered == 0) echo_ = reply;
-  if (endless || (pending.answered++ == 0 && pending.told != Told::answered)) {
+  if (endless || (pending.answered++ == 0 && pending.reported != Reported::answered)) {
     arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
-    pending.told = Told::answered;
+    pending.reported = Reported::answered;
   }
   if (pending.answered == pending.flight.replies) queue_.pop_front();
 }
 
 void Link::report(Pending& pending, lock::Unreachable why) {
-  if (pending.told != Told::nothing) return;
-  pending.told = Told::timed_out;
+  if (pending.reported != Reported::nothing) return;
+  pending.reported = Reported::timed_out;
   arrivals_.push_back({pending.ask, pending.sent, std::move(why)});
 }
 
@@ -402,7 +402,7 @@ void Link::expire(lock::Instant now) {
     report(pending, std::move(late));
   }
   std::erase_if(queue_, [&sendable](const Pending& pending) {
-    return pending.told == Told::timed_out && !sendable(pending);
+    return pending.reported == Reported::timed_out && !sendable(pending);
   });
 }
 
@@ -442,14 +442,14 @@ lock::Instant Link::deadline() const {
   lock::Instant earliest = connect_deadline_;
   if (state_ == State::dialing) earliest = std::min(earliest, dialer_.deadline());
   for (const Pending& pending : queue_) {
-    if (pending.told == Told::nothing) earliest = std::min(earliest, pending.deadline);
+    if (pending.reported == Reported::nothing) earliest = std::min(earliest, pending.deadline);
   }
   return earliest;
 }
 
 std::size_t Link::unanswered() const {
   return static_cast<std::size_t>(std::ranges::count_if(
-      queue_, [](const Pending& pending) { return pending.told == Told::timed_out; }));
+      queue_, [](const Pending& pending) { return pending.reported == Reported::timed_out; }));
 }
 
 Step Link::step() const {

@@ -14,8 +14,8 @@
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
-#include "redis/ballot.h"
 #include "redis/dialer.h"
+#include "redis/request.h"
 #include "redis/resp.h"
 #include "redis/server_set.h"
 #include "redis/stream.h"
@@ -118,7 +118,7 @@ class Link {
  private:
   enum class State { idle, dialing, securing, authenticating, ready };
   /// What the caller knows of a request; what it does not ask for counts as answered.
-  enum class Told { nothing, timed_out, answered };
+  enum class Reported { nothing, timed_out, answered };
 
   struct Pending {
     lock::Ask ask;
@@ -127,7 +127,7 @@ class Link {
     lock::Instant deadline = lock::kNever;
     std::size_t written = 0;
     unsigned answered = 0;  ///< replies of the flight that have come
-    Told told = Told::nothing;
+    Reported reported = Reported::nothing;
     Note note = Note::any;
   };
 
@@ -154,7 +154,7 @@ class Link {
   /// A note, or a look: no attempt's.
   static bool is_of_none(const Pending& pending) { return pending.ask.attempt == lock::kNoAttempt; }
   static bool is_note(const Pending& pending) {
-    return is_of_none(pending) && pending.told == Told::answered;
+    return is_of_none(pending) && pending.reported == Reported::answered;
   }
   void watch_reading();
   [[nodiscard]] bool must_wait(const Pending& pending) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads the log of a lock on one server, for `redlock history`. Absent on purpose: what the lines
-// mean, and what the logs of several servers together mean (inspect/chronicle.h).
+// mean, and what the logs of several servers together mean (inspect/merged_log.h).
 #pragma once
 
 #include <chrono>

@@ -11,12 +11,12 @@
 
 #include "lock/value.h"
 #include "os/random.h"
-#include "redis/audience.h"
-#include "redis/ballot.h"
 #include "redis/keys.h"
 #include "redis/link.h"
 #include "redis/log.h"
 #include "redis/queue.h"
+#include "redis/request.h"
+#include "redis/subscribers.h"
 #include "redis/tls_context.h"
 
 namespace redlock::redis {
@@ -46,12 +46,12 @@ bool is_gone(const lock::Answer& answer) {
 struct ServerSet::Impl {
   std::vector<Endpoint> endpoints;  // never changed: the links refer to it
   std::optional<TlsContext> tls;    // if any of them speaks it; used by the links
-  Ballot ballot;
+  LockContext context;
   Timeouts timeouts;
-  std::deque<Link> links;  // a deque, since a Link cannot move
-  Audience audience;       // of who holds the lock; empty until the first listen()
-  Audience queue;          // of who waits for it; empty but while we do
-  std::string waiter;      // what we are called there
+  std::deque<Link> links;   // a deque, since a Link cannot move
+  Subscribers subscribers;  // of who holds the lock; empty until the first listen()
+  Subscribers queue;        // of who waits for it; empty but while we do
+  std::string waiter;       // what we are called there
   bool left_queue = false;
   unsigned joins = 0;  // how often it was joined
   struct Heard {
@@ -63,7 +63,7 @@ struct ServerSet::Impl {
   unsigned log_entries;
   std::function<std::string()> holder;
   std::pair<lock::AttemptId, std::uint32_t>
-      described{};                               ///< the round that the ballot's holder is of
+      described{};                               ///< the round that the context's holder is of
   std::map<lock::AttemptId, std::string> notes;  ///< what goes with the leaves of an attempt
   std::map<lock::AttemptId, Secrets> secrets;
   std::vector<lock::Reply> ready;              // answers that took no server
@@ -78,9 +78,9 @@ struct ServerSet::Impl {
     return known;
   }
 
-  void open(Audience& listeners, const std::string& channel) {
+  void open(Subscribers& listeners, const std::string& channel) {
     for (const Endpoint& endpoint : endpoints) {
-      listeners.add(endpoint, context_for(endpoint), timeouts, user_timeout(ballot.ttl), channel);
+      listeners.add(endpoint, context_for(endpoint), timeouts, user_timeout(context.ttl), channel);
     }
   }
 
@@ -93,12 +93,12 @@ struct ServerSet::Impl {
     const auto round = std::pair(ask.attempt, ask.round);
     if (ask.op != lock::Op::acquire || described == round) return;
     described = round;
-    ballot.holder_json = holder();
+    context.holder_json = holder();
   }
 
   Flight encode(const lock::Ask& ask) {
-    if (ask.op == lock::Op::leave_queue) return {encode_leave_queue(ballot.lock_key, waiter), 1};
-    Flight flight = encode_request(ask, ballot, secrets_of(ask.attempt));
+    if (ask.op == lock::Op::leave_queue) return {encode_leave_queue(context.lock_key, waiter), 1};
+    Flight flight = encode_request(ask, context, secrets_of(ask.attempt));
     if (ask.op != lock::Op::leave || !notes.contains(ask.attempt)) return flight;
     flight.wire += notes.at(ask.attempt);
     ++flight.replies;
@@ -107,7 +107,7 @@ struct ServerSet::Impl {
 
   void close_queue() {
     if (std::exchange(left_queue, true)) return;
-    queue = Audience();
+    queue = Subscribers();
     could_be_woken.clear();
     places.assign(links.size(), std::nullopt);
   }
@@ -122,7 +122,7 @@ struct ServerSet::Impl {
     if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
       return {arrival.ask, arrival.sent, std::move(*trouble)};
     }
-    lock::Answer answer = read_answer(arrival.ask.op, ballot, std::get<Value>(arrival.content));
+    lock::Answer answer = read_answer(arrival.ask.op, context, std::get<Value>(arrival.content));
     if (lock::is_release(arrival.ask.op) && is_gone(answer)) {
       link.forget_attempt(arrival.ask.attempt);
     }
@@ -141,14 +141,14 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
     : impl_(std::make_unique<Impl>()) {
   impl_->endpoints = std::move(servers);
   const std::string key = lock_key(keys.prefix, keys.name);
-  impl_->ballot = {.lock_key = key,
-                   .holder_key = helper_key(key, "holder"),
-                   .fence_key = helper_key(key, "fence"),
-                   .dead_key = helper_key(key, "dead"),
-                   .done_key = helper_key(key, "done"),
-                   .ttl = ttl,
-                   .holder_json = {},
-                   .restart_grace = restart_grace};
+  impl_->context = {.lock_key = key,
+                    .holder_key = helper_key(key, "holder"),
+                    .fence_key = helper_key(key, "fence"),
+                    .dead_key = helper_key(key, "dead"),
+                    .done_key = helper_key(key, "done"),
+                    .ttl = ttl,
+                    .holder_json = {},
+                    .restart_grace = restart_grace};
   impl_->timeouts = timeouts;
   impl_->held_token = std::move(keys.held_token);
   impl_->log_entries = keys.log_entries;
@@ -190,7 +190,7 @@ void ServerSet::log(const lock::Log& line, std::string_view event, std::string d
   if (impl_->log_entries == 0) return;
   const std::string& token = impl_->secrets_of(line.attempt).token;
   std::string wire = encode_log(
-      impl_->ballot.lock_key,
+      impl_->context.lock_key,
       {.event = std::string(event), .token = token, .data = std::move(data)}, impl_->log_entries);
   if (line.carrier == lock::Log::Carrier::leave) {
     impl_->notes[line.attempt] = std::move(wire);
@@ -202,26 +202,27 @@ void ServerSet::log(const lock::Log& line, std::string_view event, std::string d
 void ServerSet::adopt(lock::AttemptId attempt, const std::string& token) {
   impl_->secrets[attempt] = {.token = token, .hold = token, .adopted = true};
   for (Link& link : impl_->links) link.presume_sent(attempt);
-  impl_->ballot.holder_json = impl_->holder();
+  impl_->context.holder_json = impl_->holder();
 }
 
 void ServerSet::listen(lock::AttemptId attempt, lock::Instant now) {
-  Audience& audience = impl_->audience;
-  if (audience.empty()) {
-    impl_->open(audience, told_channel(impl_->ballot.lock_key, impl_->secrets_of(attempt).token));
+  Subscribers& subscribers = impl_->subscribers;
+  if (subscribers.empty()) {
+    impl_->open(subscribers,
+                told_channel(impl_->context.lock_key, impl_->secrets_of(attempt).token));
   }
-  audience.listen(now);
+  subscribers.listen(now);
 }
 
 void ServerSet::join_queue(lock::Instant now) {
-  const Ballot& ballot = impl_->ballot;
+  const LockContext& context = impl_->context;
   std::string& waiter = impl_->waiter;
   if (waiter.empty()) waiter = os::random_hex(kWaiterBytes);
-  if (impl_->queue.empty()) impl_->open(impl_->queue, wake_channel(ballot.lock_key, waiter));
+  if (impl_->queue.empty()) impl_->open(impl_->queue, wake_channel(context.lock_key, waiter));
   impl_->queue.listen(now);
   impl_->left_queue = false;
   ++impl_->joins;
-  const std::string wire = encode_join_queue(ballot.lock_key, waiter, ballot.holder_json);
+  const std::string wire = encode_join_queue(context.lock_key, waiter, context.holder_json);
   for (Link& link : impl_->links) {
     if (!link.owes_answers()) link.note({wire, 1}, now, Link::Note::echoed);
   }
@@ -241,20 +242,20 @@ bool ServerSet::amid_answers() const {
   return std::ranges::any_of(impl_->links, &Link::amid_answers);
 }
 
-Audience& ServerSet::audience() {
-  return impl_->audience;
+Subscribers& ServerSet::subscribers() {
+  return impl_->subscribers;
 }
 
-std::vector<Word> ServerSet::take_words() {
-  return impl_->audience.take();
+std::vector<Notice> ServerSet::take_notices() {
+  return impl_->subscribers.take();
 }
 
-std::vector<Word> ServerSet::take_calls() {
-  std::vector<Word> words = impl_->queue.take();
+std::vector<Notice> ServerSet::take_wake_ups() {
+  std::vector<Notice> words = impl_->queue.take();
   // Where it can be heard again after the connection broke, that is no news: where connections
   // break all the time it would make us ask, listen and ask again for ever. What was missed is seen
   // a little later.
-  std::erase_if(words, [this](const Word& word) {
+  std::erase_if(words, [this](const Notice& word) {
     return word.text.empty() && !impl_->could_be_woken.insert(word.server).second;
   });
   return words;
@@ -262,13 +263,13 @@ std::vector<Word> ServerSet::take_calls() {
 
 void ServerSet::interests(std::vector<os::Interest>& out) const {
   for (const Link& link : impl_->links) link.interests(out);
-  impl_->audience.interests(out);
+  impl_->subscribers.interests(out);
   impl_->queue.interests(out);
 }
 
 lock::Instant ServerSet::deadline() const {
   if (!impl_->ready.empty()) return lock::Instant::min();
-  lock::Instant earliest = std::min(impl_->audience.deadline(), impl_->queue.deadline());
+  lock::Instant earliest = std::min(impl_->subscribers.deadline(), impl_->queue.deadline());
   for (const Link& link : impl_->links) earliest = std::min(earliest, link.deadline());
   return earliest;
 }
@@ -296,7 +297,7 @@ bool ServerSet::owes() const {
 void ServerSet::drop_connections() {
   for (Link& link : impl_->links) link.abandon();
   impl_->links.clear();
-  impl_->audience.abandon();
+  impl_->subscribers.abandon();
   impl_->queue.abandon();
 }
 
@@ -309,7 +310,7 @@ std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
     }
     impl_->note_place(server, link.take_echo());
   }
-  impl_->audience.turn(now);
+  impl_->subscribers.turn(now);
   impl_->queue.turn(now);
   return replies;
 }

@@ -32,12 +32,12 @@ struct Timeouts {
   std::chrono::milliseconds connect{1000};  ///< resolving, connecting and authenticating together
 };
 
-class Audience;
+class Subscribers;
 
 /// What came while listening, for word to the holder of a lock or for being woken.
-struct Word {
+struct Notice {
   lock::ServerIndex server;
-  std::string text;  ///< as of Listener::turn()
+  std::string text;  ///< as of Subscriber::turn()
 };
 
 /// The configured servers as voters on one lock: performs lock::Ask, gives back lock::Reply. One
@@ -76,10 +76,10 @@ class ServerSet {
   void listen(lock::AttemptId attempt, lock::Instant now);
 
   /// What listens, for who must not touch the other connections yet.
-  Audience& audience();
+  Subscribers& subscribers();
 
   /// What came by the last turn().
-  std::vector<Word> take_words();
+  std::vector<Notice> take_notices();
 
   /// Puts us into the lock's queue on every server that is connected and answers, or keeps us
   /// there, and listens for being woken wherever it does not do so yet, over connections made for
@@ -93,9 +93,9 @@ class ServerSet {
   /// A server would perhaps not read what was asked last if the connections ended now.
   [[nodiscard]] bool amid_answers() const;
 
-  /// What came by the last turn(): a waiter's words, as take_words() has the holder's, but that it
-  /// can be heard from now on only once from each server.
-  std::vector<Word> take_calls();
+  /// What came by the last turn(): a waiter's words, as take_notices() has the holder's, but that
+  /// it can be heard from now on only once from each server.
+  std::vector<Notice> take_wake_ups();
 
   /// Writes a line into the lock's log on every server that is connected, at once or with the
   /// leaves of its attempt, as it says. Nothing is heard of it, and nothing waits for it. `event`,

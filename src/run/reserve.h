@@ -22,12 +22,13 @@ struct Reserve {
   os::SharedPage<Supervision> supervision;
   os::Pipe messages = os::make_pipe(O_NONBLOCK);
   /// This process, which will be the worker's parent, as a pidfd; none on a kernel without.
-  os::Fd top{static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))};
+  os::Fd supervisor{static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))};
   os::Loop loop;  ///< the worker's own
 
   Reserve() {
     // Where the kernel has no such call (or none for us), it is done without.
-    if (!top && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) os::fail("pidfd_open");
+    if (!supervisor && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+      os::fail("pidfd_open");
   }
 };
 

@@ -13,8 +13,8 @@
 #include "os/stderr.h"
 #include "redis/keys.h"
 #include "redis/server_set.h"
-#include "run/held.h"
 #include "run/metrics_file.h"
+#include "run/reentrancy.h"
 #include "run/runner.h"
 
 namespace redlock::run {
@@ -31,12 +31,11 @@ void warn(const std::string& text, const config::Settings& settings, os::Stderr&
 Exit run(const cli::Run& request) {
   const config::Settings& settings = request.settings;
   lock::Plan plan = driver::plan_for(settings);
-  const Place place{.fingerprint = driver::server_set_fingerprint(settings.servers),
-                    .key = redis::lock_key(settings.prefix, request.name)};
+  const LockId id{.fingerprint = driver::server_set_fingerprint(settings.servers),
+                  .key = redis::lock_key(settings.prefix, request.name)};
   const char* const environment = std::getenv("REDLOCK_HELD");
   const std::string held = environment == nullptr ? "" : environment;
-  const std::optional<Held> ours =
-      settings.reentrant ? find_held(held, place) : std::optional<Held>();
+  const std::optional<Held> ours = settings.reentrant ? find_held(held, id) : std::optional<Held>();
   if (ours) plan.inherited = ours->fence;
   diag::Holder who = driver::describe_ourselves(settings, request.job);
   redis::ServerSet servers(
@@ -58,7 +57,7 @@ Exit run(const cli::Run& request) {
   Runner runner(plan,
                 {.lock_name = request.name,
                  .who = std::move(who),
-                 .place = place,
+                 .id = id,
                  .held = held,
                  .argv = request.job,
                  .on_lost = settings.on_lost},
@@ -66,7 +65,7 @@ Exit run(const cli::Run& request) {
                 {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
   const Exit result = runner.run();
   try {
-    const std::string late = metrics.add(place.key, runner.facts(), result.status);
+    const std::string late = metrics.add(id.key, runner.facts(), result.status);
     if (early.empty()) warn(late, settings, out);  // once is enough
   } catch (const std::bad_alloc&) {
     os::last_words("redlock: warning: no metrics: out of memory\n");

@@ -66,15 +66,15 @@ Exit Runner::run() {
   try {
     driver_.run();
     if (worker_) leave();
-    if (!top_) driver_.part();
+    if (!supervisor_) driver_.part();
   } catch (const std::exception& error) {
     if (worker_) end_worker(driver::reason_of(error));
-    if (!top_) {
+    if (!supervisor_) {
       give_back();
       throw;
     }
   }
-  if (top_) return watch_job();
+  if (supervisor_) return watch_job();
   out_.drain(std::chrono::milliseconds(100));
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
@@ -89,7 +89,7 @@ void Runner::leave() {
   if (hook_->group() > 0) {
     // As long as that takes, this process is not stuck.
     worker_->publish(
-        {lock::Standing::Phase::releasing, hook_->limit(), session_.standing().valid_until});
+        {lock::WorkerState::Phase::releasing, hook_->limit(), session_.worker_state().valid_until});
     hook_->finish(out_);
   }
   out_.drain(std::chrono::milliseconds(100));
@@ -124,16 +124,16 @@ void Runner::end_worker(const char* why) noexcept {
 
 /// What is left to do for the parent once the job runs.
 Exit Runner::watch_job() {
-  const Exit result = top_->watch();
-  facts_.job->ran = top_->job_ended() - (began_ + facts_.waited);
-  facts_.lost = top_->lost();
+  const Exit result = supervisor_->watch();
+  facts_.job->ran = supervisor_->job_ended() - (began_ + facts_.waited);
+  facts_.lost = supervisor_->lost();
   return result;
 }
 
 void Runner::stepped() {
   if (!session_.acquiring()) progress_.hide();
   // The top is to know before anything is done.
-  if (worker_) worker_->publish(session_.standing());
+  if (worker_) worker_->publish(session_.worker_state());
 }
 
 bool Runner::perform(const lock::Effect& effect, lock::Instant now) {
@@ -149,7 +149,7 @@ bool Runner::perform(const lock::Effect& effect, lock::Instant now) {
     report(*what);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     if (auto answer = spawn(*order)) driver_.step(std::move(*answer), now);
-    if (top_) driver_.stop();
+    if (supervisor_) driver_.stop();
   } else {
     return false;
   }
@@ -168,7 +168,7 @@ bool Runner::take_signal(const lock::Signal&, lock::Instant) {
 void Runner::look(bool woken, lock::Instant now) {
   if (!woken) return;
   reap(now);
-  if (worker_ && worker_->top_is_gone()) driver_.step(lock::TopGone{}, now);
+  if (worker_ && worker_->top_is_gone()) driver_.step(lock::SupervisorGone{}, now);
 }
 
 void Runner::turned(lock::Instant now) {
@@ -225,7 +225,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
     return fork_worker(order, worker);
   } catch (const std::exception& error) {
     if (worker > 0) give_up_worker(worker);
-    top_.reset();
+    supervisor_.reset();
     if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
     return cannot_start(driver::reason_of(error));
   }
@@ -236,12 +236,12 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
       {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
       {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
        "REDLOCK_FENCE=" + std::to_string(order.fence),
-       "REDLOCK_HELD=" + add_held(job_.held, job_.place,
+       "REDLOCK_HELD=" + add_held(job_.held, job_.id,
                                   {.token = servers_.token(order.attempt), .fence = order.fence})});
   hook_.emplace(job_.on_lost, environment_);
   terminal_ = os::Terminal::of_foreground_leader();
   if (!reserve_) reserve_.emplace();  // the one before went with a worker that came to nothing
-  reserve_->supervision->publish(session_.standing());
+  reserve_->supervision->publish(session_.worker_state());
   facts_.waited = os::boot_now() - began_;  // what comes now is the job's time
   tree_.set_apart_children();
   const pid_t top = ::getpid();
@@ -249,7 +249,7 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
   if (worker < 0) return cannot_run({Kind::no_process, errno});
   if (worker > 0) {
     reserve_->messages.write.reset();
-    reserve_->top.reset();
+    reserve_->supervisor.reset();
     return await_start(order, worker, std::move(reserve_->messages.read));
   }
   // Nothing may be thrown from here to what the parent would do about it.
@@ -263,7 +263,7 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
 lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
   const pid_t group = ::getpgrp();
   reserve_->messages.read.reset();
-  worker_.emplace(top, std::move(reserve_->top), std::move(reserve_->messages.write),
+  worker_.emplace(top, std::move(reserve_->supervisor), std::move(reserve_->messages.write),
                   *reserve_->supervision);
   driver_.change_loop(std::move(reserve_->loop));
   tree_.after_fork();
@@ -328,11 +328,11 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   const auto began = std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited));
   facts_.job = {.began = began, .ran = {}, .fence = order.fence};
   if (terminal_) signals_.take_job_control();
-  top_.emplace(Top::Worker{worker, std::move(messages)},
-               Top::Job{message.value, terminal_.has_value(), plan_.wait_all, plan_.stop_signal,
-                        job_.lock_name},
-               plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_, out_,
-               driver_.loop(), std::move(*hook_));
+  supervisor_.emplace(Supervisor::Worker{worker, std::move(messages)},
+                      Supervisor::Job{message.value, terminal_.has_value(), plan_.wait_all,
+                                      plan_.stop_signal, job_.lock_name},
+                      plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_,
+                      out_, driver_.loop(), std::move(*hook_));
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();

@@ -20,12 +20,12 @@
 #include "os/stderr.h"
 #include "os/terminal.h"
 #include "redis/server_set.h"
-#include "run/held.h"
 #include "run/job_killer.h"
 #include "run/lost_hook.h"
+#include "run/reentrancy.h"
 #include "run/reserve.h"
 #include "run/supervision.h"
-#include "run/top.h"
+#include "run/supervisor.h"
 #include "run/worker.h"
 
 namespace redlock::run {
@@ -33,7 +33,7 @@ namespace redlock::run {
 struct Job {
   std::string lock_name;
   diag::Holder who;  ///< for the log
-  Place place;       ///< the lock, as REDLOCK_HELD calls it
+  LockId id;         ///< the lock, as REDLOCK_HELD calls it
   std::string held;  ///< REDLOCK_HELD as we found it
   std::vector<std::string> argv;
   std::string on_lost;  ///< a command; empty: none
@@ -52,7 +52,7 @@ struct Job {
 ///   in the worker           the job is killed, then the lock given back; where the job cannot be
 ///                           killed, the worker ends, and the top takes over as if it had been
 ///                           killed
-///   in the top              it goes on as well as it can (run/top.h)
+///   in the top              it goes on as well as it can (run/supervisor.h)
 class Runner : private driver::Host {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
@@ -112,7 +112,7 @@ class Runner : private driver::Host {
   std::optional<Reserve> reserve_;
   std::optional<os::Terminal> terminal_;  ///< for a job that is to have it
   std::optional<Worker> worker_;          ///< what we are, in the child
-  std::optional<Top> top_;                ///< what we have become, in the parent
+  std::optional<Supervisor> supervisor_;  ///< what we have become, in the parent
   std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
   int job_signal_ = 0;  ///< that ended the job; 0: none

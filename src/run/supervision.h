@@ -2,7 +2,7 @@
 //
 // What the two processes of `redlock run` say to each other. Once the lock is held:
 //
-//   top (the PID the user sees)    run/top.h: the user's signals, the terminal, and a timer
+//   top (the PID the user sees)    run/supervisor.h: the user's signals, the terminal, and a timer
 //    └─ worker                     run/runner.h: servers, session, renewals
 //        └─ job
 //
@@ -36,16 +36,16 @@ struct Supervision {
 
   /// What a reader finds may be of two moments: that is harmless, as both were true when written
   /// and a later act_by comes with a later valid_until.
-  void publish(const lock::Standing& standing) {
-    valid_until_.store(standing.valid_until.time_since_epoch().count());
-    act_by_.store(standing.act_by.time_since_epoch().count());
-    head_start_.store(standing.head_start.count());
-    phase_.store(standing.phase);
-    if (standing.phase == lock::Standing::Phase::stopping) stopped_job_.store(true);
+  void publish(const lock::WorkerState& state) {
+    valid_until_.store(state.valid_until.time_since_epoch().count());
+    act_by_.store(state.act_by.time_since_epoch().count());
+    head_start_.store(state.head_start.count());
+    phase_.store(state.phase);
+    if (state.phase == lock::WorkerState::Phase::stopping) stopped_job_.store(true);
   }
   /// It was at some time.
   [[nodiscard]] bool stopped_job() const { return stopped_job_.load(); }
-  [[nodiscard]] lock::Standing standing() const {
+  [[nodiscard]] lock::WorkerState worker_state() const {
     return {.phase = phase_.load(),
             .act_by = lock::Instant(lock::Duration(act_by_.load())),
             .valid_until = lock::Instant(lock::Duration(valid_until_.load())),
@@ -53,7 +53,7 @@ struct Supervision {
   }
 
  private:
-  std::atomic<lock::Standing::Phase> phase_{lock::Standing::Phase::running};
+  std::atomic<lock::WorkerState::Phase> phase_{lock::WorkerState::Phase::running};
   std::atomic<bool> stopped_job_{false};
   std::atomic<std::int64_t> act_by_{0};
   std::atomic<std::int64_t> valid_until_{0};
@@ -71,7 +71,7 @@ struct WorkerMessage {
     no_process,   ///< value: errno of vfork
     job_stopped,  ///< value: the signal that stopped it
     job_continued,
-    act_sooner,  ///< the standing has an earlier act_by than before
+    act_sooner,  ///< the state has an earlier act_by than before
   };
   Kind kind;
   int value;

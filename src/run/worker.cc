@@ -15,11 +15,11 @@
 namespace redlock::run {
 
 Worker::Worker(pid_t top, os::Fd top_process, os::Fd messages, Supervision& supervision)
-    : top_(std::move(top_process)),
+    : supervisor_(std::move(top_process)),
       top_pid_(top),
       messages_(std::move(messages)),
       supervision_(supervision) {
-  if (!top_) ::prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
+  if (!supervisor_) ::prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
 }
 
 void Worker::leave_group() const {
@@ -33,9 +33,9 @@ void Worker::leave_session() const {
 /// As long as the top lives, it is our parent; once it is dead, we have another one, though not at
 /// the moment at which the pidfd becomes readable.
 bool Worker::top_is_gone() {
-  pollfd death{top_.get(), POLLIN, 0};
-  const bool gone = ::getppid() != top_pid_ || (top_ && ::poll(&death, 1, 0) > 0);
-  if (gone) top_.reset();  // it would stay readable
+  pollfd death{supervisor_.get(), POLLIN, 0};
+  const bool gone = ::getppid() != top_pid_ || (supervisor_ && ::poll(&death, 1, 0) > 0);
+  if (gone) supervisor_.reset();  // it would stay readable
   return gone;
 }
 
@@ -45,11 +45,11 @@ bool Worker::tell(WorkerMessage::Kind kind, int value) const {
   return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
 }
 
-void Worker::publish(const lock::Standing& standing) {
+void Worker::publish(const lock::WorkerState& standing) {
   supervision_.publish(standing);
   const bool sooner = standing.act_by < std::exchange(act_by_, standing.act_by);
   // The release goes out first. continue_top() follows it, and wakes the top, too.
-  const bool releasing = standing.phase == lock::Standing::Phase::releasing;
+  const bool releasing = standing.phase == lock::WorkerState::Phase::releasing;
   if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
 }
 
@@ -62,7 +62,8 @@ void Worker::job_ended(int status, int signal) {
 void Worker::continue_top() const {
   if (::getppid() != top_pid_) return;
   // A parent without a pidfd: had it died just now, its number could not be in use again so soon.
-  if (!top_ || ::syscall(SYS_pidfd_send_signal, top_.get(), SIGCONT, nullptr, 0) != 0) {
+  if (!supervisor_ ||
+      ::syscall(SYS_pidfd_send_signal, supervisor_.get(), SIGCONT, nullptr, 0) != 0) {
     ::kill(top_pid_, SIGCONT);
   }
 }

@@ -30,14 +30,14 @@ class Worker {
 
   /// To be watched: readable once the top is dead. Where the kernel refuses a pidfd, nothing is to
   /// be watched, and a SIGCHLD comes instead.
-  [[nodiscard]] os::Interest interest() const { return {.fd = top_.get(), .read = true}; }
+  [[nodiscard]] os::Interest interest() const { return {.fd = supervisor_.get(), .read = true}; }
   [[nodiscard]] bool top_is_gone();
 
   /// False: nobody can hear it any more.
   bool tell(WorkerMessage::Kind kind, int value = 0) const;
   /// How things stand. A top that would sleep for too long by what it knew is woken; where the lock
   /// is being released, by the next continue_top().
-  void publish(const lock::Standing& standing);
+  void publish(const lock::WorkerState& standing);
 
   /// The job's main process has been reaped. `signal`: what ended it; 0: none.
   void job_ended(int status, int signal);
@@ -48,7 +48,7 @@ class Worker {
   [[noreturn]] void leave(Exit result);
 
  private:
-  os::Fd top_;  ///< pidfd, as long as the top is not known to be gone
+  os::Fd supervisor_;  ///< pidfd, as long as the top is not known to be gone
   pid_t top_pid_;
   os::Fd messages_;
   Supervision& supervision_;

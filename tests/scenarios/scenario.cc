@@ -63,11 +63,11 @@ std::vector<std::string> Scenario::play(std::string_view step) {
   } else if (verb == "measured") {
     happen(lock::KillCost{read_duration(words.bare.at(0))});
   } else if (verb == "told") {
-    happen(lock::Told{});
+    happen(lock::Notice{});
   } else if (verb == "woken") {
     happen(lock::Woken{!words.bare.empty() && words.bare.front() == "next"});
   } else if (verb == "supervisor") {
-    happen(lock::TopGone{});
+    happen(lock::SupervisorGone{});
   } else {
     answer(verb, words);
   }
@@ -154,8 +154,8 @@ void Scenario::note_state() {
   if (session_->finished()) {
     state = "finished: " + text_of(session_->outcome());
   } else if (spawned_) {
-    state =
-        "the lock is ours until " + text_of(session_->standing().valid_until.time_since_epoch());
+    state = "the lock is ours until " +
+            text_of(session_->worker_state().valid_until.time_since_epoch());
   }
   if (state == state_) return;
   state_ = state;

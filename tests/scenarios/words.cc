@@ -130,7 +130,7 @@ std::string_view reason_of(lock::StopReason reason) {
       return "the lease ends";
     case lock::StopReason::max_runtime:
       return "it ran for too long";
-    case lock::StopReason::top_gone:
+    case lock::StopReason::supervisor_gone:
       return "the supervisor is gone";
   }
   return "?";
@@ -281,7 +281,7 @@ std::string text_of(const lock::Effect& effect) {
           [](const lock::Measure&) -> std::string {
             return "measure what it takes to kill the job";
           },
-          [](const lock::Listen&) -> std::string { return "listen for word to the holder"; },
+          [](const lock::Subscribe&) -> std::string { return "listen for word to the holder"; },
           [](const lock::JoinQueue&) -> std::string { return "join the queue"; },
           [](const lock::Report& report) { return describe(report); },
           [](const lock::Log& log) { return "log: " + std::string(word_of(log.event)); },

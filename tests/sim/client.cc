@@ -17,7 +17,7 @@ void Client::reset(Scene& scene, std::size_t index) {
   clock_ = client_clock(*scene.schedule, index);
   runs_ = 0;
   served_ = signalled_ = paused_ = frozen_ = false;
-  custody_.reset();
+  keeping_.reset();
   session_.reset();
   kept_ = kNoToken;
   job_ = {};
@@ -124,7 +124,7 @@ void Client::run_turn(lock::Instant local) {
   }
   if (session_ && job_.exited) {
     job_.exited = false;
-    if (custody_) return lose_ward(local);
+    if (keeping_) return lose_ward(local);
     scene_->checks->job_exited(index_, job_.status == 0 && !session_->watching_tree());
     step(lock::JobExited{job_.status}, local);
   }
@@ -148,12 +148,12 @@ void Client::finish_turn(lock::Instant local) {
   if (stalled_) return;
   if (told_) {
     told_ = false;
-    step(lock::Told{}, local);
+    step(lock::Notice{}, local);
   }
   if (std::exchange(woken_, false)) step(lock::Woken{random().percent(30)}, local);
-  if (std::exchange(word_, false) && custody_) step(lock::Told{.released = true}, local);
+  if (std::exchange(word_, false) && keeping_) step(lock::Notice{.released = true}, local);
   warn_ward();
-  if (!custody_ && session_->watching_tree() && !job_.leader && !job_.tree)
+  if (!keeping_ && session_->watching_tree() && !job_.leader && !job_.tree)
     step(lock::JobTreeGone{}, local);
   if (is_finished()) {
     end_session();
@@ -256,21 +256,21 @@ void Client::kill() {
   }
   stale_.reset();
   stalled_.reset();
-  custody_.reset();
+  keeping_.reset();
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
   session_.reset();
   start_later();
 }
 
 void Client::end_session() {
-  if (custody_ && !session_->finished()) return leave_custody();
+  if (keeping_ && !session_->finished()) return leave_custody();
   if (scene_->story->on()) {
     constexpr std::string_view kWords[] = {"job ended",   "not started", "done",
                                            "conflict",    "unavailable", "misconfigured",
                                            "interrupted", "lost",        "max runtime"};
     say("ends: " + std::string(kWords[static_cast<std::size_t>(session_->outcome().kind)]));
   }
-  if (custody_) job_.leader = job_.tree = false;
+  if (keeping_) job_.leader = job_.tree = false;
   if (job_.tree)
     scene_->checks->fail("orphan", client_name(index_) + " leaves its job alone", now());
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
@@ -278,7 +278,7 @@ void Client::end_session() {
   const lock::Outcome::Kind end = session_->outcome().kind;
   scene_->checks->session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_, now());
   if (end == lock::Outcome::Kind::done) served_ = scene_->calm;
-  custody_.reset();
+  keeping_.reset();
   session_.reset();
   const bool over =
       scene_->schedule->cron || (scene_->calm && (served_ || scene_->schedule->twins));

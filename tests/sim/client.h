@@ -13,8 +13,8 @@
 #include "checks.h"
 #include "events.h"
 #include "link.h"
-#include "lock/custody.h"
 #include "lock/drive.h"
+#include "lock/keeping.h"
 #include "lock/session.h"
 #include "network.h"
 #include "story.h"
@@ -122,7 +122,7 @@ class Client : public lock::Performer {
   Inherited inherited_;
   bool served_ = false;  ///< in the fair phase
   std::optional<lock::Session> session_;
-  std::optional<lock::Custody> custody_;  ///< if its lock is kept for a ward
+  std::optional<lock::Keeping> keeping_;  ///< if its lock is kept for a ward
   std::optional<lock::Drive> drive_;
   Token kept_ = kNoToken;  ///< that lock
   bool word_ = false;

@@ -135,7 +135,7 @@ void Link::disconnect(std::vector<Arrival>& arrivals) {
   state_ = State::idle;
   connect_deadline_ = lock::kNever;
   for (const Pending& pending : queue_) {
-    if (pending.told == Told::nothing) {
+    if (pending.told == Notice::nothing) {
       arrivals.push_back({pending.ask, pending.sent, no_answer(pending.written)});
     }
   }
@@ -147,8 +147,8 @@ void Link::expire(lock::Instant now, std::vector<Arrival>& arrivals) {
   if (state_ != State::ready) return;
   // Everything is written as soon as it can be: there are no full buffers here.
   for (Pending& pending : queue_) {
-    if (now < pending.deadline || pending.told != Told::nothing) continue;
-    pending.told = Told::timed_out;
+    if (now < pending.deadline || pending.told != Notice::nothing) continue;
+    pending.told = Notice::timed_out;
     arrivals.push_back({pending.ask, pending.sent, no_answer(true)});
   }
 }
@@ -156,7 +156,7 @@ void Link::expire(lock::Instant now, std::vector<Arrival>& arrivals) {
 lock::Instant Link::deadline() const {
   lock::Instant earliest = connect_deadline_;
   for (const Pending& pending : queue_) {
-    if (pending.told == Told::nothing) earliest = std::min(earliest, pending.deadline);
+    if (pending.told == Notice::nothing) earliest = std::min(earliest, pending.deadline);
   }
   return earliest;
 }

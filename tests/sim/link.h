@@ -37,13 +37,13 @@ class Link {
 
  private:
   enum class State : std::uint8_t { idle, dialing, ready };
-  enum class Told : std::uint8_t { nothing, timed_out };
+  enum class Notice : std::uint8_t { nothing, timed_out };
   struct Pending {
     lock::Ask ask;
     lock::Instant sent;
     lock::Instant deadline = lock::kNever;
     bool written = false;
-    Told told = Told::nothing;
+    Notice told = Notice::nothing;
   };
 
   [[nodiscard]] Token token(lock::AttemptId attempt) const {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "random.h"
-#include "redis/ballot.h"
+#include "redis/request.h"
 #include "redis/resp.h"
 #include "redis/scripts.h"
 #include "server.h"
@@ -103,14 +103,14 @@ class ModelCheck {
     story_ = "sequence " + std::to_string(number) + "\n";
     redis_.command({"FLUSHALL"});
     settings_ = {random_.one_of<std::int64_t>(0, 100'000), kTtlMs};
-    ballot_ = {.lock_key = kKey,
-               .holder_key = kHolder,
-               .fence_key = kFence,
-               .dead_key = kDead,
-               .done_key = kDone,
-               .ttl = std::chrono::milliseconds(kTtlMs),
-               .holder_json = "{}",
-               .restart_grace = std::chrono::seconds(settings_.restart_grace_s)};
+    context_ = {.lock_key = kKey,
+                .holder_key = kHolder,
+                .fence_key = kFence,
+                .dead_key = kDead,
+                .done_key = kDone,
+                .ttl = std::chrono::milliseconds(kTtlMs),
+                .holder_json = "{}",
+                .restart_grace = std::chrono::seconds(settings_.restart_grace_s)};
     const std::int64_t now = time_ms();
     model_.reset(0, sim::Clock(0, std::chrono::milliseconds(0)), now - uptime_ * 1000, settings_,
                  sim::Mutation::none);
@@ -166,8 +166,8 @@ class ModelCheck {
       ask.began = std::chrono::milliseconds(model_.data().done.began_ms);
     }
     const lock::Answer real =
-        redis::read_answer(ask.op, ballot_,
-                           redis_.send(redis::encode_request(ask, ballot_,
+        redis::read_answer(ask.op, context_,
+                           redis_.send(redis::encode_request(ask, context_,
                                                              {.token = sim::token_text(token),
                                                               .hold = sim::token_text(hold),
                                                               .adopted = by == sim::By::owner})));
@@ -437,7 +437,7 @@ class ModelCheck {
   Random random_;
   Server model_;
   sim::LockSettings settings_;
-  redis::Ballot ballot_;
+  redis::LockContext context_;
   std::string run_id_;
   std::int64_t uptime_ = 0;
   std::string story_;

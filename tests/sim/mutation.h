@@ -24,7 +24,7 @@ enum class Mutation {
   no_tombstone,     ///< remove.lua: leaves none
   note_unread,      ///< repair.lua: puts back what its owner has released
   note_unsigned,    ///< leave.lua: what a keeper gave back is missing to the owner
-  uptime_untold,    ///< ballot.cc: a fresh server counts as an old one
+  uptime_untold,    ///< vote.cc: a fresh server counts as an old one
   unsent_kept,      ///< server_set.cc: a release does not cancel what was not sent
   clock_stands_still,  ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
 };

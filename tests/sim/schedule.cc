@@ -188,12 +188,12 @@ void Schedule::draw_revocations() {
 }
 
 /// What holders send to one server before it is asked to delete their locks arrives after that.
-void Schedule::draw_straddling(Random& random, const Fault& seizure) {
+void Schedule::draw_straddling(Random& random, const Fault& takeover) {
   Fault fault;
   fault.kind = Kind::deaf;
-  fault.at = std::max<Time>(seizure.at - random.between(Time::zero(), timing.ttl / 3), {});
+  fault.at = std::max<Time>(takeover.at - random.between(Time::zero(), timing.ttl / 3), {});
   fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
-  const Time end = seizure.at + seizure.length * 2 + random.between(Time::zero(), timing.ttl / 6);
+  const Time end = takeover.at + takeover.length * 2 + random.between(Time::zero(), timing.ttl / 6);
   fault.length = end - fault.at;
   for (std::uint8_t i = 0; i < clients; ++i) {
     fault.client = i;

@@ -124,7 +124,7 @@ struct Schedule {
   void draw_revocations();
   void draw_keepers();
   void draw_slow_connections();
-  void draw_straddling(Random& random, const Fault& seizure);
+  void draw_straddling(Random& random, const Fault& takeover);
   Fault draw_fault(Random& random, std::uint32_t profile) const;
   void keep_assumptions();
   void keep_fences(Random& random);

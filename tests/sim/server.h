@@ -106,7 +106,7 @@ struct LockSettings {
   std::int64_t ttl_ms = 0;
 };
 
-/// redis/ballot.cc: what the client makes of a reply.
+/// redis/request.cc: what the client makes of a reply.
 lock::Answer read_answer(const Response& response, const LockSettings& settings, Mutation mutation);
 
 class Server {

@@ -58,7 +58,7 @@ void World::set_up() {
     stopped_[i] = crashed_[i] = 0;
   }
   owed_.clear();
-  seizures_.clear();
+  takeovers_.clear();
   for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].reset(scene_, i);
   for (std::uint32_t i = 0; i < schedule_->faults.size(); ++i) {
     events_.add(EventKind::fault, schedule_->faults[i].at, i);

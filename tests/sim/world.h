@@ -72,7 +72,7 @@ class World {
   };
 
   /// `redlock release --force --now`: a bit for each server.
-  struct Seizure {
+  struct Takeover {
     Token token;
     std::uint32_t revoked = 0;  ///< it was, or there was nothing any more
     std::uint32_t deleted = 0;  ///< likewise
@@ -81,7 +81,7 @@ class World {
 
   const Schedule* schedule_ = nullptr;
   std::vector<Owed> owed_;
-  std::vector<Seizure> seizures_;
+  std::vector<Takeover> takeovers_;
   Events events_;
   Random random_{0};
   Checks checks_;

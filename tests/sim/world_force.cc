@@ -39,7 +39,7 @@ void World::seize(Token token, const Fault& fault) {
     if (shows || value == kNoToken) asked |= 1U << server;
   }
   if (!is_quorum(shown)) return;
-  seizures_.push_back({token});
+  takeovers_.push_back({token});
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
     const Time first = now + random_.between(Time::zero(), fault.length);
     const Time then = now + fault.length + milliseconds(1);
@@ -64,26 +64,26 @@ void World::take_away(const Event& event) {
 
 /// Only what has been revoked on a quorum is deleted anywhere.
 void World::remove(const Event& event) {
-  const auto seizure = std::ranges::find(seizures_, event.stamp, &Seizure::token);
-  if (!is_quorum(seizure->revoked)) return;
-  const bool before = is_quorum(seizure->deleted);
+  const auto takeover = std::ranges::find(takeovers_, event.stamp, &Takeover::token);
+  if (!is_quorum(takeover->revoked)) return;
+  const bool before = is_quorum(takeover->deleted);
   if (!servers_[event.who].remove(event.stamp, events_.now())) return;
-  seizure->deleted |= 1U << event.who;
+  takeover->deleted |= 1U << event.who;
   checks_.deleted(event.stamp);
   if (story_.on()) {
     story_.say(events_.now(), server_name(event.who),
                "has " + token_text(event.stamp) + " deleted by force");
   }
-  if (!before && is_quorum(seizure->deleted)) checks_.seized(event.stamp, events_.now());
+  if (!before && is_quorum(takeover->deleted)) checks_.seized(event.stamp, events_.now());
 }
 
 void World::revoke(const Event& event) {
   Server& server = servers_[event.who];
   const bool done = server.revoke(event.stamp, events_.now());
   const Token left = server.owner(events_.now());
-  const auto seizure = std::ranges::find(seizures_, event.stamp, &Seizure::token);
-  if (seizure != seizures_.end() && (left == kNoToken || left == sim::revoked(event.stamp))) {
-    seizure->revoked |= 1U << event.who;
+  const auto takeover = std::ranges::find(takeovers_, event.stamp, &Takeover::token);
+  if (takeover != takeovers_.end() && (left == kNoToken || left == sim::revoked(event.stamp))) {
+    takeover->revoked |= 1U << event.who;
   }
   if (!done) return;
   checks_.revoked(event.stamp);
@@ -91,7 +91,7 @@ void World::revoke(const Event& event) {
     story_.say(events_.now(), server_name(event.who),
                "has " + token_text(event.stamp) + " revoked");
   }
-  if (random_.percent(seizure == seizures_.end() ? 30 : 60)) return;  // nobody listens
+  if (random_.percent(takeover == takeovers_.end() ? 30 : 60)) return;  // nobody listens
   events_.add(EventKind::told,
               events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
               client_of(event.stamp), session_of(event.stamp));

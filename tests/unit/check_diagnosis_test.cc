@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using check::diagnose;
+using check::diagnose_self_test;
 using check::diagnose_set;
-using check::diagnose_trial;
 using check::Finding;
 using check::Level;
 using redis::Inspection;
@@ -120,12 +120,12 @@ TEST_CASE("diagnosis: a hostile server's words are cut and cleaned") {
 
 /// What is said of server 0 when a lock was had with these answers of its.
 Level tried(lock::Answer renewed, lock::Answer released) {
-  check::TrialResult trial;
-  trial.outcome = {lock::Outcome::Kind::job_ended};
-  trial.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
-  trial.servers[0] = {lock::Granted{}, std::move(renewed), std::move(released)};
-  trial.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
-  return worst(diagnose_trial(trial, settings_for(3), {"L", true}));
+  check::SelfTestResult self_test;
+  self_test.outcome = {lock::Outcome::Kind::job_ended};
+  self_test.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
+  self_test.servers[0] = {lock::Granted{}, std::move(renewed), std::move(released)};
+  self_test.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
+  return worst(diagnose_self_test(self_test, settings_for(3), {"L", true}));
 }
 
 TEST_CASE("diagnosis: a lock that vanishes, or cannot be released") {
@@ -138,32 +138,32 @@ TEST_CASE("diagnosis: a lock that vanishes, or cannot be released") {
 }
 
 TEST_CASE("diagnosis: a server that gave no vote, though it could") {
-  check::TrialResult trial;
-  trial.outcome = {lock::Outcome::Kind::job_ended};
-  trial.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
-  trial.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
-  const auto verdict = [&trial] {
-    return worst(diagnose_trial(trial, settings_for(3), {"L", true}));
+  check::SelfTestResult self_test;
+  self_test.outcome = {lock::Outcome::Kind::job_ended};
+  self_test.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
+  self_test.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
+  const auto verdict = [&self_test] {
+    return worst(diagnose_self_test(self_test, settings_for(3), {"L", true}));
   };
   CHECK(verdict() == Level::ok);
-  trial.servers[2].acquired = lock::Refused{"x", {}, {}};
+  self_test.servers[2].acquired = lock::Refused{"x", {}, {}};
   CHECK(verdict() == Level::warning);
-  trial.servers[2].acquired = lock::Unreachable{};
+  self_test.servers[2].acquired = lock::Unreachable{};
   CHECK(verdict() == Level::outage);
-  trial.servers[2].acquired.reset();
+  self_test.servers[2].acquired.reset();
   CHECK(verdict() == Level::outage);
 }
 
 TEST_CASE("diagnosis: how a lock that was not had is told") {
-  check::TrialResult trial;
-  trial.outcome = {lock::Outcome::Kind::conflict};
-  CHECK(worst(diagnose_trial(trial, settings_for(1), {"L", false})) == Level::ok);
-  CHECK(worst(diagnose_trial(trial, settings_for(1), {"L", true})) == Level::outage);
-  trial.outcome = {lock::Outcome::Kind::misconfigured};
-  CHECK(worst(diagnose_trial(trial, settings_for(1), {"L", true})) == Level::misconfigured);
-  trial.outcome = {lock::Outcome::Kind::unavailable};
-  trial.complaints = {{0, lock::Unreachable{true, false, "gone fishing"}}};
-  const auto findings = diagnose_trial(trial, settings_for(1), {"L", true});
+  check::SelfTestResult self_test;
+  self_test.outcome = {lock::Outcome::Kind::conflict};
+  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::ok);
+  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", true})) == Level::outage);
+  self_test.outcome = {lock::Outcome::Kind::misconfigured};
+  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", true})) == Level::misconfigured);
+  self_test.outcome = {lock::Outcome::Kind::unavailable};
+  self_test.complaints = {{0, lock::Unreachable{true, false, "gone fishing"}}};
+  const auto findings = diagnose_self_test(self_test, settings_for(1), {"L", true});
   CHECK(findings.back().text.find("redis://db0:6379: gone fishing") != std::string::npos);
 }
 

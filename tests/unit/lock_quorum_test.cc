@@ -241,7 +241,7 @@ TEST_CASE("a lock that two of three servers have deleted is not put back on thei
   harness.advance(10s);
   for (ServerIndex server = 0; server < 3; ++server) harness.answer(server, Op::renew, Renewed{});
   harness.advance(1s);
-  harness.step(Told{});
+  harness.step(Notice{});
   // The forced release did not reach the third server. The answer of the second is late.
   harness.answer(2, Op::renew, Renewed{});
   harness.answer(0, Op::renew, Missing{});
@@ -258,7 +258,7 @@ TEST_CASE("renewals of two rounds are no quorum for a repair") {
   harness.answer(1, Op::renew, Renewed{});
   harness.effects.clear();
   harness.advance(1s);
-  harness.step(Told{});
+  harness.step(Notice{});
   harness.answer(2, Op::renew, Renewed{});
   harness.answer(0, Op::renew, Missing{});
   CHECK(harness.asked(Op::repair) == 0);

@@ -103,7 +103,7 @@ TEST_CASE("while there is a job, signals are none of the session's business") {
 
 TEST_CASE("the process on top is gone: the job is stopped, and the lock released after it") {
   Harness harness = running();
-  harness.step(TopGone{});
+  harness.step(SupervisorGone{});
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
   harness.advance(5s);
   CHECK(harness.kills().back() == SIGKILL);
@@ -139,28 +139,28 @@ TEST_CASE("--signal chooses what comes first") {
   Plan plan = plan_for(1);
   plan.stop_signal = SIGINT;
   Harness harness = running(plan);
-  harness.step(TopGone{});
+  harness.step(SupervisorGone{});
   CHECK(harness.kills() == std::vector<int>{SIGINT, SIGCONT});
 }
 
 TEST_CASE("what the worker tells the process on top") {
   Harness harness = running();
   const Instant valid_until = Harness::start + 30s - 302ms;
-  Standing standing = harness.session.standing();
-  CHECK(standing.phase == Standing::Phase::running);
-  CHECK(standing.valid_until == valid_until);
-  CHECK(standing.act_by == valid_until - 600ms - 5s);
+  WorkerState state = harness.session.worker_state();
+  CHECK(state.phase == WorkerState::Phase::running);
+  CHECK(state.valid_until == valid_until);
+  CHECK(state.act_by == valid_until - 600ms - 5s);
   harness.advance(valid_until - 600ms - 5s - harness.now);
-  standing = harness.session.standing();
-  CHECK(standing.phase == Standing::Phase::stopping);
-  CHECK(standing.act_by == valid_until - 600ms);
+  state = harness.session.worker_state();
+  CHECK(state.phase == WorkerState::Phase::stopping);
+  CHECK(state.act_by == valid_until - 600ms);
   harness.advance(5s);
-  CHECK(harness.session.standing().act_by == harness.now + 20ms);
+  CHECK(harness.session.worker_state().act_by == harness.now + 20ms);
   harness.step(JobExited{137});
   harness.step(JobTreeGone{});
-  standing = harness.session.standing();
-  CHECK(standing.phase == Standing::Phase::releasing);
-  CHECK(standing.act_by > harness.now);
+  state = harness.session.worker_state();
+  CHECK(state.phase == WorkerState::Phase::releasing);
+  CHECK(state.act_by > harness.now);
 }
 
 TEST_CASE("a renewal is overdue: what a KILL costs is measured, and the stop begins the earlier") {
@@ -173,26 +173,26 @@ TEST_CASE("a renewal is overdue: what a KILL costs is measured, and the stop beg
   REQUIRE(harness.count<Measure>() == 1);
   SUBCASE("many processes") {
     harness.step(KillCost{2s});
-    const Standing standing = harness.session.standing();
-    CHECK(standing.act_by == valid_until - 2s - 600ms - 5s);
-    CHECK(standing.head_start == 2s);
-    harness.advance(standing.act_by - harness.now - 1ns);
+    const WorkerState state = harness.session.worker_state();
+    CHECK(state.act_by == valid_until - 2s - 600ms - 5s);
+    CHECK(state.head_start == 2s);
+    harness.advance(state.act_by - harness.now - 1ns);
     CHECK(harness.kills().empty());
     harness.advance(1ns);
     CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
-    CHECK(harness.session.standing().act_by == valid_until - 2s - 600ms);
+    CHECK(harness.session.worker_state().act_by == valid_until - 2s - 600ms);
     CHECK(harness.count<Measure>() == 1);
   }
   SUBCASE("so many that it would be too late: no earlier than where renewals have failed") {
     harness.step(KillCost{1h});
-    CHECK(harness.session.standing().act_by == harness.now + 5s);
+    CHECK(harness.session.worker_state().act_by == harness.now + 5s);
     CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
   }
   SUBCASE("renewed after all: what was measured holds no longer") {
     harness.step(KillCost{2s});
     REQUIRE(harness.answer(0, Op::renew, Renewed{}));
     harness.step(Tick{});
-    CHECK(harness.session.standing().head_start == 0s);
+    CHECK(harness.session.worker_state().head_start == 0s);
   }
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("a lock that is lost: TERM at once, then what a KILL costs is measured
 
 TEST_CASE("KILLs that find nothing new come at twice the pause, up to a second") {
   Harness harness = running();
-  harness.step(TopGone{});
+  harness.step(SupervisorGone{});
   harness.advance(5s);
   REQUIRE(harness.kills().back() == SIGKILL);
   harness.step(Killed{true});
@@ -219,7 +219,7 @@ TEST_CASE("KILLs that find nothing new come at twice the pause, up to a second")
     harness.step(Killed{false});
   }
   harness.step(Killed{true});
-  CHECK(harness.session.standing().act_by == harness.now + 20ms);
+  CHECK(harness.session.worker_state().act_by == harness.now + 20ms);
 }
 
 TEST_CASE("renewal every third of the ttl moves validity to the new request") {

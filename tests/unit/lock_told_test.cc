@@ -48,22 +48,22 @@ TEST_CASE("told: a value's parts") {
 TEST_CASE("told: a job of less than half a second is not listened for") {
   Harness harness = running_on_three();
   harness.advance(499ms);
-  CHECK(harness.count<Listen>() == 0);
+  CHECK(harness.count<Subscribe>() == 0);
   harness.advance(1ms);
-  CHECK(harness.count<Listen>() == 1);
+  CHECK(harness.count<Subscribe>() == 1);
   CHECK(harness.asked(Op::renew) == 0);
 }
 
 TEST_CASE("told: listening is taken up again with every regular renewal, no more often") {
   Harness harness = running_on_three();
   harness.advance(9s);
-  CHECK(harness.count<Listen>() == 1);
-  harness.step(Told{});
+  CHECK(harness.count<Subscribe>() == 1);
+  harness.step(Notice{});
   harness.advance(500ms);
-  CHECK(harness.count<Listen>() == 1);
+  CHECK(harness.count<Subscribe>() == 1);
   answer_all(harness, Renewed{});
   harness.advance(10s);
-  CHECK(harness.count<Listen>() == 2);
+  CHECK(harness.count<Subscribe>() == 2);
 }
 
 TEST_CASE("told: a stopped job is not listened for") {
@@ -75,20 +75,20 @@ TEST_CASE("told: a stopped job is not listened for") {
   }
   harness.step(JobStarted{});
   harness.advance(3s);
-  CHECK(harness.count<Listen>() == 0);
+  CHECK(harness.count<Subscribe>() == 0);
 }
 
 TEST_CASE("told: word makes it renew at once") {
   Harness harness = running_on_three();
   harness.advance(1s);
-  harness.step(Told{});
+  harness.step(Notice{});
   CHECK(harness.asked(Op::renew) == 3);
 }
 
 TEST_CASE("told: word alone decides nothing") {
   Harness harness = running_on_three();
   harness.advance(1s);
-  harness.step(Told{});
+  harness.step(Notice{});
   CHECK(harness.kills().empty());
   answer_all(harness, Renewed{});
   CHECK(harness.kills().empty());
@@ -98,7 +98,7 @@ TEST_CASE("told: word alone decides nothing") {
 TEST_CASE("told: what the renewal finds stops the job") {
   Harness harness = running_on_three();
   harness.advance(1s);
-  harness.step(Told{});
+  harness.step(Notice{});
   harness.answer(0, Op::renew, NotMine{"revoked:t {}"});
   CHECK(harness.kills().empty());
   harness.answer(1, Op::renew, NotMine{"revoked:t {}"});
@@ -114,7 +114,7 @@ TEST_CASE("told: a revoked lock leaves time to stop the job, also with a server 
     harness.answer(1, Op::acquire, Granted{});
     harness.step(JobStarted{});
     harness.advance(1s);
-    harness.step(Told{});
+    harness.step(Notice{});
     harness.answer(2, Op::renew, no_answer(false));
     harness.answer(0, Op::renew, NotMine{"revoked:t {}", ours});
     // Another's lock on one of two servers: somebody may have a quorum by now.
@@ -132,7 +132,7 @@ TEST_CASE("told: a revoked lock leaves time to stop the job, also with a server 
 TEST_CASE("told: a revocation on its way is no failing renewal, unless it gets stuck") {
   Harness harness = running_on_three();
   harness.advance(1s);
-  harness.step(Told{});
+  harness.step(Notice{});
   const auto half_revoked = [&] {
     harness.answer(0, Op::renew, NotMine{"revoked:t {}", true});
     harness.answer(1, Op::renew, Renewed{});
@@ -148,7 +148,7 @@ TEST_CASE("told: a revocation on its way is no failing renewal, unless it gets s
 TEST_CASE("told: a lock that is revoked on too few servers ends with what it had there") {
   Harness harness = running_on_three();
   harness.advance(1s);
-  harness.step(Told{});
+  harness.step(Notice{});
   harness.answer(0, Op::renew, NotMine{"revoked:t {}", true});
   harness.answer(1, Op::renew, Renewed{});
   harness.answer(2, Op::renew, no_answer());
@@ -168,7 +168,7 @@ TEST_CASE("told: a flood of word is ten renewals a second") {
   Harness harness = running_on_three();
   harness.advance(1s);
   for (int i = 0; i < 1000; ++i) {
-    harness.step(Told{});
+    harness.step(Notice{});
     answer_all(harness, Renewed{});
     harness.advance(1ms);
     answer_all(harness, Renewed{});
@@ -176,7 +176,7 @@ TEST_CASE("told: a flood of word is ten renewals a second") {
   CHECK(harness.asked(Op::renew) == 0);
   std::size_t rounds = 0;
   for (int i = 0; i < 1000; ++i) {
-    harness.step(Told{});
+    harness.step(Notice{});
     harness.advance(1ms);
     rounds += harness.asked(Op::renew) / 3;
     answer_all(harness, Renewed{});
@@ -188,9 +188,9 @@ TEST_CASE("told: a flood of word is ten renewals a second") {
 TEST_CASE("told: word that comes right behind a renewal is put off, not lost") {
   Harness harness = running_on_three();
   harness.advance(1s);
-  harness.step(Told{});
+  harness.step(Notice{});
   harness.advance(10ms);
-  harness.step(Told{});  // the renewals that are on their way may have been answered before it
+  harness.step(Notice{});  // the renewals that are on their way may have been answered before it
   answer_all(harness, Renewed{});
   CHECK(harness.asked(Op::renew) == 0);
   harness.advance(89ms);
@@ -203,19 +203,19 @@ TEST_CASE("told: while the job is being stopped for another reason, and when all
   Plan plan = plan_for(3);
   plan.max_runtime = 2s;
   Harness harness(plan);
-  harness.step(Told{});  // nothing is held yet
+  harness.step(Notice{});  // nothing is held yet
   for (ServerIndex server = 0; server < 3; ++server) {
     harness.answer(server, Op::acquire, Granted{});
   }
-  harness.step(Told{});
+  harness.step(Notice{});
   harness.step(JobStarted{});
   harness.advance(2s);
   harness.effects.clear();
-  harness.step(Told{});
+  harness.step(Notice{});
   CHECK(harness.asked(Op::renew) == 3);
   harness.step(JobExited{0});
   harness.step(JobTreeGone{});
   harness.effects.clear();
-  harness.step(Told{});
+  harness.step(Notice{});
   CHECK(harness.effects.empty());
 }

@@ -83,18 +83,18 @@ TEST_CASE(
     harness.step(Tick{});
     return std::pair(when, whose);
   };
-  using Told = std::pair<std::optional<When>, std::string>;
-  const Told nothing;
-  CHECK(round("a", "a") == Told(When::begins, "a"));
+  using Notice = std::pair<std::optional<When>, std::string>;
+  const Notice nothing;
+  CHECK(round("a", "a") == Notice(When::begins, "a"));
   CHECK(round("a", "a") == nothing);
   CHECK(round("b", "b") == nothing);
-  CHECK(round("revoked:b x", "b") == Told(When::changes, "revoked:b x"));
+  CHECK(round("revoked:b x", "b") == Notice(When::changes, "revoked:b x"));
   CHECK(round("b", "b") == nothing);
   CHECK(round("revoked:b x", "revoked:b x") == nothing);
-  CHECK(round("c", "c") == Told(When::changes, "c"));
+  CHECK(round("c", "c") == Notice(When::changes, "c"));
   CHECK(round("d", "d") == nothing);
   harness.now += 10s;
-  CHECK(round("d", "d") == Told(When::changes, "d"));
+  CHECK(round("d", "d") == Notice(When::changes, "d"));
   CHECK(round("cooling:d", "d") == nothing);
 }
 

@@ -11,7 +11,7 @@ using namespace redlock::lock;
 using namespace std::chrono_literals;
 using Act = Watch::Act;
 using Acts = std::vector<Watch::Act>;
-using Phase = Standing::Phase;
+using Phase = WorkerState::Phase;
 
 namespace {
 
@@ -20,10 +20,10 @@ constexpr Instant kStart(1000s);
 constexpr Instant kValidUntil = kStart + 30s;
 constexpr Instant kTermAt = kValidUntil - 600ms - 5s;
 constexpr Instant kKillAt = kValidUntil - 600ms;
-constexpr Standing kRunning{Phase::running, kTermAt, kValidUntil};
+constexpr WorkerState kRunning{Phase::running, kTermAt, kValidUntil};
 constexpr Duration kLongest = kTiming.longest_head_start();
 /// A worker that has found few processes.
-constexpr Standing kMeasured{Phase::running, kTermAt - 1ns, kValidUntil, 1ns};
+constexpr WorkerState kMeasured{Phase::running, kTermAt - 1ns, kValidUntil, 1ns};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ TEST_CASE("a worker that does its work is left alone, by half a margin beyond it
   CHECK(watch.deadline(kMeasured) == kTermAt - 1ns + 300ms);
   CHECK(watch.step(kMeasured, false, true, kStart).empty());
   CHECK(watch.step(kMeasured, false, true, kTermAt + 299ms).empty());
-  const Standing renewed{Phase::running, kTermAt + 20s, kValidUntil + 20s};
+  const WorkerState renewed{Phase::running, kTermAt + 20s, kValidUntil + 20s};
   CHECK(watch.step(renewed, false, true, kTermAt + 301ms).empty());
   CHECK_FALSE(watch.alone());
 }
@@ -62,7 +62,7 @@ TEST_CASE("a stuck worker dies first, and the job is stopped at once") {
 }
 
 TEST_CASE("many processes: a worker that has measured them is due earlier, and so is the KILL") {
-  const Standing many{Phase::running, kTermAt - 2s, kValidUntil, 2s};
+  const WorkerState many{Phase::running, kTermAt - 2s, kValidUntil, 2s};
   Watch watch(kTiming);
   CHECK(watch.deadline(many) == kTermAt - 2s + 300ms);
   CHECK(watch.step(many, false, true, kTermAt - 2s + 300ms) ==
@@ -88,7 +88,7 @@ TEST_CASE("a renewal ends what was measured before it") {
   Watch watch(kTiming);
   CHECK(watch.step(kRunning, false, true, kTermAt) == Acts{Act::measure});
   watch.set_head_start(2s);
-  const Standing renewed{Phase::running, kTermAt + 10s, kValidUntil + 10s};
+  const WorkerState renewed{Phase::running, kTermAt + 10s, kValidUntil + 10s};
   CHECK(watch.deadline(renewed) == kTermAt + 10s + 300ms - kLongest);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("both were stopped beyond the lease: the KILL comes at once, and no CO
 }
 
 TEST_CASE("a worker lost while it was stopping the job: its KILL is still due") {
-  const Standing stopping{Phase::stopping, kStart + 2s, kValidUntil};
+  const WorkerState stopping{Phase::stopping, kStart + 2s, kValidUntil};
   Watch watch(kTiming);
   CHECK(watch.step(stopping, true, true, kStart + 1s) == Acts{Act::measure});
   CHECK(watch.stopped_job());
@@ -137,20 +137,20 @@ TEST_CASE("a worker lost while it was stopping the job: its KILL is still due") 
 }
 
 TEST_CASE("a worker that is late with the KILL has a second, unless the lease is over before") {
-  const Standing early{Phase::stopping, kStart + 2s, kValidUntil};
+  const WorkerState early{Phase::stopping, kStart + 2s, kValidUntil};
   Watch patient(kTiming);
   CHECK(patient.step(early, false, true, kStart + 2s + 999ms).empty());
   CHECK(patient.step(early, false, true, kStart + 3s) == Acts{Act::kill_worker, Act::kill_job});
-  const Standing soon{Phase::stopping, kKillAt - 200ms, kValidUntil};
+  const WorkerState soon{Phase::stopping, kKillAt - 200ms, kValidUntil};
   Watch careful(kTiming);
   CHECK(careful.deadline(soon) == kValidUntil - 300ms);
-  const Standing last{Phase::stopping, kKillAt, kValidUntil};
+  const WorkerState last{Phase::stopping, kKillAt, kValidUntil};
   CHECK(careful.step(last, false, true, kKillAt + 299ms).empty());
   CHECK(careful.step(last, false, true, kKillAt + 300ms) == Acts{Act::kill_worker, Act::kill_job});
 }
 
 TEST_CASE("a worker stuck in its release is not waited for for ever") {
-  const Standing releasing{Phase::releasing, kStart + 2s, kValidUntil};
+  const WorkerState releasing{Phase::releasing, kStart + 2s, kValidUntil};
   Watch watch(kTiming);
   CHECK(watch.step(releasing, false, false, kStart + 2900ms).empty());
   CHECK(watch.step(releasing, false, false, kStart + 3s) == Acts{Act::kill_worker});

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "hold/token_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <utility>
+
+#include "diag/holder.h"
+#include "diag/log_entry.h"
+#include "driver/setup.h"
+#include "error.h"
+#include "inspect/observed.h"
+#include "inspect/query.h"
+#include "lock/revoking.h"
+#include "lock/token.h"
+#include "lock/value.h"
+#include "os/clock.h"
+
+namespace redlock::hold {
+
+namespace {
+
+constexpr lock::AttemptId kTheirs = 1;
+
+lock::ByToken::Terms terms_for(const config::Settings& settings, lock::Op op) {
+  lock::Duration patience = settings.server_wait;
+  // What was renewed first must still be good for something when the last one is.
+  if (op == lock::Op::renew) patience = std::min<lock::Duration>(patience, settings.ttl / 2);
+  return {.op = op,
+          .timing = {.ttl = settings.ttl, .grace = {}},
+          .patience = patience,
+          .linger = settings.request_timeout()};
+}
+
+}  // namespace
+
+TokenCommand::TokenCommand(const config::Settings& settings, const Possession& possession,
+                           lock::Op op)
+    : settings_(settings),
+      possession_(possession),
+      op_(op),
+      reporter_(out_, possession.lock_name, driver::displays_of(settings),
+                driver::verbosity_of(settings)),
+      servers_(
+          settings.servers,
+          {.prefix = settings.prefix,
+           .name = possession.lock_name,
+           .log_entries = settings.log_entries},
+          settings.ttl, [record = possession.record] { return record; },
+          driver::timeouts_of(settings), settings.restart_grace, settings.tls),
+      by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),
+      driver_(by_token_, *this, servers_, signals_, {.reporter = &reporter_}) {
+  servers_.adopt(kTheirs, possession.token);
+}
+
+Exit TokenCommand::run() {
+  if (op_ == lock::Op::leave) note_release();
+  driver_.run();
+  const Exit result = interrupted_ != 0 ? Exit{128 + interrupted_, interrupted_} : Exit{tell()};
+  out_.drain(std::chrono::milliseconds(100));
+  return result;
+}
+
+/// The run's end, as the log is to have it: it goes with the request.
+void TokenCommand::note_release() {
+  const auto holder = diag::read_holder(possession_.record);
+  if (!holder) return;
+  const lock::Log line{.event = lock::Log::Event::released,
+                       .carrier = lock::Log::Carrier::leave,
+                       .attempt = kTheirs,
+                       .fence = possession_.fence,
+                       .held = diag::ago(holder->since)};
+  servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, *holder)),
+               os::boot_now());
+}
+
+bool TokenCommand::take_signal(const lock::Signal& signal, lock::Instant) {
+  if (signal.ends_waiting) {
+    interrupted_ = signal.number;
+    driver_.stop();
+  }
+  return true;
+}
+
+int TokenCommand::tell() {
+  switch (by_token_.state()) {
+    case lock::ByToken::State::done:
+      if (possession_.revoked.empty()) return 0;
+      reporter_.say_not_held(possession_.revoked);
+      return static_cast<int>(ExitStatus::lost);
+    case lock::ByToken::State::not_ours:
+      // Ours it was when we were called, and now it is given back: a keeper whose process ends has
+      // done what we were to do.
+      if (op_ == lock::Op::leave && possession_.held) return 0;
+      reporter_.say_not_held(who_has_it());
+      return static_cast<int>(ExitStatus::lost);
+    case lock::ByToken::State::trying:
+    case lock::ByToken::State::unavailable:
+      break;
+  }
+  if (op_ == lock::Op::renew) {
+    reporter_.say(lock::Report(lock::report::Unavailable{by_token_.complaints()}));
+  } else {
+    reporter_.say_not_released(by_token_.complaints());
+  }
+  return static_cast<int>(ExitStatus::unavailable);
+}
+
+/// As far as that can be seen now.
+std::string TokenCommand::who_has_it() const {
+  inspect::Query query(settings_);
+  const std::vector<inspect::Observed> found =
+      query.look({possession_.lock_name}, redis::Observer::Marks::ignored);
+  const inspect::Observed& lock = found.front();
+  if (lock.judgement.state == lock::State::free) return "it was released, or has expired";
+  if (!lock.sighting) return "no quorum of the servers holds it";
+  if (lock.sighting->value == possession_.token) return "it is held by too few servers";
+  return diag::describe(inspect::as_refusal(*lock.sighting));
+}
+
+lock::Duration TokenCommand::valid_for() const {
+  return std::max(by_token_.valid_until() - os::boot_now(), lock::Duration::zero());
+}
+
+Possession look_up(const config::Settings& settings, std::string lock_name, std::string token) {
+  inspect::Query query(settings);
+  const inspect::Observed found = query.look({lock_name}, redis::Observer::Marks::ignored).front();
+  Possession possession{.lock_name = std::move(lock_name),
+                        .token = std::move(token),
+                        .record = {},
+                        .fence = found.judgement.fence,
+                        .revoked = {}};
+  possession.held = found.judgement.state == lock::State::held &&
+                    lock::owner_of(*found.sighting) == possession.token;
+  for (const lock::Seen& seen : found.seen) {
+    const auto* sighting = std::get_if<lock::Sighting>(&seen);
+    if (sighting == nullptr || sighting->type != "string") continue;
+    const lock::Value value = lock::read_value(sighting->value);
+    if (value.token != possession.token) continue;
+    if (possession.record.empty()) possession.record = sighting->holder;
+    if (value.kind == lock::Value::Kind::revoked) {
+      possession.revoked = diag::describe(inspect::as_refusal(*sighting));
+    }
+  }
+  return possession;
+}
+
+/// Anybody may have written it.
+std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession) {
+  using namespace std::chrono_literals;
+  const auto holder = diag::read_holder(possession.record);
+  if (!holder || holder->ttl < 1s || holder->ttl > 24h) return std::nullopt;
+  return holder->ttl;
+}
+
+std::string read_token(const std::string& token) {
+  if (!token.empty()) return token;
+  std::string text;
+  std::array<char, 256> buffer{};
+  ssize_t length = 0;
+  while (text.size() < buffer.size() && text.find('\n') == std::string::npos &&
+         (length = ::read(STDIN_FILENO, buffer.data(), buffer.size())) > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(length));
+  }
+  text.resize(std::min(text.find('\n'), text.size()));
+  if (text.ends_with('\r')) text.pop_back();
+  if (!lock::is_token(text)) {
+    throw Error(ExitStatus::usage,
+                "standard input has no token: expected the 40 digits that redlock acquire has "
+                "printed, in one line");
+  }
+  return text;
+}
+
+}  // namespace redlock::hold

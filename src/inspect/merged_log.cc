@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+//
+// Servers log the same run at slightly different times, by clocks that differ, and some not at all;
+// a server that was stopped logs what it was sent before it went on, much later. Hence the median,
+// and of two the earlier.
+#include "inspect/merged_log.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace redlock::inspect {
+
+namespace {
+
+using diag::LogEntry;
+using Ending = PastRun::Ending;
+using std::chrono::milliseconds;
+
+milliseconds lower_median(std::vector<milliseconds> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+/// All that the servers say of one run.
+struct Account {
+  std::vector<milliseconds> begins;   ///< one of each server
+  std::vector<milliseconds> revoked;  ///< when it was; of each server that knows
+  std::map<std::string, LogEntry, std::less<>> events;
+
+  [[nodiscard]] const LogEntry* find(std::string_view event) const {
+    const auto found = events.find(event);
+    return found == events.end() ? nullptr : &found->second;
+  }
+};
+
+struct Skips {
+  unsigned count = 0;
+  milliseconds latest{};
+  LogEntry told;
+};
+
+class Merger {
+ public:
+  void take(const std::vector<redis::LoggedLine>& latest_first);
+  [[nodiscard]] std::vector<PastRun> runs(const Present& present) const;
+
+ private:
+  std::map<std::string, Account> accounts_;
+  /// By the run behind which they come: servers need not log the same one of them last.
+  std::map<std::string, Skips> skips_;
+};
+
+bool is_of_run(std::string_view event) {
+  return event == "acquired" || event == "released" || event == "lost" || event == "revoked";
+}
+
+void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
+  std::map<std::string, milliseconds> begins;
+  std::map<std::string, Skips> skips;
+  std::string previous;
+  for (auto line = latest_first.rbegin(); line != latest_first.rend(); ++line) {
+    auto entry = diag::read_log_entry(line->data);
+    if (!entry || line->run.empty()) continue;
+    if (line->event == "skipped") {
+      Skips& here = skips[previous];
+      here.count += line->count;
+      here.latest = line->time;
+      here.told = std::move(*entry);
+    } else if (is_of_run(line->event)) {
+      previous = line->run;
+      Account& account = accounts_[line->run];
+      if (line->event == "revoked") {
+        account.revoked.push_back(line->time);
+        account.events.emplace(line->event, std::move(*entry));
+        continue;
+      }
+      const milliseconds began = line->time - entry->held.value_or(milliseconds::zero());
+      const auto [known, added] = begins.emplace(line->run, began);
+      if (!added) known->second = std::min(known->second, began);
+      // The first one, if an end was sent twice.
+      account.events.emplace(line->event, std::move(*entry));
+    }
+  }
+  for (const auto& [run, began] : begins) accounts_[run].begins.push_back(began);
+  for (auto& [run, here] : skips) {
+    Skips& most = skips_[run];
+    if (here.count > most.count) most = std::move(here);
+  }
+}
+
+PastRun past_run(const std::string& run, const Account& account, bool has_lock) {
+  const LogEntry* const acquired = account.find("acquired");
+  const LogEntry* const released = account.find("released");
+  const LogEntry* const lost = account.find("lost");
+  const LogEntry* const revoked = account.find("revoked");
+  const LogEntry* const end = lost != nullptr ? lost : released;
+  PastRun past{
+      .run = run,
+      .began = std::max(lower_median(account.begins.empty() ? account.revoked : account.begins),
+                        milliseconds::zero()),
+      .ended = std::nullopt,
+      .told = {},
+      .forced_by = std::nullopt};
+  if (acquired != nullptr) past.told = *acquired;
+  if (end != nullptr) {
+    past.told = *end;
+    past.ended = past.began + end->held.value_or(milliseconds::zero());
+    // Who gives back a lock that another process acquired does not know how long that had waited.
+    if (acquired != nullptr && acquired->waited) past.told.waited = acquired->waited;
+  }
+  past.goes_on = has_lock && !past.ended;
+  if (revoked != nullptr) {
+    past.ending = Ending::forced;
+    past.forced_by = revoked->who;
+    if (past.told.fence == 0) past.told.fence = revoked->fence;
+  } else if (end != nullptr) {
+    past.ending = lost != nullptr ? Ending::lost : Ending::ended;
+  } else if (past.goes_on) {
+    past.ending = Ending::running;
+  }
+  return past;
+}
+
+/// One that no log knows of, or not yet.
+PastRun running(const Present& present) {
+  const diag::Holder holder = present.holder.value_or(diag::Holder{});
+  return {.ending = Ending::running,
+          .run = present.run,
+          .began = std::max(holder.since, milliseconds::zero()),
+          .knows_beginning = holder.since > milliseconds::zero(),
+          .ended = std::nullopt,
+          .goes_on = true,
+          .told = {.who = holder,
+                   .fence = present.fence,
+                   .waited = std::nullopt,
+                   .held = std::nullopt,
+                   .status = std::nullopt,
+                   .reason = {}},
+          .forced_by = std::nullopt};
+}
+
+milliseconds end_of(const std::vector<PastRun>& runs) {
+  milliseconds end{};
+  for (const PastRun& run : runs) end = std::max(end, run.ended.value_or(run.began));
+  return end;
+}
+
+/// Those before it have made room for it.
+void doubt_last(std::vector<PastRun>& runs) {
+  const auto last = std::find_if(runs.rbegin(), runs.rend(),
+                                 [](const PastRun& run) { return run.ending != Ending::skipped; });
+  if (last != runs.rend() && last->ending == Ending::unknown) last->ending = Ending::unclear;
+}
+
+std::vector<PastRun> Merger::runs(const Present& present) const {
+  std::vector<PastRun> all;
+  for (const auto& [run, account] : accounts_) {
+    all.push_back(past_run(run, account, run == present.run));
+  }
+  for (const auto& [run, skips] : skips_) {
+    all.push_back({.ending = Ending::skipped,
+                   .run = {},
+                   .began = skips.latest,
+                   .ended = skips.latest,
+                   .told = skips.told,
+                   .forced_by = std::nullopt,
+                   .skips = skips.count});
+  }
+  if (!present.run.empty() && !accounts_.contains(present.run)) {
+    PastRun run = running(present);
+    if (!run.knows_beginning) run.began = end_of(all);
+    all.push_back(std::move(run));
+  }
+  std::ranges::stable_sort(all, {}, &PastRun::began);
+  if (!present.sure) doubt_last(all);
+  return all;
+}
+
+}  // namespace
+
+std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& logs,
+                           const Present& present) {
+  Merger merger;
+  for (const auto& lines : logs) merger.take(lines);
+  return merger.runs(present);
+}
+
+}  // namespace redlock::inspect

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "inspect/observed.h"
+#include "redis/observer.h"
+#include "redis/tls_context.h"
+
+namespace redlock::inspect {
+
+/// Looks at locks on all configured servers at once. Throws Error (71, 78).
+class Query {
+ public:
+  /// `settings` must outlive this.
+  explicit Query(const config::Settings& settings);
+
+  /// The names of all locks with the configured prefix that any server knows of, sorted.
+  std::vector<std::string> names();
+
+  std::vector<Observed> look(const std::vector<std::string>& names, redis::Observer::Marks marks);
+
+  /// What could not be seen, a line each, safe to print.
+  [[nodiscard]] std::vector<std::string> complaints() const;
+
+  /// How many servers answer, and come to an end.
+  [[nodiscard]] std::size_t reached() const;
+
+  /// By server, why it could not be asked, or not about everything; none if it could.
+  [[nodiscard]] std::vector<std::optional<std::string>> troubles() const;
+
+ private:
+  const config::Settings& settings_;
+  std::optional<redis::TlsContext> tls_;
+  std::deque<redis::Observer> observers_;             // a deque, since they cannot move
+  std::vector<std::optional<std::string>> refusals_;  ///< of servers that answer, but do not tell
+};
+
+}  // namespace redlock::inspect

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "lock/by_token.h"
+
+#include <algorithm>
+
+#include "lock/attempt.h"
+
+namespace redlock::lock {
+
+namespace {
+
+constexpr Duration kRetry = std::chrono::milliseconds(100);
+
+bool reaches_nobody(const Answer& answer) {
+  return std::holds_alternative<Unreachable>(answer);
+}
+
+}  // namespace
+
+ByToken::ByToken(std::size_t servers, AttemptId attempt, const Terms& terms, Instant now)
+    : terms_(terms),
+      attempt_(attempt),
+      voters_(servers),
+      next_round_(now),
+      limit_(now + terms.patience) {}
+
+Instant ByToken::deadline() const {
+  return state_ == State::trying ? std::min(limit_, next_round_) : limit_;
+}
+
+Effects ByToken::step(const Event& event, Instant now) {
+  Effects effects;
+  if (const auto* reply = std::get_if<Reply>(&event)) {
+    record(*reply, now, effects);
+  } else if (std::holds_alternative<Tick>(event)) {
+    tick(now, effects);
+  }
+  return effects;
+}
+
+void ByToken::tick(Instant now, Effects& effects) {
+  if (state_ == State::trying && now >= next_round_) ask_round(effects);
+  // Every server is asked once, however little is borne.
+  if (state_ == State::trying && now >= limit_) decide(State::unavailable, now, Duration::zero());
+  check_finished(now);
+}
+
+/// A renewal is asked of those again that have renewed: the oldest yes may be the next to expire. A
+/// release is over where it was carried out.
+void ByToken::ask_round(Effects& effects) {
+  ++round_;
+  next_round_ = kNever;
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
+    Voter& voter = voters_[server];
+    if (voter.asked || voter.said == Said::no) continue;
+    if (terms_.op == Op::leave && voter.said == Said::yes) continue;
+    voter.asked = true;
+    effects.emplace_back(
+        Ask{.server = server,
+            .op = terms_.op,
+            .attempt = attempt_,
+            .round = round_,
+            .life = terms_.op == Op::renew ? terms_.timing.ttl : Duration::zero()});
+  }
+}
+
+void ByToken::record(const Reply& reply, Instant now, Effects& effects) {
+  Voter& voter = voters_.at(reply.ask.server);
+  voter.asked = false;
+  take_answer(voter, reply);
+  if (state_ == State::trying) settle(now);
+  if (state_ == State::done && terms_.op == Op::renew) repair(effects);
+  check_finished(now);
+}
+
+void ByToken::take_answer(Voter& voter, const Reply& reply) const {
+  voter.last = reply.answer;
+  if (const auto* silence = std::get_if<Unreachable>(&reply.answer)) {
+    voter.failed_before = true;
+    voter.permanent = silence->permanent;
+    return;
+  }
+  const bool yes = std::holds_alternative<Renewed>(reply.answer) ||
+                   std::holds_alternative<Granted>(reply.answer) ||
+                   (terms_.op == Op::leave && std::holds_alternative<Released>(reply.answer));
+  const bool perhaps_before = terms_.op == Op::leave && voter.failed_before;
+  voter.said = yes || perhaps_before ? Said::yes : Said::no;
+  voter.expires = voter.said == Said::yes ? vote_expiry(reply.sent, terms_.timing) : Instant{};
+  if (std::holds_alternative<Renewed>(reply.answer)) voter.yes_round = reply.ask.round;
+}
+
+void ByToken::settle(Instant now) {
+  const std::size_t servers = voters_.size();
+  const auto permanent =
+      static_cast<std::size_t>(std::ranges::count_if(voters_, &Voter::permanent));
+  const bool held = terms_.op == Op::leave || valid_until() > now;
+  if (saying(Said::yes) >= quorum(servers) && held) {
+    decide(State::done, now, terms_.linger);
+  } else if (saying(Said::no) >= blocking_minority(servers)) {
+    decide(State::not_ours, now, terms_.linger);
+  } else if (permanent >= blocking_minority(servers)) {
+    decide(State::unavailable, now, terms_.linger);
+  } else if (next_round_ == kNever && std::ranges::any_of(voters_, [](const Voter& voter) {
+               return !voter.asked && reaches_nobody(voter.last);
+             })) {
+    next_round_ = now + kRetry;
+  }
+}
+
+/// A server that lost the key gets it back if a quorum has renewed in the present round. Answers of
+/// several rounds prove nothing: the lock may have been deleted by force between them.
+void ByToken::repair(Effects& effects) {
+  if (!quorum_renewed()) return;
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
+    Voter& voter = voters_[server];
+    if (voter.repaired || !std::holds_alternative<Missing>(voter.last)) continue;
+    voter.repaired = true;
+    voter.asked = true;
+    effects.emplace_back(Ask{.server = server,
+                             .op = Op::repair,
+                             .attempt = attempt_,
+                             .round = round_,
+                             .life = terms_.timing.ttl});
+  }
+}
+
+void ByToken::decide(State state, Instant now, Duration linger) {
+  state_ = state;
+  limit_ = now + linger;
+}
+
+void ByToken::check_finished(Instant now) {
+  if (state_ == State::trying) return;
+  finished_ = now >= limit_ || std::ranges::none_of(voters_, &Voter::asked);
+}
+
+Instant ByToken::valid_until() const {
+  std::vector<Instant> expiries;
+  expiries.reserve(voters_.size());
+  for (const Voter& voter : voters_) expiries.push_back(voter.expires);
+  return quorum_expiry(std::move(expiries));
+}
+
+bool ByToken::quorum_renewed() const {
+  const auto renewed = std::ranges::count(voters_, round_, &Voter::yes_round);
+  return round_ > 0 && static_cast<std::size_t>(renewed) >= quorum(voters_.size());
+}
+
+std::size_t ByToken::saying(Said said) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(voters_, [said](const Voter& voter) { return voter.said == said; }));
+}
+
+std::size_t ByToken::confirmed() const {
+  return saying(Said::yes);
+}
+
+std::vector<Complaint> ByToken::complaints() const {
+  std::vector<Complaint> complaints;
+  for (ServerIndex server = 0; server < voters_.size(); ++server) {
+    const Voter& voter = voters_[server];
+    if (voter.said == Said::yes) continue;
+    complaints.push_back({server, voter.last});
+  }
+  return complaints;
+}
+
+}  // namespace redlock::lock

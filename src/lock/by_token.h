@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lock/drive.h"
+#include "lock/effect.h"
+#include "lock/event.h"
+#include "lock/time.h"
+#include "lock/timing.h"
+#include "lock/vote.h"
+
+namespace redlock::lock {
+
+/// One renewal, or the release, of a lock by its token alone: for a process that did not take it
+/// and does not stay. All servers are asked, and asked again where that did not get through, until
+/// a quorum has said yes, cannot say yes any more, or patience is over.
+class ByToken : public Machine {
+ public:
+  enum class State {
+    trying,
+    done,         ///< a quorum renewed, or released
+    not_ours,     ///< on too many servers the lock is gone, or has another token
+    unavailable,  ///< too few servers answered
+  };
+
+  struct Terms {
+    Op op;  ///< renew, or leave
+    Timing timing;
+    Duration patience;  ///< for a quorum to answer
+    Duration linger;    ///< for the other servers, once it is clear what came of it
+  };
+
+  /// The first round is asked for in the first tick, for the attempt `attempt`. servers >= 1.
+  ByToken(std::size_t servers, AttemptId attempt, const Terms& terms, Instant now);
+
+  /// Takes a Tick or any reply; all else is nothing to it.
+  Effects step(const Event& event, Instant now) override;
+
+  [[nodiscard]] Instant deadline() const override;
+
+  /// Nothing is waited for any more. state() may be settled before that.
+  [[nodiscard]] bool finished() const override { return finished_; }
+  [[nodiscard]] State state() const { return state_; }
+
+  /// Of a renewal: until then a quorum surely keeps the token.
+  [[nodiscard]] Instant valid_until() const;
+  /// How many servers said yes.
+  [[nodiscard]] std::size_t confirmed() const;
+  /// The others, with their last words.
+  [[nodiscard]] std::vector<Complaint> complaints() const;
+
+ private:
+  enum class Said { nothing, yes, no };
+  struct Voter {
+    Said said = Said::nothing;
+    bool asked = false;  ///< an answer is awaited
+    /// An earlier request failed, and may have been carried out all the same: then a release that
+    /// finds nothing says nothing of what was there.
+    bool failed_before = false;
+    bool permanent = false;       ///< asking again cannot help
+    bool repaired = false;        ///< was asked to take the lock back
+    std::uint32_t yes_round = 0;  ///< the round of its last yes; 0: none
+    Instant expires{};            ///< of a renewal
+    Answer last = Unreachable{};
+  };
+
+  void tick(Instant now, Effects& effects);
+  void record(const Reply& reply, Instant now, Effects& effects);
+  void ask_round(Effects& effects);
+  void take_answer(Voter& voter, const Reply& reply) const;
+  void settle(Instant now);
+  void repair(Effects& effects);
+  void decide(State state, Instant now, Duration linger);
+  void check_finished(Instant now);
+  [[nodiscard]] std::size_t saying(Said said) const;
+  [[nodiscard]] bool quorum_renewed() const;
+
+  Terms terms_;
+  AttemptId attempt_;
+  std::vector<Voter> voters_;
+  State state_ = State::trying;
+  bool finished_ = false;
+  std::uint32_t round_ = 0;
+  Instant next_round_;
+  Instant limit_;  ///< of the patience; once it is settled, of the rest
+};
+
+}  // namespace redlock::lock

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "lock/keeping.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+#include <variant>
+
+namespace redlock::lock {
+
+Keeping::Keeping(Session& session, std::size_t servers, const Log& won)
+    : session_(session), won_(won), inquired_(servers), leaving_(servers) {}
+
+Effects Keeping::step(const Event& event, Instant now) {
+  if (std::holds_alternative<JobStarted>(event)) {
+    begin(now);
+  } else if (std::holds_alternative<JobExited>(event)) {
+    if (!giving_back_ && !over_) give_back(now);
+  } else if (const auto* signal = std::get_if<Signal>(&event)) {
+    if (signal->ends_waiting && !giving_back_ && !over_) end(now);
+  } else if (const auto* told = std::get_if<Notice>(&event); told != nullptr && told->released) {
+    if (!giving_back_ && !over_) inquire(Whom::all);
+  } else {
+    pass_event(event, now);
+  }
+  return std::exchange(effects_, {});
+}
+
+void Keeping::begin(Instant now) {
+  began_ = now;
+  sift(session_.step(JobStarted{}, now), now);
+  effects_.emplace_back(won_);
+}
+
+void Keeping::pass_event(const Event& event, Instant now) {
+  const auto* reply = std::get_if<Reply>(&event);
+  if (reply != nullptr) take_reply(*reply, now);
+  if (reply == nullptr || reply->ask.op != Op::inquire) sift(session_.step(event, now), now);
+  if (overdue_ && !giving_back_ && !over_ && !inquires()) obey(now);
+}
+
+/// A session goes on killing its job. A ward that lives on is waited for, and answers first of all.
+Instant Keeping::deadline() const {
+  if (session_.finished()) return kNever;
+  if (!overdue_ || giving_back_) return session_.deadline();
+  return inquires() ? kNever : session_.worker_state().valid_until;
+}
+
+/// What we asked for, and what the owner did, may cross on their way to a server. Our leaves come
+/// behind all else that we asked for, if they are not overtaken by the end of their connections.
+bool Keeping::finished() const {
+  if (over_) return true;
+  const bool leaves = std::ranges::count(leaving_, true) > 0;
+  return session_.finished() && !inquires() && !(released_ && leaves);
+}
+
+void Keeping::sift(const Effects& effects, Instant now) {
+  for (const Effect& effect : effects) {
+    if (const auto* ask = std::get_if<Ask>(&effect)) {
+      pass_on(*ask);
+    } else if (std::holds_alternative<Subscribe>(effect)) {
+      effects_.push_back(effect);
+    } else if (const auto* line = std::get_if<Log>(&effect)) {
+      take_log(*line);
+    } else if (const auto* kill = std::get_if<Kill>(&effect)) {
+      take_order(kill->signal, now);
+    } else if (const auto* report = std::get_if<Report>(&effect)) {
+      const auto* stopping = std::get_if<report::Stopping>(report);
+      if (stopping == nullptr) continue;
+      reason_ = stopping->reason;
+      complaints_ = stopping->complaints;
+    }
+  }
+}
+
+void Keeping::pass_on(Ask ask) {
+  if (is_release(ask.op)) {
+    ask.for_owner = released_;
+    leaving_[ask.server] = true;
+  }
+  effects_.emplace_back(std::move(ask));
+}
+
+/// That it is held was said in the beginning, and how it ended is the owner's to say who released
+/// it. What the session takes for a job has no exit status.
+void Keeping::take_log(const Log& line) {
+  if (line.event == Log::Event::acquired || released_) return;
+  Log ours = line;
+  ours.status.reset();
+  if (ours.event != Log::Event::lost) {
+    effects_.emplace_back(ours);
+  } else if (reason_) {
+    say_lost(ours);
+  } else {
+    unsaid_ = ours;
+    inquire(Whom::all);
+  }
+}
+
+void Keeping::say_lost(const Log& line) {
+  if (!std::exchange(said_lost_, true)) effects_.emplace_back(line);
+}
+
+/// Where renewals do not get through, the ward needs every moment. A lock that is gone, or would be
+/// by now, for we were stopped ourselves, may have been released.
+void Keeping::take_order(int signal, Instant now) {
+  if (giving_back_ || over_) return;
+  const bool first = !std::exchange(ordered_, true);
+  overdue_ = overdue_ || signal == SIGKILL;
+  if (first && (reason_ == StopReason::lost || overdue_)) inquire(Whom::reachable);
+  if (!inquires()) obey(now);
+}
+
+void Keeping::take_reply(const Reply& reply, Instant now) {
+  const bool released = std::holds_alternative<Released>(reply.answer);
+  if (reply.ask.op == Op::inquire) {
+    inquired_[reply.ask.server] = false;
+    take_note(released, now);
+  } else if (reply.ask.op == Op::repair && released) {
+    take_note(true, now);
+  } else if (is_release(reply.ask.op)) {
+    leaving_[reply.ask.server] = false;
+  }
+}
+
+/// One server that has a note of it is enough: nobody else knows the token.
+void Keeping::take_note(bool released, Instant now) {
+  if (over_) return;
+  if (released && !std::exchange(released_, true)) {
+    unsaid_.reset();
+    inquired_.assign(inquired_.size(), false);
+    if (!giving_back_) give_back(now);
+  }
+  if (released_ || inquires()) return;
+  if (unsaid_) effects_.emplace_back(*std::exchange(unsaid_, std::nullopt));
+  if (ordered_ && !giving_back_) obey(now);
+}
+
+/// One that has not answered for long would only hold up the warning.
+void Keeping::inquire(Whom whom) {
+  for (ServerIndex server = 0; server < inquired_.size(); ++server) {
+    if (inquired_[server] || (whom == Whom::reachable && is_unreachable(server))) continue;
+    inquired_[server] = true;
+    effects_.emplace_back(Ask{.server = server, .op = Op::inquire, .attempt = won_.attempt});
+  }
+}
+
+/// Of a lock that is lost, or revoked, there is something left on the servers, and others wait for
+/// the end of that: it comes with the ward's, if that is sooner.
+void Keeping::obey(Instant now) {
+  warns_ = true;
+  if (!overdue_) return;
+  if (reason_ != StopReason::lost || now >= session_.worker_state().valid_until) return end(now);
+  say_lost(lost_line(now));
+}
+
+void Keeping::end(Instant now) {
+  warns_ = over_ = true;
+  if (reason_) say_lost(lost_line(now));
+}
+
+Log Keeping::lost_line(Instant now) const {
+  Log line = won_;
+  line.event = Log::Event::lost;
+  line.held = now - began_;
+  line.stopped = reason_;
+  return line;
+}
+
+/// The job that the session thinks of is over. What was inquired is not waited for any more: of
+/// what could not be sent yet, a leave takes the place.
+void Keeping::give_back(Instant now) {
+  giving_back_ = true;
+  inquired_.assign(inquired_.size(), false);
+  sift(session_.step(JobExited{0}, now), now);
+  if (session_.watching_tree()) sift(session_.step(JobTreeGone{}, now), now);
+}
+
+bool Keeping::inquires() const {
+  return std::ranges::count(inquired_, true) > 0;
+}
+
+bool Keeping::is_unreachable(ServerIndex server) const {
+  return std::ranges::any_of(complaints_, [server](const Complaint& complaint) {
+    return complaint.server == server && std::holds_alternative<Unreachable>(complaint.answer);
+  });
+}
+
+}  // namespace redlock::lock

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "redis/request.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "redis/keys.h"
+#include "redis/queue.h"
+#include "redis/reading.h"
+#include "redis/scripts.h"
+#include "redis/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+// The holder hash outlives the lock a little, so that the last holder can still be named.
+constexpr std::chrono::milliseconds kHolderExtra{10'000};
+
+bool is_string(const Value& value) {
+  return value.type == Value::Type::string;
+}
+
+/// A server's time of day. One that no clock shows is none: it would be added to others.
+std::optional<std::chrono::milliseconds> read_clock(const Value& value) {
+  constexpr std::uint64_t kYear2500 = 16'725'225'600'000;
+  const auto number = read_number(value);
+  if (!number) return std::nullopt;
+  return std::chrono::milliseconds(*number > kYear2500 ? 0 : *number);
+}
+
+std::optional<lock::Answer> read_refused(const Value& reply) {
+  if (reply.elements.size() != 5) return std::nullopt;
+  const Value& blocker = reply.elements[1];
+  const Value& left = reply.elements[2];
+  const Value& holder = reply.elements[3];
+  const auto clock = read_clock(reply.elements[4]);
+  if (!is_string(blocker) || left.type != Value::Type::integer || !is_string(holder) || !clock) {
+    return std::nullopt;
+  }
+  lock::Refused refused{blocker.text, std::nullopt, holder.text, *clock};
+  // -1: it never expires; -2: it just did
+  if (left.integer != -1) refused.ttl_left = read_length(left);
+  return refused;
+}
+
+/// How long a server that is up for `uptime` is still no witness. One second more than the grace,
+/// as Redis rounds its uptime.
+std::chrono::seconds distrusted_for(const LockContext& context, std::chrono::seconds uptime) {
+  if (context.restart_grace == std::chrono::seconds::zero()) return context.restart_grace;
+  const std::chrono::seconds trusted_from = context.restart_grace + std::chrono::seconds(1);
+  return std::max(trusted_from - uptime, std::chrono::seconds::zero());
+}
+
+std::optional<std::chrono::seconds> read_uptime(const Value& value) {
+  constexpr std::int64_t kMost = 100LL * 365 * 24 * 3600;
+  if (value.type != Value::Type::integer) return std::nullopt;
+  return std::chrono::seconds(std::clamp<std::int64_t>(value.integer, 0, kMost));
+}
+
+std::optional<lock::Answer> read_commit(std::string_view word, const Value& reply) {
+  if (word == "committed" && reply.elements.size() == 1) return lock::Committed{};
+  if (word != "not_committed" || reply.elements.size() != 2) return std::nullopt;
+  const auto last = read_number(reply.elements[1]);
+  if (!last) return std::nullopt;
+  return lock::NotCommitted{*last};
+}
+
+std::optional<lock::Answer> read_granted(const LockContext& context, const Value& reply) {
+  if (reply.elements.size() != 6) return std::nullopt;
+  const Value& run_id = reply.elements[1];
+  const auto uptime = read_uptime(reply.elements[2]);
+  const Value& trace = reply.elements[3];
+  const Value& fence = reply.elements[4];
+  if (!is_string(run_id) || !uptime || !is_string(trace)) return std::nullopt;
+  const auto number = read_number(fence);
+  const auto clock = read_clock(reply.elements[5]);
+  if (!number || !clock) return std::nullopt;
+  lock::Granted granted{.run_id = run_id.text, .fence = *number, .clock = *clock};
+  // Without a run_id (no permission for INFO) nothing is known of the server's age.
+  if (!run_id.text.empty()) granted.distrusted_for = distrusted_for(context, *uptime);
+  granted.may_be_new =
+      trace.text == "none" || (trace.text == "present" && *uptime < 2 * context.restart_grace);
+  return granted;
+}
+
+std::optional<lock::Answer> read_acquire(const LockContext& context, std::string_view word,
+                                         const Value& reply) {
+  if (word == "granted") return read_granted(context, reply);
+  if (word == "refused") return read_refused(reply);
+  if (word == "done") {
+    if (const auto done = read_done(reply)) return *done;
+  }
+  if (word == "fresh" && reply.elements.size() == 2) {
+    const auto uptime = read_uptime(reply.elements[1]);
+    if (uptime) return restarted(*uptime, distrusted_for(context, *uptime));
+  }
+  if (word == "replica" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
+    return replica_of(reply.elements[1].text);
+  }
+  if (word == "unusable" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
+    return unusable_fence(context.fence_key, reply.elements[1].text);
+  }
+  return std::nullopt;
+}
+
+std::optional<lock::Answer> read_repair(std::string_view word, const Value& reply) {
+  if (word == "granted" && reply.elements.size() == 1) return lock::Granted{};
+  if (word == "refused") return read_refused(reply);
+  if (word == "released") return lock::Released{};
+  return std::nullopt;
+}
+
+std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const Value& reply) {
+  if (op == lock::Op::renew && word == "renewed") return lock::Renewed{};
+  if (op == lock::Op::mark && word == "marked") return lock::Marked{};
+  if (op == lock::Op::unmark && word == "released") return lock::Released{};
+  if (lock::is_release(op) && word == "released") return lock::Released{};
+  if (op == lock::Op::inquire && word == "released") return lock::Released{};
+  if (op == lock::Op::leave_queue && (word == "held" || word == "free")) return lock::Released{};
+  if (op == lock::Op::leave && word == "cooling") return lock::Released{.cooling = true};
+  if (op == lock::Op::leave && word == "kept") return lock::Released{.kept = true};
+  if (word == "missing") return lock::Missing{};
+  if (word == "not_mine" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
+    return lock::NotMine{reply.elements[1].text};
+  }
+  return std::nullopt;
+}
+
+std::optional<lock::Answer> read(lock::Op op, const LockContext& context, std::string_view word,
+                                 const Value& reply) {
+  switch (op) {
+    case lock::Op::acquire:
+      return read_acquire(context, word, reply);
+    case lock::Op::commit:
+      return read_commit(word, reply);
+    case lock::Op::repair:
+      return read_repair(word, reply);
+    case lock::Op::renew:
+    case lock::Op::mark:
+    case lock::Op::unmark:
+    case lock::Op::release:
+    case lock::Op::leave:
+    case lock::Op::inquire:
+    case lock::Op::leave_queue:
+      break;
+  }
+  return read_other(op, word, reply);
+}
+
+Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Secrets& secrets,
+                      const std::string& life) {
+  const std::string grace = std::to_string(context.restart_grace.count());
+  const std::string ttl = std::to_string(context.ttl.count());
+  if (ask.once == lock::Duration::zero()) {
+    return {encode_command({"EVAL", scripts::acquire, "4", context.lock_key, context.holder_key,
+                            context.fence_key, context.dead_key, secrets.token, life,
+                            context.holder_json, grace, ttl, secrets.hold}),
+            1};
+  }
+  const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
+  return {encode_command({"EVAL", scripts::acquire, "5", context.lock_key, context.holder_key,
+                          context.fence_key, context.dead_key, context.done_key, secrets.token,
+                          life, context.holder_json, grace, ttl, secrets.hold,
+                          std::to_string(period.count())}),
+          1};
+}
+
+Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secrets& secrets,
+                    const std::string& life) {
+  const std::string wake = encode_wake(context.lock_key);
+  if (!secrets.adopted && !ask.for_owner) {
+    return {encode_command({"EVAL", scripts::leave, "2", context.lock_key, context.holder_key,
+                            secrets.token, secrets.hold, life}) +
+                wake,
+            2};
+  }
+  const std::string ttl = std::to_string(context.ttl.count());
+  Flight flight{encode_command({"EVAL", scripts::leave, "3", context.lock_key, context.holder_key,
+                                context.fence_key, secrets.token, secrets.hold, life,
+                                secrets.adopted ? "owner" : "keeper", ttl}) +
+                    wake,
+                2};
+  if (secrets.adopted) {
+    flight.wire += encode_command(
+        {"PUBLISH", told_channel(context.lock_key, secrets.token), std::string(kReleasedWord)});
+    ++flight.replies;
+  }
+  return flight;
+}
+
+Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::string& life) {
+  const std::string began = std::to_string(ask.began.count());
+  const std::string& who = ask.who.empty() ? context.holder_json : ask.who;
+  if (ask.op == lock::Op::unmark) {
+    // To compare and delete is what the release does.
+    return {encode_command({"EVAL", scripts::release, "1", context.done_key, began + " " + who}),
+            1};
+  }
+  return {encode_command({"EVAL", scripts::mark, "1", context.done_key, began, life, who}), 1};
+}
+
+}  // namespace
+
+Flight encode_request(const lock::Ask& ask, const LockContext& context, const Secrets& secrets) {
+  const std::string& token = secrets.token;
+  // Rounded up: a key that lives longer than is assumed does no harm.
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(ask.life);
+  const std::string life = std::to_string(milliseconds.count());
+  const auto hold = [&] {
+    return encode_command({"EVAL", scripts::hold, "1", context.holder_key, token, secrets.hold,
+                           std::to_string(context.ttl.count()),
+                           std::to_string((milliseconds + kHolderExtra).count())});
+  };
+  switch (ask.op) {
+    case lock::Op::renew:
+      return {encode_command({"EVAL", scripts::renew, "1", context.lock_key, token, life}) + hold(),
+              2};
+    case lock::Op::release:
+      return {encode_command({"EVAL", scripts::release, "1", context.lock_key, token}) +
+                  encode_command(
+                      {"HDEL", context.holder_key, token, "fence:" + token, "holds:" + token}),
+              2};
+    case lock::Op::leave:
+      return encode_leave(ask, context, secrets, life);
+    case lock::Op::inquire:
+      return {encode_command({"EVAL", scripts::inquire, "1", context.fence_key, token}), 1};
+    case lock::Op::mark:
+    case lock::Op::unmark:
+      return encode_mark(ask, context, life);
+    case lock::Op::repair:
+      return {
+          encode_command({"EVAL", scripts::repair, "4", context.lock_key, context.holder_key,
+                          context.fence_key, context.dead_key, token, life, context.holder_json}) +
+              hold(),
+          2};
+    case lock::Op::commit:
+      return {encode_command({"EVAL", scripts::commit, "3", context.lock_key, context.holder_key,
+                              context.fence_key, token, std::to_string(ask.fence)}),
+              1};
+    case lock::Op::leave_queue:  // ServerSet's: it knows the waiter
+    case lock::Op::acquire:
+      break;
+  }
+  return encode_acquire(ask, context, secrets, life);
+}
+
+lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& reply) {
+  if (reply.type == Value::Type::array && !reply.elements.empty() &&
+      is_string(reply.elements.front())) {
+    const std::string_view word = reply.elements.front().text;
+    if (const auto answer = read(op, context, word, reply)) return *answer;
+  }
+  return unexpected_reply(reply);
+}
+
+}  // namespace redlock::redis

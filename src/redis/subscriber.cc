@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "redis/subscriber.h"
+
+#include <utility>
+
+#include "redis/resp.h"
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::size_t kMostWord = 1024;
+
+}  // namespace
+
+Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+                       std::chrono::milliseconds user_timeout, std::string channel)
+    : channel_(std::move(channel)), link_(std::in_place, endpoint, tls, timeouts, user_timeout) {}
+
+void Subscriber::listen(lock::Instant now) {
+  if (!link_ || link_->busy()) return;
+  begins_ = true;
+  link_->ask({}, {encode_command({"SUBSCRIBE", channel_}), Flight::kEndless}, now);
+}
+
+void Subscriber::interests(std::vector<os::Interest>& out) const {
+  if (link_) link_->interests(out);
+}
+
+lock::Instant Subscriber::deadline() const {
+  return link_ ? link_->deadline() : lock::kNever;
+}
+
+std::vector<std::string> Subscriber::turn(lock::Instant now) {
+  std::vector<std::string> words;
+  if (!link_) return words;
+  for (const Link::Arrival& arrival : link_->turn(now)) {
+    if (auto word = read(arrival)) words.push_back(std::move(*word));
+    if (!link_) break;
+  }
+  return words;
+}
+
+/// A server that does not want this is not asked again: each time would be in its log.
+std::optional<std::string> Subscriber::read(const Link::Arrival& arrival) {
+  begins_ = false;
+  if (const auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
+    if (trouble->permanent) link_.reset();
+    return std::nullopt;
+  }
+  const std::vector<Value>& part = std::get<Value>(arrival.content).elements;
+  if (part.size() == 3 && part[1].text == channel_) {
+    if (part[0].text == "subscribe") return std::string();
+    if (part[0].text == "message") return part[2].text.substr(0, kMostWord);
+  }
+  link_.reset();
+  return std::nullopt;
+}
+
+void Subscriber::abandon() {
+  if (link_) link_->abandon();
+  link_.reset();
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "run/supervisor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <exception>
+#include <utility>
+
+#include "diag/holder.h"
+#include "driver/rescue.h"
+#include "exit_status.h"
+#include "os/clock.h"
+#include "os/last_words.h"
+
+namespace redlock::run {
+
+Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing,
+                       const Supervision& supervision, std::optional<os::Terminal> terminal,
+                       os::SignalSource& signals, os::ProcessTree& tree, os::Stderr& out,
+                       os::Loop& loop, LostHook hook)
+    : worker_(std::move(worker)),
+      job_(std::move(job)),
+      supervision_(supervision),
+      terminal_(std::move(terminal)),
+      signals_(signals),
+      tree_(tree),
+      out_(out),
+      hook_(std::move(hook)),
+      killer_(tree, out, job_.lock),
+      loop_(loop),
+      watch_(timing) {
+  tree_.spare(worker_.pid);
+  tree_.lead(job_.pid, job_.own_group);
+}
+
+/// Nobody else can look after the job as we can: what the system refuses is tried again.
+Exit Supervisor::watch() {
+  while (true) {
+    try {
+      if (done()) break;
+      turn();
+    } catch (const std::exception& error) {
+      bear(driver::reason_of(error));
+    }
+  }
+  if (terminal_) give_back_terminal();
+  if (!watch_.alone()) return {supervision_.exit_status.load(), supervision_.exit_signal.load()};
+  hook_.finish(out_);
+  return end_alone();
+}
+
+void Supervisor::bear(const char* why) {
+  const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+  ::nanosleep(&pause, nullptr);
+  if (std::exchange(bore_, true)) return;
+  try {
+    out_.line(fmt::format("redlock: warning: {}: {}, trying again", diag::printable(job_.lock, 255),
+                          why));
+  } catch (const std::exception&) {
+    os::last_words("redlock: warning: out of memory, trying again\n");
+  }
+}
+
+/// Without it, everything is looked at.
+void Supervisor::wait(std::span<os::Interest> interests, lock::Instant deadline) {
+  try {
+    loop_.wait(interests, deadline);
+  } catch (const std::exception& error) {
+    bear(driver::reason_of(error));
+    for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
+  }
+}
+
+bool Supervisor::done() const {
+  if (!worker_gone_) return false;
+  return watch_.alone() ? !job_left() : supervision_.exit_status.load() != Supervision::kNone;
+}
+
+void Supervisor::turn() {
+  std::array<os::Interest, 2> interests{
+      os::Interest{.fd = signals_.fd(), .read = true},
+      os::Interest{.fd = worker_gone_ ? -1 : worker_.messages.get(), .read = true}};
+  // Once nothing of the job is left, only the worker's death is waited for.
+  const bool finished = watch_.alone() && !job_left();
+  wait(interests, finished ? lock::kNever : watch_.deadline(supervision_.worker_state()));
+
+  if (const int group = supervision_.hook_group.load(); group != Supervision::kNone) {
+    tree_.exclude_group(group);
+  }
+  reap();
+  act(os::boot_now());  // an overdue deadline comes before everything else that is to be done
+  if (interests[0].ready) {
+    for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal);
+  }
+  if (interests[1].ready) take_messages();
+  if (const int signal = std::exchange(stopped_by_, 0)) stop_with_job(signal);
+  act(os::boot_now());  // the worker may just have been found dead
+  tree_.note_strangers();
+}
+
+void Supervisor::act(lock::Instant now) {
+  if (worker_gone_ && supervision_.exit_status.load() != Supervision::kNone) return;
+  const bool left = job_left();
+  const std::vector<lock::Watch::Act> acts =
+      watch_.step(supervision_.worker_state(), worker_gone_, left, now);
+  // Nothing stands before a kill, a message least of all.
+  for (const lock::Watch::Act act : acts) carry_out(act);
+  if (left) tell(acts);
+}
+
+void Supervisor::carry_out(lock::Watch::Act act) {
+  switch (act) {
+    case lock::Watch::Act::kill_worker:
+      tree_.take_over_children();
+      ::kill(worker_.pid, SIGKILL);
+      return;
+    case lock::Watch::Act::stop_job:
+      killer_.signal_and_continue(job_.stop_signal);
+      return;
+    case lock::Watch::Act::kill_job:
+      watch_.killed(killer_.signal(SIGKILL));
+      return;
+    case lock::Watch::Act::measure:
+      return watch_.set_head_start(killer_.cost());
+  }
+}
+
+/// Says, once, what was just done, and starts the command that is to know that the job is being
+/// stopped.
+void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
+  using Act = lock::Watch::Act;
+  const auto did = [&](Act act) { return std::ranges::find(acts, act) != acts.end(); };
+  const bool killed = did(Act::kill_worker);
+  const bool stopped = did(Act::stop_job) || did(Act::kill_job);
+  if (!killed && !stopped) return;
+  if (!std::exchange(told_, true)) {
+    out_.line(fmt::format(
+        "redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
+        "lock expires",
+        diag::printable(job_.lock, 255), killed ? "renews the lock" : "renewed the lock",
+        worker_.pid, killed ? "is stopped or stuck, killed" : "was killed"));
+  }
+  const bool hook_started = supervision_.hook_group.load() != Supervision::kNone;
+  if (stopped && !hook_started) hook_.start(tree_, signals_, out_);
+}
+
+/// The worker; and once that is dead, all that was below it: then it is we who see the job stop.
+void Supervisor::reap() {
+  int status = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+    if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+      if (pid == job_.pid) stopped_by_ = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+      continue;
+    }
+    hook_.reaped(pid);
+    if (pid == worker_.pid) {
+      worker_gone_ = true;
+      tree_.spared_reaped();
+      if (const pid_t writer = supervision_.stderr_writer.load(); writer > 0) tree_.exclude(writer);
+    } else if (pid == job_.pid) {
+      tree_.leader_reaped();
+      job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      job_status_ = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
+      job_ended_ = os::boot_now();
+    }
+  }
+}
+
+/// What has to be gone before the lock is. Of a job that ended by itself its descendants live on.
+bool Supervisor::job_left() const {
+  if (job_status() == Supervision::kNone) {
+    // Once the worker is dead, the job is our child until we fetch its status. If it is not, the
+    // worker was killed between fetching that and telling it.
+    siginfo_t info{};
+    return !worker_gone_ ||
+           ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  }
+  return (watch_.stopped_job() || supervision_.stopped_job() || job_.wait_all) && !tree_.empty();
+}
+
+int Supervisor::job_status() const {
+  return job_status_.value_or(supervision_.job_status.load());
+}
+
+lock::Instant Supervisor::job_ended() const {
+  if (job_status_) return job_ended_;
+  if (job_status() == Supervision::kNone) return os::boot_now();
+  return lock::Instant(lock::Duration(supervision_.job_ended.load()));
+}
+
+void Supervisor::take_signal(const os::ReceivedSignal& signal) {
+  if (signal.number == SIGCHLD) return;
+  if (signal.number == SIGCONT) {
+    // The worker wakes us when the job has been continued already, or has ended.
+    if (signal.sender == worker_.pid) return;
+    take_messages();  // if it stopped, then before this
+    stopped_by_ = 0;
+    if (terminal_) return continue_job();
+    // A shell continues a whole process group, and the job is in ours.
+    if (os::does_job_control(signal.sender)) return;
+  }
+  if (!job_left()) return;
+  // What the terminal sends goes to the whole foreground group: to the job, if that is in ours. But
+  // the hang-up of a terminal goes to the leader of its session alone.
+  const bool job_has_it =
+      signal.to_group && !terminal_ && !(signal.number == SIGHUP && os::leads_session());
+  if (!job_has_it) tree_.signal(signal.number);
+}
+
+/// The last word counts: a job that was stopped may have been continued since.
+void Supervisor::take_messages() {
+  WorkerMessage message{};
+  while (::read(worker_.messages.get(), &message, sizeof message) == sizeof message) {
+    if (message.kind == WorkerMessage::Kind::job_stopped) stopped_by_ = message.value;
+    if (message.kind == WorkerMessage::Kind::job_continued) stopped_by_ = 0;
+  }
+}
+
+/// The job has been stopped, by Ctrl-Z perhaps: so are we, for the shell to notice. The worker goes
+/// on renewing. Who continues us may do so when the worker is dead and the lease over: the SIGCONT
+/// is passed on in the next turn, after the deadline was looked at. Without a worker nobody but us
+/// looks at that: then we wake up for it, as the job may be continued without us.
+void Supervisor::stop_with_job(int signal) {
+  if (!terminal_) return;
+  // A shell that does `fg` for a job it knows to be running just gives the terminal to our group.
+  const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+  if (wants_terminal && terminal_->foreground() == ::getpgrp()) return continue_job();
+  const bool alone = worker_gone_ && job_left();
+  const lock::Instant wake_at = alone ? watch_.deadline(supervision_.worker_state()) : lock::kNever;
+  if (signals_.stop_self(signal, wake_at)) return;
+  reap();
+  act(os::boot_now());
+  continue_job();
+}
+
+/// By fg: the terminal was given to our group, and is the job's. By bg, or where nobody could stop
+/// us: the job just goes on.
+void Supervisor::continue_job() {
+  if (!terminal_ || !job_left()) return;
+  if (terminal_->foreground() == ::getpgrp()) terminal_->give_to(job_.pid);
+  ::kill(-job_.pid, SIGCONT);
+}
+
+/// A job that died of a signal, or was stopped by us, had no time to put echo and the like in
+/// order.
+void Supervisor::give_back_terminal() {
+  if (!terminal_->take_back_from(job_.pid)) return;
+  const bool stopped = watch_.stopped_job() || supervision_.stopped_job();
+  if (stopped || job_status() > 128) terminal_->restore_modes();
+}
+
+/// Without the worker: nothing was released.
+Exit Supervisor::end_alone() {
+  if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
+    lost_ = true;
+    return {static_cast<int>(ExitStatus::lost)};
+  }
+  const lock::Duration left =
+      std::max(supervision_.worker_state().valid_until - os::boot_now(), lock::Duration::zero());
+  out_.line(
+      fmt::format("redlock: warning: {} could not be released, as the process that renews it "
+                  "(PID {}) was killed; it stays locked for about {}",
+                  diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
+  return {job_status(), job_status_ ? job_signal_ : supervision_.job_signal.load()};
+}
+
+}  // namespace redlock::run

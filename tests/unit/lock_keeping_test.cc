@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+//
+// A lock that is kept for a ward, and may be released by its owner.
+#include <doctest/doctest.h>
+
+#include <optional>
+#include <string>
+
+#include "lock/keeping.h"
+#include "lock_harness.h"
+
+namespace redlock::lock {
+namespace {
+
+using namespace testing;
+
+/// A session that is won on three servers, in keeping from then on.
+class Bench {
+ public:
+  Bench() {
+    for (ServerIndex server = 0; server < 3; ++server) {
+      harness.answer(server, Op::acquire, Granted{.run_id = std::string(1, char('a' + server))});
+    }
+    REQUIRE(harness.count<Spawn>() == 1);
+    harness.effects.clear();
+    const Log won{.event = Log::Event::acquired, .attempt = 1, .fence = 1};
+    keeping.emplace(harness.session, 3, won);
+    take(keeping->step(JobStarted{}, harness.now));
+  }
+
+  void take(const Effects& more) {
+    harness.effects.insert(harness.effects.end(), more.begin(), more.end());
+  }
+  void tick(Duration later) {
+    harness.now += later;
+    take(keeping->step(Tick{}, harness.now));
+  }
+  /// As Harness::answer().
+  bool answer(ServerIndex server, Op op, const Answer& answer) {
+    for (std::size_t at = 0; at < harness.effects.size(); ++at) {
+      const auto* ask = std::get_if<Ask>(&harness.effects[at]);
+      if (ask == nullptr || ask->server != server || !means(op, ask->op)) continue;
+      const Ask question = *ask;
+      harness.effects.erase(harness.effects.begin() + static_cast<std::ptrdiff_t>(at));
+      take(keeping->step(Reply{question, harness.now, answer}, harness.now));
+      return true;
+    }
+    return false;
+  }
+  [[nodiscard]] std::size_t logged(Log::Event event) const {
+    return static_cast<std::size_t>(
+        std::count_if(harness.effects.begin(), harness.effects.end(), [event](const Effect& e) {
+          const auto* line = std::get_if<Log>(&e);
+          return line != nullptr && line->event == event;
+        }));
+  }
+  [[nodiscard]] bool leaves_for_owner() const {
+    return std::ranges::count_if(harness.effects, [](const Effect& effect) {
+             const auto* ask = std::get_if<Ask>(&effect);
+             return ask != nullptr && ask->op == Op::leave && ask->for_owner;
+           }) == 3;
+  }
+  /// All servers have lost it.
+  void lose() {
+    tick(10s);
+    for (ServerIndex server = 0; server < 3; ++server) answer(server, Op::renew, Missing{});
+  }
+
+  Harness harness{plan_for(3)};
+  std::optional<Keeping> keeping;
+};
+
+TEST_CASE("keeping: a lock that is gone is asked after before the ward is warned") {
+  Bench bench;
+  bench.lose();
+  CHECK(!bench.keeping->warns());
+  // Of those that have answered.
+  CHECK(bench.harness.asked(Op::inquire) >= 2);
+  SUBCASE("no server knows of a release: a loss") {
+    for (ServerIndex server = 0; server < 3; ++server) {
+      bench.answer(server, Op::inquire, Missing{});
+    }
+    CHECK(bench.keeping->warns());
+    CHECK(bench.harness.asked(Op::leave) == 0);
+    bench.tick(6s);  // beyond the grace, within what the lease was
+    CHECK(!bench.keeping->finished());
+    CHECK(bench.logged(Log::Event::lost) == 1);
+    SUBCASE("the ward ends, and what may be left of the lock goes with it") {
+      bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
+      CHECK(bench.harness.asked(Op::leave) == 3);
+    }
+    SUBCASE("the ward lives on, and the lock expires") {
+      bench.tick(30s);
+      CHECK(bench.keeping->finished());
+      CHECK(bench.harness.asked(Op::leave) == 0);
+    }
+    CHECK(bench.logged(Log::Event::lost) == 1);
+  }
+  SUBCASE("those that cannot be asked know nothing") {
+    for (ServerIndex server = 0; server < 3; ++server) {
+      bench.answer(server, Op::inquire, no_answer());
+    }
+    CHECK(bench.keeping->warns());
+  }
+  SUBCASE("one of them knows: it is given back everywhere, and what that brings is waited for") {
+    bench.answer(1, Op::inquire, Released{});
+    CHECK(!bench.keeping->warns());
+    CHECK(bench.leaves_for_owner());
+    bench.answer(0, Op::leave, Missing{});
+    bench.answer(1, Op::leave, Missing{});
+    CHECK(!bench.keeping->finished());
+    bench.answer(2, Op::leave, Released{});
+    CHECK(bench.keeping->finished());
+    CHECK(!bench.keeping->warns());
+    CHECK(bench.logged(Log::Event::lost) == 0);
+    CHECK(bench.logged(Log::Event::released) == 0);
+  }
+}
+
+TEST_CASE("keeping: a repair that is refused for a release tells of it") {
+  Bench bench;
+  bench.tick(10s);
+  bench.answer(0, Op::renew, Renewed{});
+  bench.answer(1, Op::renew, Renewed{});
+  bench.answer(2, Op::renew, Missing{});
+  REQUIRE(bench.answer(2, Op::repair, Released{}));
+  CHECK(bench.leaves_for_owner());
+}
+
+TEST_CASE("keeping: word of a release is a reason to ask, and no more") {
+  Bench bench;
+  bench.take(bench.keeping->step(Notice{.released = true}, bench.harness.now));
+  REQUIRE(bench.harness.asked(Op::inquire) == 3);
+  CHECK(bench.harness.asked(Op::leave) == 0);
+  for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::inquire, Missing{});
+  CHECK(!bench.keeping->warns());
+  CHECK(bench.harness.asked(Op::leave) == 0);
+  bench.take(bench.keeping->step(Notice{.released = true}, bench.harness.now));
+  bench.answer(2, Op::inquire, Released{});
+  CHECK(bench.leaves_for_owner());
+}
+
+TEST_CASE("keeping: servers that do not answer renewals: the ward is warned at once") {
+  Bench bench;
+  while (!bench.keeping->warns() && bench.harness.now < Harness::start + 60s) {
+    for (ServerIndex server = 0; server < 3; ++server) {
+      bench.answer(server, Op::renew, no_answer());
+    }
+    bench.tick(100ms);
+  }
+  CHECK(bench.harness.now < Harness::start + 25s);
+  CHECK(bench.harness.asked(Op::inquire) == 0);
+}
+
+TEST_CASE("keeping: stopped beyond the lease it asks first, and then ends") {
+  Bench bench;
+  bench.tick(60s);
+  REQUIRE(bench.harness.asked(Op::inquire) == 3);
+  CHECK(!bench.keeping->warns());
+  for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::inquire, Missing{});
+  CHECK(bench.keeping->warns());
+  CHECK(bench.keeping->finished());
+  CHECK(bench.logged(Log::Event::lost) == 1);
+}
+
+TEST_CASE(
+    "keeping: the ward ends: given back for ourselves, and a lock found gone is asked after") {
+  Bench bench;
+  bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
+  CHECK(!bench.leaves_for_owner());
+  CHECK(bench.logged(Log::Event::released) == 1);
+  for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::leave, Missing{});
+  CHECK(bench.logged(Log::Event::lost) == 0);
+  CHECK(!bench.keeping->finished());
+  REQUIRE(bench.harness.asked(Op::inquire) == 3);
+  SUBCASE("it was released") {
+    bench.answer(0, Op::inquire, Released{});
+    CHECK(bench.logged(Log::Event::lost) == 0);
+  }
+  SUBCASE("it was lost") {
+    for (ServerIndex server = 0; server < 3; ++server) {
+      bench.answer(server, Op::inquire, Missing{});
+    }
+    CHECK(bench.logged(Log::Event::lost) == 1);
+  }
+  CHECK(bench.keeping->finished());
+  CHECK(!bench.keeping->warns());
+}
+
+TEST_CASE("keeping: asked to end, it warns the ward and frees nothing") {
+  Bench bench;
+  bench.take(bench.keeping->step(Signal{15, true}, bench.harness.now));
+  CHECK(bench.keeping->warns());
+  CHECK(bench.keeping->finished());
+  CHECK(bench.harness.asked(Op::leave) == 0);
+}
+
+}  // namespace
+}  // namespace redlock::lock

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "redis/queue.h"
+#include "redis/request.h"
+#include "redis/scripts.h"
+
+using redlock::lock::Answer;
+using redlock::lock::Op;
+using redlock::redis::Flight;
+using redlock::redis::LockContext;
+using redlock::redis::ReplyParser;
+using redlock::redis::Value;
+namespace lock = redlock::lock;
+namespace redis = redlock::redis;
+
+namespace {
+
+Value parse(const std::string& wire) {
+  ReplyParser parser;
+  parser.feed(wire);
+  auto value = parser.next();
+  REQUIRE(value.has_value());
+  return *value;
+}
+
+const LockContext kBallot{.lock_key = "n",
+                          .holder_key = "redlock:{n}:holder",
+                          .fence_key = "redlock:{n}:fence",
+                          .dead_key = "redlock:{n}:dead",
+                          .done_key = "redlock:{n}:done",
+                          .holder_json = "{}",
+                          .restart_grace = std::chrono::seconds(60)};
+
+/// Of the longest name, and of a holder that says as much of itself as one can.
+LockContext longest() {
+  const std::string name(255, 'n');
+  return {.lock_key = name,
+          .holder_key = "redlock:{" + name + "}:holder",
+          .fence_key = "redlock:{" + name + "}:fence",
+          .dead_key = "redlock:{" + name + "}:dead",
+          .done_key = "redlock:{" + name + "}:done",
+          .ttl = std::chrono::hours(24),
+          .holder_json = std::string(1500, 'j'),
+          .restart_grace = std::chrono::hours(24)};
+}
+
+Answer read(Op op, const std::string& wire) {
+  return redis::read_answer(op, kBallot, parse(wire));
+}
+
+// Built by append(): g++ 12 sees overlapping copies in `"x" + std::string` (its bug 105651).
+std::string bulk(const std::string& text) {
+  std::string wire = "$";
+  return wire.append(std::to_string(text.size())).append("\r\n").append(text).append("\r\n");
+}
+
+std::string refused(const std::string& pttl) {
+  std::string wire = "*5\r\n";
+  wire.append(bulk("refused")).append(bulk("T"));
+  return wire.append(":").append(pttl).append("\r\n").append(bulk("{}")).append(bulk("0"));
+}
+
+std::string granted(const std::string& run_id, int uptime, const std::string& trace,
+                    const std::string& fence, const std::string& clock = "0") {
+  std::string wire = "*6\r\n";
+  wire.append(bulk("granted")).append(bulk(run_id));
+  wire.append(":").append(std::to_string(uptime)).append("\r\n");
+  return wire.append(bulk(trace)).append(bulk(fence)).append(bulk(clock));
+}
+
+}  // namespace
+
+TEST_CASE("context: a server that was started only just now is no witness") {
+  using std::chrono::seconds;
+  const auto grant = [](const std::string& run_id, int uptime, const std::string& trace) {
+    return std::get<lock::Granted>(read(Op::acquire, granted(run_id, uptime, trace, "1")));
+  };
+  CHECK(grant("abc", 0, "none").distrusted_for == seconds(61));
+  CHECK(grant("abc", 60, "none").distrusted_for == seconds(1));
+  CHECK(grant("abc", 61, "none").distrusted_for == seconds(0));
+  CHECK(grant("", 0, "none").distrusted_for == seconds(0));  // not permitted to know
+  CHECK(grant("abc", 500, "none").may_be_new);
+  CHECK(grant("abc", 119, "present").may_be_new);
+  CHECK_FALSE(grant("abc", 120, "present").may_be_new);
+  CHECK_FALSE(grant("abc", 0, "earlier").may_be_new);
+
+  const auto fresh = std::get<lock::Unreachable>(read(Op::acquire, "*2\r\n$5\r\nfresh\r\n:12\r\n"));
+  CHECK_FALSE(fresh.maybe_applied);
+  CHECK_FALSE(fresh.permanent);
+  CHECK(fresh.why.find("restarted 12 s ago") != std::string::npos);
+  CHECK(fresh.why.find("trusted in 49 s") != std::string::npos);
+}
+
+TEST_CASE("context: a run that was successful") {
+  const std::string wire = "*4\r\n$4\r\ndone\r\n:1500\r\n:-1\r\n$2\r\n{}\r\n";
+  const auto done = std::get<lock::Done>(read(Op::acquire, wire));
+  CHECK(done.age == std::chrono::milliseconds(1500));
+  CHECK(done.left == std::chrono::milliseconds(0));
+  CHECK(done.who == "{}");
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::renew, wire)));
+  CHECK(std::holds_alternative<lock::Marked>(read(Op::mark, "*1\r\n$6\r\nmarked\r\n")));
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::acquire, "*1\r\n$4\r\ndone\r\n")));
+}
+
+TEST_CASE("context: a server's clock") {
+  const auto clock = [](const std::string& text) {
+    return std::get<lock::Granted>(read(Op::acquire, granted("abc", 1, "none", "1", text))).clock;
+  };
+  CHECK(clock("0").count() == 0);
+  CHECK(clock("1800000000000").count() == 1'800'000'000'000);
+  CHECK(clock("9000000000000000").count() == 0);  // no clock shows that: it would overflow
+}
+
+TEST_CASE("context: a replica has no vote") {
+  const auto replica =
+      std::get<lock::Unreachable>(read(Op::acquire, "*2\r\n$7\r\nreplica\r\n$8\r\ndb1:6379\r\n"));
+  CHECK_FALSE(replica.maybe_applied);
+  CHECK(replica.permanent);
+  CHECK(replica.why.find("db1:6379") != std::string::npos);
+}
+
+TEST_CASE("context: the answers of the scripts") {
+  const auto grant =
+      std::get<lock::Granted>(read(Op::acquire, granted("abc", 100, "present", "17")));
+  CHECK(grant.run_id == "abc");
+  CHECK(grant.fence == 17);
+  CHECK(std::holds_alternative<lock::Granted>(read(Op::repair, "*1\r\n$7\r\ngranted\r\n")));
+  CHECK(std::holds_alternative<lock::Renewed>(read(Op::renew, "*1\r\n$7\r\nrenewed\r\n")));
+  CHECK(std::holds_alternative<lock::Released>(read(Op::release, "*1\r\n$8\r\nreleased\r\n")));
+  CHECK(std::holds_alternative<lock::Missing>(read(Op::release, "*1\r\n$7\r\nmissing\r\n")));
+  CHECK(std::holds_alternative<lock::Missing>(read(Op::renew, "*1\r\n$7\r\nmissing\r\n")));
+  const Answer other = read(Op::renew, "*2\r\n" + bulk("not_mine") + bulk("revoked:T"));
+  CHECK(std::get<lock::NotMine>(other).blocker == "revoked:T");
+  const auto who = std::get<lock::Refused>(read(Op::acquire, refused("1500")));
+  CHECK(who.blocker == "T");
+  CHECK(who.ttl_left == std::chrono::milliseconds(1500));
+  CHECK(who.holder == "{}");
+}
+
+TEST_CASE("context: the time left is bounded") {
+  const auto left = [](const std::string& pttl) {
+    return std::get<lock::Refused>(read(Op::acquire, refused(pttl))).ttl_left;
+  };
+  CHECK_FALSE(left("-1").has_value());
+  CHECK(left("-2") == std::chrono::milliseconds(0));
+  CHECK(left("-9223372036854775808") == std::chrono::milliseconds(0));
+  REQUIRE(left("9223372036854775807").has_value());
+  const std::chrono::nanoseconds most = *left("9223372036854775807");
+  CHECK(most.count() > 0);  // it fits into nanoseconds
+}
+
+TEST_CASE("context: hostile replies are no answer") {
+  const std::vector<std::string> replies = {
+      "+OK\r\n",
+      ":1\r\n",
+      "$-1\r\n",
+      "*-1\r\n",
+      "*0\r\n",
+      "$7\r\ngranted\r\n",
+      "*1\r\n+granted\r\n",
+      "*1\r\n:1\r\n",
+      "*1\r\n$-1\r\n",
+      "*1\r\n*1\r\n$7\r\ngranted\r\n",
+      granted("abc", 1, "none", ""),
+      granted("abc", 1, "none", "-1"),
+      granted("abc", 1, "none", "99999999999999999999999"),
+      "*5\r\n$7\r\ngranted\r\n:1\r\n:1\r\n$1\r\nx\r\n$1\r\n1\r\n",
+      "*2\r\n$5\r\nfresh\r\n$1\r\n1\r\n",
+      "*2\r\n$13\r\nnot_committed\r\n:1\r\n",
+      "*2\r\n$13\r\nnot_committed\r\n$2\r\n-1\r\n",
+      "*2\r\n$7\r\nreplica\r\n:1\r\n",
+      "*1\r\n$7\r\nrefused\r\n",
+      "*2\r\n$7\r\nrefused\r\n$1\r\nx\r\n",
+      "*1\r\n$8\r\nnot_mine\r\n",
+      "*2\r\n$8\r\nnot_mine\r\n:3\r\n",
+      "*4\r\n$7\r\nrefused\r\n:1\r\n:1\r\n$0\r\n\r\n",
+      "*4\r\n$7\r\nrefused\r\n$1\r\nx\r\n$1\r\n1\r\n$0\r\n\r\n",
+      "*4\r\n$7\r\nrefused\r\n$1\r\nx\r\n:1\r\n$-1\r\n",
+      "-ERR x\r\n"};
+  for (const std::string& reply : replies) {
+    CAPTURE(reply);
+    for (const Op op : {Op::acquire, Op::commit, Op::renew, Op::repair, Op::release}) {
+      const Answer answer = read(op, reply);
+      REQUIRE(std::holds_alternative<lock::Unreachable>(answer));
+      CHECK(std::get<lock::Unreachable>(answer).maybe_applied);
+    }
+  }
+}
+
+TEST_CASE("context: an answer to another question is no answer") {
+  for (const Op op : {Op::renew, Op::release}) {
+    CHECK(std::holds_alternative<lock::Unreachable>(read(op, "*1\r\n$7\r\ngranted\r\n")));
+  }
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::acquire, "*1\r\n$7\r\nrenewed\r\n")));
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::acquire, "*1\r\n$7\r\nmissing\r\n")));
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::release, "*1\r\n$7\r\nrenewed\r\n")));
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::renew, "*1\r\n$8\r\nreleased\r\n")));
+}
+
+TEST_CASE("context: renew and release name the lock key only, the rest is a command of its own") {
+  const redis::Secrets alone{.token = "T", .hold = "T"};
+  const redis::Secrets joins{.token = "T", .hold = "H"};
+
+  const LockContext context{.lock_key = "name",
+                            .holder_key = "redlock:{name}:holder",
+                            .fence_key = "redlock:{name}:fence",
+                            .dead_key = "redlock:{name}:dead",
+                            .done_key = "redlock:{name}:done",
+                            .ttl = std::chrono::seconds(20),
+                            .holder_json = "{}",
+                            .restart_grace = std::chrono::seconds(60)};
+  const std::string renew(redis::scripts::renew);
+  const std::string release(redis::scripts::release);
+  const std::string acquire(redis::scripts::acquire);
+  const std::string hold(redis::scripts::hold);
+  const std::string leave(redis::scripts::leave);
+  // Whoever waits is woken if that makes the lock free.
+  const std::string wake =
+      redis::encode_command({"EVAL", redis::scripts::queue, "3", "name", "redlock:{name}:queue",
+                             "redlock:{name}:waiters", "redlock:{name}:wake:"});
+  const auto ask = [](Op op, std::chrono::nanoseconds life = std::chrono::seconds(30)) {
+    return lock::Ask{.op = op, .attempt = 1, .fence = 7, .life = life};
+  };
+  const auto same = [](const Flight& flight, unsigned replies, const std::string& wire) {
+    CHECK(flight.replies == replies);
+    CHECK(flight.wire == wire);
+  };
+  same(redis::encode_request(ask(Op::renew), context, alone), 2,
+       redis::encode_command({"EVAL", renew, "1", "name", "T", "30000"}) +
+           redis::encode_command(
+               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+  same(redis::encode_request(ask(Op::release), context, alone), 2,
+       redis::encode_command({"EVAL", release, "1", "name", "T"}) +
+           redis::encode_command({"HDEL", "redlock:{name}:holder", "T", "fence:T", "holds:T"}));
+  // Part of a millisecond is one: a key that cools longer does no harm.
+  same(redis::encode_request(ask(Op::leave, std::chrono::microseconds(1500)), context, joins), 2,
+       redis::encode_command({"EVAL", leave, "2", "name", "redlock:{name}:holder", "T", "H", "2"}) +
+           wake);
+  // An owner's release is noted and told, what its keeper does for it is noted.
+  lock::Ask leave_for = ask(Op::leave, std::chrono::seconds(0));
+  same(redis::encode_request(leave_for, context, {.token = "T", .hold = "T", .adopted = true}), 3,
+       redis::encode_command({"EVAL", leave, "3", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "T", "T", "0", "owner", "20000"}) +
+           wake + redis::encode_command({"PUBLISH", "redlock:{name}:told:T", "released"}));
+  leave_for.for_owner = true;
+  same(redis::encode_request(leave_for, context, alone), 2,
+       redis::encode_command({"EVAL", leave, "3", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "T", "T", "0", "keeper", "20000"}) +
+           wake);
+  same(redis::encode_request(ask(Op::inquire), context, alone), 1,
+       redis::encode_command(
+           {"EVAL", std::string(redis::scripts::inquire), "1", "redlock:{name}:fence", "T"}));
+  same(redis::encode_request(ask(Op::acquire), context, alone), 1,
+       redis::encode_command({"EVAL", acquire, "4", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "redlock:{name}:dead", "T", "30000", "{}",
+                              "60", "20000", "T"}));
+  lock::Ask once = ask(Op::acquire);
+  once.once = std::chrono::seconds(50);
+  same(redis::encode_request(once, context, joins), 1,
+       redis::encode_command({"EVAL", acquire, "5", "name", "redlock:{name}:holder",
+                              "redlock:{name}:fence", "redlock:{name}:dead", "redlock:{name}:done",
+                              "T", "30000", "{}", "60", "20000", "H", "50000"}));
+  lock::Ask mark = ask(Op::mark);
+  mark.began = std::chrono::milliseconds(1234);
+  const std::string mark_script(redis::scripts::mark);
+  same(redis::encode_request(mark, context, alone), 1,
+       redis::encode_command(
+           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "{}"}));
+  mark.who = "them";
+  same(redis::encode_request(mark, context, alone), 1,
+       redis::encode_command(
+           {"EVAL", mark_script, "1", "redlock:{name}:done", "1234", "30000", "them"}));
+  mark.op = Op::unmark;
+  same(redis::encode_request(mark, context, alone), 1,
+       redis::encode_command({"EVAL", release, "1", "redlock:{name}:done", "1234 them"}));
+  same(redis::encode_request(ask(Op::commit), context, alone), 1,
+       redis::encode_command({"EVAL", std::string(redis::scripts::commit), "3", "name",
+                              "redlock:{name}:holder", "redlock:{name}:fence", "T", "7"}));
+  same(redis::encode_request(ask(Op::repair), context, alone), 2,
+       redis::encode_command({"EVAL", std::string(redis::scripts::repair), "4", "name",
+                              "redlock:{name}:holder", "redlock:{name}:fence",
+                              "redlock:{name}:dead", "T", "30000", "{}"}) +
+           redis::encode_command(
+               {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
+}
+
+TEST_CASE("context: the embedded scripts are whole and bare of comments") {
+  for (const std::string_view script :
+       {redis::scripts::acquire, redis::scripts::commit, redis::scripts::mark,
+        redis::scripts::renew, redis::scripts::repair, redis::scripts::release,
+        redis::scripts::hold, redis::scripts::inquire, redis::scripts::leave,
+        redis::scripts::queue}) {
+    CHECK((script.starts_with("local ") || script.starts_with("if ")));
+    CHECK(script.find("\n ") == std::string_view::npos);
+    CHECK(script.find("--") == std::string_view::npos);
+    CHECK(script.find("return {'") != std::string_view::npos);
+  }
+}
+
+TEST_CASE("an acquire, a mark and a leave are among what a waking server reads at once") {
+  const redis::Secrets secrets{std::string(40, 't'), std::string(40, 'h'), false};
+  const auto size = [&](Op op) {
+    lock::Ask ask{.op = op, .attempt = 1, .life = std::chrono::hours(24)};
+    ask.once = std::chrono::hours(24);
+    ask.for_owner = true;
+    return redis::encode_request(ask, longest(), secrets).wire.size();
+  };
+  // While an acquire is unanswered, at most 8 KiB are sent in all but for what stands at the end.
+  // Of that the wake behind the leave may be missing: nobody wakes for a lock that was never had.
+  const std::size_t wake = redis::encode_wake(longest().lock_key).size();
+  CHECK(std::max<std::size_t>(size(Op::acquire), 8 * 1024) + size(Op::mark) + size(Op::leave) -
+            wake <
+        16 * 1024);
+}

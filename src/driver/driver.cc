@@ -21,13 +21,6 @@ constexpr std::chrono::milliseconds kMostAnswers{200};
 
 }  // namespace
 
-bool Host::take_signal(const lock::Signal&, lock::Instant) {
-  return false;
-}
-void Host::look(bool, lock::Instant) {}
-void Host::heard(const lock::Reply&) {}
-void Host::turned(lock::Instant) {}
-
 Driver::Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers,
                os::SignalSource& signals, Voices voices, os::Loop loop)
     : drive_(machine, *this),

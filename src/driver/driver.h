@@ -40,15 +40,15 @@ class Host {
   [[nodiscard]] virtual lock::Instant deadline() const { return lock::kNever; }
 
   /// Not SIGCHLD. False: it goes to the machine.
-  virtual bool take_signal(const lock::Signal& signal, lock::Instant now);
+  virtual bool take_signal(const lock::Signal&, lock::Instant) { return false; }
 
   /// Looks after what is its own. `woken`: a signal has come, or the descriptor is ready.
-  virtual void look(bool woken, lock::Instant now);
+  virtual void look(bool /*woken*/, lock::Instant) {}
 
-  virtual void heard(const lock::Reply& reply);
+  virtual void heard(const lock::Reply&) {}
 
   /// Everything of this turn has been taken.
-  virtual void turned(lock::Instant now);
+  virtual void turned(lock::Instant) {}
 
   /// What the system refuses while we wait is no reason to end: everything is looked at instead.
   [[nodiscard]] virtual bool bears_refusals() const { return false; }

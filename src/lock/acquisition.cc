@@ -154,8 +154,8 @@ bool Acquisition::gave_back(Whom whom) const {
   for (ServerIndex server = 0; server < leaving_.size(); ++server) {
     const bool silent =
         troubles_[server] && std::holds_alternative<Unreachable>(*troubles_[server]);
-    if (silent && whom == Whom::answering) continue;
-    if (leaving_[server] || release_.owes(server)) return false;
+    if (leaving_[server] && !silent) return false;
+    if (release_.owes(server) && !(silent && whom == Whom::answering)) return false;
   }
   return true;
 }

@@ -66,7 +66,8 @@ class Acquisition {
     all,
     answering  ///< the servers that answered what they were asked last before the end
   };
-  /// These servers have answered whatever was given back to them, and that we leave their queues.
+  /// These servers have answered whatever was given back to them; and those that answer, that we
+  /// leave their queues.
   [[nodiscard]] bool gave_back(Whom whom) const;
 
   [[nodiscard]] State state() const { return state_; }

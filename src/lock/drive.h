@@ -24,11 +24,6 @@ class Machine {
   [[nodiscard]] virtual bool finished() const = 0;
 
  protected:
-  Machine() = default;
-  Machine(const Machine&) = default;
-  Machine& operator=(const Machine&) = default;
-  Machine(Machine&&) = default;
-  Machine& operator=(Machine&&) = default;
   ~Machine() = default;
 };
 
@@ -42,11 +37,6 @@ class Performer {
   virtual void stepped() {}
 
  protected:
-  Performer() = default;
-  Performer(const Performer&) = default;
-  Performer& operator=(const Performer&) = default;
-  Performer(Performer&&) = default;
-  Performer& operator=(Performer&&) = default;
   ~Performer() = default;
 };
 
@@ -58,7 +48,8 @@ class Drive {
   Drive(Machine& machine, Performer& performer) : machine_(&machine), performer_(&performer) {}
 
   /// Takes an event, and all that follows from it. While an effect is carried out, it only notes
-  /// the event: that is taken at the same `now` as the one before it.
+  /// the event: that is taken at the same `now` as the one before it. Of no use any more once
+  /// carrying out an effect has thrown.
   void step(Event event, Instant now);
 
   /// From the next event on another machine is driven.
@@ -69,8 +60,7 @@ class Drive {
  private:
   Machine* machine_;
   Performer* performer_;
-  std::deque<Event> events_;
-  bool stepping_ = false;
+  std::deque<Event> events_;  ///< the one that is being taken, and what follows
 };
 
 }  // namespace redlock::lock

@@ -185,6 +185,25 @@ TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
     CHECK(harness.session.outcome().kind == Outcome::Kind::interrupted);
     CHECK(harness.session.outcome().number == SIGINT);
   }
+  SUBCASE("a server that answers nothing is not asked to confirm that the queue was left") {
+    Harness harness(plan_for(3));
+    for (ServerIndex server = 0; server < 2; ++server) {
+      harness.answer(server, Op::acquire, held_by("other", std::nullopt));
+    }
+    harness.answer(2, Op::acquire, no_answer());
+    harness.advance(harness.session.deadline() - harness.now);
+    for (ServerIndex server = 0; server < 2; ++server) {
+      harness.answer(server, Op::acquire, held_by("other", std::nullopt));
+    }
+    harness.answer(2, Op::acquire, no_answer());
+    harness.answer(2, Op::release, Missing{});
+    harness.step(Signal{SIGINT, true});
+    harness.answer(0, Op::leave_queue, Released{});
+    harness.answer(1, Op::leave_queue, Released{});
+    while (harness.answer(2, Op::release, Missing{})) {
+    }
+    CHECK(harness.session.finished());
+  }
   SUBCASE("a request is out: after its release") {
     Harness harness(plan_for(1));
     harness.step(Signal{SIGTERM, true});

@@ -36,79 +36,51 @@ SelfTest::SelfTest(const config::Settings& settings, const std::string& name)
           },
           {.request = settings.request_timeout(), .connect = settings.connect_timeout()},
           settings.restart_grace, settings.tls),
-      session_(plan_, os::boot_now()) {
+      session_(plan_, os::boot_now()),
+      driver_(session_, *this, servers_, signals_, {}) {
   result_.servers.resize(settings.servers.size());
-}
-
-lock::Instant SelfTest::now() const {
-  return os::boot_now() + jump_;
 }
 
 SelfTestResult SelfTest::run() {
   driver::require_connections(servers_.size());
-  step(lock::Tick{});
-  while (!session_.finished()) turn();
+  driver_.run();
   result_.outcome = session_.outcome();
   // A quorum is enough for the session; here it is every server's release that counts.
-  while (servers_.deadline() != lock::kNever) turn();
+  while (servers_.deadline() != lock::kNever) driver_.turn();
   return std::move(result_);
 }
 
-void SelfTest::turn() {
-  const lock::Instant deadline = session_.finished()
-                                     ? servers_.deadline()
-                                     : std::min(session_.deadline(), servers_.deadline());
-  interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
-  servers_.interests(interests_);
-  const bool due = deadline <= now();
-  loop_.wait(interests_,
-             due ? os::boot_now() : (deadline == lock::kNever ? deadline : deadline - jump_));
-  if (!session_.finished()) step(lock::Tick{});
-  if (interests_.front().ready) take_signals();
-  for (const lock::Reply& reply : servers_.turn(now())) {
-    note(reply);
-    if (!session_.finished()) step(reply);
-  }
-  if (holding_ && !session_.finished()) go_on();
-}
-
-void SelfTest::step(const lock::Event& event) {
-  consequences_.push_back(event);
-  while (!consequences_.empty()) {
-    const lock::Event next = std::move(consequences_.front());
-    consequences_.erase(consequences_.begin());
-    for (const lock::Effect& effect : session_.step(next, now())) perform(effect);
-  }
-}
-
-void SelfTest::perform(const lock::Effect& effect) {
-  if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
-    servers_.ask(*ask, now());
-  } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
+/// What a job would do. Nobody listens for word to it, and nothing is logged.
+bool SelfTest::perform(const lock::Effect& effect, lock::Instant now) {
+  if (std::holds_alternative<lock::Ask>(effect)) return false;
+  if (const auto* report = std::get_if<lock::Report>(&effect)) {
     note(*report);
   } else if (std::holds_alternative<lock::Spawn>(effect)) {
     holding_ = true;
-    go_on_by_ = now() + patience_;
-    consequences_.emplace_back(lock::JobStarted{});
+    go_on_by_ = now + patience_;
+    driver_.step(lock::JobStarted{}, now);
   } else if (holding_ && std::holds_alternative<lock::Kill>(effect)) {
     holding_ = false;  // there is nobody to kill
-    consequences_.emplace_back(lock::JobExited{0});
-    consequences_.emplace_back(lock::JobTreeGone{});
+    driver_.step(lock::JobExited{0}, now);
+    driver_.step(lock::JobTreeGone{}, now);
   }
+  return true;
 }
 
 /// What a job does while it holds the lock: it waits until all servers have voted, then until all
 /// have renewed, and ends.
-void SelfTest::go_on() {
-  const bool late = now() >= go_on_by_;
-  if (jump_ == lock::Duration::zero()) {
+void SelfTest::turned(lock::Instant now) {
+  if (!holding_ || session_.finished()) return;
+  const bool late = now >= go_on_by_;
+  if (!jumped_) {
     if (!late && !all_answered(&SelfTestResult::Steps::acquired)) return;
-    jump_ = plan_.timing.renew_every();
-    go_on_by_ = now() + patience_;
-    step(lock::Tick{});
+    jumped_ = true;
+    driver_.jump(plan_.timing.renew_every());
+    go_on_by_ = driver_.now() + patience_;
+    driver_.step(lock::Tick{}, driver_.now());
   } else if (late || all_answered(&SelfTestResult::Steps::renewed)) {
     holding_ = false;
-    step(lock::JobExited{0});
+    driver_.step(lock::JobExited{0}, now);
   }
 }
 
@@ -117,17 +89,13 @@ bool SelfTest::all_answered(Step step) const {
                              [step](const auto& server) { return (server.*step).has_value(); });
 }
 
-void SelfTest::take_signals() {
-  for (const os::ReceivedSignal& signal : signals_.take()) {
-    if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
-    result_.interrupted = signal.number;
-    if (holding_) {
-      holding_ = false;
-      step(lock::JobExited{});
-    } else if (!session_.finished()) {
-      step(lock::Signal{signal.number, true});
-    }
-  }
+bool SelfTest::take_signal(const lock::Signal& signal, lock::Instant now) {
+  if (!signal.ends_waiting) return true;
+  result_.interrupted = signal.number;
+  if (session_.finished()) return true;
+  if (!std::exchange(holding_, false)) return false;
+  driver_.step(lock::JobExited{}, now);
+  return true;
 }
 
 void SelfTest::note(const lock::Report& report) {
@@ -140,7 +108,7 @@ void SelfTest::note(const lock::Report& report) {
   }
 }
 
-void SelfTest::note(const lock::Reply& reply) {
+void SelfTest::heard(const lock::Reply& reply) {
   SelfTestResult::Steps& server = result_.servers.at(reply.ask.server);
   switch (reply.ask.op) {
     case lock::Op::acquire:
@@ -158,6 +126,7 @@ void SelfTest::note(const lock::Reply& reply) {
     case lock::Op::mark:
     case lock::Op::unmark:
     case lock::Op::inquire:
+    case lock::Op::leave_queue:
       return;
   }
 }

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "driver/driver.h"
 #include "lock/session.h"
 #include "lock/vote.h"
-#include "os/loop.h"
 #include "os/signals.h"
 #include "redis/server_set.h"
 
@@ -34,9 +34,9 @@ struct SelfTestResult {
 
 /// A `redlock run` whose job ends as soon as its lock has been renewed once: the same session, the
 /// same server set. The first renewal is due after a third of the ttl; nobody shall wait for it, so
-/// the self_test's clock then jumps there. It jumps forward only: to the servers all of it looks
-/// like a renewal that comes early.
-class SelfTest {
+/// the clock of the self-test then jumps there. It jumps forward only: to the servers all of it
+/// looks like a renewal that comes early.
+class SelfTest : private driver::Host {
  public:
   SelfTest(const config::Settings& settings, const std::string& name);
 
@@ -45,28 +45,23 @@ class SelfTest {
  private:
   using Step = std::optional<lock::Answer> SelfTestResult::Steps::*;
 
-  void turn();
-  void step(const lock::Event& event);
-  void perform(const lock::Effect& effect);
+  bool perform(const lock::Effect& effect, lock::Instant now) override;
+  bool take_signal(const lock::Signal& signal, lock::Instant now) override;
+  void heard(const lock::Reply& reply) override;
+  void turned(lock::Instant now) override;
   void note(const lock::Report& report);
-  void note(const lock::Reply& reply);
-  void take_signals();
-  void go_on();
   [[nodiscard]] bool all_answered(Step step) const;
-  [[nodiscard]] lock::Instant now() const;
 
   lock::Plan plan_;
   lock::Duration patience_;   ///< longer than any answer may take, connecting included
   os::SignalSource signals_;  // first: from here on no signal leaves a lock behind
-  os::Loop loop_;
   redis::ServerSet servers_;
-  lock::Duration jump_{};
   lock::Session session_;
+  driver::Driver driver_;
   SelfTestResult result_;
   bool holding_ = false;
+  bool jumped_ = false;                    ///< to the first renewal
   lock::Instant go_on_by_ = lock::kNever;  ///< whoever has not answered then is not waited for
-  std::vector<lock::Event> consequences_;
-  std::vector<os::Interest> interests_;
 };
 
 }  // namespace redlock::check

@@ -6,7 +6,10 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <system_error>
 
 #include "config/exposure.h"
@@ -39,12 +42,17 @@ std::string name_of(toml::node_type type) {
   }
 }
 
-/// A number as parse_duration reads it: without an exponent.
+/// A number as parse_duration and the like read it: without an exponent, and with no more decimal
+/// places than it needs. std::to_chars() can do that, but needs libm, which nothing else does:
+/// every start of redlock would load it.
 std::string decimal(double number) {
-  char text[400];
-  const auto [end, error] =
-      std::to_chars(std::begin(text), std::end(text), number, std::chars_format::fixed);
-  return {std::begin(text), error == std::errc{} ? end : std::begin(text)};
+  constexpr int kMostPlaces = 340;
+  std::array<char, 700> text{};
+  for (int places = 0; places <= kMostPlaces; ++places) {
+    std::snprintf(text.data(), text.size(), "%.*f", places, number);
+    if (std::strtod(text.data(), nullptr) == number) break;
+  }
+  return text.data();
 }
 
 class Reader {

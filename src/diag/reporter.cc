@@ -69,6 +69,8 @@ std::string_view op_name(lock::Op op) {
       return "release";
     case lock::Op::inquire:
       return "was it released";
+    case lock::Op::leave_queue:
+      return "leave the queue";
   }
   return "";
 }
@@ -281,6 +283,7 @@ void Reporter::say_not_released(const std::vector<lock::Complaint>& complaints) 
 }
 
 void Reporter::say_vote(const lock::Reply& reply) {
+  if (reply.ask.op == lock::Op::leave_queue) return;  // the queue decides nothing
   line(Verbosity::verbose, fmt::format("{}: {}: {}", servers_.at(reply.ask.server),
                                        op_name(reply.ask.op), vote_text(reply.answer)));
 }

@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <ctime>
 #include <exception>
 #include <new>
-#include <vector>
 
 #include "diag/holder.h"
 #include "diag/text.h"
@@ -25,28 +23,18 @@ constexpr std::size_t kMemory = std::size_t{512} * 1024;
 constexpr int kTries = 3;
 constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20'000'000};
 
-void await_answers(redis::ServerSet& servers, os::Loop& loop, lock::Instant limit) {
-  std::vector<os::Interest> interests;
-  while (servers.owes() && os::boot_now() < limit) {
-    interests.clear();
-    servers.interests(interests);
-    loop.wait(interests, std::min(limit, servers.deadline()));
-    servers.turn(os::boot_now());
-  }
-}
-
 }  // namespace
 
 Rescue::Rescue() : memory_(std::make_unique_for_overwrite<std::byte[]>(kMemory)) {}
 
-bool Rescue::give_back(redis::ServerSet& servers, os::Loop& loop,
-                       lock::Duration patience) noexcept {
+bool Rescue::give_back(Driver& driver, lock::Duration patience) noexcept {
+  redis::ServerSet& servers = driver.servers();
   memory_.reset();
   os::use_spare_memory();
   for (int tries = 0; tries < kTries && servers.owes(); ++tries) {
     try {
       servers.give_back_all(os::boot_now());
-      await_answers(servers, loop, os::boot_now() + patience);
+      driver.finish_requests([&servers] { return !servers.owes(); }, driver.now() + patience);
     } catch (const std::exception&) {
       // The connection it happened on is closed, and the next try makes a new one.
       ::nanosleep(&kPause, nullptr);

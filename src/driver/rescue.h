@@ -13,10 +13,9 @@
 #include <memory>
 #include <string>
 
+#include "driver/driver.h"
 #include "lock/time.h"
-#include "os/loop.h"
 #include "os/stderr.h"
-#include "redis/server_set.h"
 
 namespace redlock::driver {
 
@@ -28,7 +27,7 @@ class Rescue {
   /// Asks every server to take back whatever it may hold of us, and waits for the answers; each of
   /// three tries for at most `patience`. True: nothing is left anywhere. Never throws. Our job must
   /// be dead, or not begun.
-  bool give_back(redis::ServerSet& servers, os::Loop& loop, lock::Duration patience) noexcept;
+  bool give_back(Driver& driver, lock::Duration patience) noexcept;
 
  private:
   std::unique_ptr<std::byte[]> memory_;

@@ -17,14 +17,12 @@
 
 #include "diag/json.h"
 #include "diag/log_entry.h"
-#include "driver/farewell.h"
 #include "driver/output.h"
 #include "driver/setup.h"
 #include "error.h"
 #include "exit_status.h"
 #include "hold/refused_json.h"
 #include "os/clock.h"
-#include "redis/queue.h"
 
 namespace redlock::hold {
 
@@ -57,6 +55,7 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
       began_(os::boot_now()),
       session_(plan, began_),
       progress_(progress, grant.lock_name, plan.patience, out, began_),
+      driver_(session_, *this, servers, signals_, {.reporter = &reporter}),
       patience_(plan.server_timeout),
       life_(plan.timing.life()) {
   if (grant_.ward) reserve_.emplace();
@@ -65,9 +64,8 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
 
 Exit Acquirer::run() {
   try {
-    step(lock::Tick{}, os::boot_now());
-    while (!session_.finished() && !held_) turn();
-    if (!held_) driver::bid_farewell(servers_, loop_);
+    driver_.run();
+    if (!held_) driver_.part();
     if (held_ && !grant_.ward) linger();
   } catch (const std::exception&) {
     // A token that is printed is its owner's.
@@ -92,69 +90,38 @@ int Acquirer::print_refusal(int status) const {
 }
 
 void Acquirer::give_back() noexcept {
-  if (rescue_.give_back(servers_, loop_, patience_)) return;
+  if (rescue_.give_back(driver_, patience_)) return;
   driver::say_may_stay_locked(grant_.lock_name, life_, out_);
 }
 
-void Acquirer::turn() {
-  interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
-  interests_.push_back(grant_.ward && !ward_gone_
-                           ? os::Interest{.fd = grant_.ward->process.fd(), .read = true}
-                           : os::Interest{});
-  servers_.interests(interests_);
-  loop_.wait(interests_,
-             std::min({session_.deadline(), servers_.deadline(), progress_.deadline(session_)}));
-  const lock::Instant now = os::boot_now();
-  step(lock::Tick{}, now);
-  if (interests_[0].ready && !held_) {
-    for (const os::ReceivedSignal& signal : signals_.take()) {
-      if (signal.number == SIGCHLD) continue;
-      step(lock::Signal{signal.number, os::ends_process_by_default(signal.number)}, now);
-    }
-  }
-  if (interests_[1].ready && !held_) miss_ward(now);
-  if (held_) return;
-  for (lock::Reply& reply : servers_.turn(now)) {
-    reporter_.say_vote(reply);
-    step(std::move(reply), now);
-    if (held_) return;
-  }
-  for (const redis::Notice& word : servers_.take_wake_ups()) {
-    const bool next = word.text == redis::kNextWord;
-    if (!word.text.empty()) reporter_.say_call(word.server, next);
-    step(lock::Woken{next}, now);
-  }
-  progress_.turn(session_, servers_, now);
+os::Interest Acquirer::watch() const {
+  if (!grant_.ward || ward_gone_) return {};
+  return {.fd = grant_.ward->process.fd(), .read = true};
 }
 
-/// Nobody is left to hold the lock for: as if we had been asked to end.
-void Acquirer::miss_ward(lock::Instant now) {
+/// With its ward gone nobody is left to hold the lock for: as if we had been asked to end.
+void Acquirer::look(bool woken, lock::Instant now) {
+  if (!woken || !grant_.ward || ward_gone_ || !grant_.ward->process.gone()) return;
   ward_gone_ = true;
   out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended",
                         grant_.ward->process.pid(), diag::printable(grant_.lock_name, 255)));
-  step(lock::Signal{SIGHUP, true}, now);
+  driver_.step(lock::Signal{SIGHUP, true}, now);
 }
 
-void Acquirer::step(lock::Event event, lock::Instant now) {
-  std::vector<lock::Event> events;
-  events.push_back(std::move(event));
-  for (std::size_t next = 0; next < events.size(); ++next) {
-    const lock::Effects effects = session_.step(events[next], now);
-    if (!session_.acquiring()) progress_.hide();
-    for (const lock::Effect& effect : effects) {
-      if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
-    }
-  }
+void Acquirer::heard(const lock::Reply& reply) {
+  if (held_) reporter_.say_vote(reply);
 }
 
-std::optional<lock::Event> Acquirer::perform(const lock::Effect& effect, lock::Instant now) {
-  if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
-    servers_.ask(*ask, now);
-  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
-    servers_.join_queue(now);
-  } else if (std::holds_alternative<lock::LeaveQueue>(effect)) {
-    servers_.leave_queue(now);
-  } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
+void Acquirer::turned(lock::Instant now) {
+  progress_.turn(session_, servers_, now);
+}
+
+void Acquirer::stepped() {
+  if (!session_.acquiring()) progress_.hide();
+}
+
+bool Acquirer::perform(const lock::Effect& effect, lock::Instant now) {
+  if (const auto* report = std::get_if<lock::Report>(&effect)) {
     reporter_.say(*report);
     if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
       won_ = {.event = lock::Log::Event::acquired,
@@ -163,9 +130,12 @@ std::optional<lock::Event> Acquirer::perform(const lock::Effect& effect, lock::I
               .waited = won->waited};
     }
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
-    return hand_over(*order);
+    if (auto answer = hand_over(*order)) driver_.step(std::move(*answer), now);
+    if (held_) driver_.stop();
+  } else {
+    return false;
   }
-  return std::nullopt;
+  return true;
 }
 
 /// Nothing comes back if the session is the keeper's from now on.
@@ -230,7 +200,7 @@ bool Acquirer::await_keeper(os::Fd& keeper, lock::Instant latest) {
   char word = 0;
   ssize_t length = -1;
   do {
-    loop_.wait(interests, latest);
+    driver_.await(interests, latest);
     length = ::read(keeper.get(), &word, 1);
   } while (length < 0 && os::boot_now() < latest);
   return length == 1;
@@ -265,7 +235,7 @@ lock::Event Acquirer::print_token(const lock::Spawn& order) {
                                         os::Interest{.fd = signals_.fd(), .read = true}};
   const char* why = "nobody reads it";
   do {
-    loop_.wait(interests, order.latest);
+    driver_.await(interests, order.latest);
     if (interests[0].ready) {
       // A reader that was slow, or we: the lock may have expired meanwhile.
       if (os::boot_now() >= order.latest) return lock::JobTooLate{};
@@ -288,13 +258,8 @@ lock::Event Acquirer::print_token(const lock::Spawn& order) {
 void Acquirer::linger() {
   servers_.log(won_, diag::word_for(won_.event), to_json(diag::log_entry(won_, grant_.who)),
                os::boot_now());
-  const lock::Instant limit = os::boot_now() + grant_.linger;
-  while (servers_.deadline() != lock::kNever && os::boot_now() < limit) {
-    interests_.clear();
-    servers_.interests(interests_);
-    loop_.wait(interests_, std::min(limit, servers_.deadline()));
-    for (const lock::Reply& reply : servers_.turn(os::boot_now())) reporter_.say_vote(reply);
-  }
+  driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
+                          driver_.now() + grant_.linger);
 }
 
 }  // namespace redlock::hold

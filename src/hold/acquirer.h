@@ -5,17 +5,16 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "diag/reporter.h"
 #include "driver/chosen_status.h"
+#include "driver/driver.h"
 #include "driver/progress.h"
 #include "driver/rescue.h"
 #include "exit_status.h"
 #include "hold/keeper.h"
 #include "lock/session.h"
 #include "os/fd.h"
-#include "os/loop.h"
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "redis/server_set.h"
@@ -36,7 +35,7 @@ struct Grant {
 ///
 /// If the machine fails before the token is printed, the lock is given back (driver/rescue.h); by
 /// the session, if it is while the lock is handed over.
-class Acquirer {
+class Acquirer : private driver::Host {
  public:
   Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers, os::Stderr& out,
            diag::Reporter& reporter, driver::Progress::Mode progress, driver::ChosenStatus chosen);
@@ -46,10 +45,14 @@ class Acquirer {
   Exit run();
 
  private:
-  void turn();
-  void step(lock::Event event, lock::Instant now);
-  std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
-  void miss_ward(lock::Instant now);
+  bool perform(const lock::Effect& effect, lock::Instant now) override;
+  void stepped() override;
+  [[nodiscard]] os::Interest watch() const override;
+  [[nodiscard]] lock::Instant deadline() const override { return progress_.deadline(session_); }
+  void look(bool woken, lock::Instant now) override;
+  void heard(const lock::Reply& reply) override;
+  void turned(lock::Instant now) override;
+
   void linger();
   [[nodiscard]] int print_refusal(int status) const;
   void give_back() noexcept;
@@ -66,13 +69,13 @@ class Acquirer {
   const Grant& grant_;
   driver::ChosenStatus chosen_;
   os::SignalSource signals_;  // first: from here on no signal ends us with a lock in our hands
-  os::Loop loop_;
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
   lock::Instant began_;
   lock::Session session_;
   driver::Progress progress_;
+  driver::Driver driver_;
   lock::Duration patience_;  ///< with servers that are to take the lock back
   lock::Duration life_;      ///< of the lock
   driver::Rescue rescue_;
@@ -80,7 +83,6 @@ class Acquirer {
   /// back.
   std::optional<KeeperReserve> reserve_;
   pid_t keeper_ = -1;
-  std::vector<os::Interest> interests_;
   lock::Log won_{};    ///< as the log is to have it
   bool held_ = false;  ///< the token is printed
   bool ward_gone_ = false;

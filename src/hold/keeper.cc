@@ -18,7 +18,6 @@
 #include "os/clock.h"
 #include "os/detach.h"
 #include "os/fail.h"
-#include "redis/keys.h"
 #include "redis/subscribers.h"
 
 namespace redlock::hold {
@@ -35,12 +34,11 @@ KeeperReserve::KeeperReserve() {
 Keeper::Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
                const Ward& ward, os::Fd parent, os::Loop loop, Won won)
     : servers_(servers),
-      signals_(signals),
       ward_(ward),
       parent_(std::move(parent)),
       won_(std::move(won)),
       keeping_(session, servers.size(), won_.line),
-      loop_(std::move(loop)) {}
+      driver_(keeping_, *this, servers, signals, {.who = &won_.who}, std::move(loop)) {}
 
 void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
   std::optional<Parent> parent;
@@ -51,14 +49,14 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
     if (::write(parent_.get(), &running, 1) != 1) ::_exit(0);
     parent = await_word();
     if (parent == Parent::says_end) ::_exit(0);
-    const lock::Instant now = os::boot_now();
-    perform(keeping_.begin(now), now);
-    if (parent == Parent::gone) perform(keeping_.miss_ward(now), now);
-    while (!keeping_.finished()) turn();
+    const lock::Instant now = driver_.now();
+    driver_.step(lock::JobStarted{}, now);
+    if (parent == Parent::gone) driver_.step(lock::JobExited{0}, now);
+    driver_.run();
   } catch (const std::exception&) {
     // The machine fails under us. A parent that waits for word sees our death, and gives the lock
     // back. A token that is known must not be released while the ward lives, who is told.
-    if (parent == Parent::gone) rescue.give_back(servers_, loop_, patience);
+    if (parent == Parent::gone) rescue.give_back(driver_, patience);
     if (parent == Parent::says_go) tell_ward();
   }
   ::_exit(0);
@@ -68,10 +66,11 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
 void Keeper::listen(lock::Instant limit) {
   servers_.listen(won_.line.attempt, os::boot_now());
   redis::Subscribers& subscribers = servers_.subscribers();
+  std::vector<os::Interest> interests;
   while (!subscribers.settled() && os::boot_now() < limit) {
-    interests_.clear();
-    subscribers.interests(interests_);
-    loop_.wait(interests_, std::min(limit, subscribers.deadline()));
+    interests.clear();
+    subscribers.interests(interests);
+    driver_.await(interests, std::min(limit, subscribers.deadline()));
     subscribers.turn(os::boot_now());
   }
 }
@@ -94,49 +93,25 @@ Keeper::Parent Keeper::await_word() noexcept {
   return word == static_cast<char>(KeeperWord::go) ? Parent::says_go : Parent::says_end;
 }
 
-void Keeper::turn() {
-  interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
-  // Once it is dead it would always be ready.
-  interests_.push_back({.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true});
-  servers_.interests(interests_);
-  loop_.wait(interests_, std::min(keeping_.deadline(), servers_.deadline()));
-  const lock::Instant now = os::boot_now();
-  ward_gone_ = ward_gone_ || ward_.process.gone();
-  if (ward_gone_) perform(keeping_.miss_ward(now), now);
-  perform(keeping_.step(lock::Tick{}, now), now);
-  if (interests_[0].ready) take_signals(now);
-  for (lock::Reply& reply : servers_.turn(now)) perform(keeping_.step(std::move(reply), now), now);
-  take_notices(now);
+/// Once it is dead it would always be ready.
+os::Interest Keeper::watch() const {
+  return {.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true};
+}
+
+/// A ward that has just ended comes first: what is left to do then takes two seconds at most.
+bool Keeper::take_signal(const lock::Signal& signal, lock::Instant now) {
+  if (signal.ends_waiting) look(true, now);
+  return false;
+}
+
+void Keeper::look(bool woken, lock::Instant now) {
+  if (!woken || ward_gone_ || !ward_.process.gone()) return;
+  ward_gone_ = true;
+  driver_.step(lock::JobExited{0}, now);
+}
+
+void Keeper::turned(lock::Instant) {
   if (keeping_.warns()) tell_ward();
-}
-
-void Keeper::take_notices(lock::Instant now) {
-  for (const redis::Notice& word : servers_.take_notices()) {
-    const bool released = word.text == redis::kReleasedWord;
-    perform(released ? keeping_.hear_released(now) : keeping_.step(lock::Notice{}, now), now);
-  }
-}
-
-void Keeper::perform(const lock::Effects& effects, lock::Instant now) {
-  for (const lock::Effect& effect : effects) {
-    if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
-      servers_.ask(*ask, now);
-    } else if (const auto* listen = std::get_if<lock::Subscribe>(&effect)) {
-      servers_.listen(listen->attempt, now);
-    } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
-      servers_.log(*line, diag::word_for(line->event), to_json(diag::log_entry(*line, won_.who)),
-                   now);
-    }
-  }
-}
-
-void Keeper::take_signals(lock::Instant now) {
-  for (const os::ReceivedSignal& signal : signals_.take()) {
-    if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
-    // A ward that has just ended comes first: what is left to do then takes two seconds at most.
-    ward_gone_ = ward_gone_ || ward_.process.gone();
-    perform(ward_gone_ ? keeping_.miss_ward(now) : keeping_.give_up(now), now);
-  }
 }
 
 void Keeper::tell_ward() {

@@ -20,9 +20,8 @@
 
 #include <sys/types.h>
 
-#include <vector>
-
 #include "diag/log_entry.h"
+#include "driver/driver.h"
 #include "driver/rescue.h"
 #include "lock/keeping.h"
 #include "lock/session.h"
@@ -61,7 +60,7 @@ struct KeeperReserve {
   KeeperReserve();  ///< throws Error (71)
 };
 
-class Keeper {
+class Keeper : private driver::Host {
  public:
   /// In the forked child. `session` waits for the answer to Spawn, and goes on here with `servers`.
   Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
@@ -77,20 +76,19 @@ class Keeper {
 
   void listen(lock::Instant limit);
   Parent await_word() noexcept;
-  void turn();
-  void take_notices(lock::Instant now);
-  void take_signals(lock::Instant now);
-  void perform(const lock::Effects& effects, lock::Instant now);
+  bool perform(const lock::Effect&, lock::Instant) override { return false; }
+  [[nodiscard]] os::Interest watch() const override;
+  bool take_signal(const lock::Signal& signal, lock::Instant now) override;
+  void look(bool woken, lock::Instant now) override;
+  void turned(lock::Instant now) override;
   void tell_ward();
 
   redis::ServerSet& servers_;
-  os::SignalSource& signals_;
   const Ward& ward_;
   os::Fd parent_;
   Won won_;
   lock::Keeping keeping_;
-  os::Loop loop_;
-  std::vector<os::Interest> interests_;
+  driver::Driver driver_;
   bool ward_gone_ = false;
   bool told_ = false;  ///< the ward, or it is not to be told anything
 };

@@ -51,14 +51,15 @@ TokenCommand::TokenCommand(const config::Settings& settings, const Possession& p
            .log_entries = settings.log_entries},
           settings.ttl, [record = possession.record] { return record; },
           driver::timeouts_of(settings), settings.restart_grace, settings.tls),
-      by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()) {
+      by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),
+      driver_(by_token_, *this, servers_, signals_, {.reporter = &reporter_}) {
   servers_.adopt(kTheirs, possession.token);
 }
 
 Exit TokenCommand::run() {
   driver::require_connections(servers_.size());
   if (op_ == lock::Op::leave) note_release();
-  while (!by_token_.finished() && interrupted_ == 0) turn();
+  driver_.run();
   const Exit result = interrupted_ != 0 ? Exit{128 + interrupted_, interrupted_} : Exit{tell()};
   out_.drain(std::chrono::milliseconds(100));
   return result;
@@ -77,33 +78,12 @@ void TokenCommand::note_release() {
                os::boot_now());
 }
 
-void TokenCommand::turn() {
-  lock::Effects effects;
-  by_token_.tick(os::boot_now(), effects);
-  perform(effects, os::boot_now());
-  if (by_token_.finished()) return;
-  interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
-  servers_.interests(interests_);
-  loop_.wait(interests_, std::min(by_token_.deadline(), servers_.deadline()));
-  const lock::Instant now = os::boot_now();
-  if (interests_[0].ready) {
-    for (const os::ReceivedSignal& signal : signals_.take()) {
-      if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
-      interrupted_ = signal.number;
-    }
+bool TokenCommand::take_signal(const lock::Signal& signal, lock::Instant) {
+  if (signal.ends_waiting) {
+    interrupted_ = signal.number;
+    driver_.stop();
   }
-  for (const lock::Reply& reply : servers_.turn(now)) {
-    reporter_.say_vote(reply);
-    effects.clear();
-    by_token_.record(reply, now, effects);
-    perform(effects, now);
-  }
-}
-
-void TokenCommand::perform(const lock::Effects& effects, lock::Instant now) {
-  for (const lock::Effect& effect : effects) {
-    if (const auto* ask = std::get_if<lock::Ask>(&effect)) servers_.ask(*ask, now);
-  }
+  return true;
 }
 
 int TokenCommand::tell() {

@@ -5,13 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "config/settings.h"
 #include "diag/reporter.h"
+#include "driver/driver.h"
 #include "exit_status.h"
 #include "lock/by_token.h"
-#include "os/loop.h"
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "redis/server_set.h"
@@ -35,7 +34,7 @@ Possession look_up(const config::Settings& settings, std::string lock_name, std:
 std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession);
 
 /// The loop of `redlock renew` and `redlock release`.
-class TokenCommand {
+class TokenCommand : private driver::Host {
  public:
   /// `op`: renew or leave. `settings` must outlive this.
   TokenCommand(const config::Settings& settings, const Possession& possession, lock::Op op);
@@ -48,8 +47,8 @@ class TokenCommand {
 
  private:
   void note_release();
-  void turn();
-  void perform(const lock::Effects& effects, lock::Instant now);
+  bool perform(const lock::Effect&, lock::Instant) override { return false; }
+  bool take_signal(const lock::Signal& signal, lock::Instant now) override;
   int tell();
   [[nodiscard]] std::string who_has_it() const;
 
@@ -57,12 +56,11 @@ class TokenCommand {
   Possession possession_;
   lock::Op op_;
   os::SignalSource signals_;
-  os::Loop loop_;
   os::Stderr out_;
   diag::Reporter reporter_;
   redis::ServerSet servers_;
   lock::ByToken by_token_;
-  std::vector<os::Interest> interests_;
+  driver::Driver driver_;
   int interrupted_ = 0;  ///< by this signal
 };
 

@@ -2,6 +2,8 @@
 #include "lock/acquisition.h"
 
 #include <algorithm>
+#include <utility>
+#include <variant>
 
 #include "lock/value.h"
 
@@ -58,6 +60,7 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
       patience_(patience),
       jitter_(seed),
       attempt_(joins ? kFirstJoin : 1, servers),
+      leaving_(servers),
       began_(now),
       round_began_(now),
       next_round_(now),
@@ -140,8 +143,21 @@ void Acquisition::wake(bool next, Instant now) {
 }
 
 void Acquisition::leave_queue(Effects& effects) {
-  if (in_queue_) effects.emplace_back(LeaveQueue{});
-  in_queue_ = false;
+  if (!std::exchange(in_queue_, false)) return;
+  for (ServerIndex server = 0; server < leaving_.size(); ++server) {
+    leaving_[server] = true;
+    effects.emplace_back(Ask{.server = server, .op = Op::leave_queue, .attempt = kNoAttempt});
+  }
+}
+
+bool Acquisition::gave_back(Whom whom) const {
+  for (ServerIndex server = 0; server < leaving_.size(); ++server) {
+    const bool silent =
+        troubles_[server] && std::holds_alternative<Unreachable>(*troubles_[server]);
+    if (leaving_[server] && !silent) return false;
+    if (release_.owes(server) && !(silent && whom == Whom::answering)) return false;
+  }
+  return true;
 }
 
 void Acquisition::start_round(Instant now, Effects& effects) {

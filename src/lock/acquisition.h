@@ -58,6 +58,18 @@ class Acquisition {
   /// when a vote is back. (Giving up by itself does that, too.)
   void leave_queue(Effects& effects);
 
+  /// Takes the answer to that. One that could not be had is one: what is left of us in a queue
+  /// counts for 20 s.
+  void record_left(const Reply& reply) { leaving_.at(reply.ask.server) = false; }
+
+  enum class Whom {
+    all,
+    answering  ///< the servers that answered what they were asked last before the end
+  };
+  /// These servers have answered whatever was given back to them; and those that answer, that we
+  /// leave their queues.
+  [[nodiscard]] bool gave_back(Whom whom) const;
+
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] Instant deadline() const;
   [[nodiscard]] const Attempt& attempt() const { return attempt_; }
@@ -113,6 +125,7 @@ class Acquisition {
   Release release_;
   bool in_round_ = false;
   bool in_queue_ = false;
+  std::vector<bool> leaving_;  ///< by server: its queue, and an answer is awaited
   bool finished_a_round_ = false;
   bool split_ = false;  ///< in the last round the votes were
   std::uint32_t round_ = 0;

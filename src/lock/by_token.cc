@@ -28,6 +28,16 @@ Instant ByToken::deadline() const {
   return state_ == State::trying ? std::min(limit_, next_round_) : limit_;
 }
 
+Effects ByToken::step(const Event& event, Instant now) {
+  Effects effects;
+  if (const auto* reply = std::get_if<Reply>(&event)) {
+    record(*reply, now, effects);
+  } else if (std::holds_alternative<Tick>(event)) {
+    tick(now, effects);
+  }
+  return effects;
+}
+
 void ByToken::tick(Instant now, Effects& effects) {
   if (state_ == State::trying && now >= next_round_) ask_round(effects);
   // Every server is asked once, however little is borne.

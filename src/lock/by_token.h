@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "lock/drive.h"
 #include "lock/effect.h"
+#include "lock/event.h"
 #include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
@@ -15,7 +17,7 @@ namespace redlock::lock {
 /// One renewal, or the release, of a lock by its token alone: for a process that did not take it
 /// and does not stay. All servers are asked, and asked again where that did not get through, until
 /// a quorum has said yes, cannot say yes any more, or patience is over.
-class ByToken {
+class ByToken : public Machine {
  public:
   enum class State {
     trying,
@@ -34,14 +36,13 @@ class ByToken {
   /// The first round is asked for in the first tick, for the attempt `attempt`. servers >= 1.
   ByToken(std::size_t servers, AttemptId attempt, const Terms& terms, Instant now);
 
-  void tick(Instant now, Effects& effects);
-  /// Takes any reply.
-  void record(const Reply& reply, Instant now, Effects& effects);
+  /// Takes a Tick or any reply; all else is nothing to it.
+  Effects step(const Event& event, Instant now) override;
 
-  [[nodiscard]] Instant deadline() const;
+  [[nodiscard]] Instant deadline() const override;
 
   /// Nothing is waited for any more. state() may be settled before that.
-  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] bool finished() const override { return finished_; }
   [[nodiscard]] State state() const { return state_; }
 
   /// Of a renewal: until then a quorum surely keeps the token.
@@ -66,6 +67,8 @@ class ByToken {
     Answer last = Unreachable{};
   };
 
+  void tick(Instant now, Effects& effects);
+  void record(const Reply& reply, Instant now, Effects& effects);
   void ask_round(Effects& effects);
   void take_answer(Voter& voter, const Reply& reply) const;
   void settle(Instant now);

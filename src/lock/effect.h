@@ -40,8 +40,6 @@ struct Subscribe {
 /// for being woken (Woken), wherever that is not done yet. Nothing depends on it: it only makes the
 /// next round come sooner.
 struct JoinQueue {};
-/// Not any more.
-struct LeaveQueue {};
 
 enum class StopReason {
   lost,             ///< servers said that the lock is not ours any more
@@ -153,8 +151,7 @@ using Report =
                  report::Stopping, report::NotOursAtRelease, report::Skipped,
                  report::MarkUnconfirmed, report::ReleaseUnconfirmed, report::Released>;
 
-using Effect =
-    std::variant<Ask, Spawn, Kill, Measure, Subscribe, JoinQueue, LeaveQueue, Report, Log>;
+using Effect = std::variant<Ask, Spawn, Kill, Measure, Subscribe, JoinQueue, Report, Log>;
 using Effects = std::vector<Effect>;
 
 }  // namespace redlock::lock

@@ -11,34 +11,32 @@ namespace redlock::lock {
 Keeping::Keeping(Session& session, std::size_t servers, const Log& won)
     : session_(session), won_(won), inquired_(servers), leaving_(servers) {}
 
-Effects Keeping::begin(Instant now) {
-  began_ = now;
-  sift(session_.step(JobStarted{}, now), now);
-  effects_.emplace_back(won_);
+Effects Keeping::step(const Event& event, Instant now) {
+  if (std::holds_alternative<JobStarted>(event)) {
+    begin(now);
+  } else if (std::holds_alternative<JobExited>(event)) {
+    if (!giving_back_ && !over_) give_back(now);
+  } else if (const auto* signal = std::get_if<Signal>(&event)) {
+    if (signal->ends_waiting && !giving_back_ && !over_) end(now);
+  } else if (const auto* told = std::get_if<Notice>(&event); told != nullptr && told->released) {
+    if (!giving_back_ && !over_) inquire(Whom::all);
+  } else {
+    pass_event(event, now);
+  }
   return std::exchange(effects_, {});
 }
 
-Effects Keeping::step(const Event& event, Instant now) {
+void Keeping::begin(Instant now) {
+  began_ = now;
+  sift(session_.step(JobStarted{}, now), now);
+  effects_.emplace_back(won_);
+}
+
+void Keeping::pass_event(const Event& event, Instant now) {
   const auto* reply = std::get_if<Reply>(&event);
   if (reply != nullptr) take_reply(*reply, now);
   if (reply == nullptr || reply->ask.op != Op::inquire) sift(session_.step(event, now), now);
   if (overdue_ && !giving_back_ && !over_ && !inquires()) obey(now);
-  return std::exchange(effects_, {});
-}
-
-Effects Keeping::hear_released(Instant) {
-  if (!giving_back_ && !over_) inquire(Whom::all);
-  return std::exchange(effects_, {});
-}
-
-Effects Keeping::miss_ward(Instant now) {
-  if (!giving_back_ && !over_) give_back(now);
-  return std::exchange(effects_, {});
-}
-
-Effects Keeping::give_up(Instant now) {
-  if (!giving_back_ && !over_) end(now);
-  return std::exchange(effects_, {});
 }
 
 /// A session goes on killing its job. A ward that lives on is waited for, and answers first of all.

@@ -12,7 +12,9 @@
 #include <optional>
 #include <vector>
 
+#include "lock/drive.h"
 #include "lock/effect.h"
+#include "lock/event.h"
 #include "lock/session.h"
 #include "lock/time.h"
 #include "lock/vote.h"
@@ -20,39 +22,30 @@
 namespace redlock::lock {
 
 /// Passive, as Session is, which it steps. Gives only Ask, Subscribe and Log.
-class Keeping {
+class Keeping : public Machine {
  public:
   /// `session` waits for the answer to Spawn, and gets no events but through this. `won`: the line
   /// of the log that says so.
   Keeping(Session& session, std::size_t servers, const Log& won);
 
-  /// The token is known to its owner.
-  Effects begin(Instant now);
+  /// What a session takes, where the ward stands for the job. JobStarted: the token is known to its
+  /// owner. JobExited: the ward has ended, and the lock is given back. A Signal that ends a
+  /// process: we are to end, and the ward lives; the lock is left to expire.
+  Effects step(const Event& event, Instant now) override;
 
-  /// What a session takes, but for a job's end.
-  Effects step(const Event& event, Instant now);
-
-  /// Word has come that the owner has released the lock.
-  Effects hear_released(Instant now);
-
-  /// The ward has ended: the lock is given back.
-  Effects miss_ward(Instant now);
-
-  /// We are to end, and the ward lives: the lock is left to expire.
-  Effects give_up(Instant now);
-
-  /// When step(Tick) is due at the latest.
-  [[nodiscard]] Instant deadline() const;
+  [[nodiscard]] Instant deadline() const override;
 
   /// The ward is to know that the lock is not kept any more. Stays so.
   [[nodiscard]] bool warns() const { return warns_ && !released_; }
 
   /// Nothing more is to be done.
-  [[nodiscard]] bool finished() const;
+  [[nodiscard]] bool finished() const override;
 
  private:
   enum class Whom { all, reachable };
 
+  void begin(Instant now);
+  void pass_event(const Event& event, Instant now);
   void sift(const Effects& effects, Instant now);
   void pass_on(Ask ask);
   void take_log(const Log& line);

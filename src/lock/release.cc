@@ -38,9 +38,7 @@ void Release::record(const Reply& reply) {
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& candidate) {
     return candidate.server == reply.ask.server && candidate.attempt == reply.ask.attempt;
   });
-  if (entry == entries_.end() || entry->state == State::released || entry->state == State::gone) {
-    return;
-  }
+  if (entry == entries_.end() || is_settled(*entry)) return;
   entry->last = reply.answer;
   if (std::holds_alternative<Unreachable>(reply.answer)) {
     entry->state = State::failed;
@@ -52,9 +50,9 @@ void Release::record(const Reply& reply) {
   }
 }
 
-bool Release::settled() const {
-  return std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
-    return entry.state == State::released || entry.state == State::gone;
+bool Release::owes(ServerIndex server) const {
+  return std::ranges::any_of(entries_, [server](const Entry& entry) {
+    return entry.server == server && !is_settled(entry);
   });
 }
 

@@ -28,8 +28,8 @@ class Release {
   /// Takes the answer to a release; others are ignored.
   void record(const Reply& reply);
 
-  /// Nothing is owed any more.
-  [[nodiscard]] bool settled() const;
+  /// This server has something yet to answer.
+  [[nodiscard]] bool owes(ServerIndex server) const;
   /// Something failed and waits for retry().
   [[nodiscard]] bool has_failed() const;
 
@@ -53,6 +53,9 @@ class Release {
     Answer last = Missing{};
   };
 
+  [[nodiscard]] static bool is_settled(const Entry& entry) {
+    return entry.state == State::released || entry.state == State::gone;
+  }
   static void ask(const Entry& entry, Instant now, Effects& effects);
   [[nodiscard]] std::size_t count(AttemptId attempt, State state) const;
 

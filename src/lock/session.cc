@@ -17,9 +17,10 @@ namespace {
 constexpr Duration kReleasePatience = seconds(2);
 constexpr Duration kReleaseRetry = milliseconds(100);
 
-/// At the end of a wait limit, which is to be exact: time for a server in reach to confirm that
-/// nothing is left there. What is slower has the release in its queue all the same.
-constexpr Duration kFarewell = milliseconds(20);
+/// At the end of a wait limit, which is to be exact: so long the servers that have answered all
+/// along may take to confirm that nothing of us is left there. What is slower has the release in
+/// its queue all the same.
+constexpr Duration kLastAnswers = milliseconds(200);
 
 /// Jobs that are over by then need nobody to listen for word to them: they cost no connections. And
 /// they are one line in the log, which goes with the release: they cost no flight either.
@@ -143,6 +144,11 @@ void Session::on_reply(const Reply& reply) {
     if (phase_ == Phase::releasing) check_release();
     return;
   }
+  if (reply.ask.op == Op::leave_queue) {
+    acquisition_.record_left(reply);
+    if (phase_ == Phase::releasing) check_release();
+    return;
+  }
   if (phase_ == Phase::acquiring) {
     acquisition_.record(reply, now_, effects_);
     return check_acquisition();
@@ -174,14 +180,14 @@ void Session::check_acquisition() {
                                 .attempt = acquisition_.attempt().id(),
                                 .waited = now_ - began_});
       done_marks_.copy(effects_);
-      return end_without_job({Outcome::Kind::done}, plan_.server_timeout);
+      return end_without_job({Outcome::Kind::done});
     case Acquisition::State::conflict:
-      return end_without_job({Outcome::Kind::conflict}, kFarewell);
+      return end_without_job({Outcome::Kind::conflict});
     case Acquisition::State::unavailable:
       emit(report::Unavailable{acquisition_.complaints()});
-      return end_without_job({Outcome::Kind::unavailable}, kFarewell);
+      return end_without_job({Outcome::Kind::unavailable});
     case Acquisition::State::misconfigured:
-      return end_without_job({Outcome::Kind::misconfigured}, plan_.server_timeout);
+      return end_without_job({Outcome::Kind::misconfigured});
     case Acquisition::State::won:
       break;
   }
@@ -316,13 +322,14 @@ void Session::on_signal(const Signal& signal) {
   if ((phase_ != Phase::acquiring && phase_ != Phase::numbering) || !signal.ends_waiting) return;
   acquisition_.give_back(effects_);
   acquisition_.leave_queue(effects_);
-  end_without_job({Outcome::Kind::interrupted, signal.number}, plan_.server_timeout);
+  end_without_job({Outcome::Kind::interrupted, signal.number});
 }
 
-void Session::end_without_job(const Outcome& outcome, Duration patience) {
+void Session::end_without_job(const Outcome& outcome) {
   outcome_ = outcome;
   phase_ = Phase::releasing;
-  release_limit_ = now_ + patience;
+  release_limit_ = now_ + (ended_in_vain() ? std::min(plan_.server_timeout, kLastAnswers)
+                                           : plan_.server_timeout);
   release_retry_ = kNever;
   acquisition_.release().retry(now_, effects_);
   check_release();
@@ -374,9 +381,20 @@ void Session::tick_releasing() {
   }
 }
 
+/// Of a wait in vain no server is waited for that has not answered before.
+bool Session::gave_back() const {
+  using Whom = Acquisition::Whom;
+  return acquisition_.gave_back(ended_in_vain() ? Whom::answering : Whom::all);
+}
+
+bool Session::ended_in_vain() const {
+  return outcome_ && (outcome_->kind == Outcome::Kind::conflict ||
+                      outcome_->kind == Outcome::Kind::unavailable);
+}
+
 void Session::check_release() {
   Release& release = acquisition_.release();
-  const bool settled = release.settled() && done_marks_.settled();
+  const bool settled = gave_back() && done_marks_.settled();
   const bool owes_marks = lease_ && may_mark() && done_marks_.marked() < quorum(plan_.servers);
   const bool quorum_released =
       lease_ && !owes_marks && release.released(lease_->attempt()) >= quorum(plan_.servers);

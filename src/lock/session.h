@@ -15,12 +15,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "lock/acquisition.h"
 #include "lock/done_marks.h"
+#include "lock/drive.h"
 #include "lock/effect.h"
+#include "lock/event.h"
 #include "lock/fence.h"
 #include "lock/lease.h"
 #include "lock/outage.h"
@@ -32,52 +33,6 @@
 #include "lock/watch.h"
 
 namespace redlock::lock {
-
-struct Tick {};
-/// The job runs. Answers Spawn.
-struct JobStarted {};
-/// Answers Spawn: Spawn::latest had passed.
-struct JobTooLate {};
-/// Answers Spawn: the command cannot be run; `status` is redlock's exit status for it.
-struct JobFailedToStart {
-  int status;
-};
-/// The job's main process is dead. `status`: its exit status, 128 + n for signal n.
-struct JobExited {
-  int status;
-};
-/// The job's main process is dead and so is every descendant. Expected only while
-/// Session::watching_tree().
-struct JobTreeGone {};
-/// Answers Kill{SIGKILL}: it reached a process that none had reached before.
-struct Killed {
-  bool found_new;
-};
-/// Answers Measure: how long it takes until all processes of the job have got a KILL and are dead.
-struct KillCost {
-  Duration length;
-};
-/// redlock itself got a signal while it has no job; one whose default action ends a process ends
-/// the session. While there is a job, signals are the job's, and the process on top passes them on.
-struct Signal {
-  int number;
-  bool ends_waiting;
-};
-/// redlock's process on top is dead: nobody waits for the job any more.
-struct SupervisorGone {};
-
-/// Word has come that concerns our lock, or may have been sent before we listened. It decides
-/// nothing: a renewal shows what is so.
-struct Notice {};
-
-/// A server says that the lock may be free for whoever is in its queue; or from now on it would,
-/// and may have before. It decides nothing: a round shows what is so.
-struct Woken {
-  bool next = false;  ///< another waiter was woken first, and shall have its chance
-};
-
-using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
-                           JobTreeGone, Killed, KillCost, Signal, SupervisorGone, Notice, Woken>;
 
 /// What a session is to do; constant during its life.
 struct Plan {
@@ -109,17 +64,17 @@ struct Outcome {
   int number = 0;  ///< job_ended, not_started: exit status; interrupted: signal
 };
 
-class Session {
+class Session : public Machine {
  public:
   Session(const Plan& plan, Instant now);
 
   /// Takes one event at `now`; instants never go back from step to step.
-  Effects step(const Event& event, Instant now);
+  Effects step(const Event& event, Instant now) override;
 
   /// When step(Tick) is due at the latest.
-  [[nodiscard]] Instant deadline() const;
+  [[nodiscard]] Instant deadline() const override;
 
-  [[nodiscard]] bool finished() const { return phase_ == Phase::finished; }
+  [[nodiscard]] bool finished() const override { return phase_ == Phase::finished; }
   /// Only when finished.
   [[nodiscard]] const Outcome& outcome() const { return *outcome_; }
 
@@ -156,7 +111,7 @@ class Session {
   void tick_releasing();
 
   void stop_job(StopReason reason);
-  void end_without_job(const Outcome& outcome, Duration patience);
+  void end_without_job(const Outcome& outcome);
   void release_lease();
   void undo_release();
   void check_release();
@@ -164,6 +119,8 @@ class Session {
   void log(Log::Event event, Log::Carrier carrier = Log::Carrier::itself);
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
+  [[nodiscard]] bool gave_back() const;
+  [[nodiscard]] bool ended_in_vain() const;
   [[nodiscard]] bool was_ours() const;
   [[nodiscard]] bool lost_while_held() const;
   [[nodiscard]] bool may_mark() const;

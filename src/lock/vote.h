@@ -38,7 +38,8 @@ enum class Op {
   unmark,   ///< take that back
   release,  ///< delete it if it is ours; queued behind whatever was sent before
   leave,  ///< give up our hold: what was the last one deletes it, or lets it cool; queued likewise
-  inquire,  ///< whether its owner has released it by the token, another process than ours
+  inquire,      ///< whether its owner has released it by the token, another process than ours
+  leave_queue,  ///< stand in the queue of waiters no more; of no attempt
 };
 
 /// What gives back what an earlier request may have brought.
@@ -115,7 +116,7 @@ struct NotCommitted {
 };
 
 /// release, leave: it was ours and is deleted; or cooling for the rest of its minimum hold. repair,
-/// inquire: its owner has released it, by the token.
+/// inquire: its owner has released it, by the token. leave_queue: we are in the queue no more.
 struct Released {
   bool cooling = false;
   bool kept = false;  ///< others hold it still

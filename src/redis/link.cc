@@ -53,9 +53,14 @@ int unread_of(int socket) {
   return ::ioctl(socket, SIOCOUTQ, &size) == 0 ? size : 0;
 }
 
+/// What takes something of ours away from a server: it is sent however late.
+bool takes_away(lock::Op op) {
+  return lock::is_release(op) || op == lock::Op::leave_queue;
+}
+
 /// What is asked at the end of an attempt, or of a job: it never waits for a server's answers.
 bool is_last(lock::Op op) {
-  return lock::is_release(op) || op == lock::Op::mark || op == lock::Op::unmark;
+  return takes_away(op) || op == lock::Op::mark || op == lock::Op::unmark;
 }
 
 }  // namespace
@@ -80,7 +85,7 @@ void Link::guard(Work work) {
 }
 
 void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
-  if (!lock::is_release(ask.op) && unanswered() >= kMaxUnanswered) {
+  if (!takes_away(ask.op) && unanswered() >= kMaxUnanswered) {
     arrivals_.push_back({ask, now, too_many_unanswered()});
     return;
   }
@@ -98,10 +103,6 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
 
 void Link::note(Flight flight, lock::Instant now, Note kind) {
   if (state_ != State::ready || unanswered() >= kMaxUnanswered) return;
-  if (kind == Note::last) {
-    std::erase_if(queue_,
-                  [](const Pending& other) { return is_note(other) && other.written == 0; });
-  }
   Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
   note.reported = Reported::answered;
   note.note = kind;
@@ -110,6 +111,10 @@ void Link::note(Flight flight, lock::Instant now, Note kind) {
     queue_.insert(first_held(), std::move(note));
     flush(now);
   });
+}
+
+void Link::cancel_notes() {
+  std::erase_if(queue_, [](const Pending& other) { return is_note(other) && other.written == 0; });
 }
 
 void Link::cancel_unsent(lock::AttemptId attempt) {
@@ -262,8 +267,7 @@ void Link::receive(lock::Instant now) {
 /// ask for as much as it likes.)
 bool Link::must_wait(const Pending& pending) const {
   const bool look = is_of_none(pending) && !is_note(pending);
-  const bool last = is_last(pending.ask.op) || pending.note == Note::last;
-  if (pending.written > 0 || last || look) return false;
+  if (pending.written > 0 || is_last(pending.ask.op) || look) return false;
   std::size_t unread = 0;
   bool other_attempt = false;
   for (const Pending& other : queue_) {
@@ -389,7 +393,7 @@ void Link::expire(lock::Instant now) {
   // a release: whatever it shall undo lies before it on this connection and may yet be carried out,
   // and a release that comes late harms nobody.
   const auto sendable = [](const Pending& pending) {
-    return pending.written > 0 || lock::is_release(pending.ask.op);
+    return pending.written > 0 || takes_away(pending.ask.op);
   };
   for (Pending& pending : queue_) {
     if (now < pending.deadline) continue;

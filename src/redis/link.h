@@ -38,8 +38,7 @@ class Link {
  public:
   enum class Note {
     any,
-    echoed,  ///< its first reply is kept for take_echo()
-    last
+    echoed  ///< its first reply is kept for take_echo()
   };
 
   /// A reply, or why there is none, to what was asked. `sent`: when the first byte went to the
@@ -61,15 +60,20 @@ class Link {
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
   /// Sends a flight that nobody waits for, in the same order as all else, but ahead of what is held
-  /// back; if there is no connection to send it over, it is dropped. It may be held back itself,
-  /// but not the last one: that takes the place of those that are.
+  /// back; if there is no connection to send it over, it is dropped. It may be held back itself.
   void note(Flight flight, lock::Instant now, Note kind = Note::any);
 
   /// The last first reply to a note whose reply was to be kept, if one has come.
   std::optional<Value> take_echo() { return std::exchange(echo_, std::nullopt); }
 
+  /// Forgets the notes that are held back.
+  void cancel_notes();
+
   /// Forgets what was asked for the attempt and not begun to be sent. None of it is answered.
   void cancel_unsent(lock::AttemptId attempt);
+
+  /// There is a connection over which a request can be sent at once.
+  [[nodiscard]] bool ready() const { return state_ == State::ready; }
 
   /// Something asked is not answered to its end, and not given up. One that is answered without end
   /// is that as long as the connection lasts.

@@ -118,6 +118,7 @@ std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const
   if (op == lock::Op::unmark && word == "released") return lock::Released{};
   if (lock::is_release(op) && word == "released") return lock::Released{};
   if (op == lock::Op::inquire && word == "released") return lock::Released{};
+  if (op == lock::Op::leave_queue && (word == "held" || word == "free")) return lock::Released{};
   if (op == lock::Op::leave && word == "cooling") return lock::Released{.cooling = true};
   if (op == lock::Op::leave && word == "kept") return lock::Released{.kept = true};
   if (word == "missing") return lock::Missing{};
@@ -142,6 +143,7 @@ std::optional<lock::Answer> read(lock::Op op, const LockContext& context, std::s
     case lock::Op::release:
     case lock::Op::leave:
     case lock::Op::inquire:
+    case lock::Op::leave_queue:
       break;
   }
   return read_other(op, word, reply);
@@ -237,6 +239,7 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
       return {encode_command({"EVAL", scripts::commit, "3", context.lock_key, context.holder_key,
                               context.fence_key, token, std::to_string(ask.fence)}),
               1};
+    case lock::Op::leave_queue:  // ServerSet's: it knows the waiter
     case lock::Op::acquire:
       break;
   }

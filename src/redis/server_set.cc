@@ -97,11 +97,19 @@ struct ServerSet::Impl {
   }
 
   Flight encode(const lock::Ask& ask) {
+    if (ask.op == lock::Op::leave_queue) return {encode_leave_queue(context.lock_key, waiter), 1};
     Flight flight = encode_request(ask, context, secrets_of(ask.attempt));
     if (ask.op != lock::Op::leave || !notes.contains(ask.attempt)) return flight;
     flight.wire += notes.at(ask.attempt);
     ++flight.replies;
     return flight;
+  }
+
+  void close_queue() {
+    if (std::exchange(left_queue, true)) return;
+    queue = Subscribers();
+    could_be_woken.clear();
+    places.assign(links.size(), std::nullopt);
   }
 
   void note_place(lock::ServerIndex server, const std::optional<Value>& joined) {
@@ -157,6 +165,14 @@ ServerSet::~ServerSet() = default;
 void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
   Link& link = impl_->links.at(ask.server);
   impl_->describe_holder(ask);
+  if (ask.op == lock::Op::leave_queue) {
+    impl_->close_queue();
+    if (!link.ready()) {
+      impl_->ready.push_back({ask, now, lock::Unreachable{.maybe_applied = false, .why = {}}});
+      return;
+    }
+    link.cancel_notes();  // one that has us join must not come behind
+  }
   if (lock::is_release(ask.op)) {
     // What is still unsent must not reach the server behind the release. A token that never went
     // out is known to nobody: there is nothing to delete, and no need to wait for the server.
@@ -222,21 +238,8 @@ std::optional<QueuePlace> ServerSet::place() const {
   return farthest;
 }
 
-void ServerSet::leave_queue(lock::Instant now) {
-  const std::string wire = encode_leave_queue(impl_->context.lock_key, impl_->waiter);
-  for (Link& link : impl_->links) link.note({wire, 1}, now, Link::Note::last);
-  impl_->queue = Subscribers();
-  impl_->could_be_woken.clear();
-  impl_->places.assign(impl_->links.size(), std::nullopt);
-  impl_->left_queue = true;
-}
-
 bool ServerSet::amid_answers() const {
   return std::ranges::any_of(impl_->links, &Link::amid_answers);
-}
-
-bool ServerSet::leaves_queue() const {
-  return impl_->left_queue && std::ranges::any_of(impl_->links, &Link::busy);
 }
 
 Subscribers& ServerSet::subscribers() {
@@ -272,8 +275,10 @@ lock::Instant ServerSet::deadline() const {
 }
 
 void ServerSet::give_back_all(lock::Instant now) {
-  if (!impl_->waiter.empty() && !impl_->left_queue) leave_queue(now);
+  const bool queued = !impl_->waiter.empty() && !impl_->left_queue;
   for (lock::ServerIndex server = 0; server < impl_->links.size(); ++server) {
+    if (queued)
+      ask({.server = server, .op = lock::Op::leave_queue, .attempt = lock::kNoAttempt}, now);
     const std::set<lock::AttemptId>& known = impl_->links[server].sent_attempts();
     std::vector<lock::AttemptId> attempts(known.rbegin(), known.rend());
     // Those before were given back long ago: what they left behind has expired.

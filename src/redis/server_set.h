@@ -42,6 +42,9 @@ class ServerSet {
   /// Queues the request (connecting first if need be) and tries to send it at once. Its reply comes
   /// out of turn(), never from inside this call.
   ///
+  /// The first Op::leave_queue closes the connections of join_queue(). A server that is not
+  /// connected is not asked: its answer is Unreachable.
+  ///
   /// A release also forgets what was asked for its attempt and not sent yet: that gets no reply and
   /// reaches the server nevermore. If nothing of the attempt was ever sent there, nobody but us
   /// knows its token, and the release is answered Missing without asking the server.
@@ -69,12 +72,6 @@ class ServerSet {
   /// Where we stand in the queue by the servers' answers to the last join_queue(): on the one where
   /// we stand farthest behind. None if no server has told.
   [[nodiscard]] std::optional<QueuePlace> place() const;
-
-  /// The opposite of join_queue(). Those connections are closed.
-  void leave_queue(lock::Instant now);
-
-  /// It was left, and a server that is connected may not have read that yet.
-  [[nodiscard]] bool leaves_queue() const;
 
   /// A server would perhaps not read what was asked last if the connections ended now.
   [[nodiscard]] bool amid_answers() const;

@@ -17,8 +17,6 @@
 #include <utility>
 
 #include "diag/holder.h"
-#include "diag/log_entry.h"
-#include "driver/farewell.h"
 #include "error.h"
 #include "exit_status.h"
 #include "os/child.h"
@@ -27,7 +25,6 @@
 #include "os/last_words.h"
 #include "os/process_name.h"
 #include "os/spare_memory.h"
-#include "redis/queue.h"
 
 namespace redlock::run {
 
@@ -55,7 +52,8 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       killer_(tree_, out, job_.lock_name),
       began_(os::boot_now()),
       session_(plan, began_),
-      progress_(progress, job_.lock_name, plan.patience, out, began_) {
+      progress_(progress, job_.lock_name, plan.patience, out, began_),
+      driver_(session_, *this, servers, signals_, {&reporter, &job_.who}) {
   os::require_free_descriptors(kDescriptors + 2 * servers.size());
   reserve_.emplace();
   // No part of the job: it is not stopped with it, and one that hangs is not waited for.
@@ -67,9 +65,9 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
 
 Exit Runner::run() {
   try {
-    loop();
+    driver_.run();
     if (worker_) leave();
-    if (!supervisor_) driver::bid_farewell(servers_, loop_);
+    if (!supervisor_) driver_.part();
   } catch (const std::exception& error) {
     if (worker_) end_worker(driver::reason_of(error));
     if (!supervisor_) {
@@ -88,7 +86,7 @@ Exit Runner::run() {
 /// The worker has done its part.
 void Runner::leave() {
   const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
-  if (!lost) driver::bid_farewell(servers_, loop_);
+  if (!lost) driver_.part();
   if (hook_->group() > 0) {
     // As long as that takes, this process is not stuck.
     worker_->publish(
@@ -102,7 +100,7 @@ void Runner::leave() {
 
 /// Before there is a job, or once it is dead.
 void Runner::give_back() noexcept {
-  if (rescue_.give_back(servers_, loop_, plan_.server_timeout)) return;
+  if (rescue_.give_back(driver_, plan_.server_timeout)) return;
   driver::say_may_stay_locked(job_.lock_name, plan_.timing.life(), out_);
 }
 
@@ -119,6 +117,7 @@ void Runner::end_worker(const char* why) noexcept {
   } catch (const std::exception&) {
     os::last_words("redlock: out of memory\n");
   }
+  worker_->continue_top();
   give_back();
   out_.drain(std::chrono::milliseconds(100));
   worker_->leave(result);
@@ -132,112 +131,52 @@ Exit Runner::watch_job() {
   return result;
 }
 
-void Runner::loop() {
-  step(lock::Tick{}, os::boot_now());
-  while (!session_.finished() && !supervisor_) turn();
+void Runner::stepped() {
+  if (!session_.acquiring()) progress_.hide();
+  // The top is to know before anything is done.
+  if (worker_) worker_->publish(session_.worker_state());
 }
 
-void Runner::turn() {
-  interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
-  interests_.push_back(worker_ ? worker_->interest() : os::Interest{});
-  servers_.interests(interests_);
-  wait(std::min({session_.deadline(), servers_.deadline(), progress_.deadline(session_)}));
-  const lock::Instant now = os::boot_now();
-
-  step(lock::Tick{}, now);  // overdue deadlines come before everything else
-  if (supervisor_) return;
-  if (interests_[0].ready) {
-    for (const os::ReceivedSignal& signal : signals_.take()) {
-      // With a job they are its own, and the top's to pass on.
-      if (signal.number == SIGCHLD || worker_) continue;
-      step(lock::Signal{signal.number, os::ends_process_by_default(signal.number)}, now);
+bool Runner::perform(const lock::Effect& effect, lock::Instant now) {
+  if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
+    if (kill->signal == SIGKILL) {
+      driver_.step(lock::Killed{killer_.signal(SIGKILL)}, now);
+    } else {
+      killer_.signal_and_continue(kill->signal);
     }
-    reap(now);
-  }
-  const bool looks_for_top = interests_[0].ready || interests_[1].ready;
-  if (worker_ && looks_for_top && worker_->top_is_gone()) step(lock::SupervisorGone{}, now);
-  for (lock::Reply& reply : servers_.turn(now)) {
-    reporter_.say_vote(reply);
-    step(std::move(reply), now);
-    if (supervisor_) return;
-  }
-  take_notices(now);
-  progress_.turn(session_, servers_, now);
-  if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) step(lock::JobTreeGone{}, now);
-}
-
-/// With a job, what the system refuses is tried again: everything is looked at.
-void Runner::wait(lock::Instant deadline) {
-  try {
-    loop_.wait(interests_, deadline);
-  } catch (const std::exception&) {
-    if (job_pid_ < 0) throw;
-    const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
-    ::nanosleep(&pause, nullptr);
-    for (os::Interest& interest : interests_) interest.ready = interest.fd >= 0;
-  }
-}
-
-void Runner::take_notices(lock::Instant now) {
-  for (const redis::Notice& word : servers_.take_notices()) {
-    reporter_.say_word(word.server, word.text);
-    step(lock::Notice{}, now);
-  }
-  for (const redis::Notice& word : servers_.take_wake_ups()) {
-    const bool next = word.text == redis::kNextWord;
-    if (!word.text.empty()) reporter_.say_call(word.server, next);
-    step(lock::Woken{next}, now);
-  }
-}
-
-/// One event, and what follows from carrying out its effects.
-void Runner::step(lock::Event event, lock::Instant now) {
-  std::vector<lock::Event> events;
-  events.push_back(std::move(event));
-  for (std::size_t next = 0; next < events.size(); ++next) {
-    lock::Effects effects = session_.step(events[next], now);
-    if (!session_.acquiring()) progress_.hide();
-    // The top is to know before anything is done, and then nothing stands before a kill.
-    if (worker_) worker_->publish(session_.worker_state());
-    std::stable_partition(effects.begin(), effects.end(), [](const lock::Effect& effect) {
-      return std::holds_alternative<lock::Kill>(effect);
-    });
-    for (const lock::Effect& effect : effects) {
-      if (auto consequence = perform(effect, now)) events.push_back(std::move(*consequence));
-    }
-  }
-}
-
-std::optional<lock::Event> Runner::perform(const lock::Effect& effect, lock::Instant now) {
-  if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
-    servers_.ask(*ask, now);
-  } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
-    if (kill->signal == SIGKILL) return lock::Killed{killer_.signal(SIGKILL)};
-    killer_.signal_and_continue(kill->signal);
   } else if (std::holds_alternative<lock::Measure>(effect)) {
-    return lock::KillCost{killer_.cost()};
-  } else if (const auto* listen = std::get_if<lock::Subscribe>(&effect)) {
-    servers_.listen(listen->attempt, now);
-  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
-    servers_.join_queue(now);
-  } else if (std::holds_alternative<lock::LeaveQueue>(effect)) {
-    servers_.leave_queue(now);
+    driver_.step(lock::KillCost{killer_.cost()}, now);
   } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
     report(*what);
-  } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
-    log(*line, now);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
-    return spawn(*order);
+    if (auto answer = spawn(*order)) driver_.step(std::move(*answer), now);
+    if (supervisor_) driver_.stop();
+  } else {
+    return false;
   }
-  return std::nullopt;
+  return true;
 }
 
-/// For people. A job is not to die for it where there is no memory.
-void Runner::log(const lock::Log& line, lock::Instant now) {
-  try {
-    servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, job_.who)), now);
-  } catch (const std::bad_alloc&) {
-    return;
+os::Interest Runner::watch() const {
+  return worker_ ? worker_->interest() : os::Interest{};
+}
+
+/// With a job they are its own, and the top's to pass on.
+bool Runner::take_signal(const lock::Signal&, lock::Instant) {
+  return worker_.has_value();
+}
+
+void Runner::look(bool woken, lock::Instant now) {
+  if (!woken) return;
+  reap(now);
+  if (worker_ && worker_->top_is_gone()) driver_.step(lock::SupervisorGone{}, now);
+}
+
+void Runner::turned(lock::Instant now) {
+  progress_.turn(session_, servers_, now);
+  if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) {
+    driver_.step(lock::JobTreeGone{}, now);
+    worker_->continue_top();
   }
 }
 
@@ -273,7 +212,8 @@ void Runner::reap(lock::Instant now) {
       job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
       const int code = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
       worker_->job_ended(code, job_signal_);
-      step(lock::JobExited{code}, now);
+      driver_.step(lock::JobExited{code}, now);
+      worker_->continue_top();  // behind the release, which is not to wait for it
     }
   }
 }
@@ -326,9 +266,9 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
   reserve_->messages.read.reset();
   worker_.emplace(top, std::move(reserve_->supervisor), std::move(reserve_->messages.write),
                   *reserve_->supervision);
-  loop_ = std::move(reserve_->loop);
+  driver_.change_loop(std::move(reserve_->loop));
   tree_.after_fork();
-  os::rename_process("redlock-worker", "redlock-worker: " + job_.lock_name);
+  const std::string title = "redlock-worker: " + job_.lock_name;
   signals_.take_job_control();
   // The clock is read once more: we may have been stopped since the votes came in.
   if (worker_->top_is_gone() || os::boot_now() >= order.latest) {
@@ -352,6 +292,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
     kill_job();
     ::_exit(0);
   }
+  os::rename_process("redlock-worker", title);  // the job is not to wait for it
   return lock::JobStarted{};
 }
 
@@ -376,7 +317,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   WorkerMessage message{};
   ssize_t length = -1;
   do {
-    loop_.wait(interests, order.latest);
+    driver_.await(interests, order.latest);
     length = ::read(messages.get(), &message, sizeof message);
   } while (length < 0 && os::boot_now() < order.latest);
 
@@ -392,7 +333,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
                       Supervisor::Job{message.value, terminal_.has_value(), plan_.wait_all,
                                       plan_.stop_signal, job_.lock_name},
                       plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_,
-                      out_, loop_, std::move(*hook_));
+                      out_, driver_.loop(), std::move(*hook_));
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();

@@ -11,10 +11,10 @@
 #include "diag/metrics.h"
 #include "diag/reporter.h"
 #include "driver/chosen_status.h"
+#include "driver/driver.h"
 #include "driver/progress.h"
 #include "driver/rescue.h"
 #include "lock/session.h"
-#include "os/loop.h"
 #include "os/process_tree.h"
 #include "os/signals.h"
 #include "os/stderr.h"
@@ -39,8 +39,8 @@ struct Job {
   std::string on_lost;  ///< a command; empty: none
 };
 
-/// The heart of `redlock run`: one loop that turns what happens (replies, signals, the job's end,
-/// time passing) into events for the session, and carries out the effects it returns.
+/// The heart of `redlock run`: what the loop (driver/driver.h) asks of it, which is all that
+/// concerns the job.
 ///
 /// Until the lock is held this is one process. Then it forks: the child goes on with the loop, as
 /// the worker, and starts the job; the parent becomes the top (run/supervision.h). Should the
@@ -53,7 +53,7 @@ struct Job {
 ///                           killed, the worker ends, and the top takes over as if it had been
 ///                           killed
 ///   in the top              it goes on as well as it can (run/supervisor.h)
-class Runner {
+class Runner : private driver::Host {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
          diag::Reporter& reporter, driver::Progress::Mode progress, driver::ChosenStatus chosen);
@@ -66,13 +66,15 @@ class Runner {
   [[nodiscard]] const diag::RunFacts& facts() const { return facts_; }
 
  private:
-  void loop();
-  void turn();
-  void wait(lock::Instant deadline);
-  void take_notices(lock::Instant now);
-  void step(lock::Event event, lock::Instant now);
-  std::optional<lock::Event> perform(const lock::Effect& effect, lock::Instant now);
-  void log(const lock::Log& line, lock::Instant now);
+  bool perform(const lock::Effect& effect, lock::Instant now) override;
+  void stepped() override;
+  [[nodiscard]] os::Interest watch() const override;
+  [[nodiscard]] lock::Instant deadline() const override { return progress_.deadline(session_); }
+  bool take_signal(const lock::Signal& signal, lock::Instant now) override;
+  void look(bool woken, lock::Instant now) override;
+  void turned(lock::Instant now) override;
+  [[nodiscard]] bool bears_refusals() const override { return job_pid_ > 0; }
+
   void report(const lock::Report& report);
   [[noreturn]] void leave();
   Exit watch_job();
@@ -96,7 +98,6 @@ class Runner {
   driver::ChosenStatus chosen_;
   os::SignalSource signals_;  // first: from here on no signal ends us with a lock in our hands
   os::ProcessTree tree_;
-  os::Loop loop_;
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
@@ -104,7 +105,7 @@ class Runner {
   lock::Instant began_;  ///< the one moment from which session and metrics count the wait
   lock::Session session_;
   driver::Progress progress_;
-  std::vector<os::Interest> interests_;
+  driver::Driver driver_;
 
   std::vector<std::string> environment_;  ///< the job's
   driver::Rescue rescue_;

@@ -45,17 +45,18 @@ bool Worker::tell(WorkerMessage::Kind kind, int value) const {
   return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
 }
 
-void Worker::publish(const lock::WorkerState& state) {
-  supervision_.publish(state);
-  if (state.act_by < act_by_) tell(WorkerMessage::Kind::act_sooner);
-  act_by_ = state.act_by;
+void Worker::publish(const lock::WorkerState& standing) {
+  supervision_.publish(standing);
+  const bool sooner = standing.act_by < std::exchange(act_by_, standing.act_by);
+  // The release goes out first. continue_top() follows it, and wakes the top, too.
+  const bool releasing = standing.phase == lock::WorkerState::Phase::releasing;
+  if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
 }
 
 void Worker::job_ended(int status, int signal) {
   supervision_.job_ended.store(os::boot_now().time_since_epoch().count());
   supervision_.job_signal.store(signal);
   supervision_.job_status.store(status);
-  continue_top();
 }
 
 void Worker::continue_top() const {

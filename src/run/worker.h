@@ -35,12 +35,13 @@ class Worker {
 
   /// False: nobody can hear it any more.
   bool tell(WorkerMessage::Kind kind, int value = 0) const;
-  /// How things stand. A top that would sleep for too long by what it knew is woken.
-  void publish(const lock::WorkerState& state);
+  /// How things stand. A top that would sleep for too long by what it knew is woken; where the lock
+  /// is being released, by the next continue_top().
+  void publish(const lock::WorkerState& standing);
 
-  /// The job's main process has been reaped. A top that was stopped goes on, to see it.
-  /// `signal`: what ended it; 0: none.
+  /// The job's main process has been reaped. `signal`: what ended it; 0: none.
   void job_ended(int status, int signal);
+  /// A top that was stopped goes on, to see what has become of the job.
   void continue_top() const;
 
   /// The last deed: redlock is to end like that. Ends this process.

@@ -71,6 +71,25 @@ may_include() {
   for room in hold force; do may_include "$room" inspect driver cli config redis diag lock os; done
 }
 
+@test "one place blocks while there is a lock: the loop in driver/" {
+  # Every file above os/ that blocks, and in how many lines. Add none for a process with a session:
+  # a wait of its own would let the lease pass.
+  local found
+  found=$(sources . | grep -v '^\./os/' | sort |
+    xargs grep -cE '\.wait\(|::(p?poll|epoll_wait|select|sigwaitinfo|sigtimedwait|sigwait|pause)\(' | grep -v ':0$')
+  [[ $found == "$(
+    echo ./config/read_file.cc:1    # a configuration that is a pipe
+    echo ./driver/driver.cc:1       # the loop
+    echo ./driver/finish.h:1        # status, list, history, check: they only look
+    echo ./force/wait_gone.cc:1     # until somebody else's lock is gone
+    echo ./hold/keeper.cc:1         # the parent's last word; it must need nothing of the system
+    echo ./run/lost_hook.cc:1       # the command of --on-lost, when all is over
+    echo ./run/supervisor.cc:1      # it has no session
+    echo ./run/worker.cc:1          # no wait: a look whether the supervisor is there
+    echo ./sandbox/sandbox.cc:1     # it has no session either
+  )" ]] || fail "these lines block:" "$found"
+}
+
 @test "every source file includes its own header first" {
   # So that each header is compiled once with nothing before it.
   local file first

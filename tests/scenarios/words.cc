@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::array<std::pair<lock::Op, std::string_view>, 9> kOps{{
+constexpr std::array<std::pair<lock::Op, std::string_view>, 10> kOps{{
     {lock::Op::acquire, "acquire"},
     {lock::Op::renew, "renew"},
     {lock::Op::repair, "repair"},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<lock::Op, std::string_view>, 9> kOps{{
     {lock::Op::release, "release"},
     {lock::Op::leave, "leave"},
     {lock::Op::inquire, "inquire"},
+    {lock::Op::leave_queue, "leave_queue"},
 }};
 
 std::string_view word_of(lock::Op op) {
@@ -282,7 +283,6 @@ std::string text_of(const lock::Effect& effect) {
           },
           [](const lock::Subscribe&) -> std::string { return "listen for word to the holder"; },
           [](const lock::JoinQueue&) -> std::string { return "join the queue"; },
-          [](const lock::LeaveQueue&) -> std::string { return "leave the queue"; },
           [](const lock::Report& report) { return describe(report); },
           [](const lock::Log& log) { return "log: " + std::string(word_of(log.event)); },
       },

@@ -77,7 +77,10 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
     if (ask.life > Time{}) check_cooling(client, ask, now, at);
     return;
   }
-  if (ask.op == lock::Op::mark || ask.op == lock::Op::unmark || ask.op == lock::Op::inquire) return;
+  if (ask.op == lock::Op::mark || ask.op == lock::Op::unmark || ask.op == lock::Op::inquire ||
+      ask.op == lock::Op::leave_queue) {
+    return;
+  }
   if (ask.op == lock::Op::acquire && order(ask.attempt) > lease.attempt) {
     begin_attempt(lease, order(ask.attempt));
     lease.began = at;
@@ -109,8 +112,9 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
 
 void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
   Lease& lease = leases_[client];
-  if (order(reply.ask.attempt) != lease.attempt || lock::is_release(reply.ask.op) ||
-      reply.ask.op == lock::Op::commit || reply.ask.op == lock::Op::inquire ||
+  if (reply.ask.op == lock::Op::leave_queue || order(reply.ask.attempt) != lease.attempt ||
+      lock::is_release(reply.ask.op) || reply.ask.op == lock::Op::commit ||
+      reply.ask.op == lock::Op::inquire ||
       std::holds_alternative<lock::Unreachable>(reply.answer)) {
     return;
   }

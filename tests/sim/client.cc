@@ -63,6 +63,7 @@ void Client::start() {
   ++runs_;
   if (is_inside()) plan.inherited = inherited_.fence;
   session_.emplace(plan, local);
+  drive_.emplace(*session_, *this);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
     links_[i].begin(*scene_->network, *scene_->schedule, scene_->settings, scene_->mutation, index_,
                     static_cast<std::uint8_t>(i), runs_, inherited_.token);
@@ -119,11 +120,7 @@ void Client::run_turn(lock::Instant local) {
   step(lock::Tick{}, local);
   if (session_ && signalled_ && !stalled_) {
     signalled_ = false;
-    if (keeping_) {
-      carry_out(keeping_->give_up(local), local);
-    } else {
-      step(lock::Signal{SIGTERM, true}, local);
-    }
+    step(lock::Signal{SIGTERM, true}, local);
   }
   if (session_ && job_.exited) {
     job_.exited = false;
@@ -154,7 +151,7 @@ void Client::finish_turn(lock::Instant local) {
     step(lock::Notice{}, local);
   }
   if (std::exchange(woken_, false)) step(lock::Woken{random().percent(30)}, local);
-  if (std::exchange(word_, false) && keeping_) carry_out(keeping_->hear_released(local), local);
+  if (std::exchange(word_, false) && keeping_) step(lock::Notice{.released = true}, local);
   warn_ward();
   if (!keeping_ && session_->watching_tree() && !job_.leader && !job_.tree)
     step(lock::JobTreeGone{}, local);
@@ -165,26 +162,22 @@ void Client::finish_turn(lock::Instant local) {
   }
 }
 
-void Client::step(const lock::Event& event, lock::Instant local) {
-  carry_out(keeping_ ? keeping_->step(event, local) : session_->step(event, local), local);
+void Client::step(lock::Event event, lock::Instant local) {
+  drive_->step(std::move(event), local);
 }
 
-void Client::carry_out(const lock::Effects& effects, lock::Instant local) {
-  for (const lock::Effect& effect : effects) {
-    if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
-      perform(*ask, local);
-    } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
-      kill_job(kill->signal);
-    } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
-      if (std::holds_alternative<lock::report::MarkUnconfirmed>(*report)) mark_missing_ = true;
-    } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
-      queue();
-    } else if (std::holds_alternative<lock::LeaveQueue>(effect)) {
-      if (!queues_) scene_->checks->fail("queue", client_name(index_) + " was in none", now());
-      queues_ = false;
-    } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
-      spawn(*order, local);  // the last of its effects
-    }
+void Client::perform(const lock::Effect& effect, lock::Instant local) {
+  if (const auto* request = std::get_if<lock::Ask>(&effect)) {
+    ask(*request, local);
+    if (request->op == lock::Op::leave_queue) leave_queue(request->server);
+  } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
+    kill_job(kill->signal);
+  } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
+    if (std::holds_alternative<lock::report::MarkUnconfirmed>(*report)) mark_missing_ = true;
+  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
+    queue();
+  } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
+    spawn(*order, local);
   }
 }
 
@@ -200,13 +193,20 @@ void Client::queue() {
   scene_->events->add(EventKind::woken, now() + after, index_, runs_ & 0x3ffU);
 }
 
-void Client::perform(const lock::Ask& ask, lock::Instant local) {
+/// Once on each server.
+void Client::leave_queue(lock::ServerIndex server) {
+  if (!queues_) scene_->checks->fail("queue", client_name(index_) + " was in none", now());
+  if (server + 1 == scene_->schedule->servers) queues_ = false;
+}
+
+void Client::ask(const lock::Ask& ask, lock::Instant local) {
   if (scene_->story->on()) {
-    constexpr std::string_view kWords[] = {"acquire", "renew",   "repair", "commit", "mark",
-                                           "unmark",  "release", "leave",  "inquire"};
+    constexpr std::string_view kWords[] = {"acquire", "renew",      "repair",  "commit",
+                                           "mark",    "unmark",     "release", "leave",
+                                           "inquire", "leave queue"};
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
-    what += token_text(own_token(index_, runs_, ask.attempt));
+    if (ask.attempt != lock::kNoAttempt) what += token_text(own_token(index_, runs_, ask.attempt));
     if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
     say(what);
   }
@@ -304,7 +304,7 @@ void Client::calm_down() {
 }
 
 void Client::schedule_wake() {
-  lock::Instant deadline = keeping_ ? keeping_->deadline() : session_->deadline();
+  lock::Instant deadline = drive_->machine().deadline();
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
     deadline = links_[i].has_news() ? lock::Instant{} : std::min(deadline, links_[i].deadline());
   }

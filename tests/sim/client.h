@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A host with `redlock run` on it: the loop of run/runner.cc around a real lock::Session, and
-// the job. A client runs redlock again and again, each time as a new process and a new contender.
+// A host with `redlock run` on it: the loop of a run around a real lock::Session, driven by the
+// same lock::Drive, and the job. A client runs redlock again and again, each time as a new process
+// and a new contender.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include "checks.h"
 #include "events.h"
 #include "link.h"
+#include "lock/drive.h"
 #include "lock/keeping.h"
 #include "lock/session.h"
 #include "network.h"
@@ -35,7 +37,7 @@ struct Scene {
   Client* clients = nullptr;
 };
 
-class Client {
+class Client : public lock::Performer {
  public:
   void reset(Scene& scene, std::size_t index);
 
@@ -90,14 +92,15 @@ class Client {
   void plan(lock::Plan& plan);
   void run_turn(lock::Instant now);
   void finish_turn(lock::Instant now);
-  void step(const lock::Event& event, lock::Instant now);
-  void carry_out(const lock::Effects& effects, lock::Instant now);
-  void take_custody(const lock::Spawn& order, lock::Instant now);
+  void step(lock::Event event, lock::Instant now);
+  void perform(const lock::Effect& effect, lock::Instant now) override;
+  void take_custody(const lock::Spawn& order);
   void lose_ward(lock::Instant now);
   void warn_ward();
   [[nodiscard]] bool is_finished() const;
   void queue();
-  void perform(const lock::Ask& ask, lock::Instant now);
+  void leave_queue(lock::ServerIndex server);
+  void ask(const lock::Ask& ask, lock::Instant now);
   void spawn(const lock::Spawn& order, lock::Instant now);
   void spawn_now(const lock::Spawn& order, lock::Instant now);
   void kill_job(int number);
@@ -120,7 +123,8 @@ class Client {
   bool served_ = false;  ///< in the fair phase
   std::optional<lock::Session> session_;
   std::optional<lock::Keeping> keeping_;  ///< if its lock is kept for a ward
-  Token kept_ = kNoToken;                 ///< that lock
+  std::optional<lock::Drive> drive_;
+  Token kept_ = kNoToken;  ///< that lock
   bool word_ = false;
   bool warned_ = false;
   std::array<Link, kMostServers> links_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A host with `redlock acquire --keep-for` on it: the loop of hold/keeper.cc around a real
+// A host with `redlock acquire --keep-for` on it: the loop of a keeper around a real
 // lock::Keeping, and a ward, which nobody stops.
 #include <utility>
 
@@ -19,11 +19,11 @@ bool Client::keeps(Token token) const {
 }
 
 bool Client::is_finished() const {
-  return keeping_ ? keeping_->finished() : session_->finished();
+  return drive_->machine().finished();
 }
 
 /// What was started is no job but a ward: it lives on without the lock, if it wants to.
-void Client::take_custody(const lock::Spawn& order, lock::Instant local) {
+void Client::take_custody(const lock::Spawn& order) {
   kept_ = lock_token(order.attempt);
   job_.lingers = false;
   scene_->checks->ward_started(index_);
@@ -31,13 +31,13 @@ void Client::take_custody(const lock::Spawn& order, lock::Instant local) {
       *session_, scene_->schedule->servers,
       lock::Log{
           .event = lock::Log::Event::acquired, .attempt = order.attempt, .fence = order.fence});
-  carry_out(keeping_->begin(local), local);
+  drive_->change_machine(*keeping_);
 }
 
 void Client::lose_ward(lock::Instant local) {
   if (scene_->story->on()) say("has no ward any more");
   scene_->checks->ward_ended(kept_);
-  carry_out(keeping_->miss_ward(local), local);
+  step(lock::JobExited{}, local);
   finish_turn(local);
 }
 

@@ -48,7 +48,12 @@ bool Link::ever_sent(lock::AttemptId attempt) const {
 }
 
 void Link::ask(const lock::Ask& ask, lock::Instant now) {
-  if (lock::is_release(ask.op)) {
+  if (ask.op == lock::Op::leave_queue) {
+    if (state_ != State::ready) {
+      ready_.push_back({ask, now, no_answer(false)});
+      return;
+    }
+  } else if (lock::is_release(ask.op)) {
     if (mutation_ != Mutation::unsent_kept) {
       std::erase_if(queue_, [&](const Pending& pending) {
         return pending.ask.attempt == ask.attempt && !pending.written;
@@ -81,12 +86,13 @@ void Link::write(Pending& pending, lock::Instant now) {
   pending.sent = now;
   pending.deadline = now + schedule_->server_timeout;
   const lock::Ask& ask = pending.ask;
-  if (!ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
+  const bool of_attempt = ask.attempt != lock::kNoAttempt;
+  if (of_attempt && !ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
   const std::int64_t life_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.life).count();
   const std::int64_t once_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.once).count();
-  network_->send(connection_,
-                 {ask.op, token(ask.attempt), ask.fence, hold(ask.attempt), life_ms, once_ms,
-                  ask.began.count(), ask.for_owner ? By::keeper : By::holder});
+  network_->send(connection_, {ask.op, of_attempt ? token(ask.attempt) : kNoToken, ask.fence,
+                               of_attempt ? hold(ask.attempt) : kNoToken, life_ms, once_ms,
+                               ask.began.count(), ask.for_owner ? By::keeper : By::holder});
 }
 
 void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {

@@ -117,6 +117,8 @@ Response Server::execute(const Request& request, Time now) {
       return leave(request, clock);
     case lock::Op::inquire:
       return {.word = is_released(request.token) ? Word::released : Word::missing};
+    case lock::Op::leave_queue:  // no queue here: it decides nothing
+      return {.word = Word::released};
     case lock::Op::release:
       break;
   }

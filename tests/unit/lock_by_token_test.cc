@@ -25,8 +25,10 @@ class Bench {
 
   void tick(Duration later = 0s) {
     now += later;
-    by_token.tick(now, effects);
+    take(by_token.step(Tick{}, now));
   }
+
+  void take(const Effects& more) { effects.insert(effects.end(), more.begin(), more.end()); }
 
   /// Answers what was asked of the server last. False if nothing was.
   bool answer(ServerIndex server, const Answer& answer, Duration age = 0ms) {
@@ -34,7 +36,7 @@ class Bench {
       const Ask ask = std::get<Ask>(effects[at]);
       if (ask.server != server) continue;
       effects.erase(effects.begin() + static_cast<std::ptrdiff_t>(at));
-      by_token.record(Reply{ask, now - age, answer}, now, effects);
+      take(by_token.step(Reply{ask, now - age, answer}, now));
       return true;
     }
     return false;
@@ -195,9 +197,7 @@ TEST_CASE("by_token: every server is asked, however little is borne") {
       1, kTheirs,
       {.op = Op::renew, .timing = {.ttl = 30s, .grace = 0s}, .patience = 0s, .linger = 0s},
       Instant(1000s));
-  Effects effects;
-  by_token.tick(Instant(1000s), effects);
-  CHECK(effects.size() == 1);
+  CHECK(by_token.step(Tick{}, Instant(1000s)).size() == 1);
 }
 
 TEST_CASE("by_token: a server that can never be used is not waited for") {

@@ -25,7 +25,7 @@ class Bench {
     harness.effects.clear();
     const Log won{.event = Log::Event::acquired, .attempt = 1, .fence = 1};
     keeping.emplace(harness.session, 3, won);
-    take(keeping->begin(harness.now));
+    take(keeping->step(JobStarted{}, harness.now));
   }
 
   void take(const Effects& more) {
@@ -86,7 +86,7 @@ TEST_CASE("keeping: a lock that is gone is asked after before the ward is warned
     CHECK(!bench.keeping->finished());
     CHECK(bench.logged(Log::Event::lost) == 1);
     SUBCASE("the ward ends, and what may be left of the lock goes with it") {
-      bench.take(bench.keeping->miss_ward(bench.harness.now));
+      bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
       CHECK(bench.harness.asked(Op::leave) == 3);
     }
     SUBCASE("the ward lives on, and the lock expires") {
@@ -129,13 +129,13 @@ TEST_CASE("keeping: a repair that is refused for a release tells of it") {
 
 TEST_CASE("keeping: word of a release is a reason to ask, and no more") {
   Bench bench;
-  bench.take(bench.keeping->hear_released(bench.harness.now));
+  bench.take(bench.keeping->step(Notice{.released = true}, bench.harness.now));
   REQUIRE(bench.harness.asked(Op::inquire) == 3);
   CHECK(bench.harness.asked(Op::leave) == 0);
   for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::inquire, Missing{});
   CHECK(!bench.keeping->warns());
   CHECK(bench.harness.asked(Op::leave) == 0);
-  bench.take(bench.keeping->hear_released(bench.harness.now));
+  bench.take(bench.keeping->step(Notice{.released = true}, bench.harness.now));
   bench.answer(2, Op::inquire, Released{});
   CHECK(bench.leaves_for_owner());
 }
@@ -166,7 +166,7 @@ TEST_CASE("keeping: stopped beyond the lease it asks first, and then ends") {
 TEST_CASE(
     "keeping: the ward ends: given back for ourselves, and a lock found gone is asked after") {
   Bench bench;
-  bench.take(bench.keeping->miss_ward(bench.harness.now));
+  bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
   CHECK(!bench.leaves_for_owner());
   CHECK(bench.logged(Log::Event::released) == 1);
   for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::leave, Missing{});
@@ -189,7 +189,7 @@ TEST_CASE(
 
 TEST_CASE("keeping: asked to end, it warns the ward and frees nothing") {
   Bench bench;
-  bench.take(bench.keeping->give_up(bench.harness.now));
+  bench.take(bench.keeping->step(Signal{15, true}, bench.harness.now));
   CHECK(bench.keeping->warns());
   CHECK(bench.keeping->finished());
   CHECK(bench.harness.asked(Op::leave) == 0);

@@ -110,6 +110,7 @@ TEST_CASE("-w ends exactly at its limit, with a last question shortly before") {
   while (!harness.session.finished() && harness.now < Harness::start + 11s) {
     if (harness.answer(0, Op::acquire, held_by("other", std::nullopt)))
       questions.push_back(harness.now);
+    if (harness.answer(0, Op::leave_queue, Released{})) break;
     harness.now = harness.session.deadline();
     harness.step(Tick{});
   }
@@ -174,13 +175,34 @@ TEST_CASE("a release that failed is asked for again before the next question") {
 }
 
 TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
-  SUBCASE("refused everywhere: at once") {
+  SUBCASE("refused everywhere: when it has left the queue") {
     Harness harness(plan_for(1));
     harness.answer(0, Op::acquire, held_by("other"));
     harness.step(Signal{SIGINT, true});
+    CHECK_FALSE(harness.session.finished());
+    REQUIRE(harness.answer(0, Op::leave_queue, Released{}));
     REQUIRE(harness.session.finished());
     CHECK(harness.session.outcome().kind == Outcome::Kind::interrupted);
     CHECK(harness.session.outcome().number == SIGINT);
+  }
+  SUBCASE("a server that answers nothing is not asked to confirm that the queue was left") {
+    Harness harness(plan_for(3));
+    for (ServerIndex server = 0; server < 2; ++server) {
+      harness.answer(server, Op::acquire, held_by("other", std::nullopt));
+    }
+    harness.answer(2, Op::acquire, no_answer());
+    harness.advance(harness.session.deadline() - harness.now);
+    for (ServerIndex server = 0; server < 2; ++server) {
+      harness.answer(server, Op::acquire, held_by("other", std::nullopt));
+    }
+    harness.answer(2, Op::acquire, no_answer());
+    harness.answer(2, Op::release, Missing{});
+    harness.step(Signal{SIGINT, true});
+    harness.answer(0, Op::leave_queue, Released{});
+    harness.answer(1, Op::leave_queue, Released{});
+    while (harness.answer(2, Op::release, Missing{})) {
+    }
+    CHECK(harness.session.finished());
   }
   SUBCASE("a request is out: after its release") {
     Harness harness(plan_for(1));
@@ -239,7 +261,7 @@ TEST_CASE("queue: a split is no reason to join, and -n never does") {
   once.answer(0, Op::acquire, held_by("other"));
   CHECK(once.session.finished());
   CHECK(once.count<JoinQueue>() == 0);
-  CHECK(once.count<LeaveQueue>() == 0);
+  CHECK(once.asked(Op::leave_queue) == 0);
 }
 
 TEST_CASE("queue: left with the lock, before the job is started") {
@@ -249,30 +271,57 @@ TEST_CASE("queue: left with the lock, before the job is started") {
     harness.answer(server, Op::acquire, Granted{});
   }
   REQUIRE(harness.count<Spawn>() == 1);
-  REQUIRE(harness.count<LeaveQueue>() == 1);
-  std::vector<std::size_t> order;
-  for (const Effect& effect : harness.effects) {
-    if (std::holds_alternative<LeaveQueue>(effect) || std::holds_alternative<Spawn>(effect)) {
-      order.push_back(effect.index());
-    }
-  }
-  CHECK(order == std::vector<std::size_t>{Effect(LeaveQueue{}).index(), Effect(Spawn{}).index()});
+  REQUIRE(harness.asked(Op::leave_queue) == 3);
+  const auto first = [&harness](auto is) {
+    return std::ranges::find_if(harness.effects, is) - harness.effects.begin();
+  };
+  CHECK(first([](const Effect& effect) {
+          const auto* ask = std::get_if<Ask>(&effect);
+          return ask != nullptr && ask->op == Op::leave_queue;
+        }) < first([](const Effect& effect) { return std::holds_alternative<Spawn>(effect); }));
   harness.step(JobStarted{});
   harness.step(JobExited{0});
-  CHECK(harness.count<LeaveQueue>() == 1);
+  CHECK(harness.asked(Op::leave_queue) == 3);
 }
 
 TEST_CASE("queue: left when it is given up, by the limit or by a signal") {
   Harness late = waiting(1s);
   late.advance(500ms);
-  CHECK(late.count<LeaveQueue>() == 0);
+  CHECK(late.asked(Op::leave_queue) == 0);
   late.advance(600ms);
-  CHECK(late.count<LeaveQueue>() == 1);
+  CHECK(late.asked(Op::leave_queue) == 3);
   Harness signalled = waiting();
   signalled.step(Signal{SIGWINCH, false});
-  CHECK(signalled.count<LeaveQueue>() == 0);
+  CHECK(signalled.asked(Op::leave_queue) == 0);
   signalled.step(Signal{SIGTERM, true});
-  CHECK(signalled.count<LeaveQueue>() == 1);
+  CHECK(signalled.asked(Op::leave_queue) == 3);
+}
+
+TEST_CASE("queue: a wait in vain ends when the servers that answered know that it was left") {
+  Harness harness(plan_for(3, 1s));
+  for (int elapsed = 0; elapsed < 99; ++elapsed) {
+    for (ServerIndex server = 0; server < 2; ++server) {
+      harness.answer(server, Op::acquire, held_by("other", std::nullopt));
+    }
+    harness.answer(2, Op::acquire, no_answer());
+    harness.advance(10ms);
+  }
+  harness.advance(10ms);
+  REQUIRE(harness.asked(Op::leave_queue) == 3);
+  harness.answer(0, Op::leave_queue, Released{});
+  CHECK_FALSE(harness.session.finished());
+  SUBCASE("the third one has answered nothing, and is not waited for") {
+    harness.answer(1, Op::leave_queue, Released{});
+  }
+  SUBCASE("what cannot be had is an answer, too") {
+    harness.answer(1, Op::leave_queue, no_answer());
+  }
+  SUBCASE("and the second one not for long") {
+    harness.advance(199ms);
+    CHECK_FALSE(harness.session.finished());
+    harness.advance(1ms);
+  }
+  CHECK(harness.session.finished());
 }
 
 TEST_CASE("queue: who is woken asks at once, the next one when the first had its chance") {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "driver/driver.h"
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "diag/log_entry.h"
+#include "os/clock.h"
+#include "redis/keys.h"
+#include "redis/queue.h"
+
+namespace redlock::driver {
+
+namespace {
+
+constexpr std::chrono::milliseconds kMostAnswers{200};
+
+}  // namespace
+
+Driver::Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers,
+               os::SignalSource& signals, Voices voices, os::Loop loop)
+    : drive_(machine, *this),
+      host_(host),
+      servers_(servers),
+      signals_(signals),
+      voices_(voices),
+      loop_(std::move(loop)) {}
+
+lock::Instant Driver::now() const {
+  return os::boot_now() + ahead_;
+}
+
+void Driver::run() {
+  step(lock::Tick{}, now());
+  while (!over()) turn();
+}
+
+void Driver::turn() {
+  wait();
+  const lock::Instant now = this->now();
+  if (!over()) step(lock::Tick{}, now);
+  if (stopped_) return;
+  const bool signalled = interests_[0].ready;
+  if (signalled) take_signals(now);
+  if (!stopped_) host_.look(signalled || interests_[1].ready, now);
+  if (!stopped_) take_replies(now);
+  if (!stopped_) take_messages(now);
+  if (!stopped_) host_.turned(now);
+}
+
+void Driver::wait() {
+  interests_.assign(1, os::Interest{.fd = signals_.fd(), .read = true});
+  interests_.push_back(host_.watch());
+  servers_.interests(interests_);
+  lock::Instant deadline = std::min(servers_.deadline(), host_.deadline());
+  if (!over()) deadline = std::min(deadline, drive_.machine().deadline());
+  await(interests_, deadline);
+}
+
+void Driver::await(std::span<os::Interest> interests, lock::Instant deadline) {
+  const bool due = deadline <= now();
+  const lock::Instant limit = deadline == lock::kNever ? lock::kNever : deadline - ahead_;
+  try {
+    loop_.wait(interests, due ? lock::Instant::min() : limit);
+  } catch (const std::exception&) {
+    if (!host_.bears_refusals()) throw;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+    ::nanosleep(&pause, nullptr);
+    for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
+  }
+}
+
+void Driver::take_signals(lock::Instant now) {
+  for (const os::ReceivedSignal& received : signals_.take()) {
+    if (received.number == SIGCHLD || stopped_) continue;
+    const lock::Signal signal{received.number, os::ends_process_by_default(received.number)};
+    if (!host_.take_signal(signal, now)) step(signal, now);
+  }
+}
+
+void Driver::take_replies(lock::Instant now) {
+  for (lock::Reply& reply : servers_.turn(now)) {
+    if (voices_.reporter != nullptr) voices_.reporter->say_vote(reply);
+    host_.heard(reply);
+    if (!over()) step(std::move(reply), now);
+    if (stopped_) return;
+  }
+}
+
+void Driver::take_messages(lock::Instant now) {
+  for (const redis::Notice& word : servers_.take_notices()) {
+    if (voices_.reporter != nullptr) voices_.reporter->say_word(word.server, word.text);
+    if (!over()) step(lock::Notice{.released = word.text == redis::kReleasedWord}, now);
+  }
+  for (const redis::Notice& word : servers_.take_wake_ups()) {
+    const bool next = word.text == redis::kNextWord;
+    if (voices_.reporter != nullptr && !word.text.empty()) {
+      voices_.reporter->say_call(word.server, next);
+    }
+    if (!over()) step(lock::Woken{next}, now);
+  }
+}
+
+void Driver::perform(const lock::Effect& effect, lock::Instant now) {
+  if (host_.perform(effect, now)) return;
+  if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
+    servers_.ask(*ask, now);
+  } else if (const auto* listen = std::get_if<lock::Subscribe>(&effect)) {
+    servers_.listen(listen->attempt, now);
+  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
+    servers_.join_queue(now);
+  } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
+    log(*line, now);
+  }
+}
+
+/// For people. A job is not to die for it where there is no memory.
+void Driver::log(const lock::Log& line, lock::Instant now) {
+  if (voices_.who == nullptr) return;
+  try {
+    servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, *voices_.who)),
+                 now);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
+void Driver::finish_requests(const std::function<bool()>& done, lock::Instant limit) {
+  std::vector<os::Interest> interests;
+  while (!done() && now() < limit) {
+    interests.clear();
+    servers_.interests(interests);
+    await(interests, std::min(limit, servers_.deadline()));
+    for (const lock::Reply& reply : servers_.turn(now())) host_.heard(reply);
+  }
+}
+
+void Driver::part() {
+  finish_requests([this] { return !servers_.amid_answers(); }, now() + kMostAnswers);
+}
+
+}  // namespace redlock::driver

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// In what order events are taken and effects carried out.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lock/drive.h"
+
+namespace redlock::lock {
+namespace {
+
+/// Its events are told apart by the job's exit status, and their effects are given beforehand.
+class Script : public Machine {
+ public:
+  Effects step(const Event& event, Instant now) override {
+    const int number = std::get<JobExited>(event).status;
+    taken.push_back(number);
+    times.push_back(now);
+    return effects[number];
+  }
+  [[nodiscard]] Instant deadline() const override { return kNever; }
+  [[nodiscard]] bool finished() const override { return false; }
+
+  std::map<int, Effects> effects;
+  std::vector<int> taken;
+  std::vector<Instant> times;
+};
+
+/// Each request is followed by the event that its fence names; a signal by none.
+class Stage : public Performer {
+ public:
+  explicit Stage(Machine& machine) : drive(machine, *this) {}
+
+  void step(int number) { drive.step(JobExited{number}, now); }
+
+  void perform(const Effect& effect, Instant at) override {
+    if (const auto* kill = std::get_if<Kill>(&effect)) {
+      done += "kill " + std::to_string(kill->signal) + "; ";
+      return;
+    }
+    const auto follows = static_cast<int>(std::get<Ask>(effect).fence);
+    done += "ask " + std::to_string(follows) + "; ";
+    if (follows == 99) drive.change_machine(*other);
+    if (follows > 0) drive.step(JobExited{follows}, at);
+  }
+  void stepped() override { done += "| "; }
+
+  Drive drive;
+  Machine* other = nullptr;
+  Instant now{std::chrono::seconds(5)};
+  std::string done;
+};
+
+Ask ask(std::uint64_t follows) {
+  return {.fence = follows};
+}
+
+TEST_CASE("drive: what follows from an effect is taken after all effects of its event") {
+  Script script;
+  script.effects[1] = {ask(2), ask(3), ask(0)};
+  script.effects[2] = {ask(4)};
+  Stage stage(script);
+  stage.step(1);
+  CHECK(script.taken == std::vector{1, 2, 3, 4});
+  CHECK(stage.done == "| ask 2; ask 3; ask 0; | ask 4; | | ");
+  CHECK(script.times == std::vector<Instant>(4, stage.now));
+}
+
+TEST_CASE("drive: nothing stands before a signal to the job") {
+  Script script;
+  script.effects[1] = {ask(0), ask(2), Kill{15}, Kill{9}};
+  Stage stage(script);
+  stage.step(1);
+  CHECK(stage.done == "| kill 15; kill 9; ask 0; ask 2; | ");
+}
+
+TEST_CASE("drive: another machine takes what follows") {
+  Script first;
+  Script second;
+  first.effects[1] = {ask(99)};
+  Stage stage(first);
+  stage.other = &second;
+  stage.step(1);
+  CHECK(first.taken == std::vector{1});
+  CHECK(second.taken == std::vector{99});
+}
+
+}  // namespace
+}  // namespace redlock::lock

@@ -29,6 +29,7 @@ std::string said(const lock::Report& report, WaitNews news,
   {
     os::Stderr out;
     Reporter(out, "L", {"db1", "db2", "db3"}, verbosity, news).say(report);
+    out.drain(10s);  // a child process writes to a file, and may be slow to start
   }
   REQUIRE(::dup2(before.get(), STDERR_FILENO) >= 0);
   std::array<char, 1000> text{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Whatever is linked into the program (C++ with its library, hiredis) calls these functions in the
-// place of malloc(3) and its like: ld(1), --wrap. What libc and OpenSSL allocate for themselves
-// they do not see; it is freed where it was allocated.
+// place of malloc(3) and its like: ld(1), --wrap. What libc allocates for itself they do not
+// see; it is freed where it was allocated.
 #include <malloc.h>
 
 #include <algorithm>
@@ -14,6 +14,14 @@
 
 using namespace redlock::os;
 
+namespace {
+
+void* take(std::size_t size) {
+  return spare_memory_is_in_use() ? take_spare_memory(size) : nullptr;
+}
+
+}  // namespace
+
 extern "C" {
 
 void* __real_malloc(std::size_t size);
@@ -23,13 +31,13 @@ void __real_free(void* memory);
 
 void* __wrap_malloc(std::size_t size) {
   void* const memory = __real_malloc(size);
-  return memory != nullptr ? memory : take_spare_memory(size);
+  return memory != nullptr ? memory : take(size);
 }
 
 void* __wrap_calloc(std::size_t count, std::size_t size) {
   void* memory = __real_calloc(count, size);
   if (memory != nullptr || (size > 0 && count > SIZE_MAX / size)) return memory;
-  memory = take_spare_memory(count * size);
+  memory = take(count * size);
   return memory == nullptr ? nullptr : std::memset(memory, 0, count * size);
 }
 
@@ -45,7 +53,7 @@ void* __wrap_realloc(void* old, std::size_t size) {
   const bool spare = is_spare_memory(old);
   void* memory = spare ? __real_malloc(size) : __real_realloc(old, size);
   if (memory == nullptr && size > 0) {
-    memory = take_spare_memory(size);
+    memory = take(size);
     if (memory == nullptr) return nullptr;
   } else if (!spare) {
     return memory;

@@ -37,8 +37,12 @@ void use_spare_memory() noexcept {
   in_use.store(true);
 }
 
+bool spare_memory_is_in_use() noexcept {
+  return in_use.load();
+}
+
 void* take_spare_memory(std::size_t size) noexcept {
-  if (!in_use.load() || size > kBlock - kHead) return nullptr;
+  if (size > kBlock - kHead) return nullptr;
   const std::size_t whole = kHead + (size + kAlignment - 1) / kAlignment * kAlignment;
   Taken before = taken.load();
   Taken after;

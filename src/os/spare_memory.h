@@ -3,7 +3,8 @@
 // Memory for the end. A program that gets none any more can still give back a lock and kill a job,
 // but the code that does both allocates. So one block is part of the program, and from the moment
 // at which something has failed, what malloc(3) refuses is taken from there (os/spare_malloc.cc).
-// Absent on purpose: a look at what is normal. Nobody uses the block before.
+// OpenSSL alone takes from it at once (redis/tls/openssl.cc): a connection in which it got no
+// memory cannot be used any more, and a lock is given back over its connections.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,9 @@ namespace redlock::os {
 /// From now on, in this process and its children. Does nothing in a build with sanitizers, which
 /// bring a malloc(3) of their own.
 void use_spare_memory() noexcept;
+[[nodiscard]] bool spare_memory_is_in_use() noexcept;
 
-/// Aligned for any type. Null if the block is not in use, or has not so much left.
+/// Aligned for any type. Null if the block has not so much left.
 void* take_spare_memory(std::size_t size) noexcept;
 
 [[nodiscard]] bool is_spare_memory(const void* memory) noexcept;

@@ -15,8 +15,9 @@
 #include "check/self_test.h"
 #include "diag/json.h"
 #include "driver/finish.h"
-#include "driver/holder_info.h"
+#include "driver/lock_id.h"
 #include "driver/output.h"
+#include "driver/setup.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "redis/inspector.h"
@@ -161,19 +162,19 @@ void append(std::vector<Finding>& findings, std::vector<Finding> more) {
 Exit check(const cli::Check& request) {
   const config::Settings& settings = request.settings;
   const bool ours = request.name.empty();
-  const Tried tried{ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name, ours};
+  const driver::LockId lock = driver::lock_id(
+      settings, ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name);
+  const Tried tried{lock.name, ours};
   std::optional<redis::TlsContext> tls;
   Inspectors inspectors;
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls) tls.emplace(settings.tls);
-    inspectors.emplace_back(server, server.tls ? &*tls : nullptr,
-                            redis::Timeouts{.request = settings.request_timeout(),
-                                            .connect = settings.connect_timeout()},
-                            redis::LockKeys{.prefix = settings.prefix, .name = tried.name});
+    inspectors.emplace_back(server, server.tls ? &*tls : nullptr, driver::timeouts_of(settings),
+                            redis::LockKeys{.prefix = settings.prefix, .name = lock.name});
     inspectors.back().start(os::boot_now());
   }
   driver::finish(inspectors);
-  const SelfTestResult self_test = SelfTest(settings, tried.name).run();
+  const SelfTestResult self_test = SelfTest(settings, lock).run();
   if (ours) sweep(inspectors, self_test);
   if (self_test.interrupted > 0) return {128 + self_test.interrupted, self_test.interrupted};
 

@@ -10,7 +10,7 @@
 
 #include "config/duration.h"
 #include "diag/holder.h"
-#include "driver/holder_info.h"
+#include "driver/lock_id.h"
 
 namespace redlock::check {
 

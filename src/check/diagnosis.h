@@ -39,7 +39,7 @@ struct Finding {
 /// The lock that is tried.
 struct Tried {
   std::string name;
-  bool ours;  ///< drawn at random: nobody else uses it
+  bool ours;  ///< redlock drew the name at random: nobody else uses it
 };
 
 /// What is said about one server. `twin`: an earlier server with the same run_id, or empty.

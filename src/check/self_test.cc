@@ -13,7 +13,7 @@ namespace redlock::check {
 
 namespace {
 
-lock::Plan trial_plan(const config::Settings& settings) {
+lock::Plan test_plan(const config::Settings& settings) {
   return {
       .servers = settings.servers.size(),
       .timing = {.ttl = settings.ttl, .grace = settings.grace()},
@@ -26,16 +26,12 @@ lock::Plan trial_plan(const config::Settings& settings) {
 
 }  // namespace
 
-SelfTest::SelfTest(const config::Settings& settings, const std::string& name)
-    : plan_(trial_plan(settings)),
+SelfTest::SelfTest(const config::Settings& settings, const driver::LockId& lock)
+    : plan_(test_plan(settings)),
       patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
-      servers_(
-          settings.servers, {.prefix = settings.prefix, .name = name}, settings.ttl,
-          [who = driver::describe_ourselves(settings, {"redlock", "check"})] {
-            return diag::to_json(diag::since_now(who));
-          },
-          {.request = settings.request_timeout(), .connect = settings.connect_timeout()},
-          settings.restart_grace, settings.tls),
+      servers_(driver::open_servers(
+          settings, lock,
+          driver::record_of(driver::describe_ourselves(settings, lock, {"redlock", "check"})))),
       session_(plan_, os::boot_now()),
       driver_(session_, *this, servers_, signals_, {}) {
   result_.servers.resize(settings.servers.size());

@@ -8,6 +8,7 @@
 
 #include "config/settings.h"
 #include "driver/driver.h"
+#include "driver/lock_id.h"
 #include "lock/session.h"
 #include "lock/vote.h"
 #include "os/signals.h"
@@ -38,7 +39,7 @@ struct SelfTestResult {
 /// looks like a renewal that comes early.
 class SelfTest : private driver::Host {
  public:
-  SelfTest(const config::Settings& settings, const std::string& name);
+  SelfTest(const config::Settings& settings, const driver::LockId& lock);
 
   SelfTestResult run();
 

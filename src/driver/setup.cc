@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "driver/setup.h"
 
+#include <utility>
+
 #include "os/descriptors.h"
 #include "os/random.h"
 
@@ -29,6 +31,20 @@ diag::Verbosity verbosity_of(const config::Settings& settings) {
 
 redis::Timeouts timeouts_of(const config::Settings& settings) {
   return {.request = settings.request_timeout(), .connect = settings.connect_timeout()};
+}
+
+redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
+                              std::function<std::string()> record, std::string held_token) {
+  return {settings.servers,
+          {.prefix = settings.prefix,
+           .name = lock.name,
+           .held_token = std::move(held_token),
+           .log_entries = settings.log_entries},
+          settings.ttl,
+          std::move(record),
+          timeouts_of(settings),
+          settings.restart_grace,
+          settings.tls};
 }
 
 /// For each server a socket or, while its name is looked up, an eventfd and a file of the

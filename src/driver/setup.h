@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "config/settings.h"
 #include "diag/reporter.h"
+#include "driver/lock_id.h"
 #include "lock/session.h"
+#include "redis/server_set.h"
 #include "redis/timeouts.h"
 
 namespace redlock::driver {
@@ -19,6 +22,12 @@ lock::Plan plan_for(const config::Settings& settings);
 diag::Verbosity verbosity_of(const config::Settings& settings);
 
 redis::Timeouts timeouts_of(const config::Settings& settings);
+
+/// The configured servers as voters on that lock. `record`: gives the holder record, as JSON.
+/// `held_token`: the token of the lock that an ancestor of this process holds; empty: none holds
+/// it. Throws Error (78) if the settings of TLS are of no use.
+redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
+                              std::function<std::string()> record, std::string held_token = {});
 
 /// Whether so many servers can be asked at the same time. Throws Error (71) if the system would
 /// refuse it: later it would look as if a server could not be reached.

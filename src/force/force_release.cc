@@ -199,8 +199,8 @@ int Forcing::take_away() {
 }
 
 void Forcing::revoke_and_log(Takeover& takeover) {
-  const diag::Holder us =
-      driver::describe_ourselves(settings_, {"redlock", "release", "--force", request_.name});
+  const diag::Holder us = driver::describe_ourselves(
+      settings_, lock_.id, {"redlock", "release", "--force", request_.name});
   takeover.revoke(ourselves(us));
   if (lock_.judgement.state == State::revoked) return;  // somebody else's deed
   diag::LogEntry entry;

@@ -6,7 +6,6 @@
 
 #include "driver/finish.h"
 #include "os/clock.h"
-#include "redis/keys.h"
 
 namespace redlock::force {
 
@@ -52,11 +51,10 @@ Takeover::Takeover(const config::Settings& settings, const inspect::Observed& lo
       targets_(find_targets(lock)),
       free_(find_free(lock)),
       answers_(lock.seen.size()) {
-  const std::string key = redis::lock_key(settings.prefix, lock.name);
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls_) tls_.emplace(settings.tls);
     revokers_.emplace_back(server, server.tls ? &*tls_ : nullptr,
-                           redis::Timeouts{.request = settings.server_timeout}, key);
+                           redis::Timeouts{.request = settings.server_timeout}, lock.id.key);
   }
 }
 

@@ -42,15 +42,10 @@ TokenCommand::TokenCommand(const config::Settings& settings, const Possession& p
     : settings_(settings),
       possession_(possession),
       op_(op),
-      reporter_(out_, possession.lock_name, driver::displays_of(settings),
+      reporter_(out_, possession.lock.name, driver::displays_of(settings),
                 driver::verbosity_of(settings)),
-      servers_(
-          settings.servers,
-          {.prefix = settings.prefix,
-           .name = possession.lock_name,
-           .log_entries = settings.log_entries},
-          settings.ttl, [record = possession.record] { return record; },
-          driver::timeouts_of(settings), settings.restart_grace, settings.tls),
+      servers_(driver::open_servers(settings, possession.lock,
+                                    [record = possession.record] { return record; })),
       by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),
       driver_(by_token_, *this, servers_, signals_, {.reporter = &reporter_}) {
   servers_.adopt(kTheirs, possession.token);
@@ -114,7 +109,7 @@ int TokenCommand::tell() {
 std::string TokenCommand::who_has_it() const {
   inspect::Query query(settings_);
   const std::vector<inspect::Observed> found =
-      query.look({possession_.lock_name}, redis::Observer::Marks::ignored);
+      query.look({possession_.lock.name}, redis::Observer::Marks::ignored);
   const inspect::Observed& lock = found.front();
   if (lock.judgement.state == lock::State::free) return "it was released, or has expired";
   if (!lock.sighting) return "no quorum of the servers holds it";
@@ -126,10 +121,11 @@ lock::Duration TokenCommand::valid_for() const {
   return std::max(by_token_.valid_until() - os::boot_now(), lock::Duration::zero());
 }
 
-Possession look_up(const config::Settings& settings, std::string lock_name, std::string token) {
+Possession look_up(const config::Settings& settings, const std::string& lock_name,
+                   std::string token) {
   inspect::Query query(settings);
   const inspect::Observed found = query.look({lock_name}, redis::Observer::Marks::ignored).front();
-  Possession possession{.lock_name = std::move(lock_name),
+  Possession possession{.lock = found.id,
                         .token = std::move(token),
                         .record = {},
                         .fence = found.judgement.fence,

@@ -9,6 +9,7 @@
 #include "config/settings.h"
 #include "diag/reporter.h"
 #include "driver/driver.h"
+#include "driver/lock_id.h"
 #include "exit_status.h"
 #include "lock/by_token.h"
 #include "os/signals.h"
@@ -19,7 +20,7 @@ namespace redlock::hold {
 
 /// A lock and its token, as a command line has them, and what servers know of who took it.
 struct Possession {
-  std::string lock_name;
+  driver::LockId lock;
   std::string token;
   std::string record;       ///< JSON; empty: not known, or the token is not there
   std::uint64_t fence = 0;  ///< 0: not known
@@ -28,7 +29,8 @@ struct Possession {
 };
 
 /// Looks for it on all servers. Throws Error (71, 78).
-Possession look_up(const config::Settings& settings, std::string lock_name, std::string token);
+Possession look_up(const config::Settings& settings, const std::string& lock_name,
+                   std::string token);
 
 /// For how long whoever took it wanted to have it at a time, if that is known.
 std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession);

@@ -17,7 +17,6 @@
 #include "inspect/query.h"
 #include "lock/timing.h"
 #include "os/clock.h"
-#include "redis/keys.h"
 #include "redis/log_reader.h"
 
 namespace redlock::inspect {
@@ -34,7 +33,7 @@ struct Logs {
   std::vector<std::string> complaints;                ///< about what was read
 };
 
-Logs read_logs(const Settings& settings, const std::string& name) {
+Logs read_logs(const Settings& settings, const driver::LockId& lock) {
   std::optional<redis::TlsContext> tls;
   std::deque<redis::LogReader> readers;
   for (const redis::Endpoint& server : settings.servers) {
@@ -42,8 +41,7 @@ Logs read_logs(const Settings& settings, const std::string& name) {
     readers.emplace_back(server, server.tls ? &*tls : nullptr,
                          redis::Timeouts{.request = settings.server_timeout});
   }
-  const std::string key = redis::lock_key(settings.prefix, name);
-  for (redis::LogReader& reader : readers) reader.read(key, os::boot_now());
+  for (redis::LogReader& reader : readers) reader.read(lock.key, os::boot_now());
   driver::finish(readers);
   Logs logs;
   for (const redis::LogReader& reader : readers) {
@@ -132,7 +130,7 @@ int history(const cli::History& request) {
   const Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look({request.name}, redis::Observer::Marks::ignored);
-  Logs logs = read_logs(settings, request.name);
+  Logs logs = read_logs(settings, locks.front().id);
   const Troubles blind_to = query.troubles();
   for (std::size_t server = 0; server < blind_to.size(); ++server) {
     if (!logs.troubles[server]) logs.troubles[server] = blind_to[server];

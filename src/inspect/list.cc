@@ -45,7 +45,7 @@ constexpr std::size_t kLeastCommand = 12;
 
 Line line_of(const Observed& lock) {
   Line line(count_);
-  line[name] = diag::printable(lock.name, 255);
+  line[name] = diag::printable(lock.id.name, 255);
   line[state] = word_for(lock.judgement.state);
   line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (lock.holder) {

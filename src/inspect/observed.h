@@ -10,6 +10,7 @@
 #include "config/settings.h"
 #include "diag/holder.h"
 #include "diag/revocation.h"
+#include "driver/lock_id.h"
 #include "exit_status.h"
 #include "inspect/waiting.h"
 #include "lock/judgement.h"
@@ -19,7 +20,7 @@ namespace redlock::inspect {
 
 /// All that is known of one lock, from all servers.
 struct Observed {
-  std::string name;
+  driver::LockId id;
   std::vector<lock::Seen> seen;  ///< by server
   lock::Judgement judgement;
   std::optional<lock::Sighting> sighting;  ///< of one that agrees, with the holder if one knows it
@@ -33,7 +34,7 @@ struct Observed {
 };
 
 /// `observations`: one for each configured server.
-Observed observe(std::string name, std::vector<redis::Observation> observations);
+Observed observe(driver::LockId id, std::vector<redis::Observation> observations);
 
 /// Who stands in the way, by one server's word.
 lock::Refused as_refusal(const lock::Sighting& sighting);
@@ -42,7 +43,7 @@ lock::Refused as_refusal(const lock::Sighting& sighting);
 std::string_view word_for(lock::State state);
 
 /// What ought to make a person think: a holder that does not play by our rules.
-std::vector<std::string> warnings_about(const Observed& lock, const std::string& our_fingerprint);
+std::vector<std::string> warnings_about(const Observed& lock);
 
 /// One server's view in a phrase, safe to print.
 std::string describe_view(const Observed& lock, std::size_t server);

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "diag/revocation.h"
-#include "driver/holder_info.h"
 #include "lock/timing.h"
 #include "lock/value.h"
 
@@ -181,7 +180,7 @@ bool unanimous(const Observed& lock) {
 std::string as_block(const Observed& lock, const Settings& settings, std::size_t width) {
   Block block(width);
   const State state = lock.judgement.state;
-  block.head(diag::printable(lock.name, kMostShown) + ": " + headline(lock));
+  block.head(diag::printable(lock.id.name, kMostShown) + ": " + headline(lock));
   if (state == State::foreign) {
     tell_foreign(block, *lock.sighting);
   } else if (state != State::free && state != State::undecided) {
@@ -192,8 +191,7 @@ std::string as_block(const Observed& lock, const Settings& settings, std::size_t
   }
   if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
-  for (const std::string& text :
-       warnings_about(lock, driver::server_set_fingerprint(settings.servers))) {
+  for (const std::string& text : warnings_about(lock)) {
     block.entry("warning", text);
   }
   if (settings.verbose || !unanimous(lock)) {

@@ -18,8 +18,8 @@ bool is_hex(std::string_view text) {
 }
 
 /// What a word on that lock ends with.
-std::string ending(const LockId& id) {
-  std::string text = ":" + id.fingerprint + ":";
+std::string ending(const driver::LockId& id) {
+  std::string text = ":" + id.servers + ":";
   for (const char byte : id.key) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return text;
 }
@@ -34,7 +34,7 @@ std::string_view next_word(std::string_view& words) {
 
 }  // namespace
 
-std::optional<Held> find_held(std::string_view environment, const LockId& id) {
+std::optional<Held> find_held(std::string_view environment, const driver::LockId& id) {
   const std::string end = ending(id);
   std::optional<Held> found;
   for (std::string_view word; !(word = next_word(environment)).empty();) {
@@ -50,7 +50,7 @@ std::optional<Held> find_held(std::string_view environment, const LockId& id) {
   return found;
 }
 
-std::string add_held(std::string_view environment, const LockId& id, const Held& held) {
+std::string add_held(std::string_view environment, const driver::LockId& id, const Held& held) {
   const std::string end = ending(id);
   std::string words;
   for (std::string_view word; !(word = next_word(environment)).empty();) {

@@ -14,13 +14,9 @@
 #include <string>
 #include <string_view>
 
-namespace redlock::run {
+#include "driver/lock_id.h"
 
-/// A lock, whoever holds it.
-struct LockId {
-  std::string fingerprint;  ///< of the set of servers
-  std::string key;
-};
+namespace redlock::run {
 
 struct Held {
   std::string token;  ///< 40 hexadecimal digits
@@ -28,9 +24,9 @@ struct Held {
 };
 
 /// The last hold of that lock in a REDLOCK_HELD. What is not well-formed is passed over.
-std::optional<Held> find_held(std::string_view environment, const LockId& id);
+std::optional<Held> find_held(std::string_view environment, const driver::LockId& id);
 
 /// REDLOCK_HELD with one more: other locks' stay, an older one of the same lock goes.
-std::string add_held(std::string_view environment, const LockId& id, const Held& held);
+std::string add_held(std::string_view environment, const driver::LockId& id, const Held& held);
 
 }  // namespace redlock::run

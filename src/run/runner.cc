@@ -49,10 +49,10 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       servers_(servers),
       out_(out),
       reporter_(reporter),
-      killer_(tree_, out, job_.lock_name),
+      killer_(tree_, out, job_.lock.name),
       began_(os::boot_now()),
       session_(plan, began_),
-      progress_(progress, job_.lock_name, plan.patience, out, began_),
+      progress_(progress, job_.lock.name, plan.patience, out, began_),
       driver_(session_, *this, servers, signals_, {&reporter, &job_.who}) {
   os::require_free_descriptors(kDescriptors + 2 * servers.size());
   reserve_.emplace();
@@ -101,7 +101,7 @@ void Runner::leave() {
 /// Before there is a job, or once it is dead.
 void Runner::give_back() noexcept {
   if (rescue_.give_back(driver_, plan_.server_timeout)) return;
-  driver::say_may_stay_locked(job_.lock_name, plan_.timing.life(), out_);
+  driver::say_may_stay_locked(job_.lock.name, plan_.timing.life(), out_);
 }
 
 /// The job first: it must not outlive its lock. If it has ended by itself, its status is ours.
@@ -112,7 +112,7 @@ void Runner::end_worker(const char* why) noexcept {
   if (job_pid_ > 0) worker_->job_ended(128 + SIGKILL, SIGKILL);
   if (running) result = {static_cast<int>(ExitStatus::os_error)};
   try {
-    out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock_name, 255), why,
+    out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock.name, 255), why,
                           running ? ": the job was killed" : ""));
   } catch (const std::exception&) {
     os::last_words("redlock: out of memory\n");
@@ -235,9 +235,9 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
   environment_ = os::environment_with(
       {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
-      {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
+      {"REDLOCK_NAME=" + job_.lock.name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
        "REDLOCK_FENCE=" + std::to_string(order.fence),
-       "REDLOCK_HELD=" + add_held(job_.held, job_.id,
+       "REDLOCK_HELD=" + add_held(job_.held, job_.lock,
                                   {.token = servers_.token(order.attempt), .fence = order.fence})});
   hook_.emplace(job_.on_lost, environment_);
   terminal_ = os::Terminal::of_foreground_leader();
@@ -268,7 +268,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
                   *reserve_->supervision);
   driver_.change_loop(std::move(reserve_->loop));
   tree_.after_fork();
-  const std::string title = "redlock-worker: " + job_.lock_name;
+  const std::string title = "redlock-worker: " + job_.lock.name;
   signals_.take_job_control();
   // The clock is read once more: we may have been stopped since the votes came in.
   if (worker_->top_is_gone() || os::boot_now() >= order.latest) {
@@ -331,7 +331,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   if (terminal_) signals_.take_job_control();
   supervisor_.emplace(Supervisor::Worker{worker, std::move(messages)},
                       Supervisor::Job{message.value, terminal_.has_value(), plan_.wait_all,
-                                      plan_.stop_signal, job_.lock_name},
+                                      plan_.stop_signal, job_.lock.name},
                       plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_,
                       out_, driver_.loop(), std::move(*hook_));
   hook_.reset();

@@ -12,6 +12,7 @@
 #include "diag/reporter.h"
 #include "driver/chosen_status.h"
 #include "driver/driver.h"
+#include "driver/lock_id.h"
 #include "driver/progress.h"
 #include "driver/rescue.h"
 #include "lock/session.h"
@@ -31,9 +32,8 @@
 namespace redlock::run {
 
 struct Job {
-  std::string lock_name;
+  driver::LockId lock;
   diag::Holder who;  ///< for the log
-  LockId id;         ///< the lock, as REDLOCK_HELD calls it
   std::string held;  ///< REDLOCK_HELD as we found it
   std::vector<std::string> argv;
   std::string on_lost;  ///< a command; empty: none

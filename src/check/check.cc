@@ -176,7 +176,7 @@ Exit check(const cli::Check& request) {
   driver::finish(inspectors);
   const SelfTestResult self_test = SelfTest(settings, lock).run();
   if (ours) sweep(inspectors, self_test);
-  if (self_test.interrupted > 0) return {128 + self_test.interrupted, self_test.interrupted};
+  if (self_test.interrupted > 0) return Exit::by_signal(self_test.interrupted);
 
   std::vector<Finding> findings;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
@@ -196,7 +196,7 @@ Exit check(const cli::Check& request) {
   const ExitStatus status = status_of(findings, self_test);
   const std::string text =
       request.json ? as_json(findings, inspectors, settings, status) : as_table(findings);
-  return {driver::print(text, status)};
+  return driver::print(text, status);
 }
 
 }  // namespace redlock::check

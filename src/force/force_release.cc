@@ -30,10 +30,6 @@ using lock::TakeoverResult;
 
 constexpr std::size_t kMostOfName = 300;
 
-int number(ExitStatus status) {
-  return static_cast<int>(status);
-}
-
 diag::Revocation ourselves(const diag::Holder& us) {
   using namespace std::chrono;
   return {.host = us.host,
@@ -64,20 +60,20 @@ class Forcing {
         settings_(request.settings),
         name_(diag::printable(request.name, kMostOfName)) {}
 
-  int run();
+  ExitStatus run();
 
  private:
-  int nothing_to_take();
-  int refuse_without_now();
+  ExitStatus nothing_to_take();
+  ExitStatus refuse_without_now();
   bool confirmed(std::string_view question);
   [[nodiscard]] std::string_view question() const;
-  int take_away();
+  ExitStatus take_away();
   void revoke_and_log(Takeover& takeover);
-  int revoke(Takeover& takeover);
-  int remove(Takeover& takeover);
-  int not_taken(TakeoverResult result, const Takeover& takeover);
-  int not_deleted(std::size_t deleted, const Takeover& takeover);
-  int wait();
+  ExitStatus revoke(Takeover& takeover);
+  ExitStatus remove(Takeover& takeover);
+  ExitStatus not_taken(TakeoverResult result, const Takeover& takeover);
+  ExitStatus not_deleted(std::size_t deleted, const Takeover& takeover);
+  ExitStatus wait();
   void say(const std::string& text) const;
   static void error(const std::string& text) { driver::complain({text}); }
   [[nodiscard]] std::string holder() const;
@@ -114,7 +110,7 @@ std::string Forcing::latest() const {
                                "--now frees it");
 }
 
-int Forcing::run() {
+ExitStatus Forcing::run() {
   const bool asks = !request_.confirmed;
   if (asks && !has_terminal()) {
     throw Error(ExitStatus::usage,
@@ -129,7 +125,7 @@ int Forcing::run() {
     error(fmt::format("{}: {} of {} servers could be asked, and a quorum is {}; nothing was done",
                       name_, lock_.judgement.answered, settings_.servers.size(),
                       lock::quorum(settings_.servers.size())));
-    return number(ExitStatus::unavailable);
+    return ExitStatus::unavailable;
   }
   const State state = lock_.judgement.state;
   if (state == State::free) return nothing_to_take();
@@ -142,29 +138,29 @@ int Forcing::run() {
   const bool done_before = state == State::revoked && request_.how == How::revoke;
   if (!done_before && asks && !confirmed(question())) {
     error("nothing was done");
-    return number(ExitStatus::conflict);
+    return ExitStatus::conflict;
   }
   return take_away();
 }
 
-int Forcing::nothing_to_take() {
+ExitStatus Forcing::nothing_to_take() {
   say(fmt::format("{} is free, there is nothing to release", name_));
-  return number(ExitStatus::ok);
+  return ExitStatus::ok;
 }
 
-int Forcing::refuse_without_now() {
+ExitStatus Forcing::refuse_without_now() {
   if (lock_.judgement.state == State::foreign) {
     error(
         fmt::format("{} is held by another program, which cannot be told to stop: its key can only "
                     "be deleted, with --now, and then its job goes on beside the next one's",
                     name_));
-    return number(ExitStatus::conflict);
+    return ExitStatus::conflict;
   }
   error(
       fmt::format("{} is undecided: no quorum of the servers says the same, it may just change "
                   "hands; ask again, or delete exactly what is shown, with --now",
                   name_));
-  return number(ExitStatus::unavailable);
+  return ExitStatus::unavailable;
 }
 
 std::string_view Forcing::question() const {
@@ -189,7 +185,7 @@ bool Forcing::confirmed(std::string_view question) {
   return says_yes();
 }
 
-int Forcing::take_away() {
+ExitStatus Forcing::take_away() {
   Takeover takeover(settings_, lock_);
   const State state = lock_.judgement.state;
   if (state == State::held || state == State::revoked) return revoke(takeover);
@@ -208,7 +204,7 @@ void Forcing::revoke_and_log(Takeover& takeover) {
   takeover.log(entry);
 }
 
-int Forcing::revoke(Takeover& takeover) {
+ExitStatus Forcing::revoke(Takeover& takeover) {
   const bool before = lock_.judgement.state == State::revoked;
   revoke_and_log(takeover);
   const lock::Tally tally = takeover.tally();
@@ -231,10 +227,10 @@ int Forcing::revoke(Takeover& takeover) {
   }
   say(fmt::format("{} {}: {}; the lock is free when that is gone{}", name_, how, notices,
                   latest()));
-  return request_.waits ? wait() : number(ExitStatus::ok);
+  return request_.waits ? wait() : ExitStatus::ok;
 }
 
-int Forcing::remove(Takeover& takeover) {
+ExitStatus Forcing::remove(Takeover& takeover) {
   takeover.remove();
   const std::size_t servers = settings_.servers.size();
   const lock::Tally tally = takeover.tally();
@@ -257,29 +253,29 @@ int Forcing::remove(Takeover& takeover) {
           "and for up to its grace after that",
           name_));
   }
-  return number(ExitStatus::ok);
+  return ExitStatus::ok;
 }
 
-int Forcing::not_taken(TakeoverResult result, const Takeover& takeover) {
+ExitStatus Forcing::not_taken(TakeoverResult result, const Takeover& takeover) {
   switch (result) {
     case TakeoverResult::gone:
       say(fmt::format("{} has been released meanwhile", name_));
-      return number(ExitStatus::ok);
+      return ExitStatus::ok;
     case TakeoverResult::changed:
       error(fmt::format("{} has changed hands meanwhile; nothing was taken from whoever has it now",
                         name_));
-      return number(ExitStatus::conflict);
+      return ExitStatus::conflict;
     default:
       break;
   }
   error(fmt::format(
       "{} could be taken on {} of {} servers only, its holder may go on; try again: {}", name_,
       takeover.tally().taken, settings_.servers.size(), join(takeover.troubles())));
-  return number(ExitStatus::unavailable);
+  return ExitStatus::unavailable;
 }
 
 /// A server that gave no answer may have deleted it all the same.
-int Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
+ExitStatus Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
   const std::string known = fmt::format("known to be deleted on {} of {} servers only", deleted,
                                         settings_.servers.size());
   const std::string why = join(takeover.troubles());
@@ -288,27 +284,27 @@ int Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
                           "before that is gone{}; try again: {}",
                           name_, holder(), known, latest(), why)
             : fmt::format("{} is {}, and may not be free; try again: {}", name_, known, why));
-  return number(ExitStatus::unavailable);
+  return ExitStatus::unavailable;
 }
 
-int Forcing::wait() {
+ExitStatus Forcing::wait() {
   const std::string token(lock::owner_of(*lock_.sighting));
   const auto next = wait_gone(settings_, request_.name, token, lock_.most_left);
   if (!next) {
     error(fmt::format("{}: too few servers answer, it cannot be told whether the job is gone",
                       name_));
-    return number(ExitStatus::unavailable);
+    return ExitStatus::unavailable;
   }
   say(next->judgement.state == State::free
           ? fmt::format("{} is free", name_)
           : fmt::format("{} is free of its old holder, and {}", name_,
                         inspect::word_for(next->judgement.state)));
-  return number(ExitStatus::ok);
+  return ExitStatus::ok;
 }
 
 }  // namespace
 
-int force_release(const cli::ForceRelease& request) {
+ExitStatus force_release(const cli::ForceRelease& request) {
   return Forcing(request).run();
 }
 

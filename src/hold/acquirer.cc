@@ -28,7 +28,7 @@ namespace redlock::hold {
 
 namespace {
 
-constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
+using driver::kSystemRefused;
 
 /// A keeper that is dead cannot be helped. One that lives must hear it: without a word it takes us
 /// for dead, and would give back a lock whose token is known.
@@ -75,18 +75,13 @@ Exit Acquirer::run() {
     }
   }
   out_.drain(std::chrono::milliseconds(100));
-  if (held_) return {0};
-  if (ward_gone_) return {static_cast<int>(ExitStatus::usage)};
-  if (interrupted_ != 0) return {128 + interrupted_, interrupted_};
+  if (held_) return ExitStatus::ok;
+  if (ward_gone_) return ExitStatus::usage;
+  if (interrupted_ != 0) return Exit::by_signal(interrupted_);
   const Exit result = driver::exit_of(session_.outcome(), chosen_);
   const bool conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
-  return grant_.json && conflict ? Exit{print_refusal(result.status)} : result;
-}
-
-/// A program that asked for JSON gets some. Gives `status`, or 71 if that could not be written.
-int Acquirer::print_refusal(int status) const {
-  const std::string text = refused_json(grant_.lock_name, session_.waiting(), os::boot_now());
-  return driver::print(text, static_cast<ExitStatus>(status));
+  if (!grant_.json || !conflict) return result;
+  return driver::print(refused_json(grant_.lock_name, session_.waiting(), os::boot_now()), result);
 }
 
 void Acquirer::give_back() noexcept {
@@ -247,7 +242,7 @@ lock::Event Acquirer::print_token(const lock::Spawn& order) {
     for (const os::ReceivedSignal& signal : signals_.take()) {
       if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
       interrupted_ = signal.number;
-      return lock::JobFailedToStart{128 + signal.number};
+      return lock::JobFailedToStart{Exit::by_signal(signal.number).status};
     }
   } while (os::boot_now() < order.latest);
   out_.line(fmt::format("redlock: cannot write the token to standard output: {}", why));

@@ -54,7 +54,6 @@ class Acquirer : private driver::Host {
   void turned(lock::Instant now) override;
 
   void linger();
-  [[nodiscard]] int print_refusal(int status) const;
   void give_back() noexcept;
 
   std::optional<lock::Event> hand_over(const lock::Spawn& order);

@@ -55,7 +55,7 @@ Exit TokenCommand::run() {
   driver::require_connections(servers_.size());
   if (op_ == lock::Op::leave) note_release();
   driver_.run();
-  const Exit result = interrupted_ != 0 ? Exit{128 + interrupted_, interrupted_} : Exit{tell()};
+  const Exit result = interrupted_ != 0 ? Exit::by_signal(interrupted_) : tell();
   out_.drain(std::chrono::milliseconds(100));
   return result;
 }
@@ -81,18 +81,18 @@ bool TokenCommand::take_signal(const lock::Signal& signal, lock::Instant) {
   return true;
 }
 
-int TokenCommand::tell() {
+ExitStatus TokenCommand::tell() {
   switch (by_token_.state()) {
     case lock::ByToken::State::done:
-      if (possession_.revoked.empty()) return 0;
+      if (possession_.revoked.empty()) return ExitStatus::ok;
       reporter_.say_not_held(possession_.revoked);
-      return static_cast<int>(ExitStatus::lost);
+      return ExitStatus::lost;
     case lock::ByToken::State::not_ours:
       // Ours it was when we were called, and now it is given back: a keeper whose process ends has
       // done what we were to do.
-      if (op_ == lock::Op::leave && possession_.held) return 0;
+      if (op_ == lock::Op::leave && possession_.held) return ExitStatus::ok;
       reporter_.say_not_held(who_has_it());
-      return static_cast<int>(ExitStatus::lost);
+      return ExitStatus::lost;
     case lock::ByToken::State::trying:
     case lock::ByToken::State::unavailable:
       break;
@@ -102,7 +102,7 @@ int TokenCommand::tell() {
   } else {
     reporter_.say_not_released(by_token_.complaints());
   }
-  return static_cast<int>(ExitStatus::unavailable);
+  return ExitStatus::unavailable;
 }
 
 /// As far as that can be seen now.

@@ -51,7 +51,7 @@ class TokenCommand : private driver::Host {
   void note_release();
   bool perform(const lock::Effect&, lock::Instant) override { return false; }
   bool take_signal(const lock::Signal& signal, lock::Instant now) override;
-  int tell();
+  ExitStatus tell();
   [[nodiscard]] std::string who_has_it() const;
 
   const config::Settings& settings_;

@@ -126,7 +126,7 @@ void complain_of(const Logs& logs, const Settings& settings, bool blind) {
 
 }  // namespace
 
-int history(const cli::History& request) {
+Exit history(const cli::History& request) {
   const Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look({request.name}, redis::Observer::Marks::ignored);

@@ -95,7 +95,7 @@ bool unknown(const Observed& lock) {
 
 }  // namespace
 
-int list(const cli::List& request) {
+Exit list(const cli::List& request) {
   const config::Settings& settings = request.settings;
   Query query(settings);
   std::vector<std::string> names = query.names();

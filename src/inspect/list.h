@@ -2,12 +2,13 @@
 #pragma once
 
 #include "cli/command_line.h"
+#include "exit_status.h"
 
 namespace redlock::inspect {
 
 /// `redlock list`: all locks of redlock's that are not free, one line each. Returns the exit
 /// status: 0, also if there are none, or 69 if fewer than a quorum of servers could be asked.
 /// Throws Error (71, 78).
-int list(const cli::List& request);
+Exit list(const cli::List& request);
 
 }  // namespace redlock::inspect

@@ -52,7 +52,7 @@ std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
 
 }  // namespace
 
-int status(const cli::Status& request) {
+Exit status(const cli::Status& request) {
   const Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look(request.names, redis::Observer::Marks::asked);

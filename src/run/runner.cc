@@ -30,9 +30,8 @@ namespace redlock::run {
 
 namespace {
 
+using driver::kSystemRefused;
 using Kind = WorkerMessage::Kind;
-
-constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
 
 /// What is opened from the first request until the job runs, besides two connections per server: a
 /// pipe, the terminal, and in the worker a timer and two pidfds. Some are for what libraries open.
@@ -109,8 +108,8 @@ void Runner::end_worker(const char* why) noexcept {
   const bool running = job_pid_ > 0 || session_.watching_tree();
   if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
   Exit result{reserve_->supervision->job_status.load(), job_signal_};
-  if (job_pid_ > 0) worker_->job_ended(128 + SIGKILL, SIGKILL);
-  if (running) result = {static_cast<int>(ExitStatus::os_error)};
+  if (job_pid_ > 0) worker_->job_ended(Exit::by_signal(SIGKILL));
+  if (running) result = ExitStatus::os_error;
   try {
     out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock.name, 255), why,
                           running ? ": the job was killed" : ""));
@@ -209,10 +208,10 @@ void Runner::reap(lock::Instant now) {
     } else {
       job_pid_ = -1;
       tree_.leader_reaped();
-      job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-      const int code = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
-      worker_->job_ended(code, job_signal_);
-      driver_.step(lock::JobExited{code}, now);
+      const Exit end = Exit::of_process(status);
+      job_signal_ = end.signal;
+      worker_->job_ended(end);
+      driver_.step(lock::JobExited{end.status}, now);
       worker_->continue_top();  // behind the release, which is not to wait for it
     }
   }

@@ -168,8 +168,7 @@ void Supervisor::reap() {
       if (const pid_t writer = supervision_.stderr_writer.load(); writer > 0) tree_.exclude(writer);
     } else if (pid == job_.pid) {
       tree_.leader_reaped();
-      job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-      job_status_ = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
+      job_end_ = Exit::of_process(status);
       job_ended_ = os::boot_now();
     }
   }
@@ -188,11 +187,11 @@ bool Supervisor::job_left() const {
 }
 
 int Supervisor::job_status() const {
-  return job_status_.value_or(supervision_.job_status.load());
+  return job_end_ ? job_end_->status : supervision_.job_status.load();
 }
 
 lock::Instant Supervisor::job_ended() const {
-  if (job_status_) return job_ended_;
+  if (job_end_) return job_ended_;
   if (job_status() == Supervision::kNone) return os::boot_now();
   return lock::Instant(lock::Duration(supervision_.job_ended.load()));
 }
@@ -262,7 +261,7 @@ void Supervisor::give_back_terminal() {
 Exit Supervisor::end_alone() {
   if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
     lost_ = true;
-    return {static_cast<int>(ExitStatus::lost)};
+    return ExitStatus::lost;
   }
   const lock::Duration left =
       std::max(supervision_.worker_state().valid_until - os::boot_now(), lock::Duration::zero());
@@ -270,7 +269,7 @@ Exit Supervisor::end_alone() {
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(PID {}) was killed; it stays locked for about {}",
                   diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
-  return {job_status(), job_status_ ? job_signal_ : supervision_.job_signal.load()};
+  return job_end_.value_or(Exit{supervision_.job_status.load(), supervision_.job_signal.load()});
 }
 
 }  // namespace redlock::run

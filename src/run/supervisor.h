@@ -82,12 +82,11 @@ class Supervisor {
   lock::Watch watch_;
   bool worker_gone_ = false;
   bool told_ = false;
-  bool bore_ = false;              ///< a refusal by the system, and said so
-  int stopped_by_ = 0;             ///< the job: by this signal, and nothing was made of it yet
-  std::optional<int> job_status_;  ///< of a job that became ours to reap
-  int job_signal_ = 0;             ///< and what ended that; 0: none
-  lock::Instant job_ended_{};      ///< when we did
-  bool lost_ = false;              ///< the worker is dead, and could not say it
+  bool bore_ = false;            ///< a refusal by the system, and said so
+  int stopped_by_ = 0;           ///< the job: by this signal, and nothing was made of it yet
+  std::optional<Exit> job_end_;  ///< of a job that this process reaped itself
+  lock::Instant job_ended_{};    ///< and when it did
+  bool lost_ = false;            ///< the worker is dead, and could not say it
 };
 
 }  // namespace redlock::run

@@ -53,10 +53,10 @@ void Worker::publish(const lock::WorkerState& standing) {
   if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
 }
 
-void Worker::job_ended(int status, int signal) {
+void Worker::job_ended(Exit end) {
   supervision_.job_ended.store(os::boot_now().time_since_epoch().count());
-  supervision_.job_signal.store(signal);
-  supervision_.job_status.store(status);
+  supervision_.job_signal.store(end.signal);
+  supervision_.job_status.store(end.status);
 }
 
 void Worker::continue_top() const {

@@ -39,8 +39,8 @@ class Worker {
   /// is being released, by the next continue_top().
   void publish(const lock::WorkerState& standing);
 
-  /// The job's main process has been reaped. `signal`: what ended it; 0: none.
-  void job_ended(int status, int signal);
+  /// The job's main process has been reaped, and ended like that.
+  void job_ended(Exit end);
   /// A top that was stopped goes on, to see what has become of the job.
   void continue_top() const;
 

@@ -143,9 +143,7 @@ Exit wait_for(pid_t pid, const SignalsAside& signals) {
     }
     int status = 0;
     const pid_t reaped = waitpid(pid, &status, WNOHANG);
-    if (reaped != pid) continue;
-    if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), WTERMSIG(status)};
-    return {WEXITSTATUS(status)};
+    if (reaped == pid) return Exit::of_process(status);
   }
 }
 

@@ -18,8 +18,8 @@ std::string host_name() {
   return name.data();
 }
 
-/// By the environment, not getpwuid(3): a look-up may ask a directory server over the network, and
-/// this must not wait for anybody.
+/// Reads the environment instead of calling getpwuid(3): a look-up may ask a directory server over
+/// the network, and redlock must not wait for one.
 std::string user_name() {
   for (const char* variable : {"LOGNAME", "USER"}) {
     const char* name = std::getenv(variable);
@@ -28,7 +28,7 @@ std::string user_name() {
   return ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid());
 }
 
-/// A command line may hold what not everybody who reads the servers shall know.
+/// A command line may contain secrets, and many people may read the servers.
 std::string recorded(const std::vector<std::string>& job, config::RecordCommand how) {
   if (how == config::RecordCommand::none || job.empty()) return {};
   if (how == config::RecordCommand::full) return diag::shell_like(job);

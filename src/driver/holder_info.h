@@ -11,7 +11,8 @@
 
 namespace redlock::driver {
 
-/// Who we are, for the holder record beside the lock; since when is not known yet.
+/// Who we are, for the holder record beside the lock. The moment of the acquisition is not known
+/// yet.
 diag::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
                                 const std::vector<std::string>& job);
 

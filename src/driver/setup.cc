@@ -47,8 +47,8 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
           settings.tls};
 }
 
-/// For each server a socket or, while its name is looked up, an eventfd and a file of the
-/// resolver's; and standard error, opened once more.
+/// Each server needs a socket or, during the look-up of its name, an eventfd and a file of the
+/// resolver. Standard error is opened once more.
 void require_connections(std::size_t servers) {
   os::require_free_descriptors(2 * servers + 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From the settings to what everyone needs who asks for a lock.
+// From the settings to everything that a command needs to ask for a lock.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ redis::Timeouts timeouts_of(const config::Settings& settings);
 redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
                               std::function<std::string()> record, std::string held_token = {});
 
-/// Whether so many servers can be asked at the same time. Throws Error (71) if the system would
-/// refuse it: later it would look as if a server could not be reached.
+/// Checks that the system permits connections to so many servers at the same time. Throws Error
+/// (71) if it would refuse them: later the refusal would look like an unreachable server.
 void require_connections(std::size_t servers);
 
 /// How messages call the servers.

@@ -17,10 +17,10 @@ namespace redlock::run {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1024} * 1024;
-constexpr std::size_t kMostOfKey = 255;  // it never has more
+constexpr std::size_t kMostOfKey = 255;  // no key is longer
 constexpr std::chrono::seconds kPatience{1};
 
-/// The file's name made readable, and why there are no metrics.
+/// The message: the file, printable, and why it has no metrics.
 std::string trouble(const std::string& path, const std::string& why) {
   return "no metrics in " + diag::printable(path, 255) + ": " + why;
 }
@@ -47,7 +47,7 @@ MetricsFile::MetricsFile(const std::string& path) : path_(path) {
   name_ = here ? path : path.substr(slash + 1);
 }
 
-/// What the file says so far. A file that is not there says nothing.
+/// Reads the present content of the file. A missing file is empty.
 std::string MetricsFile::read(const os::Directory& directory, diag::Metrics& metrics) const {
   std::string text;
   const int error = directory.read(name_, kMostBytes, text);

@@ -20,7 +20,7 @@ namespace redlock::run {
 
 namespace {
 
-/// An empty text is no warning.
+/// Prints nothing if the text is empty.
 void warn(const std::string& text, const config::Settings& settings, os::Stderr& out) {
   if (!text.empty() && !settings.quiet) out.line("redlock: warning: " + text);
 }
@@ -58,7 +58,7 @@ Exit run(const cli::Run& request) {
   const Exit result = runner.run();
   try {
     const std::string late = metrics.add(lock.key, runner.facts(), result.status);
-    if (early.empty()) warn(late, settings, out);  // once is enough
+    if (early.empty()) warn(late, settings, out);  // one warning is enough
   } catch (const std::bad_alloc&) {
     os::last_words("redlock: warning: no metrics: out of memory\n");
   }

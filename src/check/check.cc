@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// First every server is asked about itself, all at once; then a lock is tried; then it is told.
+// Asks all servers about themselves at the same time, then tests a lock, then prints the findings.
 #include "check/check.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ constexpr std::size_t kNameBytes = 8;
 
 using Inspectors = std::deque<redis::Inspector>;  // a deque, since they cannot move
 
-/// An earlier server that is the same one, or nothing.
+/// An earlier server with the same run_id; empty if there is none.
 std::string twin_of(const Inspectors& inspectors, std::size_t server,
                     const std::vector<redis::Endpoint>& endpoints) {
   const std::string run_id = inspectors[server].inspection().field("run_id");
@@ -43,7 +43,7 @@ std::string twin_of(const Inspectors& inspectors, std::size_t server,
   return {};
 }
 
-/// A request to a server that has not answered may be carried out when all is over.
+/// A server that has not answered may carry out a request after the test has ended.
 bool may_come_late(const SelfTestResult::Steps& steps) {
   return std::ranges::any_of(
       std::array{&steps.acquired, &steps.renewed, &steps.released}, [](const auto* answer) {
@@ -52,7 +52,7 @@ bool may_come_late(const SelfTestResult::Steps& steps) {
       });
 }
 
-/// Nothing is left of a lock that nobody else uses, not even its fence.
+/// Deletes everything of a lock that nobody else uses, its fence included.
 void sweep(Inspectors& inspectors, const SelfTestResult& self_test) {
   using Remains = redis::Inspector::Remains;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
@@ -112,7 +112,7 @@ std::string as_table(const std::vector<Finding>& findings) {
                            totals.warnings == 1 ? "" : "s");
 }
 
-/// What redlock(1) describes under check.
+/// See redlock(1), under check.
 std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
                     const config::Settings& settings, ExitStatus status) {
   using diag::Json;
@@ -184,15 +184,15 @@ Exit check(const cli::Check& request) {
                               tried, twin_of(inspectors, server, settings.servers)));
   }
   append(findings, diagnose_set(settings));
-  std::vector<Finding> of_trial = diagnose_self_test(self_test, settings, tried);
+  std::vector<Finding> of_test = diagnose_self_test(self_test, settings, tried);
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    // Why it gave no vote was said already.
+    // An earlier finding already says why the server gave no vote.
     if (can_vote(inspectors[server].inspection())) continue;
-    std::erase_if(of_trial, [name = settings.servers[server].display()](const Finding& finding) {
+    std::erase_if(of_test, [name = settings.servers[server].display()](const Finding& finding) {
       return finding.server == name;
     });
   }
-  append(findings, std::move(of_trial));
+  append(findings, std::move(of_test));
   const ExitStatus status = status_of(findings, self_test);
   const std::string text =
       request.json ? as_json(findings, inspectors, settings, status) : as_table(findings);

@@ -26,7 +26,7 @@ constexpr std::uint64_t kOldestVersion = 5;
 constexpr auto kMostSkew = 5s;
 constexpr auto kRenewCertificate = std::chrono::hours(14 * 24);
 
-/// Without one of these a lock cannot be had, kept or given back.
+/// A user without one of these commands cannot acquire, renew or release a lock.
 constexpr std::array<std::string_view, 7> kEssential = {"type", "get",     "set", "del",
                                                         "pttl", "pexpire", "hset"};
 
@@ -34,7 +34,7 @@ std::string shown(std::string_view text) {
   return diag::printable(text, kMostOfText);
 }
 
-/// 0 if it is none.
+/// Returns 0 if the text is no number.
 std::uint64_t number(std::string_view text) {
   std::uint64_t value = 0;
   static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), value));
@@ -45,13 +45,13 @@ Level failure(const lock::Unreachable& trouble) {
   return trouble.permanent ? Level::misconfigured : Level::outage;
 }
 
-/// Valkey has a word of its own for it, from version 8 on.
+/// Valkey has its own name for the field, from version 8 on.
 std::string mode_of(const Inspection& inspection) {
   const std::string mode = inspection.field("redis_mode");
   return mode.empty() ? inspection.field("server_mode") : mode;
 }
 
-/// Neither a sentinel nor a node of a cluster.
+/// Whether the server is neither a sentinel nor a node of a cluster.
 bool is_plain(const Inspection& inspection) {
   const std::string mode = mode_of(inspection);
   return mode.empty() || mode == "standalone";
@@ -166,7 +166,7 @@ Verdict judge_memory(const Inspection& inspection) {
                       percent)};
 }
 
-/// What a user lacks who can lock all the same; empty: nothing.
+/// Permissions that the user lacks, but does not need for locking; empty: none.
 std::string comforts_missed(const Inspection& inspection, const Settings& settings) {
   std::string missed;
   if (!inspection.may_log && settings.log_entries > 0) {
@@ -276,7 +276,7 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
     add("memory", judge_memory(inspection));
   }
   if (inspection.ahead) add("clock", judge_clock(inspection));
-  // A replica's scripts fail for being on a replica.
+  // On a replica every script fails, whatever the permissions.
   if (!is_replica(inspection)) add("permissions", judge_permissions(inspection, settings, tried));
   return findings;
 }

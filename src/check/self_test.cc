@@ -41,12 +41,12 @@ SelfTestResult SelfTest::run() {
   driver::require_connections(servers_.size());
   driver_.run();
   result_.outcome = session_.outcome();
-  // A quorum is enough for the session; here it is every server's release that counts.
+  // A quorum is enough for the session, but this test waits for the release on every server.
   while (servers_.deadline() != lock::kNever) driver_.turn();
   return std::move(result_);
 }
 
-/// What a job would do. Nobody listens for word to it, and nothing is logged.
+/// Acts as the job. Needs no subscriptions, and writes no log.
 bool SelfTest::perform(const lock::Effect& effect, lock::Instant now) {
   if (std::holds_alternative<lock::Ask>(effect)) return false;
   if (const auto* report = std::get_if<lock::Report>(&effect)) {
@@ -56,15 +56,15 @@ bool SelfTest::perform(const lock::Effect& effect, lock::Instant now) {
     go_on_by_ = now + patience_;
     driver_.step(lock::JobStarted{}, now);
   } else if (holding_ && std::holds_alternative<lock::Kill>(effect)) {
-    holding_ = false;  // there is nobody to kill
+    holding_ = false;  // there is no process to kill
     driver_.step(lock::JobExited{0}, now);
     driver_.step(lock::JobTreeGone{}, now);
   }
   return true;
 }
 
-/// What a job does while it holds the lock: it waits until all servers have voted, then until all
-/// have renewed, and ends.
+/// The work of the pretended job: waits until all servers have voted, then until all have renewed,
+/// and ends.
 void SelfTest::turned(lock::Instant now) {
   if (!holding_ || session_.finished()) return;
   const bool late = now >= go_on_by_;

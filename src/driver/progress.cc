@@ -58,7 +58,7 @@ Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patie
       next_(mode == Mode::none ? lock::kNever : began + kFirstLook) {
   const bool try_once = limit_ == lock::Duration::zero();
   if (!try_once) return;
-  limit_.reset();  // with -n, a short wait was not requested by the user
+  limit_.reset();  // the user has not asked for the short wait of -n
   if (mode_ == Mode::lines) next_ = lock::kNever;
 }
 

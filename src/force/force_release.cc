@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is taken away is exactly what was shown: each server compares before it sets or deletes. A
-// lock that changes hands between the look and the deed stays as it is.
+// Redlock takes exactly the hold that it has shown: each server compares the token before it sets
+// or deletes a key. If the lock changes hands in between, it stays as it is.
 #include "force/force_release.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ bool has_terminal() {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
 }
 
-/// A line of "y" or "yes".
+/// Reads a line, and returns whether it is "y" or "yes".
 bool says_yes() {
   std::array<char, 64> line{};
   if (std::fgets(line.data(), line.size(), stdin) == nullptr) {
@@ -83,7 +83,7 @@ class Forcing {
   const config::Settings& settings_;
   std::string name_;
   inspect::Observed lock_;
-  bool revoked_ = false;  ///< on as many servers as its holder cannot do without
+  bool revoked_ = false;  ///< on so many servers that its holder has no quorum
 };
 
 std::string join(const std::vector<std::string>& troubles) {
@@ -92,7 +92,7 @@ std::string join(const std::vector<std::string>& troubles) {
   return all;
 }
 
-/// What a person wants to hear, and -q silences.
+/// Prints for a person; -q suppresses it.
 void Forcing::say(const std::string& text) const {
   if (!settings_.quiet) driver::complain({text});
 }
@@ -189,7 +189,7 @@ ExitStatus Forcing::take_away() {
   Takeover takeover(settings_, lock_);
   const State state = lock_.judgement.state;
   if (state == State::held || state == State::revoked) return revoke(takeover);
-  // Who holds one of the leftovers shall know, and not put it back.
+  // A holder of one of the leftovers must learn of it, and not put it back.
   if (state == State::undecided) revoke_and_log(takeover);
   return remove(takeover);
 }
@@ -198,7 +198,8 @@ void Forcing::revoke_and_log(Takeover& takeover) {
   const diag::Holder us = driver::describe_ourselves(
       settings_, lock_.id, {"redlock", "release", "--force", request_.name});
   takeover.revoke(ourselves(us));
-  if (lock_.judgement.state == State::revoked) return;  // somebody else's deed
+  if (lock_.judgement.state == State::revoked)
+    return;  // somebody else has revoked it, and logged that
   diag::LogEntry entry;
   entry.who = us;
   takeover.log(entry);
@@ -214,12 +215,12 @@ ExitStatus Forcing::revoke(Takeover& takeover) {
   revoked_ = true;
   if (request_.how == How::remove) {
     if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);
-    // The others would still be a quorum for the holder.
+    // The other servers would still be a quorum for the holder.
     return not_deleted(0, takeover);
   }
   const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
   std::string notices = "it was told and stops its job";
-  if (takeover.told() == 0) {
+  if (takeover.notified() == 0) {
     notices = "nobody listened, and it will see it with its next renewal";
     if (lock_.holder && lock_.holder->ttl.count() > 0) {
       notices += ", within " + diag::for_people(lock_.holder->ttl / 3);
@@ -274,7 +275,7 @@ ExitStatus Forcing::not_taken(TakeoverResult result, const Takeover& takeover) {
   return ExitStatus::unavailable;
 }
 
-/// A server that gave no answer may have deleted it all the same.
+/// A server without an answer may have deleted the key all the same.
 ExitStatus Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
   const std::string known = fmt::format("known to be deleted on {} of {} servers only", deleted,
                                         settings_.servers.size());

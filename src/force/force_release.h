@@ -6,8 +6,8 @@
 
 namespace redlock::force {
 
-/// `redlock release --force`: shows who holds a lock, asks, and takes it away. Returns the exit
-/// status. Throws Error (64, 71, 78).
+/// `redlock release --force`: shows the holder of a lock, asks the user, and takes the lock away.
+/// Throws Error (64, 71, 78).
 ExitStatus force_release(const cli::ForceRelease& request);
 
 }  // namespace redlock::force

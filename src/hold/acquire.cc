@@ -28,8 +28,8 @@ std::optional<Ward> find_ward(const cli::Acquire& request) {
   return Ward{std::move(*process), request.on_lost_signal};
 }
 
-/// redlock itself is gone while the lock is held: the process that matters is the one it is kept
-/// for, or that has called us.
+/// redlock acquire does not run while the lock is held. So the record names the process for which
+/// the keeper keeps the lock, or our caller.
 diag::Holder describe_holder(const cli::Acquire& request, const driver::LockId& lock) {
   std::vector<std::string> command = {"redlock", "acquire"};
   if (request.keep_for) {
@@ -55,7 +55,7 @@ Exit acquire(const cli::Acquire& request) {
                     .ward = find_ward(request),
                     .who = describe_holder(request, lock)};
   lock::Plan plan = driver::plan_for(settings);
-  // Nobody is to be stopped who would need the time.
+  // Without --on-lost-signal there is no process to stop, and so no grace is needed.
   if (request.on_lost_signal == 0) plan.timing.grace = {};
   redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(grant.who));
   os::Stderr out;

@@ -27,7 +27,7 @@ constexpr lock::AttemptId kTheirs = 1;
 
 lock::ByToken::Terms terms_for(const config::Settings& settings, lock::Op op) {
   lock::Duration patience = settings.server_wait;
-  // What was renewed first must still be good for something when the last one is.
+  // The first vote renewed must still be of use when the last one is renewed.
   if (op == lock::Op::renew) patience = std::min<lock::Duration>(patience, settings.ttl / 2);
   return {.op = op,
           .timing = {.ttl = settings.ttl, .grace = {}},
@@ -60,7 +60,7 @@ Exit TokenCommand::run() {
   return result;
 }
 
-/// The run's end, as the log is to have it: it goes with the request.
+/// Writes the end of the run into the log, together with the request.
 void TokenCommand::note_release() {
   const auto holder = diag::read_holder(possession_.record);
   if (!holder) return;
@@ -88,8 +88,8 @@ ExitStatus TokenCommand::tell() {
       reporter_.say_not_held(possession_.revoked);
       return ExitStatus::lost;
     case lock::ByToken::State::not_ours:
-      // Ours it was when we were called, and now it is given back: a keeper whose process ends has
-      // done what we were to do.
+      // The lock was ours when the command started, and somebody has released it since: a keeper
+      // did so when its process ended.
       if (op_ == lock::Op::leave && possession_.held) return ExitStatus::ok;
       reporter_.say_not_held(who_has_it());
       return ExitStatus::lost;
@@ -105,7 +105,7 @@ ExitStatus TokenCommand::tell() {
   return ExitStatus::unavailable;
 }
 
-/// As far as that can be seen now.
+/// The holder of the lock now, as far as the servers show it.
 std::string TokenCommand::who_has_it() const {
   inspect::Query query(settings_);
   const std::vector<inspect::Observed> found =
@@ -145,7 +145,7 @@ Possession look_up(const config::Settings& settings, const std::string& lock_nam
   return possession;
 }
 
-/// Anybody may have written it.
+/// The record is untrusted: any client may have written it.
 std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession) {
   using namespace std::chrono_literals;
   const auto holder = diag::read_holder(possession.record);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Who has the lock is asked first, and then for the logs: a run that is neither over by the log nor
-// has the lock has ended unheard of. The other way round, one might end in between; this way one
-// would have to begin and be logged in between, and that is not done within its first half second.
+// Asks for the present holder first, and then for the logs. So if a run neither has the lock nor
+// has an end in the log, it has ended without a log line. In the other order a run might end in
+// between. In this order a run would have to begin and be logged in between, but redlock does not
+// log a run within its first half second.
 #include "inspect/history.h"
 
 #include <fmt/format.h>
@@ -28,9 +29,9 @@ using Troubles = std::vector<std::optional<std::string>>;
 
 /// The logs of all servers.
 struct Logs {
-  std::vector<std::vector<redis::LoggedLine>> lines;  ///< of those that could be asked
-  Troubles troubles;                                  ///< by server, why its log could not be read
-  std::vector<std::string> complaints;                ///< about what was read
+  std::vector<std::vector<redis::LoggedLine>> lines;  ///< of the servers that answered
+  Troubles troubles;                    ///< by server, the reason if its log could not be read
+  std::vector<std::string> complaints;  ///< about the logs that were read
 };
 
 Logs read_logs(const Settings& settings, const driver::LockId& lock) {
@@ -47,7 +48,7 @@ Logs read_logs(const Settings& settings, const driver::LockId& lock) {
   for (const redis::LogReader& reader : readers) {
     logs.troubles.emplace_back();
     if (reader.trouble()) logs.troubles.back() = reader.trouble()->why;
-    // What was read of a log that broke off is as good as any.
+    // If reading broke off, the lines read so far are still good.
     logs.lines.push_back(reader.lines());
     if (reader.overflowed()) {
       logs.complaints.push_back(
@@ -71,7 +72,7 @@ Present present_of(const Observed& lock) {
   return {.run = lock.sighting->run, .holder = lock.holder, .fence = lock.judgement.fence};
 }
 
-/// Why there is nothing to show, if there is not; --at tells in its headline.
+/// Says why the table is empty, if it is. With --at the headline says it.
 std::vector<std::string> nothing_found(const HistoryView& view, const cli::History& request) {
   const std::string name = config::quote(request.name);
   if (!view.log_begins) return {fmt::format("nothing is logged of {}", name)};
@@ -79,7 +80,7 @@ std::vector<std::string> nothing_found(const HistoryView& view, const cli::Histo
   return {fmt::format("no run of {} is logged since {}", name, for_people(*request.since))};
 }
 
-/// What --at found, in a line.
+/// The result of --at, in one line.
 std::string headline(const HistoryView& view, const cli::History& request) {
   const std::string name = diag::printable(request.name, 255);
   const std::string at = for_people(*request.at);

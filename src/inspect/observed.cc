@@ -29,7 +29,7 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
     lock.seen.push_back(std::move(observation.seen));
     queues.push_back(std::move(observation.queue));
     const auto& done = observation.done;
-    // A mark may have come late to some servers: the latest run is the one that counts.
+    // Some servers may have got a mark late: the latest run counts.
     if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
   }
   lock.judgement = lock::judge(lock.seen);

@@ -17,7 +17,8 @@ Query::Query(const config::Settings& settings)
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls_) tls_.emplace(settings.tls);
     observers_.emplace_back(server, server.tls ? &*tls_ : nullptr,
-                            // No lease depends on it, so that the ttl does not limit them.
+                            // No lease depends on these requests, so the ttl does not limit their
+                            // time-out.
                             redis::Timeouts{.request = settings.server_timeout});
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// All servers are asked once, at the same time; then each lock is told in a block of its own.
+// Asks all servers once, at the same time; then prints one block per lock.
 #include "inspect/status.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ ExitStatus status_of(const std::vector<Observed>& locks) {
   return has_state(locks, State::free) ? ExitStatus::conflict : ExitStatus::ok;
 }
 
-/// Why the status is 69.
+/// The reasons for status 69.
 std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
   std::vector<std::string> lines;
   for (const Observed& lock : locks) {

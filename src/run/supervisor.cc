@@ -41,7 +41,8 @@ Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing,
   tree_.lead(job_.pid, job_.own_group);
 }
 
-/// No other process can end the job in time: if the system refuses something, we try again.
+/// No other process can look after the job as we can: if the system refuses something, we try
+/// again.
 Exit Supervisor::watch() {
   while (true) {
     try {

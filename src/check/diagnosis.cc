@@ -78,7 +78,7 @@ Verdict judge_version(const Inspection& inspection) {
   const std::string valkey = inspection.field("valkey_version");
   const std::string redis = inspection.field("redis_version");
   if (!valkey.empty()) return {Level::ok, "Valkey " + shown(valkey)};
-  if (redis.empty()) return {Level::warning, "does not tell its version; is it Redis or Valkey?"};
+  if (redis.empty()) return {Level::warning, "does not report its version; is it Redis or Valkey?"};
   if (number(redis) >= kOldestVersion) return {Level::ok, "Redis " + shown(redis)};
   return {Level::misconfigured,
           "Redis " + shown(redis) + " is too old; Redis 5 or later is needed"};
@@ -102,9 +102,10 @@ Verdict judge_role(const Inspection& inspection) {
   }
   const std::uint64_t replicas = number(inspection.field("connected_slaves"));
   if (replicas == 0) return {Level::ok, "a primary without replicas"};
-  return {Level::ok, fmt::format("a primary with {} replica{}; one that takes over would not know "
-                                 "all locks",
-                                 replicas, replicas == 1 ? "" : "s")};
+  return {
+      Level::ok,
+      fmt::format("a primary with {} replica{}; a replica that takes over would not know all locks",
+                  replicas, replicas == 1 ? "" : "s")};
 }
 
 Verdict judge_uptime(const Inspection& inspection, const Settings& settings) {
@@ -171,14 +172,14 @@ std::string comforts_missed(const Inspection& inspection, const Settings& settin
   std::string missed;
   if (!inspection.may_log && settings.log_entries > 0) {
     missed =
-        "the user may not write the lock's log, and redlock history will have nothing to tell; "
+        "the user may not write the lock's log, and redlock history will show nothing; "
         "give it +xadd and the log's key (see redlock-protocol(7)), or set log-entries to 0";
   }
   if (!inspection.may_queue) {
     if (!missed.empty()) missed += "; ";
     missed +=
-        "the user may not use the lock's queue, so that who waits is not woken, but asks up to 5 s "
-        "apart; give it +zadd +zrem +zrange, the queue's keys and &redlock*:wake:* (see "
+        "the user may not use the lock's queue, so that waiters are not woken, but ask again after "
+        "up to 5 s; give it +zadd +zrem +zrange, the queue's keys and &redlock*:wake:* (see "
         "redlock-protocol(7))";
   }
   return missed;
@@ -206,7 +207,7 @@ Verdict judge_permissions(const Inspection& inspection, const Settings& settings
   }
   return {essential ? Level::misconfigured : Level::warning,
           "the user lacks permissions; give it" + all +
-              (essential ? "" : " (what happens without them is told in redlock-protocol(7))")};
+              (essential ? "" : " (redlock-protocol(7) says what happens without them)")};
 }
 
 Verdict judge_clock(const Inspection& inspection) {

@@ -78,11 +78,11 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
               lock + " is held by " +
                   (self_test.holder ? diag::describe(*self_test.holder)
                                     : "several contenders in turn") +
-                  (tried.ours ? "; nobody else should use this name" : "; it was not tried")};
+                  (tried.ours ? "; nobody else should use this name" : "; the test was skipped")};
     case lock::Outcome::Kind::lost:
-      return {Level::outage, lock + " was had, and lost at once"};
+      return {Level::outage, lock + " was acquired, and lost at once"};
     case lock::Outcome::Kind::misconfigured:
-      return {Level::misconfigured, lock + " cannot be had: two of the servers are one"};
+      return {Level::misconfigured, lock + " could not be acquired: two of the servers are one"};
     default:
       break;
   }
@@ -91,7 +91,7 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
     why += (why.empty() ? ": " : "; ") + settings.servers.at(complaint.server).display() + ": " +
            text_of(complaint.answer);
   }
-  return {Level::outage, lock + " cannot be had" + why};
+  return {Level::outage, lock + " could not be acquired" + why};
 }
 
 }  // namespace

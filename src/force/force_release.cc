@@ -115,7 +115,7 @@ ExitStatus Forcing::run() {
   if (asks && !has_terminal()) {
     throw Error(ExitStatus::usage,
                 "release --force asks before it stops a job, and there is no terminal to ask on; "
-                "--yes does without");
+                "--yes skips the question");
   }
   inspect::Query query(settings_);
   lock_ = query.look({request_.name}, redis::Observer::Marks::ignored).front();
@@ -151,14 +151,14 @@ ExitStatus Forcing::nothing_to_take() {
 ExitStatus Forcing::refuse_without_now() {
   if (lock_.judgement.state == State::foreign) {
     error(
-        fmt::format("{} is held by another program, which cannot be told to stop: its key can only "
-                    "be deleted, with --now, and then its job goes on beside the next one's",
+        fmt::format("{} is held by another program, and redlock cannot stop its job: --now only "
+                    "deletes the key, and that job then runs at the same time as the next one",
                     name_));
     return ExitStatus::conflict;
   }
   error(
-      fmt::format("{} is undecided: no quorum of the servers says the same, it may just change "
-                  "hands; ask again, or delete exactly what is shown, with --now",
+      fmt::format("{} is undecided: no quorum of the servers agrees, perhaps the lock is changing "
+                  "hands; try again, or delete exactly the keys shown, with --now",
                   name_));
   return ExitStatus::unavailable;
 }
@@ -168,9 +168,9 @@ std::string_view Forcing::question() const {
     case State::cooling:
       return "Cut its minimum hold short?";
     case State::foreign:
-      return "Delete the key of another program, whose job goes on and does not know?";
+      return "Delete the key of another program, although its job goes on?";
     case State::undecided:
-      return "Delete what the servers have, although jobs may be running under it?";
+      return "Delete the keys shown, although jobs may be running under them?";
     default:
       break;
   }
@@ -219,14 +219,14 @@ ExitStatus Forcing::revoke(Takeover& takeover) {
     return not_deleted(0, takeover);
   }
   const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
-  std::string notices = "it was told and stops its job";
+  std::string notices = "the holder was notified and stops its job";
   if (takeover.notified() == 0) {
-    notices = "nobody listened, and it will see it with its next renewal";
+    notices = "the holder could not be notified, and will notice at its next renewal";
     if (lock_.holder && lock_.holder->ttl.count() > 0) {
       notices += ", within " + diag::for_people(lock_.holder->ttl / 3);
     }
   }
-  say(fmt::format("{} {}: {}; the lock is free when that is gone{}", name_, how, notices,
+  say(fmt::format("{} {}: {}; the lock is free when the job has ended{}", name_, how, notices,
                   latest()));
   return request_.waits ? wait() : ExitStatus::ok;
 }
@@ -243,16 +243,16 @@ ExitStatus Forcing::remove(Takeover& takeover) {
       say(fmt::format("{} is free: its minimum hold was cut short", name_));
       break;
     case State::foreign:
-      say(fmt::format(
-          "{} is free: its key is deleted; the job of whoever had it does not know, and "
-          "may still be running",
-          name_));
+      say(
+          fmt::format("{} is free: its key is deleted; the job of its old holder does not notice "
+                      "that, and may still be running",
+                      name_));
       break;
     default:
-      say(fmt::format(
-          "{} is free at once: its old job may still be running until it has been told, "
-          "and for up to its grace after that",
-          name_));
+      say(
+          fmt::format("{} is free at once: its old job may still be running until the holder "
+                      "notices, and for up to its grace after that",
+                      name_));
   }
   return ExitStatus::ok;
 }
@@ -263,7 +263,7 @@ ExitStatus Forcing::not_taken(TakeoverResult result, const Takeover& takeover) {
       say(fmt::format("{} has been released meanwhile", name_));
       return ExitStatus::ok;
     case TakeoverResult::changed:
-      error(fmt::format("{} has changed hands meanwhile; nothing was taken from whoever has it now",
+      error(fmt::format("{} has changed hands meanwhile; nothing was taken from the new holder",
                         name_));
       return ExitStatus::conflict;
     default:
@@ -280,11 +280,10 @@ ExitStatus Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
   const std::string known = fmt::format("known to be deleted on {} of {} servers only", deleted,
                                         settings_.servers.size());
   const std::string why = join(takeover.troubles());
-  error(revoked_
-            ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be free "
-                          "before that is gone{}; try again: {}",
-                          name_, holder(), known, latest(), why)
-            : fmt::format("{} is {}, and may not be free; try again: {}", name_, known, why));
+  error(revoked_ ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be "
+                               "free before that job has ended{}; try again: {}",
+                               name_, holder(), known, latest(), why)
+                 : fmt::format("{} is {}, and may not be free; try again: {}", name_, known, why));
   return ExitStatus::unavailable;
 }
 
@@ -292,7 +291,7 @@ ExitStatus Forcing::wait() {
   const std::string token(lock::owner_of(*lock_.sighting));
   const auto next = wait_gone(settings_, request_.name, token, lock_.most_left);
   if (!next) {
-    error(fmt::format("{}: too few servers answer, it cannot be told whether the job is gone",
+    error(fmt::format("{}: too few servers answer, and it is unknown whether the job has ended",
                       name_));
     return ExitStatus::unavailable;
   }

@@ -31,8 +31,8 @@ constexpr std::size_t kLeastCommand = 12;
 constexpr std::size_t kFullTime = 60;
 constexpr std::size_t kManyWords = 110;
 constexpr std::size_t kMostOutcome = 24;
-/// A timeline gets at least a fifth of the width, but no more than kMostTimeline columns for that. The
-/// table has no timeline if fewer than kLeastTimeline columns are free.
+/// A timeline gets at least a fifth of the width, but no more than kMostTimeline columns for that.
+/// The table has no timeline if fewer than kLeastTimeline columns are free.
 constexpr std::size_t kTimelinePart = 5;
 constexpr std::size_t kLeastTimeline = 5;
 constexpr std::size_t kMostTimeline = 48;

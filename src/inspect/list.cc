@@ -113,10 +113,10 @@ Exit list(const cli::List& request) {
   if (blind) {
     const auto troubles = query.troubles();
     const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });
-    driver::complain(
-        {fmt::format("not all locks can be told: {} of {} servers could be asked about "
-                     "everything, and a quorum is {}",
-                     willing, troubles.size(), quorum)});
+    driver::complain({fmt::format(
+        "the list may be incomplete: {} of {} servers could be asked about everything, "
+        "and a quorum is {}",
+        willing, troubles.size(), quorum)});
   }
   return driver::print(request.json ? to_json(locks, settings, query.troubles(), status)
                                     : as_table(locks, driver::output_width()),

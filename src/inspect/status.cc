@@ -42,7 +42,7 @@ std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
             ? fmt::format("{} is undecided: no quorum ({} of {} servers) says the same; "
                           "it may just change hands, ask again",
                           config::quote(lock.id.name), quorum, lock.seen.size())
-            : fmt::format("the state of {} cannot be told: {} of {} servers could be "
+            : fmt::format("the state of {} is not known: {} of {} servers could be "
                           "asked, and a quorum is {}",
                           config::quote(lock.id.name), lock.judgement.answered, lock.seen.size(),
                           quorum));

@@ -28,11 +28,11 @@ std::string trouble(const std::string& path, const std::string& why) {
 std::string trouble(const std::string& path, int error) {
   switch (error) {
     case EWOULDBLOCK:
-      return trouble(path, "others keep its directory locked (see flock(2))");
+      return trouble(path, "other processes keep its directory locked (see flock(2))");
     case E2BIG:
       return trouble(path, "it is longer than 1 MiB; remove it to begin anew");
     case EINVAL:
-      return trouble(path, "it is no regular file, and left as it is");
+      return trouble(path, "it is no regular file, and redlock leaves it as it is");
     default:
       return trouble(path, std::strerror(error));
   }
@@ -55,8 +55,7 @@ std::string MetricsFile::read(const os::Directory& directory, diag::Metrics& met
   if (error != 0) return trouble(path_, error);
   std::optional<diag::Metrics> parsed = diag::parse_metrics(text);
   if (!parsed) {
-    return trouble(path_,
-                   "it has something else in it than this redlock writes, and is left as it is");
+    return trouble(path_, "this version of redlock cannot read it, and leaves it as it is");
   }
   metrics = std::move(*parsed);
   return {};

@@ -186,7 +186,7 @@ void Runner::report(const lock::Report& report) {
   try {
     reporter_.say(report);
   } catch (const std::bad_alloc&) {
-    out_.line("redlock: no memory for what was to be said here");
+    out_.line("redlock: out of memory, a message is missing here");
   }
   const auto* stopping = std::get_if<lock::report::Stopping>(&report);
   const bool lost = std::holds_alternative<lock::report::NotOursAtRelease>(report) ||

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/wait.h>
+
 namespace redlock {
 
 /// Every exit status of redlock's own. A job's own status passes through unchanged, and a job that
@@ -18,11 +20,21 @@ enum class ExitStatus : int {
   not_found = 127,       ///< the command was not found
 };
 
-/// How redlock ends. What was ended by a signal, a job or a wait, lets redlock end by the same
-/// signal: a shell's loop or script goes on when Ctrl-C makes a command *exit* with 130.
+/// How redlock ends. If a signal ended the job or the wait, redlock ends by the same signal: a
+/// shell's loop or script goes on when Ctrl-C makes a command *exit* with 130.
 struct Exit {
-  int status;      ///< 128 + n where signal n is the reason, as in a shell
-  int signal = 0;  ///< by which to end; 0: none
+  int status;  ///< 128 + n where signal n is the reason, as in a shell
+  int signal;  ///< redlock ends by this signal; 0: by none
+
+  constexpr Exit(int number, int ended_by = 0) : status(number), signal(ended_by) {}
+  constexpr Exit(ExitStatus own) : Exit(static_cast<int>(own)) {}
+
+  static constexpr Exit by_signal(int number) { return {128 + number, number}; }
+
+  /// As the process ended from which waitpid(2) has this wait status.
+  static Exit of_process(int wait_status) {
+    return WIFSIGNALED(wait_status) ? by_signal(WTERMSIG(wait_status)) : WEXITSTATUS(wait_status);
+  }
 };
 
 }  // namespace redlock

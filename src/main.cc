@@ -4,19 +4,19 @@
 //
 // A map of the program, from top to bottom; includes go downward only:
 //
-//   main.cc    what you see below
+//   main.cc    one line per command, see below
 //
 //   run/       a job under a lock, below two processes
 //   hold/      a lock without a job: acquire and its keeper, renew, release
 //   inspect/   status, list, history, config: looking without touching
 //   force/     release --force: taking a lock from its holder
-//   check/     what is good about the servers and the settings, and what is not
+//   check/     finds what is wrong with the servers and the settings
 //   sandbox/   private servers to try things with
 //
-//   driver/    what these rooms share
+//   driver/    the code that these rooms share: the loop, from settings to servers, output
 //   cli/       argv, split by hand and then read by CLI11
 //   config/    the table of all settings: flag, environment variable, file, default
-//   diag/      every word that redlock says to people
+//   diag/      every message that redlock prints for people
 //   redis/     one connection per server, the Lua scripts, replies turned into votes
 //   os/        processes, signals, clock: Linux facts without policy
 //   lock/      the protocol itself, a pure state machine: start reading at lock/session.h
@@ -51,7 +51,7 @@ namespace {
 using namespace redlock;
 
 Exit carry_out(const cli::Print& print) {
-  return {driver::print(print.text, ExitStatus::ok)};
+  return driver::print(print.text, ExitStatus::ok);
 }
 
 void warn(const config::Settings& settings) {
@@ -83,7 +83,7 @@ Exit carry_out(const cli::Release& release) {
 
 Exit carry_out(const cli::ForceRelease& release) {
   warn(release.settings);
-  return {force::force_release(release)};
+  return force::force_release(release);
 }
 
 Exit carry_out(const cli::ShowConfig& show) {
@@ -97,17 +97,17 @@ Exit carry_out(const cli::Check& check) {
 
 Exit carry_out(const cli::Status& status) {
   warn(status.settings);
-  return {inspect::status(status)};
+  return inspect::status(status);
 }
 
 Exit carry_out(const cli::List& list) {
   warn(list.settings);
-  return {inspect::list(list)};
+  return inspect::list(list);
 }
 
 Exit carry_out(const cli::History& history) {
   warn(history.settings);
-  return {inspect::history(history)};
+  return inspect::history(history);
 }
 
 Exit carry_out(const cli::Sandbox& sandbox) {
@@ -135,8 +135,9 @@ int main(int argc, char** argv) {
         cli::parse(arguments, [](const char* name) { return std::getenv(name); });
     const Exit result =
         std::visit([](const auto& request) { return carry_out(request); }, invocation);
-    // All is put in order. KILL too (the job ran out of memory): who started us sees what it would
-    // have seen of the job itself, and nothing is left that could be killed with us.
+    // Everything has been cleaned up. This includes KILL (the job ran out of memory): our parent
+    // sees the status that it would have seen of the job itself, and no process is left that could
+    // be killed with us.
     if (result.signal != 0) os::end_by(result.signal);
     return result.status;
   } catch (const Error& error) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// First every server is asked about itself, all at once; then a lock is tried; then it is told.
+// Asks all servers about themselves at the same time, then tests a lock, then prints the findings.
 #include "check/check.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,9 @@
 #include "check/self_test.h"
 #include "diag/json.h"
 #include "driver/finish.h"
-#include "driver/holder_info.h"
+#include "driver/lock_id.h"
 #include "driver/output.h"
+#include "driver/setup.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "redis/inspector.h"
@@ -30,7 +31,7 @@ constexpr std::size_t kNameBytes = 8;
 
 using Inspectors = std::deque<redis::Inspector>;  // a deque, since they cannot move
 
-/// An earlier server that is the same one, or nothing.
+/// An earlier server with the same run_id; empty if there is none.
 std::string twin_of(const Inspectors& inspectors, std::size_t server,
                     const std::vector<redis::Endpoint>& endpoints) {
   const std::string run_id = inspectors[server].inspection().field("run_id");
@@ -42,7 +43,7 @@ std::string twin_of(const Inspectors& inspectors, std::size_t server,
   return {};
 }
 
-/// A request to a server that has not answered may be carried out when all is over.
+/// A server that has not answered may carry out a request after the test has ended.
 bool may_come_late(const SelfTestResult::Steps& steps) {
   return std::ranges::any_of(
       std::array{&steps.acquired, &steps.renewed, &steps.released}, [](const auto* answer) {
@@ -51,7 +52,7 @@ bool may_come_late(const SelfTestResult::Steps& steps) {
       });
 }
 
-/// Nothing is left of a lock that nobody else uses, not even its fence.
+/// Deletes everything of a lock that nobody else uses, its fence included.
 void sweep(Inspectors& inspectors, const SelfTestResult& self_test) {
   using Remains = redis::Inspector::Remains;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
@@ -111,7 +112,7 @@ std::string as_table(const std::vector<Finding>& findings) {
                            totals.warnings == 1 ? "" : "s");
 }
 
-/// What redlock(1) describes under check.
+/// See redlock(1), under check.
 std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
                     const config::Settings& settings, ExitStatus status) {
   using diag::Json;
@@ -161,21 +162,21 @@ void append(std::vector<Finding>& findings, std::vector<Finding> more) {
 Exit check(const cli::Check& request) {
   const config::Settings& settings = request.settings;
   const bool ours = request.name.empty();
-  const Tried tried{ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name, ours};
+  const driver::LockId lock = driver::lock_id(
+      settings, ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name);
+  const Tried tried{lock.name, ours};
   std::optional<redis::TlsContext> tls;
   Inspectors inspectors;
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls) tls.emplace(settings.tls);
-    inspectors.emplace_back(server, server.tls ? &*tls : nullptr,
-                            redis::Timeouts{.request = settings.request_timeout(),
-                                            .connect = settings.connect_timeout()},
-                            redis::LockKeys{.prefix = settings.prefix, .name = tried.name});
+    inspectors.emplace_back(server, server.tls ? &*tls : nullptr, driver::timeouts_of(settings),
+                            redis::LockKeys{.prefix = settings.prefix, .name = lock.name});
     inspectors.back().start(os::boot_now());
   }
   driver::finish(inspectors);
-  const SelfTestResult self_test = SelfTest(settings, tried.name).run();
+  const SelfTestResult self_test = SelfTest(settings, lock).run();
   if (ours) sweep(inspectors, self_test);
-  if (self_test.interrupted > 0) return {128 + self_test.interrupted, self_test.interrupted};
+  if (self_test.interrupted > 0) return Exit::by_signal(self_test.interrupted);
 
   std::vector<Finding> findings;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
@@ -183,19 +184,19 @@ Exit check(const cli::Check& request) {
                               tried, twin_of(inspectors, server, settings.servers)));
   }
   append(findings, diagnose_set(settings));
-  std::vector<Finding> of_trial = diagnose_self_test(self_test, settings, tried);
+  std::vector<Finding> of_test = diagnose_self_test(self_test, settings, tried);
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    // Why it gave no vote was said already.
+    // An earlier finding already says why the server gave no vote.
     if (can_vote(inspectors[server].inspection())) continue;
-    std::erase_if(of_trial, [name = settings.servers[server].display()](const Finding& finding) {
+    std::erase_if(of_test, [name = settings.servers[server].display()](const Finding& finding) {
       return finding.server == name;
     });
   }
-  append(findings, std::move(of_trial));
+  append(findings, std::move(of_test));
   const ExitStatus status = status_of(findings, self_test);
   const std::string text =
       request.json ? as_json(findings, inspectors, settings, status) : as_table(findings);
-  return {driver::print(text, status)};
+  return driver::print(text, status);
 }
 
 }  // namespace redlock::check

@@ -6,8 +6,8 @@
 
 namespace redlock::check {
 
-/// `redlock check`: looks at every configured server, takes, renews and releases a lock, and prints
-/// what it found. Throws Error (71).
+/// `redlock check`: examines every configured server; acquires, renews and releases a lock; prints
+/// its findings. Throws Error (71).
 Exit check(const cli::Check& request);
 
 }  // namespace redlock::check

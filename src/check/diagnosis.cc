@@ -10,7 +10,7 @@
 
 #include "config/duration.h"
 #include "diag/holder.h"
-#include "driver/holder_info.h"
+#include "driver/lock_id.h"
 
 namespace redlock::check {
 
@@ -26,7 +26,7 @@ constexpr std::uint64_t kOldestVersion = 5;
 constexpr auto kMostSkew = 5s;
 constexpr auto kRenewCertificate = std::chrono::hours(14 * 24);
 
-/// Without one of these a lock cannot be had, kept or given back.
+/// A user without one of these commands cannot acquire, renew or release a lock.
 constexpr std::array<std::string_view, 7> kEssential = {"type", "get",     "set", "del",
                                                         "pttl", "pexpire", "hset"};
 
@@ -34,7 +34,7 @@ std::string shown(std::string_view text) {
   return diag::printable(text, kMostOfText);
 }
 
-/// 0 if it is none.
+/// Returns 0 if the text is no number.
 std::uint64_t number(std::string_view text) {
   std::uint64_t value = 0;
   static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), value));
@@ -45,13 +45,13 @@ Level failure(const lock::Unreachable& trouble) {
   return trouble.permanent ? Level::misconfigured : Level::outage;
 }
 
-/// Valkey has a word of its own for it, from version 8 on.
+/// Valkey has its own name for the field, from version 8 on.
 std::string mode_of(const Inspection& inspection) {
   const std::string mode = inspection.field("redis_mode");
   return mode.empty() ? inspection.field("server_mode") : mode;
 }
 
-/// Neither a sentinel nor a node of a cluster.
+/// Whether the server is neither a sentinel nor a node of a cluster.
 bool is_plain(const Inspection& inspection) {
   const std::string mode = mode_of(inspection);
   return mode.empty() || mode == "standalone";
@@ -78,7 +78,7 @@ Verdict judge_version(const Inspection& inspection) {
   const std::string valkey = inspection.field("valkey_version");
   const std::string redis = inspection.field("redis_version");
   if (!valkey.empty()) return {Level::ok, "Valkey " + shown(valkey)};
-  if (redis.empty()) return {Level::warning, "does not tell its version; is it Redis or Valkey?"};
+  if (redis.empty()) return {Level::warning, "does not report its version; is it Redis or Valkey?"};
   if (number(redis) >= kOldestVersion) return {Level::ok, "Redis " + shown(redis)};
   return {Level::misconfigured,
           "Redis " + shown(redis) + " is too old; Redis 5 or later is needed"};
@@ -102,9 +102,10 @@ Verdict judge_role(const Inspection& inspection) {
   }
   const std::uint64_t replicas = number(inspection.field("connected_slaves"));
   if (replicas == 0) return {Level::ok, "a primary without replicas"};
-  return {Level::ok, fmt::format("a primary with {} replica{}; one that takes over would not know "
-                                 "all locks",
-                                 replicas, replicas == 1 ? "" : "s")};
+  return {
+      Level::ok,
+      fmt::format("a primary with {} replica{}; a replica that takes over would not know all locks",
+                  replicas, replicas == 1 ? "" : "s")};
 }
 
 Verdict judge_uptime(const Inspection& inspection, const Settings& settings) {
@@ -166,19 +167,19 @@ Verdict judge_memory(const Inspection& inspection) {
                       percent)};
 }
 
-/// What a user lacks who can lock all the same; empty: nothing.
+/// Permissions that the user lacks, but does not need for locking; empty: none.
 std::string comforts_missed(const Inspection& inspection, const Settings& settings) {
   std::string missed;
   if (!inspection.may_log && settings.log_entries > 0) {
     missed =
-        "the user may not write the lock's log, and redlock history will have nothing to tell; "
+        "the user may not write the lock's log, and redlock history will show nothing; "
         "give it +xadd and the log's key (see redlock-protocol(7)), or set log-entries to 0";
   }
   if (!inspection.may_queue) {
     if (!missed.empty()) missed += "; ";
     missed +=
-        "the user may not use the lock's queue, so that who waits is not woken, but asks up to 5 s "
-        "apart; give it +zadd +zrem +zrange, the queue's keys and &redlock*:wake:* (see "
+        "the user may not use the lock's queue, so that waiters are not woken, but ask again after "
+        "up to 5 s; give it +zadd +zrem +zrange, the queue's keys and &redlock*:wake:* (see "
         "redlock-protocol(7))";
   }
   return missed;
@@ -206,7 +207,7 @@ Verdict judge_permissions(const Inspection& inspection, const Settings& settings
   }
   return {essential ? Level::misconfigured : Level::warning,
           "the user lacks permissions; give it" + all +
-              (essential ? "" : " (what happens without them is told in redlock-protocol(7))")};
+              (essential ? "" : " (redlock-protocol(7) says what happens without them)")};
 }
 
 Verdict judge_clock(const Inspection& inspection) {
@@ -276,7 +277,7 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
     add("memory", judge_memory(inspection));
   }
   if (inspection.ahead) add("clock", judge_clock(inspection));
-  // A replica's scripts fail for being on a replica.
+  // On a replica every script fails, whatever the permissions.
   if (!is_replica(inspection)) add("permissions", judge_permissions(inspection, settings, tried));
   return findings;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// From what servers say about themselves to findings: what is good, what is not, and what to do.
-// Deliberately absent: asking them (redis/inspector.h), printing (check.cc).
+// Turns the servers' information about themselves into findings: what is right, what is wrong, and
+// what to do. Deliberately absent: requests to the servers (redis/inspector.h), output (check.cc).
 #pragma once
 
 #include <chrono>
@@ -20,44 +20,44 @@ enum class Level {
   ok,
   warning,        ///< locks work, but not as well as they could, or not for ever
   outage,         ///< a failure that may pass by itself
-  misconfigured,  ///< a failure until somebody changes something
+  misconfigured,  ///< a failure that lasts until somebody changes something
 };
 
-/// What a look at one thing came to.
+/// The result of one check.
 struct Verdict {
   Level level;
-  std::string text;  ///< one line: what it is and, unless ok, what to do
+  std::string text;  ///< one line: the fact and, unless ok, what to do
 };
 
 struct Finding {
   Level level;
   std::string server;      ///< redacted URI; empty: about all of them
   std::string_view check;  ///< one word
-  std::string text;        ///< one line: what it is and, unless ok, what to do
+  std::string text;        ///< one line: the fact and, unless ok, what to do
 };
 
-/// The lock that is tried.
+/// The lock of the self-test.
 struct Tried {
   std::string name;
-  bool ours;  ///< drawn at random: nobody else uses it
+  bool ours;  ///< redlock drew the name at random: nobody else uses it
 };
 
-/// What is said about one server. `twin`: an earlier server with the same run_id, or empty.
+/// The findings about one server. `twin`: an earlier server with the same run_id, or empty.
 std::vector<Finding> diagnose(const redis::Endpoint& server, const redis::Inspection& inspection,
                               const config::Settings& settings, const Tried& tried,
                               const std::string& twin);
 
-/// What is said about the set of servers as such.
+/// The findings about the set of servers as a whole.
 std::vector<Finding> diagnose_set(const config::Settings& settings);
 
-/// What came of trying it.
+/// The findings of the self-test.
 std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test,
                                         const config::Settings& settings, const Tried& tried);
 
-/// How long a server is up; none if it does not tell.
+/// The time since the server's start; none if the server does not report it.
 std::optional<std::chrono::seconds> uptime(const redis::Inspection& inspection);
 
-/// Whether a server can vote, as far as it told.
+/// Whether a server can vote, by its own information.
 bool can_vote(const redis::Inspection& inspection);
 
 }  // namespace redlock::check

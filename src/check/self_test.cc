@@ -13,7 +13,7 @@ namespace redlock::check {
 
 namespace {
 
-lock::Plan trial_plan(const config::Settings& settings) {
+lock::Plan test_plan(const config::Settings& settings) {
   return {
       .servers = settings.servers.size(),
       .timing = {.ttl = settings.ttl, .grace = settings.grace()},
@@ -26,16 +26,12 @@ lock::Plan trial_plan(const config::Settings& settings) {
 
 }  // namespace
 
-SelfTest::SelfTest(const config::Settings& settings, const std::string& name)
-    : plan_(trial_plan(settings)),
+SelfTest::SelfTest(const config::Settings& settings, const driver::LockId& lock)
+    : plan_(test_plan(settings)),
       patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
-      servers_(
-          settings.servers, {.prefix = settings.prefix, .name = name}, settings.ttl,
-          [who = driver::describe_ourselves(settings, {"redlock", "check"})] {
-            return diag::to_json(diag::since_now(who));
-          },
-          {.request = settings.request_timeout(), .connect = settings.connect_timeout()},
-          settings.restart_grace, settings.tls),
+      servers_(driver::open_servers(
+          settings, lock,
+          driver::record_of(driver::describe_ourselves(settings, lock, {"redlock", "check"})))),
       session_(plan_, os::boot_now()),
       driver_(session_, *this, servers_, signals_, {}) {
   result_.servers.resize(settings.servers.size());
@@ -45,12 +41,12 @@ SelfTestResult SelfTest::run() {
   driver::require_connections(servers_.size());
   driver_.run();
   result_.outcome = session_.outcome();
-  // A quorum is enough for the session; here it is every server's release that counts.
+  // A quorum is enough for the session, but this test waits for the release on every server.
   while (servers_.deadline() != lock::kNever) driver_.turn();
   return std::move(result_);
 }
 
-/// What a job would do. Nobody listens for word to it, and nothing is logged.
+/// Acts as the job. Needs no subscriptions, and writes no log.
 bool SelfTest::perform(const lock::Effect& effect, lock::Instant now) {
   if (std::holds_alternative<lock::Ask>(effect)) return false;
   if (const auto* report = std::get_if<lock::Report>(&effect)) {
@@ -60,15 +56,15 @@ bool SelfTest::perform(const lock::Effect& effect, lock::Instant now) {
     go_on_by_ = now + patience_;
     driver_.step(lock::JobStarted{}, now);
   } else if (holding_ && std::holds_alternative<lock::Kill>(effect)) {
-    holding_ = false;  // there is nobody to kill
+    holding_ = false;  // there is no process to kill
     driver_.step(lock::JobExited{0}, now);
     driver_.step(lock::JobTreeGone{}, now);
   }
   return true;
 }
 
-/// What a job does while it holds the lock: it waits until all servers have voted, then until all
-/// have renewed, and ends.
+/// The work of the pretended job: waits until all servers have voted, then until all have renewed,
+/// and ends.
 void SelfTest::turned(lock::Instant now) {
   if (!holding_ || session_.finished()) return;
   const bool late = now >= go_on_by_;

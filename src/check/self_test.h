@@ -8,6 +8,7 @@
 
 #include "config/settings.h"
 #include "driver/driver.h"
+#include "driver/lock_id.h"
 #include "lock/session.h"
 #include "lock/vote.h"
 #include "os/signals.h"
@@ -15,9 +16,10 @@
 
 namespace redlock::check {
 
-/// What taking, renewing and releasing a lock came to.
+/// The outcome of acquiring, renewing and releasing a lock.
 struct SelfTestResult {
-  /// The last answer of one server to each request; none: it was not asked, or not in time.
+  /// The last answer of one server to each request; none: there was no request, or no answer in
+  /// time.
   struct Steps {
     std::optional<lock::Answer> acquired;
     std::optional<lock::Answer> renewed;
@@ -26,19 +28,19 @@ struct SelfTestResult {
 
   lock::Outcome outcome;
   std::vector<Steps> servers;
-  std::optional<lock::report::Acquired> grant;  ///< none: it was not had
-  std::optional<lock::Refused> holder;          ///< who has it instead
+  std::optional<lock::report::Acquired> grant;  ///< none: redlock did not get the lock
+  std::optional<lock::Refused> holder;          ///< somebody else's hold, which prevented that
   std::vector<lock::Complaint> complaints;      ///< why there was no quorum
-  int interrupted = 0;                          ///< by this signal
+  int interrupted = 0;                          ///< this signal ended the test; 0: none
 };
 
 /// A `redlock run` whose job ends as soon as its lock has been renewed once: the same session, the
-/// same server set. The first renewal is due after a third of the ttl; nobody shall wait for it, so
-/// the clock of the self-test then jumps there. It jumps forward only: to the servers all of it
-/// looks like a renewal that comes early.
+/// same server set. The first renewal is due after a third of the ttl; the user should not wait for
+/// it, so the clock of the self-test jumps to that moment. It only jumps forward: the servers just
+/// see an early renewal.
 class SelfTest : private driver::Host {
  public:
-  SelfTest(const config::Settings& settings, const std::string& name);
+  SelfTest(const config::Settings& settings, const driver::LockId& lock);
 
   SelfTestResult run();
 
@@ -53,7 +55,7 @@ class SelfTest : private driver::Host {
   [[nodiscard]] bool all_answered(Step step) const;
 
   lock::Plan plan_;
-  lock::Duration patience_;   ///< longer than any answer may take, connecting included
+  lock::Duration patience_;   ///< longer than any answer may take, with connecting
   os::SignalSource signals_;  // first: from here on no signal leaves a lock behind
   redis::ServerSet servers_;
   lock::Session session_;
@@ -61,7 +63,7 @@ class SelfTest : private driver::Host {
   SelfTestResult result_;
   bool holding_ = false;
   bool jumped_ = false;                    ///< to the first renewal
-  lock::Instant go_on_by_ = lock::kNever;  ///< whoever has not answered then is not waited for
+  lock::Instant go_on_by_ = lock::kNever;  ///< do not wait for the other servers after this
 };
 
 }  // namespace redlock::check

@@ -23,8 +23,8 @@ std::string text_of(const lock::Answer& answer) {
   return "somebody else holds the lock there";
 }
 
-/// What one server did in a self_test that was won. Nothing to say if all went well. `stays`: a
-/// lock that is not released.
+/// Judges one server in a self-test that got the lock. None if every step succeeded. `stays`: how
+/// long an unreleased lock stays.
 std::optional<Verdict> judge_steps(const SelfTestResult::Steps& steps, lock::Duration stays) {
   if (!steps.acquired) return Verdict{Level::outage, "gave no vote"};
   if (const auto* refusal = std::get_if<lock::Refused>(&*steps.acquired)) {
@@ -42,21 +42,21 @@ std::optional<Verdict> judge_steps(const SelfTestResult::Steps& steps, lock::Dur
                    "the lock was gone a moment after it was granted; who deletes keys there, or "
                    "does a proxy spread them over several servers?"};
   }
-  const auto told = [](const std::optional<lock::Answer>& answer) {
+  const auto answer_text = [](const std::optional<lock::Answer>& answer) {
     return answer ? text_of(*answer) : "no answer came";
   };
   if (!steps.renewed || !std::holds_alternative<lock::Renewed>(*steps.renewed)) {
-    return Verdict{Level::outage, "the lock could not be renewed: " + told(steps.renewed)};
+    return Verdict{Level::outage, "the lock could not be renewed: " + answer_text(steps.renewed)};
   }
   if (!steps.released || !std::holds_alternative<lock::Released>(*steps.released)) {
     return Verdict{Level::warning,
                    fmt::format("the lock could not be released and may stay for {}: {}",
-                               diag::for_people(stays), told(steps.released))};
+                               diag::for_people(stays), answer_text(steps.released))};
   }
   return std::nullopt;
 }
 
-/// All that came: some come after the lock is won.
+/// Counts all votes, with those that came after the quorum.
 std::ptrdiff_t votes(const SelfTestResult& self_test) {
   return std::ranges::count_if(self_test.servers, [](const SelfTestResult::Steps& steps) {
     return steps.acquired && std::holds_alternative<lock::Granted>(*steps.acquired);
@@ -78,11 +78,11 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
               lock + " is held by " +
                   (self_test.holder ? diag::describe(*self_test.holder)
                                     : "several contenders in turn") +
-                  (tried.ours ? "; nobody else should use this name" : "; it was not tried")};
+                  (tried.ours ? "; nobody else should use this name" : "; the test was skipped")};
     case lock::Outcome::Kind::lost:
-      return {Level::outage, lock + " was had, and lost at once"};
+      return {Level::outage, lock + " was acquired, and lost at once"};
     case lock::Outcome::Kind::misconfigured:
-      return {Level::misconfigured, lock + " cannot be had: two of the servers are one"};
+      return {Level::misconfigured, lock + " could not be acquired: two of the servers are one"};
     default:
       break;
   }
@@ -91,7 +91,7 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
     why += (why.empty() ? ": " : "; ") + settings.servers.at(complaint.server).display() + ": " +
            text_of(complaint.answer);
   }
-  return {Level::outage, lock + " cannot be had" + why};
+  return {Level::outage, lock + " could not be acquired" + why};
 }
 
 }  // namespace

@@ -8,23 +8,23 @@ Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) 
     case lock::Outcome::Kind::job_ended:
       return {outcome.number, job_signal};
     case lock::Outcome::Kind::not_started:
-      return {outcome.number};
+      return outcome.number;
     case lock::Outcome::Kind::conflict:
-      return {chosen.conflict};
+      return chosen.conflict;
     case lock::Outcome::Kind::done:
-      return {chosen.done};
+      return chosen.done;
     case lock::Outcome::Kind::unavailable:
-      return {static_cast<int>(ExitStatus::unavailable)};
+      return ExitStatus::unavailable;
     case lock::Outcome::Kind::misconfigured:
-      return {static_cast<int>(ExitStatus::config)};
+      return ExitStatus::config;
     case lock::Outcome::Kind::interrupted:
-      return {128 + outcome.number, outcome.number};
+      return Exit::by_signal(outcome.number);
     case lock::Outcome::Kind::lost:
-      return {static_cast<int>(ExitStatus::lost)};
+      return ExitStatus::lost;
     case lock::Outcome::Kind::max_runtime:
-      return {static_cast<int>(ExitStatus::max_runtime)};
+      return ExitStatus::max_runtime;
   }
-  return {static_cast<int>(ExitStatus::os_error)};
+  return ExitStatus::os_error;
 }
 
 }  // namespace redlock::driver

@@ -12,8 +12,11 @@ struct ChosenStatus {
   int done;      ///< --once: somebody has run already
 };
 
-/// How redlock ends when a session has ended like that. `job_signal`: what ended the job; 0 for one
-/// that ended by itself, or never ran.
+/// The answer to lock::Spawn if the system refuses something that the job needs.
+inline constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
+
+/// How redlock ends when a session has this outcome. `job_signal`: the signal that ended the job; 0
+/// if the job ended by itself or never ran.
 Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal = 0);
 
 }  // namespace redlock::driver

@@ -92,14 +92,14 @@ void Driver::take_replies(lock::Instant now) {
 }
 
 void Driver::take_messages(lock::Instant now) {
-  for (const redis::Notice& word : servers_.take_notices()) {
-    if (voices_.reporter != nullptr) voices_.reporter->say_word(word.server, word.text);
-    if (!over()) step(lock::Notice{.released = word.text == redis::kReleasedWord}, now);
+  for (const redis::Notice& notice : servers_.take_notices()) {
+    if (voices_.reporter != nullptr) voices_.reporter->say_word(notice.server, notice.text);
+    if (!over()) step(lock::Notice{.released = notice.text == redis::kReleasedWord}, now);
   }
-  for (const redis::Notice& word : servers_.take_wake_ups()) {
-    const bool next = word.text == redis::kNextWord;
-    if (voices_.reporter != nullptr && !word.text.empty()) {
-      voices_.reporter->say_call(word.server, next);
+  for (const redis::Notice& wake_up : servers_.take_wake_ups()) {
+    const bool next = wake_up.text == redis::kNextWord;
+    if (voices_.reporter != nullptr && !wake_up.text.empty()) {
+      voices_.reporter->say_call(wake_up.server, next);
     }
     if (!over()) step(lock::Woken{next}, now);
   }
@@ -118,7 +118,7 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
   }
 }
 
-/// For people. A job is not to die for it where there is no memory.
+/// The log is for people only: a job must not die because there is no memory for a line.
 void Driver::log(const lock::Log& line, lock::Instant now) {
   if (voices_.who == nullptr) return;
   try {

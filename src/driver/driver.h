@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The loop of every command that has a lock, or may get one: what happens becomes an event for a
-// state machine of lock/, and what that wants done is carried out. A turn has one order:
+// The loop of every command that has a lock, or may get one. It turns whatever happens into an
+// event for a state machine of lock/, and carries out the effects that the machine returns. A turn
+// has one order:
 //
-//   wait      for a server, a signal, what the host watches, or a deadline; time is read once
+//   wait      for a server, a signal, the host's descriptor, or a deadline; the clock is read once
 //   Tick      overdue deadlines come before everything else
-//   signals   and what the host looks after: its job, its ward
-//   replies   of the servers, then their messages
+//   signals   and the host's own business: its job, its ward
+//   replies   of the servers, then notices and wake-ups
 //
-// Absent on purpose: the supervisor of a job (run/supervisor.h) and the sandbox, which have no
+// Absent on purpose: the supervisor of a job (run/supervisor.h) and the sandbox. They have no
 // session.
 #pragma once
 
@@ -25,11 +26,11 @@
 
 namespace redlock::driver {
 
-/// What a command adds to the loop. It must not throw, unless the machine fails under us.
+/// What a command adds to the loop. Its functions throw only if the system refuses something.
 class Host {
  public:
-  /// True: done. What is not and is for the servers, the driver does. What follows from it at once
-  /// goes to Driver::step().
+  /// True: the host has performed it. Otherwise the driver performs it, if it concerns the servers.
+  /// The host hands an event that follows at once to Driver::step().
   virtual bool perform(const lock::Effect& effect, lock::Instant now) = 0;
 
   /// As lock::Performer's.
@@ -39,18 +40,19 @@ class Host {
   [[nodiscard]] virtual os::Interest watch() const { return {}; }
   [[nodiscard]] virtual lock::Instant deadline() const { return lock::kNever; }
 
-  /// Not SIGCHLD. False: it goes to the machine.
+  /// Is not called for SIGCHLD. False: the driver hands the signal to the machine.
   virtual bool take_signal(const lock::Signal&, lock::Instant) { return false; }
 
-  /// Looks after what is its own. `woken`: a signal has come, or the descriptor is ready.
+  /// The host looks after its job or its ward. `woken`: a signal has come, or the descriptor of
+  /// watch() is ready.
   virtual void look(bool /*woken*/, lock::Instant) {}
 
   virtual void heard(const lock::Reply&) {}
 
-  /// Everything of this turn has been taken.
+  /// All signals, replies and notices of this turn have been handed on.
   virtual void turned(lock::Instant) {}
 
-  /// What the system refuses while we wait is no reason to end: everything is looked at instead.
+  /// True: if the system refuses the wait, the loop does not end, but looks at every descriptor.
   [[nodiscard]] virtual bool bears_refusals() const { return false; }
 
  protected:
@@ -59,7 +61,8 @@ class Host {
 
 class Driver : private lock::Performer {
  public:
-  /// What is said of what the servers say, and who we are for their logs. Null: nothing is.
+  /// `reporter` reports what the servers answer; `who` stands in the lines for their logs. Null: no
+  /// reports, no lines.
   struct Voices {
     diag::Reporter* reporter = nullptr;
     const diag::Holder* who = nullptr;
@@ -74,32 +77,32 @@ class Driver : private lock::Performer {
   /// Until the machine has finished, or stop().
   void run();
 
-  /// One turn. Once the machine has finished, replies go to the host alone.
+  /// One turn. Once the machine has finished, only the host gets replies.
   void turn();
 
   /// As lock::Drive's.
   void step(lock::Event event, lock::Instant now) { drive_.step(std::move(event), now); }
 
-  /// The machine is somebody else's from now on: nothing more is handed to it.
+  /// Another process continues the machine from now on: this driver hands it no more events.
   void stop() { stopped_ = true; }
 
   /// For a host in the middle of an effect: blocks until one of these is ready, or the deadline.
   void await(std::span<os::Interest> interests, lock::Instant deadline);
 
-  /// Moves the servers on until `done` or the limit. Replies go to the host alone.
+  /// Sends requests and reads replies until `done` or the limit. Only the host gets the replies.
   void finish_requests(const std::function<bool()>& done, lock::Instant limit);
 
-  /// At the end of a process: sees to it that the servers read what they were asked last. A server
-  /// that finds nobody there for an earlier answer reads nothing more of a Unix socket. At most
-  /// 200 ms, and only where a server is in the middle of its answers: one that stands still has
-  /// everything in its socket, and reads that at once when it goes on.
+  /// At the end of a process: waits until the servers have read the last requests. A server that
+  /// cannot deliver an earlier answer reads nothing more from a Unix socket. Waits for at most 200
+  /// ms, and only for servers that are in the middle of their answers: a server that is stopped has
+  /// every request in its socket, and reads them at once when it goes on.
   void part();
 
-  /// The clock jumps, once or more, by so much.
+  /// The clock jumps ahead by `length`, in addition to earlier jumps.
   void jump(lock::Duration length) { ahead_ += length; }
   [[nodiscard]] lock::Instant now() const;
 
-  /// What it waits with. A forked child needs one of its own.
+  /// The loop that it waits with. A forked child needs one of its own.
   [[nodiscard]] os::Loop& loop() { return loop_; }
   void change_loop(os::Loop loop) { loop_ = std::move(loop); }
 

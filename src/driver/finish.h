@@ -11,8 +11,8 @@
 
 namespace redlock::driver {
 
-/// Gives turns to what asks the servers (redis::Inspector, redis::Observer), all at once, until
-/// each has finished. Throws Error (71).
+/// Gives turns to objects that ask one server each (redis::Inspector, redis::Observer), to all at
+/// the same time, until each has finished. Throws Error (71).
 template <typename Passive>
 void finish(std::deque<Passive>& all) {
   os::Loop loop;

@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 namespace redlock::driver {
 
@@ -19,8 +18,8 @@ std::string host_name() {
   return name.data();
 }
 
-/// By the environment, not getpwuid(3): a look-up may ask a directory server over the network, and
-/// this must not wait for anybody.
+/// Reads the environment instead of calling getpwuid(3): a look-up may ask a directory server over
+/// the network, and redlock must not wait for one.
 std::string user_name() {
   for (const char* variable : {"LOGNAME", "USER"}) {
     const char* name = std::getenv(variable);
@@ -29,7 +28,7 @@ std::string user_name() {
   return ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid());
 }
 
-/// A command line may hold what not everybody who reads the servers shall know.
+/// A command line may contain secrets, and many people may read the servers.
 std::string recorded(const std::vector<std::string>& job, config::RecordCommand how) {
   if (how == config::RecordCommand::none || job.empty()) return {};
   if (how == config::RecordCommand::full) return diag::shell_like(job);
@@ -39,7 +38,7 @@ std::string recorded(const std::vector<std::string>& job, config::RecordCommand 
 
 }  // namespace
 
-diag::Holder describe_ourselves(const config::Settings& settings,
+diag::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
                                 const std::vector<std::string>& job) {
   return {
       .host = host_name(),
@@ -48,27 +47,12 @@ diag::Holder describe_ourselves(const config::Settings& settings,
       .command = recorded(job, settings.record_command),
       .since = {},
       .ttl = settings.ttl,
-      .servers = server_set_fingerprint(settings.servers),
+      .servers = lock.servers,
   };
 }
 
-std::string server_set_fingerprint(const std::vector<redis::Endpoint>& servers) {
-  std::vector<std::string> places;
-  places.reserve(servers.size());
-  for (const redis::Endpoint& server : servers) {
-    places.push_back(server.kind == redis::Endpoint::Kind::unix_socket
-                         ? fmt::format("{} {}\n", server.path, server.db)
-                         : fmt::format("{} {} {}\n", server.host, server.port, server.db));
-  }
-  std::sort(places.begin(), places.end());
-  // FNV-1a: no secret is protected by it, two sets are only told apart.
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const std::string& place : places) {
-    for (const char byte : place) {
-      hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
-    }
-  }
-  return fmt::format("{:016x}", hash);
+std::function<std::string()> record_of(diag::Holder who) {
+  return [who = std::move(who)] { return diag::to_json(diag::since_now(who)); };
 }
 
 }  // namespace redlock::driver

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "config/settings.h"
 #include "diag/holder.h"
+#include "driver/lock_id.h"
 
 namespace redlock::driver {
 
-/// Who we are, for the holder record beside the lock; since when is not known yet.
-diag::Holder describe_ourselves(const config::Settings& settings,
+/// Who we are, for the holder record beside the lock. The moment of the acquisition is not known
+/// yet.
+diag::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
                                 const std::vector<std::string>& job);
 
-/// 16 hex digits that are the same on every host that is configured with the same servers, in
-/// whatever order, and (practically) differ for any other set. Credentials do not count.
-std::string server_set_fingerprint(const std::vector<redis::Endpoint>& servers);
+/// That record as JSON, as of the moment of each call.
+std::function<std::string()> record_of(diag::Holder who);
 
 }  // namespace redlock::driver

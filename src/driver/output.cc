@@ -17,15 +17,15 @@
 
 namespace redlock::driver {
 
-int print(const std::string& text, ExitStatus status) {
+Exit print(const std::string& text, Exit exit) {
   if (!text.empty() && os::output_was_closed()) {
     complain({"cannot write to standard output: it is closed"});
-    return static_cast<int>(ExitStatus::os_error);
+    return ExitStatus::os_error;
   }
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (written && std::fflush(stdout) == 0) return static_cast<int>(status);
+  if (written && std::fflush(stdout) == 0) return exit;
   complain({std::string("cannot write to standard output: ") + std::strerror(errno)});
-  return static_cast<int>(ExitStatus::os_error);
+  return ExitStatus::os_error;
 }
 
 void complain(const std::vector<std::string>& lines) {

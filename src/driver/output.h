@@ -12,15 +12,16 @@
 
 namespace redlock::driver {
 
-/// Writes to standard output; gives `status`, or 71 if that failed, and says why.
-int print(const std::string& text, ExitStatus status);
+/// Writes to standard output. Gives `exit`; if writing failed, says why and gives status 71.
+Exit print(const std::string& text, Exit exit);
 
 /// "redlock: …" on standard error, a line each.
 void complain(const std::vector<std::string>& lines);
 
 [[nodiscard]] bool output_is_terminal();
 
-/// COLUMNS, or else the terminal that `fd` is; diag::kNoLimit if it is none.
+/// The value of COLUMNS, or else the width of the terminal `fd`; diag::kNoLimit if `fd` is no
+/// terminal.
 std::size_t output_width(int fd = STDOUT_FILENO);
 
 /// UTF-8 if LC_ALL, LC_CTYPE or LANG, the first that is set, names it.

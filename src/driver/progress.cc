@@ -19,11 +19,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// What is over sooner is not worth a line; by then our place in the queue is known as well.
+/// A shorter wait is not worth a line. After 200 ms our place in the queue is known as well.
 constexpr milliseconds kFirstLook{200};
 constexpr milliseconds kLookAgain{100};
 
-/// After so long it is worth saying that nothing is known, or that servers are missing.
+/// After this time redlock says so even if it knows nothing, or if servers are missing.
 constexpr seconds kSilence{1};
 
 constexpr std::size_t kUsualWidth = 80;
@@ -58,7 +58,7 @@ Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patie
       next_(mode == Mode::none ? lock::kNever : began + kFirstLook) {
   const bool try_once = limit_ == lock::Duration::zero();
   if (!try_once) return;
-  limit_.reset();  // what -n bears is not a wait that somebody asked for
+  limit_.reset();  // the user has not asked for the short wait of -n
   if (mode_ == Mode::lines) next_ = lock::kNever;
 }
 
@@ -94,7 +94,7 @@ diag::WaitFacts Progress::facts(const lock::Waiting& state, const redis::ServerS
   return facts;
 }
 
-/// The last column stays free: some terminals begin a new line when it is written to.
+/// The last column stays empty: some terminals begin a new line when a program writes to it.
 void Progress::show(const diag::WaitFacts& facts) const {
   if (mode_ == Mode::lines) return out_.line("redlock: " + diag::plain_line(facts));
   const std::size_t width = os::terminal_width(STDERR_FILENO).value_or(kUsualWidth) - 1;

@@ -14,9 +14,8 @@
 
 namespace redlock::driver {
 
-/// Shows somebody who waits for a lock how things stand, for as long as that is so. It has no
-/// timer: whoever turns the loop wakes by its deadline, which is never where nothing is to be
-/// shown.
+/// Shows a user who waits for a lock how the wait is going. It has no timer: the loop wakes up at
+/// its deadline, which is kNever if there is nothing to show.
 class Progress {
  public:
   enum class Mode {
@@ -25,7 +24,7 @@ class Progress {
     lines  ///< a line at once, and then every minute
   };
 
-  /// `began`: the moment from which the session counts its limits.
+  /// `began`: the moment from which the session measures its limits.
   Progress(Mode mode, std::string lock_name, const lock::Patience& patience, os::Stderr& out,
            lock::Instant began);
   ~Progress() { hide(); }
@@ -37,10 +36,10 @@ class Progress {
     return session.acquiring() ? next_ : lock::kNever;
   }
 
-  /// Shows what is known if that is due.
+  /// Shows the state of the wait if the deadline has passed.
   void turn(const lock::Session& session, const redis::ServerSet& servers, lock::Instant now);
 
-  /// To be called before anything else happens to the terminal once the session is not acquiring.
+  /// Must be called when the session has stopped acquiring, before anybody else uses the terminal.
   void hide() const {
     if (mode_ == Mode::live) out_.hide();
   }
@@ -58,10 +57,10 @@ class Progress {
   lock::Instant next_;
 };
 
-/// How the wait is to be shown on our standard error.
+/// How to show the wait on our standard error.
 Progress::Mode progress_mode(const config::Settings& settings);
 
-/// What else is to be said of it.
+/// What else the reporter says about the wait.
 diag::WaitNews wait_news(const config::Settings& settings);
 
 }  // namespace redlock::driver

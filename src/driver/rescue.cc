@@ -17,8 +17,8 @@ namespace redlock::driver {
 
 namespace {
 
-// More than a try needs, and enough for malloc(3) to give it back to the system: what counts may be
-// this process's address space (RLIMIT_AS). It is not touched before.
+// More than an attempt needs, and enough for malloc(3) to return it to the system: the limit may be
+// on the address space of this process (RLIMIT_AS). Nobody writes to it before.
 constexpr std::size_t kMemory = std::size_t{512} * 1024;
 constexpr int kTries = 3;
 constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20'000'000};
@@ -36,7 +36,7 @@ bool Rescue::give_back(Driver& driver, lock::Duration patience) noexcept {
       servers.give_back_all(os::boot_now());
       driver.finish_requests([&servers] { return !servers.owes(); }, driver.now() + patience);
     } catch (const std::exception&) {
-      // The connection it happened on is closed, and the next try makes a new one.
+      // The connection that failed is closed, and the next attempt opens a new one.
       ::nanosleep(&kPause, nullptr);
     }
   }

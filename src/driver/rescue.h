@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// What is done when the machine fails under us (no memory, no descriptor, no process) while a
-// server may hold a lock of ours. The session is of no use then: what was thrown came through the
-// middle of a step. But every connection knows what was sent over it, and that is taken back.
+// Gives the lock back after the system has refused something (memory, a descriptor, a process)
+// while a server may hold a lock of ours. The session is of no use then: the exception interrupted
+// one of its steps. But every connection knows which requests it has sent, and redlock takes those
+// back.
 //
-// To need this is the exception: what the start of a job takes is taken before the first request
-// (run/runner.h, hold/acquirer.h).
+// This is rarely needed: redlock takes everything that the start of a job needs before the first
+// request (run/runner.h, hold/acquirer.h).
 #pragma once
 
 #include <cstddef>
@@ -21,23 +22,23 @@ namespace redlock::driver {
 
 class Rescue {
  public:
-  /// Keeps some memory for later.
+  /// Reserves some memory for later.
   Rescue();
 
-  /// Asks every server to take back whatever it may hold of us, and waits for the answers; each of
-  /// three tries for at most `patience`. True: nothing is left anywhere. Never throws. Our job must
-  /// be dead, or not begun.
+  /// Asks every server to delete whatever it may hold for us, and waits for the answers; makes
+  /// three attempts of at most `patience` each. True: no server holds anything for us. Never
+  /// throws. Our job must be dead, or not started.
   bool give_back(Driver& driver, lock::Duration patience) noexcept;
 
  private:
   std::unique_ptr<std::byte[]> memory_;
 };
 
-/// Says that give_back() could not be sure. Never throws.
+/// Warns that give_back() may have left the lock on a server. Never throws.
 void say_may_stay_locked(const std::string& lock_name, lock::Duration ttl,
                          os::Stderr& out) noexcept;
 
-/// What an exception says, for people.
+/// The text of an exception, for people.
 const char* reason_of(const std::exception& error) noexcept;
 
 }  // namespace redlock::driver

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "driver/setup.h"
 
+#include <utility>
+
 #include "os/descriptors.h"
 #include "os/random.h"
 
@@ -31,8 +33,22 @@ redis::Timeouts timeouts_of(const config::Settings& settings) {
   return {.request = settings.request_timeout(), .connect = settings.connect_timeout()};
 }
 
-/// For each server a socket or, while its name is looked up, an eventfd and a file of the
-/// resolver's; and standard error, opened once more.
+redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
+                              std::function<std::string()> record, std::string held_token) {
+  return {settings.servers,
+          {.prefix = settings.prefix,
+           .name = lock.name,
+           .held_token = std::move(held_token),
+           .log_entries = settings.log_entries},
+          settings.ttl,
+          std::move(record),
+          timeouts_of(settings),
+          settings.restart_grace,
+          settings.tls};
+}
+
+/// Each server needs a socket or, during the look-up of its name, an eventfd and a file of the
+/// resolver. Standard error is opened once more.
 void require_connections(std::size_t servers) {
   os::require_free_descriptors(2 * servers + 1);
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// From the settings to what everyone needs who asks for a lock.
+// From the settings to everything that a command needs to ask for a lock.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "config/settings.h"
 #include "diag/reporter.h"
+#include "driver/lock_id.h"
 #include "lock/session.h"
+#include "redis/server_set.h"
 #include "redis/timeouts.h"
 
 namespace redlock::driver {
@@ -20,8 +23,14 @@ diag::Verbosity verbosity_of(const config::Settings& settings);
 
 redis::Timeouts timeouts_of(const config::Settings& settings);
 
-/// Whether so many servers can be asked at the same time. Throws Error (71) if the system would
-/// refuse it: later it would look as if a server could not be reached.
+/// The configured servers as voters on that lock. `record`: gives the holder record, as JSON.
+/// `held_token`: the token of the lock that an ancestor of this process holds; empty: none holds
+/// it. Throws Error (78) if the settings of TLS are of no use.
+redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
+                              std::function<std::string()> record, std::string held_token = {});
+
+/// Checks that the system permits connections to so many servers at the same time. Throws Error
+/// (71) if it would refuse them: later the refusal would look like an unreachable server.
 void require_connections(std::size_t servers);
 
 /// How messages call the servers.

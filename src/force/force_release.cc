@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is taken away is exactly what was shown: each server compares before it sets or deletes. A
-// lock that changes hands between the look and the deed stays as it is.
+// Redlock takes exactly the hold that it has shown: each server compares the token before it sets
+// or deletes a key. If the lock changes hands in between, it stays as it is.
 #include "force/force_release.h"
 
 #include <fmt/format.h>
@@ -30,10 +30,6 @@ using lock::TakeoverResult;
 
 constexpr std::size_t kMostOfName = 300;
 
-int number(ExitStatus status) {
-  return static_cast<int>(status);
-}
-
 diag::Revocation ourselves(const diag::Holder& us) {
   using namespace std::chrono;
   return {.host = us.host,
@@ -46,7 +42,7 @@ bool has_terminal() {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
 }
 
-/// A line of "y" or "yes".
+/// Reads a line, and returns whether it is "y" or "yes".
 bool says_yes() {
   std::array<char, 64> line{};
   if (std::fgets(line.data(), line.size(), stdin) == nullptr) {
@@ -64,20 +60,20 @@ class Forcing {
         settings_(request.settings),
         name_(diag::printable(request.name, kMostOfName)) {}
 
-  int run();
+  ExitStatus run();
 
  private:
-  int nothing_to_take();
-  int refuse_without_now();
+  ExitStatus nothing_to_take();
+  ExitStatus refuse_without_now();
   bool confirmed(std::string_view question);
   [[nodiscard]] std::string_view question() const;
-  int take_away();
+  ExitStatus take_away();
   void revoke_and_log(Takeover& takeover);
-  int revoke(Takeover& takeover);
-  int remove(Takeover& takeover);
-  int not_taken(TakeoverResult result, const Takeover& takeover);
-  int not_deleted(std::size_t deleted, const Takeover& takeover);
-  int wait();
+  ExitStatus revoke(Takeover& takeover);
+  ExitStatus remove(Takeover& takeover);
+  ExitStatus not_taken(TakeoverResult result, const Takeover& takeover);
+  ExitStatus not_deleted(std::size_t deleted, const Takeover& takeover);
+  ExitStatus wait();
   void say(const std::string& text) const;
   static void error(const std::string& text) { driver::complain({text}); }
   [[nodiscard]] std::string holder() const;
@@ -87,7 +83,7 @@ class Forcing {
   const config::Settings& settings_;
   std::string name_;
   inspect::Observed lock_;
-  bool revoked_ = false;  ///< on as many servers as its holder cannot do without
+  bool revoked_ = false;  ///< on so many servers that its holder has no quorum
 };
 
 std::string join(const std::vector<std::string>& troubles) {
@@ -96,7 +92,7 @@ std::string join(const std::vector<std::string>& troubles) {
   return all;
 }
 
-/// What a person wants to hear, and -q silences.
+/// Prints for a person; -q suppresses it.
 void Forcing::say(const std::string& text) const {
   if (!settings_.quiet) driver::complain({text});
 }
@@ -114,12 +110,12 @@ std::string Forcing::latest() const {
                                "--now frees it");
 }
 
-int Forcing::run() {
+ExitStatus Forcing::run() {
   const bool asks = !request_.confirmed;
   if (asks && !has_terminal()) {
     throw Error(ExitStatus::usage,
                 "release --force asks before it stops a job, and there is no terminal to ask on; "
-                "--yes does without");
+                "--yes skips the question");
   }
   inspect::Query query(settings_);
   lock_ = query.look({request_.name}, redis::Observer::Marks::ignored).front();
@@ -129,7 +125,7 @@ int Forcing::run() {
     error(fmt::format("{}: {} of {} servers could be asked, and a quorum is {}; nothing was done",
                       name_, lock_.judgement.answered, settings_.servers.size(),
                       lock::quorum(settings_.servers.size())));
-    return number(ExitStatus::unavailable);
+    return ExitStatus::unavailable;
   }
   const State state = lock_.judgement.state;
   if (state == State::free) return nothing_to_take();
@@ -142,29 +138,29 @@ int Forcing::run() {
   const bool done_before = state == State::revoked && request_.how == How::revoke;
   if (!done_before && asks && !confirmed(question())) {
     error("nothing was done");
-    return number(ExitStatus::conflict);
+    return ExitStatus::conflict;
   }
   return take_away();
 }
 
-int Forcing::nothing_to_take() {
+ExitStatus Forcing::nothing_to_take() {
   say(fmt::format("{} is free, there is nothing to release", name_));
-  return number(ExitStatus::ok);
+  return ExitStatus::ok;
 }
 
-int Forcing::refuse_without_now() {
+ExitStatus Forcing::refuse_without_now() {
   if (lock_.judgement.state == State::foreign) {
     error(
-        fmt::format("{} is held by another program, which cannot be told to stop: its key can only "
-                    "be deleted, with --now, and then its job goes on beside the next one's",
+        fmt::format("{} is held by another program, and redlock cannot stop its job: --now only "
+                    "deletes the key, and that job then runs at the same time as the next one",
                     name_));
-    return number(ExitStatus::conflict);
+    return ExitStatus::conflict;
   }
   error(
-      fmt::format("{} is undecided: no quorum of the servers says the same, it may just change "
-                  "hands; ask again, or delete exactly what is shown, with --now",
+      fmt::format("{} is undecided: no quorum of the servers agrees, perhaps the lock is changing "
+                  "hands; try again, or delete exactly the keys shown, with --now",
                   name_));
-  return number(ExitStatus::unavailable);
+  return ExitStatus::unavailable;
 }
 
 std::string_view Forcing::question() const {
@@ -172,9 +168,9 @@ std::string_view Forcing::question() const {
     case State::cooling:
       return "Cut its minimum hold short?";
     case State::foreign:
-      return "Delete the key of another program, whose job goes on and does not know?";
+      return "Delete the key of another program, although its job goes on?";
     case State::undecided:
-      return "Delete what the servers have, although jobs may be running under it?";
+      return "Delete the keys shown, although jobs may be running under them?";
     default:
       break;
   }
@@ -189,26 +185,27 @@ bool Forcing::confirmed(std::string_view question) {
   return says_yes();
 }
 
-int Forcing::take_away() {
+ExitStatus Forcing::take_away() {
   Takeover takeover(settings_, lock_);
   const State state = lock_.judgement.state;
   if (state == State::held || state == State::revoked) return revoke(takeover);
-  // Who holds one of the leftovers shall know, and not put it back.
+  // A holder of one of the leftovers must learn of it, and not put it back.
   if (state == State::undecided) revoke_and_log(takeover);
   return remove(takeover);
 }
 
 void Forcing::revoke_and_log(Takeover& takeover) {
-  const diag::Holder us =
-      driver::describe_ourselves(settings_, {"redlock", "release", "--force", request_.name});
+  const diag::Holder us = driver::describe_ourselves(
+      settings_, lock_.id, {"redlock", "release", "--force", request_.name});
   takeover.revoke(ourselves(us));
-  if (lock_.judgement.state == State::revoked) return;  // somebody else's deed
+  if (lock_.judgement.state == State::revoked)
+    return;  // somebody else has revoked it, and logged that
   diag::LogEntry entry;
   entry.who = us;
   takeover.log(entry);
 }
 
-int Forcing::revoke(Takeover& takeover) {
+ExitStatus Forcing::revoke(Takeover& takeover) {
   const bool before = lock_.judgement.state == State::revoked;
   revoke_and_log(takeover);
   const lock::Tally tally = takeover.tally();
@@ -218,23 +215,23 @@ int Forcing::revoke(Takeover& takeover) {
   revoked_ = true;
   if (request_.how == How::remove) {
     if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);
-    // The others would still be a quorum for the holder.
+    // The other servers would still be a quorum for the holder.
     return not_deleted(0, takeover);
   }
   const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
-  std::string notices = "it was told and stops its job";
-  if (takeover.told() == 0) {
-    notices = "nobody listened, and it will see it with its next renewal";
+  std::string notices = "the holder was notified and stops its job";
+  if (takeover.notified() == 0) {
+    notices = "the holder could not be notified, and will notice at its next renewal";
     if (lock_.holder && lock_.holder->ttl.count() > 0) {
       notices += ", within " + diag::for_people(lock_.holder->ttl / 3);
     }
   }
-  say(fmt::format("{} {}: {}; the lock is free when that is gone{}", name_, how, notices,
+  say(fmt::format("{} {}: {}; the lock is free when the job has ended{}", name_, how, notices,
                   latest()));
-  return request_.waits ? wait() : number(ExitStatus::ok);
+  return request_.waits ? wait() : ExitStatus::ok;
 }
 
-int Forcing::remove(Takeover& takeover) {
+ExitStatus Forcing::remove(Takeover& takeover) {
   takeover.remove();
   const std::size_t servers = settings_.servers.size();
   const lock::Tally tally = takeover.tally();
@@ -246,69 +243,68 @@ int Forcing::remove(Takeover& takeover) {
       say(fmt::format("{} is free: its minimum hold was cut short", name_));
       break;
     case State::foreign:
-      say(fmt::format(
-          "{} is free: its key is deleted; the job of whoever had it does not know, and "
-          "may still be running",
-          name_));
+      say(
+          fmt::format("{} is free: its key is deleted; the job of its old holder does not notice "
+                      "that, and may still be running",
+                      name_));
       break;
     default:
-      say(fmt::format(
-          "{} is free at once: its old job may still be running until it has been told, "
-          "and for up to its grace after that",
-          name_));
+      say(
+          fmt::format("{} is free at once: its old job may still be running until the holder "
+                      "notices, and for up to its grace after that",
+                      name_));
   }
-  return number(ExitStatus::ok);
+  return ExitStatus::ok;
 }
 
-int Forcing::not_taken(TakeoverResult result, const Takeover& takeover) {
+ExitStatus Forcing::not_taken(TakeoverResult result, const Takeover& takeover) {
   switch (result) {
     case TakeoverResult::gone:
       say(fmt::format("{} has been released meanwhile", name_));
-      return number(ExitStatus::ok);
+      return ExitStatus::ok;
     case TakeoverResult::changed:
-      error(fmt::format("{} has changed hands meanwhile; nothing was taken from whoever has it now",
+      error(fmt::format("{} has changed hands meanwhile; nothing was taken from the new holder",
                         name_));
-      return number(ExitStatus::conflict);
+      return ExitStatus::conflict;
     default:
       break;
   }
   error(fmt::format(
       "{} could be taken on {} of {} servers only, its holder may go on; try again: {}", name_,
       takeover.tally().taken, settings_.servers.size(), join(takeover.troubles())));
-  return number(ExitStatus::unavailable);
+  return ExitStatus::unavailable;
 }
 
-/// A server that gave no answer may have deleted it all the same.
-int Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
+/// A server without an answer may have deleted the key all the same.
+ExitStatus Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
   const std::string known = fmt::format("known to be deleted on {} of {} servers only", deleted,
                                         settings_.servers.size());
   const std::string why = join(takeover.troubles());
-  error(revoked_
-            ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be free "
-                          "before that is gone{}; try again: {}",
-                          name_, holder(), known, latest(), why)
-            : fmt::format("{} is {}, and may not be free; try again: {}", name_, known, why));
-  return number(ExitStatus::unavailable);
+  error(revoked_ ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be "
+                               "free before that job has ended{}; try again: {}",
+                               name_, holder(), known, latest(), why)
+                 : fmt::format("{} is {}, and may not be free; try again: {}", name_, known, why));
+  return ExitStatus::unavailable;
 }
 
-int Forcing::wait() {
+ExitStatus Forcing::wait() {
   const std::string token(lock::owner_of(*lock_.sighting));
   const auto next = wait_gone(settings_, request_.name, token, lock_.most_left);
   if (!next) {
-    error(fmt::format("{}: too few servers answer, it cannot be told whether the job is gone",
+    error(fmt::format("{}: too few servers answer, and it is unknown whether the job has ended",
                       name_));
-    return number(ExitStatus::unavailable);
+    return ExitStatus::unavailable;
   }
   say(next->judgement.state == State::free
           ? fmt::format("{} is free", name_)
           : fmt::format("{} is free of its old holder, and {}", name_,
                         inspect::word_for(next->judgement.state)));
-  return number(ExitStatus::ok);
+  return ExitStatus::ok;
 }
 
 }  // namespace
 
-int force_release(const cli::ForceRelease& request) {
+ExitStatus force_release(const cli::ForceRelease& request) {
   return Forcing(request).run();
 }
 

@@ -6,7 +6,6 @@
 
 #include "driver/finish.h"
 #include "os/clock.h"
-#include "redis/keys.h"
 
 namespace redlock::force {
 
@@ -52,11 +51,10 @@ Takeover::Takeover(const config::Settings& settings, const inspect::Observed& lo
       targets_(find_targets(lock)),
       free_(find_free(lock)),
       answers_(lock.seen.size()) {
-  const std::string key = redis::lock_key(settings.prefix, lock.name);
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls_) tls_.emplace(settings.tls);
     revokers_.emplace_back(server, server.tls ? &*tls_ : nullptr,
-                           redis::Timeouts{.request = settings.server_timeout}, key);
+                           redis::Timeouts{.request = settings.server_timeout}, lock.id.key);
   }
 }
 
@@ -68,7 +66,7 @@ void Takeover::remove() {
   carry_out(Deed::remove, {});
 }
 
-/// Only where it was done: a line that says so would be wrong elsewhere.
+/// Writes only to servers that have revoked the lock: elsewhere the line would be wrong.
 void Takeover::log(const diag::LogEntry& entry) {
   if (settings_.log_entries == 0) return;
   const std::string data = diag::to_json(entry);
@@ -80,7 +78,7 @@ void Takeover::log(const diag::LogEntry& entry) {
   driver::finish(revokers_);
 }
 
-/// Where there was nothing, it is that of the lock that a quorum showed.
+/// For a server without a key this is the token that a quorum showed.
 std::string Takeover::token_on(std::size_t server) const {
   const bool agreed = !lock_.judgement.agreeing.empty();
   const bool free = std::ranges::find(free_, server) != free_.end();
@@ -88,7 +86,7 @@ std::string Takeover::token_on(std::size_t server) const {
   return std::string(lock::owner_of(sighting_of(lock_, shown)));
 }
 
-/// Both deeds may be done twice: whoever was not heard is asked once more.
+/// Both requests may be repeated: asks each server without an answer once more.
 void Takeover::carry_out(Deed deed, const diag::Revocation& by) {
   std::ranges::fill(answers_, std::nullopt);
   std::vector<std::size_t> servers = targets_;
@@ -123,7 +121,7 @@ std::size_t Takeover::free() const {
       free_, [this](std::size_t server) { return !answers_[server].has_value(); }));
 }
 
-std::size_t Takeover::told() const {
+std::size_t Takeover::notified() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       revokers_, [](const redis::Revoker& revoker) { return revoker.told() > 0; }));
 }

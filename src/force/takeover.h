@@ -17,28 +17,28 @@
 
 namespace redlock::force {
 
-/// Takes what was seen of a lock away, on all servers at once: on those that agree about it, or, if
-/// no quorum does, on all that show something. Throws Error (71, 78).
+/// Takes a lock away, as redlock has just seen it, on all servers at the same time: on the servers
+/// that agree or, if no quorum agrees, on every server that shows a key. Throws Error (71, 78).
 class Takeover {
  public:
   /// Both must outlive this.
   Takeover(const config::Settings& settings, const inspect::Observed& lock);
 
-  /// Locks of redlock's, from their holders.
+  /// Revokes a lock of redlock's from its holder.
   void revoke(const diag::Revocation& by);
-  /// Where that was done, it is written into the log.
+  /// Writes the revocation into the log of each server that has revoked the lock.
   void log(const diag::LogEntry& entry);
-  /// Whatever was seen, and what has become of it by revoke(). Where a server had nothing of a lock
-  /// that a quorum showed, it is kept from being put back.
+  /// Deletes the keys that redlock has seen, also if revoke() has changed them since. If a server
+  /// lacked a lock that a quorum showed, this keeps the holder from putting it back there.
   void remove();
 
-  /// What came of the last of them.
+  /// The result of the last of these calls.
   [[nodiscard]] lock::Tally tally() const;
-  /// How many servers had nothing, and were not asked by the last of them.
+  /// The number of servers that had no key, and that the last call did not ask.
   [[nodiscard]] std::size_t free() const;
-  /// On how many servers a holder listened when its lock was revoked.
-  [[nodiscard]] std::size_t told() const;
-  /// By which servers the last of them was not answered, "SERVER: why", safe to print.
+  /// The number of servers on which the holder was subscribed when its lock was revoked.
+  [[nodiscard]] std::size_t notified() const;
+  /// The servers that did not answer the last call, as "SERVER: why", safe to print.
   [[nodiscard]] std::vector<std::string> troubles() const;
 
  private:
@@ -51,8 +51,8 @@ class Takeover {
   const inspect::Observed& lock_;
   std::optional<redis::TlsContext> tls_;
   std::deque<redis::Revoker> revokers_;  // a deque, since they cannot move
-  std::vector<std::size_t> targets_;     ///< servers that show what is to be taken
-  std::vector<std::size_t> free_;        ///< servers that show nothing
+  std::vector<std::size_t> targets_;     ///< servers that show the lock
+  std::vector<std::size_t> free_;        ///< servers that show no key
   std::vector<std::optional<lock::Answer>> answers_;
 };
 

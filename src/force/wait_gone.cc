@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr lock::Duration kFirstPause = milliseconds(50);
 constexpr lock::Duration kLongestPause = milliseconds(500);
-/// After the lock has expired: for servers that are slow, or away for a moment.
+/// Extra time after the lock has expired, for servers that are slow or unreachable for a moment.
 constexpr lock::Duration kPatience = std::chrono::seconds(10);
 
 bool is_gone(const inspect::Observed& lock, const std::string& token) {
@@ -37,7 +37,7 @@ std::optional<inspect::Observed> wait_gone(const config::Settings& settings,
   lock::Duration pause = kFirstPause;
   const lock::Instant limit = left ? os::boot_now() + *left + kPatience : lock::kNever;
   while (true) {
-    // A new look each time: an observer does not ask a server again that has failed it.
+    // A new Query each time: an observer does not ask a server again after a failure.
     inspect::Observed lock =
         inspect::Query(settings).look({name}, redis::Observer::Marks::ignored).front();
     if (is_gone(lock, token)) return lock;

@@ -28,15 +28,15 @@ std::optional<Ward> find_ward(const cli::Acquire& request) {
   return Ward{std::move(*process), request.on_lost_signal};
 }
 
-/// redlock itself is gone while the lock is held: the process that matters is the one it is kept
-/// for, or that has called us.
-diag::Holder describe_holder(const cli::Acquire& request) {
+/// redlock acquire does not run while the lock is held. So the record names the process for which
+/// the keeper keeps the lock, or our caller.
+diag::Holder describe_holder(const cli::Acquire& request, const driver::LockId& lock) {
   std::vector<std::string> command = {"redlock", "acquire"};
   if (request.keep_for) {
     command.insert(command.end(), {"--keep-for", std::to_string(*request.keep_for)});
   }
   command.push_back(request.name);
-  diag::Holder holder = driver::describe_ourselves(request.settings, command);
+  diag::Holder holder = driver::describe_ourselves(request.settings, lock, command);
   holder.pid = request.keep_for.value_or(::getppid());
   return holder;
 }
@@ -48,21 +48,18 @@ Exit acquire(const cli::Acquire& request) {
   if (os::output_was_closed()) {
     throw Error(ExitStatus::os_error, "standard output is closed: the token cannot be printed");
   }
-  const Grant grant{.lock_name = request.name,
+  const driver::LockId lock = driver::lock_id(settings, request.name);
+  const Grant grant{.lock_name = lock.name,
                     .json = request.json,
                     .linger = settings.request_timeout(),
                     .ward = find_ward(request),
-                    .who = describe_holder(request)};
+                    .who = describe_holder(request, lock)};
   lock::Plan plan = driver::plan_for(settings);
-  // Nobody is to be stopped who would need the time.
+  // Without --on-lost-signal there is no process to stop, and so no grace is needed.
   if (request.on_lost_signal == 0) plan.timing.grace = {};
-  redis::ServerSet servers(
-      settings.servers,
-      {.prefix = settings.prefix, .name = request.name, .log_entries = settings.log_entries},
-      settings.ttl, [&grant] { return diag::to_json(diag::since_now(grant.who)); },
-      driver::timeouts_of(settings), settings.restart_grace, settings.tls);
+  redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(grant.who));
   os::Stderr out;
-  diag::Reporter reporter(out, request.name, driver::displays_of(settings),
+  diag::Reporter reporter(out, lock.name, driver::displays_of(settings),
                           driver::verbosity_of(settings), driver::wait_news(settings));
   return Acquirer(plan, grant, servers, out, reporter, driver::progress_mode(settings),
                   {.conflict = settings.conflict_exit_code, .done = 0})

@@ -28,14 +28,14 @@ namespace redlock::hold {
 
 namespace {
 
-constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
+using driver::kSystemRefused;
 
-/// A keeper that is dead cannot be helped. One that lives must hear it: without a word it takes us
-/// for dead, and would give back a lock whose token is known.
-void say(const os::Fd& keeper, KeeperWord word) {
+/// A dead keeper needs no message. A live one must get it: without a message the keeper takes us
+/// for dead, and would release a lock whose token is known.
+void send_message(const os::Fd& keeper, KeeperMessage message) {
   constexpr int kTries = 100;
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
-  const auto byte = static_cast<char>(word);
+  const auto byte = static_cast<char>(message);
   for (int tries = 0; tries < kTries; ++tries) {
     if (::send(keeper.get(), &byte, 1, MSG_NOSIGNAL) == 1 || errno == EPIPE) return;
     ::nanosleep(&kPause, nullptr);
@@ -68,25 +68,20 @@ Exit Acquirer::run() {
     if (!held_) driver_.part();
     if (held_ && !grant_.ward) linger();
   } catch (const std::exception&) {
-    // A token that is printed is its owner's.
+    // Once the token is printed, the lock belongs to its reader.
     if (!held_) {
       give_back();
       throw;
     }
   }
   out_.drain(std::chrono::milliseconds(100));
-  if (held_) return {0};
-  if (ward_gone_) return {static_cast<int>(ExitStatus::usage)};
-  if (interrupted_ != 0) return {128 + interrupted_, interrupted_};
+  if (held_) return ExitStatus::ok;
+  if (ward_gone_) return ExitStatus::usage;
+  if (interrupted_ != 0) return Exit::by_signal(interrupted_);
   const Exit result = driver::exit_of(session_.outcome(), chosen_);
   const bool conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
-  return grant_.json && conflict ? Exit{print_refusal(result.status)} : result;
-}
-
-/// A program that asked for JSON gets some. Gives `status`, or 71 if that could not be written.
-int Acquirer::print_refusal(int status) const {
-  const std::string text = refused_json(grant_.lock_name, session_.waiting(), os::boot_now());
-  return driver::print(text, static_cast<ExitStatus>(status));
+  if (!grant_.json || !conflict) return result;
+  return driver::print(refused_json(grant_.lock_name, session_.waiting(), os::boot_now()), result);
 }
 
 void Acquirer::give_back() noexcept {
@@ -99,7 +94,7 @@ os::Interest Acquirer::watch() const {
   return {.fd = grant_.ward->process.fd(), .read = true};
 }
 
-/// With its ward gone nobody is left to hold the lock for: as if we had been asked to end.
+/// When the ward is gone, nobody needs the lock any more: act as after a signal that ends us.
 void Acquirer::look(bool woken, lock::Instant now) {
   if (!woken || !grant_.ward || ward_gone_ || !grant_.ward->process.gone()) return;
   ward_gone_ = true;
@@ -138,9 +133,9 @@ bool Acquirer::perform(const lock::Effect& effect, lock::Instant now) {
   return true;
 }
 
-/// Nothing comes back if the session is the keeper's from now on.
+/// Returns nothing if the keeper has the session from now on.
 std::optional<lock::Event> Acquirer::hand_over(const lock::Spawn& order) {
-  // The clock is read once more: we may have been stopped since the votes came in.
+  // Reads the clock again: somebody may have stopped us since the votes arrived.
   if (os::boot_now() >= order.latest) return lock::JobTooLate{};
   try {
     return grant_.ward ? start_keeper(order) : print_token(order);
@@ -164,16 +159,16 @@ std::optional<lock::Event> Acquirer::start_keeper(const lock::Spawn& order) {
   if (!await_keeper(reserve_->ours, order.latest)) return keeper_failed();
   lock::Event printed = print_token(order);
   if (!held_) {
-    say(reserve_->ours, KeeperWord::end);
+    send_message(reserve_->ours, KeeperMessage::end);
     end_keeper(0);
     return printed;
   }
-  say(reserve_->ours, KeeperWord::go);
+  send_message(reserve_->ours, KeeperMessage::go);
   servers_.drop_connections();
   return std::nullopt;
 }
 
-/// Nothing may be thrown from here to what the parent would do about it.
+/// No exception may leave this function: only the parent handles those of hand_over().
 void Acquirer::be_keeper() noexcept {
   try {
     reserve_->ours.reset();
@@ -182,11 +177,11 @@ void Acquirer::be_keeper() noexcept {
            std::move(reserve_->loop), {grant_.who, won_})
         .keep(grant_.linger, rescue_);
   } catch (const std::exception&) {
-    ::_exit(0);  // the parent sees it
+    ::_exit(0);  // the parent sees that this process is dead
   }
 }
 
-/// `signal` 0: it has been told to. Either way it is gone afterwards.
+/// `signal` 0: the keeper has got the message to end. On return the keeper is dead.
 void Acquirer::end_keeper(int signal) {
   if (keeper_ <= 0) return;
   if (signal != 0) ::kill(keeper_, signal);
@@ -197,16 +192,16 @@ void Acquirer::end_keeper(int signal) {
 
 bool Acquirer::await_keeper(os::Fd& keeper, lock::Instant latest) {
   std::array<os::Interest, 1> interests{os::Interest{.fd = keeper.get(), .read = true}};
-  char word = 0;
+  char byte = 0;
   ssize_t length = -1;
   do {
     driver_.await(interests, latest);
-    length = ::read(keeper.get(), &word, 1);
+    length = ::read(keeper.get(), &byte, 1);
   } while (length < 0 && os::boot_now() < latest);
   return length == 1;
 }
 
-/// It has touched no connection: the lock is still ours to give back.
+/// The keeper has touched no connection: this process can still give the lock back.
 lock::JobFailedToStart Acquirer::keeper_failed() {
   end_keeper(SIGKILL);
   out_.line("redlock: the process that was to keep the lock did not start");
@@ -227,8 +222,8 @@ std::string Acquirer::describe_grant(const lock::Spawn& order) const {
       .output();
 }
 
-/// A reader may be slow, but only as long as the lock lasts long enough to be of use to it. Gives
-/// what became of it, as an answer to Spawn.
+/// The reader may be slow, but only until the lock would expire too soon to be of use. Returns the
+/// answer to Spawn.
 lock::Event Acquirer::print_token(const lock::Spawn& order) {
   const std::string text = describe_grant(order);
   std::array<os::Interest, 2> interests{os::Interest{.fd = STDOUT_FILENO, .write = true},
@@ -237,7 +232,7 @@ lock::Event Acquirer::print_token(const lock::Spawn& order) {
   do {
     driver_.await(interests, order.latest);
     if (interests[0].ready) {
-      // A reader that was slow, or we: the lock may have expired meanwhile.
+      // The reader was slow, or somebody stopped us: the lock may have expired meanwhile.
       if (os::boot_now() >= order.latest) return lock::JobTooLate{};
       held_ = ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
       if (held_) return lock::JobStarted{};
@@ -247,14 +242,15 @@ lock::Event Acquirer::print_token(const lock::Spawn& order) {
     for (const os::ReceivedSignal& signal : signals_.take()) {
       if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
       interrupted_ = signal.number;
-      return lock::JobFailedToStart{128 + signal.number};
+      return lock::JobFailedToStart{Exit::by_signal(signal.number).status};
     }
   } while (os::boot_now() < order.latest);
   out_.line(fmt::format("redlock: cannot write the token to standard output: {}", why));
   return kSystemRefused;
 }
 
-/// The lock is held, and printed; with more servers that have it, it outlives the death of one.
+/// The token is printed. Waits for more servers to grant the lock, so that it survives the loss of
+/// one.
 void Acquirer::linger() {
   servers_.log(won_, diag::word_for(won_.event), to_json(diag::log_entry(won_, grant_.who)),
                os::boot_now());

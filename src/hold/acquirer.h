@@ -21,27 +21,27 @@
 
 namespace redlock::hold {
 
-/// What `redlock acquire` is asked for.
+/// The request to `redlock acquire`.
 struct Grant {
   std::string lock_name;
   bool json;
-  lock::Duration linger;     ///< for servers that have not answered when the lock is held
-  std::optional<Ward> ward;  ///< none: nobody renews the lock
-  diag::Holder who;          ///< for the log
+  lock::Duration linger;     ///< time for late servers to answer, once the lock is held
+  std::optional<Ward> ward;  ///< none: there is no keeper to renew the lock
+  diag::Holder who;          ///< for the lock's log
 };
 
-/// The heart of `redlock acquire`: the same session as that of a run, which is left where a job
-/// would be started; or handed to a keeper.
+/// The heart of `redlock acquire`: the same session as that of a run. Where a run would start its
+/// job, redlock ends, or hands the session to a keeper.
 ///
-/// If the machine fails before the token is printed, the lock is given back (driver/rescue.h); by
-/// the session, if it is while the lock is handed over.
+/// If the system refuses something before the token is printed, redlock gives the lock back
+/// (driver/rescue.h); during the handover the session gives it back.
 class Acquirer : private driver::Host {
  public:
   Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers, os::Stderr& out,
            diag::Reporter& reporter, driver::Progress::Mode progress, driver::ChosenStatus chosen);
 
-  /// Until the token is printed, or the attempt has failed. Returns how redlock
-  /// ends.
+  /// Returns when the token is printed, or when the attempt has failed. Gives the way in which
+  /// redlock ends.
   Exit run();
 
  private:
@@ -54,7 +54,6 @@ class Acquirer : private driver::Host {
   void turned(lock::Instant now) override;
 
   void linger();
-  [[nodiscard]] int print_refusal(int status) const;
   void give_back() noexcept;
 
   std::optional<lock::Event> hand_over(const lock::Spawn& order);
@@ -68,7 +67,7 @@ class Acquirer : private driver::Host {
 
   const Grant& grant_;
   driver::ChosenStatus chosen_;
-  os::SignalSource signals_;  // first: from here on no signal ends us with a lock in our hands
+  os::SignalSource signals_;  // first: from here on no signal ends us while we hold a lock
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
@@ -76,17 +75,17 @@ class Acquirer : private driver::Host {
   lock::Session session_;
   driver::Progress progress_;
   driver::Driver driver_;
-  lock::Duration patience_;  ///< with servers that are to take the lock back
+  lock::Duration patience_;  ///< with servers that must delete the lock again
   lock::Duration life_;      ///< of the lock
   driver::Rescue rescue_;
-  /// Taken before the lock is asked for: where the system refuses it, there is nothing to give
-  /// back.
+  /// Redlock takes it before it asks for the lock: if the system refuses it, there is no lock yet
+  /// to give back.
   std::optional<KeeperReserve> reserve_;
   pid_t keeper_ = -1;
-  lock::Log won_{};    ///< as the log is to have it
+  lock::Log won_{};    ///< the line for the lock's log
   bool held_ = false;  ///< the token is printed
   bool ward_gone_ = false;
-  int interrupted_ = 0;  ///< by this signal, when the lock was held and the token not printed yet
+  int interrupted_ = 0;  ///< this signal came after the grant and before the token was printed
 };
 
 }  // namespace redlock::hold

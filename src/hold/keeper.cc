@@ -45,24 +45,25 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
   try {
     os::detach();
     listen(os::boot_now() + patience);
-    const auto running = static_cast<char>(KeeperWord::running);
+    const auto running = static_cast<char>(KeeperMessage::running);
     if (::write(parent_.get(), &running, 1) != 1) ::_exit(0);
-    parent = await_word();
+    parent = await_message();
     if (parent == Parent::says_end) ::_exit(0);
     const lock::Instant now = driver_.now();
     driver_.step(lock::JobStarted{}, now);
     if (parent == Parent::gone) driver_.step(lock::JobExited{0}, now);
     driver_.run();
   } catch (const std::exception&) {
-    // The machine fails under us. A parent that waits for word sees our death, and gives the lock
-    // back. A token that is known must not be released while the ward lives, who is told.
+    // The system has refused something. A parent that waits for our message sees our death, and
+    // gives the lock back. If the token is known, the lock must not be released while the ward
+    // lives: the ward gets its signal.
     if (parent == Parent::gone) rescue.give_back(driver_, patience);
     if (parent == Parent::says_go) tell_ward();
   }
   ::_exit(0);
 }
 
-/// The connections for votes are left alone: the parent may need them yet.
+/// Does not touch the connections for votes: the parent may still need them.
 void Keeper::listen(lock::Instant limit) {
   servers_.listen(won_.line.attempt, os::boot_now());
   redis::Subscribers& subscribers = servers_.subscribers();
@@ -75,30 +76,31 @@ void Keeper::listen(lock::Instant limit) {
   }
 }
 
-/// However long it takes: a parent that is stopped may yet have to give back the lock itself, over
-/// the connections that it shares with us. By now it counts on us: this needs nothing of the
-/// system.
-Keeper::Parent Keeper::await_word() noexcept {
+/// Waits without a limit: a parent that is stopped may still have to give the lock back itself,
+/// over the connections that it shares with us. The parent relies on us by now, so this function
+/// needs nothing from the system.
+Keeper::Parent Keeper::await_message() noexcept {
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
-  char word = 0;
+  char byte = 0;
   ssize_t length = -1;
   while (length < 0) {
     pollfd line{parent_.get(), POLLIN, 0};
-    if (::poll(&line, 1, -1) > 0) length = ::read(parent_.get(), &word, 1);
+    if (::poll(&line, 1, -1) > 0) length = ::read(parent_.get(), &byte, 1);
     if (length < 0 && errno == ECONNRESET) length = 0;
     if (length < 0) ::nanosleep(&kPause, nullptr);
   }
   parent_.reset();
   if (length == 0) return Parent::gone;
-  return word == static_cast<char>(KeeperWord::go) ? Parent::says_go : Parent::says_end;
+  return byte == static_cast<char>(KeeperMessage::go) ? Parent::says_go : Parent::says_end;
 }
 
-/// Once it is dead it would always be ready.
+/// The descriptor of a dead ward would always be ready.
 os::Interest Keeper::watch() const {
   return {.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true};
 }
 
-/// A ward that has just ended comes first: what is left to do then takes two seconds at most.
+/// Looks at the ward first: if it has just ended, the keeper needs two seconds at most to end in
+/// order.
 bool Keeper::take_signal(const lock::Signal& signal, lock::Instant now) {
   if (signal.ends_waiting) look(true, now);
   return false;
@@ -115,7 +117,7 @@ void Keeper::turned(lock::Instant) {
 }
 
 void Keeper::tell_ward() {
-  if (std::exchange(told_, true) || ward_.lost_signal == 0) return;
+  if (std::exchange(signalled_, true) || ward_.lost_signal == 0) return;
   ward_.process.signal(ward_.lost_signal);
 }
 

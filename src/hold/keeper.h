@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// `redlock acquire --keep-for PID`: the process that stays behind and renews the lock until PID
-// ends.
+// The keeper of `redlock acquire --keep-for PID`: this process stays behind and renews the lock
+// until PID ends.
 //
 //   the caller
 //    └─ redlock acquire --keep-for PID    takes the lock, forks, prints the token, ends
 //        └─ keeper                        in a session of its own, and init's child from then on
 //
-// The two speak over a pair of sockets: the keeper says that it runs, and does nothing before it
-// hears that the token has been printed. A token that nobody has got is given back by the parent,
-// or, where that has been killed, by the keeper.
+// The two communicate over a pair of sockets: the keeper reports that it runs, and does nothing
+// before it hears that the token has been printed. If nobody has read the token, the parent gives
+// the lock back or, if somebody has killed the parent, the keeper does.
 //
-// Before it says so, the keeper listens for word on its lock: `redlock release` tells it that the
-// token is given back. What it makes of that, and of all else, stands in lock/keeping.h.
+// Before that report, the keeper subscribes to the notices on its lock: `redlock release` notifies
+// it that the token has been released. lock/keeping.h decides what follows from each event.
 //
-// The keeper never frees a lock while PID lives, but for one: when the token has been released by
-// its owner. Where it cannot keep the lock it tells PID, if it was asked to, and lets it expire.
+// The keeper never frees a lock while PID lives, with one exception: when its owner has released
+// the token. If it cannot keep the lock, it signals PID, if --on-lost-signal asks for that, and
+// lets the lock expire.
 #pragma once
 
 #include <sys/types.h>
@@ -33,26 +34,27 @@
 
 namespace redlock::hold {
 
-/// Whom a lock is kept for.
+/// The process for which a keeper keeps a lock.
 struct Ward {
   os::Process process;
-  int lost_signal;  ///< for when it cannot be kept; 0: none
+  int lost_signal;  ///< the keeper sends it if it cannot keep the lock; 0: none
 };
 
-/// How the lock was had, for the log.
+/// How redlock acquired the lock, for the lock's log.
 struct Won {
   diag::Holder who;
   lock::Log line;
 };
 
-/// One end of the pair of sockets. A word is one byte; anything else is somebody's death.
-enum class KeeperWord : char {
+/// A message over the pair of sockets: one byte. Anything else means that the other process is
+/// dead.
+enum class KeeperMessage : char {
   running = 'r',  ///< from the keeper: it has left its caller's session and descriptors
   go = 'g',       ///< to the keeper: the token is known, keep the lock
-  end = 'e',      ///< to the keeper: just end
+  end = 'e',      ///< to the keeper: end, and leave the lock alone
 };
 
-/// What a keeper needs from the system before it can say that it runs.
+/// What a keeper needs from the system before it can report that it runs.
 struct KeeperReserve {
   os::Fd ours;      ///< the parent's end of the pair of sockets
   os::Fd keepers;   ///< the keeper's
@@ -66,16 +68,16 @@ class Keeper : private driver::Host {
   Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
          const Ward& ward, os::Fd parent, os::Loop loop, Won won);
 
-  /// Leaves the caller, waits for the parent's word, and keeps the lock. Ends the process.
-  /// `patience` with servers that cannot be listened to at once. If the machine fails under us
-  /// when the parent is gone already, `rescue` gives the lock back.
+  /// Leaves the caller's session, waits for the parent's message, and keeps the lock. Ends the
+  /// process. `patience`: how long it waits for its subscriptions. If the system refuses something
+  /// after the parent's death, `rescue` gives the lock back.
   [[noreturn]] void keep(lock::Duration patience, driver::Rescue& rescue);
 
  private:
   enum class Parent { gone, says_go, says_end };
 
   void listen(lock::Instant limit);
-  Parent await_word() noexcept;
+  Parent await_message() noexcept;
   bool perform(const lock::Effect&, lock::Instant) override { return false; }
   [[nodiscard]] os::Interest watch() const override;
   bool take_signal(const lock::Signal& signal, lock::Instant now) override;
@@ -90,7 +92,7 @@ class Keeper : private driver::Host {
   lock::Keeping keeping_;
   driver::Driver driver_;
   bool ward_gone_ = false;
-  bool told_ = false;  ///< the ward, or it is not to be told anything
+  bool signalled_ = false;  ///< the ward has its signal, or gets none
 };
 
 }  // namespace redlock::hold

@@ -17,7 +17,7 @@ namespace {
 using diag::Json;
 using std::chrono::milliseconds;
 
-/// As the server would have shown the key to somebody who looks at it.
+/// The refusal as a sighting: as if redlock had looked at the key on that server.
 lock::Sighting sighting_of(const lock::Refused& refusal) {
   lock::Sighting sighting;
   sighting.kind =

@@ -8,8 +8,8 @@
 
 namespace redlock::hold {
 
-/// What `redlock acquire --json` prints where the lock was somebody else's until the limit, as in
-/// redlock(1). `now`: the moment at which the attempt was given up.
+/// The output of `redlock acquire --json` if somebody else held the lock until the limit; see
+/// redlock(1). `now`: the moment at which redlock gave up.
 std::string refused_json(const std::string& lock_name, const lock::Waiting& last,
                          lock::Instant now);
 

@@ -7,10 +7,12 @@ namespace redlock::hold {
 
 Exit release(const cli::Release& request) {
   const std::string token = read_token(request.token);
-  // For the log; and a lock that is being revoked would be released as well as any other.
+  // The log needs it. It also shows whether the lock is being revoked: the release itself would
+  // work all the same.
   const Possession possession = look_up(request.settings, request.name, token);
   config::Settings settings = request.settings;
-  // That it was released is noted for whoever renews it, for as long as that may be of interest.
+  // The servers remember for this time that the lock was released, for a keeper that still renews
+  // it.
   settings.ttl = recorded_ttl(possession).value_or(settings.ttl);
   return TokenCommand(settings, possession, lock::Op::leave).run();
 }

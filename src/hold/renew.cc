@@ -32,7 +32,7 @@ Exit renew(const cli::Renew& request) {
   TokenCommand by_token(settings, possession, lock::Op::renew);
   const Exit result = by_token.run();
   if (result.status != 0 || !request.json) return result;
-  return {driver::print(to_json(request.name, by_token.valid_for()), ExitStatus::ok)};
+  return driver::print(to_json(request.name, by_token.valid_for()), ExitStatus::ok);
 }
 
 }  // namespace redlock::hold

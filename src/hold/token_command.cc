@@ -27,7 +27,7 @@ constexpr lock::AttemptId kTheirs = 1;
 
 lock::ByToken::Terms terms_for(const config::Settings& settings, lock::Op op) {
   lock::Duration patience = settings.server_wait;
-  // What was renewed first must still be good for something when the last one is.
+  // The first vote renewed must still be of use when the last one is renewed.
   if (op == lock::Op::renew) patience = std::min<lock::Duration>(patience, settings.ttl / 2);
   return {.op = op,
           .timing = {.ttl = settings.ttl, .grace = {}},
@@ -42,15 +42,10 @@ TokenCommand::TokenCommand(const config::Settings& settings, const Possession& p
     : settings_(settings),
       possession_(possession),
       op_(op),
-      reporter_(out_, possession.lock_name, driver::displays_of(settings),
+      reporter_(out_, possession.lock.name, driver::displays_of(settings),
                 driver::verbosity_of(settings)),
-      servers_(
-          settings.servers,
-          {.prefix = settings.prefix,
-           .name = possession.lock_name,
-           .log_entries = settings.log_entries},
-          settings.ttl, [record = possession.record] { return record; },
-          driver::timeouts_of(settings), settings.restart_grace, settings.tls),
+      servers_(driver::open_servers(settings, possession.lock,
+                                    [record = possession.record] { return record; })),
       by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),
       driver_(by_token_, *this, servers_, signals_, {.reporter = &reporter_}) {
   servers_.adopt(kTheirs, possession.token);
@@ -60,12 +55,12 @@ Exit TokenCommand::run() {
   driver::require_connections(servers_.size());
   if (op_ == lock::Op::leave) note_release();
   driver_.run();
-  const Exit result = interrupted_ != 0 ? Exit{128 + interrupted_, interrupted_} : Exit{tell()};
+  const Exit result = interrupted_ != 0 ? Exit::by_signal(interrupted_) : tell();
   out_.drain(std::chrono::milliseconds(100));
   return result;
 }
 
-/// The run's end, as the log is to have it: it goes with the request.
+/// Writes the end of the run into the log, together with the request.
 void TokenCommand::note_release() {
   const auto holder = diag::read_holder(possession_.record);
   if (!holder) return;
@@ -86,18 +81,18 @@ bool TokenCommand::take_signal(const lock::Signal& signal, lock::Instant) {
   return true;
 }
 
-int TokenCommand::tell() {
+ExitStatus TokenCommand::tell() {
   switch (by_token_.state()) {
     case lock::ByToken::State::done:
-      if (possession_.revoked.empty()) return 0;
+      if (possession_.revoked.empty()) return ExitStatus::ok;
       reporter_.say_not_held(possession_.revoked);
-      return static_cast<int>(ExitStatus::lost);
+      return ExitStatus::lost;
     case lock::ByToken::State::not_ours:
-      // Ours it was when we were called, and now it is given back: a keeper whose process ends has
-      // done what we were to do.
-      if (op_ == lock::Op::leave && possession_.held) return 0;
+      // The lock was ours when the command started, and somebody has released it since: a keeper
+      // did so when its process ended.
+      if (op_ == lock::Op::leave && possession_.held) return ExitStatus::ok;
       reporter_.say_not_held(who_has_it());
-      return static_cast<int>(ExitStatus::lost);
+      return ExitStatus::lost;
     case lock::ByToken::State::trying:
     case lock::ByToken::State::unavailable:
       break;
@@ -107,14 +102,14 @@ int TokenCommand::tell() {
   } else {
     reporter_.say_not_released(by_token_.complaints());
   }
-  return static_cast<int>(ExitStatus::unavailable);
+  return ExitStatus::unavailable;
 }
 
-/// As far as that can be seen now.
+/// The holder of the lock now, as far as the servers show it.
 std::string TokenCommand::who_has_it() const {
   inspect::Query query(settings_);
   const std::vector<inspect::Observed> found =
-      query.look({possession_.lock_name}, redis::Observer::Marks::ignored);
+      query.look({possession_.lock.name}, redis::Observer::Marks::ignored);
   const inspect::Observed& lock = found.front();
   if (lock.judgement.state == lock::State::free) return "it was released, or has expired";
   if (!lock.sighting) return "no quorum of the servers holds it";
@@ -126,10 +121,11 @@ lock::Duration TokenCommand::valid_for() const {
   return std::max(by_token_.valid_until() - os::boot_now(), lock::Duration::zero());
 }
 
-Possession look_up(const config::Settings& settings, std::string lock_name, std::string token) {
+Possession look_up(const config::Settings& settings, const std::string& lock_name,
+                   std::string token) {
   inspect::Query query(settings);
   const inspect::Observed found = query.look({lock_name}, redis::Observer::Marks::ignored).front();
-  Possession possession{.lock_name = std::move(lock_name),
+  Possession possession{.lock = found.id,
                         .token = std::move(token),
                         .record = {},
                         .fence = found.judgement.fence,
@@ -149,7 +145,7 @@ Possession look_up(const config::Settings& settings, std::string lock_name, std:
   return possession;
 }
 
-/// Anybody may have written it.
+/// The record is untrusted: any client may have written it.
 std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession) {
   using namespace std::chrono_literals;
   const auto holder = diag::read_holder(possession.record);

@@ -9,6 +9,7 @@
 #include "config/settings.h"
 #include "diag/reporter.h"
 #include "driver/driver.h"
+#include "driver/lock_id.h"
 #include "exit_status.h"
 #include "lock/by_token.h"
 #include "os/signals.h"
@@ -17,20 +18,21 @@
 
 namespace redlock::hold {
 
-/// A lock and its token, as a command line has them, and what servers know of who took it.
+/// A lock and its token, from the command line, and what the servers know about its acquisition.
 struct Possession {
-  std::string lock_name;
+  driver::LockId lock;
   std::string token;
-  std::string record;       ///< JSON; empty: not known, or the token is not there
+  std::string record;       ///< of the holder, JSON; empty: not known, or no server has the token
   std::uint64_t fence = 0;  ///< 0: not known
-  std::string revoked;      ///< from whom and by whom it is being taken; empty: it is not
-  bool held = false;        ///< a quorum had it when it was looked for
+  std::string revoked;      ///< describes the revocation of the lock; empty: nobody revokes it
+  bool held = false;        ///< a quorum had the token when look_up() asked
 };
 
-/// Looks for it on all servers. Throws Error (71, 78).
-Possession look_up(const config::Settings& settings, std::string lock_name, std::string token);
+/// Looks for the token on all servers. Throws Error (71, 78).
+Possession look_up(const config::Settings& settings, const std::string& lock_name,
+                   std::string token);
 
-/// For how long whoever took it wanted to have it at a time, if that is known.
+/// The ttl that the process used which acquired the lock, if that is known.
 std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession);
 
 /// The loop of `redlock renew` and `redlock release`.
@@ -39,17 +41,17 @@ class TokenCommand : private driver::Host {
   /// `op`: renew or leave. `settings` must outlive this.
   TokenCommand(const config::Settings& settings, const Possession& possession, lock::Op op);
 
-  /// Until it is settled, and said unless it is done.
+  /// Returns when the outcome is certain. Reports it unless the command succeeded.
   Exit run();
 
-  /// Of a renewal that is done: how much longer the lock is sure to last.
+  /// After a successful renewal: the time for which the lock is certain to last.
   [[nodiscard]] lock::Duration valid_for() const;
 
  private:
   void note_release();
   bool perform(const lock::Effect&, lock::Instant) override { return false; }
   bool take_signal(const lock::Signal& signal, lock::Instant now) override;
-  int tell();
+  ExitStatus tell();
   [[nodiscard]] std::string who_has_it() const;
 
   const config::Settings& settings_;
@@ -61,10 +63,10 @@ class TokenCommand : private driver::Host {
   redis::ServerSet servers_;
   lock::ByToken by_token_;
   driver::Driver driver_;
-  int interrupted_ = 0;  ///< by this signal
+  int interrupted_ = 0;  ///< this signal ended the command; 0: none
 };
 
-/// The token itself, or the line that standard input has if it is empty. Throws Error (64).
+/// Returns `token` or, if that is empty, the line on standard input. Throws Error (64).
 std::string read_token(const std::string& token);
 
 }  // namespace redlock::hold

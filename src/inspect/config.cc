@@ -22,7 +22,7 @@ using config::Type;
 
 constexpr std::size_t kMostOfValue = 200;
 
-/// One setting as it is shown. No values: it is not set, and has no default.
+/// One setting, ready for output. No values: the setting is not set, and has no default.
 struct SettingLine {
   std::string name;
   std::vector<std::string> values;

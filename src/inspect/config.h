@@ -7,8 +7,8 @@
 
 namespace redlock::inspect {
 
-/// `redlock config`: what stands in `draft` after config::complete(), as a table or, if so asked,
-/// as JSON. Passwords are not in it.
+/// `redlock config`: the settings of `draft` after config::complete(), as a table or, with --json,
+/// as JSON. Without passwords.
 std::string describe_settings(const config::Draft& draft);
 
 }  // namespace redlock::inspect

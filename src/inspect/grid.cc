@@ -38,7 +38,7 @@ std::string lay_out(const std::vector<Line>& lines, const Widths& widths, std::s
   for (const Line& line : lines) {
     std::string row;
     std::size_t used = 0;  // columns, of the text so far
-    std::size_t end = 0;   // of the column before, its blanks included
+    std::size_t end = 0;   // of the column before, with its blanks
     for (std::size_t column = 0; column < widths.size(); ++column) {
       if (widths[column] == 0) continue;
       row.append(end - used, ' ').append(line[column]);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Who has the lock is asked first, and then for the logs: a run that is neither over by the log nor
-// has the lock has ended unheard of. The other way round, one might end in between; this way one
-// would have to begin and be logged in between, and that is not done within its first half second.
+// Asks for the present holder first, and then for the logs. So if a run neither has the lock nor
+// has an end in the log, it has ended without a log line. In the other order a run might end in
+// between. In this order a run would have to begin and be logged in between, but redlock does not
+// log a run within its first half second.
 #include "inspect/history.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,6 @@
 #include "inspect/query.h"
 #include "lock/timing.h"
 #include "os/clock.h"
-#include "redis/keys.h"
 #include "redis/log_reader.h"
 
 namespace redlock::inspect {
@@ -29,12 +29,12 @@ using Troubles = std::vector<std::optional<std::string>>;
 
 /// The logs of all servers.
 struct Logs {
-  std::vector<std::vector<redis::LoggedLine>> lines;  ///< of those that could be asked
-  Troubles troubles;                                  ///< by server, why its log could not be read
-  std::vector<std::string> complaints;                ///< about what was read
+  std::vector<std::vector<redis::LoggedLine>> lines;  ///< of the servers that answered
+  Troubles troubles;                    ///< by server, the reason if its log could not be read
+  std::vector<std::string> complaints;  ///< about the logs that were read
 };
 
-Logs read_logs(const Settings& settings, const std::string& name) {
+Logs read_logs(const Settings& settings, const driver::LockId& lock) {
   std::optional<redis::TlsContext> tls;
   std::deque<redis::LogReader> readers;
   for (const redis::Endpoint& server : settings.servers) {
@@ -42,14 +42,13 @@ Logs read_logs(const Settings& settings, const std::string& name) {
     readers.emplace_back(server, server.tls ? &*tls : nullptr,
                          redis::Timeouts{.request = settings.server_timeout});
   }
-  const std::string key = redis::lock_key(settings.prefix, name);
-  for (redis::LogReader& reader : readers) reader.read(key, os::boot_now());
+  for (redis::LogReader& reader : readers) reader.read(lock.key, os::boot_now());
   driver::finish(readers);
   Logs logs;
   for (const redis::LogReader& reader : readers) {
     logs.troubles.emplace_back();
     if (reader.trouble()) logs.troubles.back() = reader.trouble()->why;
-    // What was read of a log that broke off is as good as any.
+    // If reading broke off, the lines read so far are still good.
     logs.lines.push_back(reader.lines());
     if (reader.overflowed()) {
       logs.complaints.push_back(
@@ -73,7 +72,7 @@ Present present_of(const Observed& lock) {
   return {.run = lock.sighting->run, .holder = lock.holder, .fence = lock.judgement.fence};
 }
 
-/// Why there is nothing to show, if there is not; --at tells in its headline.
+/// Says why the table is empty, if it is. With --at the headline says it.
 std::vector<std::string> nothing_found(const HistoryView& view, const cli::History& request) {
   const std::string name = config::quote(request.name);
   if (!view.log_begins) return {fmt::format("nothing is logged of {}", name)};
@@ -81,7 +80,7 @@ std::vector<std::string> nothing_found(const HistoryView& view, const cli::Histo
   return {fmt::format("no run of {} is logged since {}", name, for_people(*request.since))};
 }
 
-/// What --at found, in a line.
+/// The result of --at, in one line.
 std::string headline(const HistoryView& view, const cli::History& request) {
   const std::string name = diag::printable(request.name, 255);
   const std::string at = for_people(*request.at);
@@ -128,11 +127,11 @@ void complain_of(const Logs& logs, const Settings& settings, bool blind) {
 
 }  // namespace
 
-int history(const cli::History& request) {
+Exit history(const cli::History& request) {
   const Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look({request.name}, redis::Observer::Marks::ignored);
-  Logs logs = read_logs(settings, request.name);
+  Logs logs = read_logs(settings, locks.front().id);
   const Troubles blind_to = query.troubles();
   for (std::size_t server = 0; server < blind_to.size(); ++server) {
     if (!logs.troubles[server]) logs.troubles[server] = blind_to[server];

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "cli/command_line.h"
+#include "exit_status.h"
 
 namespace redlock::inspect {
 
-/// `redlock history`: prints the runs of a lock, as far as the servers' logs know them. Returns
-/// redlock's exit status. Throws Error (71, 78).
-int history(const cli::History& request);
+/// `redlock history`: prints the runs of a lock that are in the servers' logs. Throws Error (71,
+/// 78).
+Exit history(const cli::History& request);
 
 }  // namespace redlock::inspect

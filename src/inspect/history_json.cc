@@ -42,18 +42,18 @@ Json person(const diag::Holder& who) {
 
 Json describe(const std::optional<PastRun>& run) {
   if (!run) return {};
-  const diag::LogEntry& told = run->told;
+  const diag::LogEntry& entry = run->entry;
   return Json::object(
       {{"outcome", word_for(run->ending)},
        {"has_lock", run->ending == PastRun::Ending::unclear ? Json() : Json(run->goes_on)},
-       {"status", told.status},
-       {"reason", text_or_null(told.reason)},
+       {"status", entry.status},
+       {"reason", text_or_null(entry.reason)},
        {"began_ms", run->knows_beginning ? Json(run->began.count()) : Json()},
        {"ended_ms", or_null(run->ended)},
        {"held_s", run->ended ? in_seconds(*run->ended - run->began) : Json()},
-       {"waited_s", in_seconds(told.waited)},
-       {"fence", told.fence == 0 ? Json() : Json(told.fence)},
-       {"holder", person(told.who)},
+       {"waited_s", in_seconds(entry.waited)},
+       {"fence", entry.fence == 0 ? Json() : Json(entry.fence)},
+       {"holder", person(entry.who)},
        {"forced_by", run->forced_by ? person(*run->forced_by) : Json()},
        {"skips", run->skips == 0 ? Json() : Json(run->skips)},
        {"run", text_or_null(run->run)}});

@@ -23,15 +23,16 @@ using std::chrono::milliseconds;
 enum Column : std::size_t { when, held, outcome, holder, pid, waited, fence, command, count_ };
 constexpr std::array<std::string_view, count_> kHeads = {"WHEN", "HELD",   "OUTCOME", "HOLDER",
                                                          "PID",  "WAITED", "FENCE",   "COMMAND"};
-/// What is left out first where there is no room for all.
+/// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 6> kLeftOut = {fence, pid, command, waited, holder, held};
 constexpr std::size_t kLeastCommand = 12;
 
-/// From this width on there is room for a time with its year, and for more than a word or two.
+/// From these widths on there is room for a time with its year, and for a longer outcome.
 constexpr std::size_t kFullTime = 60;
 constexpr std::size_t kManyWords = 110;
 constexpr std::size_t kMostOutcome = 24;
-/// A timeline has this part of the width at least, unless that is hardly anything.
+/// A timeline gets at least a fifth of the width, but no more than kMostTimeline columns for that.
+/// The table has no timeline if fewer than kLeastTimeline columns are free.
 constexpr std::size_t kTimelinePart = 5;
 constexpr std::size_t kLeastTimeline = 5;
 constexpr std::size_t kMostTimeline = 48;
@@ -55,7 +56,7 @@ std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
 }
 
 Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
-  const diag::Holder& who = run.told.who;
+  const diag::Holder& who = run.entry.who;
   const bool wide = width >= kManyWords;
   Line line(count_, "-");
   if (run.knows_beginning) line[when] = time_of(run.began, width);
@@ -68,12 +69,12 @@ Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
     line[pid] = std::to_string(who.pid);
     if (!who.command.empty()) line[command] = diag::printable(who.command, 200);
   }
-  if (run.told.waited) line[waited] = diag::for_people(*run.told.waited);
-  if (run.told.fence > 0) line[fence] = std::to_string(run.told.fence);
+  if (run.entry.waited) line[waited] = diag::for_people(*run.entry.waited);
+  if (run.entry.fence > 0) line[fence] = std::to_string(run.entry.fence);
   return line;
 }
 
-/// What the rows are about, up to now if it goes on.
+/// The time from the first run to the last, or to now if a run goes on.
 Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& request,
                      milliseconds now, std::size_t width) {
   milliseconds end = runs.front().began;
@@ -109,7 +110,7 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   const std::size_t kept = least + kGap;
   Widths widths = fit(lines, kLeftOut, {command, kLeastCommand}, width - std::min(width, kept));
   if (widths[command] > 0) {
-    // The rest of the line goes to both of them.
+    // Command and timeline share the rest of the line.
     const std::size_t others = sum(widths) - widths[command];
     const std::size_t room = width - std::min(width, others + kept);
     widths[command] = std::min(widths[command], std::max(room / 2, kLeastCommand));

@@ -14,7 +14,7 @@ namespace {
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
-/// Whether it is certain that it did.
+/// Whether the run is certain to have held the lock at that moment.
 bool held_at(const PastRun& run, milliseconds moment) {
   if (run.ending == Ending::skipped || !run.knows_beginning || run.began > moment) return false;
   return run.ended ? moment < *run.ended : run.goes_on;
@@ -48,11 +48,11 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
 
 std::string outcome_of(const PastRun& run, Length length) {
   const bool more = length == Length::more;
-  const std::string reason = diag::printable(run.told.reason, 60);
+  const std::string reason = diag::printable(run.entry.reason, 60);
   switch (run.ending) {
     case Ending::ended: {
       const std::string status =
-          run.told.status ? fmt::format("exit {}", *run.told.status) : "ended";
+          run.entry.status ? fmt::format("exit {}", *run.entry.status) : "ended";
       return more && !reason.empty() ? fmt::format("{} ({})", status, reason) : status;
     }
     case Ending::lost:

@@ -12,34 +12,34 @@
 
 namespace redlock::inspect {
 
-/// What `redlock history` shows.
+/// The output of `redlock history`, before formatting.
 struct HistoryView {
   std::vector<PastRun> runs;
-  /// With --at, of those that were not skipped: the last that was over by then, the first
-  /// thereafter.
+  /// With --at: the last run that had ended by then, and the first that began later. Skipped runs
+  /// do not count.
   std::optional<PastRun> before;
   std::optional<PastRun> after;
   std::optional<std::chrono::milliseconds> log_begins;  ///< none: there is no log
 };
 
-/// Picks what was asked for.
+/// Selects the runs that the user has asked for.
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
 
-/// "exit 0", "lost"…, in a few words or in more.
+/// "exit 0", "lost"…, in a few words or with more detail.
 enum class Length { few, more };
 std::string outcome_of(const PastRun& run, Length length);
 
 enum class Beside { nothing, timeline };
 
-/// A table of `width` columns; a line for each run.
+/// A table that is `width` columns wide, with one line per run.
 std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
                      std::size_t width, Beside beside);
 
-/// In local time, as a person reads it.
+/// A time in the local time zone, for people.
 std::string for_people(std::chrono::milliseconds unix_time);
 
-/// What redlock(1) describes under "What history prints". `troubles`: by server, why its log could
-/// not be read.
+/// See redlock(1), "What history prints". `troubles`: by server, the reason if its log could not be
+/// read.
 std::string to_json(const HistoryView& view, const cli::History& request,
                     const std::vector<std::optional<std::string>>& troubles, ExitStatus status);
 

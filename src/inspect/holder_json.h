@@ -10,13 +10,13 @@
 
 namespace redlock::inspect {
 
-/// A holder as `status`, `list` and `acquire` show it with --json; null if there is none.
+/// A holder in the form of `status`, `list` and `acquire` with --json; null if there is none.
 diag::Json holder_json(const std::optional<diag::Holder>& holder);
 
 /// Null if there is none.
 diag::Json in_seconds(const std::optional<std::chrono::milliseconds>& time);
 
-/// Null if its writer did not say it.
+/// Null if its writer left it empty.
 diag::Json since_or_null(std::chrono::milliseconds unix_time);
 
 diag::Json text_or_null(const std::string& text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The names are gathered from all servers first; then all servers are asked about each of them.
+// Collects the names from all servers first; then asks all servers about each name.
 #include "inspect/list.h"
 
 #include <fmt/format.h>
@@ -37,15 +37,15 @@ enum Column : std::size_t {
 };
 constexpr std::array<std::string_view, count_> kHeads = {
     "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
-/// What is left out first where the terminal is too narrow for all.
+/// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 8> kLeftOut = {fence, pid,     left,    servers,
                                                  since, waiting, command, holder};
-/// A command cut to less than this says nothing.
+/// A command cut to fewer columns is of no use.
 constexpr std::size_t kLeastCommand = 12;
 
 Line line_of(const Observed& lock) {
   Line line(count_);
-  line[name] = diag::printable(lock.name, 255);
+  line[name] = diag::printable(lock.id.name, 255);
   line[state] = word_for(lock.judgement.state);
   line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (lock.holder) {
@@ -68,7 +68,8 @@ Line line_of(const Observed& lock) {
   return line;
 }
 
-/// However long one name is, who holds the others is seen; and of all names at least half the line.
+/// Cuts long names, so that the holders of the other locks stay visible. Names keep at least half
+/// the line.
 void cut_names(std::vector<Line>& lines, std::size_t width) {
   if (width == diag::kNoLimit) return;
   const auto widest = [&lines](std::size_t column) {
@@ -95,7 +96,7 @@ bool unknown(const Observed& lock) {
 
 }  // namespace
 
-int list(const cli::List& request) {
+Exit list(const cli::List& request) {
   const config::Settings& settings = request.settings;
   Query query(settings);
   std::vector<std::string> names = query.names();
@@ -103,7 +104,7 @@ int list(const cli::List& request) {
     return !request.pattern.empty() && ::fnmatch(request.pattern.c_str(), name.c_str(), 0) != 0;
   });
   std::vector<Observed> locks = query.look(names, redis::Observer::Marks::ignored);
-  // Its holder's record outlives a lock a little.
+  // The holder's record outlives its lock a little, and so the name of a free lock may be here.
   std::erase_if(locks, [](const Observed& lock) { return lock.judgement.state == State::free; });
   const std::size_t quorum = lock::quorum(settings.servers.size());
   const bool blind = query.reached() < quorum || std::ranges::any_of(locks, unknown);
@@ -112,10 +113,10 @@ int list(const cli::List& request) {
   if (blind) {
     const auto troubles = query.troubles();
     const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });
-    driver::complain(
-        {fmt::format("not all locks can be told: {} of {} servers could be asked about "
-                     "everything, and a quorum is {}",
-                     willing, troubles.size(), quorum)});
+    driver::complain({fmt::format(
+        "the list may be incomplete: {} of {} servers could be asked about everything, "
+        "and a quorum is {}",
+        willing, troubles.size(), quorum)});
   }
   return driver::print(request.json ? to_json(locks, settings, query.troubles(), status)
                                     : as_table(locks, driver::output_width()),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Servers log the same run at slightly different times, by clocks that differ, and some not at all;
-// a server that was stopped logs what it was sent before it went on, much later. Hence the median,
-// and of two the earlier.
+// Servers log the same run at slightly different times, by clocks that differ, and some do not log
+// it at all. A server that was stopped logs a line much later, when it goes on. Hence the median,
+// and of two times the earlier.
 #include "inspect/merged_log.h"
 
 #include <algorithm>
@@ -24,10 +24,10 @@ milliseconds lower_median(std::vector<milliseconds> times) {
   return *middle;
 }
 
-/// All that the servers say of one run.
+/// The lines of all servers about one run.
 struct Account {
-  std::vector<milliseconds> begins;   ///< one of each server
-  std::vector<milliseconds> revoked;  ///< when it was; of each server that knows
+  std::vector<milliseconds> begins;   ///< one per server
+  std::vector<milliseconds> revoked;  ///< the times of the revocation; one per server that has it
   std::map<std::string, LogEntry, std::less<>> events;
 
   [[nodiscard]] const LogEntry* find(std::string_view event) const {
@@ -39,7 +39,7 @@ struct Account {
 struct Skips {
   unsigned count = 0;
   milliseconds latest{};
-  LogEntry told;
+  LogEntry entry;
 };
 
 class Merger {
@@ -49,7 +49,7 @@ class Merger {
 
  private:
   std::map<std::string, Account> accounts_;
-  /// By the run behind which they come: servers need not log the same one of them last.
+  /// By the run before them: servers may differ in which skipped run they logged last.
   std::map<std::string, Skips> skips_;
 };
 
@@ -68,7 +68,7 @@ void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
       Skips& here = skips[previous];
       here.count += line->count;
       here.latest = line->time;
-      here.told = std::move(*entry);
+      here.entry = std::move(*entry);
     } else if (is_of_run(line->event)) {
       previous = line->run;
       Account& account = accounts_[line->run];
@@ -80,7 +80,7 @@ void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
       const milliseconds began = line->time - entry->held.value_or(milliseconds::zero());
       const auto [known, added] = begins.emplace(line->run, began);
       if (!added) known->second = std::min(known->second, began);
-      // The first one, if an end was sent twice.
+      // If an end was sent twice, the first line counts.
       account.events.emplace(line->event, std::move(*entry));
     }
   }
@@ -102,20 +102,21 @@ PastRun past_run(const std::string& run, const Account& account, bool has_lock) 
       .began = std::max(lower_median(account.begins.empty() ? account.revoked : account.begins),
                         milliseconds::zero()),
       .ended = std::nullopt,
-      .told = {},
+      .entry = {},
       .forced_by = std::nullopt};
-  if (acquired != nullptr) past.told = *acquired;
+  if (acquired != nullptr) past.entry = *acquired;
   if (end != nullptr) {
-    past.told = *end;
+    past.entry = *end;
     past.ended = past.began + end->held.value_or(milliseconds::zero());
-    // Who gives back a lock that another process acquired does not know how long that had waited.
-    if (acquired != nullptr && acquired->waited) past.told.waited = acquired->waited;
+    // If another process acquired the lock, the releasing process does not know how long that one
+    // waited.
+    if (acquired != nullptr && acquired->waited) past.entry.waited = acquired->waited;
   }
   past.goes_on = has_lock && !past.ended;
   if (revoked != nullptr) {
     past.ending = Ending::forced;
     past.forced_by = revoked->who;
-    if (past.told.fence == 0) past.told.fence = revoked->fence;
+    if (past.entry.fence == 0) past.entry.fence = revoked->fence;
   } else if (end != nullptr) {
     past.ending = lost != nullptr ? Ending::lost : Ending::ended;
   } else if (past.goes_on) {
@@ -124,7 +125,7 @@ PastRun past_run(const std::string& run, const Account& account, bool has_lock) 
   return past;
 }
 
-/// One that no log knows of, or not yet.
+/// A run that no log has, or not yet.
 PastRun running(const Present& present) {
   const diag::Holder holder = present.holder.value_or(diag::Holder{});
   return {.ending = Ending::running,
@@ -133,12 +134,12 @@ PastRun running(const Present& present) {
           .knows_beginning = holder.since > milliseconds::zero(),
           .ended = std::nullopt,
           .goes_on = true,
-          .told = {.who = holder,
-                   .fence = present.fence,
-                   .waited = std::nullopt,
-                   .held = std::nullopt,
-                   .status = std::nullopt,
-                   .reason = {}},
+          .entry = {.who = holder,
+                    .fence = present.fence,
+                    .waited = std::nullopt,
+                    .held = std::nullopt,
+                    .status = std::nullopt,
+                    .reason = {}},
           .forced_by = std::nullopt};
 }
 
@@ -148,7 +149,7 @@ milliseconds end_of(const std::vector<PastRun>& runs) {
   return end;
 }
 
-/// Those before it have made room for it.
+/// Only the last run may still have the lock: the runs before it have ended.
 void doubt_last(std::vector<PastRun>& runs) {
   const auto last = std::find_if(runs.rbegin(), runs.rend(),
                                  [](const PastRun& run) { return run.ending != Ending::skipped; });
@@ -165,7 +166,7 @@ std::vector<PastRun> Merger::runs(const Present& present) const {
                    .run = {},
                    .began = skips.latest,
                    .ended = skips.latest,
-                   .told = skips.told,
+                   .entry = skips.entry,
                    .forced_by = std::nullopt,
                    .skips = skips.count});
   }

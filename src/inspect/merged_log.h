@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the logs of several servers together tell about the runs of a lock. Absent on purpose:
-// asking for them (redis/log_reader.h), and showing it (inspect/history.cc).
+// Merges the logs of several servers into the runs of a lock. Absent on purpose: the requests
+// (redis/log_reader.h) and the output (inspect/history.cc).
 #pragma once
 
 #include <chrono>
@@ -15,41 +15,41 @@
 
 namespace redlock::inspect {
 
-/// A run that has been, or is; or several that were skipped one after the other.
+/// A run, past or present; or several skipped runs in a row.
 struct PastRun {
   enum class Ending {
     ended,    ///< released
-    lost,     ///< while the job ran, or found out at its end
+    lost,     ///< the lock was lost; noticed while the job ran, or at its end
     forced,   ///< the lock was revoked
     running,  ///< it has the lock
-    unknown,  ///< nobody logged its end: it expired, or its host died
-    unclear,  ///< likewise, or it still has the lock: too few servers tell
+    unknown,  ///< no log has its end: the lock expired, or the host died
+    unclear,  ///< likewise, or it still has the lock: too few servers answered
     skipped,  ///< by --once
   };
   Ending ending = Ending::unknown;
-  std::string run;                    ///< as the log calls it
+  std::string run;                    ///< its name in the log
   std::chrono::milliseconds began{};  ///< Unix time, by most servers' clocks
-  /// A holder need not say since when it has the lock, and the log may know nothing of it: then
-  /// `began` is the end of the run before, or 0.
+  /// Whether `began` is known. If neither the holder's record nor the log has it, `began` is the
+  /// end of the run before, or 0.
   bool knows_beginning = true;
   std::optional<std::chrono::milliseconds> ended;
-  bool goes_on = false;  ///< it has the lock, though it may have been told to give it up
-  diag::LogEntry told;   ///< untrusted
+  bool goes_on = false;                   ///< it has the lock, perhaps a revoked one
+  diag::LogEntry entry;                   ///< untrusted
   std::optional<diag::Holder> forced_by;  ///< untrusted
   unsigned skips = 0;                     ///< how many runs were skipped
 };
 
-/// Who has the lock now, by a quorum.
+/// The present holder of the lock, by a quorum.
 struct Present {
-  bool sure = true;      ///< a quorum tells
+  bool sure = true;      ///< a quorum agrees
   std::string run = {};  ///< empty: nobody
   std::optional<diag::Holder> holder = std::nullopt;
   std::uint64_t fence = 0;
 };
 
-/// One for each run, in the order in which they began. `logs`: of each server that could be asked,
-/// the latest line first. Lines that are none of redlock's are passed over. The one who has the
-/// lock is among them even if no log knows of it.
+/// The runs, in the order in which they began. `logs`: one for each server that answered, the
+/// latest line first. Skips lines that redlock did not write. The present holder's run is among
+/// them even if no log has it.
 std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& logs,
                            const Present& present);
 

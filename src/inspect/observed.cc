@@ -21,15 +21,15 @@ lock::Refused as_refusal(const lock::Sighting& sighting) {
   return {.blocker = sighting.value, .ttl_left = sighting.ttl_left, .holder = sighting.holder};
 }
 
-Observed observe(std::string name, std::vector<redis::Observation> observations) {
+Observed observe(driver::LockId id, std::vector<redis::Observation> observations) {
   Observed lock;
-  lock.name = std::move(name);
+  lock.id = std::move(id);
   std::vector<std::optional<redis::Queue>> queues;
   for (redis::Observation& observation : observations) {
     lock.seen.push_back(std::move(observation.seen));
     queues.push_back(std::move(observation.queue));
     const auto& done = observation.done;
-    // A mark may have come late to some servers: the latest run is the one that counts.
+    // Some servers may have got a mark late: the latest run counts.
     if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
   }
   lock.judgement = lock::judge(lock.seen);
@@ -66,7 +66,7 @@ std::string_view word_for(lock::State state) {
   return "undecided";
 }
 
-std::vector<std::string> warnings_about(const Observed& lock, const std::string& our_fingerprint) {
+std::vector<std::string> warnings_about(const Observed& lock) {
   std::vector<std::string> warnings;
   if (!lock.holder) return warnings;
   if (lock.holder->protocol != diag::kProtocol) {
@@ -75,12 +75,12 @@ std::vector<std::string> warnings_about(const Observed& lock, const std::string&
         "redlock everywhere",
         lock.holder->protocol, diag::kProtocol));
   }
-  if (lock.holder->servers != our_fingerprint) {
+  if (lock.holder->servers != lock.id.servers) {
     warnings.push_back(fmt::format(
         "the holder is configured with other servers (fingerprint {}, here {}) and does not "
         "exclude everybody who locks from here: compare redlock config on both hosts",
         lock.holder->servers.empty() ? "none" : diag::printable(lock.holder->servers, 32),
-        our_fingerprint));
+        lock.id.servers));
   }
   return warnings;
 }

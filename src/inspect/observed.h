@@ -10,6 +10,7 @@
 #include "config/settings.h"
 #include "diag/holder.h"
 #include "diag/revocation.h"
+#include "driver/lock_id.h"
 #include "exit_status.h"
 #include "inspect/waiting.h"
 #include "lock/judgement.h"
@@ -17,38 +18,40 @@
 
 namespace redlock::inspect {
 
-/// All that is known of one lock, from all servers.
+/// Everything that the servers know about one lock.
 struct Observed {
-  std::string name;
+  driver::LockId id;
   std::vector<lock::Seen> seen;  ///< by server
   lock::Judgement judgement;
-  std::optional<lock::Sighting> sighting;  ///< of one that agrees, with the holder if one knows it
+  std::optional<lock::Sighting>
+      sighting;  ///< of an agreeing server, if possible one that knows the holder
   std::optional<diag::Holder> holder;
-  std::optional<diag::Revocation> revocation;  ///< if it is revoked, and known by whom
-  /// What is left of its time to live where it is held; none: it is not, or never expires there.
+  std::optional<diag::Revocation> revocation;  ///< if the lock is revoked, and the key says by whom
+  /// The remaining time to live on the agreeing servers; none: the lock is not held, or never
+  /// expires there.
   std::optional<std::chrono::milliseconds> least_left;
   std::optional<std::chrono::milliseconds> most_left;
-  std::optional<WaitingLine> waiting;  ///< none: it is not known who waits
+  std::optional<WaitingLine> waiting;  ///< none: no server says who waits
   std::optional<lock::Done> last_run;  ///< with --once
 };
 
 /// `observations`: one for each configured server.
-Observed observe(std::string name, std::vector<redis::Observation> observations);
+Observed observe(driver::LockId id, std::vector<redis::Observation> observations);
 
-/// Who stands in the way, by one server's word.
+/// The holder that blocks an acquisition, as one server sees it.
 lock::Refused as_refusal(const lock::Sighting& sighting);
 
-/// As in the tables and in JSON: "held", "free"…
+/// The name of the state in tables and in JSON: "held", "free"…
 std::string_view word_for(lock::State state);
 
-/// What ought to make a person think: a holder that does not play by our rules.
-std::vector<std::string> warnings_about(const Observed& lock, const std::string& our_fingerprint);
+/// Warnings for people, about a holder with other servers or another protocol.
+std::vector<std::string> warnings_about(const Observed& lock);
 
 /// One server's view in a phrase, safe to print.
 std::string describe_view(const Observed& lock, std::size_t server);
 
-/// What redlock(1) describes under "What status and list print". `troubles`: by server, why it
-/// could not be asked.
+/// See redlock(1), "What status and list print". `troubles`: by server, the reason if it could not
+/// be asked.
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
                     const std::vector<std::optional<std::string>>& troubles, ExitStatus status);
 

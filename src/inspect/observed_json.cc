@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "diag/json.h"
-#include "driver/holder_info.h"
+#include "driver/lock_id.h"
 #include "inspect/holder_json.h"
 #include "inspect/observed.h"
 #include "lock/timing.h"
@@ -75,11 +75,10 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
   for (std::size_t server = 0; server < lock.seen.size(); ++server) {
     servers.push_back(view(lock, server, settings.servers[server].display()));
   }
-  const std::vector<std::string> warnings =
-      warnings_about(lock, driver::server_set_fingerprint(settings.servers));
+  const std::vector<std::string> warnings = warnings_about(lock);
   const unsigned holds = lock.sighting ? lock.sighting->holds : 0;
   return Json::object(
-      {{"name", lock.name},
+      {{"name", lock.id.name},
        {"state", word_for(judgement.state)},
        {"agreeing", judgement.agreeing.size()},
        {"answered", judgement.answered},

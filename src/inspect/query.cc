@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "driver/finish.h"
 #include "os/clock.h"
-#include "redis/keys.h"
 
 namespace redlock::inspect {
 
@@ -17,7 +17,8 @@ Query::Query(const config::Settings& settings)
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls_) tls_.emplace(settings.tls);
     observers_.emplace_back(server, server.tls ? &*tls_ : nullptr,
-                            // No lease depends on it, so that the ttl does not limit them.
+                            // No lease depends on these requests, so the ttl does not limit their
+                            // time-out.
                             redis::Timeouts{.request = settings.server_timeout});
   }
 }
@@ -39,9 +40,12 @@ std::vector<std::string> Query::names() {
 
 std::vector<Observed> Query::look(const std::vector<std::string>& names,
                                   redis::Observer::Marks marks) {
+  std::vector<driver::LockId> ids;
   std::vector<std::string> keys;
-  keys.reserve(names.size());
-  for (const std::string& name : names) keys.push_back(redis::lock_key(settings_.prefix, name));
+  for (const std::string& name : names) {
+    ids.push_back(driver::lock_id(settings_, name));
+    keys.push_back(ids.back().key);
+  }
   for (redis::Observer& observer : observers_) observer.look(keys, marks, os::boot_now());
   driver::finish(observers_);
   std::vector<Observed> all;
@@ -53,7 +57,7 @@ std::vector<Observed> Query::look(const std::vector<std::string>& names,
       const auto* none = std::get_if<lock::Unreachable>(&observations.back().seen);
       if (none != nullptr && !refusals_[server]) refusals_[server] = none->why;
     }
-    all.push_back(observe(names[index], std::move(observations)));
+    all.push_back(observe(std::move(ids[index]), std::move(observations)));
   }
   return all;
 }

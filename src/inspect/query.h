@@ -19,25 +19,26 @@ class Query {
   /// `settings` must outlive this.
   explicit Query(const config::Settings& settings);
 
-  /// The names of all locks with the configured prefix that any server knows of, sorted.
+  /// The names of all locks with the configured prefix on any server, sorted.
   std::vector<std::string> names();
 
   std::vector<Observed> look(const std::vector<std::string>& names, redis::Observer::Marks marks);
 
-  /// What could not be seen, a line each, safe to print.
+  /// One line for each server that could not be asked, safe to print.
   [[nodiscard]] std::vector<std::string> complaints() const;
 
-  /// How many servers answer, and come to an end.
+  /// The number of servers that answered completely.
   [[nodiscard]] std::size_t reached() const;
 
-  /// By server, why it could not be asked, or not about everything; none if it could.
+  /// By server, the reason if it could not be asked, or not about everything.
   [[nodiscard]] std::vector<std::optional<std::string>> troubles() const;
 
  private:
   const config::Settings& settings_;
   std::optional<redis::TlsContext> tls_;
-  std::deque<redis::Observer> observers_;             // a deque, since they cannot move
-  std::vector<std::optional<std::string>> refusals_;  ///< of servers that answer, but do not tell
+  std::deque<redis::Observer> observers_;  // a deque, since they cannot move
+  std::vector<std::optional<std::string>>
+      refusals_;  ///< of servers that answer, but refuse the request
 };
 
 }  // namespace redlock::inspect

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// All servers are asked once, at the same time; then each lock is told in a block of its own.
+// Asks all servers once, at the same time; then prints one block per lock.
 #include "inspect/status.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ ExitStatus status_of(const std::vector<Observed>& locks) {
   return has_state(locks, State::free) ? ExitStatus::conflict : ExitStatus::ok;
 }
 
-/// Why the status is 69.
+/// The reasons for status 69.
 std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
   std::vector<std::string> lines;
   for (const Observed& lock : locks) {
@@ -41,10 +41,10 @@ std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
         lock.judgement.answered >= quorum
             ? fmt::format("{} is undecided: no quorum ({} of {} servers) says the same; "
                           "it may just change hands, ask again",
-                          config::quote(lock.name), quorum, lock.seen.size())
-            : fmt::format("the state of {} cannot be told: {} of {} servers could be "
+                          config::quote(lock.id.name), quorum, lock.seen.size())
+            : fmt::format("the state of {} is not known: {} of {} servers could be "
                           "asked, and a quorum is {}",
-                          config::quote(lock.name), lock.judgement.answered, lock.seen.size(),
+                          config::quote(lock.id.name), lock.judgement.answered, lock.seen.size(),
                           quorum));
   }
   return lines;
@@ -52,7 +52,7 @@ std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
 
 }  // namespace
 
-int status(const cli::Status& request) {
+Exit status(const cli::Status& request) {
   const Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look(request.names, redis::Observer::Marks::asked);

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "diag/revocation.h"
-#include "driver/holder_info.h"
 #include "lock/timing.h"
 #include "lock/value.h"
 
@@ -24,7 +23,7 @@ constexpr std::size_t kLabel = 10;
 constexpr std::size_t kSetIn = 2;
 constexpr std::size_t kMostShown = 300;
 constexpr std::size_t kMostWaiting = 5;
-/// A waiter's command cut to less than this says nothing.
+/// A waiter's command cut to fewer columns is of no use.
 constexpr std::size_t kLeastCommand = 12;
 
 /// One block, line by line, for a terminal of a given width.
@@ -34,7 +33,7 @@ class Block {
 
   void head(std::string_view text) { text_.append(text).append("\n"); }
 
-  /// A second line of the same entry has no label, and is set in by so much.
+  /// The further lines of an entry have no label, and are indented by `set_in`.
   void entry(std::string_view label, const std::string& text, std::size_t set_in = 0) {
     std::size_t indent = 0;
     for (const std::string& line : diag::wrap(text, room() - set_in)) {
@@ -44,7 +43,7 @@ class Block {
     }
   }
 
-  /// For the text of an entry.
+  /// The columns for the text of an entry.
   [[nodiscard]] std::size_t room() const {
     const std::size_t left = kLabel + 2;
     return width_ == diag::kNoLimit ? width_ : std::max(width_, 2 * left) - left;
@@ -146,7 +145,7 @@ void tell_holder(Block& block, const Observed& lock) {
   }
 }
 
-/// In one line if there is room for it, with what of the command that leaves room for.
+/// In one line if it fits, with as much of the command as fits.
 std::string describe(const Waiting& waiter, std::size_t room) {
   const std::string length = diag::for_people(waiter.waited);
   if (!waiter.who) return "somebody, for " + length;
@@ -160,7 +159,7 @@ std::string describe(const Waiting& waiter, std::size_t room) {
   return text(diag::cut(diag::printable(who.command, kMostShown), std::max(left, kLeastCommand)));
 }
 
-/// Who has waited longest is the first. Each begins a line of its own.
+/// The longest waiter comes first. Each waiter begins a new line.
 void tell_waiting(Block& block, const WaitingLine& line, bool all) {
   const std::size_t shown = all ? line.known.size() : std::min(kMostWaiting, line.known.size());
   std::string_view label = "waiting";
@@ -181,7 +180,7 @@ bool unanimous(const Observed& lock) {
 std::string as_block(const Observed& lock, const Settings& settings, std::size_t width) {
   Block block(width);
   const State state = lock.judgement.state;
-  block.head(diag::printable(lock.name, kMostShown) + ": " + headline(lock));
+  block.head(diag::printable(lock.id.name, kMostShown) + ": " + headline(lock));
   if (state == State::foreign) {
     tell_foreign(block, *lock.sighting);
   } else if (state != State::free && state != State::undecided) {
@@ -192,8 +191,7 @@ std::string as_block(const Observed& lock, const Settings& settings, std::size_t
   }
   if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
-  for (const std::string& text :
-       warnings_about(lock, driver::server_set_fingerprint(settings.servers))) {
+  for (const std::string& text : warnings_about(lock)) {
     block.entry("warning", text);
   }
   if (settings.verbose || !unanimous(lock)) {

@@ -9,8 +9,7 @@
 
 namespace redlock::inspect {
 
-/// All that is known of a lock, for people: several lines of at most `width` columns, safe to
-/// print.
+/// Everything about a lock, for people: several lines of at most `width` columns, safe to print.
 std::string as_block(const Observed& lock, const config::Settings& settings, std::size_t width);
 
 }  // namespace redlock::inspect

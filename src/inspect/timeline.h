@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// When the lock was held, drawn: a column of bars beside the rows of a table, each in its place in
-// the time that the table is about.
+// Draws when the lock was held: a column of bars beside the rows of a table. The width of the
+// column stands for the time from the table's first run to its last.
 #pragma once
 
 #include <chrono>
@@ -19,13 +19,13 @@ class Timeline {
   Timeline(std::chrono::milliseconds begin, std::chrono::milliseconds end, std::size_t width,
            diag::Charset charset);
 
-  /// Both ends in local time, or blanks if there is no room for them.
+  /// The heading: both ends in local time, or blanks if they do not fit.
   [[nodiscard]] std::string head() const;
 
-  /// From one time to another, both included; however short, something is seen of it.
+  /// A bar from one time to another, both included. Even the shortest is visible.
   [[nodiscard]] std::string bar(std::chrono::milliseconds from, std::chrono::milliseconds to) const;
 
-  /// One character at its place: of what has no length, or none that is known.
+  /// One character at its place, for a run without a known length.
   [[nodiscard]] std::string mark(std::chrono::milliseconds at, char character) const;
 
  private:

@@ -11,8 +11,8 @@ namespace redlock::inspect {
 
 namespace {
 
-/// It has the lock by now and is about to leave the queue. One that came later waits for what its
-/// own process holds, which is worth telling.
+/// Whether the waiter has the lock by now and is about to leave the queue. A waiter that came after
+/// the acquisition waits for a lock that its own process holds: users should see it.
 bool has_it(const Waiting& waiter, const diag::Holder& holder) {
   return waiter.who && waiter.who->host == holder.host && waiter.who->pid == holder.pid &&
          waiter.waited >= diag::ago(holder.since).value_or(std::chrono::milliseconds::zero());

@@ -11,19 +11,20 @@
 
 namespace redlock::inspect {
 
-/// One who waits for a lock, by what the servers say.
+/// A process that waits for a lock, as the servers see it.
 struct Waiting {
   std::chrono::milliseconds waited{};  ///< at least
-  std::optional<diag::Holder> who;     ///< as it says of itself; since when it waits is not in it
+  std::optional<diag::Holder> who;     ///< its own record; without the start of its wait
 };
 
 struct WaitingLine {
-  std::vector<Waiting> known;  ///< who has waited longest is the first
-  std::size_t others = 0;      ///< at least so many more, of whom nothing is known
+  std::vector<Waiting> known;  ///< the longest waiter first
+  std::size_t others = 0;      ///< at least so many more waiters, about whom nothing is known
 };
 
-/// What all servers know together: who came while one of them was down is missing there. None if
-/// no server may tell. `holder`: it may have been waiting only just now, and does not count.
+/// Merges the queues of all servers: a waiter that came while a server was down is missing there.
+/// None if no server has a queue that we may read. `holder`: does not count as a waiter, even if it
+/// was one a moment ago.
 std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>& queues,
                                  const std::optional<diag::Holder>& holder);
 

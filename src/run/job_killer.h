@@ -10,19 +10,20 @@
 
 namespace redlock::run {
 
-/// Signals that end the job. Says once which processes redlock is not permitted to kill: they may
-/// go on beside the next holder of the lock.
+/// Sends the signals that end the job. Says once which processes redlock is not permitted to kill:
+/// they may run at the same time as the next holder of the lock.
 class JobKiller {
  public:
-  /// `lock`: how messages call it.
+  /// `lock`: its name in messages.
   JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock);
 
-  /// To every process of the job. Returns whether a KILL reached one that none had reached before.
+  /// Signals every process of the job. Returns whether a KILL reached a process that no KILL had
+  /// reached before.
   bool signal(int number);
-  /// And CONT behind it, so that also those that are stopped act on it.
+  /// Sends CONT afterwards, so that stopped processes act on the signal, too.
   void signal_and_continue(int number);
 
-  /// How long it takes until every process of the job has got a KILL and is dead.
+  /// The time from the first KILL until every process of the job is dead.
   [[nodiscard]] lock::Duration cost();
 
  private:
@@ -31,7 +32,7 @@ class JobKiller {
   os::ProcessTree& tree_;
   os::Stderr& out_;
   std::string lock_;
-  bool told_ = false;
+  bool said_refused_ = false;
 };
 
 }  // namespace redlock::run

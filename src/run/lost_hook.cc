@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::seconds kLimit(10);
 
-/// Until a SIGCHLD, which is blocked, or `limit`.
+/// Waits for a SIGCHLD, which must be blocked, or until `limit`.
 void wait_for_child(lock::Instant limit) {
   const auto left = std::max(limit - os::boot_now(), lock::Duration::zero());
   const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);

@@ -14,29 +14,32 @@
 
 namespace redlock::run {
 
-/// `--on-lost COMMAND`: run by /bin/sh once, when the job is stopped because of the lock. It is no
-/// part of the job: it is not stopped with it, and the lock's release does not wait for it.
+/// `--on-lost COMMAND`: /bin/sh runs it once, when redlock stops the job because of the lock. The
+/// command is no part of the job: redlock does not stop it with the job, and the release of the
+/// lock does not wait for it.
 class LostHook {
  public:
-  /// `command`: empty for none. `environment`: the job's.
+  /// `command`: empty if there is none. `environment`: the job's.
   LostHook(std::string command, std::vector<std::string> environment)
       : command_(std::move(command)), environment_(std::move(environment)) {}
 
-  /// Starts it, the first time.
+  /// Starts the command; does nothing if called again.
   void start(os::ProcessTree& tree, const os::SignalSource& signals, os::Stderr& out);
 
-  /// The process group of the command and all that it leaves in the background; -1: not started.
+  /// The process group of the command and of all processes that it leaves in the background; -1:
+  /// not started.
   [[nodiscard]] pid_t group() const { return group_; }
 
-  /// When finish() ends at the latest.
+  /// The latest moment at which finish() returns.
   [[nodiscard]] lock::Instant limit() const { return limit_; }
 
-  /// A child has been reaped.
+  /// The caller has reaped a child.
   void reaped(pid_t pid) {
     if (pid == pid_) pid_ = -1;
   }
 
-  /// Waits for its end, for at most 10 s from its start; then it is killed. Reaps children.
+  /// Waits for the end of the command, for at most 10 s from its start, and then kills it. Reaps
+  /// children.
   void finish(os::Stderr& out);
 
  private:

@@ -17,10 +17,10 @@ namespace redlock::run {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1024} * 1024;
-constexpr std::size_t kMostOfKey = 255;  // it never has more
+constexpr std::size_t kMostOfKey = 255;  // no key is longer
 constexpr std::chrono::seconds kPatience{1};
 
-/// The file's name made readable, and why there are no metrics.
+/// The message: the file, printable, and why it has no metrics.
 std::string trouble(const std::string& path, const std::string& why) {
   return "no metrics in " + diag::printable(path, 255) + ": " + why;
 }
@@ -28,11 +28,11 @@ std::string trouble(const std::string& path, const std::string& why) {
 std::string trouble(const std::string& path, int error) {
   switch (error) {
     case EWOULDBLOCK:
-      return trouble(path, "others keep its directory locked (see flock(2))");
+      return trouble(path, "other processes keep its directory locked (see flock(2))");
     case E2BIG:
       return trouble(path, "it is longer than 1 MiB; remove it to begin anew");
     case EINVAL:
-      return trouble(path, "it is no regular file, and left as it is");
+      return trouble(path, "it is no regular file, and redlock leaves it as it is");
     default:
       return trouble(path, std::strerror(error));
   }
@@ -47,7 +47,7 @@ MetricsFile::MetricsFile(const std::string& path) : path_(path) {
   name_ = here ? path : path.substr(slash + 1);
 }
 
-/// What the file says so far. A file that is not there says nothing.
+/// Reads the present content of the file. A missing file is empty.
 std::string MetricsFile::read(const os::Directory& directory, diag::Metrics& metrics) const {
   std::string text;
   const int error = directory.read(name_, kMostBytes, text);
@@ -55,8 +55,7 @@ std::string MetricsFile::read(const os::Directory& directory, diag::Metrics& met
   if (error != 0) return trouble(path_, error);
   std::optional<diag::Metrics> parsed = diag::parse_metrics(text);
   if (!parsed) {
-    return trouble(path_,
-                   "it has something else in it than this redlock writes, and is left as it is");
+    return trouble(path_, "this version of redlock cannot read it, and leaves it as it is");
   }
   metrics = std::move(*parsed);
   return {};

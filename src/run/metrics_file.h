@@ -8,19 +8,19 @@
 
 namespace redlock::run {
 
-/// --metrics-file: what became of the runs of each lock. Several redlocks may have the same file;
-/// what it says of other locks is kept. Nothing here fails a run: each function returns what is
-/// wrong, ready to be told; empty if all is well.
+/// --metrics-file: counts the runs of each lock and their outcomes. Several redlocks may write to
+/// the same file; the lines of other locks stay. Errors here never fail a run: each function
+/// returns the error as a text for the user, or an empty text.
 class MetricsFile {
  public:
-  /// An empty path: there is none, and nothing to be done.
+  /// With an empty path there is no file, and the functions do nothing.
   explicit MetricsFile(const std::string& path);
 
-  /// What can be told before anything is to be written.
+  /// Finds the errors that are visible before the first write.
   [[nodiscard]] std::string check() const;
 
-  /// Adds a run of the lock with that key that ended with `status`. Takes 1 s at most if others are
-  /// at it. Sees to it that a file that is not ours, or broken, is left as it is.
+  /// Adds a run of the lock with that key; the run ended with `status`. Waits for at most 1 s for
+  /// other writers. Does not change a file that redlock did not write or that is broken.
   [[nodiscard]] std::string add(const std::string& key, const diag::RunFacts& run,
                                 int status) const;
 
@@ -29,7 +29,7 @@ class MetricsFile {
 
   std::string path_;
   std::string directory_;
-  std::string name_;  ///< in there
+  std::string name_;  ///< in that directory
 };
 
 }  // namespace redlock::run

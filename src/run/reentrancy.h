@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// REDLOCK_HELD: the locks that the jobs we run in hold, for a redlock inside to join them instead
-// of waiting for itself. One word for each, separated by blanks:
+// REDLOCK_HELD: the locks that our ancestors hold. A redlock inside their jobs joins such a lock
+// instead of waiting for itself. One entry per lock, separated by blanks:
 //
 //   TOKEN:FENCE:FINGERPRINT:KEY
 //
-// with the fingerprint of the set of servers, and the key in hexadecimal digits. It is no setting,
-// and nothing is believed of it: the servers are asked whether the lock has that token.
+// FINGERPRINT is that of the set of servers, KEY is in hexadecimal digits. The variable is no
+// setting, and redlock does not trust it: it asks the servers whether the lock has that token.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,20 @@
 #include <string>
 #include <string_view>
 
-namespace redlock::run {
+#include "driver/lock_id.h"
 
-/// A lock, whoever holds it.
-struct LockId {
-  std::string fingerprint;  ///< of the set of servers
-  std::string key;
-};
+namespace redlock::run {
 
 struct Held {
   std::string token;  ///< 40 hexadecimal digits
   std::uint64_t fence = 0;
 };
 
-/// The last hold of that lock in a REDLOCK_HELD. What is not well-formed is passed over.
-std::optional<Held> find_held(std::string_view environment, const LockId& id);
+/// The last entry of that lock in a REDLOCK_HELD. Skips malformed entries.
+std::optional<Held> find_held(std::string_view environment, const driver::LockId& id);
 
-/// REDLOCK_HELD with one more: other locks' stay, an older one of the same lock goes.
-std::string add_held(std::string_view environment, const LockId& id, const Held& held);
+/// REDLOCK_HELD with one more entry: replaces an older one of the same lock, keeps those of other
+/// locks.
+std::string add_held(std::string_view environment, const driver::LockId& id, const Held& held);
 
 }  // namespace redlock::run

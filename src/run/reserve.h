@@ -16,17 +16,18 @@
 
 namespace redlock::run {
 
-/// What a worker needs from the system to start a job. It is taken before the lock is asked for: a
-/// system that refuses it refuses it while there is nothing to give back. Each throws Error (71).
+/// What a worker needs from the system to start a job. Redlock takes it before it asks for the
+/// lock: if the system refuses it, there is no lock yet to give back. The constructor throws Error
+/// (71).
 struct Reserve {
   os::SharedPage<Supervision> supervision;
   os::Pipe messages = os::make_pipe(O_NONBLOCK);
-  /// This process, which will be the worker's parent, as a pidfd; none on a kernel without.
+  /// A pidfd of this process, the future parent of the worker; none if the kernel has no pidfds.
   os::Fd supervisor{static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))};
   os::Loop loop;  ///< the worker's own
 
   Reserve() {
-    // Where the kernel has no such call (or none for us), it is done without.
+    // If the kernel lacks this call or denies it, redlock works without a pidfd.
     if (!supervisor && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
       os::fail("pidfd_open");
   }

@@ -6,7 +6,7 @@
 
 namespace redlock::run {
 
-/// `redlock run`. Throws Error where no job can be run.
+/// `redlock run`. Throws Error if redlock cannot run a job.
 Exit run(const cli::Run& request);
 
 }  // namespace redlock::run

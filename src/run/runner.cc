@@ -30,12 +30,12 @@ namespace redlock::run {
 
 namespace {
 
+using driver::kSystemRefused;
 using Kind = WorkerMessage::Kind;
 
-constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
-
-/// What is opened from the first request until the job runs, besides two connections per server: a
-/// pipe, the terminal, and in the worker a timer and two pidfds. Some are for what libraries open.
+/// Redlock opens so many descriptors from the first request until the job runs, besides two
+/// connections per server: a pipe, the terminal, and in the worker a timer and two pidfds. The
+/// others are for libraries.
 constexpr std::size_t kDescriptors = 10;
 
 }  // namespace
@@ -49,14 +49,15 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       servers_(servers),
       out_(out),
       reporter_(reporter),
-      killer_(tree_, out, job_.lock_name),
+      killer_(tree_, out, job_.lock.name),
       began_(os::boot_now()),
       session_(plan, began_),
-      progress_(progress, job_.lock_name, plan.patience, out, began_),
+      progress_(progress, job_.lock.name, plan.patience, out, began_),
       driver_(session_, *this, servers, signals_, {&reporter, &job_.who}) {
   os::require_free_descriptors(kDescriptors + 2 * servers.size());
   reserve_.emplace();
-  // No part of the job: it is not stopped with it, and one that hangs is not waited for.
+  // The writer is no part of the job: redlock does not stop it with the job, and does not wait for
+  // one that hangs.
   out_.on_writer([this](pid_t pid) {
     tree_.exclude(pid);
     if (worker_) reserve_->supervision->stderr_writer.store(pid);
@@ -88,7 +89,7 @@ void Runner::leave() {
   const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
   if (!lost) driver_.part();
   if (hook_->group() > 0) {
-    // As long as that takes, this process is not stuck.
+    // Until that limit, the supervisor must not take this process for stuck.
     worker_->publish(
         {lock::WorkerState::Phase::releasing, hook_->limit(), session_.worker_state().valid_until});
     hook_->finish(out_);
@@ -98,32 +99,33 @@ void Runner::leave() {
   worker_->leave(driver::exit_of(session_.outcome(), chosen_, job_signal_));
 }
 
-/// Before there is a job, or once it is dead.
+/// Only before there is a job, or when it is dead.
 void Runner::give_back() noexcept {
   if (rescue_.give_back(driver_, plan_.server_timeout)) return;
-  driver::say_may_stay_locked(job_.lock_name, plan_.timing.life(), out_);
+  driver::say_may_stay_locked(job_.lock.name, plan_.timing.life(), out_);
 }
 
-/// The job first: it must not outlive its lock. If it has ended by itself, its status is ours.
+/// Ends the job first: it must not outlive its lock. If it has ended by itself, redlock ends with
+/// its status.
 void Runner::end_worker(const char* why) noexcept {
   const bool running = job_pid_ > 0 || session_.watching_tree();
   if (running && !kill_job()) ::_exit(static_cast<int>(ExitStatus::os_error));
   Exit result{reserve_->supervision->job_status.load(), job_signal_};
-  if (job_pid_ > 0) worker_->job_ended(128 + SIGKILL, SIGKILL);
-  if (running) result = {static_cast<int>(ExitStatus::os_error)};
+  if (job_pid_ > 0) worker_->job_ended(Exit::by_signal(SIGKILL));
+  if (running) result = ExitStatus::os_error;
   try {
-    out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock_name, 255), why,
+    out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock.name, 255), why,
                           running ? ": the job was killed" : ""));
   } catch (const std::exception&) {
     os::last_words("redlock: out of memory\n");
   }
-  worker_->continue_top();
+  worker_->continue_supervisor();
   give_back();
   out_.drain(std::chrono::milliseconds(100));
   worker_->leave(result);
 }
 
-/// What is left to do for the parent once the job runs.
+/// The parent's part once the job runs.
 Exit Runner::watch_job() {
   const Exit result = supervisor_->watch();
   facts_.job->ran = supervisor_->job_ended() - (began_ + facts_.waited);
@@ -133,7 +135,7 @@ Exit Runner::watch_job() {
 
 void Runner::stepped() {
   if (!session_.acquiring()) progress_.hide();
-  // The top is to know before anything is done.
+  // The supervisor must know the state before the worker performs the effects.
   if (worker_) worker_->publish(session_.worker_state());
 }
 
@@ -161,7 +163,7 @@ os::Interest Runner::watch() const {
   return worker_ ? worker_->interest() : os::Interest{};
 }
 
-/// With a job they are its own, and the top's to pass on.
+/// Once there is a job, signals are for the job, and the supervisor passes them on.
 bool Runner::take_signal(const lock::Signal&, lock::Instant) {
   return worker_.has_value();
 }
@@ -169,14 +171,14 @@ bool Runner::take_signal(const lock::Signal&, lock::Instant) {
 void Runner::look(bool woken, lock::Instant now) {
   if (!woken) return;
   reap(now);
-  if (worker_ && worker_->top_is_gone()) driver_.step(lock::SupervisorGone{}, now);
+  if (worker_ && worker_->supervisor_is_gone()) driver_.step(lock::SupervisorGone{}, now);
 }
 
 void Runner::turned(lock::Instant now) {
   progress_.turn(session_, servers_, now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
-    worker_->continue_top();
+    worker_->continue_supervisor();
   }
 }
 
@@ -184,7 +186,7 @@ void Runner::report(const lock::Report& report) {
   try {
     reporter_.say(report);
   } catch (const std::bad_alloc&) {
-    out_.line("redlock: no memory for what was to be said here");
+    out_.line("redlock: out of memory, a message is missing here");
   }
   const auto* stopping = std::get_if<lock::report::Stopping>(&report);
   const bool lost = std::holds_alternative<lock::report::NotOursAtRelease>(report) ||
@@ -195,7 +197,7 @@ void Runner::report(const lock::Report& report) {
   reserve_->supervision->hook_group.store(hook_->group());
 }
 
-/// As a subreaper we get every orphan of the job's, besides the job itself.
+/// As a subreaper this process reaps every orphan of the job, besides the job itself.
 void Runner::reap(lock::Instant now) {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
@@ -205,21 +207,21 @@ void Runner::reap(lock::Instant now) {
       worker_->tell(Kind::job_stopped, WSTOPSIG(status));
     } else if (WIFCONTINUED(status)) {
       worker_->tell(Kind::job_continued);
-      if (terminal_) worker_->continue_top();
+      if (terminal_) worker_->continue_supervisor();
     } else {
       job_pid_ = -1;
       tree_.leader_reaped();
-      job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-      const int code = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
-      worker_->job_ended(code, job_signal_);
-      driver_.step(lock::JobExited{code}, now);
-      worker_->continue_top();  // behind the release, which is not to wait for it
+      const Exit end = Exit::of_process(status);
+      job_signal_ = end.signal;
+      worker_->job_ended(end);
+      driver_.step(lock::JobExited{end.status}, now);
+      worker_->continue_supervisor();  // after the release, which must not wait for this
     }
   }
 }
 
-/// The parent returns what became of the start, nothing if it is the top from now on; the child
-/// returns only if the job runs.
+/// The parent returns the outcome of the start, or nothing if it is the supervisor from now on; the
+/// child returns only if the job runs.
 std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
   pid_t worker = -1;
   try {
@@ -235,17 +237,17 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
   environment_ = os::environment_with(
       {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
-      {"REDLOCK_NAME=" + job_.lock_name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
+      {"REDLOCK_NAME=" + job_.lock.name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
        "REDLOCK_FENCE=" + std::to_string(order.fence),
-       "REDLOCK_HELD=" + add_held(job_.held, job_.id,
+       "REDLOCK_HELD=" + add_held(job_.held, job_.lock,
                                   {.token = servers_.token(order.attempt), .fence = order.fence})});
   hook_.emplace(job_.on_lost, environment_);
   terminal_ = os::Terminal::of_foreground_leader();
-  if (!reserve_) reserve_.emplace();  // the one before went with a worker that came to nothing
+  if (!reserve_) reserve_.emplace();  // an earlier worker that failed has used up the first one
   reserve_->supervision->publish(session_.worker_state());
-  facts_.waited = os::boot_now() - began_;  // what comes now is the job's time
+  facts_.waited = os::boot_now() - began_;  // from now on the job's time counts
   tree_.set_apart_children();
-  const pid_t top = ::getpid();
+  const pid_t supervisor = ::getpid();
   worker = ::fork();
   if (worker < 0) return cannot_run({Kind::no_process, errno});
   if (worker > 0) {
@@ -253,25 +255,25 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
     reserve_->supervisor.reset();
     return await_start(order, worker, std::move(reserve_->messages.read));
   }
-  // Nothing may be thrown from here to what the parent would do about it.
+  // No exception may leave this block: only the parent handles those of fork_worker().
   try {
-    return start_job(order, top);
+    return start_job(order, supervisor);
   } catch (const std::exception& error) {
     abandon_start(driver::reason_of(error));
   }
 }
 
-lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
+lock::Event Runner::start_job(const lock::Spawn& order, pid_t supervisor) {
   const pid_t group = ::getpgrp();
   reserve_->messages.read.reset();
-  worker_.emplace(top, std::move(reserve_->supervisor), std::move(reserve_->messages.write),
+  worker_.emplace(supervisor, std::move(reserve_->supervisor), std::move(reserve_->messages.write),
                   *reserve_->supervision);
   driver_.change_loop(std::move(reserve_->loop));
   tree_.after_fork();
-  const std::string title = "redlock-worker: " + job_.lock_name;
+  const std::string title = "redlock-worker: " + job_.lock.name;
   signals_.take_job_control();
-  // The clock is read once more: we may have been stopped since the votes came in.
-  if (worker_->top_is_gone() || os::boot_now() >= order.latest) {
+  // Reads the clock again: somebody may have stopped us since the votes arrived.
+  if (worker_->supervisor_is_gone() || os::boot_now() >= order.latest) {
     worker_->tell(Kind::job_too_late);
     ::_exit(0);
   }
@@ -288,18 +290,18 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t top) {
   job_pid_ = spawned.pid;
   tree_.lead(job_pid_, terminal_.has_value());
   if (!worker_->tell(Kind::job_started, spawned.pid)) {
-    // The parent takes the job for one that was not started, and gives the lock back.
+    // The parent believes that the job did not start, and gives the lock back.
     kill_job();
     ::_exit(0);
   }
-  os::rename_process("redlock-worker", title);  // the job is not to wait for it
+  os::rename_process("redlock-worker", title);  // the job must not wait for this
   return lock::JobStarted{};
 }
 
-/// The parent gives the lock back.
+/// The parent gives the lock back afterwards.
 void Runner::abandon_start(const char* why) noexcept {
-  // A job that was started already must be dead before the parent gives the lock back. If it cannot
-  // be killed here, the parent hears nothing and kills it itself.
+  // If the job runs already, it must be dead before the parent gives the lock back. If this process
+  // cannot kill it, it sends no message, and the parent kills the job itself.
   const bool dead = job_pid_ <= 0 || kill_job();
   try {
     out_.line(fmt::format("redlock: cannot start the job: {}", why));
@@ -325,13 +327,13 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   if (message.kind != Kind::job_started) {
     return not_started(worker, message, message.kind == Kind::job_too_late);
   }
-  // The moment from which `ran` is counted: on a loaded machine this one is much later.
+  // `ran` is measured from this moment: on a loaded machine the present one is much later.
   const auto began = std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited));
   facts_.job = {.began = began, .ran = {}, .fence = order.fence};
   if (terminal_) signals_.take_job_control();
   supervisor_.emplace(Supervisor::Worker{worker, std::move(messages)},
                       Supervisor::Job{message.value, terminal_.has_value(), plan_.wait_all,
-                                      plan_.stop_signal, job_.lock_name},
+                                      plan_.stop_signal, job_.lock.name},
                       plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_,
                       out_, driver_.loop(), std::move(*hook_));
   hook_.reset();
@@ -340,7 +342,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   return std::nullopt;
 }
 
-/// The terminal may already have been the job's.
+/// The job may already have had the terminal.
 lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
                                 bool too_late) {
   if (reason) {
@@ -357,15 +359,15 @@ lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>
   return kSystemRefused;
 }
 
-/// A worker that was stopped before it could start the job, or killed perhaps just after: nothing
-/// of either may be left when the lock is given back.
+/// Somebody stopped the worker before it could start the job, or killed it, perhaps just
+/// afterwards. When the parent gives the lock back, neither the worker nor the job may be alive.
 void Runner::give_up_worker(pid_t worker) noexcept {
   ::kill(worker, SIGKILL);
   ::waitpid(worker, nullptr, 0);
   kill_job();
 }
 
-/// With all below it. True: nothing is left.
+/// Kills the job and all its descendants. True: no process is left.
 bool Runner::kill_job() noexcept {
   const lock::Instant limit = os::boot_now() + plan_.timing.grace;
   while (os::boot_now() < limit) {
@@ -373,7 +375,7 @@ bool Runner::kill_job() noexcept {
       if (tree_.empty()) return true;
       tree_.signal(SIGKILL);
     } catch (const std::exception&) {
-      if (job_pid_ > 0) ::kill(job_pid_, SIGKILL);  // this needs nothing
+      if (job_pid_ > 0) ::kill(job_pid_, SIGKILL);  // this call needs no memory
       os::use_spare_memory();
     }
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {

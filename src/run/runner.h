@@ -12,6 +12,7 @@
 #include "diag/reporter.h"
 #include "driver/chosen_status.h"
 #include "driver/driver.h"
+#include "driver/lock_id.h"
 #include "driver/progress.h"
 #include "driver/rescue.h"
 #include "lock/session.h"
@@ -31,38 +32,38 @@
 namespace redlock::run {
 
 struct Job {
-  std::string lock_name;
-  diag::Holder who;  ///< for the log
-  LockId id;         ///< the lock, as REDLOCK_HELD calls it
+  driver::LockId lock;
+  diag::Holder who;  ///< for the lock's log
   std::string held;  ///< REDLOCK_HELD as we found it
   std::vector<std::string> argv;
   std::string on_lost;  ///< a command; empty: none
 };
 
-/// The heart of `redlock run`: what the loop (driver/driver.h) asks of it, which is all that
-/// concerns the job.
+/// The heart of `redlock run`: performs for the loop (driver/driver.h) everything that concerns the
+/// job.
 ///
-/// Until the lock is held this is one process. Then it forks: the child goes on with the loop, as
-/// the worker, and starts the job; the parent becomes the top (run/supervision.h). Should the
-/// job not be started after all, the child is gone as if it had never been, and the parent goes on.
+/// Until redlock holds the lock this is one process. Then it forks: the child goes on with the
+/// loop, as the worker, and starts the job; the parent becomes the supervisor (run/supervision.h).
+/// If the job does not start after all, the child ends, leaves nothing behind, and the parent goes
+/// on with the loop.
 ///
-/// If the machine fails, no lock is left behind and no job without a lock:
-///   before the fork         the parent gives back what it may have got (driver/rescue.h)
-///   while the job is begun  the child is killed, and the session told that the job did not start
-///   in the worker           the job is killed, then the lock given back; where the job cannot be
-///                           killed, the worker ends, and the top takes over as if it had been
-///                           killed
-///   in the top              it goes on as well as it can (run/supervisor.h)
+/// If the system refuses something, no lock stays behind and no job runs without a lock:
+///   before the fork         the parent gives back what it may hold (driver/rescue.h)
+///   while the job starts    the parent kills the child and tells the session that the job did not
+///                           start
+///   in the worker           it kills the job, then gives the lock back; if it cannot kill the job,
+///                           it ends, and the supervisor acts as if somebody had killed the worker
+///   in the supervisor       it goes on as well as it can (run/supervisor.h)
 class Runner : private driver::Host {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
          diag::Reporter& reporter, driver::Progress::Mode progress, driver::ChosenStatus chosen);
 
-  /// Until the job has ended and the lock is given back, or the attempt has failed. Returns
-  /// how redlock ends; in the parent only.
+  /// Returns when the job has ended and the lock is given back, or when the attempt has failed.
+  /// Gives the way in which redlock ends; returns in the parent only.
   Exit run();
 
-  /// Once run() has returned.
+  /// Valid once run() has returned.
   [[nodiscard]] const diag::RunFacts& facts() const { return facts_; }
 
  private:
@@ -85,7 +86,7 @@ class Runner : private driver::Host {
 
   std::optional<lock::Event> spawn(const lock::Spawn& order);
   std::optional<lock::Event> fork_worker(const lock::Spawn& order, pid_t& worker);
-  lock::Event start_job(const lock::Spawn& order, pid_t top);
+  lock::Event start_job(const lock::Spawn& order, pid_t supervisor);
   [[noreturn]] void abandon_start(const char* why) noexcept;
   std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
   lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason, bool too_late);
@@ -96,13 +97,13 @@ class Runner : private driver::Host {
   lock::Plan plan_;
   Job job_;
   driver::ChosenStatus chosen_;
-  os::SignalSource signals_;  // first: from here on no signal ends us with a lock in our hands
+  os::SignalSource signals_;  // first: from here on no signal ends us while we hold a lock
   os::ProcessTree tree_;
   redis::ServerSet& servers_;
   os::Stderr& out_;
   diag::Reporter& reporter_;
   JobKiller killer_;
-  lock::Instant began_;  ///< the one moment from which session and metrics count the wait
+  lock::Instant began_;  ///< session and metrics both measure the wait from here
   lock::Session session_;
   driver::Progress progress_;
   driver::Driver driver_;
@@ -110,12 +111,12 @@ class Runner : private driver::Host {
   std::vector<std::string> environment_;  ///< the job's
   driver::Rescue rescue_;
   std::optional<Reserve> reserve_;
-  std::optional<os::Terminal> terminal_;  ///< for a job that is to have it
-  std::optional<Worker> worker_;          ///< what we are, in the child
-  std::optional<Supervisor> supervisor_;  ///< what we have become, in the parent
+  std::optional<os::Terminal> terminal_;  ///< if the job gets it
+  std::optional<Worker> worker_;          ///< in the child: this process
+  std::optional<Supervisor> supervisor_;  ///< in the parent, once the job runs: this process
   std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
-  int job_signal_ = 0;  ///< that ended the job; 0: none
+  int job_signal_ = 0;  ///< the signal that ended the job; 0: none
 
   diag::RunFacts facts_;  ///< the parent's
 };

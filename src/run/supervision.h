@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// What the two processes of `redlock run` say to each other. Once the lock is held:
+// How the two processes of `redlock run` communicate. Once redlock holds the lock:
 //
-//   top (the PID the user sees)    run/supervisor.h: the user's signals, the terminal, and a timer
-//    └─ worker                     run/runner.h: servers, session, renewals
+//   supervisor    run/supervisor.h: the PID that the user sees; signals, the terminal, a timer
+//    └─ worker    run/runner.h: servers, session, renewals
 //        └─ job
 //
-// Both are subreapers, so that whichever of them is killed, the other has the whole job below it
-// and ends it before the lease is over. Neither waits for a word of the other's: where things stand
-// is read from memory both share, and death from a SIGCHLD or a pidfd. The pipe from the worker is
-// for what the top must do at once.
+// Both are subreapers: if one of them is killed, the other has the whole job below it and ends it
+// before the lease is over. Neither waits for a message of the other: the supervisor reads the
+// worker's state from shared memory, and each learns of the other's death from a SIGCHLD or a
+// pidfd. The pipe from the worker carries messages on which the supervisor must act at once.
 #pragma once
 
 #include <sys/types.h>
@@ -21,21 +21,21 @@
 
 namespace redlock::run {
 
-/// In an os::SharedPage. The worker writes, the top reads.
+/// In an os::SharedPage. The worker writes, the supervisor reads.
 struct Supervision {
   static constexpr int kNone = -1;
 
-  std::atomic<int> job_status{kNone};      ///< of the job's main process, once it has been reaped
-  std::atomic<int> job_signal{0};          ///< that ended it; 0: none. Stored before job_status
-  std::atomic<std::int64_t> job_ended{0};  ///< when that was, on the lock::BootClock
+  std::atomic<int> job_status{kNone};  ///< of the job's main process, once the worker has reaped it
+  std::atomic<int> job_signal{0};  ///< the signal that ended it; 0: none. Stored before job_status
+  std::atomic<std::int64_t> job_ended{0};  ///< the time of that, on the lock::BootClock
   std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
   std::atomic<pid_t> stderr_writer{kNone};  ///< the worker's os::StderrWriter: no part of the job
-  std::atomic<int> exit_signal{0};      ///< by which redlock is to end; 0: none. Before exit_status
-  std::atomic<int> hook_group{kNone};   ///< of the processes of --on-lost, once that was started
-  std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker has nothing left to do
+  std::atomic<int> exit_signal{0};     ///< redlock ends by this signal; 0: none. Before exit_status
+  std::atomic<int> hook_group{kNone};  ///< process group of --on-lost, once that has started
+  std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker is done
 
-  /// What a reader finds may be of two moments: that is harmless, as both were true when written
-  /// and a later act_by comes with a later valid_until.
+  /// A reader may find values of two different moments. That is harmless: both were true when
+  /// written, and a later act_by comes with a later valid_until.
   void publish(const lock::WorkerState& state) {
     valid_until_.store(state.valid_until.time_since_epoch().count());
     act_by_.store(state.act_by.time_since_epoch().count());
@@ -43,7 +43,7 @@ struct Supervision {
     phase_.store(state.phase);
     if (state.phase == lock::WorkerState::Phase::stopping) stopped_job_.store(true);
   }
-  /// It was at some time.
+  /// The worker has stopped the job, now or earlier.
   [[nodiscard]] bool stopped_job() const { return stopped_job_.load(); }
   [[nodiscard]] lock::WorkerState worker_state() const {
     return {.phase = phase_.load(),
@@ -66,7 +66,7 @@ struct WorkerMessage {
   enum class Kind : int {
     job_started,  ///< value: its PID
     job_too_late,
-    not_started,  ///< the machine failed, and the worker has said how
+    not_started,  ///< the system refused something, and the worker has printed what
     job_failed,   ///< value: errno of exec
     no_process,   ///< value: errno of vfork
     job_stopped,  ///< value: the signal that stopped it

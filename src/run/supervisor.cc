@@ -41,7 +41,8 @@ Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing,
   tree_.lead(job_.pid, job_.own_group);
 }
 
-/// Nobody else can look after the job as we can: what the system refuses is tried again.
+/// No other process can look after the job as we can: if the system refuses something, we try
+/// again.
 Exit Supervisor::watch() {
   while (true) {
     try {
@@ -70,7 +71,7 @@ void Supervisor::bear(const char* why) {
   }
 }
 
-/// Without it, everything is looked at.
+/// If the system refuses the wait, every descriptor counts as ready.
 void Supervisor::wait(std::span<os::Interest> interests, lock::Instant deadline) {
   try {
     loop_.wait(interests, deadline);
@@ -89,7 +90,7 @@ void Supervisor::turn() {
   std::array<os::Interest, 2> interests{
       os::Interest{.fd = signals_.fd(), .read = true},
       os::Interest{.fd = worker_gone_ ? -1 : worker_.messages.get(), .read = true}};
-  // Once nothing of the job is left, only the worker's death is waited for.
+  // When no process of the job is left, only the worker's death is still to come.
   const bool finished = watch_.alone() && !job_left();
   wait(interests, finished ? lock::kNever : watch_.deadline(supervision_.worker_state()));
 
@@ -97,13 +98,13 @@ void Supervisor::turn() {
     tree_.exclude_group(group);
   }
   reap();
-  act(os::boot_now());  // an overdue deadline comes before everything else that is to be done
+  act(os::boot_now());  // an overdue deadline comes before everything else
   if (interests[0].ready) {
     for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal);
   }
   if (interests[1].ready) take_messages();
   if (const int signal = std::exchange(stopped_by_, 0)) stop_with_job(signal);
-  act(os::boot_now());  // the worker may just have been found dead
+  act(os::boot_now());  // reap() may just have found the worker dead
   tree_.note_strangers();
 }
 
@@ -112,7 +113,7 @@ void Supervisor::act(lock::Instant now) {
   const bool left = job_left();
   const std::vector<lock::Watch::Act> acts =
       watch_.step(supervision_.worker_state(), worker_gone_, left, now);
-  // Nothing stands before a kill, a message least of all.
+  // Signals go out before anything else, before messages in particular.
   for (const lock::Watch::Act act : acts) carry_out(act);
   if (left) tell(acts);
 }
@@ -134,15 +135,14 @@ void Supervisor::carry_out(lock::Watch::Act act) {
   }
 }
 
-/// Says, once, what was just done, and starts the command that is to know that the job is being
-/// stopped.
+/// Reports once what we have just done, and starts the command of --on-lost when we stop the job.
 void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
   using Act = lock::Watch::Act;
   const auto did = [&](Act act) { return std::ranges::find(acts, act) != acts.end(); };
   const bool killed = did(Act::kill_worker);
   const bool stopped = did(Act::stop_job) || did(Act::kill_job);
   if (!killed && !stopped) return;
-  if (!std::exchange(told_, true)) {
+  if (!std::exchange(reported_, true)) {
     out_.line(fmt::format(
         "redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
         "lock expires",
@@ -153,7 +153,8 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
   if (stopped && !hook_started) hook_.start(tree_, signals_, out_);
 }
 
-/// The worker; and once that is dead, all that was below it: then it is we who see the job stop.
+/// Reaps the worker and, once that is dead, its former descendants. Then we also see when the job
+/// is stopped.
 void Supervisor::reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
@@ -168,18 +169,18 @@ void Supervisor::reap() {
       if (const pid_t writer = supervision_.stderr_writer.load(); writer > 0) tree_.exclude(writer);
     } else if (pid == job_.pid) {
       tree_.leader_reaped();
-      job_signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-      job_status_ = job_signal_ > 0 ? 128 + job_signal_ : WEXITSTATUS(status);
+      job_end_ = Exit::of_process(status);
       job_ended_ = os::boot_now();
     }
   }
 }
 
-/// What has to be gone before the lock is. Of a job that ended by itself its descendants live on.
+/// Whether processes run that must end before the lock does. If the job ended by itself, its
+/// descendants may live on.
 bool Supervisor::job_left() const {
   if (job_status() == Supervision::kNone) {
-    // Once the worker is dead, the job is our child until we fetch its status. If it is not, the
-    // worker was killed between fetching that and telling it.
+    // Once the worker is dead, the job is our child until we fetch its status. If it is not our
+    // child, somebody killed the worker after it had fetched the status and before it stored it.
     siginfo_t info{};
     return !worker_gone_ ||
            ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -188,11 +189,11 @@ bool Supervisor::job_left() const {
 }
 
 int Supervisor::job_status() const {
-  return job_status_.value_or(supervision_.job_status.load());
+  return job_end_ ? job_end_->status : supervision_.job_status.load();
 }
 
 lock::Instant Supervisor::job_ended() const {
-  if (job_status_) return job_ended_;
+  if (job_end_) return job_ended_;
   if (job_status() == Supervision::kNone) return os::boot_now();
   return lock::Instant(lock::Duration(supervision_.job_ended.load()));
 }
@@ -200,23 +201,23 @@ lock::Instant Supervisor::job_ended() const {
 void Supervisor::take_signal(const os::ReceivedSignal& signal) {
   if (signal.number == SIGCHLD) return;
   if (signal.number == SIGCONT) {
-    // The worker wakes us when the job has been continued already, or has ended.
+    // From the worker: it wakes us after the job has been continued or has ended.
     if (signal.sender == worker_.pid) return;
-    take_messages();  // if it stopped, then before this
+    take_messages();  // a stop that they report came before this signal
     stopped_by_ = 0;
     if (terminal_) return continue_job();
-    // A shell continues a whole process group, and the job is in ours.
+    // A shell continues a whole process group, and the job is in ours: it has the signal already.
     if (os::does_job_control(signal.sender)) return;
   }
   if (!job_left()) return;
-  // What the terminal sends goes to the whole foreground group: to the job, if that is in ours. But
-  // the hang-up of a terminal goes to the leader of its session alone.
+  // The terminal signals its whole foreground group, and so the job if it is in our group. But when
+  // a terminal hangs up, only the leader of its session gets the signal.
   const bool job_has_it =
       signal.to_group && !terminal_ && !(signal.number == SIGHUP && os::leads_session());
   if (!job_has_it) tree_.signal(signal.number);
 }
 
-/// The last word counts: a job that was stopped may have been continued since.
+/// The last message counts: somebody may have continued the job after it was stopped.
 void Supervisor::take_messages() {
   WorkerMessage message{};
   while (::read(worker_.messages.get(), &message, sizeof message) == sizeof message) {
@@ -225,10 +226,10 @@ void Supervisor::take_messages() {
   }
 }
 
-/// The job has been stopped, by Ctrl-Z perhaps: so are we, for the shell to notice. The worker goes
-/// on renewing. Who continues us may do so when the worker is dead and the lease over: the SIGCONT
-/// is passed on in the next turn, after the deadline was looked at. Without a worker nobody but us
-/// looks at that: then we wake up for it, as the job may be continued without us.
+/// The job has been stopped, for example by Ctrl-Z. We stop ourselves, so that the shell notices.
+/// The worker goes on renewing. When we are continued, the worker may be dead and the lease over:
+/// we pass the SIGCONT on in the next turn, after a look at the deadline. Without a worker only we
+/// watch the deadline: then we wake up for it, because somebody may continue the job alone.
 void Supervisor::stop_with_job(int signal) {
   if (!terminal_) return;
   // A shell that does `fg` for a job it knows to be running just gives the terminal to our group.
@@ -242,27 +243,27 @@ void Supervisor::stop_with_job(int signal) {
   continue_job();
 }
 
-/// By fg: the terminal was given to our group, and is the job's. By bg, or where nobody could stop
-/// us: the job just goes on.
+/// After fg the shell has given the terminal to our group, and we give it to the job. After bg, or
+/// if we could not stop ourselves, the job goes on without it.
 void Supervisor::continue_job() {
   if (!terminal_ || !job_left()) return;
   if (terminal_->foreground() == ::getpgrp()) terminal_->give_to(job_.pid);
   ::kill(-job_.pid, SIGCONT);
 }
 
-/// A job that died of a signal, or was stopped by us, had no time to put echo and the like in
-/// order.
+/// A job that died of a signal, or that we stopped, had no time to restore echo and other modes of
+/// the terminal.
 void Supervisor::give_back_terminal() {
   if (!terminal_->take_back_from(job_.pid)) return;
   const bool stopped = watch_.stopped_job() || supervision_.stopped_job();
   if (stopped || job_status() > 128) terminal_->restore_modes();
 }
 
-/// Without the worker: nothing was released.
+/// The end without a worker: nobody has released the lock.
 Exit Supervisor::end_alone() {
   if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
     lost_ = true;
-    return {static_cast<int>(ExitStatus::lost)};
+    return ExitStatus::lost;
   }
   const lock::Duration left =
       std::max(supervision_.worker_state().valid_until - os::boot_now(), lock::Duration::zero());
@@ -270,7 +271,7 @@ Exit Supervisor::end_alone() {
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(PID {}) was killed; it stays locked for about {}",
                   diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
-  return {job_status(), job_status_ ? job_signal_ : supervision_.job_signal.load()};
+  return job_end_.value_or(Exit{supervision_.job_status.load(), supervision_.job_signal.load()});
 }
 
 }  // namespace redlock::run

@@ -23,8 +23,8 @@
 
 namespace redlock::run {
 
-/// The process on top while there is a job (run/supervision.h): passes signals on, lends the
-/// job the terminal, and does the worker's work of stopping the job where the worker fails to.
+/// The parent of the worker while there is a job (run/supervision.h): passes signals on, lends the
+/// job the terminal, and stops the job if the worker fails to do so.
 class Supervisor {
  public:
   struct Job {
@@ -32,7 +32,7 @@ class Supervisor {
     bool own_group;
     bool wait_all;  ///< descendants count as the job
     int stop_signal;
-    std::string lock;  ///< how messages call it
+    std::string lock;  ///< its name in messages
   };
   struct Worker {
     pid_t pid;
@@ -43,11 +43,12 @@ class Supervisor {
              std::optional<os::Terminal> terminal, os::SignalSource& signals, os::ProcessTree& tree,
              os::Stderr& out, os::Loop& loop, LostHook hook);
 
-  /// Until the worker is done, or the job is and the worker cannot be. Returns how redlock ends.
+  /// Returns when the worker is done, or when the job has ended and the worker is dead. Gives the
+  /// way in which redlock ends.
   Exit watch();
 
-  /// Once watch() has returned: when the job's main process was reaped (now, if nobody saw it), and
-  /// whether the lock was lost, by which the status is redlock's own.
+  /// Valid once watch() has returned: when a process of ours reaped the job's main process (now, if
+  /// none did); and whether the lock was lost, in which case the exit status is redlock's own.
   [[nodiscard]] lock::Instant job_ended() const;
   [[nodiscard]] bool lost() const { return lost_ || supervision_.lost.load(); }
 
@@ -81,13 +82,12 @@ class Supervisor {
   os::Loop& loop_;
   lock::Watch watch_;
   bool worker_gone_ = false;
-  bool told_ = false;
-  bool bore_ = false;              ///< a refusal by the system, and said so
-  int stopped_by_ = 0;             ///< the job: by this signal, and nothing was made of it yet
-  std::optional<int> job_status_;  ///< of a job that became ours to reap
-  int job_signal_ = 0;             ///< and what ended that; 0: none
-  lock::Instant job_ended_{};      ///< when we did
-  bool lost_ = false;              ///< the worker is dead, and could not say it
+  bool reported_ = false;  ///< that the worker fails
+  bool bore_ = false;      ///< a refusal by the system, and printed a warning
+  int stopped_by_ = 0;     ///< this signal stopped the job, and we have not followed yet; 0: none
+  std::optional<Exit> job_end_;  ///< of the job, if this process reaped it
+  lock::Instant job_ended_{};    ///< and when it did so
+  bool lost_ = false;            ///< the lock, and the worker died before it could report it
 };
 
 }  // namespace redlock::run

@@ -14,9 +14,9 @@
 
 namespace redlock::run {
 
-Worker::Worker(pid_t top, os::Fd top_process, os::Fd messages, Supervision& supervision)
-    : supervisor_(std::move(top_process)),
-      top_pid_(top),
+Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision)
+    : supervisor_(std::move(pidfd)),
+      supervisor_pid_(supervisor),
       messages_(std::move(messages)),
       supervision_(supervision) {
   if (!supervisor_) ::prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
@@ -30,41 +30,42 @@ void Worker::leave_session() const {
   ::setsid();
 }
 
-/// As long as the top lives, it is our parent; once it is dead, we have another one, though not at
-/// the moment at which the pidfd becomes readable.
-bool Worker::top_is_gone() {
+/// The supervisor is our parent as long as it lives. Once it is dead we have another parent, but
+/// perhaps only some time after the pidfd has become readable.
+bool Worker::supervisor_is_gone() {
   pollfd death{supervisor_.get(), POLLIN, 0};
-  const bool gone = ::getppid() != top_pid_ || (supervisor_ && ::poll(&death, 1, 0) > 0);
-  if (gone) supervisor_.reset();  // it would stay readable
+  const bool gone = ::getppid() != supervisor_pid_ || (supervisor_ && ::poll(&death, 1, 0) > 0);
+  if (gone) supervisor_.reset();  // or it would stay readable
   return gone;
 }
 
 bool Worker::tell(WorkerMessage::Kind kind, int value) const {
   const WorkerMessage message{kind, value};
-  // A pipe that is full has a stopped reader, who will see the job's end all the same.
+  // If the pipe is full, its reader is stopped, and will see the end of the job without this
+  // message.
   return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
 }
 
-void Worker::publish(const lock::WorkerState& standing) {
-  supervision_.publish(standing);
-  const bool sooner = standing.act_by < std::exchange(act_by_, standing.act_by);
-  // The release goes out first. continue_top() follows it, and wakes the top, too.
-  const bool releasing = standing.phase == lock::WorkerState::Phase::releasing;
+void Worker::publish(const lock::WorkerState& state) {
+  supervision_.publish(state);
+  const bool sooner = state.act_by < std::exchange(act_by_, state.act_by);
+  // The release goes out first. continue_supervisor() follows it, and wakes the supervisor, too.
+  const bool releasing = state.phase == lock::WorkerState::Phase::releasing;
   if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
 }
 
-void Worker::job_ended(int status, int signal) {
+void Worker::job_ended(Exit end) {
   supervision_.job_ended.store(os::boot_now().time_since_epoch().count());
-  supervision_.job_signal.store(signal);
-  supervision_.job_status.store(status);
+  supervision_.job_signal.store(end.signal);
+  supervision_.job_status.store(end.status);
 }
 
-void Worker::continue_top() const {
-  if (::getppid() != top_pid_) return;
-  // A parent without a pidfd: had it died just now, its number could not be in use again so soon.
+void Worker::continue_supervisor() const {
+  if (::getppid() != supervisor_pid_) return;
+  // Without a pidfd: if the parent has died just now, its PID cannot be in use again so soon.
   if (!supervisor_ ||
       ::syscall(SYS_pidfd_send_signal, supervisor_.get(), SIGCONT, nullptr, 0) != 0) {
-    ::kill(top_pid_, SIGCONT);
+    ::kill(supervisor_pid_, SIGCONT);
   }
 }
 

@@ -12,44 +12,46 @@
 
 namespace redlock::run {
 
-/// The worker's side of the supervision (run/supervision.h): it tells the process on top how
-/// things stand, and sees when that one is gone.
+/// The worker's side of the supervision (run/supervision.h): it tells the supervisor its state, and
+/// notices the supervisor's death.
 class Worker {
  public:
-  /// In the forked child, whose parent is `top`; `top_process` is its pidfd.
-  Worker(pid_t top, os::Fd top_process, os::Fd messages, Supervision& supervision);
+  /// In the forked child, whose parent is `supervisor`; `pidfd` is that of the parent.
+  Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision);
 
-  /// Out of the top's process group, so that a stop of the whole group (`kill -STOP %1`) leaves the
-  /// renewals going. To be called before a job is started that gets a group of its own: its parent
-  /// has to be of another group in the same session, or Ctrl-Z would not stop it (credentials(7)).
+  /// Leaves the supervisor's process group, so that the renewals go on when somebody stops the
+  /// whole group (`kill -STOP %1`). Must be called before the start of a job that gets a group of
+  /// its own: the job's parent must be in another group of the same session, or Ctrl-Z would not
+  /// stop the job (credentials(7)).
   void leave_group() const;
-  /// To be called once a job runs that shares the top's group: out of the session, too. One member
-  /// whose parent is of another group in the session would make Ctrl-Z stop a group that nobody
-  /// continues (ssh -t, a container: all are in the session leader's group).
+  /// Leaves the session, too. Must be called once a job runs that shares the supervisor's group. If
+  /// one member of that group had a parent in another group of the session, Ctrl-Z would stop a
+  /// group that nobody continues (ssh -t, a container: all processes are in the session leader's
+  /// group).
   void leave_session() const;
 
-  /// To be watched: readable once the top is dead. Where the kernel refuses a pidfd, nothing is to
-  /// be watched, and a SIGCHLD comes instead.
+  /// The loop must watch this: it is readable once the supervisor is dead. If the kernel refuses a
+  /// pidfd, there is nothing to watch, and the worker gets a SIGCHLD instead.
   [[nodiscard]] os::Interest interest() const { return {.fd = supervisor_.get(), .read = true}; }
-  [[nodiscard]] bool top_is_gone();
+  [[nodiscard]] bool supervisor_is_gone();
 
-  /// False: nobody can hear it any more.
+  /// False: the supervisor is dead.
   bool tell(WorkerMessage::Kind kind, int value = 0) const;
-  /// How things stand. A top that would sleep for too long by what it knew is woken; where the lock
-  /// is being released, by the next continue_top().
-  void publish(const lock::WorkerState& standing);
+  /// Publishes the state. If the supervisor would sleep too long by the state before, this wakes
+  /// it; while the lock is being released, the next continue_supervisor() does.
+  void publish(const lock::WorkerState& state);
 
-  /// The job's main process has been reaped. `signal`: what ended it; 0: none.
-  void job_ended(int status, int signal);
-  /// A top that was stopped goes on, to see what has become of the job.
-  void continue_top() const;
+  /// The worker has reaped the job's main process, which ended like this.
+  void job_ended(Exit end);
+  /// Continues the supervisor if it was stopped, so that it sees the job's new state.
+  void continue_supervisor() const;
 
-  /// The last deed: redlock is to end like that. Ends this process.
+  /// Publishes how redlock must end, and ends this process.
   [[noreturn]] void leave(Exit result);
 
  private:
-  os::Fd supervisor_;  ///< pidfd, as long as the top is not known to be gone
-  pid_t top_pid_;
+  os::Fd supervisor_;  ///< pidfd, until the worker has noticed the supervisor's death
+  pid_t supervisor_pid_;
   os::Fd messages_;
   Supervision& supervision_;
   lock::Instant act_by_{};  ///< as last published

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Three kinds of processes, so that nothing is left behind whichever of them is killed:
+// Three kinds of processes. Nothing stays behind, whichever of them is killed:
 //
-//   redlock sandbox ─┬─ COMMAND            told by PR_SET_PDEATHSIG when we are gone
+//   redlock sandbox ─┬─ COMMAND            gets TERM by PR_SET_PDEATHSIG when we are gone
 //                    └─ keeper ─┬─ server 1   killed by PR_SET_PDEATHSIG when the keeper is gone
 //                               └─ server 2 …
 //
 // The keeper (sandbox_keeper.h) has a session of its own, so that neither Ctrl-C nor a hang-up
-// takes the servers from under a shell that goes on; a pipe tells it when we are gone.
+// kills the servers of a shell that goes on. It notices our death by the end of a pipe.
 #include "sandbox/sandbox.h"
 
 #include <sys/prctl.h>
@@ -32,9 +32,9 @@ namespace {
 
 constexpr int kMostServers = 99;
 
-/// What this process does with signals while the command runs, and what to give back. INT and QUIT
-/// from the terminal go to the whole foreground group and are the command's business; TERM and HUP
-/// are blocked, to be fetched and passed on.
+/// Sets the signals of this process while the command runs, and restores them afterwards. INT and
+/// QUIT from the terminal go to the whole foreground group, and only the command reacts. TERM and
+/// HUP are blocked: this process fetches them and passes them on.
 class SignalsAside {
  public:
   SignalsAside() {
@@ -59,7 +59,7 @@ class SignalsAside {
   SignalsAside(const SignalsAside&) = delete;
   SignalsAside& operator=(const SignalsAside&) = delete;
 
-  /// Everything as it was at the start; for the command's process too, before exec.
+  /// Restores the state at the start. The command's process calls it too, before exec.
   void restore() const {
     sigaction(SIGINT, &old_int_, nullptr);
     sigaction(SIGQUIT, &old_quit_, nullptr);
@@ -95,17 +95,17 @@ std::string join(const std::vector<std::string>& words) {
   return joined;
 }
 
-/// The command's environment: the servers, and none of the passwords meant for other servers.
+/// Sets the command's environment: the servers, and no passwords of other servers.
 void set_environment(const std::vector<std::string>& uris) {
   setenv("REDLOCK_SERVERS", join(uris).c_str(), 1);
-  setenv("REDLOCK_RESTART_GRACE", "0", 1);   // servers made a moment ago, and for this alone
-  setenv("REDLOCK_CONFIG", "/dev/null", 1);  // nor is what a file says meant for them
+  setenv("REDLOCK_RESTART_GRACE", "0", 1);   // the servers are new, and have forgotten nothing
+  setenv("REDLOCK_CONFIG", "/dev/null", 1);  // the configuration file is for other servers
   for (const char* name : {"REDLOCK_PASSWORD", "REDLOCK_PASSWORD_FILE", "REDISCLI_AUTH"}) {
     unsetenv(name);
   }
 }
 
-/// The command's process, up to its exec; errno goes to `failure` if that fails.
+/// Turns this child into the command. Writes errno to `failure` if exec fails.
 [[noreturn]] void become(const std::vector<std::string>& command, pid_t parent, int failure) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(static_cast<int>(ExitStatus::os_error));  // it died before prctl
@@ -115,12 +115,12 @@ void set_environment(const std::vector<std::string>& uris) {
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());
   const int error = errno;
-  // Nothing can be done about a failing write; the status says the same.
+  // If the write fails, the exit status still reports the failure.
   if (write(failure, &error, sizeof error) < 0) _exit(static_cast<int>(ExitStatus::not_found));
   _exit(static_cast<int>(ExitStatus::cannot_execute));
 }
 
-/// Returns once the command has been executed. Throws Error (126, 127) if it could not be.
+/// Returns when exec has succeeded. Throws Error (126, 127) if it has failed.
 void expect_exec(pid_t pid, int failure, const std::string& program) {
   int error = 0;
   ssize_t got = 0;
@@ -143,13 +143,11 @@ Exit wait_for(pid_t pid, const SignalsAside& signals) {
     }
     int status = 0;
     const pid_t reaped = waitpid(pid, &status, WNOHANG);
-    if (reaped != pid) continue;
-    if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), WTERMSIG(status)};
-    return {WEXITSTATUS(status)};
+    if (reaped == pid) return Exit::of_process(status);
   }
 }
 
-/// The command stays in our process group, so that it has the terminal if we have it.
+/// The command stays in our process group, so that it can use the terminal if we can.
 Exit run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris) {
   os::Pipe failure = os::make_pipe();
   const SignalsAside signals;

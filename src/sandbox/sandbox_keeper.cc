@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The keeper is forked before anything exists that would have to be removed, and creates
-// everything itself. So there is no moment at which killing `redlock sandbox` leaves a directory or
-// a server behind, and what is left for the parent is to close a pipe.
+// `redlock sandbox` forks the keeper first, and the keeper creates the directory and the servers.
+// So killing `redlock sandbox` never leaves one of them behind, and to end the sandbox the parent
+// only closes a pipe.
 //
-// Its report to the parent is a few lines, ended by end-of-file:
+// It sends the parent a report of a few lines, ended by end-of-file:
 //
 //   ready             error
 //   DIRECTORY         STATUS
@@ -35,17 +35,18 @@
 namespace redlock::sandbox {
 namespace {
 
-/// Leaves the keeper with the two pipe ends and /dev/null: whoever reads our standard output to its
-/// end, or waits for a descriptor above 2, must not wait for the keeper.
+/// Leaves the keeper with the two pipe ends and /dev/null: a process that reads our standard output
+/// to its end, or waits for a descriptor above 2, must not wait for the keeper.
 void close_others(int first, int second) {
   const int null = open("/dev/null", O_RDWR);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fd != first && fd != second) dup2(null, fd);  // they are, if we were started without stdin
+    if (fd != first && fd != second)
+      dup2(null, fd);  // a pipe end may be 0, 1 or 2 if one of these was closed
   }
 
   std::vector<int> others;
   DIR* descriptors = opendir("/proc/self/fd");
-  if (descriptors == nullptr) return;  // no /proc: they stay open until the keeper ends
+  if (descriptors == nullptr) return;  // no /proc: the others stay open until the keeper ends
   while (const dirent* entry = readdir(descriptors)) {
     const int fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));
     if (fd > STDERR_FILENO && fd != first && fd != second && fd != dirfd(descriptors)) {
@@ -56,8 +57,8 @@ void close_others(int first, int second) {
   for (int fd : others) close(fd);
 }
 
-/// Out of the terminal's reach, and deaf: it is ended by its pipe only (and by KILL, against which
-/// the servers have PR_SET_PDEATHSIG).
+/// Leaves the terminal's session and ignores signals: only the end of its pipe ends the keeper (and
+/// KILL; then PR_SET_PDEATHSIG ends the servers).
 void detach() {
   setsid();
   for (int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTSTP,
@@ -73,7 +74,7 @@ void tell(os::Fd report, const std::string& text) {
   while (done < text.size()) {
     const ssize_t n = write(report.get(), text.data() + done, text.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return;  // the parent is gone; the lifeline says so too
+    if (n < 0) return;  // the parent is dead; the lifeline shows that, too
     done += static_cast<std::size_t>(n);
   }
 }
@@ -122,8 +123,8 @@ SandboxKeeper::SandboxKeeper(int servers) {
   if (pid_ == 0) {
     detach();
     close_others(lifeline.read.get(), report.write.get());
-    // close_others has closed the other two ends; their owners must not close the numbers again,
-    // which is why the child leaves by _exit and never returns from here.
+    // close_others has closed the other two ends. Their owners must not close the numbers again, so
+    // the child ends with _exit and never returns from here.
     keep(servers, std::move(lifeline.read), std::move(report.write));
     _exit(0);
   }
@@ -161,7 +162,7 @@ void SandboxKeeper::end() {
   lifeline_.reset();
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
-  // The keeper has done this, unless it was killed.
+  // The keeper has already done this, unless somebody has killed it.
   std::error_code ignored;
   if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
 }

@@ -10,13 +10,12 @@
 
 namespace redlock::sandbox {
 
-/// The process that owns a sandbox's servers, seen from `redlock sandbox`. It lives as long as this
-/// object, or as the process that made it, whichever ends first; then it kills the servers and
-/// removes their directory.
+/// The process that owns a sandbox's servers, as `redlock sandbox` sees it. When this object or the
+/// process that made it ends, the keeper kills the servers, removes their directory and ends.
 class SandboxKeeper {
  public:
-  /// Returns when all servers answer. Throws Error: 69 without a server program or with servers
-  /// that do not come up, 71 if the system refused.
+  /// Returns when all servers answer. Throws Error: 69 if there is no server program or a server
+  /// does not start, 71 if the system refused something.
   explicit SandboxKeeper(int servers);
   ~SandboxKeeper();
   SandboxKeeper(const SandboxKeeper&) = delete;
@@ -30,7 +29,7 @@ class SandboxKeeper {
   void end();
 
   pid_t pid_ = -1;
-  os::Fd lifeline_;  ///< never written to; its end-of-file tells the keeper
+  os::Fd lifeline_;  ///< nobody writes to it; its end-of-file tells the keeper to end
   std::string directory_;
   std::vector<std::string> uris_;
 };

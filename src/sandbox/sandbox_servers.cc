@@ -58,8 +58,8 @@ std::optional<std::string> in_path(const std::string& name) {
   return std::nullopt;
 }
 
-/// redis-check-rdb is the server under another name: it looks at argv[0]. On Debian it comes with
-/// redis-tools, which starts no service, as the package redis-server does.
+/// redis-check-rdb is the server under another name: it looks at argv[0]. On Debian it is in
+/// redis-tools. Unlike the package redis-server, that starts no service.
 Program find_program() {
   struct Candidate {
     const char* file;
@@ -76,8 +76,8 @@ Program find_program() {
               "install one: apt-get install redis-tools");
 }
 
-/// Throws Error (71). TMPDIR is honoured unless a socket's path in it would be too long for
-/// sockaddr_un, as the long ones of build systems are.
+/// Throws Error (71). Uses TMPDIR unless a socket's path in it would be too long for sockaddr_un,
+/// as with the long directories of build systems.
 std::string make_directory() {
   const char* tmpdir = std::getenv("TMPDIR");
   std::string parent = tmpdir != nullptr && *tmpdir != '\0' ? tmpdir : "/tmp";
@@ -97,7 +97,7 @@ std::string make_directory() {
   return directory;
 }
 
-/// A server's process, up to its exec.
+/// Turns this child into a server.
 [[noreturn]] void become(const Program& program, const std::string& directory,
                          const std::string& socket, const std::string& log, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -109,7 +109,7 @@ std::string make_directory() {
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
     if (signal != SIGKILL && signal != SIGSTOP) std::signal(signal, SIG_DFL);
   }
-  setenv("LC_ALL", "C", 1);  // Redis 7.2 does not start under a locale that is not there
+  setenv("LC_ALL", "C", 1);  // Redis 7.2 does not start with a locale that is not installed
   execl(program.path.c_str(), program.name.c_str(), "--port", "0", "--unixsocket", socket.c_str(),
         "--unixsocketperm", "700", "--save", "", "--appendonly", "no", "--daemonize", "no",
         static_cast<char*>(nullptr));
@@ -119,7 +119,7 @@ std::string make_directory() {
 
 enum class Answer { ready, not_yet, stop };
 
-/// Connects and sends PING, with a tenth of a second for the answer.
+/// Connects and sends PING, and waits for the answer for at most 0.1 s.
 Answer ping(const std::string& socket_path, int stop) {
   const os::Fd connection(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un address{};

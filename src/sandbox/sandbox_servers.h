@@ -9,12 +9,12 @@
 namespace redlock::sandbox {
 
 /// Servers on Unix sockets in a directory of their own (mode 0700, in $TMPDIR or /tmp), as children
-/// of this process. The destructor kills and reaps them and removes the directory; should this
-/// process be killed first, the kernel kills them (PR_SET_PDEATHSIG).
+/// of this process. The destructor kills and reaps them and removes the directory; if somebody
+/// kills this process first, the kernel kills them (PR_SET_PDEATHSIG).
 class SandboxServers {
  public:
-  /// Starts them all; none needs to answer yet. Throws Error: 69 without a server program, 71 if
-  /// the system refused.
+  /// Starts all servers, and does not wait for them. Throws Error: 69 if there is no server
+  /// program, 71 if the system refused something.
   explicit SandboxServers(int count);
   ~SandboxServers();
   SandboxServers(const SandboxServers&) = delete;

@@ -29,7 +29,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   assert_status 0
   [[ -z $output ]]
   assert_contains "$stderr" 'L: held (2 of 3 servers)'
-  assert_contains "$stderr" 'it was told and stops its job'
+  assert_contains "$stderr" 'the holder was notified and stops its job'
   await "$HOLDER"
   assert_status 80
   assert_one_line "$stderr"
@@ -117,7 +117,7 @@ SCENARIO
   everywhere hset 'redlock:{L}:holder' $TOKEN '{"host":"web1","user":"root","pid":7,"command":"b"}'
   force --yes L
   assert_status 0
-  assert_contains "$stderr" 'is revoked from root@web1 (pid 7): nobody listened'
+  assert_contains "$stderr" 'is revoked from root@web1 (pid 7): the holder could not be notified'
   wait_for_value L "revoked:$TOKEN {*\"user\":\"ops\"}" A B C
   assert_between 30000 "$(cli A pttl L)" 60000
   run --separate-stderr "$REDLOCK" status L
@@ -278,7 +278,7 @@ SCENARIO
   force --now --yes L
   assert_status 69
   refute_contains "$stderr" 'may go on'
-  [[ $stderr =~ 'L is revoked from ops@'[^\ ]+' (pid '[0-9]+'), which stops its job, but known to be deleted on '[01]' of 3 servers only: it may not be free before that is gone, in '[0-9.]+' s at the latest; try again: ' ]] || fail "$stderr"
+  [[ $stderr =~ 'L is revoked from ops@'[^\ ]+' (pid '[0-9]+'), which stops its job, but known to be deleted on '[01]' of 3 servers only: it may not be free before that job has ended, in '[0-9.]+' s at the latest; try again: ' ]] || fail "$stderr"
   assert_contains "$stderr" "$C_URI: "
   await "$HOLDER"
   assert_status 80
@@ -318,11 +318,11 @@ SCENARIO
   for name in plain list redisson; do
     force --yes "$name"
     assert_status 1
-    assert_contains "$stderr" 'cannot be told to stop: its key can only be deleted, with --now'
+    assert_contains "$stderr" 'redlock cannot stop its job: --now only deletes the key'
     [[ $(cli A exists "$name") == 1 ]]
     force --yes --now "$name"
     assert_status 0
-    assert_contains "$stderr" 'does not know, and may still be running'
+    assert_contains "$stderr" 'does not notice that, and may still be running'
     refute_contains "$stderr" anybodys-secret
     wait_until "$BOUND" lacks_key A "$name"
     wait_until "$BOUND" lacks_key C "$name"
@@ -336,7 +336,7 @@ SCENARIO
   assert_status 69
   assert_contains "$stderr" 'L: undecided'
   assert_contains "$stderr" "$A_URI: held by"
-  assert_contains "$stderr" 'delete exactly what is shown, with --now'
+  assert_contains "$stderr" 'delete exactly the keys shown, with --now'
   [[ $(cli A get L) == "$TOKEN" ]]
   force --yes --now L
   assert_status 0

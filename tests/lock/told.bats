@@ -61,7 +61,7 @@ teardown() { stop_all; }
   run ! denied
   REDLOCK_SERVERS=$servers force --yes L
   assert_status 0
-  assert_contains "$stderr" 'nobody listened, and it will see it with its next renewal, within 1 s'
+  assert_contains "$stderr" 'the holder could not be notified, and will notice at its next renewal, within 1 s'
   await "$HOLDER"
   assert_status 80
   assert_one_line "$stderr"

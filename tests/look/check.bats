@@ -101,7 +101,7 @@ good() {
   kill_server C
   check
   assert_status 69
-  found failure trial 'cannot be had' "$B_URI: " "$C_URI: "
+  found failure trial 'could not be acquired' "$B_URI: " "$C_URI: "
   nothing_left A
 }
 
@@ -387,7 +387,7 @@ of_minutes() {
   cli A set L other px 60000
   check L
   assert_status 0
-  found ok trial 'the lock L is held by' 'it was not tried'
+  found ok trial 'the lock L is held by' 'the test was skipped'
   [[ $(cli A get L) == other ]]
   check
   flawless

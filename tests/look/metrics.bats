@@ -209,13 +209,13 @@ run_warned() {
 
 @test "metrics: a file that is not ours, or is broken, is left as it is" {
   echo 'node_load1 0.5' >"$FILE"
-  run_warned 'it has something else in it than this redlock writes, and is left as it is'
+  run_warned 'this version of redlock cannot read it, and leaves it as it is'
   [[ $(<"$FILE") == 'node_load1 0.5' ]] || fail "$(cat "$FILE")"
   rm "$FILE"
   "$REDLOCK" run L -- true
   truncate -s -3 "$FILE"
   cp "$FILE" "$SCRATCH/broken"
-  run_warned 'it has something else'
+  run_warned 'this version of redlock cannot read it'
   cmp "$FILE" "$SCRATCH/broken"
   head -c 1100000 /dev/zero | tr '\0' '\n' >"$FILE"
   run_warned 'it is longer than 1 MiB'
@@ -265,7 +265,7 @@ run_warned() {
   wait_until "$BOUND" test -e "$SCRATCH/locked"
   timed "$REDLOCK" run L -- sh -c 'exit 3'
   assert_status 3
-  assert_contains "$stderr" 'others keep its directory locked'
+  assert_contains "$stderr" 'other processes keep its directory locked'
   assert_between 1000 "$elapsed" 8000
   [[ ! -e $FILE ]] || fail 'written without the lock'
 }

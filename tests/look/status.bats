@@ -196,7 +196,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   assert_status 69
   assert_between 0 "$elapsed" 5000
   has 'work: not known, 1 of 3 servers could be asked' "$A_URI: held by "
-  assert_contains "$stderr" "the state of 'work' cannot be told: 1 of 3 servers could be asked, and a quorum is 2"
+  assert_contains "$stderr" "the state of 'work' is not known: 1 of 3 servers could be asked, and a quorum is 2"
   status --json work
   is 'j["status"], l["state"], l["holder"], l["fence"]' "(69, 'undecided', None, None)"
   REDLOCK_SERVER_TIMEOUT=200ms status -q work # why it is 69 is said nevertheless
@@ -364,7 +364,7 @@ start_limited() {
   list
   assert_status 69
   has 'work undecided 0/3'
-  assert_contains "$stderr" 'not all locks can be told: 1 of 3 servers could be asked about everything, and a quorum is 2'
+  assert_contains "$stderr" 'the list may be incomplete: 1 of 3 servers could be asked about everything, and a quorum is 2'
 }
 
 @test "list: fits the terminal" {

@@ -97,12 +97,12 @@ TEST_CASE("history: bars lie where their time is, and something is seen of each"
 TEST_CASE("history: outcomes in few words and in more") {
   PastRun past = run(0s, 10s);
   CHECK(outcome_of(past, Length::few) == "ended");
-  past.told.status = 143;
-  past.told.reason = "--max-runtime";
+  past.entry.status = 143;
+  past.entry.reason = "--max-runtime";
   CHECK(outcome_of(past, Length::few) == "exit 143");
   CHECK(outcome_of(past, Length::more) == "exit 143 (--max-runtime)");
   past.ending = Ending::lost;
-  past.told.reason = "x\x1b[31m";
+  past.entry.reason = "x\x1b[31m";
   CHECK(outcome_of(past, Length::more) == "lost (x?[31m)");
   past.ending = Ending::forced;
   past.forced_by.emplace();

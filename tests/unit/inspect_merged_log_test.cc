@@ -56,9 +56,9 @@ TEST_CASE("merged log: a run is one, however many servers and lines tell of it")
     CHECK(runs[0].ending == Ending::ended);
     CHECK(runs[0].began == kNoon);
     CHECK(runs[0].ended == kNoon + 60s);
-    CHECK(runs[0].told.status == 3);
-    CHECK(runs[0].told.fence == 7);
-    CHECK(runs[0].told.waited == 5ms);
+    CHECK(runs[0].entry.status == 3);
+    CHECK(runs[0].entry.fence == 7);
+    CHECK(runs[0].entry.waited == 5ms);
   }
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("merged log: lost and forced beat a release, whichever server tells") 
   const auto lost = merge({mild, hard}, {});
   REQUIRE(lost.size() == 1);
   CHECK(lost[0].ending == Ending::lost);
-  CHECK(lost[0].told.reason == "not ours");
+  CHECK(lost[0].entry.reason == "not ours");
 
   const Log forced = latest_first(
       {acquired(1s, "a"), line(5s, "revoked", "a", R"({"host":"bastion","user":"ops"})"),
@@ -102,8 +102,8 @@ TEST_CASE("merged log: lost and forced beat a release, whichever server tells") 
   CHECK(broken[0].ending == Ending::forced);
   REQUIRE(broken[0].forced_by);
   CHECK(broken[0].forced_by->user == "ops");
-  CHECK(broken[0].told.who.host == "h");
-  CHECK(broken[0].told.status == 143);
+  CHECK(broken[0].entry.who.host == "h");
+  CHECK(broken[0].entry.status == 143);
   CHECK(broken[0].began == kNoon);
   // A server that was not there when it began does not tell when that was.
   const Log only = {line(5s, "revoked", "a", R"({"host":"bastion"})")};
@@ -117,7 +117,7 @@ TEST_CASE("merged log: lost and forced beat a release, whichever server tells") 
   const auto bare = merge({{line(5s, "revoked", "a", R"({"host":"bastion","fence":9})")}}, {});
   REQUIRE(bare.size() == 1);
   CHECK(bare[0].ending == Ending::forced);
-  CHECK(bare[0].told.fence == 9);
+  CHECK(bare[0].entry.fence == 9);
   CHECK_FALSE(bare[0].ended);
 }
 
@@ -146,8 +146,8 @@ TEST_CASE("merged log: how long it was waited for is known to who acquired it") 
                                 line(10s, "released", "a", R"({"waited":0,"held":10000})")});
   const auto runs = merge({log}, {});
   REQUIRE(runs.size() == 1);
-  CHECK(runs[0].told.waited == 90s);
-  CHECK_FALSE(runs[0].told.status);
+  CHECK(runs[0].entry.waited == 90s);
+  CHECK_FALSE(runs[0].entry.status);
   CHECK(runs[0].ended == kNoon + 10s);
 }
 
@@ -158,9 +158,9 @@ TEST_CASE("merged log: who has the lock is told of, also if no log is") {
   REQUIRE(runs.size() == 2);
   CHECK(runs[1].ending == Ending::running);
   CHECK(runs[1].began == kNoon);
-  CHECK(runs[1].told.fence == 12);
-  CHECK(runs[1].told.who.host == "h");
-  CHECK_FALSE(runs[1].told.waited);
+  CHECK(runs[1].entry.fence == 12);
+  CHECK(runs[1].entry.who.host == "h");
+  CHECK_FALSE(runs[1].entry.waited);
 }
 
 TEST_CASE("merged log: who has the lock need not say since when") {

@@ -5,14 +5,14 @@
 
 #include "run/reentrancy.h"
 
+using redlock::driver::LockId;
 using redlock::run::add_held;
 using redlock::run::find_held;
 using redlock::run::Held;
-using redlock::run::LockId;
 
 TEST_CASE("held: what was added is found, other locks are kept, an older one of the same goes") {
-  const LockId here{.fingerprint = "0123456789abcdef", .key = "a b:c"};
-  const LockId there{.fingerprint = "fedcba9876543210", .key = "a b:c"};
+  const LockId here{.name = {}, .key = "a b:c", .servers = "0123456789abcdef"};
+  const LockId there{.name = {}, .key = "a b:c", .servers = "fedcba9876543210"};
   const Held first{.token = std::string(40, 'a'), .fence = 7};
   const Held second{.token = std::string(40, 'b'), .fence = 8};
 
@@ -30,7 +30,7 @@ TEST_CASE("held: what was added is found, other locks are kept, an older one of 
 }
 
 TEST_CASE("held: what is not well-formed is no hold") {
-  const LockId id{.fingerprint = "f", .key = "k"};
+  const LockId id{.name = {}, .key = "k", .servers = "f"};
   const std::string token(40, 'a');
   CHECK(find_held(token + ":1:f:6b", id).has_value());
   for (const std::string& word :

@@ -64,7 +64,7 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
 
 /// The connections for votes are left alone: the parent may need them yet.
 void Keeper::listen(lock::Instant limit) {
-  servers_.listen(won_.line.attempt, os::boot_now());
+  servers_.subscribe(won_.line.attempt, os::boot_now());
   redis::Subscribers& subscribers = servers_.subscribers();
   std::vector<os::Interest> interests;
   while (!subscribers.settled() && os::boot_now() < limit) {

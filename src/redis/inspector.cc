@@ -63,7 +63,7 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
       log_key_(helper_key(lock_key_, "log")),
       queue_key_(helper_key(lock_key_, "queue")),
       waiters_key_(helper_key(lock_key_, "waiters")),
-      channel_(told_channel(lock_key_, "")),
+      channel_(notice_channel(lock_key_, "")),
       wake_channel_(wake_channel(lock_key_, "")),
       link_(endpoint, tls, timeouts),
       listening_(endpoint, tls, timeouts) {}

@@ -67,7 +67,7 @@ std::string helper_key(std::string_view key, std::string_view part) {
   return helper;
 }
 
-std::string told_channel(std::string_view key, std::string_view token) {
+std::string notice_channel(std::string_view key, std::string_view token) {
   return helper_key(key, std::string("told:").append(token));
 }
 

@@ -31,12 +31,12 @@ std::string lock_key(std::string_view prefix, std::string_view name);
 /// has a {tag} of its own, "redlock-tag:key:part" [`a` and `{a}` must not share them].
 std::string helper_key(std::string_view key, std::string_view part);
 
-/// The word to who renews a lock that its owner has released it. Any other one says that something
-/// has happened to the lock.
-inline constexpr std::string_view kReleasedWord = "released";
+/// The notice to a process that renews a lock: its owner has released it. Any other notice says
+/// that something has happened to the lock.
+inline constexpr std::string_view kReleasedNotice = "released";
 
-/// The channel on which word is sent to who holds the lock with this token.
-std::string told_channel(std::string_view key, std::string_view token);
+/// The channel for notices to the holder of the lock with this token.
+std::string notice_channel(std::string_view key, std::string_view token);
 
 /// The other way: the lock's key, or none if `helper` is not this part of any lock.
 std::optional<std::string> key_of_helper(std::string_view helper, std::string_view part);

@@ -16,9 +16,9 @@
 
 namespace redlock::redis {
 
-/// The word to the second in the queue, who asks only if the first one does not get the lock. Any
-/// other one says that it may be free now.
-inline constexpr std::string_view kNextWord = "next";
+/// The notice to the second waiter in the queue, who asks only if the first one does not get the
+/// lock. Any other notice says that the lock may be free now.
+inline constexpr std::string_view kNextNotice = "next";
 
 /// The channel on which a waiter is woken.
 std::string wake_channel(std::string_view lock_key, std::string_view waiter);

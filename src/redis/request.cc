@@ -184,7 +184,7 @@ Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secr
                 2};
   if (secrets.adopted) {
     flight.wire += encode_command(
-        {"PUBLISH", told_channel(context.lock_key, secrets.token), std::string(kReleasedWord)});
+        {"PUBLISH", notice_channel(context.lock_key, secrets.token), std::string(kReleasedNotice)});
     ++flight.replies;
   }
   return flight;

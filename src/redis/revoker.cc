@@ -21,7 +21,8 @@ void Revoker::ask(std::string wire, unsigned replies, lock::Instant now) {
 }
 
 void Revoker::revoke(const std::string& token, const std::string& value, lock::Instant now) {
-  ask(encode_command({"EVAL", scripts::revoke, "1", key_, token, value, told_channel(key_, token)}),
+  ask(encode_command(
+          {"EVAL", scripts::revoke, "1", key_, token, value, notice_channel(key_, token)}),
       1, now);
 }
 

@@ -66,7 +66,7 @@ lock::Answer Revoker::read(const Value& reply) {
   if (word == "released") return lock::Released{};
   if (word == "missing") return lock::Missing{};
   if (word == "revoked" && part.size() == 2 && part[1].type == Value::Type::integer) {
-    told_ = part[1].integer;
+    notified_ = part[1].integer;
     return lock::Released{};
   }
   if (word == "not_mine" && part.size() == 2) return lock::NotMine{part[1].text};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The tokens of our attempts. Absent on purpose: which attempt is which kind, and when one ends
-// (lock/); who else knows a token.
+// The tokens of our attempts. Absent on purpose: the kinds of attempts and the end of one (lock/);
+// other processes that know a token.
 #pragma once
 
 #include <map>

@@ -94,7 +94,7 @@ class Link {
   /// The server has answered that it holds nothing of this attempt.
   void forget_attempt(lock::AttemptId attempt) { pipeline_.forget_attempt(attempt); }
 
-  /// Appends what it waits for to `out`.
+  /// Appends the descriptors that it waits for to `out`.
   void interests(std::vector<os::Interest>& out) const;
   /// Closes the connection without sending anything: it belongs to a forked child now.
   void abandon();

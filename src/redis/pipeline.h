@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The requests to one server, in the order in which they are sent. Absent on purpose: the
-// connection and its sockets (link.h), and what a reply means (request.h).
+// connection and its sockets (link.h), and the meaning of a reply (request.h).
 #pragma once
 
 #include <chrono>

@@ -67,7 +67,7 @@ class QueueMember {
   const Routes& routes_;
   Voters& voters_;
   Subscribers subscribers_;  ///< empty except while we wait
-  std::string waiter_;       ///< what we are called in the queue
+  std::string waiter_;       ///< our name in the queue; empty until the first join()
   bool left_ = false;
   unsigned joins_ = 0;                           ///< how often join() was called
   std::vector<std::optional<Answered>> places_;  ///< by server

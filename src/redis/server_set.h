@@ -31,7 +31,7 @@ class Subscribers;
 /// waits for another. Passive: the caller polls interests() and calls turn().
 class ServerSet {
  public:
-  /// `restart_grace`: a server that started more recently may have forgotten what it held; 0: every
+  /// `restart_grace`: a server that started more recently may have forgotten its locks; 0: every
   /// server is trusted. `holder`: describes us as JSON; called anew for every round of requests for
   /// the lock. The files that `tls` names are read here, before any request for a lock, but only if
   /// a server speaks TLS. Throws Error (78) if they are of no use.
@@ -72,7 +72,7 @@ class ServerSet {
   /// `data`: as in LogLine.
   void log(const lock::Log& line, std::string_view event, std::string data, lock::Instant now);
 
-  /// Appends what every connection waits for to `out`.
+  /// Appends the descriptors that every connection waits for to `out`.
   void interests(std::vector<os::Interest>& out) const;
 
   /// When turn() must be called at the latest; a past instant if replies are ready already.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Subscribes to a channel on one server, over a connection of its own: a connection with a
-// subscription takes no other requests. Absent on purpose: what a message means.
+// subscription takes no other requests. Absent on purpose: the meaning of a message.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The subscribers of all servers to one channel. Absent on purpose: what a notice means, and a
+// The subscribers of all servers to one channel. Absent on purpose: the meaning of a notice, and a
 // retry: subscribe() is called again whenever it may help.
 #pragma once
 

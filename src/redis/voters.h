@@ -86,7 +86,8 @@ class Voters {
   /// the replies that came in, in the order they came.
   std::vector<lock::Reply> turn(lock::Instant now);
 
-  /// The description of us, as JSON, that goes with requests at present.
+  /// The description of us, as JSON, that goes with requests at present; describe_holder() renews
+  /// it.
   [[nodiscard]] const std::string& holder() const { return context_.holder_json; }
   void describe_holder();
 

@@ -10,7 +10,7 @@
 -- KEYS[2]  the holder hash
 -- ARGV[1]  the lock's token
 -- ARGV[2]  our hold: the token itself for the one that took the lock, else another secret
--- ARGV[3]  what is left of a minimum hold, in ms; 0: none
+-- ARGV[3]  the rest of a minimum hold, in ms; 0: none
 -- and only for a lock that one process, the keeper, renews and another one, the owner, releases:
 -- KEYS[3]  the fence hash. This script notes there that the token was released: so the keeper neither
 --          takes the release for a loss nor puts the lock back

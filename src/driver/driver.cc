@@ -94,10 +94,10 @@ void Driver::take_replies(lock::Instant now) {
 void Driver::take_messages(lock::Instant now) {
   for (const redis::Notice& notice : servers_.take_notices()) {
     if (voices_.reporter != nullptr) voices_.reporter->say_word(notice.server, notice.text);
-    if (!over()) step(lock::Notice{.released = notice.text == redis::kReleasedWord}, now);
+    if (!over()) step(lock::Notice{.released = notice.text == redis::kReleasedNotice}, now);
   }
   for (const redis::Notice& wake_up : servers_.take_wake_ups()) {
-    const bool next = wake_up.text == redis::kNextWord;
+    const bool next = wake_up.text == redis::kNextNotice;
     if (voices_.reporter != nullptr && !wake_up.text.empty()) {
       voices_.reporter->say_call(wake_up.server, next);
     }
@@ -110,7 +110,7 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     servers_.ask(*ask, now);
   } else if (const auto* listen = std::get_if<lock::Subscribe>(&effect)) {
-    servers_.listen(listen->attempt, now);
+    servers_.subscribe(listen->attempt, now);
   } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
     servers_.join_queue(now);
   } else if (const auto* line = std::get_if<lock::Log>(&effect)) {

@@ -123,7 +123,7 @@ std::size_t Takeover::free() const {
 
 std::size_t Takeover::notified() const {
   return static_cast<std::size_t>(std::ranges::count_if(
-      revokers_, [](const redis::Revoker& revoker) { return revoker.told() > 0; }));
+      revokers_, [](const redis::Revoker& revoker) { return revoker.notified() > 0; }));
 }
 
 std::vector<std::string> Takeover::troubles() const {

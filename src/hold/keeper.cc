@@ -65,7 +65,7 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
 
 /// Does not touch the connections for votes: the parent may still need them.
 void Keeper::listen(lock::Instant limit) {
-  servers_.listen(won_.line.attempt, os::boot_now());
+  servers_.subscribe(won_.line.attempt, os::boot_now());
   redis::Subscribers& subscribers = servers_.subscribers();
   std::vector<os::Interest> interests;
   while (!subscribers.settled() && os::boot_now() < limit) {

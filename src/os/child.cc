@@ -21,9 +21,9 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
-/// vfork(2) and not fork: the parent sleeps until the exec, so there is no copy of its page tables,
-/// and a failed exec can tell its errno through the shared memory. The child may only do what is
-/// safe while it borrows the parent's stack; that is why this is a function of its own.
+/// vfork(2) and not fork: the parent sleeps until the exec, so the kernel copies no page tables,
+/// and a failed exec can leave its errno in the shared memory. The child borrows the parent's stack
+/// and may do only what is safe there; that is why this is a function of its own.
 [[gnu::noinline]] pid_t vfork_exec(char* const* argv, char* const* environment,
                                    const SignalSource& signals, Placement placement,
                                    volatile int& error) {

@@ -13,19 +13,19 @@ namespace redlock::os {
 struct Spawned {
   pid_t pid = -1;           ///< -1: the command could not be started
   int error = 0;            ///< then: errno of vfork(2) or execvp(3)
-  bool no_process = false;  ///< it was vfork: no process could be made
+  bool no_process = false;  ///< vfork failed: the system refused a process
 };
 
 /// Where a child goes in job control (credentials(7)).
 struct Placement {
-  pid_t group = 0;    ///< the process group to join; 0: one of its own
+  pid_t group = 0;    ///< the process group to join; 0: a new one
   int terminal = -1;  ///< descriptor of a terminal whose foreground its group becomes; -1: none
 };
 
 /// Starts argv[0] (looked up in PATH, run by /bin/sh if it is a script without "#!", as execvp(3)
-/// does) with our own descriptors, directory and limits, with the signal mask and dispositions
-/// redlock itself was started with, and with `environment` ("NAME=value", the whole of it). Returns
-/// once the command runs or has failed to. To give it the terminal, SIGTTOU must be blocked.
+/// does) with our own descriptors, directory and limits, with the signal mask and dispositions that
+/// redlock had at its own start, and with exactly `environment` ("NAME=value"). Returns once the
+/// command runs or its start has failed. To give it the terminal, SIGTTOU must be blocked.
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement);
 

@@ -18,7 +18,7 @@ lock::Instant boot_now() {
 itimerspec alarm_at(lock::Instant instant) {
   using namespace std::chrono;
   itimerspec spec{};
-  if (instant == lock::kNever) return spec;  // all zero disarms the timer
+  if (instant == lock::kNever) return spec;  // zeros disarm the timer
   const auto since_boot = std::max(instant.time_since_epoch(), lock::Duration(1));
   const auto whole = duration_cast<seconds>(since_boot);
   spec.it_value.tv_sec = whole.count();

@@ -5,8 +5,8 @@
 
 namespace redlock::os {
 
-/// Whether this process can open so many more descriptors. Throws Error (71) if it cannot: whoever
-/// calls it would otherwise find out in the middle of what it does.
+/// Checks that this process can open `count` more descriptors. Throws Error (71) if it cannot:
+/// otherwise the caller would find out in the middle of its work.
 void require_free_descriptors(std::size_t count);
 
 }  // namespace redlock::os

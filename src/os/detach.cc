@@ -22,7 +22,7 @@ namespace {
 std::vector<int> open_descriptors() {
   std::vector<int> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), ::closedir);
-  if (!directory) return found;  // no /proc: they stay open
+  if (!directory) return found;  // without /proc they stay open
   while (const dirent* entry = ::readdir(directory.get())) {
     const char* const end = entry->d_name + std::strlen(entry->d_name);
     int fd = -1;
@@ -36,17 +36,17 @@ std::vector<int> open_descriptors() {
 
 void detach() {
   ::setsid();
-  // Where it is not possible, the directory we are in stays busy.
+  // If this fails, our present directory stays busy.
   if (::chdir("/") != 0) errno = 0;
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) fail("/dev/null");
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // A caller that reads from us to the end (`token=$(…)`) would wait for our death.
+    // A caller that reads our output to the end (`token=$(…)`) would wait for our death.
     if (::dup2(null, fd) < 0) fail("dup2");
   }
   ::close(null);
   for (const int fd : open_descriptors()) {
-    // What outlived our exec is not close-on-exec, and what we opened is.
+    // A descriptor that we inherited is not close-on-exec, and one that we opened is.
     const int flags = fd > STDERR_FILENO ? ::fcntl(fd, F_GETFD) : -1;
     if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ::close(fd);
   }

@@ -65,12 +65,12 @@ int Directory::read(const std::string& name, std::size_t most, std::string& text
 
 int Directory::replace(const std::string& name, const std::string& text) const {
   const std::string temporary = "." + name + ".tmp";
-  // One that was left behind; or that somebody put there for us to write through it.
+  // A killed process left it behind, or somebody put it there to make us write through it.
   ::unlinkat(fd_.get(), temporary.c_str(), 0);
   const Fd file(::openat(fd_.get(), temporary.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file) return errno;
-  // Whom its owner lets read it, and whose it is, stays so: as far as we may.
+  // Its mode and owner stay the same, as far as we may set them.
   struct stat old {};
   const bool there = ::fstatat(fd_.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && ::fchown(file.get(), old.st_uid, old.st_gid) != 0 &&

@@ -9,9 +9,9 @@
 
 namespace redlock::os {
 
-/// A directory in which small files are read and replaced as a whole. Everything goes by its
-/// descriptor: one and the same directory, whatever becomes of its name meanwhile. What fails is
-/// said as an errno, 0 being success.
+/// Reads small files in a directory and replaces them as a whole. All calls use the directory's
+/// descriptor: it stays the same directory even if its name changes meanwhile. Results are an
+/// errno; 0: success.
 class Directory {
  public:
   /// Opens it; see error().
@@ -19,21 +19,21 @@ class Directory {
 
   [[nodiscard]] int error() const { return error_; }
 
-  /// Whether files could be made in it, as far as can be told without making one.
+  /// Whether we may create files in it, as far as we can know without creating one.
   [[nodiscard]] int writable() const;
 
-  /// Shuts out all others who do the same (flock(2)) for as long as this object lives. EWOULDBLOCK:
-  /// somebody else had it until `limit`.
+  /// Takes the directory's lock (flock(2)) for as long as this object lives. EWOULDBLOCK: another
+  /// process held it until `limit`.
   [[nodiscard]] int lock(lock::Instant limit);
 
-  /// Reads a regular file of at most `most` bytes. ENOENT: there is none; EINVAL: it is no regular
-  /// file, nor is a symbolic link; E2BIG. Never waits for the other end of a pipe.
+  /// Reads a regular file of at most `most` bytes. ENOENT: there is none; EINVAL: it is not a
+  /// regular file (a symbolic link is not one); E2BIG. Never waits for the other end of a pipe.
   [[nodiscard]] int read(const std::string& name, std::size_t most, std::string& text) const;
 
-  /// Replaces a file, and keeps its mode and (where the system lets us) its owner; or makes it
-  /// (mode 0644, less the umask). Whoever reads it sees the old text or the new one. On the way
-  /// there is a ".NAME.tmp"; one that was left behind, by a process that was killed, is removed. To
-  /// be called with the lock only.
+  /// Replaces a file, and keeps its mode and (if the system lets us) its owner; or creates it (mode
+  /// 0644, less the umask). A reader sees the old text or the new one. The text passes through
+  /// ".NAME.tmp"; this removes such a file that a killed process left behind. The caller must hold
+  /// the lock.
   [[nodiscard]] int replace(const std::string& name, const std::string& text) const;
 
  private:

@@ -8,8 +8,8 @@
 
 namespace redlock::os {
 
-/// For when there is no memory even for a message: writes the line (with its newline) to standard
-/// error, if that takes it at once.
+/// If there is no memory even for a message: writes the line (with its newline) to standard error,
+/// if that takes it at once.
 inline void last_words(std::string_view line) noexcept {
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&ready, 1, 0) == 0) return;

@@ -18,8 +18,8 @@ Loop::Loop() : timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOC
 }
 
 void Loop::wait(std::span<Interest> interests, lock::Instant deadline) {
-  // A deadline that has come needs no timer. An expired timerfd stays readable until it is set
-  // again, which the next future deadline does.
+  // A deadline that has come needs no timer. An expired timerfd stays readable until the next
+  // future deadline sets it again.
   const bool due = deadline <= boot_now();
   if (!due && deadline != armed_) {
     const itimerspec spec = alarm_at(deadline);

@@ -9,7 +9,7 @@
 
 namespace redlock::os {
 
-/// What a passive object waits for. fd -1: nothing.
+/// A passive object waits for this. fd -1: for nothing.
 struct Interest {
   int fd = -1;
   bool read = false;
@@ -17,18 +17,18 @@ struct Interest {
   bool ready = false;  ///< set by Loop::wait: readable, writable, hung up or in error
 };
 
-/// The only place the program blocks. A forked child makes one of its own: the timer of this one
-/// would be shared, and set by both.
+/// The only place where the program blocks. A forked child makes a loop of its own: otherwise both
+/// processes would set the same timer.
 ///
-/// Interests are handed over anew every turn: with a handful of descriptors that is cheaper than
-/// keeping an epoll set in step with reconnecting sockets.
+/// The caller hands over all interests every turn: with a handful of descriptors that is cheaper
+/// than an epoll set that must follow reconnecting sockets.
 class Loop {
  public:
   Loop();
 
-  /// Blocks until an interest is ready or `deadline` has come; sets their `ready`. The deadline is
-  /// kept by a timerfd on CLOCK_BOOTTIME: poll(2)'s own time-out would not count a suspend, and
-  /// after one the job would run on while we still slept. Throws Error (71).
+  /// Blocks until an interest is ready or `deadline` has come; sets their `ready`. A timerfd on
+  /// CLOCK_BOOTTIME keeps the deadline: poll(2)'s own time-out would not count a suspend, and after
+  /// one the job would run on while we still slept. Throws Error (71).
   void wait(std::span<Interest> interests, lock::Instant deadline);
 
  private:

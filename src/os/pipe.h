@@ -11,7 +11,7 @@
 
 namespace redlock::os {
 
-/// Both ends close themselves at an exec.
+/// Both ends are close-on-exec.
 struct Pipe {
   Fd read;
   Fd write;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The one function that all foreign text goes through before a terminal sees it: what servers,
-// certificates, other holders and other people's files say. It stands this low so that every layer
-// that words a message can use it. Absent on purpose: widths and wrapping (diag/text.h).
+// All foreign text passes through this one function before a terminal sees it: text from servers,
+// certificates, other holders and other people's files. The function is this low so that every
+// layer that words a message can use it. Absent on purpose: widths and wrapping (diag/text.h).
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,20 @@
 
 namespace redlock::os {
 
-/// The bytes of the character that `text`, which is not empty, begins with. A byte that begins no
-/// character of UTF-8 is one of its own.
+/// The bytes of the first character of `text`, which must not be empty. A byte that begins no UTF-8
+/// character counts as a character of its own.
 std::size_t length_of_first(std::string_view text);
 
 /// The code point of one character, 0 if the bytes are not valid UTF-8.
 char32_t code_of(std::string_view character);
 
-/// Whether one character may be shown as it is, see printable().
+/// Whether a message may show one character as it is, see printable().
 bool is_printable(std::string_view character);
 
-/// `text` in one line and without power over a terminal: '?' stands for each control character (C0,
-/// DEL, C1, the line and paragraph separators), each character that turns the direction of writing
-/// or is invisible on purpose, and each byte that is not UTF-8. Cut at `most_bytes`, "..." behind.
+/// `text` in one line and without power over a terminal: '?' replaces each control character (C0,
+/// DEL, C1, the line and paragraph separators), each character that changes the direction of
+/// writing or is invisible on purpose, and each byte that is not UTF-8. Cut at `most_bytes`, with
+/// "..." at the end.
 std::string printable(std::string_view text, std::size_t most_bytes);
 
 /// The same, of any length.

@@ -13,7 +13,7 @@
 
 namespace redlock::os {
 
-// glibc 2.36 has these calls, but not in a header for C++.
+// glibc 2.36 has these calls, but no C++ header declares them.
 
 std::optional<Process> Process::find(pid_t pid) {
   Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));

@@ -10,12 +10,12 @@
 
 namespace redlock::os {
 
-/// A process that need not be our child, by a pidfd: it stays that one, even if its number is given
-/// to another when it is gone (pidfd_open(2)).
+/// A process that need not be our child, by a pidfd: the pidfd never refers to another process,
+/// even if that gets the same PID later (pidfd_open(2)).
 class Process {
  public:
-  /// None: there is no such process, or it is dead and only waits to be reaped, or the number is
-  /// that of a thread. Throws Error (71) if the system refuses.
+  /// None: there is no such process, or it is dead and only waits to be reaped, or the number
+  /// belongs to a thread. Throws Error (71) if the system refuses.
   static std::optional<Process> find(pid_t pid);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -23,7 +23,7 @@ class Process {
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] bool gone() const;
 
-  /// Nothing happens if it is dead, or not ours to signal.
+  /// Does nothing if the process is dead, or we may not signal it.
   void signal(int number) const;
 
  private:

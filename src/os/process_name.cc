@@ -17,8 +17,8 @@ namespace redlock::os {
 
 namespace {
 
-/// How much memory from argv[0] on is what the kernel shows to others as the arguments. Less than
-/// all of it where this program was not started directly, but by `ld.so PROGRAM`.
+/// How many bytes from argv[0] on the kernel shows to others as the arguments. These are not all of
+/// the arguments if `ld.so PROGRAM` started this program.
 std::size_t size_of_arguments() {
   const Fd file(::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> piece{};
@@ -36,7 +36,7 @@ std::size_t size_of_arguments() {
 
 void rename_process(const char* name, const std::string& title) {
   ::prctl(PR_SET_NAME, name, 0, 0, 0);
-  // Its last byte stays 0: otherwise the kernel would go on reading behind the end (proc(5)).
+  // The last byte stays 0: otherwise the kernel would read on behind the end (proc(5)).
   const std::size_t size = size_of_arguments();
   if (size == 0) return;
   char* const arguments = program_invocation_name;

@@ -17,7 +17,7 @@
 
 namespace redlock::os {
 
-// glibc 2.36 has this call, but not in a header for C++.
+// glibc 2.36 has this call, but no C++ header declares it.
 Fd open_pidfd(pid_t pid) {
   return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
@@ -37,7 +37,7 @@ bool parse(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// The fields of a line that are separated by single spaces; empty behind the last.
+/// The fields of a line, which single spaces separate; empty behind the last one.
 class Fields {
  public:
   explicit Fields(std::string_view line) : rest_(line) {}
@@ -56,9 +56,10 @@ class Fields {
   std::string_view rest_;
 };
 
-/// None for a dead process. One whose main thread alone has ended is a zombie with other threads.
+/// None for a dead process. If only its main thread has ended, a process is a zombie with other
+/// threads.
 std::optional<ProcessEntry> parse_stat(pid_t pid, std::string_view text) {
-  // The name is in parentheses and may contain anything, also parentheses: the last one ends it.
+  // The name is in parentheses and may contain anything, even parentheses: the last one ends it.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string_view::npos || text.size() < name_end + 3) return std::nullopt;
   Fields fields(text.substr(name_end + 2));
@@ -96,7 +97,7 @@ void ProcessTable::open() {
   pid_t self = 0;
   parse(std::string_view(target.data(), static_cast<std::size_t>(length)), self);
   if (self != ::getpid()) {
-    refuse("/proc is that of another PID namespace (unshare: add --mount-proc)");
+    refuse("/proc belongs to another PID namespace (unshare: add --mount-proc)");
   }
   proc_ = std::move(opened);
   if (!fill_reserve()) refuse(std::string("cannot keep /proc open: ") + std::strerror(errno));
@@ -155,7 +156,7 @@ void ProcessTable::read_own_children(std::vector<pid_t>& children) {
   const std::string path = "self/task/" + std::to_string(::getpid()) + "/children";
   const Fd file(::openat(proc_.get(), path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return;
-  std::size_t kept = 0;  // of a number that the last piece broke off in
+  std::size_t kept = 0;  // bytes of a number that the last piece ended in
   for (ssize_t length = 0;
        (length = ::read(file.get(), listing_.data() + kept, listing_.size() - kept)) > 0;) {
     const std::string_view text(listing_.data(), kept + static_cast<std::size_t>(length));

@@ -13,7 +13,7 @@
 
 namespace redlock::os {
 
-/// What /proc/PID/stat says of a living process (proc(5)).
+/// A living process, from /proc/PID/stat (proc(5)).
 struct ProcessEntry {
   pid_t pid;
   pid_t parent;
@@ -21,20 +21,21 @@ struct ProcessEntry {
   std::int64_t start;  ///< clock ticks from boot: no later process with this PID has the same
 };
 
-/// Empty where the kernel refuses it (before Linux 5.3, or by a seccomp filter), or there is no
-/// such process.
+/// Empty if the kernel refuses it (before Linux 5.3, or by a seccomp filter), or there is no such
+/// process.
 Fd open_pidfd(pid_t pid);
 
-/// All processes, as /proc lists them. Whoever is to kill in time cannot wait for a descriptor or
-/// for a mount to become available: /proc is opened once, and the descriptors for reading below it
-/// are kept in reserve.
+/// All processes, as /proc lists them. A process that must kill in time cannot wait for a
+/// descriptor or a mount: this class opens /proc once, and keeps in reserve the descriptors that it
+/// needs to read below it.
 class ProcessTable {
  public:
-  /// Throws Error (71): /proc is not mounted, or it is that of another PID namespace, or too few
+  /// Throws Error (71): /proc is not mounted, or it belongs to another PID namespace, or too few
   /// descriptors are free.
   ProcessTable();
 
-  /// In a forked child: a directory of its own. The parent's has a position that both would move.
+  /// To be called in a forked child: opens /proc anew. Otherwise parent and child would move the
+  /// same read position.
   void reopen();
 
   /// Lends the descriptors of the reserve to the functions below, for as long as it lives.
@@ -54,15 +55,15 @@ class ProcessTable {
   /// Every living process in the order of the PIDs, except those that /proc hides from this process
   /// (hidepid, in proc(5)). Needs one descriptor.
   void read(std::vector<ProcessEntry>& living);
-  /// The same, and passes each process to `visit` together with a pidfd that was opened before the
-  /// look (an empty one where the kernel refuses them). Needs two descriptors.
+  /// The same, and passes each process to `visit` together with a pidfd, opened before the process
+  /// was read (an empty one if the kernel refuses it). Needs two descriptors.
   using Visit = std::function<void(const ProcessEntry&, const Fd& pidfd)>;
   void read(std::vector<ProcessEntry>& living, const Visit& visit);
 
   /// One living process. Needs one descriptor.
   [[nodiscard]] std::optional<ProcessEntry> look(pid_t pid) const;
 
-  /// Our children, also the dead ones, also those that /proc hides. None if Linux was built without
+  /// Our children, including dead ones and those that /proc hides. None if Linux was built without
   /// this list. Needs one descriptor.
   void read_own_children(std::vector<pid_t>& children);
 

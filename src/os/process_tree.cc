@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Which processes belong to the job is found anew for every signal, in one reading of /proc. That
-// reading is not of one moment: processes end, fork and change parents meanwhile. Three facts make
-// its result exact where it must be:
+// For every signal, this finds the processes of the job anew, in one reading of /proc. The reading
+// takes time: processes end, fork and change parents meanwhile. Three facts make its result exact
+// where it must be:
 //
-//   A process is younger than its parent, also than the subreaper that inherits it. If it is older
-//   than the process that now has the number of its parent, the number has been used again.
+//   A process is younger than its parent, and than the subreaper that inherits it. If it is older
+//   than the process that now has its parent's PID, that PID has been used again.
 //
-//   A PID can be used again as soon as its process has been reaped. A pidfd is opened first, and
-//   the time of the start is read again after that: then both are of the same process. Our own
-//   children need neither, as it is this process that reaps them.
+//   The kernel can use a PID again as soon as its process has been reaped. So this code opens a
+//   pidfd first and reads the time of the start again after that: then both belong to the same
+//   process. Our own children need neither, as only we reap them.
 //
-//   As long as the parent of the job lives, the job is below it. If it lives when the reading is
-//   over, no child of ours that was seen is a child that it left to us.
+//   As long as the parent of the job lives, the job is below it. If it still lives after the
+//   reading, none of our children in that reading is a child that it left to us.
 #include "os/process_tree.h"
 
 #include <sys/prctl.h>
@@ -29,13 +29,13 @@ namespace redlock::os {
 
 namespace {
 
-/// Of a process that is not read from /proc.
+/// For a process that was not read from /proc.
 constexpr std::int64_t kUnknownStart = -1;
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// The child is not dead, or dead and not reaped.
+/// `pid` is our child, and it is alive; or, with `dead_too`, dead and not reaped.
 bool has_child(pid_t pid, bool dead_too) {
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
@@ -92,8 +92,8 @@ void ProcessTree::set_apart_children() {
   classify(OwnChildren::are_strangers);
 }
 
-/// The parent of the job may have reaped it before the pidfd was opened: then its number may be
-/// that of another process.
+/// The parent of the job may have reaped it before pidfd_open: then its PID may belong to another
+/// process.
 void ProcessTree::lead(pid_t pid, bool own_group) {
   const ProcessTable::Loan loan(table_);
   leader_fd_ = open_pidfd(pid);
@@ -133,12 +133,12 @@ bool ProcessTree::parent_spared_alive() const {
   return spared_ > 0 && !taking_over_ && has_child(spared_, false);
 }
 
-/// With a pass, what is known to be of the tree while /proc is read gets the signal at once: PIDs
-/// come in ascending order, so most parents come before their children, and a second look at
-/// thousands of processes costs as much as the first.
+/// With a pass, each process that is known to belong to the tree gets the signal at once, while
+/// /proc is being read: PIDs come in ascending order, so most parents come before their children,
+/// and a second reading of thousands of processes costs as much as the first.
 void ProcessTree::find(Pass* pass) {
   if (excluded_group_ > 0 && ::kill(-excluded_group_, 0) != 0 && errno == ESRCH) {
-    excluded_group_ = -1;  // nothing is left of it, and the number may be used again
+    excluded_group_ = -1;  // it has no process left, and its ID may be used again
   }
   std::erase_if(excluded_, [](pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; });
   bool below_spared = parent_spared_alive();
@@ -151,7 +151,7 @@ void ProcessTree::find(Pass* pass) {
         signal_early(process, pidfd, below_spared, *pass);
       });
     }
-    // If it has died meanwhile, its children may have been read neither as its own nor as ours.
+    // If it has died meanwhile, this may have read its children neither as its own nor as ours.
     const bool still = parent_spared_alive();
     settled = still == below_spared;
     below_spared = still;
@@ -159,7 +159,7 @@ void ProcessTree::find(Pass* pass) {
   classify(below_spared ? OwnChildren::are_strangers : OwnChildren::belong);
 }
 
-/// From the top downwards; each process is met once, as it has one parent.
+/// From the top downwards; this meets each process once, as it has one parent.
 void ProcessTree::classify(OwnChildren own_children) {
   struct Visit {
     ProcessEntry process;
@@ -217,21 +217,21 @@ Pass ProcessTree::signal(int number, int then) {
   return pass;
 }
 
-/// The group only where the leader is our child: then nobody but us can free its number.
+/// Signals the group only if the leader is our child: then nobody but us can free its ID.
 void ProcessTree::signal_leader(Pass& pass) {
   group_done_ = false;
   if (leader_ < 0) return;
   const bool is_child = has_child(leader_, true);
   if (leads_group_ && is_child) group_done_ = send_by_pid(-leader_) == Refusal::none;
   if (!group_done_ || number_ == SIGKILL || ::getpgid(leader_) != leader_) {
-    if (!is_child && !leader_fd_) return;  // to be found in /proc
+    if (!is_child && !leader_fd_) return;  // the reading of /proc finds it
     const Refusal refusal = is_child ? send_by_pid(leader_) : send_by_pidfd(leader_fd_);
     note({leader_, kUnknownStart}, refusal, pass);
   }
   done_.push_back(leader_);
 }
 
-/// A process whose parent got the signal just now, or is the root of the tree.
+/// For a process whose parent got the signal just now, or is the root of the tree.
 void ProcessTree::signal_early(const ProcessEntry& process, const Fd& pidfd, bool below_spared,
                                Pass& pass) {
   const auto parent = std::lower_bound(early_.begin(), early_.end(), Identity(process.parent, -1));
@@ -265,10 +265,10 @@ void ProcessTree::signal_one(const ProcessEntry& process, const Fd* pidfd, Pass&
   note(identity, has_it ? Refusal::none : send(process, pidfd), pass);
 }
 
-/// Those that were not found: /proc may hide them, and one that forks a copy and exits has another
-/// PID whenever a reading of /proc is over. But each of its copies becomes our child as soon as its
-/// parent is gone, and the list of our children is one small file. A KILL hunts them for a while,
-/// and the result says whether it caught any.
+/// Signals processes that the reading of /proc did not find: /proc may hide them, and a process
+/// that forks a copy and exits has another PID whenever a reading is over. But each of its copies
+/// becomes our child as soon as its parent is gone, and the list of our children is one small file.
+/// A KILL hunts them for a while, and the result says whether it caught any.
 bool ProcessTree::signal_children(Pass& pass) {
   const auto begin = steady_clock::now();
   auto last_caught = begin;
@@ -298,8 +298,9 @@ bool ProcessTree::is_excluded(pid_t pid, pid_t group) const {
          std::ranges::find(excluded_, pid) != excluded_.end();
 }
 
-/// `pidfd`: opened before the process was looked at; null: it has to be looked at again. Without
-/// pidfds the call comes right behind the look: no time for all other PIDs to be used between.
+/// `pidfd`: opened before the process was read; null: it must be read again. Without pidfds the
+/// signal follows right behind the reading: too soon for the kernel to use up all other PIDs in
+/// between.
 ProcessTree::Refusal ProcessTree::send(const ProcessEntry& process, const Fd* pidfd) const {
   if (process.parent == ::getpid()) return send_by_pid(process.pid);
   Fd opened;
@@ -311,7 +312,7 @@ ProcessTree::Refusal ProcessTree::send(const ProcessEntry& process, const Fd* pi
   }
   if (*pidfd) {
     const Refusal refusal = send_by_pidfd(*pidfd);
-    // Any other error may be that of a filter which knows nothing of pidfds.
+    // Any other error may come from a filter that does not know pidfds.
     if (refusal == Refusal::none || errno == ESRCH) return refusal;
   }
   return send_by_pid(process.pid);
@@ -345,8 +346,8 @@ Effort ProcessTree::measure() {
   return {.time = steady_clock::now() - begin, .processes = found_.size()};
 }
 
-/// A reading of /proc may miss one that forks and exits in a loop. But whatever is left of the
-/// tree, one of it is our child, and the kernel knows whether we have any.
+/// A reading of /proc may miss a process that forks and exits in a loop. But if any process of the
+/// tree is left, one of them is our child, and the kernel knows whether we have any.
 bool ProcessTree::empty() {
   if (!has_children()) return true;
   if (strangers_.empty() && spared_ < 0 && excluded_group_ < 0 && excluded_.empty()) return false;

@@ -14,13 +14,13 @@
 
 namespace redlock::os {
 
-/// What became of a signal to the tree.
+/// The result of a signal to the tree.
 struct Pass {
   std::vector<pid_t> refused;  ///< living processes that we may not signal
   bool found_new = false;      ///< a KILL reached a process that none had reached before
 };
 
-/// What it takes to find the tree once.
+/// The cost of finding the tree once.
 struct Effort {
   std::chrono::nanoseconds time;
   std::size_t processes;
@@ -29,64 +29,64 @@ struct Effort {
 /// The job: everything that descends from this process, setsid(2) and double forks included. As a
 /// child subreaper (prctl(2)) this process inherits every orphan, so no process leaves the tree.
 ///
-/// Not part of it: children that existed before construction (a shell's background jobs before it
-/// exec'ed us) and their descendants, and the process group that exclude_group() names with its
-/// descendants. A process that was seen below them stays excluded when it becomes our child.
+/// The tree does not contain: children that existed before construction (background jobs of a shell
+/// that then exec'ed us) and their descendants; the process group of exclude_group() and its
+/// descendants. A process that was once seen below them stays excluded when it becomes our child.
 ///
-/// Not inherited by fork(2): see after_fork().
+/// A forked child does not inherit the tree: see after_fork().
 class ProcessTree {
  public:
   enum class Refusal { none, gone, not_permitted };  ///< of a signal to one process
 
-  /// Throws Error (71) where the processes cannot be found (ProcessTable).
+  /// Throws Error (71) if it cannot find processes (ProcessTable).
   ProcessTree();
 
-  /// In a forked child, which begins a tree of its own.
+  /// To be called in a forked child, which begins a tree of its own.
   void after_fork();
 
-  /// The children that exist now are not the job's. To be called before the job's parent is made:
-  /// orphans of those from before construction may have become ours since.
+  /// Excludes the children that exist now. To be called before the job's parent is forked: orphans
+  /// of the children from before construction may have become ours since.
   void set_apart_children();
 
-  /// The job's main process, which is signalled first and without a look at /proc. `own_group`: it
-  /// was started in a process group of its own. To be called before it can have been reaped, or
-  /// with its parent spared.
+  /// Names the job's main process, which gets signals first and without a look at /proc.
+  /// `own_group`: it began in a process group of its own. To be called before anybody can have
+  /// reaped it, or while its parent is spared.
   void lead(pid_t pid, bool own_group);
-  /// It has been reaped.
+  /// The main process has been reaped.
   void leader_reaped();
 
-  /// The parent of the job: never signalled. As long as it lives, the tree is what descends from
-  /// it.
+  /// Names the parent of the job, which never gets a signal. As long as it lives, the tree consists
+  /// of its descendants.
   void spare(pid_t pid);
-  /// It is about to be killed: its children become ours.
+  /// That parent is about to be killed: its children become ours.
   void take_over_children();
-  /// Where there were children before construction: looks for orphans of theirs, as long as these
-  /// can be told from the children that a dead parent of the job leaves to us.
+  /// If there were children before construction: looks for their orphans while it can distinguish
+  /// these from the children that a dead parent of the job leaves to us.
   void note_strangers();
-  /// It has been reaped.
+  /// The parent of the job has been reaped.
   void spared_reaped() { spared_ = -1; }
 
-  /// Leaves alone a process group, its leader being a child, and all that descends from it.
+  /// Excludes a process group, whose leader is our child, and all its descendants.
   void exclude_group(pid_t group) { excluded_group_ = group; }
 
-  /// Leaves alone one process that has no children of its own.
+  /// Excludes one process, which has no children of its own.
   void exclude(pid_t pid) { excluded_.push_back(pid); }
 
-  /// Sends the signal to every living descendant, once. One that forks meanwhile may have a child
-  /// that escapes this call: whoever must be sure calls again until empty(). A KILL hunts for some
-  /// milliseconds those that fork and exit in a loop.
+  /// Sends the signal to every living descendant, once. A descendant that forks meanwhile may have
+  /// a child that escapes this call: a caller that must be sure calls again until empty(). For some
+  /// milliseconds, a KILL hunts processes that fork and exit in a loop.
   /// `then`: another signal, sent to each behind the first one; 0: none.
   Pass signal(int number, int then = 0);
 
   /// Sends nothing.
   Effort measure();
 
-  /// No descendant is left. Dead children count until they are reaped, unless there are processes
-  /// that are spared or excluded.
+  /// No descendant is left. Dead children count until they are reaped, unless some process is
+  /// spared or excluded.
   [[nodiscard]] bool empty();
 
  private:
-  /// A process for all its life: the PID and the time of its start.
+  /// Identifies a process for all its life: its PID and the time of its start.
   using Identity = std::pair<pid_t, std::int64_t>;
   enum class OwnChildren { belong, are_strangers };
 
@@ -109,12 +109,12 @@ class ProcessTree {
   std::vector<ProcessEntry> living_;     ///< as last read
   std::vector<ProcessEntry> found_;      ///< the tree, as last found
   std::vector<Identity> strangers_;      ///< not part of the tree; sorted
-  std::vector<Identity> killed_;         ///< by the present or last KILL
+  std::vector<Identity> killed_;         ///< by the present or latest KILL
   std::vector<Identity> killed_before_;  ///< by the KILL before that; sorted
   int number_ = 0;                       ///< the signal of the present pass
-  int then_ = 0;                         ///< and what is sent behind it
-  std::vector<Identity> early_;          ///< members of the tree that had it while /proc was read
-  std::vector<pid_t> done_;              ///< have got the signal of the present pass; sorted
+  int then_ = 0;                         ///< and the signal behind it
+  std::vector<Identity> early_;          ///< members that got it while /proc was being read
+  std::vector<pid_t> done_;              ///< processes that got the signal of this pass; sorted
   bool has_strangers_ = false;
 
   pid_t spared_ = -1;
@@ -122,7 +122,7 @@ class ProcessTree {
   pid_t excluded_group_ = -1;
   std::vector<pid_t> excluded_;
   pid_t leader_ = -1;
-  Fd leader_fd_;  ///< pidfd; none where the kernel refuses one
+  Fd leader_fd_;  ///< pidfd; none if the kernel refuses one
   bool leads_group_ = false;
   bool group_done_ = false;  ///< the leader's group has got the signal of the present pass
 };

@@ -8,7 +8,7 @@
 namespace redlock::os {
 
 /// `bytes` random bytes from getrandom(2) as 2 * `bytes` lower-case hex digits. Fit for secrets.
-/// Throws Error (71) if the kernel has none to give.
+/// Throws Error (71) if getrandom(2) fails.
 std::string random_hex(std::size_t bytes);
 
 /// A seed for a generator that needs no secrecy (back-off, jitter). Throws as random_hex() does.

@@ -53,8 +53,8 @@ Resolution resolve(const std::string& host, std::uint16_t port, int flags) {
 }  // namespace
 
 // Shared with the thread, which may outlive the Lookup. `result` belongs to the thread until `done`
-// is set and to the Lookup from then on: an atomic, not a mutex, because a fork() must not copy a
-// locked one.
+// is set and to the Lookup from then on. `done` is an atomic and not a mutex, because fork() must
+// not copy a locked one.
 struct Lookup::State {
   Fd event;
   std::atomic<bool> done{false};
@@ -69,7 +69,7 @@ struct Lookup::State {
 };
 
 std::optional<Address> numeric_address(const std::string& host, std::uint16_t port) {
-  // Any other character makes it a name, and spares the names a call into libc's resolver.
+  // Any other character makes it a name. This check saves names a call into libc's resolver.
   if (host.find(':') == std::string::npos &&
       host.find_first_not_of("0123456789.") != std::string::npos) {
     return std::nullopt;
@@ -92,8 +92,8 @@ void Lookup::begin() {
     state_->finish({EAI_SYSTEM, error, {}});
     return;
   }
-  // Signals are for the loop's signalfd. A thread inherits its creator's mask, so that it is closed
-  // around the creation and not inside the thread, which would be a moment too late.
+  // Signals belong to the loop's signalfd. A thread inherits its creator's mask, so all signals are
+  // blocked around its creation: to block them inside the thread would be a moment too late.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -122,7 +122,7 @@ int Lookup::fd() const {
 
 std::optional<Resolution> Lookup::take() {
   if (!state_->done.load(std::memory_order_acquire)) {
-    // The parent's thread signals the eventfd that we share, but its result does not come here.
+    // The parent's thread signals the eventfd that we share, but its result stays in the parent.
     if (owner_ != ::getpid()) begin();
     if (!state_->done.load(std::memory_order_acquire)) return std::nullopt;
   }

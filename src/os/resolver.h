@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Host names to socket addresses without ever blocking the loop.
+// Resolves host names to socket addresses without ever blocking the loop.
 #pragma once
 
 #include <sys/socket.h>
@@ -14,25 +14,25 @@
 
 namespace redlock::os {
 
-/// A socket address as connect(2) takes it.
+/// A socket address in the form for connect(2).
 struct Address {
   sockaddr_storage storage{};
   socklen_t length = 0;
 };
 
-/// What a look-up came to.
+/// The result of a lookup.
 struct Resolution {
   int error = 0;                   ///< 0, or an EAI_* code of getaddrinfo(3)
   int system_error = 0;            ///< errno, for EAI_SYSTEM
   std::vector<Address> addresses;  ///< in the order to try them; not empty if error is 0
 };
 
-/// The address `host` spells out ("127.0.0.1", "::1", "fe80::1%eth0"), none if it is a name.
+/// The address if `host` is one ("127.0.0.1", "::1", "fe80::1%eth0"), none if it is a name.
 std::optional<Address> numeric_address(const std::string& host, std::uint16_t port);
 
-/// One look-up, under way from construction on. getaddrinfo(3) can neither be polled nor cancelled,
-/// so it runs in a detached thread of its own; this object may be destroyed while the thread still
-/// runs, and the process may exit. In a forked child, which has no such thread, take() begins anew.
+/// One lookup, under way from construction on. Nobody can poll or cancel getaddrinfo(3), so it runs
+/// in a detached thread of its own; this object may be destroyed while the thread still runs, and
+/// the process may exit. A forked child has no such thread: there take() begins the lookup anew.
 class Lookup {
  public:
   Lookup(std::string host, std::uint16_t port);
@@ -40,7 +40,7 @@ class Lookup {
   Lookup(Lookup&&) noexcept;
   Lookup& operator=(Lookup&&) noexcept;
 
-  /// Readable once take() has something to give. -1: it has already.
+  /// Readable once take() has the result. -1: take() has already returned it.
   [[nodiscard]] int fd() const;
 
   /// The result, once; nothing as long as the thread is at work. Never blocks.
@@ -52,7 +52,7 @@ class Lookup {
 
   std::string host_;
   std::uint16_t port_;
-  pid_t owner_;  ///< whose thread is at work
+  pid_t owner_;  ///< the process that has the thread
   std::shared_ptr<State> state_;
 };
 

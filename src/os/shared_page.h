@@ -10,8 +10,8 @@
 
 namespace redlock::os {
 
-/// A T in memory that is shared with every process forked later. T is made of lock-free atomics:
-/// whoever shares it may die at any instruction.
+/// A T in memory that this process shares with every process forked later. T consists of lock-free
+/// atomics: each of these processes may die at any instruction.
 template <class T>
 class SharedPage {
  public:

@@ -15,10 +15,10 @@ namespace redlock::os {
 
 namespace {
 
-// Everything that one process sends another on purpose, and what the kernel sends for timers and
-// limits. Not here: what cannot be caught, faults of the process itself (SEGV and the like, which
-// debuggers and sanitizers want to see), and the stops of job control (TSTP, TTIN, TTOU), whose
-// default actions are right.
+// All signals that one process sends another on purpose, and those that the kernel sends for timers
+// and limits. Not here: signals that nobody can catch, faults of the process itself (SEGV and the
+// like, which debuggers and sanitizers want to see), and the stops of job control (TSTP, TTIN,
+// TTOU), whose default actions are right.
 constexpr std::array kPassedOn = {
     SIGHUP,   SIGINT,    SIGQUIT, SIGABRT, SIGTERM,   SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGIO,
     SIGWINCH, SIGVTALRM, SIGPROF, SIGPWR,  SIGSTKFLT, SIGURG,  SIGXCPU, SIGXFSZ, SIGCONT};
@@ -29,15 +29,15 @@ bool ignored(int signal) {
          action.sa_handler == SIG_IGN;
 }
 
-/// Of what the kernel sends, this goes to all members of a process group: by a terminal's keys, its
-/// new size and its hang-up, and to a stopped group that nobody is left to continue. Timers and
+/// The kernel sends these signals to all members of a process group: for a terminal's keys, its new
+/// size and its hang-up, and to a stopped group when nobody is left to continue it. Timers and
 /// limits concern one process.
 bool is_for_groups(int signal) {
   return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP || signal == SIGWINCH ||
          signal == SIGTSTP || signal == SIGCONT;
 }
 
-/// Sends us a SIGCONT: that goes on with a stopped process, whoever it comes from.
+/// Sends us a SIGCONT, which continues a stopped process, whoever sent it.
 class ContinueTimer {
  public:
   explicit ContinueTimer(lock::Instant when) {
@@ -68,7 +68,7 @@ bool ends_process_by_default(int signal) {
 }
 
 void end_by(int signal) {
-  // Not RLIMIT_CORE, which says nothing to a core_pattern that is a program (core(5)).
+  // Not RLIMIT_CORE: a core_pattern that is a program ignores it (core(5)).
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   std::signal(signal, SIG_DFL);
   sigset_t one;
@@ -122,7 +122,7 @@ bool SignalSource::stop_self(int signal, lock::Instant wake_at) {
 
 std::vector<ReceivedSignal> SignalSource::take() {
   std::vector<ReceivedSignal> received;
-  received.reserve(8);  // what is read is lost if there is no memory for it
+  received.reserve(8);  // without memory for it, a signal that was read would be lost
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const auto number = static_cast<int>(info.ssi_signo);

@@ -15,22 +15,21 @@ namespace redlock::os {
 struct ReceivedSignal {
   int number;
   pid_t sender;   ///< 0: the kernel
-  bool to_group;  ///< by the kernel for a terminal, which sends it to the whole process group
+  bool to_group;  ///< the kernel sent it to the whole process group, for a terminal
 };
 
-/// Does its default action end a process? (signal(7))
+/// Whether the signal's default action ends a process (signal(7)).
 bool ends_process_by_default(int signal);
 
-/// Ends this process by the signal's default action, without a core dump. Returns where it cannot:
-/// the first process of a PID namespace (a container's) has no default actions.
+/// Ends this process by the signal's default action, without a core dump. Returns if it cannot: the
+/// first process of a PID namespace (a container's) has no default actions.
 void end_by(int signal);
 
-/// The signals that redlock acts on or passes to the job, as a descriptor to poll. From
-/// construction on they are blocked, in children forked later too; a job must be started with
-/// entry_mask(). Signals that were
-/// ignored at entry (nohup) are left alone: a blocked signal is queued even if it is ignored.
-/// What this process brings on itself by writing (PIPE, XFSZ) is left out: a broken pipe and a file
-/// that must not grow are error codes here, neither a death nor a message to the job.
+/// The signals that redlock acts on or passes to the job, as a descriptor to poll. The constructor
+/// blocks them, also for children forked later; a job must start with entry_mask(). It leaves alone
+/// each signal that was ignored at entry (nohup): the kernel queues a blocked signal even if it is
+/// ignored. PIPE and XFSZ are not among them: a broken pipe and a file that must not grow are error
+/// codes for this process, neither its death nor a message to the job.
 class SignalSource {
  public:
   /// Throws Error (71).
@@ -43,17 +42,17 @@ class SignalSource {
 
   [[nodiscard]] const sigset_t& entry_mask() const { return entry_mask_; }
 
-  /// From now on job control (TSTP, TTIN, TTOU) stops this process no more; TSTP and CONT come out
-  /// of take().
+  /// From now on job control (TSTP, TTIN, TTOU) no longer stops this process; TSTP and CONT come
+  /// out of take().
   void take_job_control();
 
   /// Stops this process by a job control signal's default action, after take_job_control(). Returns
-  /// true when it has been continued, at `wake_at` by itself: the SIGCONT comes out of take().
-  /// False, at once: it could not be stopped, as nobody could continue its process group.
+  /// true when somebody has continued it, or, at `wake_at`, itself: the SIGCONT comes out of
+  /// take(). False, at once: the process did not stop, as nobody could continue its process group.
   bool stop_self(int signal, lock::Instant wake_at);
 
-  /// SIGCHLD was ignored at entry. Undone here (nobody could wait for the job), but it is what the
-  /// job must see.
+  /// SIGCHLD was ignored at entry. The constructor undoes that (otherwise nobody could wait for the
+  /// job), but the job must see it ignored.
   [[nodiscard]] bool child_was_ignored() const { return child_was_ignored_; }
 
  private:
@@ -63,8 +62,8 @@ class SignalSource {
   bool child_was_ignored_ = false;
 };
 
-/// As long as it lives, writing to the terminal from the background (`stty tostop`) and giving it
-/// to somebody else does not stop us: with SIGTTOU blocked, both are allowed (tcsetpgrp(3)).
+/// As long as this object lives, a background process may write to the terminal (`stty tostop`) and
+/// give it to another group without being stopped: SIGTTOU is blocked (tcsetpgrp(3)).
 class TerminalOutput {
  public:
   TerminalOutput();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One atomic word says how much of the block is taken, and by how many: threads need no lock, so
-// that a child that is forked at any moment finds none that is taken.
+// One atomic word holds how many bytes of the block are taken, and by how many pieces. So threads
+// need no lock, and a child that is forked at any moment cannot inherit a locked one.
 #include "os/spare_memory.h"
 
 #include <array>
@@ -13,10 +13,10 @@ namespace redlock::os {
 
 namespace {
 
-/// For a reading of /proc with thousands of processes. The kernel provides it when it is touched.
+/// Enough to read /proc with thousands of processes. The kernel provides a page at its first use.
 constexpr std::size_t kBlock = std::size_t{1024} * 1024;
 constexpr std::size_t kAlignment = alignof(std::max_align_t);
-/// In front of each piece stands its size.
+/// The size of each piece is in front of it.
 constexpr std::size_t kHead = kAlignment;
 static_assert(kHead >= sizeof(std::size_t));
 
@@ -78,7 +78,7 @@ void return_spare_memory(void* memory) noexcept {
     if (after.pieces == 0) {
       after.bytes = 0;
     } else if (before.bytes == end) {
-      after.bytes = begin;  // the last piece: so most temporaries leave no gap
+      after.bytes = begin;  // the last piece is free again: so most temporaries leave no gap
     }
   } while (!taken.compare_exchange_weak(before, after));
 }

@@ -20,11 +20,11 @@ namespace redlock::os {
 
 namespace {
 constexpr std::size_t kMostLines = 200;
-/// How long a line in a file is waited for before the next thing is done.
+/// How long we wait until a line is in the file before we go on.
 constexpr std::chrono::milliseconds kInOrder(20);
 
-/// Who words a message cleans what is foreign in it; this is for what nobody thought of. The report
-/// of a server that does not start has several lines.
+/// The code that words a message cleans the foreign text in it; this catches what such code forgot.
+/// The report of a server that does not start has several lines.
 std::string printable_lines(std::string_view text) {
   std::string clean;
   while (true) {
@@ -42,7 +42,7 @@ bool Stderr::is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
 
-/// What the file system's server knows is not asked for: it may be what hangs.
+/// This asks only the local kernel and not the file system's server, which may be hanging.
 Stderr::Kind Stderr::find_kind() {
   struct statx status {};
   if (::statx(STDERR_FILENO, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) {
@@ -74,7 +74,7 @@ bool Stderr::write_front() {
     written = ::write(reopened_ ? reopened_.get() : STDERR_FILENO, text.data(), text.size());
   }
   if (written < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  // Any other error: there is nobody to tell.
+  // After any other error nobody is left to read a message.
   const bool whole = written < 0 || static_cast<std::size_t>(written) == text.size();
   if (whole) {
     kept_.pop_front();
@@ -99,7 +99,7 @@ bool Stderr::send_front() {
     }
     writer_.reset();
   }
-  // No process to be had: this may block, which is better than to say nothing.
+  // The system gives us no process: this write may block, which is better than no message.
   if (::write(STDERR_FILENO, kept_.front().data(), kept_.front().size()) < 0) errno = 0;
   kept_.pop_front();
   return true;
@@ -115,7 +115,7 @@ void Stderr::line(std::string text) {
   if (writer_ && !writer_->is_ours()) writer_.reset();
   const std::size_t columns = live_columns_;
   text = (hide() ? "" : "\n") + printable_lines(text) + '\n';
-  // One that is late has hung perhaps, and is not waited for again.
+  // A late writer perhaps hangs, so we do not wait for it again.
   const bool late = writer_ && !writer_->settle(std::chrono::milliseconds(0));
   if (kept_.size() < kMostLines) kept_.push_back(std::move(text));
   write_out();
@@ -123,7 +123,7 @@ void Stderr::line(std::string text) {
   if (columns > 0) show(live_, columns);
 }
 
-/// All of it or, as far as can be known beforehand, nothing.
+/// Writes all of it or, as far as we can know beforehand, nothing.
 bool Stderr::write_now(const std::string& text) {
   if (kind_ == Kind::unknown) open();
   if (reopened_) write_out();
@@ -135,14 +135,15 @@ bool Stderr::write_now(const std::string& text) {
   return ::write(reopened_.get(), text.data(), text.size()) > 0;
 }
 
-/// What of the live line lies behind so many columns, and on a terminal that may be narrower now.
+/// How many columns of the live line lie behind `columns`, on a terminal that may be narrower now.
 std::size_t Stderr::live_columns_behind(std::size_t columns) const {
   const std::size_t width = terminal_width(STDERR_FILENO).value_or(live_columns_ + 1);
   const std::size_t end = std::min(live_columns_, width - 1);
   return end > columns ? end - columns : 0;
 }
 
-/// Blanks, as every terminal knows them: they need not be asked for what it takes to clear a line.
+/// Clears with blanks, which every terminal knows: so we need not know its sequence to clear a
+/// line.
 void Stderr::show(const std::string& text, std::size_t columns) {
   const std::size_t rest = live_columns_behind(columns);
   if (!write_now("\r" + text + std::string(rest, ' ') + std::string(rest, '\b'))) return;
@@ -153,7 +154,7 @@ void Stderr::show(const std::string& text, std::size_t columns) {
 bool Stderr::hide() {
   if (live_columns_ == 0) return true;
   const std::string blanks(live_columns_behind(0), ' ');
-  // Not tried again later: it might wipe a line of somebody else.
+  // We do not try again later: that might wipe another program's line.
   live_columns_ = 0;
   return write_now("\r" + blanks + "\r");
 }

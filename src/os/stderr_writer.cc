@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kLongest = 65536;
 
-/// A pipe or a socket in a process that hangs would keep its readers waiting, an open file its file
-/// system busy.
+/// If this process hangs, an open pipe or socket would keep its readers waiting, and an open file
+/// would keep its file system busy.
 void close_all_but(int line) {
   ::close(STDIN_FILENO);
   ::close(STDOUT_FILENO);
@@ -41,7 +41,7 @@ void close_all_but(int line) {
   ::prctl(PR_SET_NAME, "redlock-stderr");
   ::setsid();
   close_all_but(line);
-  if (::chdir("/") != 0) errno = 0;  // then the directory we are in stays busy
+  if (::chdir("/") != 0) errno = 0;  // then our present directory stays busy
   std::array<char, kLongest> text{};
   for (;;) {
     const ssize_t length = ::recv(line, text.data(), text.size(), 0);
@@ -58,7 +58,7 @@ void close_all_but(int line) {
   }
 }
 
-/// Waits until something is to be read from it, or it is closed.
+/// Waits until the descriptor is readable or closed.
 bool await(const Fd& fd, std::chrono::steady_clock::time_point until) {
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
@@ -118,7 +118,7 @@ void StderrWriter::end(std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   ::shutdown(line_.get(), SHUT_WR);
   if (!settle(patience)) return;
-  // It closes its end of the line when it is past all that could hang.
+  // The child closes its end of the line once nothing more can hang.
   if (await(line_, until)) ::waitpid(pid_, nullptr, 0);
 }
 

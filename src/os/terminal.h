@@ -11,39 +11,40 @@
 
 namespace redlock::os {
 
-/// We lead our session: nobody above us does job control (ssh -t, a container, a terminal started
-/// with a command).
+/// We lead our session: no process above us does job control (ssh -t, a container, a terminal that
+/// was started with a command).
 bool leads_session();
 
-/// The process `pid` is of our session, which has a terminal, but not of our process group: a shell
-/// with job control, if it is who continues us.
+/// The process `pid` belongs to our session, which has a terminal, but not to our process group: if
+/// this process continues us, it is a shell with job control.
 bool does_job_control(pid_t pid);
 
-/// The columns of the terminal that `fd` is; none if it is none, or does not know.
+/// The columns of the terminal `fd`; none if it is not a terminal, or does not know.
 std::optional<std::size_t> terminal_width(int fd);
 
-/// The controlling terminal of a job that is to have it for itself: for a process that leads the
-/// terminal's foreground group, below a shell with job control, and is no part of a pipeline, by
-/// none of its standard descriptors: `redlock run L -- job 2>&1 >file | less` (in a group of its
-/// own the job would have the terminal, and `less` would be stopped when it reads a key).
+/// The controlling terminal of a job that gets it for itself. Only if this process leads the
+/// terminal's foreground group, below a shell with job control, and none of its standard
+/// descriptors is part of a pipeline, as in `redlock run L -- job 2>&1 >file | less`: there a job
+/// in a group of its own would take the terminal, and the kernel would stop `less` when it reads a
+/// key.
 class Terminal {
  public:
-  /// None where the job belongs into our own process group.
+  /// None if the job belongs in our own process group.
   static std::optional<Terminal> of_foreground_leader();
 
   [[nodiscard]] int fd() const { return fd_.get(); }
 
-  /// The process group in the foreground, -1 without.
+  /// The process group in the foreground, or -1.
   [[nodiscard]] pid_t foreground() const;
 
-  /// Gives the terminal to a group, from the background too.
+  /// Gives the terminal to a group, even from the background.
   void give_to(pid_t group) const;
 
-  /// Gives it to our own group if `group` has it, or one that is no more; not if a shell took it
-  /// meanwhile. Returns whether it did.
+  /// Gives the terminal to our own group if `group` has it, or a group that no longer exists; not
+  /// if a shell took it meanwhile. Returns whether it did.
   [[nodiscard]] bool take_back_from(pid_t group) const;
 
-  /// Echo and the like as they were when this object was made.
+  /// Restores echo and the like to their state when this object was constructed.
   void restore_modes() const;
 
  private:

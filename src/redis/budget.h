@@ -10,12 +10,12 @@
 
 namespace redlock::redis {
 
-/// How much is collected from one server that is asked again and again, until it says that this was
-/// all: it may never say so. Each reply has its own limits (redis/resp.h).
+/// Limits how much we collect from one server that we ask again and again until it says that this
+/// was all: it may never say so. Each reply has its own limits (redis/resp.h).
 class Budget {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
-  /// So many times the time that one request may take.
+  /// The longest time, as a multiple of the time-out of one request.
   static constexpr int kMostTimes = 600;
 
   explicit Budget(std::chrono::milliseconds request) : most_time_(request * kMostTimes) {}
@@ -25,7 +25,7 @@ class Budget {
     bytes_ = 0;
   }
 
-  /// Takes note of a reply with so many bytes. Why it is to be the last one, if it is.
+  /// Counts a reply of `bytes` bytes. Returns why it must be the last one; none: it need not be.
   std::optional<std::string> spend(std::size_t bytes, lock::Instant now) {
     bytes_ += bytes;
     if (bytes_ > kMostBytes) {
@@ -33,8 +33,8 @@ class Budget {
              " MiB; the rest is left out";
     }
     if (now - began_ <= lock::saturated(most_time_)) return std::nullopt;
-    return "has gone on answering for " + std::to_string(most_time_.count() / 1000) +
-           " s and has not come to an end; the rest is left out (" + std::to_string(kMostTimes) +
+    return "has answered for " + std::to_string(most_time_.count() / 1000) +
+           " s without coming to an end; the rest is left out (" + std::to_string(kMostTimes) +
            " times --server-timeout)";
   }
 

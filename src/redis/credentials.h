@@ -5,9 +5,10 @@
 
 namespace redlock::redis {
 
-/// What AUTH sends. Both empty: no AUTH. An empty user is the default user; a user without a
-/// password (`redis://backup:@db1`) gets it from elsewhere (--password-file) or has none (nopass),
-/// and AUTH is sent all the same: a request must never run under another user than the one named.
+/// The user and password for AUTH. Both empty: no AUTH. An empty user is the default user. A user
+/// without a password here (`redis://backup:@db1`) gets one from elsewhere (--password-file) or
+/// needs none (nopass). AUTH is sent all the same: a request must never run as another user than
+/// this one.
 struct Credentials {
   std::string user;
   std::string password;

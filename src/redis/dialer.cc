@@ -16,22 +16,23 @@
 namespace redlock::redis {
 namespace {
 
-// connect(2) on a Unix socket with a full backlog says EAGAIN at once, and nothing can be polled.
+// connect(2) on a Unix socket with a full backlog fails with EAGAIN at once, and poll(2) cannot
+// wait for it.
 constexpr std::chrono::milliseconds kBacklogRetry{10};
 
 // The "connection attempt delay" that RFC 8305 recommends.
 constexpr std::chrono::milliseconds kNextAddress{250};
 
-// In seconds. A connection that only listens would else not be seen to be dead for hours, or be
-// forgotten by what is in between.
+// In seconds. Without these, nobody would notice for hours that a connection with a subscription is
+// dead, and a firewall in between might forget it.
 constexpr int kKeepIdle = 30;
 constexpr int kKeepInterval = 10;
 
-// For so long an unfinished look-up is kept: no more than a few threads ever hang in a resolver
-// that does.
+// How long we keep an unfinished lookup: so no more than a few threads ever hang in a resolver that
+// hangs.
 constexpr std::chrono::seconds kLookupLife{10};
 
-/// The addresses of both families in turn, beginning with the first: where one family leads
+/// The addresses of both families alternately, beginning with the first: if one family leads
 /// nowhere, so do all of its addresses.
 std::vector<os::Address> interleaved(std::vector<os::Address> addresses) {
   const auto family = [](const os::Address& address) { return address.storage.ss_family; };
@@ -59,7 +60,8 @@ void Dialer::start(lock::Instant now, lock::Instant deadline) {
     addresses_.push_back(*address);
     try_next(now);
   } else {
-    // One that was not done in time for the last try may be for this one. But its result grows old.
+    // A lookup that was too slow for the last try may be done for this one. But its result grows
+    // old.
     if (lookup_ && now - asked_ > kLookupLife) lookup_.reset();
     if (!lookup_) {
       lookup_.emplace(endpoint_.host, endpoint_.port);
@@ -102,7 +104,7 @@ void Dialer::resolved(os::Resolution result, lock::Instant now) {
   try_next(now);
 }
 
-/// Goes on until there is a socket to wait for, or no address any more.
+/// Tries addresses until there is a socket to wait for, or no address is left.
 void Dialer::try_next(lock::Instant now) {
   int error = 0;
   while (next_ < addresses_.size()) {
@@ -131,7 +133,7 @@ int Dialer::try_address(const os::Address& address) {
   return 0;
 }
 
-// None of these can fail on a TCP socket, and none is worth failing for.
+// None of these calls can fail on a TCP socket, and none is worth failing for.
 void Dialer::set_options(int socket) const {
   const int on = 1;
   const auto limit = static_cast<unsigned>(user_timeout_.count());

@@ -18,18 +18,17 @@
 namespace redlock::redis {
 
 /// Finds the way to one server: resolves its name, then tries its addresses. An address that does
-/// not answer must not use up the time there is: soon the next one is tried beside it (as RFC 8305
-/// has it). Passive: it never blocks, the caller polls interests() and calls turn(). Whether a
-/// socket is connected is for the caller to find out, by sending: this saves a round of the loop
-/// and two system calls.
+/// not answer must not use up all the time: soon the dialer tries the next one beside it (as in RFC
+/// 8305). Passive: it never blocks; the caller polls interests() and calls turn(). The caller finds
+/// out whether a socket is connected by sending: this saves a round of the loop and two system
+/// calls.
 class Dialer {
  public:
   /// `user_timeout`: how long sent data may stay unacknowledged (TCP_USER_TIMEOUT of tcp(7)). It
   /// cuts a connection to a host that is gone, but not to a stopped process: its kernel still acks.
   Dialer(const Endpoint& endpoint, std::chrono::milliseconds user_timeout);
 
-  /// Begins anew. Every address is tried before `deadline`; that this passes is for the caller to
-  /// see.
+  /// Begins anew. It tries every address before `deadline`; the caller watches the deadline itself.
   void start(lock::Instant now, lock::Instant deadline);
   void stop();
 
@@ -39,15 +38,15 @@ class Dialer {
   /// The sockets whose connection is made or under way.
   [[nodiscard]] std::span<const os::Fd> sockets() const { return sockets_; }
 
-  /// The caller found that sockets()[index] cannot be connected, errno `error`: it is taken out,
-  /// and the next address tried at once.
+  /// The caller found that sockets()[index] cannot be connected, errno `error`: the dialer drops
+  /// that socket and tries the next address at once.
   void refused(std::size_t index, int error, lock::Instant now);
 
-  /// The caller found that sockets()[index] is connected: it is the caller's now, and no other is
-  /// needed.
+  /// The caller found that sockets()[index] is connected: it belongs to the caller now, and the
+  /// dialer closes all others.
   os::Fd take(std::size_t index);
 
-  /// All ways are tried: why the last one failed. Stays until start().
+  /// Why the last address failed, once all have failed. Stays until start().
   [[nodiscard]] const std::optional<lock::Unreachable>& failure() const { return failure_; }
 
   [[nodiscard]] Step step() const;
@@ -66,10 +65,10 @@ class Dialer {
 
   const Endpoint& endpoint_;
   std::chrono::milliseconds user_timeout_;
-  lock::Instant deadline_ = lock::kNever;  ///< of the whole undertaking
+  lock::Instant deadline_ = lock::kNever;  ///< of the whole search
   lock::Instant wake_ = lock::kNever;      ///< time for the next address or try
   std::optional<os::Lookup> lookup_;       ///< outlives stop()
-  lock::Instant asked_{};                  ///< when it was begun
+  lock::Instant asked_{};                  ///< when the lookup began
   std::vector<os::Address> addresses_;
   std::size_t next_ = 0;  ///< index of the address to try next
   std::vector<os::Fd> sockets_;

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Errors to a harmless command that do not mean that the server is of no use.
+/// An error to a harmless command that still leaves the server usable.
 bool is_bearable(const Value& reply) {
   return reply.type != Value::Type::error || reply.text.starts_with("NOPERM") ||
          reply.text.find("unknown command") != std::string::npos;
@@ -63,18 +63,18 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
       log_key_(helper_key(lock_key_, "log")),
       queue_key_(helper_key(lock_key_, "queue")),
       waiters_key_(helper_key(lock_key_, "waiters")),
-      channel_(told_channel(lock_key_, "")),
+      channel_(notice_channel(lock_key_, "")),
       wake_channel_(wake_channel(lock_key_, "")),
       link_(endpoint, tls, timeouts),
-      listening_(endpoint, tls, timeouts) {}
+      subscription_(endpoint, tls, timeouts) {}
 
 void Inspector::interests(std::vector<os::Interest>& out) const {
   link_.interests(out);
-  listening_.interests(out);
+  subscription_.interests(out);
 }
 
 lock::Instant Inspector::deadline() const {
-  return std::min(link_.deadline(), listening_.deadline());
+  return std::min(link_.deadline(), subscription_.deadline());
 }
 
 void Inspector::start(lock::Instant now) {
@@ -87,8 +87,8 @@ void Inspector::sweep(Remains remains, lock::Instant now) {
   ask(Question::sweep, now);
 }
 
-/// What was asked for the lock went over another connection: which of both the server reads first
-/// when it wakes is not known.
+/// The requests for the lock went over another connection: a server that wakes up may read either
+/// connection first.
 std::string Inspector::encode_taking() const {
   const auto life = std::chrono::milliseconds(kSweptFor).count();
   return encode_command({"SET", lock_key_, "swept", "PX", std::to_string(life)});
@@ -131,20 +131,20 @@ void Inspector::ask(Question question, lock::Instant now) {
       wire += encode_command({"DEL", holder_key_, fence_key_});
       break;
   }
-  Link& link = question == Question::subscribe ? listening_ : link_;
+  Link& link = question == Question::subscribe ? subscription_ : link_;
   link.ask({.round = static_cast<std::uint32_t>(question)}, {std::move(wire), replies}, now);
 }
 
 void Inspector::turn(lock::Instant now) {
   std::vector<Link::Arrival> arrivals = link_.turn(now);
-  std::ranges::move(listening_.turn(now), std::back_inserter(arrivals));
+  std::ranges::move(subscription_.turn(now), std::back_inserter(arrivals));
   for (Link::Arrival& arrival : arrivals) {
-    if (finished_) return;  // an answer that came too late
+    if (finished_) return;  // the answer came too late
     const auto question = static_cast<Question>(arrival.ask.round);
-    if (sweeping_ && question != Question::sweep) continue;  // likewise
+    if (sweeping_ && question != Question::sweep) continue;  // it came too late, too
     auto* trouble = std::get_if<lock::Unreachable>(&arrival.content);
     if (trouble != nullptr && question == Question::subscribe) {
-      finished_ = true;  // it was only one more thing to know
+      finished_ = true;  // this question is optional
     } else if (trouble != nullptr) {
       finish(std::move(*trouble));
     } else {
@@ -159,7 +159,7 @@ void Inspector::take(Question question, const Value& reply, lock::Duration round
     case Question::first_time:
       if (!is_bearable(reply)) return finish(error_reply(reply.text));
       inspection_.certificate_expires = link_.certificate_expires();
-      return ask(Question::time, now);  // the first one waited for the connection, too
+      return ask(Question::time, now);  // the first answer also had to wait for the connection
     case Question::time:
       take_time(reply, round_trip);
       return ask(Question::last_time, now);
@@ -201,7 +201,7 @@ void Inspector::take_time(const Value& reply, lock::Duration round_trip) {
   const auto micros = number(reply.elements[1]);
   if (!seconds || !micros) return;
   const milliseconds theirs(*seconds * 1000 + *micros / 1000);
-  // The server looked at its clock half a round trip ago, as far as one can know.
+  // We assume that the server read its clock half a round trip ago.
   const auto ours = std::chrono::system_clock::now() - round_trip / 2;
   inspection_.ahead = theirs - std::chrono::duration_cast<milliseconds>(ours.time_since_epoch());
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What one server says about itself, for `redlock check`. Absent on purpose: what of it is good or
-// bad (check/diagnosis.h).
+// Asks one server about itself, for `redlock check`. Absent on purpose: any judgement of the
+// answers (check/diagnosis.h).
 #pragma once
 
 #include <chrono>
@@ -22,32 +22,31 @@ namespace redlock::redis {
 
 /// Untrusted, as all that comes from a server.
 struct Inspection {
-  /// It could not be used at all, or stopped answering.
+  /// The server could not be used at all, or stopped answering.
   std::optional<lock::Unreachable> trouble;
   std::optional<lock::Duration> round_trip;        ///< the shortest of a few
   std::optional<std::chrono::milliseconds> ahead;  ///< its clock, of ours
   /// The fields of INFO (https://redis.io/docs/latest/commands/info/); empty: not permitted.
   std::map<std::string, std::string, std::less<>> info;
   std::optional<std::string> appendfsync;  ///< none: CONFIG is not permitted
-  /// Commands that the user may not run; "&": or not on our channels.
+  /// Commands that the user may not run; "&": the user may not use our channels.
   std::vector<std::string> denied;
   std::optional<lock::Unreachable> scripts_refused;  ///< why none of our scripts would run
-  bool may_log = true;    ///< write into the lock's log, or it is not known
-  bool may_queue = true;  ///< stand in the lock's queue and wake who does, or it is not known
+  bool may_log = true;    ///< the user may write into the lock's log, or we do not know
+  bool may_queue = true;  ///< the user may use the lock's queue, or we do not know
   /// When the server's certificate expires; none without TLS.
   std::optional<std::chrono::system_clock::time_point> certificate_expires;
 
   [[nodiscard]] std::string field(std::string_view name) const;
 };
 
-/// Asks one server, one question after the other, over a connection as redlock's votes take it.
+/// Asks one server one question after the other, over the same kind of connection as votes.
 /// Passive, as Link is: the caller polls interests() and calls turn().
 class Inspector {
  public:
   static constexpr std::chrono::minutes kSweptFor{5};
 
-  /// `endpoint` and `tls` must outlive this, as for Link. The keys are those of the lock to be
-  /// tried.
+  /// `endpoint` and `tls` must outlive this, as for Link. `keys`: of the lock that check tries.
   Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
             const LockKeys& keys);
 
@@ -59,12 +58,12 @@ class Inspector {
   [[nodiscard]] const Inspection& inspection() const { return inspection_; }
 
   enum class Remains {
-    there,    ///< all that was asked for the lock is done
-    expected  ///< what was asked may yet be carried out
+    there,    ///< the server has carried out all requests for the lock
+    expected  ///< it may yet carry out some of them
   };
-  /// Deletes what a lock leaves behind beside its key. For a name that nobody uses: where more is
-  /// expected, its key is taken for kSweptFor, so that whatever comes is refused and leaves
-  /// nothing. To be followed by turns until finished().
+  /// Deletes the helper keys that a lock leaves behind. Only for a name that nobody uses: if the
+  /// server may yet carry out requests, this takes the lock's key for kSweptFor, so that the server
+  /// refuses them and they leave nothing. The caller then calls turn() until finished().
   void sweep(Remains remains, lock::Instant now);
 
  private:
@@ -95,10 +94,10 @@ class Inspector {
   std::string log_key_;
   std::string queue_key_;
   std::string waiters_key_;
-  std::string channel_;       ///< of who holds the lock
-  std::string wake_channel_;  ///< of who waits for it
+  std::string channel_;       ///< of the lock's holder
+  std::string wake_channel_;  ///< of its waiters
   Link link_;
-  Link listening_;  ///< who has subscribed on a connection can ask nothing else there
+  Link subscription_;  ///< a connection with a subscription takes no other requests
   Inspection inspection_;
   std::optional<Remains> sweeping_;
   bool finished_ = false;

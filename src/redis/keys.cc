@@ -38,19 +38,20 @@ void check_braces(std::string_view name) {
 void check_lock_name(std::string_view name) {
   if (name.empty()) throw Error(ExitStatus::usage, "the lock name is empty");
   if (name.find("://") != std::string_view::npos) {
-    // A URI may hold a password, so that it is not repeated here.
+    // A URI may hold a password, so the message does not repeat it.
     throw Error(ExitStatus::usage,
-                "the lock name holds \"://\"; is it a server's URI? Give that with --server");
+                "the lock name contains \"://\"; is it a server's URI? Give that with --server");
   }
   if (name.front() == '-') {
-    refuse(name, "must not begin with \"-\"; if it is an option, it stands before the name");
+    refuse(name, "must not begin with \"-\"; if it is an option, put it before the name");
   }
   if (name.size() > kMaxName) refuse(name, "longer than 255 bytes (with the prefix)");
   if (std::ranges::any_of(name, is_control)) {
     refuse(name, "control bytes (newline, tab, escape…) are not allowed");
   }
   if (name.starts_with("redlock:") || name.starts_with("redlock-tag:")) {
-    refuse(name, "what begins with \"redlock:\" or \"redlock-tag:\" is for redlock's own keys");
+    refuse(name,
+           "names that begin with \"redlock:\" or \"redlock-tag:\" are for redlock's own keys");
   }
   check_braces(name);
 }
@@ -67,7 +68,7 @@ std::string helper_key(std::string_view key, std::string_view part) {
   return helper;
 }
 
-std::string told_channel(std::string_view key, std::string_view token) {
+std::string notice_channel(std::string_view key, std::string_view token) {
   return helper_key(key, std::string("told:").append(token));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a lock may be called, and the names of its keys (redlock-protocol(7)).
+// The valid names of a lock, and the names of its keys (redlock-protocol(7)).
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace redlock::redis {
 
-/// Everything about a lock that the wire needs to know.
+/// All that requests need to know about a lock.
 struct LockKeys {
   std::string prefix;  ///< put before the name to give the key
   std::string name;
@@ -18,27 +18,27 @@ struct LockKeys {
       0;  ///< about so many lines are kept in the lock's log; 0: nothing is logged
 };
 
-/// Throws Error (64) with the precise reason unless `name` can be a lock's: 1 to 255 bytes, no
+/// Throws Error (64) with the precise reason unless `name` is valid for a lock: 1 to 255 bytes, no
 /// leading "-", no control bytes, no "://", no leading "redlock:" or "redlock-tag:" (the helper
-/// keys), no braces but one non-empty {tag} (Redis Cluster's hash tag). Where there is a prefix,
-/// the whole key (lock_key()) must pass as well.
+/// keys), no braces except one non-empty {tag} (Redis Cluster's hash tag). With a prefix, the whole
+/// key (lock_key()) must pass as well.
 void check_lock_name(std::string_view name);
 
-/// The key that is the lock: prefix and name.
+/// The key of the lock itself: prefix and name.
 std::string lock_key(std::string_view prefix, std::string_view name);
 
 /// A helper key of the lock `key`, in the same Cluster slot: "redlock:{key}:part", or, if the key
 /// has a {tag} of its own, "redlock-tag:key:part" [`a` and `{a}` must not share them].
 std::string helper_key(std::string_view key, std::string_view part);
 
-/// The word to who renews a lock that its owner has released it. Any other one says that something
-/// has happened to the lock.
-inline constexpr std::string_view kReleasedWord = "released";
+/// The notice to a process that renews a lock: its owner has released it. Any other notice says
+/// that something has happened to the lock.
+inline constexpr std::string_view kReleasedNotice = "released";
 
-/// The channel on which word is sent to who holds the lock with this token.
-std::string told_channel(std::string_view key, std::string_view token);
+/// The channel for notices to the holder of the lock with this token.
+std::string notice_channel(std::string_view key, std::string_view token);
 
-/// The other way: the lock's key, or none if `helper` is not this part of any lock.
+/// The inverse: the lock's key, or none if `helper` is not this part of any lock.
 std::optional<std::string> key_of_helper(std::string_view helper, std::string_view part);
 
 /// A pattern for SCAN that all helper keys of this part match, and hardly any others.

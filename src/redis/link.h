@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
+//
+// The connection to one server. Absent on purpose: which request may be sent (pipeline.h), finding
+// the way to the server (dialer.h), TLS (stream.h), and any retry: the caller asks again.
 #pragma once
 
 #include <chrono>
-#include <cstddef>
-#include <deque>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
 #include "redis/dialer.h"
+#include "redis/pipeline.h"
 #include "redis/request.h"
 #include "redis/resp.h"
 #include "redis/stream.h"
@@ -24,33 +24,22 @@
 
 namespace redlock::redis {
 
-/// One server's ordered connection. What is asked is sent in the order it was asked, over one
-/// socket, and nothing is ever sent twice. An acquire is sent when what was asked for other
-/// attempts has been answered, and while much is unanswered only what gives a lock back. Passive:
-/// it never blocks; the caller polls interests() and calls turn().
+/// One server's ordered connection. It sends the requests in the order of its pipeline, over one
+/// socket, and it never sends a request twice. Passive: it never blocks; the caller polls
+/// interests() and calls turn().
 ///
 ///   idle → dialing → securing → authenticating → ready
 ///
-/// It connects when asked, and goes back to idle whenever the connection ends. A request that
-/// times out is reported and yet stays where it is, and so does the connection: the server may
-/// still carry it out, and what is asked later (its release!) must come after it.
+/// It connects when a request comes, and goes back to idle whenever the connection ends. If a
+/// request times out, the connection stays: the server may still carry the request out, and a later
+/// request (its release!) must come after it.
 class Link {
  public:
-  enum class Note {
-    any,
-    echoed  ///< its first reply is kept for take_echo()
-  };
+  using Note = Pipeline::Note;
+  using Arrival = Pipeline::Arrival;
 
-  /// A reply, or why there is none, to what was asked. `sent`: when the first byte went to the
-  /// kernel; when it was asked, if none did.
-  struct Arrival {
-    lock::Ask ask;
-    lock::Instant sent;
-    std::variant<Value, lock::Unreachable> content;
-  };
-
-  /// `endpoint` and `tls` must outlive the link; `tls` is null for an endpoint without it.
-  /// `user_timeout` as in Dialer; who asks something once need not think about it.
+  /// `endpoint` and `tls` must outlive the link; `tls` is null for an endpoint without TLS.
+  /// `user_timeout` as in Dialer; a command that asks only once may leave it out.
   Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
        std::chrono::milliseconds user_timeout = std::chrono::seconds(1));
   Link(const Link&) = delete;
@@ -59,49 +48,55 @@ class Link {
   /// Queues a request and sends as much as can be sent now.
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
-  /// Sends a flight that nobody waits for, in the same order as all else, but ahead of what is held
-  /// back; if there is no connection to send it over, it is dropped. It may be held back itself.
+  /// Sends a flight whose replies nobody waits for. It keeps its order among the requests sent, but
+  /// overtakes those that must wait; it may have to wait itself. Without a connection it is
+  /// dropped.
   void note(Flight flight, lock::Instant now, Note kind = Note::any);
 
-  /// The last first reply to a note whose reply was to be kept, if one has come.
-  std::optional<Value> take_echo() { return std::exchange(echo_, std::nullopt); }
+  /// The first reply to the latest note of kind `echoed`, once, if it has come.
+  std::optional<Value> take_echo() { return pipeline_.take_echo(); }
 
-  /// Forgets the notes that are held back.
-  void cancel_notes();
+  /// Forgets the notes of which nothing is sent.
+  void cancel_notes() { pipeline_.cancel_notes(); }
 
-  /// Forgets what was asked for the attempt and not begun to be sent. None of it is answered.
-  void cancel_unsent(lock::AttemptId attempt);
+  /// Forgets the requests of the attempt of which nothing is sent. None of them is answered. A
+  /// connection under way stays so: the next attempt will want it.
+  void cancel_unsent(lock::AttemptId attempt) { pipeline_.cancel_unsent(attempt); }
 
   /// There is a connection over which a request can be sent at once.
   [[nodiscard]] bool ready() const { return state_ == State::ready; }
 
-  /// Something asked is not answered to its end, and not given up. One that is answered without end
-  /// is that as long as the connection lasts.
-  [[nodiscard]] bool busy() const { return !queue_.empty(); }
+  /// A request is neither answered to its end nor given up. A subscription is never answered to its
+  /// end while the connection lasts.
+  [[nodiscard]] bool busy() const { return !pipeline_.empty(); }
 
-  /// Something asked has not been answered in time, and may yet be.
-  [[nodiscard]] bool owes_answers() const { return unanswered() > 0; }
+  /// A request was not answered in time, and may yet be.
+  [[nodiscard]] bool owes_answers() const { return pipeline_.overdue() > 0; }
 
-  /// The server has read something that it has yet to answer, in time, and was asked for more
-  /// since. If it finds nobody there for one answer, it does not read what was asked after that. So
-  /// it is with a Unix socket; to TCP a server can write once more, and reads on.
+  /// The server has read a request and has not answered it yet, within its time, and further
+  /// requests came since. If the connection has ended when it answers, it does not read the further
+  /// ones. This holds for a Unix socket; to TCP a server can write once more, and reads on.
   [[nodiscard]] bool amid_answers() const;
 
-  /// Whether a byte of a request of this attempt was ever sent (and forget_attempt() not called).
-  [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const { return sent_.contains(attempt); }
+  /// A byte of a request of this attempt was sent (and forget_attempt() was not called since).
+  [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const {
+    return sent_attempts().contains(attempt);
+  }
 
   /// The attempts of which the server may hold something.
-  [[nodiscard]] const std::set<lock::AttemptId>& sent_attempts() const { return sent_; }
+  [[nodiscard]] const std::set<lock::AttemptId>& sent_attempts() const {
+    return pipeline_.sent_attempts();
+  }
 
   /// Another process may have sent requests of this attempt.
-  void presume_sent(lock::AttemptId attempt) { sent_.insert(attempt); }
+  void presume_sent(lock::AttemptId attempt) { pipeline_.presume_sent(attempt); }
 
-  /// The server has said that it holds nothing of this attempt.
-  void forget_attempt(lock::AttemptId attempt) { sent_.erase(attempt); }
+  /// The server has answered that it holds nothing of this attempt.
+  void forget_attempt(lock::AttemptId attempt) { pipeline_.forget_attempt(attempt); }
 
-  /// Appends what it waits for to `out`.
+  /// Appends the descriptors that it waits for to `out`.
   void interests(std::vector<os::Interest>& out) const;
-  /// Lets go of the connection without a word on it: it is a forked child's now.
+  /// Closes the connection without sending anything: it belongs to a forked child now.
   void abandon();
 
   /// When the server's certificate expires; none without TLS or a connection.
@@ -110,26 +105,13 @@ class Link {
   }
 
   [[nodiscard]] lock::Instant deadline() const;
-  /// Throws if the machine fails. Then the connection is closed, and nothing that was asked is
-  /// answered any more; sent_attempts() still knows all that was sent. The same goes for ask() and
+  /// Throws if the machine fails. Then the connection is closed, and no request is answered any
+  /// more; sent_attempts() still knows every attempt that was sent. The same goes for ask() and
   /// note().
   std::vector<Arrival> turn(lock::Instant now);
 
  private:
   enum class State { idle, dialing, securing, authenticating, ready };
-  /// What the caller knows of a request; what it does not ask for counts as answered.
-  enum class Reported { nothing, timed_out, answered };
-
-  struct Pending {
-    lock::Ask ask;
-    Flight flight;
-    lock::Instant sent;  ///< when it was asked, until written > 0
-    lock::Instant deadline = lock::kNever;
-    std::size_t written = 0;
-    unsigned answered = 0;  ///< replies of the flight that have come
-    Reported reported = Reported::nothing;
-    Note note = Note::any;
-  };
 
   void move_on(lock::Instant now);
   void connect(lock::Instant now);
@@ -144,21 +126,11 @@ class Link {
   void take_handshake_reply(const Value& reply, lock::Instant now);
   void take_reply(Value reply);
   void expire(lock::Instant now);
-  void report(Pending& pending, lock::Unreachable why);
   void disconnect(const lock::Unreachable& why);
   void break_off() noexcept;
-  bool note_attempt(const Pending& pending);
   template <class Work>
   void guard(Work work);
-  [[nodiscard]] std::size_t unanswered() const;
-  /// A note, or a look: no attempt's.
-  static bool is_of_none(const Pending& pending) { return pending.ask.attempt == lock::kNoAttempt; }
-  static bool is_note(const Pending& pending) {
-    return is_of_none(pending) && pending.reported == Reported::answered;
-  }
   void watch_reading();
-  [[nodiscard]] bool must_wait(const Pending& pending) const;
-  std::deque<Pending>::iterator first_held();
   [[nodiscard]] bool has_unwritten() const;
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
@@ -172,16 +144,13 @@ class Link {
   lock::Instant connect_deadline_ = lock::kNever;
   std::optional<Stream> stream_;
   std::optional<ReplyParser> parser_;
-  bool heard_ = false;  ///< anything over this connection
-  /// How much lay unread in the server's Unix socket after the last write.
+  bool heard_ = false;  ///< the server has sent something over this connection
+  /// How many bytes lay unread in the server's Unix socket after the latest write.
   int unread_ = 0;
-  bool has_read_ = false;  ///< since nothing was unanswered
+  bool has_read_ = false;  ///< the server has read, since all was answered
   std::size_t handshake_written_ = 0;
   unsigned handshake_answered_ = 0;
-  std::deque<Pending> queue_;  ///< in the order sent; those not (fully) written at the end
-  std::set<lock::AttemptId> sent_;
-  std::vector<Arrival> arrivals_;
-  std::optional<Value> echo_;
+  Pipeline pipeline_;
 };
 
 }  // namespace redlock::redis

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The log that every server keeps of a lock: what is written into it. Absent on purpose: what its
-// lines say (diag/log_entry.h), and whether anybody hears that one was written: nobody does.
+// Writes into the log that every server keeps of a lock. Absent on purpose: the content of its
+// lines (diag/log_entry.h), and any confirmation: no client waits for one.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ struct LogLine {
   std::string data;   ///< JSON, redlock-protocol(7)
 };
 
-/// A command that writes a line into the log of the lock with this key, of which about `most` lines
-/// are kept (1 or more). Best effort: its one reply says nothing, and whatever the user may not do
-/// is left out.
+/// A command that writes a line into the log of the lock with this key. The log keeps about `most`
+/// lines (1 or more). Best effort: its one reply says nothing, and the script leaves out all that
+/// the user may not do.
 std::string encode_log(std::string_view lock_key, const LogLine& line, unsigned most);
 
 }  // namespace redlock::redis

@@ -16,11 +16,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Lines of a page: their most bytes are far less than one reply may have.
+/// Lines of a page: even the longest ones stay far below the limit of one reply.
 constexpr std::size_t kPage = 100;
-/// What --log-entries allows, and the block that is not dropped yet.
+/// The maximum of --log-entries, and one block that the server has not dropped yet.
 constexpr std::size_t kMostLines = 110'000;
-/// What history.lua tells at most of each; more is not its answer.
+/// history.lua never returns a longer field.
 constexpr std::size_t kMostOfPart = 2048;
 
 /// The whole text as a number from 0 to `most`.
@@ -32,7 +32,7 @@ std::optional<std::uint64_t> number(std::string_view text, std::uint64_t most) {
   return value;
 }
 
-/// "1526919030474-55": the time of an ID, none if it is no ID.
+/// "1526919030474-55": the time of an ID, none if this is not an ID.
 std::optional<milliseconds> time_of(std::string_view id) {
   constexpr std::uint64_t kYear2500 = 16'725'225'600'000;
   const std::size_t dash = id.find('-');
@@ -58,8 +58,8 @@ void LogReader::read(const std::string& lock_key, lock::Instant now) {
 }
 
 void LogReader::ask(lock::Instant now) {
-  // One more than a page: the first one is known, but for the first page's. (That an ID is excluded
-  // can be said only since Redis 6.2.)
+  // One line more than a page: the first line is known already, except on the first page. (Only
+  // since Redis 6.2 can a request exclude an ID.)
   link_.ask(
       {},
       {encode_command({"EVAL", scripts::history, "1", log_key_, next_, std::to_string(kPage + 1)}),
@@ -69,7 +69,7 @@ void LogReader::ask(lock::Instant now) {
 
 void LogReader::turn(lock::Instant now) {
   for (Link::Arrival& arrival : link_.turn(now)) {
-    if (finished_) return;  // an answer that came too late
+    if (finished_) return;  // the answer came too late
     if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
       trouble_ = std::move(*trouble);
       finished_ = true;
@@ -87,7 +87,8 @@ void LogReader::take(const Value& reply, lock::Instant now) {
     return;
   }
   if (reply.type == Value::Type::error && reply.text.find("WRONGTYPE") != std::string::npos) {
-    trouble_ = lock::Unreachable{.why = "its key " + untrusted(log_key_) + " is no log; delete it"};
+    trouble_ =
+        lock::Unreachable{.why = "its key " + untrusted(log_key_) + " is not a log; delete it"};
     return;
   }
   if (part.empty() || part[0].text != "log") {
@@ -96,7 +97,7 @@ void LogReader::take(const Value& reply, lock::Instant now) {
   }
   const std::string before = next_;
   for (std::size_t index = 1; index < part.size(); ++index) {
-    // The line that ended the last page begins this one. No other is told twice.
+    // The last line of the previous page begins this one. No other line comes twice.
     const bool known = index == 1 && !lines_.empty();
     if (!take_line(part[index], known)) {
       trouble_ = unexpected_reply(reply);
@@ -114,7 +115,7 @@ void LogReader::take(const Value& reply, lock::Instant now) {
   ask(now);
 }
 
-/// False if it is none.
+/// False if the value is not a line.
 bool LogReader::take_line(const Value& value, bool known) {
   const std::vector<Value>& part = value.elements;
   const bool texts = part.size() == 5 && std::ranges::all_of(part, [](const Value& one) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads the log of a lock on one server, for `redlock history`. Absent on purpose: what the lines
-// mean, and what the logs of several servers together mean (inspect/merged_log.h).
+// Reads the log of a lock on one server, for `redlock history`. Absent on purpose: the meaning of
+// the lines, and of the logs of several servers together (inspect/merged_log.h).
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace redlock::redis {
 
-/// A line as it stands in the log. Untrusted.
+/// A line of the log. Untrusted.
 struct LoggedLine {
   std::chrono::milliseconds time{};  ///< Unix time by the server's clock
   std::string event;
@@ -42,7 +42,7 @@ class LogReader {
 
   /// Why the log could not be read, or not to its beginning.
   [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
-  /// There was more than is ever kept; the oldest lines were not read.
+  /// The log has more lines than redlock ever keeps; the oldest lines were not read.
   [[nodiscard]] bool overflowed() const { return overflowed_; }
   /// The latest first.
   [[nodiscard]] const std::vector<LoggedLine>& lines() const { return lines_; }

@@ -7,7 +7,7 @@
 
 namespace redlock::redis {
 
-/// A message that came on a channel we subscribe to: to the holder of a lock, or to a waiter.
+/// A message on a channel to which we subscribe: for the holder of a lock, or for a waiter.
 struct Notice {
   lock::ServerIndex server;
   std::string text;  ///< as of Subscriber::turn()

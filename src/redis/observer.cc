@@ -14,29 +14,29 @@
 namespace redlock::redis {
 namespace {
 
-/// So many requests are on their way at a time: the way there costs little, and no server has much
-/// to do at once for us.
+/// The number of requests on their way at a time: enough to save round trips, too few to burden a
+/// server.
 constexpr std::size_t kWindow = 16;
-/// Buckets that a server looks at in one step, far below a millisecond's work.
+/// Buckets that a server scans in one step: far below a millisecond's work.
 constexpr std::string_view kStep = "500";
 /// How many kinds of questions there are.
 constexpr std::uint32_t kQuestions = 4;
-/// A server that goes on naming locks is not believed.
+/// A server that names more locks than this is not believed.
 constexpr std::size_t kMostLocks = 100'000;
 
-// What look.lua tells at most; more is not its answer.
+// look.lua never returns longer fields.
 constexpr std::size_t kMostOfValue = 1024;
 constexpr std::size_t kMostOfHolder = 8192;
 constexpr std::size_t kMostOfWord = 80;
 
-/// The bytes of text in it.
+/// The bytes of text in a value.
 std::size_t size_of(const Value& value) {
   std::size_t size = value.text.size();
   for (const Value& element : value.elements) size += size_of(element);
   return size;
 }
 
-/// What is asked about the `index`-th lock; no attempt of anybody's to take one.
+/// A question about the `index`-th lock. It belongs to no attempt to take one.
 lock::Ask label(std::uint32_t question, std::size_t index = 0) {
   return {.attempt = lock::kNoAttempt,
           .round = static_cast<std::uint32_t>(index) * kQuestions + question};
@@ -65,7 +65,7 @@ std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
                           .value = type == "string" ? part[2].text : lock::stand_in_for(type),
                           .ttl_left = std::nullopt,
                           .holder = part[4].text,
-                          // Anybody may have written there.
+                          // Another program may have written the key.
                           .fence = read_number(part[5]).value_or(0),
                           .holds = 0,
                           .owner = part[7].text,
@@ -88,7 +88,7 @@ lock::Seen read_seen(const Value& reply) {
   return unexpected_reply(reply);
 }
 
-/// Whoever may not look at the mark, or finds none, goes without.
+/// A user that may not read the mark, or finds none, gets none.
 std::optional<lock::Done> read_mark(const Value& reply) {
   if (!is(reply, Value::Type::array) || reply.elements.empty()) return std::nullopt;
   return reply.elements[0].text == "done" ? read_done(reply) : std::nullopt;
@@ -143,7 +143,7 @@ void Observer::ask_more(lock::Instant now) {
 
 void Observer::turn(lock::Instant now) {
   for (Link::Arrival& arrival : link_.turn(now)) {
-    if (finished_) return;  // an answer that came too late
+    if (finished_) return;  // the answer came too late
     if (const auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
       give_up(*trouble);
     } else {
@@ -163,7 +163,7 @@ void Observer::take(Question question, std::size_t index, const Value& reply, lo
   } else {
     observations_[index].done = read_mark(reply);
   }
-  // Of one lock there is nothing to leave out.
+  // With one lock there is nothing to leave out.
   const auto too_much = budget_.spend(size_of(reply), now);
   if (too_much && keys_.size() > 1) return cut_off(*too_much);
   ask_more(now);
@@ -185,7 +185,7 @@ void Observer::take_scan(const Value& reply, lock::Instant now) {
   } else if (found_.size() > kMostLocks) {
     cut_off("names more than " + std::to_string(kMostLocks) + " locks; the rest is left out");
   } else if (in_circles) {
-    cut_off("names its locks in circles (by SCAN), and not all of them may be there");
+    cut_off("repeats the same page of locks (SCAN), so some locks may be missing");
   } else if (const auto too_much = budget_.spend(size_of(reply), now)) {
     cut_off(*too_much);
   } else {
@@ -203,7 +203,7 @@ void Observer::cut_off(const std::string& why) {
   finish_with({.why = why});
 }
 
-/// What was not answered is not known; what was is.
+/// Locks without an answer get the reason; the others keep their answer.
 void Observer::finish_with(const lock::Unreachable& why) {
   for (Observation& observation : observations_) {
     auto* none = std::get_if<lock::Unreachable>(&observation.seen);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Looks at locks on one server, for `redlock status` and `redlock list`. Absent on purpose:
-// anything that changes a key, and what several servers together mean (lock/judgement.h).
+// Reads locks on one server, for `redlock status` and `redlock list`. Absent on purpose: any change
+// to a key, and the meaning of several servers' answers together (lock/judgement.h).
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@
 
 namespace redlock::redis {
 
-/// What one server says of one lock.
+/// One server's answer about one lock.
 struct Observation {
   lock::Seen seen;
-  std::optional<lock::Done> done;  ///< the last run with --once, if it was asked for
-  std::optional<Queue> queue;      ///< none: it is not known
+  std::optional<lock::Done> done;  ///< the last run with --once, if we asked for it
+  std::optional<Queue> queue;      ///< none: unknown
 };
 
 /// Passive, as Link is: the caller polls interests() and calls turn() until finished().
@@ -38,7 +38,7 @@ class Observer {
   /// Finds the keys of all locks that redlock holds there, by SCAN in bounded steps.
   void scan(lock::Instant now);
 
-  /// Looks at the locks with these keys; `marks`: at those of --once, too.
+  /// Reads the locks with these keys; `marks`: whether to read the marks of --once, too.
   void look(std::vector<std::string> keys, Marks marks, lock::Instant now);
 
   void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
@@ -48,12 +48,11 @@ class Observer {
 
   /// Why the server could not be asked, or not to the end.
   [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
-  /// By scan(); a lock that was had or given up meanwhile may be there or not.
+  /// By scan(); a lock that was taken or released meanwhile may be missing or not.
   [[nodiscard]] const std::set<std::string>& found() const { return found_; }
-  /// What it goes on to say was not listened to any more, and why, if it was too much. Safe to
-  /// print.
+  /// Why we stopped reading the server's answers, if they were too many. Safe to print.
   [[nodiscard]] const std::optional<std::string>& cut() const { return cut_; }
-  /// By look(), in the order of the keys; each may be taken once.
+  /// By look(), in the order of the keys; each can be taken once.
   [[nodiscard]] Observation take(std::size_t index) { return std::move(observations_[index]); }
 
  private:

@@ -30,7 +30,7 @@ std::string encode(const Keys& keys, std::string_view waiter, std::string_view w
                          keys.channels, waiter, who});
 }
 
-// What waiting.lua tells at most; more is not its answer.
+// waiting.lua never returns more than this.
 constexpr std::size_t kMostShown = 20;
 constexpr std::size_t kMostOfId = 64;
 constexpr std::size_t kMostOfWho = 8192;
@@ -42,7 +42,7 @@ std::optional<Waiter> read_waiter(const Value& entry) {
                     part[0].text.size() <= kMostOfId && part[2].text.size() <= kMostOfWho;
   const auto waited = fits ? read_number(part[1]) : std::nullopt;
   if (!waited) return std::nullopt;
-  constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // by a clock that was wrong
+  constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // more comes from a wrong clock
   return Waiter{part[0].text, std::chrono::milliseconds(std::min(*waited, kMost)), part[2].text};
 }
 

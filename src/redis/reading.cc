@@ -7,7 +7,7 @@
 namespace redlock::redis {
 namespace {
 
-// Longer lives are told as this one: the state machine adds them to instants, in nanoseconds.
+// A longer time is cut to this one: the state machine adds times to instants, in nanoseconds.
 constexpr std::chrono::milliseconds kMostTime = std::chrono::hours(24 * 3650);
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers, times and records out of a script's answer, for all who read one. Whatever does not fit
-// is none: answers are untrusted.
+// Reads numbers, times and records in a script's answer. A value that does not fit gives none:
+// answers are untrusted.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,10 @@
 
 namespace redlock::redis {
 
-/// Numbers travel as text: a reply of Lua's number would lose all beyond 2^53, one of text can be
-/// checked for it.
+/// Numbers travel as text: a Lua number would lose digits beyond 2^53 unnoticed, a text shows them.
 std::optional<std::uint64_t> read_number(const Value& value);
 
-/// Milliseconds, from 0 to what can be added to an instant.
+/// Milliseconds, from 0 to the longest time that can be added to an instant.
 std::chrono::milliseconds read_length(const Value& value);
 
 /// {'done', age, time left, who}

@@ -22,7 +22,7 @@ bool is_string(const Value& value) {
   return value.type == Value::Type::string;
 }
 
-/// A server's time of day. One that no clock shows is none: it would be added to others.
+/// A server's time of day. An impossible time becomes 0, since the caller adds it to others.
 std::optional<std::chrono::milliseconds> read_clock(const Value& value) {
   constexpr std::uint64_t kYear2500 = 16'725'225'600'000;
   const auto number = read_number(value);
@@ -45,8 +45,8 @@ std::optional<lock::Answer> read_refused(const Value& reply) {
   return refused;
 }
 
-/// How long a server that is up for `uptime` is still no witness. One second more than the grace,
-/// as Redis rounds its uptime.
+/// How long we still distrust a server that is up for `uptime`. One second more than the grace, as
+/// Redis rounds its uptime.
 std::chrono::seconds distrusted_for(const LockContext& context, std::chrono::seconds uptime) {
   if (context.restart_grace == std::chrono::seconds::zero()) return context.restart_grace;
   const std::chrono::seconds trusted_from = context.restart_grace + std::chrono::seconds(1);
@@ -78,7 +78,7 @@ std::optional<lock::Answer> read_granted(const LockContext& context, const Value
   const auto clock = read_clock(reply.elements[5]);
   if (!number || !clock) return std::nullopt;
   lock::Granted granted{.run_id = run_id.text, .fence = *number, .clock = *clock};
-  // Without a run_id (no permission for INFO) nothing is known of the server's age.
+  // Without a run_id (no permission for INFO) the server's age is unknown.
   if (!run_id.text.empty()) granted.distrusted_for = distrusted_for(context, *uptime);
   granted.may_be_new =
       trace.text == "none" || (trace.text == "present" && *uptime < 2 * context.restart_grace);
@@ -184,7 +184,7 @@ Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secr
                 2};
   if (secrets.adopted) {
     flight.wire += encode_command(
-        {"PUBLISH", told_channel(context.lock_key, secrets.token), std::string(kReleasedWord)});
+        {"PUBLISH", notice_channel(context.lock_key, secrets.token), std::string(kReleasedNotice)});
     ++flight.replies;
   }
   return flight;
@@ -194,7 +194,7 @@ Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::
   const std::string began = std::to_string(ask.began.count());
   const std::string& who = ask.who.empty() ? context.holder_json : ask.who;
   if (ask.op == lock::Op::unmark) {
-    // To compare and delete is what the release does.
+    // The release script compares and deletes: that is just what unmark needs.
     return {encode_command({"EVAL", scripts::release, "1", context.done_key, began + " " + who}),
             1};
   }
@@ -205,7 +205,7 @@ Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::
 
 Flight encode_request(const lock::Ask& ask, const LockContext& context, const Secrets& secrets) {
   const std::string& token = secrets.token;
-  // Rounded up: a key that lives longer than is assumed does no harm.
+  // Rounded up: a key that lives longer than we assume does no harm.
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(ask.life);
   const std::string life = std::to_string(milliseconds.count());
   const auto hold = [&] {
@@ -239,7 +239,7 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
       return {encode_command({"EVAL", scripts::commit, "3", context.lock_key, context.holder_key,
                               context.fence_key, token, std::to_string(ask.fence)}),
               1};
-    case lock::Op::leave_queue:  // ServerSet's: it knows the waiter
+    case lock::Op::leave_queue:  // QueueMember encodes it: it knows the waiter
     case lock::Op::acquire:
       break;
   }

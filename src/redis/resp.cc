@@ -21,9 +21,9 @@ struct FreeReply {
   void operator()(void* reply) const { freeReplyObject(reply); }
 };
 
-// hiredis allocates an array as soon as it has read its announced length, be it two thousand
-// million (and up to 1.0.0 miscounts the bytes of it, CVE-2021-32765). The length is an int up to
-// 0.14 and a size_t from 1.0 on; the type is taken from whatever the field is.
+// hiredis allocates an array as soon as it has read the announced length, be it two thousand
+// million (and up to 1.0.0 it miscounts the bytes, CVE-2021-32765). The length is an int up to 0.14
+// and a size_t from 1.0 on; this code deduces the type from the field.
 template <typename Count>
 using CreateArray = void* (*)(const redisReadTask*, Count);
 
@@ -31,15 +31,15 @@ template <typename Count>
 struct Limited {
   CreateArray<Count> create = nullptr;  // hiredis' own
   std::size_t elements = 0;             // of the reply so far
-  bool exceeded = false;                // by the array at which the reader gave up
+  bool exceeded = false;                // the reader gave up at an array over the limits
 };
 
 template <typename Count>
 void* create_small_array(const redisReadTask* task, Count elements) {
-  // hiredis 0.14 refuses to nest deeper itself; some of 1.x do not, and convert() recurses.
+  // hiredis 0.14 refuses deeper nesting itself; some 1.x do not, and convert() recurses.
   int depth = 1;
   for (const redisReadTask* outer = task->parent; outer != nullptr; outer = outer->parent) ++depth;
-  // An element of four bytes on the wire takes more than a hundred here.
+  // An element of four bytes on the wire takes more than a hundred bytes here.
   auto& limited = *static_cast<Limited<Count>*>(task->privdata);
   limited.elements += static_cast<std::size_t>(elements);
   limited.exceeded = static_cast<std::size_t>(elements) > kMaxElements || depth > kMaxDepth ||
@@ -120,7 +120,7 @@ struct ReplyParser::Impl {
   std::unique_ptr<redisReader, FreeReader> reader{redisReaderCreate()};
   redisReplyObjectFunctions functions{};
   decltype(limit_arrays(functions.createArray)) limited;
-  std::size_t pending = 0;  // bytes fed that belong to replies not given yet
+  std::size_t pending = 0;  // bytes that were fed and belong to no complete reply yet
   bool broken = false;
 
   Impl() {
@@ -150,12 +150,12 @@ std::optional<Value> ReplyParser::next() {
   redisReader* const reader = impl_->reader.get();
   if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
     impl_->broken = true;
-    // An array that we refuse looks to hiredis as if there were no memory for it.
+    // If we refuse an array, hiredis believes that memory is used up.
     if (reader->err == REDIS_ERR_OOM && !impl_->limited.exceeded) throw std::bad_alloc();
     return std::nullopt;
   }
   if (reply == nullptr) {
-    // Counted over what was parsed already, too: nested arrays could else grow without end.
+    // Counts parsed bytes, too: otherwise nested arrays could grow without end.
     impl_->broken = impl_->pending > kMaxReplyBytes;
     return std::nullopt;
   }

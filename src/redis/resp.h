@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The Redis serialization protocol (RESP2, https://redis.io/docs/reference/protocol-spec/), by
-// hiredis, which no other file sees. Absent on purpose: sockets, RESP3.
+// The Redis serialization protocol (RESP2, https://redis.io/docs/reference/protocol-spec/). Only
+// this part uses hiredis. Absent on purpose: sockets, RESP3.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace redlock::redis {
 
-/// A command as it goes over the wire.
+/// A command in the form for the wire.
 std::string encode_command(std::initializer_list<std::string_view> arguments);
 
-/// A reply of a server. Untrusted: any type may come where another is expected.
+/// A reply of a server. Untrusted: any type may come in place of the expected one.
 struct Value {
   enum class Type { string, status, error, integer, nil, array, other };
   Type type = Type::nil;
@@ -27,8 +27,8 @@ struct Value {
   std::vector<Value> elements;
 };
 
-/// Cuts a stream of bytes into replies. Memory is bounded whatever the peer sends: 1 MiB on the
-/// wire for one reply, 1024 elements for one array, 8192 for all arrays of a reply.
+/// Cuts a stream of bytes into replies. It bounds memory whatever the peer sends: 1 MiB on the wire
+/// for one reply, 1024 elements for one array, 8192 for all arrays of a reply.
 class ReplyParser {
  public:
   ReplyParser();
@@ -41,7 +41,7 @@ class ReplyParser {
   /// The next complete reply, if there is one.
   std::optional<Value> next();
 
-  /// The bytes were no RESP2, or beyond the limits; nothing will come any more.
+  /// The bytes were not RESP2, or exceeded the limits; no further reply will come.
   [[nodiscard]] bool broken() const;
 
  private:

@@ -21,7 +21,8 @@ void Revoker::ask(std::string wire, unsigned replies, lock::Instant now) {
 }
 
 void Revoker::revoke(const std::string& token, const std::string& value, lock::Instant now) {
-  ask(encode_command({"EVAL", scripts::revoke, "1", key_, token, value, told_channel(key_, token)}),
+  ask(encode_command(
+          {"EVAL", scripts::revoke, "1", key_, token, value, notice_channel(key_, token)}),
       1, now);
 }
 
@@ -65,7 +66,7 @@ lock::Answer Revoker::read(const Value& reply) {
   if (word == "released") return lock::Released{};
   if (word == "missing") return lock::Missing{};
   if (word == "revoked" && part.size() == 2 && part[1].type == Value::Type::integer) {
-    told_ = part[1].integer;
+    notified_ = part[1].integer;
     return lock::Released{};
   }
   if (word == "not_mine" && part.size() == 2) return lock::NotMine{part[1].text};

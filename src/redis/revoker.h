@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Takes a lock away on one server, for `redlock release --force`. Absent on purpose: whose it is,
-// and how many servers it takes.
+// Takes a lock away on one server, for `redlock release --force`. Absent on purpose: who holds the
+// lock, and how many servers a takeover needs.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,21 @@
 namespace redlock::redis {
 
 /// Passive, as Link is: the caller polls interests() and calls turn() until finished(). Each
-/// request compares and sets: what is not as it was shown stays as it is.
+/// request compares and sets: a key that has changed since the user saw it stays as it is.
 class Revoker {
  public:
   /// `endpoint` and `tls` must outlive this, as for Link. `key`: the lock's.
   Revoker(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
 
-  /// The lock with this token is revoked: its key gets `value`. Its holder is told, also if it was
-  /// revoked before.
+  /// Revokes the lock with this token: its key gets `value`. The holder receives a notice, also if
+  /// the lock was revoked before.
   void revoke(const std::string& token, const std::string& value, lock::Instant now);
 
-  /// What was seen is deleted. `token`: whose lock it is, or empty for a key of another program.
+  /// Deletes the key that the user saw. `token`: of its lock, or empty for a key of another
+  /// program.
   void remove(const lock::Sighting& seen, const std::string& token, lock::Instant now);
 
-  /// Writes a line into the lock's log. The answer says nothing of it.
+  /// Writes a line into the lock's log. The answer does not say whether that worked.
   void log(const LogLine& line, unsigned most, lock::Instant now);
 
   void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
@@ -40,11 +41,11 @@ class Revoker {
   void turn(lock::Instant now);
   [[nodiscard]] bool finished() const { return finished_; }
 
-  /// Of the last request: Released if it was done, Missing or NotMine if there is nothing or
-  /// something else. None if nothing was asked.
+  /// To the last request: Released if the server has carried it out, Missing or NotMine if the key
+  /// is missing or has changed. None before the first request.
   [[nodiscard]] const std::optional<lock::Answer>& answer() const { return answer_; }
-  /// How many listened when their lock was revoked.
-  [[nodiscard]] std::int64_t told() const { return told_; }
+  /// How many subscribers received the notice that their lock was revoked.
+  [[nodiscard]] std::int64_t notified() const { return notified_; }
 
  private:
   void ask(std::string wire, unsigned replies, lock::Instant now);
@@ -53,7 +54,7 @@ class Revoker {
   std::string key_;
   Link link_;
   std::optional<lock::Answer> answer_;
-  std::int64_t told_ = 0;
+  std::int64_t notified_ = 0;
   std::uint32_t asked_ = 0;
   bool finished_ = true;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The Lua scripts, embedded at build time from scripts/*.lua (see embed_scripts.cmake) without
-// their comments and indentation. What each takes and answers stands on top of its file.
+// their comments and indentation. Each file begins with its keys, arguments and replies.
 #pragma once
 
 #include <string_view>

@@ -32,7 +32,7 @@ Stream::~Stream() {
   if (!tls_ || !rest_.empty()) return;
   tls_->close();
   tls_->take(rest_);
-  send_rest();  // or not: the server sees that we have gone
+  send_rest();  // if this fails, the server still sees that the connection ends
 }
 
 /// recv(2) into TLS. 0 at the end, -1 with errno.
@@ -84,7 +84,7 @@ ssize_t Stream::read(std::span<char> bytes) {
   if (!tls_) return ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
   while (true) {
     const std::size_t got = tls_->read(bytes);
-    tls_->take(rest_);  // TLS has words of its own to say now and then
+    tls_->take(rest_);  // TLS sends messages of its own now and then
     send_rest();
     if (got > 0) return static_cast<ssize_t>(got);
     if (tls_->failure()) {
@@ -98,7 +98,8 @@ ssize_t Stream::read(std::span<char> bytes) {
   }
 }
 
-// A connection that is broken keeps what it cannot send; reading finds that out, and why.
+// A broken connection keeps the bytes that it cannot send; reading finds out that it broke, and
+// why.
 void Stream::send_rest() {
   if (rest_.empty()) return;
   const ssize_t n = send_to(socket_.get(), rest_);

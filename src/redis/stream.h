@@ -16,12 +16,13 @@
 
 namespace redlock::redis {
 
-/// send(2) that is not interrupted and raises no SIGPIPE. With nothing to send it tells whether the
-/// socket is connected: 0, or -1 with EAGAIN as long as TCP still tries, or with why it cannot be.
+/// send(2) that is not interrupted and raises no SIGPIPE. With nothing to send, the result says
+/// whether the socket is connected: 0: yes; -1 with EAGAIN: TCP still tries; -1 with another errno:
+/// no.
 ssize_t send_to(int fd, std::string_view bytes);
 
-/// A connected socket, in plain text or with TLS over it. It never blocks; results are those of
-/// send(2) and recv(2). errno EPROTO: TLS failed, see failure().
+/// A connected socket, in plain text or with TLS. It never blocks; its results are those of send(2)
+/// and recv(2). errno EPROTO: TLS failed, see failure().
 class Stream {
  public:
   /// `tls` null: plain text; else it must outlive the stream.
@@ -30,20 +31,20 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// To be called whenever the socket is ready, until it is no longer under way; done at once in
-  /// plain text.
+  /// To be called whenever the socket is ready, until the handshake is no longer under way. In
+  /// plain text it is done at once.
   Tls::Handshake handshake();
 
-  /// How many of the bytes were taken. They count as sent, though with TLS some may have to wait
-  /// for send_rest(): so a request is counted from an earlier time, never from a later one.
+  /// Returns how many of the bytes were taken. They count as sent, though with TLS some may have to
+  /// wait for send_rest(): so a vote counts from an earlier time, never from a later one.
   ssize_t write(std::string_view bytes);
   ssize_t read(std::span<char> bytes);
 
-  /// Sends what write() has taken and not sent yet.
+  /// Sends the bytes that write() has taken and not sent yet.
   void send_rest();
   [[nodiscard]] bool has_rest() const { return !rest_.empty(); }
 
-  /// The end comes without a word to the server: a forked child goes on with the connection.
+  /// The connection will end without a notice to the server: a forked child goes on with it.
   void abandon() { tls_.reset(); }
 
   /// As Tls has it; none in plain text.

@@ -8,7 +8,7 @@
 namespace redlock::redis {
 namespace {
 
-constexpr std::size_t kMostWord = 1024;
+constexpr std::size_t kMostMessage = 1024;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts
                        std::chrono::milliseconds user_timeout, std::string channel)
     : channel_(std::move(channel)), link_(std::in_place, endpoint, tls, timeouts, user_timeout) {}
 
-void Subscriber::listen(lock::Instant now) {
+void Subscriber::subscribe(lock::Instant now) {
   if (!link_ || link_->busy()) return;
   begins_ = true;
   link_->ask({}, {encode_command({"SUBSCRIBE", channel_}), Flight::kEndless}, now);
@@ -31,16 +31,16 @@ lock::Instant Subscriber::deadline() const {
 }
 
 std::vector<std::string> Subscriber::turn(lock::Instant now) {
-  std::vector<std::string> words;
-  if (!link_) return words;
+  std::vector<std::string> messages;
+  if (!link_) return messages;
   for (const Link::Arrival& arrival : link_->turn(now)) {
-    if (auto word = read(arrival)) words.push_back(std::move(*word));
+    if (auto message = read(arrival)) messages.push_back(std::move(*message));
     if (!link_) break;
   }
-  return words;
+  return messages;
 }
 
-/// A server that does not want this is not asked again: each time would be in its log.
+/// A server that refuses the subscription is not asked again: it may log each refusal.
 std::optional<std::string> Subscriber::read(const Link::Arrival& arrival) {
   begins_ = false;
   if (const auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
@@ -50,7 +50,7 @@ std::optional<std::string> Subscriber::read(const Link::Arrival& arrival) {
   const std::vector<Value>& part = std::get<Value>(arrival.content).elements;
   if (part.size() == 3 && part[1].text == channel_) {
     if (part[0].text == "subscribe") return std::string();
-    if (part[0].text == "message") return part[2].text.substr(0, kMostWord);
+    if (part[0].text == "message") return part[2].text.substr(0, kMostMessage);
   }
   link_.reset();
   return std::nullopt;

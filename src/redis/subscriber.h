@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Listens on a channel of one server, over a connection of its own: one that listens takes no other
-// requests. Absent on purpose: what to make of what it hears.
+// Subscribes to a channel on one server, over a connection of its own: a connection with a
+// subscription takes no other requests. Absent on purpose: the meaning of a message.
 #pragma once
 
 #include <chrono>
@@ -15,29 +15,29 @@
 
 namespace redlock::redis {
 
-/// Passive, as Link is: the caller polls interests() and calls turn(). While it listens and nothing
-/// comes it has no deadline.
+/// Passive, as Link is: the caller polls interests() and calls turn(). It has no deadline while it
+/// waits for a message.
 class Subscriber {
  public:
   /// `endpoint` and `tls` must outlive this, as for Link.
   Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
              std::chrono::milliseconds user_timeout, std::string channel);
 
-  /// Begins to listen, unless it does so or is about to. In vain where the server has refused it
-  /// before.
-  void listen(lock::Instant now);
+  /// Subscribes, unless it has done so or is about to. A server that has refused it once is not
+  /// asked again.
+  void subscribe(lock::Instant now);
 
-  /// It tries to, and neither can listen yet nor has failed.
+  /// It has asked for the subscription and has neither got it nor failed.
   [[nodiscard]] bool begins() const { return link_ && begins_; }
 
   void interests(std::vector<os::Interest>& out) const;
   [[nodiscard]] lock::Instant deadline() const;
 
-  /// What was said; empty: from now on nothing is missed. Untrusted, and cut to 1024 bytes. What
-  /// goes wrong is not told: listen() tries again.
+  /// The messages that came; an empty one: from now on nothing is missed. Untrusted, and cut to
+  /// 1024 bytes. A failure is not reported: subscribe() tries again.
   std::vector<std::string> turn(lock::Instant now);
 
-  /// Lets go of the connection without a word on it.
+  /// Closes the connection without sending anything.
   void abandon();
 
  private:

@@ -6,8 +6,15 @@
 
 namespace redlock::redis {
 
-void Subscribers::listen(lock::Instant now) {
-  for (Subscriber& subscriber : subscribers_) subscriber.listen(now);
+void Subscribers::open(const Routes& routes, const std::string& channel) {
+  for (lock::ServerIndex server = 0; server < routes.size(); ++server) {
+    subscribers_.emplace_back(routes.endpoint(server), routes.tls_for(server), routes.timeouts(),
+                              routes.user_timeout(), channel);
+  }
+}
+
+void Subscribers::subscribe(lock::Instant now) {
+  for (Subscriber& subscriber : subscribers_) subscriber.subscribe(now);
 }
 
 bool Subscribers::settled() const {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+//
+// The subscribers of all servers to one channel. Absent on purpose: the meaning of a notice, and a
+// retry: subscribe() is called again whenever it may help.
 #pragma once
 
 #include <deque>
@@ -8,35 +11,34 @@
 #include "lock/vote.h"
 #include "os/loop.h"
 #include "redis/notice.h"
+#include "redis/routes.h"
 #include "redis/subscriber.h"
 
 namespace redlock::redis {
 
-/// Listens on all servers, over connections of its own, apart from those of the votes: a process
-/// that shares those with another one may yet listen.
+/// A subscription to one channel on every server, over connections of its own: a process that must
+/// not use the connections of the votes may still subscribe. Passive, as Link is.
 class Subscribers {
  public:
-  /// In the order of the servers, before the first listen().
-  void add(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-           std::chrono::milliseconds user_timeout, const std::string& channel) {
-    subscribers_.emplace_back(endpoint, tls, timeouts, user_timeout, channel);
-  }
+  /// Names the channel, once, before the first subscribe(). `routes` must outlive this.
+  void open(const Routes& routes, const std::string& channel);
   [[nodiscard]] bool empty() const { return subscribers_.empty(); }
 
-  /// Wherever it does not do so yet.
-  void listen(lock::Instant now);
+  /// Subscribes wherever it has not done so yet.
+  void subscribe(lock::Instant now);
 
-  /// Nothing is about to change: each server is listened to, or cannot be for the time being.
+  /// No subscription is under way: each server has confirmed its own or cannot be used for the time
+  /// being.
   [[nodiscard]] bool settled() const;
 
   void interests(std::vector<os::Interest>& out) const;
   [[nodiscard]] lock::Instant deadline() const;
 
-  /// Moves on what can be, and keeps what was said for take().
+  /// Moves every connection on without blocking, and keeps the notices that came for take().
   void turn(lock::Instant now);
   std::vector<Notice> take();
 
-  /// Lets go of the connections without a word on them.
+  /// Closes the connections without sending anything.
   void abandon();
 
  private:

@@ -35,28 +35,28 @@ std::string without(std::string text, const std::string& secret) {
   return text;
 }
 
-/// A server's words, without what is secret or of no use.
+/// A server's text, without secrets and useless parts.
 std::string shown(std::string_view raw, const std::string& secret) {
   // "unknown command `AUTH`, with args beginning with: `user`, `password`"
   raw = raw.substr(0, raw.find(", with args beginning with"));
-  // "… script: <its hash>, on @user_script:2." is to nobody's use.
+  // "… script: <its hash>, on @user_script:2." is of no use to anybody.
   const std::size_t hash = raw.rfind(" script: ");
   if (hash != raw.npos && raw.find(", on @user_script", hash) != raw.npos)
     raw = raw.substr(0, hash);
   return untrusted(without(std::string(raw), secret));
 }
 
-enum class Cure { time, person };  ///< what makes asking again worth while
+enum class Cure { time, person };  ///< what must come before another try can succeed
 
 struct Known {
   std::string_view code;  ///< a word of the error
   Cure cure;
-  bool quote;  ///< append the server's own words
+  bool quote;  ///< append the server's own text
   std::string_view why;
 };
 
 constexpr std::string_view kFull = "max number of clients";
-// What Redis 7 says to a request of more than ten words, or a long one, before there was an AUTH.
+// Redis 7 answers this to a request of more than ten words, or a long one, before AUTH.
 constexpr std::string_view kUnread = "unauthenticated";
 constexpr std::string_view kWantsPassword =
     "wants a password and none is configured; put it into the URI or give --password-file";
@@ -64,14 +64,14 @@ constexpr std::string_view kIsHostUp = "; is the host up, and does no firewall d
 constexpr std::string_view kNoPermission =
     "the user lacks a permission; redlock-protocol(7) has the ACL it needs";
 
-// The codes of https://redis.io/docs/reference/protocol-spec/ and of redis' server.c that EVAL,
-// AUTH or SELECT can be answered with.
+// The error codes with which a server can answer EVAL, AUTH or SELECT: from
+// https://redis.io/docs/reference/protocol-spec/ and the server.c of Redis.
 constexpr Known kCodes[] = {
     {"NOAUTH", Cure::person, false, kWantsPassword},
     {"WRONGPASS", Cure::person, false, "wrong user or password (or the user is disabled)"},
     {"NOPERM", Cure::person, true, kNoPermission},
     {"DENIED", Cure::person, false,
-     "is in protected mode and lets in local connections only; set a password or bind there"},
+     "is in protected mode and accepts only local connections; set a password or bind there"},
     {"READONLY", Cure::person, false,
      "is a read-only replica and can give no vote; use the address of its primary"},
     {"LOADING", Cure::time, false,
@@ -99,7 +99,7 @@ constexpr Known kCodes[] = {
      "is part of a Redis Cluster; clusters are not supported, use plain servers"},
 };
 
-// Errors that share the code ERR are told apart by their wording, here in the versions 5 to 7.2.
+// Many errors share the code ERR. Their wording tells them apart, here for the versions 5 to 7.2.
 constexpr Known kPhrases[] = {
     {kUnread, Cure::person, false, kWantsPassword},
     {kFull, Cure::time, false,
@@ -159,7 +159,7 @@ bool hung_up(int error) {
 lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
   const Known* const known = find_known(text);
   lock::Unreachable trouble;
-  // A server that does not let us in says so without reading what we sent.
+  // A server that turns us away says so without reading our request.
   const bool turned_away = known != nullptr && (known->code == "DENIED" || known->code == kFull ||
                                                 known->code == kUnread);
   trouble.maybe_applied = fate == Fate::maybe_applied && !turned_away;
@@ -179,13 +179,14 @@ lock::Unreachable connect_failed(const Endpoint& endpoint, int error) {
   const bool socket_file = endpoint.kind == Endpoint::Kind::unix_socket;
   switch (error) {
     case ECONNREFUSED:
-      return never_sent(socket_file
-                            ? "connection refused: nobody listens on this socket; start the server"
-                            : "connection refused; is the server running, and is the port right?");
+      return never_sent(
+          socket_file ? "connection refused: no server listens on this socket; start the server"
+                      : "connection refused; is the server running, and is the port right?");
     case ENOENT:
     case ENOTDIR:
       return never_sent(
-          "no such socket file; is the server running, and does its unixsocket setting say this?");
+          "no such socket file; is the server running, and does its unixsocket setting name this "
+          "file?");
     case EACCES:
     case EPERM:
       return never_sent(socket_file ? "permission denied on the socket; give this user access "
@@ -244,7 +245,7 @@ lock::Unreachable connection_lost(int error, Fate fate) {
   lock::Unreachable trouble;
   trouble.maybe_applied = fate == Fate::maybe_applied;
   if (hung_up(error)) {
-    trouble.why = "closed the connection; was it restarted? Its log tells";
+    trouble.why = "closed the connection; was it restarted? See its log";
   } else if (error == ETIMEDOUT) {
     trouble.why = "the connection broke: the host acknowledges nothing; is it up, and the network?";
   } else {
@@ -258,9 +259,9 @@ lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error) {
   if (!hung_up(error) || endpoint.kind == Endpoint::Kind::unix_socket) return trouble;
   trouble.why = endpoint.tls
                     ? "closed the connection right after the TLS handshake; does it want a client "
-                      "certificate (--tls-cert)? Its log tells"
+                      "certificate (--tls-cert)? See its log"
                     : "closed the connection without an answer; does it want TLS (rediss://), or "
-                      "was it restarted? Its log tells";
+                      "was it restarted? See its log";
   return trouble;
 }
 
@@ -290,7 +291,7 @@ lock::Unreachable error_reply(std::string_view text) {
 lock::Unreachable handshake_refused(const Value& reply, const Credentials& credentials) {
   if (reply.type != Value::Type::error) {
     return {false, true,
-            "answered AUTH or SELECT with something else than OK; is it a Redis server?"};
+            "answered AUTH or SELECT with something other than OK; is it a Redis server?"};
   }
   return explain(reply.text, Fate::never_sent, credentials.password);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything that can go wrong with a server, in words for the person woken at three in the
+// Everything that can go wrong with a server, worded for a person who is woken at three in the
 // morning: what happened and what to do. The caller puts the server's URI in front.
 //
-// What servers send is untrusted: it is shown through redis::untrusted(), and
-// without the arguments some servers repeat, since those of AUTH are secrets.
+// Text from servers is untrusted: messages show it through redis::untrusted(), without the
+// arguments that some servers repeat, since the arguments of AUTH are secrets.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace redlock::redis {
 
-/// Whether the request may have been carried out although nothing usable came back.
+/// Whether the server may have carried out the request although no usable reply came back.
 enum class Fate { never_sent, maybe_applied };
 
 /// How far the way to a server had come when its deadline passed.
@@ -33,22 +33,22 @@ lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
 /// getaddrinfo(3) failed with `error` (EAI_*), for EAI_SYSTEM with the errno `system_error`.
 lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_error);
 
-/// An established connection ended: by the errno `error`, or, if 0, by the server's closing it.
+/// An established connection ended: by the errno `error`, or, if 0, because the server closed it.
 lock::Unreachable connection_lost(int error, Fate fate);
 
-/// It ended in this way before the server had said a word.
+/// It ended in this way before the server had sent anything.
 lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error);
 
-/// What came is TLS's, to a plain text's request.
+/// The server answered a plain-text request with TLS.
 lock::Unreachable wants_tls();
 
 /// No answer in time.
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit);
 
-/// The server has so many requests left unanswered that this one was not sent.
+/// The server has left so many requests unanswered that this one was not sent.
 lock::Unreachable too_many_unanswered();
 
-/// What came is no RESP, or beyond the limits of ReplyParser.
+/// The bytes that came are not RESP, or exceed the limits of ReplyParser.
 lock::Unreachable not_redis(Fate fate);
 
 /// An error reply to EVAL.
@@ -60,11 +60,11 @@ lock::Unreachable handshake_refused(const Value& reply, const Credentials& crede
 /// The server forgot, or may have forgotten, what it held before it was started `uptime` ago.
 lock::Unreachable restarted(std::chrono::seconds uptime, std::chrono::seconds trusted_in);
 
-/// The server says that it is a replica of `primary` ("host:port", its words).
+/// The server says that it is a replica of `primary` ("host:port", from its reply).
 lock::Unreachable replica_of(std::string_view primary);
 
-/// The fencing number that the server has in `key` cannot be read, or cannot grow. `value`: what is
-/// there, its words; "type:" and what it is for a key that is no hash.
+/// The fencing number that the server has in `key` cannot be read, or cannot grow. `value`: the
+/// content of the field, from its reply; for a key that is not a hash, "type:" and its type.
 lock::Unreachable unusable_fence(std::string_view key, std::string_view value);
 
 /// A reply to EVAL that none of our scripts gives.

@@ -6,7 +6,8 @@
 
 namespace redlock::redis {
 
-/// What a server says, or its certificate, fit for a message: os::printable(), cut to 120 bytes.
+/// Text from a server or its certificate, made fit for a message: os::printable(), cut to 120
+/// bytes.
 std::string untrusted(std::string_view text);
 
 }  // namespace redlock::redis

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Strict on purpose: a URI that is understood in another way than it was meant locks on the wrong
-// server, or sends a password as a user name. No message repeats anything behind the scheme of a
-// URI that is refused: where its password stands is what could not be told.
+// Strict on purpose: if we misunderstand a URI, we lock on the wrong server, or send a password as
+// a user name. For a URI that we refuse, no message repeats anything behind the scheme: we do not
+// know where its password is.
 #include "redis/uri.h"
 
 #include <arpa/inet.h>
@@ -45,7 +45,7 @@ std::string redact(std::string_view uri) {
   return std::string(scheme) + "://***";
 }
 
-/// The URI being read: knows how to complain about it.
+/// The URI that is being read, and how to refuse it.
 struct Text {
   std::string_view whole;
 
@@ -84,7 +84,7 @@ int parse_db(const Text& text, std::string_view digits) {
   return db;
 }
 
-/// `place`: what follows the "@", as it is called in messages.
+/// `place`: the name that messages use for the part behind the "@".
 Credentials parse_userinfo(const Text& text, std::string_view userinfo, std::string_view place) {
   const std::size_t colon = userinfo.find(':');
   if (userinfo.empty() || userinfo == ":") {
@@ -114,11 +114,11 @@ std::uint16_t parse_port(const Text& text, std::string_view digits) {
 }
 
 void check_ipv6(const Text& text, std::string_view host) {
-  // A zone ("fe80::1%eth0") is not for inet_pton; connecting finds out whether it exists.
+  // inet_pton does not know zones ("fe80::1%eth0"); connecting finds out whether the zone exists.
   const std::string address(host.substr(0, host.find('%')));
   in6_addr parsed{};
   if (inet_pton(AF_INET6, address.c_str(), &parsed) != 1) {
-    text.refuse("what stands in brackets is not an IPv6 address");
+    text.refuse("the text in brackets is not an IPv6 address");
   }
 }
 
@@ -146,7 +146,7 @@ void parse_host_and_port(const Text& text, std::string_view authority, Endpoint&
     if (has_port) port = rest.substr(1);
   } else {
     if (std::ranges::count(authority, ':') > 1) {
-      text.refuse("an IPv6 address stands in brackets, as in redis://[::1]:6379");
+      text.refuse("an IPv6 address must be in brackets, as in redis://[::1]:6379");
     }
     const std::size_t colon = authority.find(':');
     endpoint.host = authority.substr(0, colon);
@@ -256,7 +256,7 @@ std::string Endpoint::display() const {
     if (db != 0) shown += "?db=" + std::to_string(db);
     return os::printable(shown);
   }
-  // In brackets the "%" of a zone is written as RFC 6874 wants it.
+  // In brackets RFC 6874 wants the "%" of a zone encoded.
   shown += host.find(':') != std::string::npos ? '[' + encode(host, ":") + ']' : host;
   shown += ':' + std::to_string(port);
   if (db != 0) shown += '/' + std::to_string(db);
@@ -271,7 +271,7 @@ Endpoint parse_uri(std::string_view uri) {
   }
   const std::size_t separator = uri.find("://");
   if (separator == std::string_view::npos) {
-    text.refuse("is no URI; write redis://host:port or unix:///path/to/redis.sock");
+    text.refuse("is not a valid server URI; write redis://host:port or unix:///path/to/redis.sock");
   }
   std::string scheme(uri.substr(0, separator));
   std::ranges::transform(scheme, scheme.begin(),

@@ -9,7 +9,7 @@
 
 namespace redlock::redis {
 
-/// One server to talk to, from a URI:
+/// One server, from its URI:
 ///   redis://[user:password@]host[:port][/db]    (valkey:// is the same)
 ///   rediss://…                                  the same with TLS (as valkeys://)
 ///   unix:///path[?db=N]                         (unix://[user:password@]/path too)
@@ -25,13 +25,13 @@ struct Endpoint {
   int db = 0;        ///< 0 to 2^31-1, for SELECT
   Credentials credentials;
 
-  /// The URI as people may see it: never with a password ("redis://backup:***@db1:6379/2"; default
-  /// port and db are left out where the user left them out is not required: one canonical form).
+  /// The URI for messages: never with a password ("redis://backup:***@db1:6379/2"). It is in one
+  /// canonical form, whatever the user left out.
   [[nodiscard]] std::string display() const;
 };
 
-/// Throws Error (64 by default; the caller says 78 where the URI came from the environment or a
-/// file) with one line that says what is wrong and shows the URI redacted.
+/// Throws Error (64; the caller makes it 78 if the URI came from the environment or a file) with
+/// one line that names the problem and shows the URI redacted.
 Endpoint parse_uri(std::string_view uri);
 
 }  // namespace redlock::redis

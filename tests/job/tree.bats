@@ -138,14 +138,14 @@ refused() {
   refused '/proc is not mounted; redlock needs it'
   ln -s 1 "$FAKE_PROC/self"
   run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- touch "$SCRATCH/ran"
-  refused '/proc is that of another PID namespace (unshare: add --mount-proc)'
+  refused '/proc belongs to another PID namespace (unshare: add --mount-proc)'
   rm -r "$FAKE_PROC"
   run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- touch "$SCRATCH/ran"
   refused 'cannot open /proc: No such file or directory'
   if unshare --user --map-root-user --pid --fork true 2>/dev/null; then # the real one, where it is permitted
     run --separate-stderr unshare --user --map-root-user --pid --fork \
       sh -c '"$REDLOCK" run L -- touch "$0"; exit $?' "$SCRATCH/ran"
-    refused '/proc is that of another PID namespace'
+    refused '/proc belongs to another PID namespace'
   fi
 }
 

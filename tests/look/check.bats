@@ -96,7 +96,7 @@ good() {
   assert_status 69
   check
   assert_status 1
-  found failure reachable "$B_URI" 'nobody listens on this socket; start the server'
+  found failure reachable "$B_URI" 'no server listens on this socket; start the server'
   found ok trial '2 of 3 votes'
   kill_server C
   check

@@ -42,9 +42,9 @@ fatal() {
   unavailable "$CLOSED_URI" 'connection refused' 'is the server running'
 }
 
-@test "a socket nobody listens on" {
+@test "a socket on which no server listens" {
   kill_server A
-  unavailable "$A_URI" 'nobody listens' 'start the server'
+  unavailable "$A_URI" 'no server listens' 'start the server'
 }
 
 @test "no such socket" {

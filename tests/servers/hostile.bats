@@ -57,10 +57,10 @@ all_meet() {
   hostile_server same-cursor
   meets list list-json list-none
   assert_contains "$output" 'list-none: status 69'
-  assert_contains "$output" "redlock: warning: $HOSTILE_URI names its locks in circles"
+  assert_contains "$output" "redlock: warning: $HOSTILE_URI repeats the same page of locks"
   run --separate-stderr "$REDLOCK" list --json -S "$HOSTILE_URI"
   "$PYTHON" -c 'import json, sys
-assert json.loads(sys.argv[1])["servers"][0]["error"].startswith("names its locks in circles")' "$output"
+assert json.loads(sys.argv[1])["servers"][0]["error"].startswith("repeats the same page of locks")' "$output"
 }
 
 @test "hostile: list ends although the server goes on for ever" {

@@ -59,8 +59,8 @@ TEST_CASE("tls trouble: alerts, before the first answer and after") {
       {42, true, "refuses our certificate (--tls-cert): bad certificate"},
       {48, true, "unknown authority"},
       {48, false, "does it want a client certificate"},
-      {70, false, "no TLS as new as 1.2"},
-      {112, false, "does not know itself by this name"},
+      {70, false, "no TLS from 1.2 on"},
+      {112, false, "does not answer to this name"},
   };
   for (const Row& row : rows) {
     const Unreachable early = alerted({row.number, row.ours, true});

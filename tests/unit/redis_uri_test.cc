@@ -100,8 +100,8 @@ TEST_CASE("uri: refused, with the reason") {
   };
   const std::vector<Row> rows = {
       {"", "is empty"},
-      {"db1:6379", "is no URI"},
-      {"redis:/db1", "is no URI"},
+      {"db1:6379", "is not a valid server URI"},
+      {"redis:/db1", "is not a valid server URI"},
       {"http://db1", "unknown scheme"},
       {"://db1", "unknown scheme"},
       {"redis+sentinel://db1", "redis+sentinel:// is not supported by this version"},

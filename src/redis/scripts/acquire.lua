@@ -1,37 +1,37 @@
 -- SPDX-License-Identifier: MIT
 --
--- Takes the lock if it is free and this server may say so; or joins one that an ancestor holds.
+-- Takes the lock if it is free and this server can vouch for that, or joins the lock of an ancestor.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
--- KEYS[3]  the fence hash: the last fencing number and the run_id of the life it was given in
--- KEYS[4]  the tombstone: the token of the lock that was last deleted by force
+-- KEYS[3]  the fence hash: the last fencing number, and the run_id of the server when it gave it
+-- KEYS[4]  the tombstone: the token of the lock that somebody last deleted by force
 -- ARGV[1]  our token
--- ARGV[2]  the lock's time to live, in ms: the ttl, or the minimum hold if that is longer
+-- ARGV[2]  the lock's time to live, in ms: the ttl, or the minimum hold, whichever is longer
 -- ARGV[3]  who we are, as JSON
--- ARGV[4]  restart grace, in s: a server that is up for less has perhaps forgotten what it held
--- ARGV[5]  the ttl, in ms: for so long a hold counts that is not heard of
+-- ARGV[4]  restart grace, in s: a server that started more recently may have forgotten locks
+-- ARGV[5]  the ttl, in ms: how long a hold counts without a renewal
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
--- and for `--once`, else neither:
--- KEYS[5]  the mark of the last successful run: when it began by this server's clock, and who it was
--- ARGV[7]  how long ago that must be, in ms
+-- and only for `--once`:
+-- KEYS[5]  the mark of the last successful run: its beginning by this server's clock, and who ran
+-- ARGV[7]  how long ago that run must have begun, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
 --     the lock holds our token, for at least the ttl. trace: 'none', this name was never locked
---     here; 'present', last in this life of the server; 'earlier', before it was restarted.
---     fence: the number of this grant, '0' if none could be stored. clock: ms since 1970, '0' if it
---     cannot be read.
--- {'done', ms since that run began, for how many ms the mark stays, who or ''}
--- {'refused', value, pttl, holder or '', clock}    it holds something else; pttl -1: for ever. Or
---     there is nothing to join: value ''. Or our lock was deleted here by force: value
+--     here; 'present', last since the server started; 'earlier', last before it restarted.
+--     fence: the number of this grant, '0' if the server could not store one. clock: ms since 1970,
+--     '0' if the user may not read it.
+-- {'done', ms since that run began, how many ms the mark still stays, who or ''}
+-- {'refused', value, pttl, holder or '', clock}    the key holds another value; pttl -1: for ever. Or
+--     there is no lock to join: value ''. Or somebody deleted our lock here by force: value
 --     'revoked:TOKEN', pttl -2.
--- {'fresh', uptime in s}                    restarted since the name was last locked: no witness
--- {'unusable', value}                       the fence hash has no number that can grow: the first
---     bytes of what it has, or 'type:list' and the like
+-- {'fresh', uptime in s}                    the server restarted since the last lock: no witness
+-- {'unusable', value}                       the fence hash has no number that can grow. value: the
+--     first bytes of its field, or 'type:list' and the like
 -- {'replica', 'host:port of the primary'}
 --
--- The essential write comes before all others and everything after it is a pcall: a failing script
--- does not roll back, and an error after the SET would hide that we hold the lock.
+-- The SET comes before all other writes, and every command after it is a pcall: a failing script does
+-- not roll back, and an error after the SET would hide that we hold the lock.
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
 local joins = hold ~= ARGV[1]
@@ -39,8 +39,8 @@ local now = redis.pcall('TIME')
 local time = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
 local clock = string.format('%.0f', time)
 
--- Keys and fields may be anybody's, of any size: their sizes are asked first, where that is
--- permitted. Of a value longer than any of ours only the head is read.
+-- Other programs may have written the keys and fields, of any size: this script asks for the sizes
+-- first, where the user may. If a value is longer than any of ours, it reads only the head.
 local function read(key, longest)
   local size = redis.pcall('STRLEN', key)
   local long = type(size) == 'number' and size > longest
@@ -55,7 +55,7 @@ local function field(key, name, longest)
   return type(text) == 'string' and #text <= longest and text or ''
 end
 
--- TYPE answers with a status, a table in Lua. A key of another type is somebody else's too.
+-- TYPE answers with a status, which is a table in Lua. A key of another type is another program's.
 local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and read(KEYS[1], 1024)
 if type(value) == 'table' then return value end
@@ -66,7 +66,7 @@ if KEYS[5] and (not ours or joins) then
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
   local age = began and time - began
   local period = tonumber(ARGV[7])
-  -- One from the future is of a clock that was set back since: it counts, but not for ever.
+  -- A mark from the future comes from a clock that was set back since: it counts, but not for ever.
   if age and age < period and age > -period then
     return {'done', math.max(age, 0), redis.call('PTTL', KEYS[5]), #who <= 8192 and who or ''}
   end
@@ -84,8 +84,8 @@ if not ours and read(KEYS[4], 1024) == ARGV[1] then
   return {'refused', 'revoked:' .. ARGV[1], -2, '', clock}
 end
 
--- Where it is not known who holds the lock, a hold would be forgotten when another one is given up.
--- The same if there were so many holds that nobody would read them.
+-- If this script cannot read the list of holds, it cannot add ours: the lock would end when another
+-- holder gives up its hold. The same goes for a list so long that no script would read it.
 local holds = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
 if joins and holds == '' then return {'refused', '', -2, '', clock} end
 if joins or not ours then
@@ -94,7 +94,7 @@ if joins or not ours then
 end
 if #holds > 65536 then return {'refused', '', -2, '', clock} end
 
--- A user may lack the permission for INFO: then the server cannot be told from another, nor its age.
+-- A user without permission for INFO can recognize neither the server nor its age.
 local run_id, uptime = '', 0
 local about = redis.pcall('INFO', 'server')
 if type(about) == 'string' then
@@ -107,8 +107,8 @@ if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
                      (string.match(place, 'master_port:(%d+)') or '?')}
 end
 
--- A number must be one that grows. Numbers begin at a clock and rise by one, so that one that is far
--- ahead of the clock (10^13 ms are 317 years) was put there, and near the end of all numbers perhaps.
+-- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead
+-- of the clock (10^13 ms are 317 years), somebody put it there, perhaps near the largest number.
 local last
 local value_size = redis.pcall('HSTRLEN', KEYS[3], 'value')
 local id_size = redis.pcall('HSTRLEN', KEYS[3], 'run_id')
@@ -142,7 +142,7 @@ if ours then
   if left < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else life = left end
 else
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
-  -- Nobody held the lock, so that whatever the hash still says is about the dead.
+  -- Nobody held the lock, so all that the hash still says is about former holders.
   redis.pcall('DEL', KEYS[2])
 end
 
@@ -153,13 +153,13 @@ if joins then
   return {'granted', run_id, uptime, trace, '0', clock}
 end
 
--- One number per token: a repeated request gets the one it got before. In a new life the counter may
--- be older than numbers already given out, so that it goes on from the clock.
+-- One number per token: a repeated request gets the same number again. After a restart the counter may
+-- be older than numbers already given out, so it goes on from the clock.
 local fence = ours and string.match(field(KEYS[2], 'fence:' .. ARGV[1], 16), '^%d+$')
 if not fence and before then
   if trace ~= 'present' then before = math.max(before, time) end
   fence = string.format('%.0f', before + 1)
-  -- A number that is not stored is none: the next grant would get it again.
+  -- A number that the server did not store is not given out: the next grant would get it again.
   local stored = redis.pcall('HSET', KEYS[3], 'value', fence)
   if type(stored) ~= 'number' then fence = '0' end
   redis.pcall('HSET', KEYS[3], 'run_id', run_id)

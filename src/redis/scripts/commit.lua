@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Raises the fencing number of a grant where the servers' own counters differ. Says yes only if this
--- very call raised it, and only where the counter is one of the server's present life: what a
--- restarted server remembers may be older than numbers already given out.
+-- Raises the fencing number of a grant if the servers' own counters differ. Says yes only if this very
+-- call raised it, and only if the counter was written since the server started: the counter of a
+-- restarted server may be older than numbers already given out.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
@@ -11,7 +11,7 @@
 -- ARGV[2]  the number
 --
 -- {'committed'}, or {'not_committed', last number or '0'}
--- What is longer than any of ours is not read: sizes are asked first, where that is permitted.
+-- The script reads no value longer than any of ours: it asks for sizes first, where the user may.
 local function long(size)
   return type(size) == 'number' and size > 1024
 end
@@ -25,7 +25,7 @@ local about = redis.pcall('INFO', 'server')
 if type(about) == 'string' then run_id = string.match(about, 'run_id:(%w+)') or '' end
 
 local last = redis.call('HMGET', KEYS[3], 'value', 'run_id')
--- It takes the place of a number only, and is one that acquire.lua would go on from.
+-- It replaces nothing but a number, and acquire.lua could go on from it.
 local before = last[1] and #last[1] <= 16 and string.match(last[1], '^%d+$')
 if not before then return {'not_committed', '0'} end
 local now = redis.pcall('TIME')
@@ -36,7 +36,7 @@ if last[2] ~= run_id or tonumber(before) >= tonumber(ARGV[2]) or
 end
 redis.call('HSET', KEYS[3], 'value', ARGV[2])
 redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], ARGV[2])
--- If the hash had expired before the lock, or was deleted, this is a new one without an end.
+-- If the hash expired before the lock, or somebody deleted it, this is a new one that never expires.
 if redis.pcall('PTTL', KEYS[2]) == -1 then
   local left = redis.pcall('PTTL', KEYS[1])
   left = type(left) == 'number' and math.max(left, 0) or 0

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- What the mark of the last successful run says (`--once`). Changes nothing.
+-- Reads the mark of the last successful run (`--once`). Changes nothing.
 --
--- KEYS[1]  the mark, and no other key: who never uses --once needs no permission for it
+-- KEYS[1]  the mark, and no other key: a user without --once needs no permission for it
 --
--- {'done', ms since that run began, for how many ms the mark stays, who or ''}, {'missing'}
--- Of a mark longer than any of ours only the head is read.
+-- {'done', ms since that run began, how many ms the mark still stays, who or ''}, {'missing'}
+-- If the mark is longer than any of ours, this script reads only its head.
 local size = redis.pcall('STRLEN', KEYS[1])
 local head = type(size) == 'number' and size > 8192 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
 local mark = type(head) == 'string' and head or redis.call('GET', KEYS[1])

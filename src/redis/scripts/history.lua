@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- A page of the log of a lock, from the latest line of it on backwards. Changes nothing.
+-- Reads a page of the log of a lock backwards, from its latest line on. Changes nothing.
 --
 -- KEYS[1]  the log
--- ARGV[1]  the ID of the line that the page begins with, '+' for the last one of all
+-- ARGV[1]  the ID of the first line of the page, '+' for the latest line of the log
 -- ARGV[2]  how many lines at most
 --
 -- {'log', {id, event, run, data, count}, …}
---     as in log.lua; what is missing in a line, or longer than any of ours, is ''.
+--     as in log.lua; a field that is missing, or longer than any of ours, is ''.
 -- {'replica', 'host:port of the primary'}
 local place = redis.pcall('INFO', 'replication')
 if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What goes with a renewal or a repair: our hold counts for another ttl, and the holder hash lives
--- on, if it is of this lock. Best effort, and on one key, as in renew.lua.
+-- Goes with a renewal or a repair: our hold counts for another ttl, and the holder hash lives on if it
+-- belongs to this lock. Best effort, and on one key, as in renew.lua.
 --
 -- KEYS[1]  the holder hash
 -- ARGV[1]  the lock's token
@@ -10,7 +10,7 @@
 -- ARGV[4]  the hash's time to live, in ms
 --
 -- {'held'}, {'missing'}
--- What is longer than any of ours is not read: sizes are asked first, where that is permitted.
+-- The script reads no value longer than any of ours: it asks for sizes first, where the user may.
 local function field(name, longest)
   local size = redis.pcall('HSTRLEN', KEYS[1], name)
   if type(size) == 'number' and size > longest then return '' end
@@ -24,6 +24,6 @@ local time = redis.call('TIME')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
 local holds = string.gsub(field('holds:' .. ARGV[1], 65536), ' ?' .. ARGV[2] .. ' %d+', '')
 holds = holds .. ' ' .. ARGV[2] .. string.format(' %.0f', ends)
--- More than would be read are not noted.
+-- It notes no more holds than a script would read.
 if #holds <= 65536 then redis.call('HSET', KEYS[1], 'holds:' .. ARGV[1], holds) end
 return {'held'}

@@ -1,30 +1,30 @@
 -- SPDX-License-Identifier: MIT
 --
--- Gives up a hold of the lock. If no other is left, it is over: the lock is deleted, also if it was
--- revoked, or left to cool.
+-- Gives up a hold of the lock. If no other hold is left, this script deletes the lock, even a revoked
+-- one, or leaves it to cool.
 --
--- Two keys, and so TRYAGAIN while a cluster moves their slot: then it is asked for again. Whether
--- others hold the lock and that it is deleted must be one step, or who joins in between loses it.
+-- Two keys, and so TRYAGAIN while a cluster moves their slot: then the client asks again. To check for
+-- other holds and to delete the lock must be one step, or a process that joins in between loses it.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
 -- ARGV[1]  the lock's token
 -- ARGV[2]  our hold: the token itself for the one that took the lock, else another secret
--- ARGV[3]  what is left of a minimum hold, in ms; 0: none
--- and of a lock that one process renews and another one releases, its owner, else neither:
--- KEYS[3]  the fence hash, where it is noted that the token was released: nobody takes that for a
---          loss, and nobody puts the lock back
--- ARGV[4]  which of them asks: 'owner' or 'keeper', who has heard of it and sees to what is left
--- ARGV[5]  for how long it is noted at least, in ms: whoever renewed the lock has given up by then
+-- ARGV[3]  the rest of a minimum hold, in ms; 0: none
+-- and only for a lock that one process, the keeper, renews and another one, the owner, releases:
+-- KEYS[3]  the fence hash. This script notes there that the token was released: so the keeper neither
+--          takes the release for a loss nor puts the lock back
+-- ARGV[4]  which process asks: 'owner', or 'keeper', which knows of the release and finishes it
+-- ARGV[5]  how long the note stays at least, in ms: by then the keeper has given up
 --
--- {'released'}, {'cooling'}, {'kept'}: others hold it still, {'missing'}, {'not_mine', value}
+-- {'released'}, {'cooling'}, {'kept'}: others still hold it, {'missing'}, {'not_mine', value}
 local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local time = redis.pcall('TIME')
 local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
 
--- Keys and fields may be anybody's, of any size: their sizes are asked first, where that is
--- permitted. Of a value longer than any of ours only the head is read.
+-- Other programs may have written the keys and fields, of any size: this script asks for the sizes
+-- first, where the user may. If a value is longer than any of ours, it reads only the head.
 local function read()
   local size = redis.pcall('STRLEN', KEYS[1])
   local long = type(size) == 'number' and size > 1024
@@ -39,8 +39,8 @@ local function field(key, name, longest)
   return type(text) == 'string' and #text <= longest and text or ''
 end
 
--- The pairs of a list, "id time id time …", to f. Word by word: a pattern for both would look at a
--- long word again from each of its bytes.
+-- Hands the pairs of a list, "id time id time …", to f. It matches word by word: a pattern for both
+-- would scan a long word again from each of its bytes.
 local function each(list, f)
   local id
   for word in string.gmatch(list, '%S+') do
@@ -53,8 +53,8 @@ local function each(list, f)
   end
 end
 
--- The keeper's note, "~token", is for an owner's request that comes later: what that asks for has been
--- done. Tells whether it was so.
+-- The keeper's note, "~token", is for a later request of the owner: the keeper has already done what
+-- that request asks for. Returns whether there was such a note.
 local function note(life)
   if not KEYS[3] then return false end
   local mark, others, before = ARGV[4] == 'keeper' and '~' or '', {''}, nil
@@ -66,7 +66,7 @@ local function note(life)
     end
   end)
   if before == token then mark = '' end
-  -- Of very many the oldest are forgotten. One that is cut in two is none.
+  -- If there are very many notes, the oldest are dropped. A note that is cut in two does not count.
   local notes = string.sub(table.concat(others, ' '), 1, 4000)
   redis.pcall('HSET', KEYS[3], 'released',
               mark .. token .. string.format(' %.0f', clock + life) .. notes)
@@ -84,7 +84,7 @@ local cooling = 'cooling:' .. token
 if value ~= token and value ~= cooling and
    string.match(value or '', '^revoked:(%S+)') ~= token then
   forget()
-  -- A keeper that finds nothing leaves no note: the owner shall hear that the lock was gone.
+  -- A keeper that finds no lock leaves no note: the owner must learn that the lock was gone.
   if ARGV[4] == 'owner' and note(tonumber(ARGV[5])) then return {'released'} end
   if kind == 'none' then return {'missing'} end
   return {'not_mine', value and string.sub(value, 1, 1024) or 'type:' .. kind}
@@ -95,8 +95,8 @@ each(field(KEYS[2], 'holds:' .. token, 65536), function(id, ends)
   if id == hold then
     known = true
   elseif id == token or tonumber(ends) > clock then
-    -- Whoever joined may die unheard of. If the taker did, the lock has its time to live to go: only
-    -- it knew of a minimum hold.
+    -- A process that joined may die unnoticed. If the process that took the lock died, the lock keeps
+    -- its time to live: only that process knew of a minimum hold.
     others[#others + 1] = ' ' .. id .. ' ' .. ends
   end
 end)
@@ -114,7 +114,7 @@ end
 rest = math.max(rest, keep - clock)
 if rest > 0 and value == cooling then return {'cooling'} end
 if rest > 0 and value == token then
-  -- The life it has covers the hold already. A request that comes late must not make more of it.
+  -- The present time to live covers the hold already. A late request must not extend it.
   local left = redis.call('PTTL', KEYS[1])
   if left >= 0 and left < rest then rest = left end
   rest = math.max(rest, 1)

@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- Writes a line into the log of a lock. Decides nothing for anybody, and nobody waits for it: a user
--- who may not write there, or a key that is no log, is passed over.
+-- Writes a line into the log of a lock. Decides nothing, and no client waits for it: if the user may
+-- not write there, or the key is not a log, it writes nothing.
 --
 -- KEYS[1]  the log
 -- ARGV[1]  what happened: acquired, released, lost, revoked, skipped
--- ARGV[2]  the token of the run. Its digest tells which lines belong together; the token is secret
+-- ARGV[2]  the token of the run. Its digest shows which lines belong together; the token is secret
 -- ARGV[3]  the rest, as JSON
--- ARGV[4]  how many lines are kept, about: whole blocks of them are dropped
+-- ARGV[4]  about how many lines the log keeps: the server drops whole blocks of lines
 --
--- Runs that were skipped one after the other are one line with their number: hosts that all have the
--- same job in their crontab must not push everything else out of the log.
+-- Consecutive skipped runs share one line with their number: hosts that all have the same job in
+-- their crontab must not push all other lines out of the log.
 local count = 1
 if ARGV[1] == 'skipped' then
   local last = redis.pcall('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- What there is to see of a lock. Changes nothing. What a user may not look at is left out, but for
--- the lock itself.
+-- Reads all that there is to see of a lock. Changes nothing. Leaves out each part that the user may
+-- not read, except the lock itself.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run}
 --     pttl -1: for ever. fence: the number of the holder's token on this server, '0' if it has none.
---     holds: how many hold the lock, 0 if that is not known. member, count: of a lock of Redisson's,
---     a hash, who holds it and how often. run: what the log calls the run with the token.
+--     holds: how many processes hold the lock, 0 if that is unknown. member, count: of a Redisson lock,
+--     which is a hash: its holder, and how often it holds it. run: the log's name for the token's run.
 -- {'replica', 'host:port of the primary'}
 local place = redis.pcall('INFO', 'replication')
 if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
@@ -18,13 +18,13 @@ if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok
--- One byte more than any value of ours has.
+-- One byte more than the longest value of ours.
 local head = kind == 'string' and redis.pcall('GETRANGE', KEYS[1], 0, 1024)
 local value = type(head) == 'string' and head or kind == 'string' and redis.call('GET', KEYS[1]) or ''
 local left = redis.call('PTTL', KEYS[1])
 local who, fence, holds, member, count, run = '', '0', 0, '', 0, ''
 
--- The value may be anybody's, of any size, and so may all that is beside it.
+-- Another program may have written the value, of any size, and the keys beside it.
 local function noted(field, longest)
   local size = redis.pcall('HSTRLEN', KEYS[2], field)
   if type(size) == 'number' and size > longest then return '' end
@@ -33,7 +33,7 @@ local function noted(field, longest)
 end
 
 if #value > 1024 then
-  -- None of ours, and perhaps so long that a look at it would stop the server for others.
+  -- It is not ours, and perhaps so long that reading it would block the server for others.
 elseif kind == 'string' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
   who = noted(token, 8192)
@@ -41,7 +41,7 @@ elseif kind == 'string' then
   fence = string.match(noted('fence:' .. token, 32), '^%d+$') or '0'
   local now = redis.pcall('TIME')
   local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
-  -- Word by word: a pattern for both would look at a long word again from each of its bytes.
+  -- Word by word: a pattern for both would scan a long word again from each of its bytes.
   local hold
   for word in string.gmatch(noted('holds:' .. token, 65536), '%S+') do
     local ends = hold and string.match(word, '^%d+$')

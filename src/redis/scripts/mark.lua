@@ -1,23 +1,23 @@
 -- SPDX-License-Identifier: MIT
 --
--- Notes that a run of this name was successful, and when it began. The time is by this server's own
--- clock, so that it means the same however late the request arrives.
+-- Marks that a run of this name was successful, and when it began. The time is by this server's own
+-- clock, so it means the same however late the request arrives.
 --
 -- KEYS[1]  the mark
 -- ARGV[1]  when the run began, in ms since 1970
--- ARGV[2]  for how long from then on it is to be told, in ms
+-- ARGV[2]  how long the mark stays, from that time on, in ms
 -- ARGV[3]  who ran, as JSON
 --
--- {'marked'}    there is a mark of that run or of a later one, or the time is over already
+-- {'marked'}    there is a mark of that run or of a later one, or its time is over already
 local time = redis.call('TIME')
 local left = ARGV[1] + ARGV[2] - (time[1] * 1000 + math.floor(time[2] / 1000))
--- Of a mark longer than any of ours only the head is read.
+-- If the mark is longer than any of ours, this script reads only its head.
 local size = redis.pcall('STRLEN', KEYS[1])
 local head = type(size) == 'number' and size > 8192 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
 local old = type(head) == 'string' and head or redis.pcall('GET', KEYS[1])
 if type(old) == 'string' then
   if (tonumber(string.match(old, '^(%d+) ')) or 0) >= tonumber(ARGV[1]) then return {'marked'} end
-  -- Who asks says how old a run may be. A later run must not hide an earlier one's longer period.
+  -- Each asker says how old a run may be. A later run must not shorten the period of an earlier one.
   left = math.max(left, redis.call('PTTL', KEYS[1]))
 end
 if left > 0 then

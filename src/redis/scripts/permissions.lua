@@ -1,20 +1,20 @@
 -- SPDX-License-Identifier: MIT
 --
--- Which of the commands that redlock's scripts use this user may not run on the keys of a lock.
--- Changes nothing: what writes is given arguments that are refused, but only after the permission was
--- looked at (an unknown number, a field too few).
+-- Lists the commands of redlock's scripts that this user may not run on the keys of a lock. Changes
+-- nothing: each writing command gets invalid arguments (an unknown number, a field too few), which the
+-- server refuses only after it has checked the permission.
 --
 -- KEYS[1] to KEYS[4]  as in acquire.lua; or
 -- KEYS[1], KEYS[2]    the queue and the waiters hash, as in queue.lua; or
--- KEYS[1]             alone, as in log.lua: who may not use those keys can lock all the same
--- ARGV[1]             with two or four keys: a channel of the lock's, on which nobody listens
+-- KEYS[1]             alone, as in log.lua: a user without these permissions can lock all the same
+-- ARGV[1]             with two or four keys: a channel of the lock that has no subscriber
 --
--- {command, …}, in small letters; empty if nothing is missing. '&': the channel.
+-- {command, …}, in lower case; empty if no permission is missing. '&': the channel.
 local denied = {}
 local function try(command, ...)
   local answer = redis.pcall(command, ...)
   local why = type(answer) == 'table' and answer.err or ''
-  -- Redis 6, 7.0 and 7.2 each have their own words.
+  -- Redis 6, 7.0 and 7.2 word this differently.
   if string.find(why, 'NOPERM', 1, true) or string.find(why, 'ACL failure', 1, true) or
      string.find(why, 'user executing the script', 1, true) then
     denied[#denied + 1] = string.find(why, 'channel', 1, true) and '&' or string.lower(command)

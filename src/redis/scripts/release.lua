@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Deletes the lock if it is ours, also if it is cooling or was revoked from us, and whoever joined
--- it: it was never had, or it is lost. (A lock that was had is given back by leave.lua.)
+-- Deletes the lock if it is ours, even if it cools, was revoked, or other processes joined it: we
+-- never got this lock, or have lost it. (leave.lua gives back a lock that we got.)
 --
 -- KEYS[1]  the lock, and no other key, as in renew.lua
 -- ARGV[1]  our token
@@ -11,7 +11,7 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {'missing'} end
 if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
 
--- Of a value longer than any of ours only the head is read.
+-- If the value is longer than any of ours, this script reads only its head.
 local size = redis.pcall('STRLEN', KEYS[1])
 local long = type(size) == 'number' and size > #ARGV[1] + 1024
 local head = long and redis.pcall('GETRANGE', KEYS[1], 0, 1023)

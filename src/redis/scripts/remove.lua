@@ -1,23 +1,23 @@
 -- SPDX-License-Identifier: MIT
 --
--- Deletes what is where the lock is kept, if it is what was shown, be it a lock of redlock's or a key of
--- another program.
+-- Deletes the key at the lock's name if it still is what the user saw, be it a redlock lock or a key
+-- of another program.
 --
 -- KEYS[1]  the lock
--- KEYS[2]  the tombstone, if it is a lock of redlock's: its token is left there, so that no request of
---          its holder that is still on its way puts the lock back here. It stays for as long as the
---          lock would have lived, and 10 s longer
+-- KEYS[2]  the tombstone, if it is a redlock lock: this script leaves its token there, so that no late
+--          request of its holder puts the lock back here. The tombstone stays for as long as the lock
+--          would have lived, and 10 s longer
 -- ARGV[1]  the type of the key
 -- ARGV[2]  the first 1024 bytes of its value, if it is a string
--- ARGV[3]  whose lock it is, if it is one of redlock's: then it is deleted, too, if it was revoked or is
---          cooling since; or ''
--- ARGV[4]  of a lock of Redisson's, a hash: who holds it, or ''
+-- ARGV[3]  the token of a redlock lock, or ''. With a token this script deletes the lock even if it was
+--          revoked or cools since
+-- ARGV[4]  the holder of a Redisson lock, which is a hash, or ''
 --
 -- {'released'}, {'missing'}, {'not_mine', value}
--- Also where the lock is gone already: its holder may be about to put it back.
+-- Also if the lock is gone already: its holder may be about to put it back.
 local function bury(left)
   if ARGV[3] == '' or not KEYS[2] then return end
-  -- A lock without an end is given the longest ttl.
+  -- For a lock that never expires, it takes the longest ttl.
   if left == -1 then left = 86400000 end
   redis.pcall('SET', KEYS[2], ARGV[3], 'PX', string.format('%.0f', math.max(left, 0) + 10000))
 end
@@ -27,7 +27,7 @@ if kind == 'none' then
   bury(0)
   return {'missing'}
 end
--- Of a value longer than any of ours only the head is read.
+-- If the value is longer than any of ours, this script reads only its head.
 local size = kind == 'string' and redis.pcall('STRLEN', KEYS[1])
 local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
 local value = type(head) == 'string' and head or kind == 'string' and redis.call('GET', KEYS[1]) or ''

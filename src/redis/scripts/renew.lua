@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- Gives our lock its full time to live again. Never shortens it.
+-- Gives our lock its full time to live again. Never shortens that time.
 --
--- KEYS[1]  the lock, and no other key: during a slot migration of a cluster a script on two keys
---          is answered TRYAGAIN
+-- KEYS[1]  the lock, and no other key: while a cluster moves a slot, it answers a script on two keys
+--          with TRYAGAIN
 -- ARGV[1]  our token
--- ARGV[2]  the lock's time to live, in ms: the ttl, or what is left of the minimum hold if that is
+-- ARGV[2]  the lock's time to live, in ms: the ttl, or the rest of the minimum hold, whichever is
 --          longer
 --
 -- {'renewed'}, {'missing'}, {'not_mine', value}
@@ -13,7 +13,7 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {'missing'} end
 if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
 
--- Of a value longer than any of ours only the head is read.
+-- If the value is longer than any of ours, this script reads only its head.
 local size = redis.pcall('STRLEN', KEYS[1])
 local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
 local value = type(head) == 'string' and head or redis.call('GET', KEYS[1])

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- Puts our lock back on a server that lost it, while a quorum of the others holds it. No new grant:
--- it takes no fencing number and leaves no trace of the server's life, so that the server's next
--- vote is judged as if this had not happened.
+-- Puts our lock back on a server that lost it, while a quorum of the others holds it. This is not a
+-- new grant: it takes no fencing number and leaves no trace of the server's run_id, so the client
+-- judges the server's next vote as if this had not happened.
 --
--- A lock is not put back if its owner has released it here, or if somebody has deleted it by force:
--- the process that renews the lock may not know yet.
+-- The script does not put the lock back if its owner has released it here, or somebody has deleted it
+-- by force: the process that renews the lock may not know that yet.
 --
 -- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
 --
@@ -25,7 +25,7 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return {'granted'}
 end
 local kind = redis.call('TYPE', KEYS[1]).ok
--- Of a value longer than any of ours only the head is read.
+-- If the value is longer than any of ours, this script reads only its head.
 size = redis.pcall('STRLEN', KEYS[1])
 local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
 local value = type(head) == 'string' and head or

@@ -1,25 +1,25 @@
 -- SPDX-License-Identifier: MIT
 --
--- Marks the lock as revoked from the holder that was shown, and tells it. The time to live stays as it
--- is: when it is over, or the holder has stopped its job, the lock is free.
+-- Marks the lock as revoked from the holder that the user saw, and notifies that holder. The time to
+-- live does not change: when it is over, or the holder has stopped its job, the lock is free.
 --
 -- KEYS[1]  the lock, and no other key
 -- ARGV[1]  the token
--- ARGV[2]  the new value: "revoked:TOKEN", a blank, and who does it, as JSON
--- ARGV[3]  the channel on which the holder listens
+-- ARGV[2]  the new value: "revoked:TOKEN", a blank, and who revokes it, as JSON
+-- ARGV[3]  the channel of the notices to the holder
 --
--- {'revoked', how many were told}    also if it was revoked before; then the value stays
+-- {'revoked', how many subscribers}    also if it was revoked before; then the value stays
 -- {'missing'}, {'not_mine', value}
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {'missing'} end
 if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
 
--- Of a value longer than any of ours only the head is read.
+-- If the value is longer than any of ours, this script reads only its head.
 local size = redis.pcall('STRLEN', KEYS[1])
 local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
 local value = type(head) == 'string' and head or redis.call('GET', KEYS[1]) or ''
 if value == ARGV[1] then
-  -- SET would take the time to live away (KEEPTTL is Redis 6).
+  -- SET would remove the time to live (KEEPTTL needs Redis 6).
   local left = redis.call('PTTL', KEYS[1])
   if left < 0 then
     redis.call('SET', KEYS[1], ARGV[2])
@@ -30,6 +30,7 @@ if value == ARGV[1] then
 elseif string.match(value, '^revoked:(%S+)') ~= ARGV[1] then
   return {'not_mine', string.sub(value, 1, 1024)}
 end
--- With who did it: where the lock is deleted at once, the holder cannot read it any more.
+-- The notice names who revoked the lock: if the lock is deleted at once, the holder cannot read that
+-- any more.
 local told = redis.pcall('PUBLISH', ARGV[3], 'revoked ' .. (string.match(value, ' (.*)') or ''))
 return {'revoked', type(told) == 'number' and told or 0}

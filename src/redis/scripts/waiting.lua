@@ -1,20 +1,20 @@
 -- SPDX-License-Identifier: MIT
 --
--- Who stands in the queue of a lock. Changes nothing.
+-- Lists the waiters in the queue of a lock. Changes nothing.
 --
--- KEYS[1]  the queue, KEYS[2]  the waiters hash, as in queue.lua: no other key, as who looks at locks
---          may lack the permission for these
+-- KEYS[1]  the queue, KEYS[2]  the waiters hash, as in queue.lua: no other key, as a user that reads
+--          locks may lack the permission for these
 --
--- {'waiting', how many, {waiter, for how many ms, who or ''}, …}: the first 20, in their order; of
---     1000 at most the others are counted
+-- {'waiting', how many, {waiter, for how many ms, who or ''}, …}: the first 20, in their order; the
+--     script counts the others up to 1000
 local life = 20000
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local answer = {'waiting', 0}
 local queue = redis.call('ZRANGE', KEYS[1], 0, 999, 'WITHSCORES')
 for at = 1, #queue, 2 do
-  -- Of a record longer than any of ours nothing is read but its size, if that is permitted: it is
-  -- somebody's.
+  -- Of a record longer than any of ours, it reads only the size, where the user may: another program
+  -- wrote it.
   local size = redis.pcall('HSTRLEN', KEYS[2], queue[at])
   local long = type(size) == 'number' and size > 8300
   local entry = long and string.format('%.0f ', clock + life) or redis.call('HGET', KEYS[2], queue[at])

@@ -24,7 +24,7 @@ std::string text_of(const OpenSsl& openssl, const ASN1_STRING* string) {
   return {bytes, static_cast<std::size_t>(openssl.ASN1_STRING_length(string))};
 }
 
-/// The name an IP address has in a certificate: its bytes.
+/// A certificate names an IP address by its bytes.
 std::string address_of(const std::string& bytes) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (bytes.size() != 4 && bytes.size() != 16) return {};
@@ -48,7 +48,7 @@ std::string date(const OpenSsl& openssl, const ASN1_TIME* time) {
   return {text.data(), length};
 }
 
-/// All that the certificate may be verified for: subjectAltName, or else the common name.
+/// All names for which the certificate is valid: subjectAltName, or else the common name.
 std::vector<std::string> names_of(const OpenSsl& openssl, const X509* certificate) {
   const auto free = [&openssl](GENERAL_NAMES* names) { openssl.GENERAL_NAMES_free(names); };
   const std::unique_ptr<GENERAL_NAMES, decltype(free)> alternatives(
@@ -129,7 +129,7 @@ int verify_certificate(X509_STORE_CTX* store, void* argument) noexcept {
   try {
     notes.problem = describe(openssl, store);
   } catch (const std::bad_alloc&) {
-    notes.no_memory = true;  // nothing may be thrown through OpenSSL
+    notes.no_memory = true;  // no exception may pass through OpenSSL
   }
   return ok;
 }

@@ -5,8 +5,8 @@
 
 namespace redlock::redis {
 
-/// Verifies a server's chain and name as OpenSSL does, and notes what is wrong while the
-/// certificate in question is at hand: afterwards OpenSSL keeps no more of it than a number. For
+/// Verifies a server's chain and name as OpenSSL does, and notes the problem while the certificate
+/// in question is at hand: afterwards OpenSSL keeps only a number. For
 /// SSL_CTX_set_cert_verify_callback, with the OpenSsl as its argument. The note goes to the
 /// connection's TlsNotes.
 int verify_certificate(X509_STORE_CTX* store, void* argument) noexcept;

@@ -21,7 +21,7 @@ int give_padding(SSL* ssl, unsigned /*type*/, const unsigned char** out, std::si
 }  // namespace
 
 void add_padding(const OpenSsl& openssl, SSL_CTX* context) {
-  // Where this does not work, there is no padding, and a plain Redis is told by a time-out.
+  // If this fails, there is no padding, and only a time-out reveals a Redis without TLS.
   openssl.SSL_CTX_add_client_custom_ext(context, kIgnored, &give_padding, nullptr,
                                         as_argument(openssl), nullptr, nullptr);
 }

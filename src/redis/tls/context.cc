@@ -19,7 +19,7 @@
 namespace redlock::redis {
 namespace {
 
-// The reasons that are libssl's own; others only say which library had one.
+// These reasons are libssl's own; others only name another library with a reason.
 constexpr int kFirstSslReason = 100;
 constexpr int kLastSslReason = 1000;
 
@@ -46,7 +46,7 @@ void check_directory(const std::string& what, const std::string& path) {
   if (!directory) fail(what, path, std::generic_category().message(errno));
 }
 
-/// Instead of OpenSSL's own, which asks on the terminal.
+/// Replaces OpenSSL's own callback, which asks on the terminal.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*rwflag*/, void* /*argument*/) {
   return -1;
 }
@@ -87,7 +87,7 @@ void TlsContext::trust() {
     if (ssl.SSL_CTX_load_verify_file(get(), settings_.ca.c_str()) != 1) {
       refuse(what, settings_.ca, "holds no certificate in PEM form");
     }
-    // Who names a certificate as trusted means it, be it an authority's that is no root.
+    // A certificate that the user names is trusted, even one of an authority that is not a root.
     ssl.X509_VERIFY_PARAM_set_flags(ssl.SSL_CTX_get0_param(get()), X509_V_FLAG_PARTIAL_CHAIN);
   }
   if (!settings_.ca_dir.empty()) {
@@ -117,21 +117,22 @@ void TlsContext::identify() {
   }
 }
 
-/// Throws for the first error that OpenSSL has noted; `otherwise` if it is of no help.
+/// Throws for the first error that OpenSSL has noted, or with `otherwise` if that error is of no
+/// help.
 void TlsContext::refuse(const std::string& what, const std::string& path,
                         const std::string& otherwise) {
   std::string why = otherwise;
   while (const unsigned long error = openssl_->ERR_get_error()) {
     const int library = ERR_GET_LIB(error);
     const int reason = ERR_GET_REASON(error);
-    // The first two come for a key of the same type, the third for one of another.
+    // The first two reasons mean a key of the same type, the third one a key of another type.
     if ((library == ERR_LIB_X509 &&
          (reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH)) ||
         (library == ERR_LIB_SSL && reason == SSL_R_NO_CERTIFICATE_ASSIGNED)) {
       why = "does not belong to the certificate \"" + untrusted(settings_.cert) + "\"";
     } else if (library == ERR_LIB_PEM &&
                (reason == PEM_R_BAD_PASSWORD_READ || reason == PEM_R_PROBLEMS_GETTING_PASSWORD)) {
-      why = "is protected by a passphrase, and nobody is there to type it; store it without one";
+      why = "is protected by a passphrase, which redlock never asks for; store it without one";
     } else if (library == ERR_LIB_SSL && reason >= kFirstSslReason && reason < kLastSslReason) {
       const char* const words = openssl_->ERR_reason_error_string(error);
       if (words != nullptr && why == otherwise) why = otherwise + " that can be used: " + words;

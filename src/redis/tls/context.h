@@ -12,11 +12,11 @@ namespace redlock::redis {
 
 struct OpenSsl;
 
-/// What all connections with TLS share: whom we trust and who we are, read from the files once and
-/// for all. Reading may take its time, and so it is done before any lock is asked for.
+/// All TLS connections share this: the authorities that we trust, and our certificate. The
+/// constructor reads the files, before any request for a lock, since reading may take its time.
 class TlsContext {
  public:
-  /// Throws Error (78), naming the file that is of no use and why.
+  /// Throws Error (78) that names the unusable file and the reason.
   explicit TlsContext(TlsSettings settings);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;

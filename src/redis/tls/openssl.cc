@@ -15,7 +15,7 @@
 namespace redlock::redis {
 namespace {
 
-// The ABI of all of OpenSSL 3, whose headers we are compiled with.
+// All releases of OpenSSL 3 share this ABI, and we are compiled with their headers.
 constexpr const char* kLibrary = "libssl.so.3";
 static_assert(OPENSSL_VERSION_MAJOR == 3);
 
@@ -61,7 +61,7 @@ OpenSslLibrary::OpenSslLibrary() : handle_(::dlopen(kLibrary, RTLD_NOW | RTLD_LO
 }
 
 void* OpenSslLibrary::find(const char* function) const {
-  // Looked for in the libraries it depends on, too: most of these are libcrypto's.
+  // dlsym(3) also searches the libraries that it depends on: most functions are libcrypto's.
   void* const address = ::dlsym(handle_, function);
   if (address == nullptr) fail();
   return address;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// OpenSSL's functions, found when the first server with TLS is set up. Linked in the ordinary way
-// (or statically, for the sake of its relocations), OpenSSL would add to every start of redlock,
-// TLS or not; like this it costs nothing where it is not used. Only the functions redlock calls are
-// here, each under its own name and with the type its header gives it.
+// OpenSSL's functions, loaded when the first server with TLS is set up. If OpenSSL were linked in
+// the ordinary way (or statically, because of its relocations), it would slow down every start of
+// redlock, with TLS or without; loaded like this, it costs nothing unless it is used. Here are only
+// the functions that redlock calls, each under its own name and with the type from its header.
 #pragma once
 
 #include <openssl/err.h>
@@ -12,7 +12,7 @@
 
 namespace redlock::redis {
 
-/// libssl.so.3 together with the libcrypto it needs; loaded once found, never unloaded.
+/// libssl.so.3 together with the libcrypto that it needs; never unloaded.
 class OpenSslLibrary {
  public:
   /// Throws Error (78) if the library is not installed.
@@ -45,7 +45,7 @@ struct OpenSsl {
 
   OpenSslLibrary lib;
 
-  // What all connections share.
+  // For all connections.
   Function<decltype(::TLS_client_method)> TLS_client_method{lib, "TLS_client_method"};
   Function<decltype(::SSL_CTX_new)> SSL_CTX_new{lib, "SSL_CTX_new"};
   Function<decltype(::SSL_CTX_free)> SSL_CTX_free{lib, "SSL_CTX_free"};
@@ -72,7 +72,7 @@ struct OpenSsl {
   Function<decltype(::SSL_CTX_add_client_custom_ext)> SSL_CTX_add_client_custom_ext{
       lib, "SSL_CTX_add_client_custom_ext"};
 
-  // One connection.
+  // For one connection.
   Function<decltype(::SSL_new)> SSL_new{lib, "SSL_new"};
   Function<decltype(::SSL_free)> SSL_free{lib, "SSL_free"};
   Function<decltype(::SSL_ctrl)> SSL_ctrl{lib, "SSL_ctrl"};
@@ -97,7 +97,7 @@ struct OpenSsl {
   Function<decltype(::BIO_ctrl_pending)> BIO_ctrl_pending{lib, "BIO_ctrl_pending"};
   Function<decltype(::BIO_write)> BIO_write{lib, "BIO_write"};
 
-  // Errors, and the certificates they are about.
+  // For errors and certificates.
   Function<decltype(::ERR_get_error)> ERR_get_error{lib, "ERR_get_error"};
   Function<decltype(::ERR_clear_error)> ERR_clear_error{lib, "ERR_clear_error"};
   Function<decltype(::ERR_reason_error_string)> ERR_reason_error_string{lib,

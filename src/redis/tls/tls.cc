@@ -17,12 +17,12 @@ namespace {
 
 constexpr int kBioChunk = 4096;
 
-// OpenSSL notes a fatal alert that came as this plus its number (SSL_AD_REASON_OFFSET).
+// OpenSSL notes a received fatal alert as this plus its number (SSL_AD_REASON_OFFSET).
 constexpr int kFirstAlert = SSL_AD_REASON_OFFSET;
 constexpr int kLastAlert = SSL_AD_REASON_OFFSET + 255;
 
-/// The host as certificates and SNI have it: without the dot of a fully qualified name, and without
-/// an address's zone, which is this host's own affair.
+/// The host in the form of certificates and SNI: without the final dot of a fully qualified name,
+/// and without the zone of an address, which means something only on this host.
 std::string name_to_verify(const TlsSettings& settings, const Endpoint& endpoint) {
   std::string name = settings.sni.empty() ? endpoint.host : settings.sni;
   name = name.substr(0, name.find('%'));
@@ -58,7 +58,7 @@ struct Tls::Impl {
       : openssl(context.openssl()),
         has_certificate(!context.settings().cert.empty()),
         wanted(name_to_verify(context.settings(), endpoint)) {
-    // Twice: how long the first packet is, and so its padding, is known once it is there.
+    // Twice: the length of the first packet, and so its padding, is known only once it exists.
     begin(context);
     openssl.SSL_do_handshake(ssl.get());
     openssl.ERR_clear_error();
@@ -90,14 +90,14 @@ struct Tls::Impl {
       set = openssl.X509_VERIFY_PARAM_set1_ip_asc(rules, wanted.c_str());
     } else {
       set = openssl.X509_VERIFY_PARAM_set1_host(rules, wanted.data(), wanted.size());
-      // RFC 6066: for names only.
+      // RFC 6066 allows only names.
       openssl.SSL_ctrl(ssl.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                        wanted.data());
     }
     if (set != 1) throw std::bad_alloc();  // it would verify no name at all
   }
 
-  /// After a call that did not do what it should. Nothing is wrong if it only wants more to read.
+  /// To be called after a call that failed. It is no failure if the call only needs more to read.
   void look_at_failure(int result) {
     const int error = openssl.SSL_get_error(ssl.get(), result);
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_ZERO_RETURN) return;
@@ -136,7 +136,7 @@ Tls::Handshake Tls::handshake() {
 }
 
 void Tls::feed(std::string_view bytes) {
-  // A memory BIO takes all of it, or there is no memory.
+  // A memory BIO takes all bytes, unless memory is used up.
   const int size = static_cast<int>(bytes.size());
   if (impl_->openssl.BIO_write(impl_->incoming, bytes.data(), size) != size) throw std::bad_alloc();
 }

@@ -15,8 +15,8 @@
 
 namespace redlock::redis {
 
-/// One connection's TLS, as a client. It has no socket: what comes from the server is fed in, what
-/// is to be sent there is taken out. So it never blocks, and never raises SIGPIPE.
+/// The client side of one TLS connection. It has no socket: the caller feeds in bytes from the
+/// server and takes out bytes for the server. So it never blocks, and never raises SIGPIPE.
 class Tls {
  public:
   /// `context` must outlive it.
@@ -28,28 +28,28 @@ class Tls {
   enum class Handshake { under_way, done, failed };
   Handshake handshake();
 
-  /// Bytes that came from the server.
+  /// Feeds in bytes that came from the server.
   void feed(std::string_view bytes);
 
-  /// Moves what is to be sent to the server to the end of `out`.
+  /// Moves the bytes for the server to the end of `out`.
   void take(std::string& out);
 
-  /// Decrypts into `plain` what was fed. 0: nothing more for now, or see failure(), closed().
+  /// Decrypts bytes that were fed in into `plain`. 0: no more for now, or see failure(), closed().
   std::size_t read(std::span<char> plain);
 
-  /// Encrypts all of it; false: see failure().
+  /// Encrypts all of the bytes; false: see failure().
   bool write(std::string_view plain);
 
-  /// Tells the server that nothing more will come.
+  /// Notifies the server that no more bytes will come.
   void close();
 
-  /// The server has said so.
+  /// The server has sent that notice.
   [[nodiscard]] bool closed() const;
 
   /// When the certificate that the server has shown expires.
   [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const;
 
-  /// Nothing goes any more, and why.
+  /// Why the connection is of no more use; none while it works.
   [[nodiscard]] const std::optional<lock::Unreachable>& failure() const;
 
  private:

@@ -63,7 +63,7 @@ std::string explain(const CertificateProblem& problem, std::string_view wanted) 
   return whose(problem) + " was not accepted: " + untrusted(problem.reason);
 }
 
-/// The alerts by which a server tells what it thinks of our certificate.
+/// The alerts by which a server refuses our certificate.
 bool about_our_certificate(int number) {
   return (number >= 42 && number <= 46) || number == 48 || number == 49;
 }
@@ -97,15 +97,16 @@ std::string explain(const Alert& alert) {
   }
   if (about_our_certificate(alert.number) && alert.ours) {
     return "refuses our certificate (--tls-cert): " + std::string(name_of(alert.number)) +
-           "; its log tells more";
+           "; see its log";
   }
   if (about_our_certificate(alert.number) || (alert.number == handshake_failure && !alert.ours)) {
-    return "broke off the TLS handshake; does it want a client certificate (--tls-cert)? Its log "
-           "tells";
+    return "broke off the TLS handshake; does it want a client certificate (--tls-cert)? See its "
+           "log";
   }
-  if (alert.number == protocol_version) return "speaks no TLS as new as 1.2; redlock no older";
+  if (alert.number == protocol_version)
+    return "supports no TLS from 1.2 on, and redlock nothing older";
   if (alert.number == unrecognized_name) {
-    return "does not know itself by this name; see the URI and --tls-sni";
+    return "does not answer to this name; see the URI and --tls-sni";
   }
   return {};
 }
@@ -120,7 +121,7 @@ lock::Unreachable alerted(const Alert& alert) {
   std::string why = explain(alert);
   const bool known = !why.empty();
   if (!known) {
-    why = "broke off TLS with alert " + std::to_string(alert.number) + "; its log tells more";
+    why = "broke off TLS with alert " + std::to_string(alert.number) + "; see its log";
   }
   return {!alert.before_data, known && alert.before_data, std::move(why)};
 }
@@ -136,8 +137,8 @@ lock::Unreachable tls_broken(std::string_view reason) {
 
 lock::Unreachable tls_hung_up() {
   return {false, false,
-          "closed the connection during the TLS handshake; does it speak TLS on this port? Its log "
-          "tells"};
+          "closed the connection during the TLS handshake; does it speak TLS on this port? See its "
+          "log"};
 }
 
 }  // namespace redlock::redis

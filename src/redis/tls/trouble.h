@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What can go wrong with TLS, in the same spirit as trouble.h. OpenSSL's own numbers stay in
-// tls.cc.
+// Everything that can go wrong with TLS, worded as in redis/trouble.h. Absent on purpose: OpenSSL's
+// own numbers, which stay in tls.cc.
 #pragma once
 
 #include <string>
@@ -24,20 +24,20 @@ struct CertificateProblem {
     other,
   };
   Kind kind = Kind::other;
-  bool authority = false;            ///< it is about a certificate the server's was signed with
-  std::string subject{};             ///< common name of the certificate it is about
-  std::string issuer{};              ///< common name of who signed that
+  bool authority = false;            ///< the problem is in the certificate of an authority
+  std::string subject{};             ///< common name of the certificate with the problem
+  std::string issuer{};              ///< common name of its signer
   std::string date{};                ///< expired, not_yet_valid: when
-  std::vector<std::string> names{};  ///< wrong_name: those it has
-  std::string reason{};              ///< other: OpenSSL's words
+  std::vector<std::string> names{};  ///< wrong_name: the names that it has
+  std::string reason{};              ///< other: OpenSSL's text
 };
 
 /// `wanted`: the name or address the certificate should have.
 lock::Unreachable certificate_refused(const CertificateProblem& problem, std::string_view wanted);
 
 /// The server sent the fatal alert `number` of https://www.iana.org/assignments/tls-parameters.
-/// `ours`: we have shown a certificate. `before_data`: it has not answered anything yet, so that no
-/// request can have been carried out.
+/// `ours`: we have shown a certificate. `before_data`: the server has not answered anything yet, so
+/// it cannot have carried out a request.
 struct Alert {
   int number;
   bool ours;
@@ -45,10 +45,10 @@ struct Alert {
 };
 lock::Unreachable alerted(const Alert& alert);
 
-/// The answer to the first packet of TLS was none of TLS's.
+/// The server did not answer our first TLS packet with TLS.
 lock::Unreachable not_tls();
 
-/// TLS broke in any other way; OpenSSL's words.
+/// TLS broke in any other way; `reason`: OpenSSL's text.
 lock::Unreachable tls_broken(std::string_view reason);
 
 /// The server hung up during the handshake.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include "redis/attempt_tokens.h"
+
+#include <utility>
+
+#include "os/random.h"
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::size_t kTokenBytes = 20;
+
+}  // namespace
+
+AttemptTokens::AttemptTokens(std::string held_token) : held_token_(std::move(held_token)) {}
+
+const Secrets& AttemptTokens::of(lock::AttemptId attempt) {
+  Secrets& known = secrets_[attempt];
+  if (known.hold.empty()) {
+    known.hold = os::random_hex(kTokenBytes);
+    known.token = lock::is_join(attempt) ? held_token_ : known.hold;
+  }
+  return known;
+}
+
+void AttemptTokens::adopt(lock::AttemptId attempt, const std::string& token) {
+  secrets_[attempt] = {.token = token, .hold = token, .adopted = true};
+}
+
+const std::string& AttemptTokens::token(lock::AttemptId attempt) const {
+  return secrets_.at(attempt).token;
+}
+
+}  // namespace redlock::redis

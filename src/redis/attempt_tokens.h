@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// The tokens of our attempts. Absent on purpose: the kinds of attempts and the end of one (lock/);
+// other processes that know a token.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "lock/vote.h"
+#include "redis/request.h"
+
+namespace redlock::redis {
+
+/// One token per attempt: 160 bits from getrandom(2), drawn when the attempt is first named. A
+/// token never changes and is never used for another attempt.
+class AttemptTokens {
+ public:
+  /// `held_token`: of the lock that an ancestor holds, for attempts that join it; empty: none.
+  explicit AttemptTokens(std::string held_token);
+
+  /// Draws them if the attempt has none yet. The reference stays valid.
+  const Secrets& of(lock::AttemptId attempt);
+
+  /// An attempt of another process, which took the lock with this token.
+  void adopt(lock::AttemptId attempt, const std::string& token);
+
+  /// The token of an attempt that has one, 40 hex digits.
+  [[nodiscard]] const std::string& token(lock::AttemptId attempt) const;
+
+ private:
+  std::string held_token_;
+  std::map<lock::AttemptId, Secrets> secrets_;
+};
+
+}  // namespace redlock::redis

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "redis/pipeline.h"
+
+#include <algorithm>
+
+#include "redis/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+// A stopped server lets requests pile up on both sides. Beyond this, only releases are still sent.
+constexpr std::size_t kMaxOverdue = 64;
+
+// A stopped server that wakes up reads 16 KiB, and no more if the client is gone and the server
+// cannot answer. The requests that give a lock back must be within that: half of it is left for
+// them.
+constexpr std::size_t kMaxUnread = 8 * 1024;
+
+// A server that sends more messages than this in one turn floods its subscriber.
+constexpr std::size_t kMostAtOnce = 16;
+
+/// The request takes something of ours away from a server: it is sent however late.
+bool takes_away(lock::Op op) {
+  return lock::is_release(op) || op == lock::Op::leave_queue;
+}
+
+/// The request is among the last ones of an attempt or a job: it never waits for answers.
+bool is_last(lock::Op op) {
+  return takes_away(op) || op == lock::Op::mark || op == lock::Op::unmark;
+}
+
+/// A note or a look: it belongs to no attempt.
+bool has_no_attempt(const Pipeline::Pending& pending) {
+  return pending.ask.attempt == lock::kNoAttempt;
+}
+
+bool is_note(const Pipeline::Pending& pending) {
+  return has_no_attempt(pending) && pending.reported == Pipeline::Reported::answered;
+}
+
+/// A request that timed out before it was sent is reported as never sent, and so must not be sent
+/// any more. A release is different: the request that it undoes lies before it on this connection
+/// and may yet be carried out, and a late release does no harm.
+bool still_counts(const Pipeline::Pending& pending) {
+  return pending.written > 0 || takes_away(pending.ask.op);
+}
+
+}  // namespace
+
+Pipeline::Pending* Pipeline::add(const lock::Ask& ask, Flight flight, lock::Instant now) {
+  if (!takes_away(ask.op) && overdue() >= kMaxOverdue) {
+    arrivals_.push_back({ask, now, too_many_unanswered()});
+    return nullptr;
+  }
+  const auto end = is_last(ask.op) ? first_waiting() : requests_.end();
+  return &*requests_.insert(end, {ask, std::move(flight), now});
+}
+
+bool Pipeline::add_note(Flight flight, lock::Instant now, Note kind) {
+  if (overdue() >= kMaxOverdue) return false;
+  Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
+  note.reported = Reported::answered;
+  note.note = kind;
+  // We may have ended before a waiting acquire can be sent.
+  requests_.insert(first_waiting(), std::move(note));
+  return true;
+}
+
+void Pipeline::cancel_notes() {
+  std::erase_if(requests_,
+                [](const Pending& other) { return is_note(other) && other.written == 0; });
+}
+
+void Pipeline::cancel_unsent(lock::AttemptId attempt) {
+  std::erase_if(requests_, [attempt](const Pending& pending) {
+    return pending.ask.attempt == attempt && pending.written == 0;
+  });
+}
+
+/// An acquire waits while a request of another attempt is unanswered, be it an acquire or its
+/// release: of several acquires, each with its release behind it, the last one that a server reads
+/// might stay without its release. All requests but the last ones wait while many bytes are
+/// unanswered. (A command that only looks may ask for as much as it likes.)
+bool Pipeline::must_wait(const Pending& pending) const {
+  const bool look = has_no_attempt(pending) && !is_note(pending);
+  if (pending.written > 0 || is_last(pending.ask.op) || look) return false;
+  std::size_t unread = 0;
+  bool other_attempt = false;
+  for (const Pending& other : requests_) {
+    if (other.written == 0) continue;
+    unread += other.flight.wire.size();
+    other_attempt =
+        other_attempt || (!has_no_attempt(other) && other.ask.attempt != pending.ask.attempt);
+  }
+  if (unread > 0 && unread + pending.flight.wire.size() > kMaxUnread) return true;
+  return pending.ask.op == lock::Op::acquire && !has_no_attempt(pending) && other_attempt;
+}
+
+std::deque<Pipeline::Pending>::iterator Pipeline::first_waiting() {
+  return std::ranges::find_if(requests_,
+                              [this](const Pending& pending) { return must_wait(pending); });
+}
+
+/// The index of next_to_send(), or size().
+std::size_t Pipeline::next() const {
+  const auto found = std::ranges::find_if(
+      requests_, [](const Pending& pending) { return !pending.rest().empty(); });
+  if (found == requests_.end() || must_wait(*found)) return requests_.size();
+  return static_cast<std::size_t>(found - requests_.begin());
+}
+
+Pipeline::Pending* Pipeline::next_to_send() {
+  const std::size_t index = next();
+  return index < requests_.size() ? &requests_[index] : nullptr;
+}
+
+bool Pipeline::note_attempt(const Pending& pending) {
+  return !has_no_attempt(pending) && sent_attempts_.insert(pending.ask.attempt).second;
+}
+
+void Pipeline::sent(Pending& pending, std::size_t bytes, bool noted, lock::Instant now) {
+  if (bytes == 0) {
+    if (noted) sent_attempts_.erase(pending.ask.attempt);
+    return;
+  }
+  if (pending.written == 0) pending.sent = now;
+  pending.written += bytes;
+}
+
+void Pipeline::set_deadlines(lock::Instant deadline) {
+  for (Pending& pending : requests_) pending.deadline = deadline;
+}
+
+Pipeline::Fit Pipeline::take_reply(Value& reply) {
+  if (requests_.empty() || !requests_.front().rest().empty()) return Fit::unasked;
+  Pending& pending = requests_.front();
+  const bool endless = pending.flight.replies == Flight::kEndless;
+  if (endless && arrivals_.size() >= kMostAtOnce) return Fit::flood;
+  if (pending.note == Note::echoed && pending.answered == 0) echo_ = reply;
+  if (endless || (pending.answered++ == 0 && pending.reported != Reported::answered)) {
+    arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
+    pending.reported = Reported::answered;
+  }
+  if (pending.answered == pending.flight.replies) requests_.pop_front();
+  return Fit::taken;
+}
+
+void Pipeline::report(Pending& pending, lock::Unreachable why) {
+  if (pending.reported != Reported::nothing) return;
+  pending.reported = Reported::timed_out;
+  arrivals_.push_back({pending.ask, pending.sent, std::move(why)});
+}
+
+void Pipeline::expire(lock::Instant now, std::chrono::milliseconds limit) {
+  for (Pending& pending : requests_) {
+    if (now < pending.deadline) continue;
+    lock::Unreachable late = request_timed_out(limit);
+    late.maybe_applied = still_counts(pending);
+    report(pending, std::move(late));
+  }
+  std::erase_if(requests_, [](const Pending& pending) {
+    return pending.reported == Reported::timed_out && !still_counts(pending);
+  });
+}
+
+void Pipeline::fail(const lock::Unreachable& why) {
+  for (Pending& pending : requests_) {
+    lock::Unreachable reason = why;
+    reason.maybe_applied = why.maybe_applied && pending.written > 0;
+    report(pending, std::move(reason));
+  }
+  requests_.clear();
+}
+
+lock::Instant Pipeline::deadline() const {
+  if (!arrivals_.empty()) return lock::Instant::min();
+  lock::Instant earliest = lock::kNever;
+  for (const Pending& pending : requests_) {
+    if (pending.reported == Reported::nothing) earliest = std::min(earliest, pending.deadline);
+  }
+  return earliest;
+}
+
+std::size_t Pipeline::overdue() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      requests_, [](const Pending& pending) { return pending.reported == Reported::timed_out; }));
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// The requests to one server, in the order in which they are sent. Absent on purpose: the
+// connection and its sockets (link.h), and the meaning of a reply (request.h).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lock/time.h"
+#include "lock/vote.h"
+#include "redis/request.h"
+#include "redis/resp.h"
+
+namespace redlock::redis {
+
+/// Decides which request may be sent next, and which reply answers which request. Pure: it reads no
+/// clock and does no I/O.
+///
+/// An acquire waits until all requests of other attempts are answered. While many bytes are
+/// unanswered, only requests that give a lock back are sent. A request that times out is reported
+/// and stays in its place: the server may still carry it out, and its reply is still to come.
+class Pipeline {
+ public:
+  enum class Note {
+    any,
+    echoed  ///< its first reply is kept for take_echo()
+  };
+
+  /// A reply to a request, or why there is none. `sent`: when its first byte went to the kernel;
+  /// when it was asked, if none did.
+  struct Arrival {
+    lock::Ask ask;
+    lock::Instant sent;
+    std::variant<Value, lock::Unreachable> content;
+  };
+
+  /// What the caller knows of a request. A note counts as answered from the beginning.
+  enum class Reported { nothing, timed_out, answered };
+
+  struct Pending {
+    lock::Ask ask;
+    Flight flight;
+    lock::Instant sent;  ///< when it was asked, until written > 0
+    lock::Instant deadline = lock::kNever;
+    std::size_t written = 0;
+    unsigned answered = 0;  ///< replies of the flight that have come
+    Reported reported = Reported::nothing;
+    Note note = Note::any;
+
+    [[nodiscard]] std::string_view rest() const {
+      return std::string_view(flight.wire).substr(written);
+    }
+  };
+
+  /// Adds a request; null: the server owes so many answers that the request is refused, and an
+  /// arrival says so. Valid until the next change.
+  Pending* add(const lock::Ask& ask, Flight flight, lock::Instant now);
+
+  /// Adds a flight whose replies nobody waits for, ahead of all requests that must wait. False if
+  /// the server owes too many answers: the note is dropped.
+  bool add_note(Flight flight, lock::Instant now, Note kind);
+
+  /// Forgets the notes of which nothing is sent.
+  void cancel_notes();
+
+  /// Forgets the requests of the attempt of which nothing is sent. None of them is answered.
+  void cancel_unsent(lock::AttemptId attempt);
+
+  /// The first request that is not completely sent; null: there is none, or it must wait.
+  Pending* next_to_send();
+  [[nodiscard]] bool can_send() const { return next() < requests_.size(); }
+
+  /// The first request of all; null: there is none.
+  [[nodiscard]] Pending* first() { return requests_.empty() ? nullptr : &requests_.front(); }
+
+  /// To be called before a byte of the request is sent: what the server may hold must be known even
+  /// if no memory is left afterwards. True if its attempt was not known before.
+  bool note_attempt(const Pending& pending);
+
+  /// The kernel took `bytes` more of the request, after note_attempt() gave `noted`; 0: none.
+  void sent(Pending& pending, std::size_t bytes, bool noted, lock::Instant now);
+
+  /// A deadline for every request, all of which can be sent from now on.
+  void set_deadlines(lock::Instant deadline);
+
+  /// What to make of a reply.
+  enum class Fit {
+    taken,
+    unasked,  ///< no request is left for it
+    flood     ///< more messages in one turn than a subscription may bring
+  };
+  /// Moves from `reply` if it is taken.
+  Fit take_reply(Value& reply);
+
+  /// Reports the requests whose deadline has passed; `limit`: the time that they had.
+  void expire(lock::Instant now, std::chrono::milliseconds limit);
+
+  /// The connection has ended: reports that for every request, and forgets them all.
+  void fail(const lock::Unreachable& why);
+
+  /// Forgets all requests. None of them is answered.
+  void clear() { requests_.clear(); }
+
+  std::vector<Arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
+  std::optional<Value> take_echo() { return std::exchange(echo_, std::nullopt); }
+
+  /// When expire() must be called at the latest; a past instant if there are arrivals.
+  [[nodiscard]] lock::Instant deadline() const;
+
+  [[nodiscard]] bool empty() const { return requests_.empty(); }
+  [[nodiscard]] std::size_t size() const { return requests_.size(); }
+
+  /// A byte that was sent is not answered to the end.
+  [[nodiscard]] bool awaits_reply() const {
+    return !requests_.empty() && requests_.front().written > 0;
+  }
+
+  /// How many requests were reported as timed out and may yet be answered.
+  [[nodiscard]] std::size_t overdue() const;
+
+  /// The attempts of which the server may hold something. They outlast the connection.
+  [[nodiscard]] const std::set<lock::AttemptId>& sent_attempts() const { return sent_attempts_; }
+  void presume_sent(lock::AttemptId attempt) { sent_attempts_.insert(attempt); }
+  void forget_attempt(lock::AttemptId attempt) { sent_attempts_.erase(attempt); }
+
+ private:
+  [[nodiscard]] std::size_t next() const;
+  [[nodiscard]] bool must_wait(const Pending& pending) const;
+  std::deque<Pending>::iterator first_waiting();
+  void report(Pending& pending, lock::Unreachable why);
+
+  std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
+  std::set<lock::AttemptId> sent_attempts_;
+  std::vector<Arrival> arrivals_;
+  std::optional<Value> echo_;
+};
+
+}  // namespace redlock::redis

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "redis/pipeline.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using lock::Op;
+using redis::Flight;
+using redis::Pipeline;
+using redis::Value;
+
+namespace {
+
+const lock::Instant kStart = lock::Instant{} + 100s;
+
+lock::Ask ask(Op op, lock::AttemptId attempt) {
+  return {.server = 0, .op = op, .attempt = attempt};
+}
+
+Pipeline::Pending* add(Pipeline& pipeline, Op op, lock::AttemptId attempt,
+                       const std::string& wire = "x") {
+  Pipeline::Pending* const added = pipeline.add(ask(op, attempt), {wire, 1}, kStart);
+  if (added != nullptr) added->deadline = kStart + 1s;
+  return added;
+}
+
+/// Sends all that may be sent, and returns it.
+std::string send(Pipeline& pipeline) {
+  std::string wire;
+  while (Pipeline::Pending* const next = pipeline.next_to_send()) {
+    const bool noted = pipeline.note_attempt(*next);
+    const std::string rest(next->rest());
+    wire += rest;
+    pipeline.sent(*next, rest.size(), noted, kStart);
+  }
+  return wire;
+}
+
+Pipeline::Fit reply(Pipeline& pipeline, const std::string& text = "OK") {
+  Value value;
+  value.type = Value::Type::status;
+  value.text = text;
+  return pipeline.take_reply(value);
+}
+
+}  // namespace
+
+TEST_CASE("an acquire waits until the other attempts are answered, and a release does not") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1, "first ");
+  add(pipeline, Op::release, 1, "its release ");
+  add(pipeline, Op::acquire, 2, "second ");
+  CHECK(send(pipeline) == "first its release ");
+  CHECK_FALSE(pipeline.can_send());
+  CHECK(reply(pipeline) == Pipeline::Fit::taken);
+  CHECK(send(pipeline).empty());
+  // It comes ahead of the acquire that waits.
+  add(pipeline, Op::leave, 1, "leave ");
+  CHECK(send(pipeline) == "leave ");
+  reply(pipeline);
+  reply(pipeline);
+  CHECK(send(pipeline) == "second ");
+}
+
+TEST_CASE("beyond 8 KiB unanswered, only the last requests of an attempt are sent") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1, std::string(5000, 'a'));
+  add(pipeline, Op::renew, 1, std::string(5000, 'r'));
+  CHECK(send(pipeline).size() == 5000);
+  CHECK_FALSE(pipeline.can_send());
+  add(pipeline, Op::release, 1, "release");
+  CHECK(send(pipeline) == "release");
+}
+
+TEST_CASE("a note counts as answered, and a waiting one can be cancelled") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1, std::string(8000, 'a'));
+  send(pipeline);
+  CHECK(pipeline.add_note({std::string(1000, 'n'), 1}, kStart, Pipeline::Note::any));
+  CHECK(pipeline.size() == 2);
+  pipeline.cancel_notes();
+  CHECK(pipeline.size() == 1);
+}
+
+TEST_CASE("the first reply to an echoed note is kept, and is no arrival") {
+  Pipeline pipeline;
+  pipeline.add_note({"note", 1}, kStart, Pipeline::Note::echoed);
+  send(pipeline);
+  CHECK(reply(pipeline, "joined") == Pipeline::Fit::taken);
+  CHECK(pipeline.take_arrivals().empty());
+  const auto echo = pipeline.take_echo();
+  REQUIRE(echo);
+  CHECK(echo->text == "joined");
+  CHECK_FALSE(pipeline.take_echo());
+}
+
+TEST_CASE("an unsent request that times out is never sent; a release is") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1);
+  add(pipeline, Op::release, 2, "release");
+  pipeline.expire(kStart + 999ms, 1s);
+  CHECK(pipeline.take_arrivals().empty());
+  pipeline.expire(kStart + 1s, 1s);
+  const auto arrivals = pipeline.take_arrivals();
+  REQUIRE(arrivals.size() == 2);
+  CHECK_FALSE(std::get<lock::Unreachable>(arrivals[0].content).maybe_applied);
+  CHECK(std::get<lock::Unreachable>(arrivals[1].content).maybe_applied);
+  CHECK(send(pipeline) == "release");
+}
+
+TEST_CASE("a request that times out keeps its place, and its late reply answers it") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1);
+  send(pipeline);
+  pipeline.expire(kStart + 1s, 1s);
+  REQUIRE(pipeline.take_arrivals().size() == 1);
+  CHECK(pipeline.overdue() == 1);
+  add(pipeline, Op::release, 1);
+  send(pipeline);
+  reply(pipeline, "granted");
+  CHECK(pipeline.overdue() == 0);
+  const auto late = pipeline.take_arrivals();
+  REQUIRE(late.size() == 1);
+  CHECK(late[0].ask.op == Op::acquire);
+  CHECK(pipeline.size() == 1);
+}
+
+TEST_CASE("a server that owes 64 answers gets nothing but releases") {
+  Pipeline pipeline;
+  for (int i = 0; i < 64; ++i) add(pipeline, Op::renew, 1);
+  send(pipeline);
+  pipeline.expire(kStart + 1s, 1s);
+  pipeline.take_arrivals();
+  CHECK(add(pipeline, Op::renew, 1) == nullptr);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  CHECK_FALSE(pipeline.add_note({"note", 1}, kStart, Pipeline::Note::any));
+  CHECK(add(pipeline, Op::release, 1) != nullptr);
+}
+
+TEST_CASE("what the server may hold is known, also after the connection ended") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1);
+  add(pipeline, Op::acquire, 2);
+  send(pipeline);
+  pipeline.cancel_unsent(2);
+  CHECK(pipeline.size() == 1);
+  pipeline.fail({.maybe_applied = true, .why = "gone"});
+  CHECK(pipeline.empty());
+  REQUIRE(pipeline.take_arrivals().size() == 1);
+  CHECK(pipeline.sent_attempts() == std::set<lock::AttemptId>{1});
+}
+
+TEST_CASE("a request of which the kernel took nothing is not at the server") {
+  Pipeline pipeline;
+  Pipeline::Pending* const added = add(pipeline, Op::acquire, 1);
+  const bool noted = pipeline.note_attempt(*added);
+  CHECK(pipeline.sent_attempts().contains(1));
+  pipeline.sent(*added, 0, noted, kStart);
+  CHECK(pipeline.sent_attempts().empty());
+}
+
+TEST_CASE("a reply without a request, and a flood of messages") {
+  Pipeline pipeline;
+  CHECK(reply(pipeline) == Pipeline::Fit::unasked);
+  pipeline.add({}, {"SUBSCRIBE", Flight::kEndless}, kStart);
+  CHECK(reply(pipeline) == Pipeline::Fit::unasked);
+  send(pipeline);
+  for (int i = 0; i < 16; ++i) CHECK(reply(pipeline) == Pipeline::Fit::taken);
+  CHECK(reply(pipeline) == Pipeline::Fit::flood);
+  CHECK(pipeline.take_arrivals().size() == 16);
+  CHECK(reply(pipeline) == Pipeline::Fit::taken);
+}

@@ -16,8 +16,9 @@
 //   driver/    what these rooms share
 //   cli/       argv, split by hand and then read by CLI11
 //   config/    the table of all settings: flag, environment variable, file, default
-//   diag/      every word that redlock says to people
+//   diag/      every sentence that redlock says to people
 //   redis/     one connection per server, the Lua scripts, replies turned into votes
+//   records/   what servers store for people: holder, log entry, revocation; JSON out and in
 //   os/        processes, signals, clock: Linux facts without policy
 //   lock/      the protocol itself, a pure state machine: start reading at lock/session.h
 #include <cstdlib>

@@ -13,12 +13,12 @@
 
 #include "check/diagnosis.h"
 #include "check/self_test.h"
-#include "diag/json.h"
 #include "driver/finish.h"
 #include "driver/holder_info.h"
 #include "driver/output.h"
 #include "os/clock.h"
 #include "os/random.h"
+#include "records/json.h"
 #include "redis/inspector.h"
 #include "redis/tls/context.h"
 
@@ -114,7 +114,7 @@ std::string as_table(const std::vector<Finding>& findings) {
 /// What redlock(1) describes under check.
 std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
                     const config::Settings& settings, ExitStatus status) {
-  using diag::Json;
+  using records::Json;
   std::vector<Json> servers;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const redis::Inspection& inspection = inspectors[server].inspection();

@@ -9,7 +9,8 @@
 #include <cstdint>
 
 #include "config/duration.h"
-#include "diag/holder.h"
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "driver/holder_info.h"
 
 namespace redlock::check {

@@ -32,7 +32,7 @@ SelfTest::SelfTest(const config::Settings& settings, const std::string& name)
       servers_(
           settings.servers, {.prefix = settings.prefix, .name = name}, settings.ttl,
           [who = driver::describe_ourselves(settings, {"redlock", "check"})] {
-            return diag::to_json(diag::since_now(who));
+            return records::to_json(records::since_now(who));
           },
           {.request = settings.request_timeout(), .connect = settings.connect_timeout()},
           settings.restart_grace, settings.tls),

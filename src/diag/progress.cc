@@ -7,10 +7,11 @@
 #include <array>
 #include <string_view>
 
-#include "diag/holder.h"
+#include "diag/duration.h"
 #include "diag/text.h"
 #include "lock/timing.h"
 #include "lock/value.h"
+#include "records/holder.h"
 
 namespace redlock::diag {
 
@@ -59,11 +60,11 @@ Obstacle somebody(const WaitFacts& facts) {
   obstacle.verb = kind == Kind::cooling   ? "cooling down after "
                   : kind == Kind::revoked ? "revoked from "
                                           : "held by ";
-  const auto holder = read_holder(refusal.holder);
+  const auto holder = records::read_holder(refusal.holder);
   if (holder) {
     obstacle.subject =
         fmt::format("{}@{}", printable(holder->user, 64), printable(holder->host, 64));
-    obstacle.command = printable(holder->command, kMostCommandBytes);
+    obstacle.command = printable(holder->command, records::kMostCommandBytes);
   } else {
     obstacle.subject = kind == Kind::cooling   ? "a run"
                        : kind == Kind::revoked ? "its holder"

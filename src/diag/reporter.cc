@@ -6,10 +6,12 @@
 #include <string_view>
 #include <utility>
 
-#include "diag/holder.h"
-#include "diag/revocation.h"
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "lock/overloaded.h"
 #include "lock/value.h"
+#include "records/revocation.h"
 
 namespace redlock::diag {
 
@@ -289,7 +291,7 @@ void Reporter::say_vote(const lock::Reply& reply) {
 }
 
 void Reporter::say_word(lock::ServerIndex server, const std::string& text) {
-  if (revocation_in_word(text)) heard_ = text;
+  if (records::revocation_in_notice(text)) heard_ = text;
   line(Verbosity::verbose,
        fmt::format("{}: {}", servers_.at(server),
                    text.empty() ? "listening for word to the holder"

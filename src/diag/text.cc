@@ -26,16 +26,6 @@ std::size_t columns_of(std::string_view character) {
 
 }  // namespace
 
-std::string_view clip(std::string_view text, std::size_t most_bytes) {
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const std::size_t next = length + length_of_first(text.substr(length));
-    if (next > most_bytes) break;
-    length = next;
-  }
-  return text.substr(0, length);
-}
-
 std::size_t columns(std::string_view text) {
   std::size_t count = 0;
   while (!text.empty()) {

@@ -22,9 +22,6 @@ enum class Charset { ascii, utf8 };
 /// For all text from elsewhere, see there.
 using os::printable;
 
-/// What of `text` fits into `most_bytes`, cut between characters.
-std::string_view clip(std::string_view text, std::size_t most_bytes);
-
 std::size_t columns(std::string_view text);
 
 /// At most `width` columns of it, "…" at the end included if something is left out.

@@ -8,8 +8,8 @@
 #include <new>
 #include <utility>
 
-#include "diag/log_entry.h"
 #include "os/clock.h"
+#include "records/log_entry.h"
 #include "redis/keys.h"
 #include "redis/queue.h"
 
@@ -122,8 +122,8 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
 void Driver::log(const lock::Log& line, lock::Instant now) {
   if (voices_.who == nullptr) return;
   try {
-    servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, *voices_.who)),
-                 now);
+    servers_.log(line, records::word_for(line.event),
+                 to_json(records::log_entry(line, *voices_.who)), now);
   } catch (const std::bad_alloc&) {
     return;
   }

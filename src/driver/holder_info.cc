@@ -32,15 +32,15 @@ std::string user_name() {
 /// A command line may hold what not everybody who reads the servers shall know.
 std::string recorded(const std::vector<std::string>& job, config::RecordCommand how) {
   if (how == config::RecordCommand::none || job.empty()) return {};
-  if (how == config::RecordCommand::full) return diag::shell_like(job);
+  if (how == config::RecordCommand::full) return records::shell_like(job);
   const std::string& program = job.front();
-  return diag::shell_like({program.substr(program.rfind('/') + 1)});
+  return records::shell_like({program.substr(program.rfind('/') + 1)});
 }
 
 }  // namespace
 
-diag::Holder describe_ourselves(const config::Settings& settings,
-                                const std::vector<std::string>& job) {
+records::Holder describe_ourselves(const config::Settings& settings,
+                                   const std::vector<std::string>& job) {
   return {
       .host = host_name(),
       .user = user_name(),

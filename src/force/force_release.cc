@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "driver/holder_info.h"
 #include "driver/output.h"
 #include "force/takeover.h"
@@ -34,7 +36,7 @@ int number(ExitStatus status) {
   return static_cast<int>(status);
 }
 
-diag::Revocation ourselves(const diag::Holder& us) {
+records::Revocation ourselves(const records::Holder& us) {
   using namespace std::chrono;
   return {.host = us.host,
           .user = us.user,
@@ -199,11 +201,11 @@ int Forcing::take_away() {
 }
 
 void Forcing::revoke_and_log(Takeover& takeover) {
-  const diag::Holder us =
+  const records::Holder us =
       driver::describe_ourselves(settings_, {"redlock", "release", "--force", request_.name});
   takeover.revoke(ourselves(us));
   if (lock_.judgement.state == State::revoked) return;  // somebody else's deed
-  diag::LogEntry entry;
+  records::LogEntry entry;
   entry.who = us;
   takeover.log(entry);
 }

@@ -30,13 +30,13 @@ std::optional<Ward> find_ward(const cli::Acquire& request) {
 
 /// redlock itself is gone while the lock is held: the process that matters is the one it is kept
 /// for, or that has called us.
-diag::Holder describe_holder(const cli::Acquire& request) {
+records::Holder describe_holder(const cli::Acquire& request) {
   std::vector<std::string> command = {"redlock", "acquire"};
   if (request.keep_for) {
     command.insert(command.end(), {"--keep-for", std::to_string(*request.keep_for)});
   }
   command.push_back(request.name);
-  diag::Holder holder = driver::describe_ourselves(request.settings, command);
+  records::Holder holder = driver::describe_ourselves(request.settings, command);
   holder.pid = request.keep_for.value_or(::getppid());
   return holder;
 }
@@ -59,7 +59,7 @@ Exit acquire(const cli::Acquire& request) {
   redis::ServerSet servers(
       settings.servers,
       {.prefix = settings.prefix, .name = request.name, .log_entries = settings.log_entries},
-      settings.ttl, [&grant] { return diag::to_json(diag::since_now(grant.who)); },
+      settings.ttl, [&grant] { return records::to_json(records::since_now(grant.who)); },
       driver::timeouts_of(settings), settings.restart_grace, settings.tls);
   os::Stderr out;
   diag::Reporter reporter(out, request.name, driver::displays_of(settings),

@@ -27,7 +27,7 @@ struct Grant {
   bool json;
   lock::Duration linger;     ///< for servers that have not answered when the lock is held
   std::optional<Ward> ward;  ///< none: nobody renews the lock
-  diag::Holder who;          ///< for the log
+  records::Holder who;       ///< for the log
 };
 
 /// The heart of `redlock acquire`: the same session as that of a run, which is left where a job

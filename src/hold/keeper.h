@@ -20,7 +20,6 @@
 
 #include <sys/types.h>
 
-#include "diag/log_entry.h"
 #include "driver/driver.h"
 #include "driver/rescue.h"
 #include "lock/keeping.h"
@@ -29,6 +28,7 @@
 #include "os/loop.h"
 #include "os/process.h"
 #include "os/signals.h"
+#include "records/holder.h"
 #include "redis/server_set.h"
 
 namespace redlock::hold {
@@ -41,7 +41,7 @@ struct Ward {
 
 /// How the lock was had, for the log.
 struct Won {
-  diag::Holder who;
+  records::Holder who;
   lock::Log line;
 };
 

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "inspect/grid.h"
@@ -55,7 +56,7 @@ std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
 }
 
 Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
-  const diag::Holder& who = run.told.who;
+  const records::Holder& who = run.told.who;
   const bool wide = width >= kManyWords;
   Line line(count_, "-");
   if (run.knows_beginning) line[when] = time_of(run.began, width);

@@ -5,20 +5,20 @@
 #include <optional>
 #include <string>
 
-#include "diag/holder.h"
-#include "diag/json.h"
+#include "records/holder.h"
+#include "records/json.h"
 
 namespace redlock::inspect {
 
 /// A holder as `status`, `list` and `acquire` show it with --json; null if there is none.
-diag::Json holder_json(const std::optional<diag::Holder>& holder);
+records::Json holder_json(const std::optional<records::Holder>& holder);
 
 /// Null if there is none.
-diag::Json in_seconds(const std::optional<std::chrono::milliseconds>& time);
+records::Json in_seconds(const std::optional<std::chrono::milliseconds>& time);
 
 /// Null if its writer did not say it.
-diag::Json since_or_null(std::chrono::milliseconds unix_time);
+records::Json since_or_null(std::chrono::milliseconds unix_time);
 
-diag::Json text_or_null(const std::string& text);
+records::Json text_or_null(const std::string& text);
 
 }  // namespace redlock::inspect

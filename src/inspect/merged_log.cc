@@ -14,7 +14,7 @@ namespace redlock::inspect {
 
 namespace {
 
-using diag::LogEntry;
+using records::LogEntry;
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
@@ -62,7 +62,7 @@ void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
   std::map<std::string, Skips> skips;
   std::string previous;
   for (auto line = latest_first.rbegin(); line != latest_first.rend(); ++line) {
-    auto entry = diag::read_log_entry(line->data);
+    auto entry = records::read_log_entry(line->data);
     if (!entry || line->run.empty()) continue;
     if (line->event == "skipped") {
       Skips& here = skips[previous];
@@ -126,7 +126,7 @@ PastRun past_run(const std::string& run, const Account& account, bool has_lock) 
 
 /// One that no log knows of, or not yet.
 PastRun running(const Present& present) {
-  const diag::Holder holder = present.holder.value_or(diag::Holder{});
+  const records::Holder holder = present.holder.value_or(records::Holder{});
   return {.ending = Ending::running,
           .run = present.run,
           .began = std::max(holder.since, milliseconds::zero()),

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "diag/log_entry.h"
+#include "records/log_entry.h"
 #include "redis/log_reader.h"
 
 namespace redlock::inspect {
@@ -33,17 +33,17 @@ struct PastRun {
   /// `began` is the end of the run before, or 0.
   bool knows_beginning = true;
   std::optional<std::chrono::milliseconds> ended;
-  bool goes_on = false;  ///< it has the lock, though it may have been told to give it up
-  diag::LogEntry told;   ///< untrusted
-  std::optional<diag::Holder> forced_by;  ///< untrusted
-  unsigned skips = 0;                     ///< how many runs were skipped
+  bool goes_on = false;    ///< it has the lock, though it may have been told to give it up
+  records::LogEntry told;  ///< untrusted
+  std::optional<records::Holder> forced_by;  ///< untrusted
+  unsigned skips = 0;                        ///< how many runs were skipped
 };
 
 /// Who has the lock now, by a quorum.
 struct Present {
   bool sure = true;      ///< a quorum tells
   std::string run = {};  ///< empty: nobody
-  std::optional<diag::Holder> holder = std::nullopt;
+  std::optional<records::Holder> holder = std::nullopt;
   std::uint64_t fence = 0;
 };
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "config/settings.h"
-#include "diag/holder.h"
-#include "diag/revocation.h"
 #include "exit_status.h"
 #include "inspect/waiting.h"
 #include "lock/judgement.h"
+#include "records/holder.h"
+#include "records/revocation.h"
 #include "redis/observer.h"
 
 namespace redlock::inspect {
@@ -23,8 +23,8 @@ struct Observed {
   std::vector<lock::Seen> seen;  ///< by server
   lock::Judgement judgement;
   std::optional<lock::Sighting> sighting;  ///< of one that agrees, with the holder if one knows it
-  std::optional<diag::Holder> holder;
-  std::optional<diag::Revocation> revocation;  ///< if it is revoked, and known by whom
+  std::optional<records::Holder> holder;
+  std::optional<records::Revocation> revocation;  ///< if it is revoked, and known by whom
   /// What is left of its time to live where it is held; none: it is not, or never expires there.
   std::optional<std::chrono::milliseconds> least_left;
   std::optional<std::chrono::milliseconds> most_left;

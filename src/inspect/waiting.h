@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "diag/holder.h"
+#include "records/holder.h"
 #include "redis/queue.h"
 
 namespace redlock::inspect {
@@ -14,7 +14,7 @@ namespace redlock::inspect {
 /// One who waits for a lock, by what the servers say.
 struct Waiting {
   std::chrono::milliseconds waited{};  ///< at least
-  std::optional<diag::Holder> who;     ///< as it says of itself; since when it waits is not in it
+  std::optional<records::Holder> who;  ///< as it says of itself; since when it waits is not in it
 };
 
 struct WaitingLine {
@@ -25,6 +25,6 @@ struct WaitingLine {
 /// What all servers know together: who came while one of them was down is missing there. None if
 /// no server may tell. `holder`: it may have been waiting only just now, and does not count.
 std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>& queues,
-                                 const std::optional<diag::Holder>& holder);
+                                 const std::optional<records::Holder>& holder);
 
 }  // namespace redlock::inspect

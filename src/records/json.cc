@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "diag/json.h"
+#include "records/json.h"
 
 #include <array>
 #include <charconv>
 #include <cmath>
 
-namespace redlock::diag {
+namespace redlock::records {
 
 namespace {
 
@@ -158,4 +158,4 @@ void JsonRecord::add(std::string_view key, std::string_view text) {
   append_string(text_, text, Letters::utf8);
 }
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // JSON that redlock writes: what it prints with --json, and the records that it stores. Absent on
-// purpose: reading (diag/json_fields.h), and any library.
+// purpose: reading (records/json_fields.h), and any library.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::diag {
+namespace redlock::records {
 
 /// A value as it is printed: indented, in ASCII, keys in the order given. It consists of its text,
 /// so that nothing is left to do for what prints it.
@@ -65,4 +65,4 @@ class JsonRecord {
   std::string text_;
 };
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The only file that includes nlohmann/json.hpp, which takes seconds to compile.
-#include "diag/json_fields.h"
+#include "records/json_fields.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace redlock::diag {
+namespace redlock::records {
 
 /// Takes what the parser finds, one after the other. No nlohmann::json is made: an object of those
 /// needs memory to be destroyed, and where there is none the program is aborted, with a lock in its
@@ -97,4 +97,4 @@ std::optional<std::chrono::milliseconds> JsonFields::time(std::string_view key) 
   return std::chrono::milliseconds(std::clamp<std::int64_t>(*number, 0, kYear2200));
 }
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

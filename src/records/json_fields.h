@@ -11,7 +11,7 @@
 #include <string_view>
 #include <variant>
 
-namespace redlock::diag {
+namespace redlock::records {
 
 /// The texts and whole numbers of a JSON object. Whatever else it has is left out, however deep.
 class JsonFields {
@@ -35,4 +35,4 @@ class JsonFields {
   std::map<std::string, std::variant<std::string, std::int64_t>, std::less<>> fields_;
 };
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

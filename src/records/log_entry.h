@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "diag/holder.h"
 #include "lock/effect.h"
+#include "records/holder.h"
 
-namespace redlock::diag {
+namespace redlock::records {
 
 /// What a line of a lock's log says, besides when it was written and of what. A line is complete in
 /// itself: that of a run's end tells all that is to be told of the run.
@@ -35,4 +35,4 @@ std::string to_json(const LogEntry& entry);
 /// is missing, or beyond all measure, is empty, 0 or none. None if it is no JSON object.
 std::optional<LogEntry> read_log_entry(std::string_view json);
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

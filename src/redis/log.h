@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The log that every server keeps of a lock: what is written into it. Absent on purpose: what its
-// lines say (diag/log_entry.h), and whether anybody hears that one was written: nobody does.
+// lines say (records/log_entry.h), and whether anybody hears that one was written: nobody does.
 #pragma once
 
 #include <string>

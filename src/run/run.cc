@@ -37,14 +37,14 @@ Exit run(const cli::Run& request) {
   const std::string held = environment == nullptr ? "" : environment;
   const std::optional<Held> ours = settings.reentrant ? find_held(held, id) : std::optional<Held>();
   if (ours) plan.inherited = ours->fence;
-  diag::Holder who = driver::describe_ourselves(settings, request.job);
+  records::Holder who = driver::describe_ourselves(settings, request.job);
   redis::ServerSet servers(
       settings.servers,
       {.prefix = settings.prefix,
        .name = request.name,
        .held_token = ours ? ours->token : std::string(),
        .log_entries = settings.log_entries},
-      settings.ttl, [who] { return diag::to_json(diag::since_now(who)); },
+      settings.ttl, [who] { return records::to_json(records::since_now(who)); },
       driver::timeouts_of(settings), settings.restart_grace, settings.tls);
   os::Stderr out;
   const MetricsFile metrics(settings.metrics_file);

@@ -10,8 +10,8 @@
 #include <array>
 #include <string>
 
-#include "diag/holder.h"
 #include "os/fd.h"
+#include "records/holder.h"
 
 namespace redlock::diag {
 namespace {
@@ -42,12 +42,12 @@ constexpr WaitNews kShown{.shown = true, .conflict_status = 1};
 constexpr WaitNews kAlone{.shown = false, .conflict_status = 75};
 
 lock::Refused held() {
-  Holder holder;
+  records::Holder holder;
   holder.host = "db7";
   holder.user = "root";
   holder.pid = 123;
   holder.command = "./deploy.sh";
-  return {.blocker = "aaaa", .ttl_left = 20s, .holder = to_json(holder)};
+  return {.blocker = "aaaa", .ttl_left = 20s, .holder = records::to_json(holder)};
 }
 
 TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {

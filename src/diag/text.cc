@@ -10,8 +10,8 @@ using os::length_of_first;
 
 namespace {
 
-/// By the big blocks of Unicode's EastAsianWidth.txt: CJK, Hangul, full-width forms, pictographs;
-/// and of what goes on top of the character before it.
+/// Follows the big blocks of Unicode's EastAsianWidth.txt: CJK, Hangul, full-width forms and
+/// pictographs count as two; combining characters count as none.
 std::size_t columns_of(std::string_view character) {
   const char32_t code = code_of(character);
   const bool none = (code >= 0x300 && code <= 0x36f) || (code >= 0x200b && code <= 0x200d) ||

@@ -93,13 +93,13 @@ void Driver::take_replies(lock::Instant now) {
 
 void Driver::take_messages(lock::Instant now) {
   for (const redis::Notice& word : servers_.take_notices()) {
-    if (voices_.reporter != nullptr) voices_.reporter->say_word(word.server, word.text);
+    if (voices_.reporter != nullptr) voices_.reporter->say_notice(word.server, word.text);
     if (!over()) step(lock::Notice{.released = word.text == redis::kReleasedWord}, now);
   }
   for (const redis::Notice& word : servers_.take_wake_ups()) {
     const bool next = word.text == redis::kNextWord;
     if (voices_.reporter != nullptr && !word.text.empty()) {
-      voices_.reporter->say_call(word.server, next);
+      voices_.reporter->say_wake_up(word.server, next);
     }
     if (!over()) step(lock::Woken{next}, now);
   }

@@ -10,7 +10,7 @@ namespace redlock::records {
 
 namespace {
 
-/// As a shell would read it.
+/// Quotes a word so that a shell reads it as one word.
 std::string as_word(std::string_view word) {
   constexpr std::string_view kPlain =
       "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_"

@@ -8,8 +8,8 @@
 
 namespace redlock::records {
 
-/// Who takes a lock from its holder: the note in a revoked lock's value (redlock-protocol(7)).
-/// Nothing is decided by it.
+/// The process that takes a lock from its holder: the note in the value of a revoked lock
+/// (redlock-protocol(7)). No decision depends on it.
 struct Revocation {
   std::string host;
   std::string user;
@@ -17,14 +17,15 @@ struct Revocation {
   std::chrono::milliseconds since{};  ///< Unix time by that host's clock
 };
 
-/// What the key of a lock with this token holds once it is revoked: less than 600 bytes.
+/// The value that the key of a lock with this token gets when the lock is revoked: less than 600
+/// bytes.
 std::string revoked_value(std::string_view token, const Revocation& revocation);
 
-/// From what a server has in the lock's key, of which nothing is to be trusted. None if it is not
-/// revoked, or does not say by whom.
+/// Reads the value of a lock's key. Nothing in it can be trusted. None if the lock is not revoked,
+/// or the value does not say by whom.
 std::optional<Revocation> read_revocation(std::string_view value);
 
-/// From a notice to the holder: "revoked" and the same note.
+/// Reads a notice for the holder: "revoked" and the same note. None if it is another notice.
 std::optional<Revocation> revocation_in_notice(std::string_view text);
 
 }  // namespace redlock::records

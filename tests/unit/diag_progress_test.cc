@@ -185,7 +185,7 @@ TEST_CASE("progress: nobody is known to be in the way") {
   };
   CHECK(what({.asked = false, .servers = 3}) == "deploy-shop: asking 3 servers · you are 2nd of 3");
   CHECK(what({.asked = true, .answering = 3, .servers = 3}) ==
-        "deploy-shop: several ask for it at once · you are 2nd of 3");
+        "deploy-shop: several processes want it at once · you are 2nd of 3");
   CHECK_MESSAGE(
       what(
           {.refusal = held(), .asked = true, .lacks_quorum = true, .answering = 1, .servers = 3}) ==

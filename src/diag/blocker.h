@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What redlock says about the process in our way: whoever holds, revoked or used the lock. All text
-// is safe to print: what came from a server is cleaned.
+// Names the process in our way: it holds, cools or revoked the lock, or its run made ours
+// superfluous. All text is safe to print: what came from a server is cleaned.
 #pragma once
 
 #include <optional>

@@ -18,6 +18,7 @@
 //   config/    the table of all settings: flag, environment variable, file, default
 //   diag/      every message that redlock prints for people
 //   redis/     one connection per server, the Lua scripts, replies turned into votes
+//   records/   what servers store for people: holder, log entry, revocation; JSON out and in
 //   os/        processes, signals, clock: Linux facts without policy
 //   lock/      the protocol itself, a pure state machine: start reading at lock/session.h
 #include <cstdlib>

@@ -13,13 +13,13 @@
 
 #include "check/diagnosis.h"
 #include "check/self_test.h"
-#include "diag/json.h"
 #include "driver/finish.h"
 #include "driver/lock_id.h"
 #include "driver/output.h"
 #include "driver/setup.h"
 #include "os/clock.h"
 #include "os/random.h"
+#include "records/json.h"
 #include "redis/inspector.h"
 #include "redis/tls/context.h"
 
@@ -115,7 +115,7 @@ std::string as_table(const std::vector<Finding>& findings) {
 /// See redlock(1), under check.
 std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
                     const config::Settings& settings, ExitStatus status) {
-  using diag::Json;
+  using records::Json;
   std::vector<Json> servers;
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
     const redis::Inspection& inspection = inspectors[server].inspection();

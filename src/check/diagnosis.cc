@@ -9,8 +9,10 @@
 #include <cstdint>
 
 #include "config/duration.h"
-#include "diag/holder.h"
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "driver/lock_id.h"
+#include "records/holder.h"
 
 namespace redlock::check {
 

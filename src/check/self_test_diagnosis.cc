@@ -5,7 +5,9 @@
 #include <variant>
 
 #include "check/diagnosis.h"
-#include "diag/holder.h"
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
 
 namespace redlock::check {
 

@@ -32,18 +32,18 @@ constexpr Family kFamilies[] = {
     {"redlock_last_run_timestamp_seconds", kGauge, Unit::seconds, &LockMetrics::last_run_ms,
      "When the last command was started."},
     {"redlock_last_success_timestamp_seconds", kGauge, Unit::seconds, &LockMetrics::last_success_ms,
-     "When the last command that had exit status 0 ended."},
+     "When the last command with exit status 0 ended."},
     {"redlock_last_duration_seconds", kGauge, Unit::seconds, &LockMetrics::last_duration_ms,
      "How long the last command ran."},
     {"redlock_last_wait_seconds", kGauge, Unit::seconds, &LockMetrics::last_wait_ms,
-     "How long the lock was waited for the last time."},
+     "How long the last run waited for the lock."},
     {"redlock_last_exit_status", kGauge, Unit::none, &LockMetrics::last_exit_status,
      "Exit status of the last redlock."},
     {"redlock_last_fence", kGauge, Unit::none, &LockMetrics::last_fence,
      "Fencing number of the last command."},
     {"redlock_runs_total", kCounter, Unit::none, &LockMetrics::runs, "Commands started."},
     {"redlock_conflicts_total", kCounter, Unit::none, &LockMetrics::conflicts,
-     "Runs given up as somebody else held the lock."},
+     "Runs given up because another process held the lock."},
     {"redlock_lost_total", kCounter, Unit::none, &LockMetrics::lost,
      "Locks lost while the command ran."},
 };
@@ -62,14 +62,14 @@ std::string in_quotes(std::string_view label) {
   return text + '"';
 }
 
-/// Takes `what` off the front of `text`, if it is there.
+/// Removes `what` from the front of `text`, if it is there.
 bool take(std::string_view& text, std::string_view what) {
   if (!text.starts_with(what)) return false;
   text.remove_prefix(what.size());
   return true;
 }
 
-/// Takes what in_quotes() made.
+/// Removes a text that in_quotes() made, and returns it.
 std::optional<std::string> take_in_quotes(std::string_view& text) {
   std::string label;
   if (!take(text, "\"")) return std::nullopt;
@@ -104,7 +104,7 @@ std::optional<std::uint64_t> value_of(std::string_view text, Unit unit) {
   return *seconds * 1000 + *rest;
 }
 
-/// One line with a sample. A second one of the same lock and family is none.
+/// Reads one line with a sample. False if it is none, or the second one of its lock and family.
 bool take_sample(std::string_view line, Metrics& metrics,
                  std::map<std::string, unsigned>& families_seen) {
   const auto* const family =

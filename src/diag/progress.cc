@@ -7,10 +7,11 @@
 #include <array>
 #include <string_view>
 
-#include "diag/holder.h"
+#include "diag/duration.h"
 #include "diag/text.h"
 #include "lock/timing.h"
 #include "lock/value.h"
+#include "records/holder.h"
 
 namespace redlock::diag {
 
@@ -23,10 +24,10 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostLockName = 255;
 
-/// A command of which less than this would be left is not shown at all.
+/// A command is left out if there is room for fewer columns of it than this.
 constexpr std::size_t kLeastCommand = 8;
 
-/// Why the lock cannot be had, in the parts that can be left out: "held by ", "root@db7",
+/// Why we do not get the lock, in parts that can be left out: "held by ", "root@db7",
 /// "./deploy.sh", " for 3m 12s".
 struct Obstacle {
   std::string verb;
@@ -59,11 +60,11 @@ Obstacle somebody(const WaitFacts& facts) {
   obstacle.verb = kind == Kind::cooling   ? "cooling down after "
                   : kind == Kind::revoked ? "revoked from "
                                           : "held by ";
-  const auto holder = read_holder(refusal.holder);
+  const auto holder = records::read_holder(refusal.holder);
   if (holder) {
     obstacle.subject =
         fmt::format("{}@{}", printable(holder->user, 64), printable(holder->host, 64));
-    obstacle.command = printable(holder->command, kMostCommandBytes);
+    obstacle.command = printable(holder->command, records::kMostCommandBytes);
   } else {
     obstacle.subject = kind == Kind::cooling   ? "a run"
                        : kind == Kind::revoked ? "its holder"
@@ -91,7 +92,7 @@ Obstacle obstacle_of(const WaitFacts& facts) {
     return obstacle;
   }
   if (!state.refusal) {
-    obstacle.subject = "several ask for it at once";
+    obstacle.subject = "several processes want it at once";
     return obstacle;
   }
   return somebody(facts);
@@ -108,7 +109,7 @@ std::string ordinal(std::size_t number) {
                                  : "th");
 }
 
-/// Empty if it is not known. Without a quorum the queue is no news.
+/// Empty if the place is unknown. Without a quorum of servers the queue is no news.
 std::string place_text(const WaitFacts& facts, std::string_view before) {
   if (!facts.place || facts.state.lacks_quorum) return {};
   const WaitFacts::Place& at = *facts.place;
@@ -122,7 +123,7 @@ std::string time_text(const WaitFacts& facts) {
   return facts.limit ? waited + " of " + as_clock(ceil<seconds>(*facts.limit)) : waited;
 }
 
-/// '?' for each character that is no ASCII.
+/// '?' for each character that is not ASCII.
 std::string to_ascii(std::string_view text) {
   std::string clean;
   for (const char byte : text) {
@@ -136,7 +137,7 @@ std::string to_ascii(std::string_view text) {
   return clean;
 }
 
-/// How much is said; each is said with less words than the one before.
+/// What a line says; each row says less than the one before.
 struct Detail {
   bool command;
   bool length;
@@ -168,7 +169,7 @@ class Composer {
     }
   }
 
-  /// `command`: the holder's, or what there is room for.
+  /// `command`: the command of the holder, or as much of it as fits.
   [[nodiscard]] std::string line(const Detail& detail, std::string_view command) const {
     return head(detail, command) + tail(detail);
   }
@@ -201,7 +202,7 @@ class Composer {
   std::string_view separator_;
 };
 
-/// As cut() does, with dots that need no UTF-8.
+/// Like cut(), but without UTF-8 the dots are ASCII.
 std::string cut_to(std::string_view text, std::size_t width, Charset charset) {
   if (charset == Charset::utf8 || columns(text) <= width) return cut(text, width);
   constexpr std::string_view kDots = "...";
@@ -220,7 +221,7 @@ std::string fit(const Composer& composer, std::size_t width, Charset charset) {
     if (whole < excess + kLeastCommand) continue;
     return composer.line(detail, cut_to(composer.command(), whole - excess, charset));
   }
-  // The time is what shows that something is still going on.
+  // The time shows that something still goes on, so it stays.
   const Detail& least = kDetails.back();
   const std::string tail = composer.tail(least);
   const std::string head = composer.head(least, {});

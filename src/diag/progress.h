@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The line that shows somebody who waits for a lock how things stand. Deliberately absent:
-// terminals, clocks and the decision when to write it; driver/progress.h has them.
+// The line that shows a waiting user the state of the wait. Deliberately absent: terminals, clocks
+// and the decision when to write the line; driver/progress.h has them.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace redlock::diag {
 
-/// What is known at one moment.
+/// The state of a wait at one moment.
 struct WaitFacts {
   struct Place {
     std::size_t place;  ///< in the queue, from 1
@@ -24,23 +24,23 @@ struct WaitFacts {
   };
   std::string lock;  ///< its name
   lock::Waiting state;
-  lock::Duration refusal_age{};  ///< since the servers told of Waiting::refusal
+  lock::Duration refusal_age{};  ///< since the servers named Waiting::refusal
   std::optional<Place> place;
   lock::Duration waited{};
   std::optional<lock::Duration> limit;    ///< of the wait
   std::chrono::milliseconds unix_time{};  ///< by this host's clock
 };
 
-/// For a terminal, to be rewritten: at most `width` columns, less said where there is less room.
+/// For a terminal, to be rewritten: at most `width` columns. With less room it says less.
 ///
 ///   deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · waited 0:41 of
 ///   10:00
 std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset);
 
-/// For a log: the same with commas, never cut.
+/// For a log: the same with commas, and never cut.
 std::string plain_line(const WaitFacts& facts);
 
-/// When the line is due next: at whole multiples of `every` since `began`.
+/// When the next line is due: at whole multiples of `every` since `began`.
 constexpr lock::Instant next_due(lock::Instant began, lock::Duration every, lock::Instant now) {
   return began + ((now - began) / every + 1) * every;
 }

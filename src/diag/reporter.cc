@@ -6,10 +6,12 @@
 #include <string_view>
 #include <utility>
 
-#include "diag/holder.h"
-#include "diag/revocation.h"
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "lock/overloaded.h"
 #include "lock/value.h"
+#include "records/revocation.h"
 
 namespace redlock::diag {
 
@@ -17,13 +19,13 @@ using namespace lock::report;
 
 namespace {
 
-/// What an answer that is no vote for us means, behind "<server>: ".
+/// The text for an answer that is no vote for us, after "<server>: ".
 std::string complaint_text(const lock::Answer& answer) {
   return std::visit(
       lock::Overloaded{
           [](const lock::Unreachable& unreachable) {
             return unreachable.why.empty()
-                       ? std::string("has not answered so far; is it up, and can it be reached?")
+                       ? std::string("has not answered yet; check that it is up and reachable")
                        : unreachable.why;
           },
           [](const lock::Missing&) { return std::string("the lock is gone there"); },
@@ -36,12 +38,12 @@ std::string complaint_text(const lock::Answer& answer) {
           [](const lock::Refused&) { return std::string("somebody else holds the lock there"); },
           [](const lock::NotCommitted&) {
             return std::string(
-                "stores no fencing number; may the user write it there (see "
-                "redlock-protocol(7))?");
+                "has not stored the fencing number; check that the user may write it there (see "
+                "redlock-protocol(7))");
           },
           [](const lock::Granted& grant) {
             return fmt::format(
-                "was started only just now and may have forgotten a lock; trusted in {} s "
+                "was started recently and may have forgotten a lock; trusted in {} s "
                 "(see --restart-grace)",
                 grant.distrusted_for.count());
           },
@@ -63,12 +65,12 @@ std::string_view op_name(lock::Op op) {
     case lock::Op::mark:
       return "mark as done";
     case lock::Op::unmark:
-      return "take the mark back";
+      return "remove the mark";
     case lock::Op::release:
     case lock::Op::leave:
       return "release";
     case lock::Op::inquire:
-      return "was it released";
+      return "look for a release";
     case lock::Op::leave_queue:
       return "leave the queue";
   }
@@ -80,7 +82,7 @@ std::string vote_text(const lock::Answer& answer) {
       lock::Overloaded{
           [](const lock::Granted& grant) {
             if (grant.distrusted_for == std::chrono::seconds::zero()) return std::string("granted");
-            return fmt::format("granted, but started only just now, no witness for another {} s",
+            return fmt::format("granted, but started recently, not trusted for another {} s",
                                grant.distrusted_for.count());
           },
           [](const lock::Refused& refusal) { return "refused, " + describe(refusal); },
@@ -88,7 +90,7 @@ std::string vote_text(const lock::Answer& answer) {
           [](const lock::Committed&) { return std::string("stored"); },
           [](const lock::NotCommitted&) { return std::string("not stored"); },
           [](const lock::Released& released) {
-            return std::string(released.kept      ? "given up, others of this job hold it still"
+            return std::string(released.kept ? "given up; other processes of this job still hold it"
                                : released.cooling ? "cooling down"
                                                   : "released");
           },
@@ -123,7 +125,7 @@ void Reporter::line(Verbosity from, const std::string& text) {
   if (verbosity_ >= from) out_.line("redlock: " + text);
 }
 
-/// Who is in the way interests a person, not the mailbox of N - 1 cron hosts.
+/// A user at a terminal wants to know the blocker; the mailbox of N - 1 cron hosts does not.
 void Reporter::to_person(const std::string& text) {
   const bool person = verbosity_ == Verbosity::normal && os::Stderr::is_terminal();
   line(person ? Verbosity::normal : Verbosity::verbose, text);
@@ -159,10 +161,11 @@ void Reporter::say(const lock::Report& report) {
           },
           [this](const Stopping& stopping) { say_stopping(stopping); },
           [this](const NotOursAtRelease& not_ours) {
-            line(Verbosity::quiet,
-                 fmt::format("{} was no longer ours when the job ended, somebody else may have run "
-                             "at the same time: {}",
-                             lock_, list(not_ours.complaints)));
+            line(
+                Verbosity::quiet,
+                fmt::format("{} was no longer ours when the job ended, another job may have run at "
+                            "the same time: {}",
+                            lock_, list(not_ours.complaints)));
           },
           [this](const Skipped& skipped) {
             to_person(fmt::format("{}: skipped, {}", lock_, describe(skipped.done)));
@@ -192,11 +195,11 @@ void Reporter::say(const lock::Report& report) {
       report);
 }
 
-/// That the wait has begun is for a display to show; a log has it with -v.
+/// The display shows that the wait has begun; a log says so with -v.
 void Reporter::say_contended(const Contended& contended) {
   using When = Contended::When;
   const std::string who = contended.refusal ? describe(*contended.refusal)
-                                            : std::string("fought for by several contenders");
+                                            : std::string("wanted by several processes at once");
   switch (contended.when) {
     case When::begins:
       return line(Verbosity::verbose, fmt::format("{} is {}; waiting", lock_, who));
@@ -209,25 +212,25 @@ void Reporter::say_contended(const Contended& contended) {
   if (contended.waited == lock::Duration::zero()) {
     return to_person(fmt::format("{} is {}", lock_, who));
   }
-  // Said on every host: the status alone could be the job's as well.
+  // Every host says this: the status alone could come from the job as well.
   const std::string limit = round_for_people(contended.waited);
   const std::string why =
       contended.refusal
           ? fmt::format("{} is still {} after {}", lock_, name_blocker(*contended.refusal), limit)
-          : fmt::format("{} could not be had within {}, as several ask for it at once", lock_,
-                        limit);
+          : fmt::format("could not get {} within {}, because several processes want it at once",
+                        lock_, limit);
   line(Verbosity::normal, fmt::format("{}, giving up (status {})", why, news_.conflict_status));
 }
 
 void Reporter::say_missing(const QuorumMissing& missing) {
-  const bool told_soon = news_.shown || verbosity_ == Verbosity::verbose;
-  if (told_soon != (missing.when == QuorumMissing::When::soon)) return;
+  const bool said_soon = news_.shown || verbosity_ == Verbosity::verbose;
+  if (said_soon != (missing.when == QuorumMissing::When::soon)) return;
   constexpr std::chrono::hours for_ever(24 * 365);
   const std::string how_long =
       missing.gives_up_in < for_ever
           ? "for another " +
                 for_people(std::chrono::ceil<std::chrono::seconds>(missing.gives_up_in))
-          : std::string("on");
+          : std::string("without a time limit");
   line(Verbosity::normal,
        fmt::format("{}; {} of {} servers answer, {} needed, trying {}", list(missing.complaints),
                    missing.answering, servers_.size(), servers_.size() / 2 + 1, how_long));
@@ -246,17 +249,17 @@ void Reporter::say_acquired(const Acquired& acquired) {
 }
 
 void Reporter::say_stopping(const Stopping& stopping) {
-  // Of a lock that is deleted at once too few votes may be left to hear that it is lost.
+  // If the lock is deleted at once, too few votes may be left to learn that it is lost.
   const bool without_lock = stopping.reason == lock::StopReason::lost ||
                             stopping.reason == lock::StopReason::lease_ending;
-  const auto by = revoked_by(stopping.complaints, heard_);
+  const auto by = revoked_by(stopping.complaints, revocation_notice_);
   if (without_lock && by) {
     return line(Verbosity::quiet, fmt::format("{} was revoked{}, stopping the job", lock_, *by));
   }
   switch (stopping.reason) {
     case lock::StopReason::lost:
-      return line(Verbosity::quiet,
-                  fmt::format("lost {}, stopping the job: {}", lock_, list(stopping.complaints)));
+      return line(Verbosity::quiet, fmt::format("{} was lost, stopping the job: {}", lock_,
+                                                list(stopping.complaints)));
     case lock::StopReason::lease_ending:
       return line(Verbosity::quiet,
                   fmt::format("{} could not be renewed in time, stopping the job before the lock "
@@ -288,15 +291,15 @@ void Reporter::say_vote(const lock::Reply& reply) {
                                        op_name(reply.ask.op), vote_text(reply.answer)));
 }
 
-void Reporter::say_word(lock::ServerIndex server, const std::string& text) {
-  if (revocation_in_word(text)) heard_ = text;
+void Reporter::say_notice(lock::ServerIndex server, const std::string& text) {
+  if (records::revocation_in_notice(text)) revocation_notice_ = text;
   line(Verbosity::verbose,
        fmt::format("{}: {}", servers_.at(server),
-                   text.empty() ? "listening for word to the holder"
-                                : "word to the holder: " + printable(text, 100)));
+                   text.empty() ? "subscribed to notices for the holder"
+                                : "notice for the holder: " + printable(text, 100)));
 }
 
-void Reporter::say_call(lock::ServerIndex server, bool next) {
+void Reporter::say_wake_up(lock::ServerIndex server, bool next) {
   line(Verbosity::verbose, fmt::format("{}: the lock is free, {}", servers_.at(server),
                                        next ? "another waiter is first" : "we are first"));
 }

@@ -11,40 +11,41 @@
 namespace redlock::diag {
 
 enum class Verbosity {
-  quiet,    ///< only what ends in 69, 78 or 80
-  normal,   ///< and warnings; who is in the way only on a terminal
+  quiet,    ///< only messages that lead to status 69, 78 or 80
+  normal,   ///< and warnings; the blocker only on a terminal
   verbose,  ///< and every step
 };
 
-/// What is said of the wait for a lock.
+/// What to say about the wait for a lock.
 struct WaitNews {
-  bool shown = false;       ///< somebody looks on, so that every change is told
-  int conflict_status = 1;  ///< redlock's exit status when the wait was in vain
+  bool shown = false;       ///< a user watches, so every change is reported
+  int conflict_status = 1;  ///< redlock's exit status after a wait in vain
 };
 
-/// Words for what happens: one line each on standard error, "redlock: ...".
+/// Words the events of a lock: one line each on standard error, "redlock: ...".
 class Reporter {
  public:
-  /// `servers`: how each server is called (redacted URIs), by index.
+  /// `servers`: the name of each server (its redacted URI), by index.
   Reporter(os::Stderr& out, std::string lock_name, std::vector<std::string> servers,
            Verbosity verbosity, WaitNews news = {});
 
   void say(const lock::Report& report);
 
-  /// A lock could not be renewed or released with its token: it has passed on. `now`: to whom.
+  /// The token could not renew or release the lock: the lock has passed on. `now`: to whom.
   void say_not_held(const std::string& now);
 
   /// A release by token did not reach enough servers.
   void say_not_released(const std::vector<lock::Complaint>& complaints);
 
-  /// An answer of a server, told when verbose.
+  /// An answer of a server. Only said when verbose.
   void say_vote(const lock::Reply& reply);
 
-  /// Word from a server to the holder, told when verbose; empty: it can be heard from now on.
-  void say_word(lock::ServerIndex server, const std::string& text);
+  /// A notice from a server for the holder. Only said when verbose. Empty: the subscription has
+  /// begun.
+  void say_notice(lock::ServerIndex server, const std::string& text);
 
-  /// A server wakes a waiter, told when verbose. `next`: another one was woken first.
-  void say_call(lock::ServerIndex server, bool next);
+  /// A wake-up from a server. Only said when verbose. `next`: the server woke another waiter first.
+  void say_wake_up(lock::ServerIndex server, bool next);
 
  private:
   [[nodiscard]] std::string list(const std::vector<lock::Complaint>& complaints) const;
@@ -60,7 +61,7 @@ class Reporter {
   std::vector<std::string> servers_;
   Verbosity verbosity_;
   WaitNews news_;
-  std::string heard_;  ///< the last word to the holder that the lock is revoked
+  std::string revocation_notice_;  ///< the last notice that the lock was revoked
 };
 
 }  // namespace redlock::diag

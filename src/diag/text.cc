@@ -10,8 +10,8 @@ using os::length_of_first;
 
 namespace {
 
-/// By the big blocks of Unicode's EastAsianWidth.txt: CJK, Hangul, full-width forms, pictographs;
-/// and of what goes on top of the character before it.
+/// Follows the big blocks of Unicode's EastAsianWidth.txt: CJK, Hangul, full-width forms and
+/// pictographs count as two; combining characters count as none.
 std::size_t columns_of(std::string_view character) {
   const char32_t code = code_of(character);
   const bool none = (code >= 0x300 && code <= 0x36f) || (code >= 0x200b && code <= 0x200d) ||
@@ -25,16 +25,6 @@ std::size_t columns_of(std::string_view character) {
 }
 
 }  // namespace
-
-std::string_view clip(std::string_view text, std::size_t most_bytes) {
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const std::size_t next = length + length_of_first(text.substr(length));
-    if (next > most_bytes) break;
-    length = next;
-  }
-  return text.substr(0, length);
-}
 
 std::size_t columns(std::string_view text) {
   std::size_t count = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Text made fit for a terminal, and for its width. A character counts as one column, one of the
-// wide ones of East Asia as two, and an accent that goes on top of another as none.
+// Fits text to a terminal and its width. A character counts as one column, a wide character of East
+// Asia as two, and an accent that goes on top of another character as none.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,22 @@
 
 namespace redlock::diag {
 
-/// Where output is no terminal: nothing is cut.
+/// For output that is not a terminal: nothing is cut.
 inline constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
 
-/// What a terminal can show, or a file is written in.
+/// The characters that a terminal can show, or that a file is written in.
 enum class Charset { ascii, utf8 };
 
-/// For all text from elsewhere, see there.
+/// For all text from elsewhere, see os/printable.h.
 using os::printable;
-
-/// What of `text` fits into `most_bytes`, cut between characters.
-std::string_view clip(std::string_view text, std::size_t most_bytes);
 
 std::size_t columns(std::string_view text);
 
-/// At most `width` columns of it, "…" at the end included if something is left out.
+/// The first `width` columns of `text` at most. If something is left out, "…" ends them.
 std::string cut(std::string_view text, std::size_t width);
 
-/// `text` broken at blanks into lines of at most `width` columns. A word that is longer has a line
-/// of its own.
+/// Breaks `text` at blanks into lines of at most `width` columns. A longer word gets a line of its
+/// own.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 }  // namespace redlock::diag

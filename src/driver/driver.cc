@@ -8,8 +8,8 @@
 #include <new>
 #include <utility>
 
-#include "diag/log_entry.h"
 #include "os/clock.h"
+#include "records/log_entry.h"
 #include "redis/keys.h"
 #include "redis/queue.h"
 
@@ -93,13 +93,13 @@ void Driver::take_replies(lock::Instant now) {
 
 void Driver::take_messages(lock::Instant now) {
   for (const redis::Notice& notice : servers_.take_notices()) {
-    if (voices_.reporter != nullptr) voices_.reporter->say_word(notice.server, notice.text);
+    if (voices_.reporter != nullptr) voices_.reporter->say_notice(notice.server, notice.text);
     if (!over()) step(lock::Notice{.released = notice.text == redis::kReleasedNotice}, now);
   }
   for (const redis::Notice& wake_up : servers_.take_wake_ups()) {
     const bool next = wake_up.text == redis::kNextNotice;
     if (voices_.reporter != nullptr && !wake_up.text.empty()) {
-      voices_.reporter->say_call(wake_up.server, next);
+      voices_.reporter->say_wake_up(wake_up.server, next);
     }
     if (!over()) step(lock::Woken{next}, now);
   }
@@ -122,8 +122,8 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
 void Driver::log(const lock::Log& line, lock::Instant now) {
   if (voices_.who == nullptr) return;
   try {
-    servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, *voices_.who)),
-                 now);
+    servers_.log(line, records::word_for(line.event),
+                 to_json(records::log_entry(line, *voices_.who)), now);
   } catch (const std::bad_alloc&) {
     return;
   }

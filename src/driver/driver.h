@@ -17,11 +17,11 @@
 #include <span>
 #include <vector>
 
-#include "diag/holder.h"
 #include "diag/reporter.h"
 #include "lock/drive.h"
 #include "os/loop.h"
 #include "os/signals.h"
+#include "records/holder.h"
 #include "redis/server_set.h"
 
 namespace redlock::driver {
@@ -65,7 +65,7 @@ class Driver : private lock::Performer {
   /// reports, no lines.
   struct Voices {
     diag::Reporter* reporter = nullptr;
-    const diag::Holder* who = nullptr;
+    const records::Holder* who = nullptr;
   };
 
   Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers, os::SignalSource& signals,

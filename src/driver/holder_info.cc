@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "records/holder.h"
 namespace redlock::driver {
 
 namespace {
@@ -31,15 +32,15 @@ std::string user_name() {
 /// A command line may contain secrets, and many people may read the servers.
 std::string recorded(const std::vector<std::string>& job, config::RecordCommand how) {
   if (how == config::RecordCommand::none || job.empty()) return {};
-  if (how == config::RecordCommand::full) return diag::shell_like(job);
+  if (how == config::RecordCommand::full) return records::shell_like(job);
   const std::string& program = job.front();
-  return diag::shell_like({program.substr(program.rfind('/') + 1)});
+  return records::shell_like({program.substr(program.rfind('/') + 1)});
 }
 
 }  // namespace
 
-diag::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
-                                const std::vector<std::string>& job) {
+records::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
+                                   const std::vector<std::string>& job) {
   return {
       .host = host_name(),
       .user = user_name(),
@@ -51,8 +52,8 @@ diag::Holder describe_ourselves(const config::Settings& settings, const LockId& 
   };
 }
 
-std::function<std::string()> record_of(diag::Holder who) {
-  return [who = std::move(who)] { return diag::to_json(diag::since_now(who)); };
+std::function<std::string()> record_of(records::Holder who) {
+  return [who = std::move(who)] { return records::to_json(records::since_now(who)); };
 }
 
 }  // namespace redlock::driver

@@ -7,7 +7,7 @@
 #include <exception>
 #include <new>
 
-#include "diag/holder.h"
+#include "diag/duration.h"
 #include "diag/text.h"
 #include "os/clock.h"
 #include "os/last_words.h"

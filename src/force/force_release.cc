@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "driver/holder_info.h"
 #include "driver/output.h"
 #include "force/takeover.h"
@@ -19,6 +21,8 @@
 #include "inspect/status_block.h"
 #include "lock/overloaded.h"
 #include "lock/timing.h"
+#include "records/holder.h"
+#include "records/revocation.h"
 
 namespace redlock::force {
 
@@ -30,7 +34,7 @@ using lock::TakeoverResult;
 
 constexpr std::size_t kMostOfName = 300;
 
-diag::Revocation ourselves(const diag::Holder& us) {
+records::Revocation ourselves(const records::Holder& us) {
   using namespace std::chrono;
   return {.host = us.host,
           .user = us.user,
@@ -195,12 +199,12 @@ ExitStatus Forcing::take_away() {
 }
 
 void Forcing::revoke_and_log(Takeover& takeover) {
-  const diag::Holder us = driver::describe_ourselves(
+  const records::Holder us = driver::describe_ourselves(
       settings_, lock_.id, {"redlock", "release", "--force", request_.name});
   takeover.revoke(ourselves(us));
   if (lock_.judgement.state == State::revoked)
     return;  // somebody else has revoked it, and logged that
-  diag::LogEntry entry;
+  records::LogEntry entry;
   entry.who = us;
   takeover.log(entry);
 }

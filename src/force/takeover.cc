@@ -6,6 +6,7 @@
 
 #include "driver/finish.h"
 #include "os/clock.h"
+#include "records/revocation.h"
 
 namespace redlock::force {
 
@@ -58,7 +59,7 @@ Takeover::Takeover(const config::Settings& settings, const inspect::Observed& lo
   }
 }
 
-void Takeover::revoke(const diag::Revocation& by) {
+void Takeover::revoke(const records::Revocation& by) {
   carry_out(Deed::revoke, by);
 }
 
@@ -67,9 +68,9 @@ void Takeover::remove() {
 }
 
 /// Writes only to servers that have revoked the lock: elsewhere the line would be wrong.
-void Takeover::log(const diag::LogEntry& entry) {
+void Takeover::log(const records::LogEntry& entry) {
   if (settings_.log_entries == 0) return;
-  const std::string data = diag::to_json(entry);
+  const std::string data = records::to_json(entry);
   for (const std::size_t server : targets_) {
     if (!answers_[server] || !std::holds_alternative<lock::Released>(*answers_[server])) continue;
     revokers_[server].log({.event = "revoked", .token = token_on(server), .data = data},
@@ -87,7 +88,7 @@ std::string Takeover::token_on(std::size_t server) const {
 }
 
 /// Both requests may be repeated: asks each server without an answer once more.
-void Takeover::carry_out(Deed deed, const diag::Revocation& by) {
+void Takeover::carry_out(Deed deed, const records::Revocation& by) {
   std::ranges::fill(answers_, std::nullopt);
   std::vector<std::size_t> servers = targets_;
   if (deed == Deed::remove) {
@@ -103,12 +104,12 @@ void Takeover::carry_out(Deed deed, const diag::Revocation& by) {
   for (const std::size_t server : servers) answers_[server] = revokers_[server].answer();
 }
 
-void Takeover::ask(Deed deed, std::size_t server, const diag::Revocation& by) {
+void Takeover::ask(Deed deed, std::size_t server, const records::Revocation& by) {
   const std::string token = token_on(server);
   if (deed == Deed::remove) {
     revokers_[server].remove(sighting_of(lock_, server), token, os::boot_now());
   } else if (!token.empty()) {
-    revokers_[server].revoke(token, diag::revoked_value(token, by), os::boot_now());
+    revokers_[server].revoke(token, records::revoked_value(token, by), os::boot_now());
   }
 }
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "config/settings.h"
-#include "diag/log_entry.h"
-#include "diag/revocation.h"
 #include "inspect/observed.h"
 #include "lock/revoking.h"
+#include "records/log_entry.h"
+#include "records/revocation.h"
 #include "redis/revoker.h"
 #include "redis/tls/context.h"
 
@@ -25,9 +25,9 @@ class Takeover {
   Takeover(const config::Settings& settings, const inspect::Observed& lock);
 
   /// Revokes a lock of redlock's from its holder.
-  void revoke(const diag::Revocation& by);
+  void revoke(const records::Revocation& by);
   /// Writes the revocation into the log of each server that has revoked the lock.
-  void log(const diag::LogEntry& entry);
+  void log(const records::LogEntry& entry);
   /// Deletes the keys that redlock has seen, also if revoke() has changed them since. If a server
   /// lacked a lock that a quorum showed, this keeps the holder from putting it back there.
   void remove();
@@ -43,9 +43,9 @@ class Takeover {
 
  private:
   enum class Deed { revoke, remove };
-  void carry_out(Deed deed, const diag::Revocation& by);
+  void carry_out(Deed deed, const records::Revocation& by);
   [[nodiscard]] std::string token_on(std::size_t server) const;
-  void ask(Deed deed, std::size_t server, const diag::Revocation& by);
+  void ask(Deed deed, std::size_t server, const records::Revocation& by);
 
   const config::Settings& settings_;
   const inspect::Observed& lock_;

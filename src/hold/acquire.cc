@@ -13,6 +13,7 @@
 #include "error.h"
 #include "hold/acquirer.h"
 #include "os/standard_fds.h"
+#include "records/holder.h"
 
 namespace redlock::hold {
 
@@ -30,13 +31,13 @@ std::optional<Ward> find_ward(const cli::Acquire& request) {
 
 /// redlock acquire does not run while the lock is held. So the record names the process for which
 /// the keeper keeps the lock, or our caller.
-diag::Holder describe_holder(const cli::Acquire& request, const driver::LockId& lock) {
+records::Holder describe_holder(const cli::Acquire& request, const driver::LockId& lock) {
   std::vector<std::string> command = {"redlock", "acquire"};
   if (request.keep_for) {
     command.insert(command.end(), {"--keep-for", std::to_string(*request.keep_for)});
   }
   command.push_back(request.name);
-  diag::Holder holder = driver::describe_ourselves(request.settings, lock, command);
+  records::Holder holder = driver::describe_ourselves(request.settings, lock, command);
   holder.pid = request.keep_for.value_or(::getppid());
   return holder;
 }

@@ -15,14 +15,15 @@
 #include <exception>
 #include <utility>
 
-#include "diag/json.h"
-#include "diag/log_entry.h"
+#include "diag/text.h"
 #include "driver/output.h"
 #include "driver/setup.h"
 #include "error.h"
 #include "exit_status.h"
 #include "hold/refused_json.h"
 #include "os/clock.h"
+#include "records/json.h"
+#include "records/log_entry.h"
 
 namespace redlock::hold {
 
@@ -213,12 +214,12 @@ std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   if (!grant_.json) return token + "\n";
   const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
       session_.worker_state().valid_until - os::boot_now());
-  return diag::Json::object({{"acquired", true},
-                             {"name", grant_.lock_name},
-                             {"token", token},
-                             {"fence", order.fence},
-                             {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
-                             {"keeper", keeper_ > 0 ? diag::Json(keeper_) : diag::Json()}})
+  return records::Json::object({{"acquired", true},
+                                {"name", grant_.lock_name},
+                                {"token", token},
+                                {"fence", order.fence},
+                                {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
+                                {"keeper", keeper_ > 0 ? records::Json(keeper_) : records::Json()}})
       .output();
 }
 
@@ -252,7 +253,7 @@ lock::Event Acquirer::print_token(const lock::Spawn& order) {
 /// The token is printed. Waits for more servers to grant the lock, so that it survives the loss of
 /// one.
 void Acquirer::linger() {
-  servers_.log(won_, diag::word_for(won_.event), to_json(diag::log_entry(won_, grant_.who)),
+  servers_.log(won_, records::word_for(won_.event), to_json(records::log_entry(won_, grant_.who)),
                os::boot_now());
   driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
                           driver_.now() + grant_.linger);

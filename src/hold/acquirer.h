@@ -17,6 +17,7 @@
 #include "os/fd.h"
 #include "os/signals.h"
 #include "os/stderr.h"
+#include "records/holder.h"
 #include "redis/server_set.h"
 
 namespace redlock::hold {
@@ -27,7 +28,7 @@ struct Grant {
   bool json;
   lock::Duration linger;     ///< time for late servers to answer, once the lock is held
   std::optional<Ward> ward;  ///< none: there is no keeper to renew the lock
-  diag::Holder who;          ///< for the lock's log
+  records::Holder who;       ///< for the lock's log
 };
 
 /// The heart of `redlock acquire`: the same session as that of a run. Where a run would start its

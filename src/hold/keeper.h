@@ -21,7 +21,6 @@
 
 #include <sys/types.h>
 
-#include "diag/log_entry.h"
 #include "driver/driver.h"
 #include "driver/rescue.h"
 #include "lock/keeping.h"
@@ -30,6 +29,7 @@
 #include "os/loop.h"
 #include "os/process.h"
 #include "os/signals.h"
+#include "records/holder.h"
 #include "redis/server_set.h"
 
 namespace redlock::hold {
@@ -42,7 +42,7 @@ struct Ward {
 
 /// How redlock acquired the lock, for the lock's log.
 struct Won {
-  diag::Holder who;
+  records::Holder who;
   lock::Log line;
 };
 

@@ -4,17 +4,18 @@
 #include <algorithm>
 #include <string_view>
 
-#include "diag/json.h"
 #include "inspect/holder_json.h"
 #include "inspect/observed.h"
 #include "lock/judgement.h"
 #include "lock/value.h"
+#include "records/holder.h"
+#include "records/json.h"
 
 namespace redlock::hold {
 
 namespace {
 
-using diag::Json;
+using records::Json;
 using std::chrono::milliseconds;
 
 /// The refusal as a sighting: as if redlock had looked at the key on that server.
@@ -36,7 +37,7 @@ std::string refused_json(const std::string& lock_name, const lock::Waiting& last
   Json left;
   if (const auto& refusal = last.refusal) {
     state = inspect::word_for(lock::state_of(sighting_of(*refusal)));
-    holder = inspect::holder_json(diag::read_holder(refusal->holder));
+    holder = inspect::holder_json(records::read_holder(refusal->holder));
     if (refusal->ttl_left) {
       const auto since = std::chrono::ceil<milliseconds>(now - last.refused_at);
       left = inspect::in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));

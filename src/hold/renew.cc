@@ -4,9 +4,9 @@
 #include <chrono>
 #include <string>
 
-#include "diag/json.h"
 #include "driver/output.h"
 #include "hold/token_command.h"
+#include "records/json.h"
 
 namespace redlock::hold {
 
@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 std::string to_json(const std::string& name, lock::Duration valid_for) {
   using Seconds = std::chrono::duration<double>;
-  return diag::Json::object(
+  return records::Json::object(
              {{"name", name},
               {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}})
       .output();

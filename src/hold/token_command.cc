@@ -8,8 +8,8 @@
 #include <csignal>
 #include <utility>
 
-#include "diag/holder.h"
-#include "diag/log_entry.h"
+#include "diag/blocker.h"
+#include "diag/duration.h"
 #include "driver/setup.h"
 #include "error.h"
 #include "inspect/observed.h"
@@ -18,6 +18,8 @@
 #include "lock/token.h"
 #include "lock/value.h"
 #include "os/clock.h"
+#include "records/holder.h"
+#include "records/log_entry.h"
 
 namespace redlock::hold {
 
@@ -62,14 +64,14 @@ Exit TokenCommand::run() {
 
 /// Writes the end of the run into the log, together with the request.
 void TokenCommand::note_release() {
-  const auto holder = diag::read_holder(possession_.record);
+  const auto holder = records::read_holder(possession_.record);
   if (!holder) return;
   const lock::Log line{.event = lock::Log::Event::released,
                        .carrier = lock::Log::Carrier::leave,
                        .attempt = kTheirs,
                        .fence = possession_.fence,
                        .held = diag::ago(holder->since)};
-  servers_.log(line, diag::word_for(line.event), to_json(diag::log_entry(line, *holder)),
+  servers_.log(line, records::word_for(line.event), to_json(records::log_entry(line, *holder)),
                os::boot_now());
 }
 
@@ -148,7 +150,7 @@ Possession look_up(const config::Settings& settings, const std::string& lock_nam
 /// The record is untrusted: any client may have written it.
 std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession) {
   using namespace std::chrono_literals;
-  const auto holder = diag::read_holder(possession.record);
+  const auto holder = records::read_holder(possession.record);
   if (!holder || holder->ttl < 1s || holder->ttl > 24h) return std::nullopt;
   return holder->ttl;
 }

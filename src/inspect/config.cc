@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "config/duration.h"
-#include "diag/holder.h"
-#include "diag/json.h"
+#include "diag/text.h"
+#include "records/json.h"
 
 namespace redlock::inspect {
 
@@ -87,7 +87,7 @@ std::vector<SettingLine> lines_of(const Draft& draft) {
 }
 
 std::string as_json(const std::vector<SettingLine>& lines) {
-  using diag::Json;
+  using records::Json;
   std::vector<Json::Member> settings;
   for (const SettingLine& line : lines) {
     Json value;  // null

@@ -12,6 +12,7 @@
 #include <deque>
 
 #include "config/quote.h"
+#include "diag/text.h"
 #include "driver/finish.h"
 #include "driver/output.h"
 #include "inspect/history_view.h"

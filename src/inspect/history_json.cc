@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "diag/json.h"
 #include "inspect/history_view.h"
 #include "inspect/holder_json.h"
 #include "lock/timing.h"
+#include "records/holder.h"
+#include "records/json.h"
 
 namespace redlock::inspect {
 
 namespace {
 
-using diag::Json;
+using records::Json;
 using std::chrono::milliseconds;
 
 Json or_null(const std::optional<milliseconds>& time) {
@@ -35,14 +36,14 @@ Json word_for(PastRun::Ending ending) {
   return "unknown";
 }
 
-Json person(const diag::Holder& who) {
+Json person(const records::Holder& who) {
   return Json::object(
       {{"host", who.host}, {"user", who.user}, {"pid", who.pid}, {"command", who.command}});
 }
 
 Json describe(const std::optional<PastRun>& run) {
   if (!run) return {};
-  const diag::LogEntry& entry = run->entry;
+  const records::LogEntry& entry = run->entry;
   return Json::object(
       {{"outcome", word_for(run->ending)},
        {"has_lock", run->ending == PastRun::Ending::unclear ? Json() : Json(run->goes_on)},

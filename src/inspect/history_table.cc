@@ -7,11 +7,13 @@
 #include <ctime>
 #include <string_view>
 
+#include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "inspect/grid.h"
 #include "inspect/history_view.h"
 #include "inspect/timeline.h"
+#include "records/holder.h"
 
 namespace redlock::inspect {
 
@@ -56,7 +58,7 @@ std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
 }
 
 Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
-  const diag::Holder& who = run.entry.who;
+  const records::Holder& who = run.entry.who;
   const bool wide = width >= kManyWords;
   Line line(count_, "-");
   if (run.knows_beginning) line[when] = time_of(run.began, width);

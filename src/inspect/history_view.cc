@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "inspect/history_view.h"
+#include "diag/text.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "inspect/holder_json.h"
+#include "diag/duration.h"
+#include "records/holder.h"
 
 namespace redlock::inspect {
 
-using diag::Json;
+using records::Json;
 
 Json in_seconds(const std::optional<std::chrono::milliseconds>& time) {
   if (!time) return {};
@@ -18,7 +20,7 @@ Json since_or_null(std::chrono::milliseconds unix_time) {
   return unix_time.count() > 0 ? Json(unix_time.count()) : Json();
 }
 
-Json holder_json(const std::optional<diag::Holder>& holder) {
+Json holder_json(const std::optional<records::Holder>& holder) {
   if (!holder) return {};
   return Json::object({{"host", holder->host},
                        {"user", holder->user},

@@ -10,6 +10,8 @@
 #include <array>
 #include <string_view>
 
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "driver/output.h"
 #include "inspect/grid.h"
 #include "inspect/observed.h"

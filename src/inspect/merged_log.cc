@@ -10,11 +10,12 @@
 #include <string_view>
 #include <utility>
 
+#include "records/holder.h"
 namespace redlock::inspect {
 
 namespace {
 
-using diag::LogEntry;
+using records::LogEntry;
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
@@ -62,7 +63,7 @@ void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
   std::map<std::string, Skips> skips;
   std::string previous;
   for (auto line = latest_first.rbegin(); line != latest_first.rend(); ++line) {
-    auto entry = diag::read_log_entry(line->data);
+    auto entry = records::read_log_entry(line->data);
     if (!entry || line->run.empty()) continue;
     if (line->event == "skipped") {
       Skips& here = skips[previous];
@@ -127,7 +128,7 @@ PastRun past_run(const std::string& run, const Account& account, bool has_lock) 
 
 /// A run that no log has, or not yet.
 PastRun running(const Present& present) {
-  const diag::Holder holder = present.holder.value_or(diag::Holder{});
+  const records::Holder holder = present.holder.value_or(records::Holder{});
   return {.ending = Ending::running,
           .run = present.run,
           .began = std::max(holder.since, milliseconds::zero()),

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "diag/log_entry.h"
+#include "records/holder.h"
+#include "records/log_entry.h"
 #include "redis/log_reader.h"
 
 namespace redlock::inspect {
@@ -33,17 +34,17 @@ struct PastRun {
   /// end of the run before, or 0.
   bool knows_beginning = true;
   std::optional<std::chrono::milliseconds> ended;
-  bool goes_on = false;                   ///< it has the lock, perhaps a revoked one
-  diag::LogEntry entry;                   ///< untrusted
-  std::optional<diag::Holder> forced_by;  ///< untrusted
-  unsigned skips = 0;                     ///< how many runs were skipped
+  bool goes_on = false;                      ///< it has the lock, perhaps a revoked one
+  records::LogEntry entry;                   ///< untrusted
+  std::optional<records::Holder> forced_by;  ///< untrusted
+  unsigned skips = 0;                        ///< how many runs were skipped
 };
 
 /// The present holder of the lock, by a quorum.
 struct Present {
   bool sure = true;      ///< a quorum agrees
   std::string run = {};  ///< empty: nobody
-  std::optional<diag::Holder> holder = std::nullopt;
+  std::optional<records::Holder> holder = std::nullopt;
   std::uint64_t fence = 0;
 };
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "inspect/observed.h"
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
+#include "records/holder.h"
+#include "records/revocation.h"
 
 #include <fmt/format.h>
 
@@ -38,10 +43,10 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
     note_times(lock, sighting);
     if (!lock.sighting) lock.sighting = sighting;
     if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
-      lock.revocation = diag::read_revocation(sighting.value);
+      lock.revocation = records::read_revocation(sighting.value);
     }
     if (lock.holder || lock.judgement.state == lock::State::foreign) continue;
-    lock.holder = diag::read_holder(sighting.holder);
+    lock.holder = records::read_holder(sighting.holder);
     if (lock.holder) lock.sighting = sighting;
   }
   lock.waiting = merge(queues, lock.holder);
@@ -69,11 +74,11 @@ std::string_view word_for(lock::State state) {
 std::vector<std::string> warnings_about(const Observed& lock) {
   std::vector<std::string> warnings;
   if (!lock.holder) return warnings;
-  if (lock.holder->protocol != diag::kProtocol) {
+  if (lock.holder->protocol != records::kProtocol) {
     warnings.push_back(fmt::format(
         "the holder speaks version {} of the protocol, and this redlock version {}: run the same "
         "redlock everywhere",
-        lock.holder->protocol, diag::kProtocol));
+        lock.holder->protocol, records::kProtocol));
   }
   if (lock.holder->servers != lock.id.servers) {
     warnings.push_back(fmt::format(

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "config/settings.h"
-#include "diag/holder.h"
-#include "diag/revocation.h"
 #include "driver/lock_id.h"
 #include "exit_status.h"
 #include "inspect/waiting.h"
 #include "lock/judgement.h"
+#include "records/holder.h"
+#include "records/revocation.h"
 #include "redis/observer.h"
 
 namespace redlock::inspect {
@@ -25,8 +25,9 @@ struct Observed {
   lock::Judgement judgement;
   std::optional<lock::Sighting>
       sighting;  ///< of an agreeing server, if possible one that knows the holder
-  std::optional<diag::Holder> holder;
-  std::optional<diag::Revocation> revocation;  ///< if the lock is revoked, and the key says by whom
+  std::optional<records::Holder> holder;
+  std::optional<records::Revocation>
+      revocation;  ///< if the lock is revoked, and the key says by whom
   /// The remaining time to live on the agreeing servers; none: the lock is not held, or never
   /// expires there.
   std::optional<std::chrono::milliseconds> least_left;

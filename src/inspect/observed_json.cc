@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include <optional>
 
-#include "diag/json.h"
+#include "diag/duration.h"
 #include "driver/lock_id.h"
 #include "inspect/holder_json.h"
 #include "inspect/observed.h"
 #include "lock/timing.h"
 #include "lock/value.h"
+#include "records/holder.h"
+#include "records/json.h"
+#include "records/revocation.h"
 
 namespace redlock::inspect {
 
 namespace {
 
-using diag::Json;
+using records::Json;
 
-Json to_json(const std::optional<diag::Revocation>& revocation) {
+Json to_json(const std::optional<records::Revocation>& revocation) {
   if (!revocation) return {};
   return Json::object({{"host", revocation->host},
                        {"user", revocation->user},
@@ -49,7 +52,7 @@ Json last_run(const std::optional<lock::Done>& done) {
   if (!done) return {};
   return Json::object({{"began_s_ago", in_seconds(done->age)},
                        {"told_for_s", in_seconds(done->left)},
-                       {"by", holder_json(diag::read_holder(done->who))}});
+                       {"by", holder_json(records::read_holder(done->who))}});
 }
 
 Json waiters(const std::optional<WaitingLine>& line) {

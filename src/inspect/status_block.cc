@@ -8,9 +8,13 @@
 #include <ctime>
 #include <utility>
 
-#include "diag/revocation.h"
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "lock/timing.h"
 #include "lock/value.h"
+#include "records/holder.h"
+#include "records/revocation.h"
 
 namespace redlock::inspect {
 
@@ -84,7 +88,7 @@ std::string headline(const Observed& lock) {
 }
 
 /// In this host's time zone.
-std::string since(const diag::Holder& holder, bool over) {
+std::string since(const records::Holder& holder, bool over) {
   const auto length = diag::ago(holder.since);
   if (!length) return {};
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(holder.since).count();
@@ -116,7 +120,7 @@ void tell_foreign(Block& block, const lock::Sighting& sighting) {
   }
 }
 
-std::string revoked(const diag::Revocation& revocation) {
+std::string revoked(const records::Revocation& revocation) {
   const auto length = diag::ago(revocation.since);
   return "by " + diag::describe(revocation) +
          (length ? ", " + diag::for_people(*length) + " ago" : std::string());
@@ -127,7 +131,7 @@ void tell_holder(Block& block, const Observed& lock) {
   if (!lock.holder) {
     block.entry("holder", "not known: its record beside the lock is missing, or may not be read");
   } else {
-    const diag::Holder& holder = *lock.holder;
+    const records::Holder& holder = *lock.holder;
     block.entry("holder", fmt::format("{}@{}, pid {}", diag::printable(holder.user, 64),
                                       diag::printable(holder.host, 64), holder.pid));
     if (!holder.command.empty()) {
@@ -149,7 +153,7 @@ void tell_holder(Block& block, const Observed& lock) {
 std::string describe(const Waiting& waiter, std::size_t room) {
   const std::string length = diag::for_people(waiter.waited);
   if (!waiter.who) return "somebody, for " + length;
-  const diag::Holder& who = *waiter.who;
+  const records::Holder& who = *waiter.who;
   const auto text = [&who, &length](std::string_view command) {
     return fmt::format("{}@{} (pid {}{}{}) for {}", diag::printable(who.user, 64),
                        diag::printable(who.host, 64), who.pid, who.command.empty() ? "" : ", ",

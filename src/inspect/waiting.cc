@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "inspect/waiting.h"
+#include "diag/duration.h"
+#include "records/holder.h"
 
 #include <algorithm>
 #include <functional>
@@ -13,7 +15,7 @@ namespace {
 
 /// Whether the waiter has the lock by now and is about to leave the queue. A waiter that came after
 /// the acquisition waits for a lock that its own process holds: users should see it.
-bool has_it(const Waiting& waiter, const diag::Holder& holder) {
+bool has_it(const Waiting& waiter, const records::Holder& holder) {
   return waiter.who && waiter.who->host == holder.host && waiter.who->pid == holder.pid &&
          waiter.waited >= diag::ago(holder.since).value_or(std::chrono::milliseconds::zero());
 }
@@ -21,7 +23,7 @@ bool has_it(const Waiting& waiter, const diag::Holder& holder) {
 }  // namespace
 
 std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>& queues,
-                                 const std::optional<diag::Holder>& holder) {
+                                 const std::optional<records::Holder>& holder) {
   if (std::ranges::none_of(queues, [](const auto& queue) { return queue.has_value(); })) return {};
   WaitingLine line;
   std::map<std::string, Waiting> waiters;
@@ -31,7 +33,7 @@ std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>&
     for (const redis::Waiter& seen : queue->first) {
       Waiting& waiter = waiters[seen.id];
       waiter.waited = std::max(waiter.waited, seen.waited);
-      if (!waiter.who) waiter.who = diag::read_holder(seen.who);
+      if (!waiter.who) waiter.who = records::read_holder(seen.who);
     }
   }
   for (auto& [id, waiter] : waiters) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "diag/holder.h"
+#include "records/holder.h"
 #include "redis/queue.h"
 
 namespace redlock::inspect {
@@ -14,7 +14,7 @@ namespace redlock::inspect {
 /// A process that waits for a lock, as the servers see it.
 struct Waiting {
   std::chrono::milliseconds waited{};  ///< at least
-  std::optional<diag::Holder> who;     ///< its own record; without the start of its wait
+  std::optional<records::Holder> who;  ///< its own record; without the start of its wait
 };
 
 struct WaitingLine {
@@ -26,6 +26,6 @@ struct WaitingLine {
 /// None if no server has a queue that we may read. `holder`: does not count as a waiter, even if it
 /// was one a moment ago.
 std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>& queues,
-                                 const std::optional<diag::Holder>& holder);
+                                 const std::optional<records::Holder>& holder);
 
 }  // namespace redlock::inspect

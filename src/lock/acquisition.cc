@@ -16,32 +16,36 @@ using report::QuorumMissing;
 
 namespace {
 
-/// What a single try bears of split votes and unreachable servers: two hosts' cron at the same
-/// instant must end with exactly one run, not with none.
+/// How long a single try goes on through split votes and unreachable servers: when the cron of two
+/// hosts starts at the same instant, exactly one run must happen, not none.
 constexpr Duration kTryOnceBears = seconds(2);
 
-/// A pause that would end beyond the wait limit ends this long before it, for one last question.
+/// A pause that would end after the wait limit ends this long before the limit, so that we ask once
+/// more.
 constexpr Duration kLastQuestion = milliseconds(50);
 
-/// The first in the queue has so long to take the lock before the second one asks for it.
+/// The time that the first waiter in the queue has to take the lock before the second one asks for
+/// it.
 constexpr Duration kClaim = milliseconds(500);
 
-/// However often it is woken, a waiter begins its rounds at least so far apart; and after so many
-/// of them in vain it believes in words less and less: twice as far each time, up to the most.
+/// The shortest time between the beginnings of two rounds of a waiter, however often it is woken.
+/// After kCredit woken rounds in vain the waiter trusts wake-ups less: each further round doubles
+/// this time, up to the most.
 constexpr Duration kBetweenRounds = milliseconds(5);
 constexpr Duration kMostBetweenRounds = milliseconds(100);
 constexpr unsigned kCredit = 32;
 
-/// How soon after one expiry another one is believed.
+/// The shortest pause before a round if the pause before the last round was already cut short for
+/// an expiry.
 constexpr Duration kBetweenExpiries = milliseconds(50);
 
-/// When whoever waits is told that too few servers answer: after both of these, but not if the wait
-/// ends so soon after it that the end tells as much.
+/// When the reports that too few servers answer are due: see QuorumMissing::When. A report is left
+/// out if the wait ends less than kWorthTelling later, because the end says the same.
 constexpr Duration kMissingSoon = seconds(1);
 constexpr Duration kMissingLong = seconds(10);
 constexpr Duration kWorthTelling = milliseconds(1500);
 
-/// Whoever waits is told at most so often that somebody else has the lock now.
+/// The shortest time between two reports that yet another process holds the lock.
 constexpr Duration kTellAgain = seconds(10);
 
 Instant limit_of(const Patience& patience, Instant start) {
@@ -72,12 +76,13 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
       unreachable_backoff_(milliseconds(100), seconds(1)) {}
 
 Instant Acquisition::server_limit() const {
-  // Every server is asked once, however little is borne; connecting has a limit of its own.
+  // Every server is asked once, however short the limit is. Connecting has a limit of its own.
   if (!finished_a_round_) return kNever;
   return short_since_ ? *short_since_ + patience_.server_wait : kNever;
 }
 
-/// A time given by -w is exact; -n is "once", and that it shall be.
+/// The limit of -w is exact. -n means "once", so its limit does not apply before one round has
+/// ended.
 Instant Acquisition::wait_limit() const {
   const bool try_once = patience_.wait == Duration::zero();
   return try_once && !finished_a_round_ ? kNever : limit_;
@@ -101,18 +106,19 @@ void Acquisition::tick(Instant now, Effects& effects) {
   }
 }
 
-/// When it is next to be told that too few servers answer.
+/// When the next report that too few servers answer is due.
 Instant Acquisition::quorum_news() const {
-  if (!finished_a_round_ || !short_since_ || state_ != State::trying || told_missing_ > 1) {
+  if (!finished_a_round_ || !short_since_ || state_ != State::trying || missing_reports_ > 1) {
     return kNever;
   }
-  const Instant news = *short_since_ + (told_missing_ == 0 ? kMissingSoon : kMissingLong);
+  const Instant news = *short_since_ + (missing_reports_ == 0 ? kMissingSoon : kMissingLong);
   return std::min(wait_limit(), server_limit()) - kWorthTelling < news ? kNever : news;
 }
 
 void Acquisition::tell_quorum_missing(Instant now, Effects& effects) {
-  const auto when = told_missing_ == 0 ? QuorumMissing::When::soon : QuorumMissing::When::lasting;
-  ++told_missing_;
+  const auto when =
+      missing_reports_ == 0 ? QuorumMissing::When::soon : QuorumMissing::When::lasting;
+  ++missing_reports_;
   const Instant limit = std::min(wait_limit(), server_limit());
   effects.emplace_back(Report(QuorumMissing{complaints(), answering(), when,
                                             limit == kNever ? kNever - now : limit - now}));
@@ -132,7 +138,8 @@ Waiting Acquisition::waiting() const {
           .servers = troubles_.size()};
 }
 
-/// What a round asks may have come too early: a word during it is for the next one.
+/// The requests of the present round may have been too early to find the lock free. So a wake-up
+/// during a round counts for the next round.
 void Acquisition::wake(bool next, Instant now) {
   if (state_ != State::trying) return;
   Duration apart = kBetweenRounds;
@@ -164,7 +171,8 @@ void Acquisition::start_round(Instant now, Effects& effects) {
   in_round_ = true;
   ask_again_ = kNever;
   round_began_ = now;
-  // Same connections, so a release that failed before gets there ahead of the new question.
+  // Both use the same connections, so a release that failed before arrives ahead of the new
+  // request.
   release_.retry(now, effects);
   for (const Ask& ask : attempt_.begin_round(++round_, timing_)) effects.emplace_back(ask);
 }
@@ -179,7 +187,8 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
     trouble = reply.answer;
   }
   if (reply.ask.op == Op::commit) return;
-  // A late vote of an abandoned attempt: its release is already on the way behind it.
+  // This is a late vote of an abandoned attempt: the release of that attempt is already on its way
+  // behind it.
   if (reply.ask.attempt != attempt_.id()) return;
 
   attempt_.record(reply, timing_);
@@ -197,12 +206,13 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   finished_a_round_ = true;
   if (verdict == Verdict::won) {
     state_ = State::won;
-    answered_last_round_ = false;  // what still goes wrong before the start is the servers' doing
+    answered_last_round_ = false;  // from here to the start of the job only servers can fail
     return;
   }
   if (verdict == Verdict::same_server) return reject_twins(effects);
   if (attempt_.join_refused()) {
-    // Held by an ancestor once, but no more: then it is a lock like any other.
+    // The ancestor does not hold the lock any more. From now on we ask for it as for any other
+    // lock.
     give_back(effects);
     attempt_ = Attempt(1, attempt_.votes().size());
     next_round_ = now;
@@ -210,13 +220,13 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   }
   if (verdict == Verdict::done) return give_up(State::done, effects);
   if (verdict == Verdict::split && same_refusals_as_last_round()) verdict = Verdict::conflict;
-  // Servers that cannot be trusted yet are as good as none.
+  // A server that cannot be trusted yet counts like a server that does not answer.
   if (verdict == Verdict::distrusted) note_distrusted();
   answered_last_round_ = verdict == Verdict::conflict || verdict == Verdict::split;
   split_ = verdict == Verdict::split;
   if (answered_last_round_) {
     short_since_.reset();
-    told_missing_ = 0;
+    missing_reports_ = 0;
   } else if (!short_since_) {
     short_since_ = round_began_;
   }
@@ -240,8 +250,8 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (in_queue_) effects.emplace_back(JoinQueue{});
 }
 
-/// That it is being taken from its holder is news at once, and who has it after that. Else, that it
-/// has passed on is so only now and then: where it is wanted by many, it does that all the time.
+/// A revocation is reported at once, and so is the next holder after it. Otherwise a new holder is
+/// reported only now and then: a lock that many processes want has a new holder all the time.
 void Acquisition::tell_contended(Instant now, Effects& effects) {
   const Value value = read_value(last_refusal_ ? last_refusal_->blocker : std::string_view());
   const bool same = announced_ && announced_->token == value.token;
@@ -267,23 +277,23 @@ void Acquisition::rest(Instant now, Duration pause) {
   if (now < last_question) next_round_ = std::min(next_round_, last_question);
 }
 
-/// Exponential back-off, but no longer than the lock can last by what the servers said.
+/// Exponential back-off, but no longer than the time to live that the servers gave for the lock.
 Duration Acquisition::conflict_pause() {
   Duration pause = conflict_backoff_.next(jitter_);
   for (const Attempt::Vote& vote : attempt_.votes()) {
     if (vote.state != Attempt::VoteState::refused || !vote.refusal.ttl_left) continue;
     pause = std::min<Duration>(pause, *vote.refusal.ttl_left + milliseconds(1));
   }
-  // An expiry that was told is asked at once when it has come, but once: a server that goes on
-  // telling that the lock is about to expire is not asked all the time.
+  // When an announced expiry has come, we ask at once, but only the first time: a server that
+  // always announces that the lock is about to expire must not make us ask all the time.
   const bool soon = pause < kBetweenExpiries;
   const bool again = soon && asks_at_expiry_;
   asks_at_expiry_ = soon;
   return std::max<Duration>(pause, again ? kBetweenExpiries : milliseconds(1));
 }
 
-/// Locks that sit on the same servers under the same values in two rounds running are no contenders
-/// in the middle of taking them: they are held.
+/// Contenders that are still taking the lock change from round to round. If the same servers refuse
+/// with the same values in two rounds running, the lock is held.
 bool Acquisition::same_refusals_as_last_round() {
   std::vector<std::string> refusals(attempt_.votes().size());
   std::size_t refused = 0;
@@ -315,17 +325,17 @@ void Acquisition::give_up(State why, Effects& effects) {
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     if (attempt_.votes()[server].state != Attempt::VoteState::asked) continue;
-    if (troubles_[server]) continue;  // what it said before tells more
+    if (troubles_[server]) continue;  // its earlier answer says more
     troubles_[server] = Unreachable{};
   }
   give_back(effects);
   leave_queue(effects);
 }
 
-/// A quorum of servers answered: they are not what is missing.
+/// A quorum of servers answered, so the time without a quorum is over.
 void Acquisition::abandon_win(Instant now, Effects& effects) {
   short_since_.reset();
-  told_missing_ = 0;
+  missing_reports_ = 0;
   try_again(now, effects);
 }
 

@@ -17,16 +17,16 @@
 
 namespace redlock::lock {
 
-/// What is known about a lock while a process waits for it. It is for display: nothing is decided
-/// by it.
+/// What is known about a lock while a process waits for it. For display only: no decision depends
+/// on it.
 struct Waiting {
-  /// The holder that the servers named last, and when they did; none: not known, or several
-  /// contenders.
+  /// The holder that the servers named last, and when they named it. None: the holder is unknown,
+  /// or several contenders split the votes.
   std::optional<Refused> refusal{};
   Instant refused_at{};
-  bool asked = false;         ///< all servers have answered, or failed to, at least once
-  bool lacks_quorum = false;  ///< fewer than a quorum have answered lately
-  std::size_t answering = 0;  ///< servers that have
+  bool asked = false;         ///< every server has answered or failed at least once
+  bool lacks_quorum = false;  ///< fewer than a quorum of servers answered lately
+  std::size_t answering = 0;  ///< the number of servers that answered lately
   std::size_t servers = 0;
 };
 
@@ -35,67 +35,73 @@ class Acquisition {
  public:
   enum class State { trying, won, done, conflict, unavailable, misconfigured };
 
-  /// Starts at `now`; the first round is asked for in the first tick. servers >= 1.
-  /// `joins`: an ancestor may hold the lock; if the servers confirm that, ours is a further hold.
+  /// Starts at `now`; the first tick asks for the first round. servers >= 1. `joins`: an ancestor
+  /// may hold the lock. If the servers confirm that, we get a further hold of it.
   Acquisition(std::size_t servers, const Timing& timing, const Patience& patience, bool joins,
               std::uint64_t seed, Instant now);
 
-  /// Looks at the limits, then asks if it is time to. While trying, and, for the limits, once won.
+  /// Checks the limits, then starts a round if one is due. To be called while trying and, for the
+  /// limits, after the win.
   void tick(Instant now, Effects& effects);
 
-  /// Takes any reply: of the current round, or of an earlier attempt's release. While trying, and
-  /// for late votes once won.
+  /// Takes any reply: to the current round, or to the release of an earlier attempt. To be called
+  /// while trying and, for late votes, after the win.
   void record(const Reply& reply, Instant now, Effects& effects);
 
-  /// Gives back whatever may be on a server, through release(). For who loses interest in a lock.
+  /// Gives back every token that may be on a server, through release(). For a caller that does not
+  /// want the lock any more.
   void give_back(Effects& effects);
 
-  /// Asks soon if it is waiting: at once, or, where another one was woken first, when that one has
-  /// had its chance. A word that is wrong costs a round; those that never end, ten a second.
+  /// Starts the next round soon if we are between two rounds: at once, or, if the server woke
+  /// another waiter first (`next`), after that waiter has had its chance. A wrong wake-up costs one
+  /// round; an endless stream of wake-ups costs ten rounds a second.
   void wake(bool next, Instant now);
 
-  /// For who needs the lock no more, or has it; after give_back(), so that the next one is woken
-  /// when a vote is back. (Giving up by itself does that, too.)
+  /// For a caller that has the lock, or does not want it any more. To be called after give_back(),
+  /// so that the servers wake the next waiter when our vote is back. (An acquisition that gives up
+  /// by itself leaves the queue, too.)
   void leave_queue(Effects& effects);
 
-  /// Takes the answer to that. One that could not be had is one: what is left of us in a queue
-  /// counts for 20 s.
+  /// Takes the answer to leave_queue(). A failure counts as an answer: our place in that queue
+  /// expires after 20 s.
   void record_left(const Reply& reply) { leaving_.at(reply.ask.server) = false; }
 
   enum class Whom {
     all,
-    answering  ///< the servers that answered what they were asked last before the end
+    answering  ///< the servers that answered our last request before the end
   };
-  /// These servers have answered whatever was given back to them; and those that answer, that we
-  /// leave their queues.
+  /// These servers have answered all our releases, and those that are not silent have also
+  /// confirmed that we left their queues.
   [[nodiscard]] bool gave_back(Whom whom) const;
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] Instant deadline() const;
   [[nodiscard]] const Attempt& attempt() const { return attempt_; }
 
-  /// What earlier attempts still owe; whoever ends this acquisition goes on with it.
+  /// The releases that earlier attempts still owe. A session that ends this acquisition goes on
+  /// with them.
   [[nodiscard]] Release& release() { return release_; }
 
-  /// Drops a won attempt that turned out to be too old to start a job on, and tries again.
+  /// Drops a won attempt that has become too old to start a job, and tries again.
   void abandon_win(Instant now, Effects& effects);
 
-  /// The same where no fencing number could be agreed on: the servers are as good as unreachable.
+  /// The same if the servers could not agree on a fencing number: they count as unreachable.
   void abandon_unnumbered(Instant now, Effects& effects);
 
-  /// A won attempt's late votes may tell of a run that makes ours superfluous.
+  /// For a won attempt whose late votes show that another run makes ours superfluous.
   void yield_to_done(Effects& effects) { give_up(State::done, effects); }
 
-  /// A won attempt's late votes may show that two configured servers are one: then it is no win.
+  /// For a won attempt whose late votes show that two configured servers are one server: then it is
+  /// no win.
   void reject_twins(Effects& effects);
 
   [[nodiscard]] Waiting waiting() const;
 
-  /// Servers that did not answer at their last chance.
+  /// The servers that failed in the last round, with their answers.
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
  private:
-  /// What whoever waits has heard last of the lock.
+  /// The last report about the holder of the lock.
   struct Announced {
     std::string token;
     bool revoked;
@@ -125,19 +131,19 @@ class Acquisition {
   Release release_;
   bool in_round_ = false;
   bool in_queue_ = false;
-  std::vector<bool> leaving_;  ///< by server: its queue, and an answer is awaited
+  std::vector<bool> leaving_;  ///< by server: we asked to leave its queue and wait for the answer
   bool finished_a_round_ = false;
-  bool split_ = false;  ///< in the last round the votes were
+  bool split_ = false;  ///< contenders split the votes of the last round
   std::uint32_t round_ = 0;
   Instant began_;
   Instant round_began_;
   Instant next_round_;
-  Instant ask_again_ = kNever;          ///< woken: then, or after the present round
-  unsigned woken_rounds_ = 0;           ///< that began before their time, one after the other
-  Instant limit_;                       ///< of -w, or of what -n bears
-  std::optional<Instant> short_since_;  ///< fewer than a quorum answered, since then
-  unsigned told_missing_ = 0;           ///< so often, since then
-  bool answered_last_round_ = false;    ///< a quorum did
+  Instant ask_again_ = kNever;  ///< after a wake-up: when to ask, or once the present round is over
+  unsigned woken_rounds_ = 0;   ///< rounds in a row that a wake-up started early
+  Instant limit_;               ///< the end of -w, or of kTryOnceBears
+  std::optional<Instant> short_since_;  ///< since then fewer than a quorum of servers answered
+  unsigned missing_reports_ = 0;        ///< the number of QuorumMissing reports since short_since_
+  bool answered_last_round_ = false;    ///< a quorum of servers answered the last round
   std::optional<Announced> announced_;
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};

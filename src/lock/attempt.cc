@@ -12,8 +12,8 @@ namespace redlock::lock {
 
 namespace {
 
-/// Who stands behind a value: a revoked or cooling lock is still its holder's, and shared readers
-/// count as one.
+/// The holder that a value stands for. A revoked or cooling lock still belongs to its holder, and
+/// all shared readers count as one holder.
 std::string_view holder_of(std::string_view value) {
   return value.starts_with("shared:") ? value.substr(0, 6) : read_value(value).token;
 }
@@ -82,8 +82,8 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
   }
 
   if (same_server()) return Verdict::same_server;
-  // One server that knows of a run is enough, whatever a quorum has forgotten. So all are waited
-  // for, also because those that lack the mark shall get it.
+  // One server that knows of a successful run is enough, even if a quorum has forgotten it. So we
+  // wait for all servers; DoneMarks then copies the mark to the servers that lack it.
   if (pending > 0 && (done() || (granted >= needed && timing.once > Duration::zero()))) {
     return Verdict::pending;
   }
@@ -95,7 +95,7 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
     return pending > 0 ? Verdict::pending : Verdict::distrusted;
   }
   if (same_blocker >= needed) return Verdict::conflict;
-  // While answers are out, wait for them if they can still change the outcome, or what to call it.
+  // Wait for missing answers if they can still change the outcome, or the name for it.
   if (pending > 0 && (granted + pending >= needed || same_blocker + pending >= needed ||
                       (answered < needed && answered + pending >= needed))) {
     return Verdict::pending;
@@ -110,13 +110,14 @@ bool Attempt::join_refused() const {
   return is_join(id_) && static_cast<std::size_t>(refused) >= blocking_minority(votes_.size());
 }
 
-/// Whoever held the lock before had a quorum. Any N - quorum + 1 servers share one with that
-/// quorum, so that many must be known to have been alive since then. A new installation has nothing
-/// to remember: every server is there, grants, and knows no earlier life.
+/// The previous holder had a quorum. Any N - quorum + 1 servers share a server with that quorum, so
+/// at least so many servers must have been running since then. A new installation has nothing to
+/// remember: every server answers, grants, and knows of no earlier life.
 ///
-/// A grant that has expired tells nothing: the lock may have been held there since.
+/// A grant that has expired proves nothing: since then another process may have held the lock
+/// there.
 bool Attempt::trustworthy(Instant now) const {
-  if (is_join(id_)) return true;  // the lock is there: nothing was forgotten
+  if (is_join(id_)) return true;  // the lock exists, so the servers have forgotten nothing
   std::size_t trusted = 0;
   std::size_t maybe_new = 0;
   for (const Vote& vote : votes_) {

@@ -40,13 +40,13 @@ Effects ByToken::step(const Event& event, Instant now) {
 
 void ByToken::tick(Instant now, Effects& effects) {
   if (state_ == State::trying && now >= next_round_) ask_round(effects);
-  // Every server is asked once, however little is borne.
+  // Every server is asked once, however short the patience is.
   if (state_ == State::trying && now >= limit_) decide(State::unavailable, now, Duration::zero());
   check_finished(now);
 }
 
-/// A renewal is asked of those again that have renewed: the oldest yes may be the next to expire. A
-/// release is over where it was carried out.
+/// Asks a server that has renewed to renew again: the oldest yes may be the next to expire. A
+/// server that has released is done.
 void ByToken::ask_round(Effects& effects) {
   ++round_;
   next_round_ = kNever;

@@ -14,9 +14,9 @@
 
 namespace redlock::lock {
 
-/// One renewal, or the release, of a lock by its token alone: for a process that did not take it
-/// and does not stay. All servers are asked, and asked again where that did not get through, until
-/// a quorum has said yes, cannot say yes any more, or patience is over.
+/// One renewal, or the release, of a lock by its token alone, for a process that did not take the
+/// lock and does not stay. It asks all servers, and asks again where a request failed, until a
+/// quorum has said yes, a quorum of yes has become impossible, or the patience is over.
 class ByToken : public Machine {
  public:
   enum class State {
@@ -29,41 +29,41 @@ class ByToken : public Machine {
   struct Terms {
     Op op;  ///< renew, or leave
     Timing timing;
-    Duration patience;  ///< for a quorum to answer
-    Duration linger;    ///< for the other servers, once it is clear what came of it
+    Duration patience;  ///< how long to wait for a quorum
+    Duration linger;    ///< how long to wait for the other servers once the result is clear
   };
 
-  /// The first round is asked for in the first tick, for the attempt `attempt`. servers >= 1.
+  /// The first tick asks for the first round, for the attempt `attempt`. servers >= 1.
   ByToken(std::size_t servers, AttemptId attempt, const Terms& terms, Instant now);
 
-  /// Takes a Tick or any reply; all else is nothing to it.
+  /// Takes a Tick or any reply, and ignores every other event.
   Effects step(const Event& event, Instant now) override;
 
   [[nodiscard]] Instant deadline() const override;
 
-  /// Nothing is waited for any more. state() may be settled before that.
+  /// It waits for nothing any more. state() may be final before that.
   [[nodiscard]] bool finished() const override { return finished_; }
   [[nodiscard]] State state() const { return state_; }
 
-  /// Of a renewal: until then a quorum surely keeps the token.
+  /// For a renewal: until then a quorum surely keeps the token.
   [[nodiscard]] Instant valid_until() const;
   /// How many servers said yes.
   [[nodiscard]] std::size_t confirmed() const;
-  /// The others, with their last words.
+  /// The other servers, with their last answers.
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
  private:
   enum class Said { nothing, yes, no };
   struct Voter {
     Said said = Said::nothing;
-    bool asked = false;  ///< an answer is awaited
-    /// An earlier request failed, and may have been carried out all the same: then a release that
-    /// finds nothing says nothing of what was there.
+    bool asked = false;  ///< we wait for an answer
+    /// An earlier request failed, but the server may have carried it out. Then a release that finds
+    /// no key does not say whether the lock was there before.
     bool failed_before = false;
     bool permanent = false;       ///< asking again cannot help
-    bool repaired = false;        ///< was asked to take the lock back
+    bool repaired = false;        ///< we asked the server to take the lock back
     std::uint32_t yes_round = 0;  ///< the round of its last yes; 0: none
-    Instant expires{};            ///< of a renewal
+    Instant expires{};            ///< for a renewal
     Answer last = Unreachable{};
   };
 
@@ -85,7 +85,7 @@ class ByToken : public Machine {
   bool finished_ = false;
   std::uint32_t round_ = 0;
   Instant next_round_;
-  Instant limit_;  ///< of the patience; once it is settled, of the rest
+  Instant limit_;  ///< the end of the patience; once the result is clear, of `linger`
 };
 
 }  // namespace redlock::lock

@@ -28,7 +28,7 @@ std::optional<milliseconds> clock_of(const Answer& answer) {
 void DoneMarks::record(const Reply& reply, Instant now) {
   PerServer& at = servers_.at(reply.ask.server);
   if (const auto clock = clock_of(reply.answer)) {
-    // Rounded up: the clock less that is rounded down.
+    // `now` is rounded up, so that `ahead` is rounded down.
     at.ahead = *clock - in_milliseconds(now) - milliseconds(1);
     at.has_mark = false;
   } else if (const auto* done = std::get_if<Done>(&reply.answer)) {
@@ -81,7 +81,7 @@ void DoneMarks::undo(Effects& effects) {
   }
 }
 
-/// Of no attempt: a release takes back what was asked for its attempt and not sent yet.
+/// The request belongs to no attempt: a release cancels the unsent requests of its own attempt.
 void DoneMarks::ask(ServerIndex server, Op op, Effects& effects) const {
   effects.emplace_back(Ask{.server = server,
                            .op = op,

@@ -13,41 +13,42 @@
 
 namespace redlock::lock {
 
-/// The marks of `--once`: that a run was successful, and when it began. Every server compares a
-/// mark with its own clock, so that a mark says its time by that clock: it means the same however
-/// late it arrives, and servers' clocks need not agree. What a server's clock shows is learnt from
-/// its votes; one whose clock is not known gets no mark.
+/// The marks of `--once`: a mark says that a run was successful, and when it began. Every server
+/// compares a mark with its own clock, so a mark gives its time by that server's clock. It means
+/// the same however late it arrives, and the servers' clocks need not agree. The votes show what a
+/// server's clock says; a server whose clock is unknown gets no mark.
 class DoneMarks {
  public:
   explicit DoneMarks(std::size_t servers) : servers_(servers) {}
 
-  /// Learns from every answer, whatever it answers.
+  /// Learns from every answer, to whatever request.
   void record(const Reply& reply, Instant now);
 
-  /// A run that began at `began` was successful: marks it everywhere, for `period`.
+  /// Marks a run that began at `began` as successful, on all servers, for `period`.
   void mark(Instant began, Duration period, Effects& effects);
 
-  /// Gives the mark that was found to the servers that have said they lack it.
+  /// Copies the mark that was found to the servers that have said that they lack it.
   void copy(Effects& effects);
 
-  /// Asks again where a mark did not get through.
+  /// Sends the marks that failed again.
   void retry(Effects& effects);
 
-  /// Takes back what mark() did.
+  /// Removes the marks that mark() made.
   void undo(Effects& effects);
 
-  /// The youngest run that a server told of; none: there was none.
+  /// The latest successful run that a server named; none: no server named one.
   [[nodiscard]] const std::optional<Done>& found() const { return found_; }
 
-  [[nodiscard]] bool settled() const;     ///< nothing is owed any more
-  [[nodiscard]] bool has_failed() const;  ///< something waits for retry()
+  [[nodiscard]] bool settled() const;     ///< no mark is pending, and none failed
+  [[nodiscard]] bool has_failed() const;  ///< a mark waits for retry()
   [[nodiscard]] std::size_t marked() const;
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
  private:
   enum class State { idle, asked, failed, marked };
   struct PerServer {
-    /// The server's clock less ours, never too large: its time was read before the answer came.
+    /// The server's clock minus ours. Never too large: the server read its clock before its answer
+    /// came.
     std::optional<std::chrono::milliseconds> ahead;
     bool has_mark = false;
     State state = State::idle;
@@ -59,10 +60,10 @@ class DoneMarks {
 
   std::vector<PerServer> servers_;
   std::optional<Done> found_;
-  Instant found_began_{};  ///< at the latest
-  Instant began_{};        ///< of the run being marked
+  Instant found_began_{};  ///< when that run began, at the latest
+  Instant began_{};        ///< when the run that we mark began
   Duration period_{};
-  std::string who_;  ///< empty: we
+  std::string who_;  ///< empty: ourselves
 };
 
 }  // namespace redlock::lock

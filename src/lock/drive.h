@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // How events and effects go round. Every command and the simulator use this, so that the simulator
-// plays the very order in which a command does things.
+// does things in exactly the order in which a command does them.
 #pragma once
 
 #include <deque>
@@ -27,13 +27,13 @@ class Machine {
   ~Machine() = default;
 };
 
-/// Whoever carries out what a machine wants done.
+/// Carries out the effects of a machine.
 class Performer {
  public:
-  /// What follows from it at once (a job that has started) is handed to Drive::step(), too.
+  /// An event that follows at once (the job has started) also goes to Drive::step().
   virtual void perform(const Effect& effect, Instant now) = 0;
 
-  /// The machine has taken an event, and none of what it wants done is done yet.
+  /// The machine has taken an event, and none of its effects is carried out yet.
   virtual void stepped() {}
 
  protected:
@@ -41,18 +41,18 @@ class Performer {
 };
 
 /// Hands a machine one event after the other. All effects of an event are carried out before the
-/// next event is taken: what follows from an effect waits in a queue. Nothing stands before a
-/// signal to the job: of the effects of one event, those come first.
+/// machine takes the next event: an event that follows from an effect waits in a queue. Signals to
+/// the job come first among the effects of an event: nothing delays them.
 class Drive {
  public:
   Drive(Machine& machine, Performer& performer) : machine_(&machine), performer_(&performer) {}
 
-  /// Takes an event, and all that follows from it. While an effect is carried out, it only notes
-  /// the event: that is taken at the same `now` as the one before it. Of no use any more once
-  /// carrying out an effect has thrown.
+  /// Takes an event, and all events that follow from it. While an effect is carried out, this
+  /// function only queues the event; the machine takes it at the same `now` as the event before it.
+  /// If an effect has thrown, the Drive must not be used any more.
   void step(Event event, Instant now);
 
-  /// From the next event on another machine is driven.
+  /// The next event goes to this machine.
   void change_machine(Machine& machine) { machine_ = &machine; }
 
   [[nodiscard]] Machine& machine() const { return *machine_; }
@@ -60,7 +60,7 @@ class Drive {
  private:
   Machine* machine_;
   Performer* performer_;
-  std::deque<Event> events_;  ///< the one that is being taken, and what follows
+  std::deque<Event> events_;  ///< the event that the machine is taking, and those that follow
 };
 
 }  // namespace redlock::lock

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the state machine wants done. Facts only: wording is diag/'s.
+// What the state machine wants done: facts only. The wording is in diag/.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace redlock::lock {
 
-/// Start the job on this attempt's token, unless `latest` has passed by then.
+/// Start the job with this attempt's token, unless `latest` has passed by then.
 struct Spawn {
   AttemptId attempt;
   std::uint64_t fence;
@@ -24,37 +24,38 @@ struct Spawn {
 /// Send a signal to the job's main process and every descendant.
 struct Kill {
   int signal;
-  bool then_continue = false;  ///< and CONT behind it, to those that are stopped
+  bool then_continue = false;  ///< then send CONT to the processes that are stopped
 };
 
-/// Find out what it takes to kill the job; answer with KillCost.
+/// Find out how long it takes to kill the job; the answer is KillCost.
 struct Measure {};
 
-/// Subscribe on every server for word to the holder of this attempt's lock (Notice), wherever that
-/// is not done yet. Nothing depends on it: it only makes a renewal come sooner.
+/// Subscribe on every server to the notices for the holder of this attempt's lock (Notice), where
+/// we are not subscribed yet. Nothing depends on it: a notice only makes a renewal come sooner.
 struct Subscribe {
   AttemptId attempt;
 };
 
-/// Stand in the queue of who waits for the lock, on every server that can be told now, and listen
-/// for being woken (Woken), wherever that is not done yet. Nothing depends on it: it only makes the
-/// next round come sooner.
+/// Join the queue of waiters on every server that can be reached now, and subscribe to our wake-ups
+/// (Woken), where that is not done yet. Nothing depends on it: a wake-up only makes the next round
+/// come sooner.
 struct JoinQueue {};
 
 enum class StopReason {
   lost,             ///< servers said that the lock is not ours any more
   lease_ending,     ///< it could not be renewed in time
   max_runtime,      ///< the job ran longer than allowed
-  supervisor_gone,  ///< redlock's process on top is dead (lock/watch.h), and with it whoever waits
+  supervisor_gone,  ///< the supervisor is dead (lock/watch.h): no process waits for the job any
+                    ///< more
 };
 
-/// A server and what it last had to say, where that was no vote for us.
+/// A server and its last answer, where that was no vote for us.
 struct Complaint {
   ServerIndex server;
   Answer answer;
 };
 
-/// A line for the log that servers keep of the lock: for people, and nothing is decided by it.
+/// A line for the log that servers keep of a lock. For people: no decision depends on it.
 struct Log {
   enum class Event {
     acquired,  ///< the job has run for a while
@@ -62,14 +63,15 @@ struct Log {
     lost,      ///< the lock was not ours any more, or could not be renewed
     skipped,   ///< --once: another run made ours superfluous
   };
-  /// A line of its own, or one that goes with each leave of the attempt from now on.
+  /// The line goes out by itself, or with each leave of the attempt from now on.
   enum class Carrier { itself, leave };
 
   Event event;
   Carrier carrier = Carrier::itself;
   AttemptId attempt;
   std::uint64_t fence = 0;  ///< skipped: 0, there is none
-  Duration waited{};        ///< from the session's beginning to the win, or to being superfluous
+  Duration waited{};  ///< from the beginning of the session to the win, or to the end if another
+                      ///< run was enough
   std::optional<Duration> held{};       ///< from the win until now; skipped: none
   std::optional<int> status{};          ///< the job's
   std::optional<StopReason> stopped{};  ///< why we stopped the job, if we did
@@ -77,19 +79,19 @@ struct Log {
 
 namespace report {
 
-/// The lock is somebody else's; sent when waiting begins, when whoever waits should know better by
-/// now, and when it was in vain.
+/// Another process has the lock. Sent when the wait begins, when the user should know of a change,
+/// and when the wait was in vain.
 struct Contended {
   enum class When { begins, changes, gives_up };
   std::optional<Refused> refusal;  ///< none: several contenders split the votes
   When when;
   Duration waited;  ///< gives_up: the wait limit, which is zero for -n
 };
-/// Fewer than a quorum of servers have answered for a while, and are asked again.
+/// For a while fewer than a quorum of servers have answered. They are asked again.
 struct QuorumMissing {
   enum class When {
-    soon,    ///< for a second: news to somebody who looks on
-    lasting  ///< for ten seconds: news to everybody
+    soon,    ///< for a second: news for a user who watches
+    lasting  ///< for ten seconds: news for everybody
   };
   std::vector<Complaint> complaints;
   std::size_t answering;  ///< servers
@@ -103,16 +105,16 @@ struct Acquired {
   Duration waited;
   Duration valid_for;
 };
-/// Fewer than a quorum of servers could be used, for longer than is borne.
+/// Fewer than a quorum of servers could be used, for longer than the patience allows.
 struct Unavailable {
   std::vector<Complaint> complaints;
 };
-/// Two configured servers are one and the same.
+/// Two configured servers are one server.
 struct SameServer {
   ServerIndex first;
   ServerIndex second;
 };
-/// Fewer than a quorum renewed; said once per outage.
+/// Fewer than a quorum renewed. Sent once per outage.
 struct RenewalFailing {
   std::vector<Complaint> complaints;
   Duration job_stops_in;
@@ -122,25 +124,26 @@ struct Stopping {
   StopReason reason;
   std::vector<Complaint> complaints;
 };
-/// At release the lock was not ours.
+/// At the release the lock was not ours.
 struct NotOursAtRelease {
   std::vector<Complaint> complaints;
 };
-/// A successful run of another makes ours superfluous.
+/// Another run was successful and makes ours superfluous.
 struct Skipped {
   Done done;
 };
-/// Fewer than a quorum know that our run was successful.
+/// Fewer than a quorum of servers know that our run was successful.
 struct MarkUnconfirmed {
   std::vector<Complaint> complaints;
 };
 struct ReleaseUnconfirmed {
   std::vector<Complaint> complaints;
-  Duration stays_for;  ///< at most, on servers that were not reached
+  Duration stays_for;  ///< how long the lock stays at most on servers that were not reached
 };
 struct Released {
   Duration held;
-  Duration cools_for;  ///< the rest of a minimum hold, during which nobody gets it; zero: free
+  Duration cools_for;  ///< the rest of a minimum hold, during which no process gets the lock; zero:
+                       ///< the lock is free
 };
 
 }  // namespace report

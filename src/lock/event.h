@@ -26,34 +26,35 @@ struct JobExited {
 /// The job's main process is dead and so is every descendant. Expected only while
 /// Session::watching_tree().
 struct JobTreeGone {};
-/// Answers Kill{SIGKILL}: it reached a process that none had reached before.
+/// Answers Kill{SIGKILL}. `found_new`: the KILL reached a process that no KILL had reached before.
 struct Killed {
   bool found_new;
 };
-/// Answers Measure: how long it takes until all processes of the job have got a KILL and are dead.
+/// Answers Measure: how long it takes until all processes of the job have received KILL and are
+/// dead.
 struct KillCost {
   Duration length;
 };
-/// redlock itself got a signal while it has no job; one whose default action ends a process ends
-/// the session, or the keeper. While there is a job, signals are the job's, and the process on top
-/// passes them on.
+/// redlock itself received a signal while it has no job. A signal whose default action ends a
+/// process ends the session, or the keeper. While there is a job, signals are for the job, and the
+/// supervisor passes them on.
 struct Signal {
   int number;
   bool ends_waiting;
 };
-/// redlock's process on top is dead: nobody waits for the job any more.
+/// The supervisor is dead: no process waits for the job any more.
 struct SupervisorGone {};
 
-/// Word has come that concerns our lock, or may have been sent before we listened. It decides
-/// nothing: a renewal shows what is so.
+/// A notice about our lock has come, or may have been sent before we subscribed. It decides
+/// nothing: a renewal shows what is true.
 struct Notice {
-  bool released = false;  ///< by the owner of a lock that is kept; of use to Keeping alone
+  bool released = false;  ///< the owner of a kept lock released it; only Keeping uses this
 };
 
-/// A server says that the lock may be free for whoever is in its queue; or from now on it would,
-/// and may have before. It decides nothing: a round shows what is so.
+/// A server says that the lock may be free for a waiter in its queue. Or: our subscription has
+/// begun, and a wake-up may have been sent before. It decides nothing: a round shows what is true.
 struct Woken {
-  bool next = false;  ///< another waiter was woken first, and shall have its chance
+  bool next = false;  ///< the server woke another waiter first, which shall have its chance
 };
 
 using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,

@@ -11,16 +11,17 @@ namespace redlock::lock {
 
 namespace {
 
-/// A number is refused only where a server knows a larger one, or cannot vouch for its own; each
-/// round learns from the last. More rounds than this mean that servers fail under us.
+/// A server refuses a number only if it knows a larger one, or cannot vouch for its own; each round
+/// learns from the last. More rounds than this mean that servers fail while we ask.
 constexpr std::uint32_t kMostRounds = 5;
 
-/// Numbers begin at a server's clock, in ms, and rise by one. One that is so far ahead of the
-/// clocks (317 years) was put there. A sound server refuses to go on from it.
+/// Numbers begin at a server's clock, in ms, and rise by one. A number that is so far ahead of the
+/// clocks (317 years) does not come from a grant: somebody wrote it. A sound server refuses to
+/// count on from it.
 constexpr std::uint64_t kFarAhead = 10'000'000'000'000;
 
-/// The largest number that may be committed: by the clock that a quorum's clocks have reached, so
-/// that no minority can raise it.
+/// The largest number that may be committed. It follows from a time that the clocks of a quorum
+/// have reached, so that no minority can raise it.
 std::uint64_t largest_plausible(const Attempt& won) {
   std::vector<std::uint64_t> clocks;
   clocks.reserve(won.votes().size());
@@ -57,7 +58,8 @@ void FenceAgreement::ask_commit(Effects& effects) {
     state_ = State::failed;
     return;
   }
-  // Above the last round's number too: some server may have stored it without our hearing of it.
+  // Also above the number of the last round: a server may have stored it although we never heard
+  // so.
   number_ = std::max(largest_, number_) + 1;
   std::fill(raised_.begin(), raised_.end(), Raised::unknown);
   for (ServerIndex server = 0; server < raised_.size(); ++server) {
@@ -77,11 +79,11 @@ void FenceAgreement::record(const Reply& reply, Effects& effects) {
   }
   if (reply.ask.op != Op::commit || reply.ask.round != round_ || state_ != State::pending) return;
 
-  // A late yes after a time-out counts: it is of this round and its number was stored.
+  // A late yes after a time-out counts: it belongs to this round, and the server stored the number.
   const bool yes = std::holds_alternative<Committed>(reply.answer);
   raised_.at(reply.ask.server) = yes ? Raised::yes : Raised::no;
-  const auto count = [this](Raised word) {
-    return static_cast<std::size_t>(std::count(raised_.begin(), raised_.end(), word));
+  const auto count = [this](Raised raised) {
+    return static_cast<std::size_t>(std::count(raised_.begin(), raised_.end(), raised));
   };
   if (count(Raised::yes) >= quorum(raised_.size())) {
     state_ = State::agreed;

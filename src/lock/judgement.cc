@@ -13,8 +13,8 @@ namespace redlock::lock {
 
 namespace {
 
-/// The same for servers that speak of the same holder: a release or a revocation reaches one server
-/// after the other, and a redlock's lock is that of its token all the while.
+/// The same text for servers that name the same holder. A release or a revocation reaches one
+/// server after the other, but all the while the lock belongs to its token.
 std::string identity(const Sighting& sighting) {
   if (sighting.kind == Sighting::Kind::value) {
     return "token " + std::string(read_value(sighting.value).token);
@@ -22,7 +22,7 @@ std::string identity(const Sighting& sighting) {
   return sighting.value + " " + sighting.owner;
 }
 
-/// Of servers that name the same holder.
+/// The state of the lock according to servers that name the same holder.
 State state_of(const std::vector<Seen>& seen, const std::vector<ServerIndex>& agreeing) {
   const auto says = [&](State state) {
     return static_cast<std::size_t>(std::ranges::count_if(agreeing, [&](ServerIndex server) {
@@ -48,7 +48,7 @@ std::uint64_t fence_of(const std::vector<Seen>& seen, const std::vector<ServerIn
 
 State state_of(const Sighting& sighting) {
   if (sighting.kind == Sighting::Kind::nothing) return State::free;
-  // A token of redlock's is known by its form where its holder's record cannot be read.
+  // If the holder's record cannot be read, the form of the token shows that the lock is redlock's.
   const Value value = read_value(sighting.value);
   const bool ours =
       sighting.kind == Sighting::Kind::value && (is_token(value.token) || !sighting.holder.empty());
@@ -71,7 +71,7 @@ Judgement judge(const std::vector<Seen>& seen) {
     judgement.state = state_of(seen, servers);
     judgement.fence = fence_of(seen, servers);
     judgement.agreeing = std::move(servers);
-    break;  // there cannot be two
+    break;  // only one holder can have a quorum
   }
   return judgement;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Who holds a lock, judged from outside by what the servers say: for those who look at a lock and
-// do not ask for it.
+// Judges from outside who holds a lock, from the answers of the servers: for commands that look at
+// a lock and do not ask for it.
 #pragma once
 
 #include <chrono>
@@ -15,22 +15,24 @@
 
 namespace redlock::lock {
 
-/// What one server has where the lock is kept. Untrusted.
+/// What one server shows for a lock. Untrusted.
 struct Sighting {
   enum class Kind {
     nothing,
     value,  ///< a lock, ours or another program's
-    other,  ///< something that can be no lock of ours
+    other,  ///< something that cannot be a lock of ours
   };
   Kind kind = Kind::nothing;
-  std::string value;  ///< the token, or as lock/value.h has it; or anything. other: what it is
+  std::string
+      value;  ///< the token, another form of lock/value.h, or anything at all. other: its type
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: it never expires
-  std::string holder;       ///< who that is (JSON as stored by the holder), empty if not known
-  std::uint64_t fence = 0;  ///< this server's number of that token, 0 if it has none
-  unsigned holds = 0;       ///< how many hold it, the first one and those that joined; 0: not known
-  std::string owner;        ///< other: who holds it, if that is known
-  std::int64_t count = 0;   ///< other: how often the owner holds it
-  std::string run{};        ///< what the log calls the token's run; empty: no string
+  std::string holder;       ///< the holder (JSON as it stored it), empty if unknown
+  std::uint64_t fence = 0;  ///< this server's number for that token, 0 if it has none
+  unsigned holds =
+      0;  ///< how many processes hold it: the first one and those that joined; 0: unknown
+  std::string owner;       ///< other: the process that holds it, if known
+  std::int64_t count = 0;  ///< other: how often the owner holds it
+  std::string run{};       ///< the name of the token's run in the log; empty: the key is no string
 };
 
 using Seen = std::variant<Sighting, Unreachable>;
@@ -39,21 +41,21 @@ enum class State {
   free,
   held,
   cooling,    ///< the job is over, its minimum hold is not
-  revoked,    ///< held, and about to be taken from its holder
+  revoked,    ///< held, and being taken from its holder
   foreign,    ///< a key of another program
-  undecided,  ///< no quorum says one and the same
+  undecided,  ///< no quorum agrees
 };
 
-/// What it is by one server's word; never undecided.
+/// The state according to one server; never undecided.
 State state_of(const Sighting& sighting);
 
 /// What a quorum of the configured servers says.
 struct Judgement {
   State state = State::undecided;
-  std::vector<ServerIndex> agreeing;  ///< who says so; when undecided: nobody
-  std::size_t answered = 0;           ///< how many servers could be asked
-  /// The fencing number of the holder; 0 unless a quorum has one and the same. (A server that had
-  /// no part in the grant's number may have another one.)
+  std::vector<ServerIndex> agreeing;  ///< the servers that say so; undecided: none
+  std::size_t answered = 0;           ///< how many servers answered
+  /// The fencing number of the holder; 0 unless a quorum has the same number. (A server that had no
+  /// part in the agreement on the number may have another one.)
   std::uint64_t fence = 0;
 };
 

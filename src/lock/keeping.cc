@@ -18,7 +18,8 @@ Effects Keeping::step(const Event& event, Instant now) {
     if (!giving_back_ && !over_) give_back(now);
   } else if (const auto* signal = std::get_if<Signal>(&event)) {
     if (signal->ends_waiting && !giving_back_ && !over_) end(now);
-  } else if (const auto* told = std::get_if<Notice>(&event); told != nullptr && told->released) {
+  } else if (const auto* notice = std::get_if<Notice>(&event);
+             notice != nullptr && notice->released) {
     if (!giving_back_ && !over_) inquire(Whom::all);
   } else {
     pass_event(event, now);
@@ -39,15 +40,16 @@ void Keeping::pass_event(const Event& event, Instant now) {
   if (overdue_ && !giving_back_ && !over_ && !inquires()) obey(now);
 }
 
-/// A session goes on killing its job. A ward that lives on is waited for, and answers first of all.
+/// A session would go on sending KILL to its job. A ward lives on: first we wait for the answers to
+/// our inquiries, then for the ward.
 Instant Keeping::deadline() const {
   if (session_.finished()) return kNever;
   if (!overdue_ || giving_back_) return session_.deadline();
   return inquires() ? kNever : session_.worker_state().valid_until;
 }
 
-/// What we asked for, and what the owner did, may cross on their way to a server. Our leaves come
-/// behind all else that we asked for, if they are not overtaken by the end of their connections.
+/// Our requests and the release by the owner may cross on their way to a server. Our leaves arrive
+/// after all our other requests, unless their connections end first.
 bool Keeping::finished() const {
   if (over_) return true;
   const bool leaves = std::ranges::count(leaving_, true) > 0;
@@ -81,8 +83,8 @@ void Keeping::pass_on(Ask ask) {
   effects_.emplace_back(std::move(ask));
 }
 
-/// That it is held was said in the beginning, and how it ended is the owner's to say who released
-/// it. What the session takes for a job has no exit status.
+/// begin() has logged the acquisition. If the owner released the lock, the owner logs the end. The
+/// ward, which the session takes for a job, has no exit status here.
 void Keeping::take_log(const Log& line) {
   if (line.event == Log::Event::acquired || released_) return;
   Log ours = line;
@@ -101,8 +103,9 @@ void Keeping::say_lost(const Log& line) {
   if (!std::exchange(said_lost_, true)) effects_.emplace_back(line);
 }
 
-/// Where renewals do not get through, the ward needs every moment. A lock that is gone, or would be
-/// by now, for we were stopped ourselves, may have been released.
+/// If renewals fail, the ward needs every moment, so it is warned at once. But if the lock is gone,
+/// or must be gone by now because we were stopped ourselves, its owner may have released it, so we
+/// inquire first.
 void Keeping::take_order(int signal, Instant now) {
   if (giving_back_ || over_) return;
   const bool first = !std::exchange(ordered_, true);
@@ -123,7 +126,7 @@ void Keeping::take_reply(const Reply& reply, Instant now) {
   }
 }
 
-/// One server that has a note of it is enough: nobody else knows the token.
+/// One server with a note of the release is enough: no other process knows the token.
 void Keeping::take_note(bool released, Instant now) {
   if (over_) return;
   if (released && !std::exchange(released_, true)) {
@@ -136,7 +139,7 @@ void Keeping::take_note(bool released, Instant now) {
   if (ordered_ && !giving_back_) obey(now);
 }
 
-/// One that has not answered for long would only hold up the warning.
+/// A server that has not answered for long would only delay the warning.
 void Keeping::inquire(Whom whom) {
   for (ServerIndex server = 0; server < inquired_.size(); ++server) {
     if (inquired_[server] || (whom == Whom::reachable && is_unreachable(server))) continue;
@@ -145,8 +148,8 @@ void Keeping::inquire(Whom whom) {
   }
 }
 
-/// Of a lock that is lost, or revoked, there is something left on the servers, and others wait for
-/// the end of that: it comes with the ward's, if that is sooner.
+/// A lost or revoked lock leaves something on the servers until its lease ends, and other processes
+/// wait for that. If the ward ends sooner, so does the lock.
 void Keeping::obey(Instant now) {
   warns_ = true;
   if (!overdue_) return;
@@ -167,8 +170,8 @@ Log Keeping::lost_line(Instant now) const {
   return line;
 }
 
-/// The job that the session thinks of is over. What was inquired is not waited for any more: of
-/// what could not be sent yet, a leave takes the place.
+/// Tells the session that its job is over. We stop waiting for answers to inquiries: a leave
+/// replaces an inquiry that is not sent yet.
 void Keeping::give_back(Instant now) {
   giving_back_ = true;
   inquired_.assign(inquired_.size(), false);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// A lock that is kept for a ward: a process that nobody here started or can stop. What a session
-// does to its job, it cannot do to a ward; that is only warned. And the lock has two parties, us
-// who renew it and its owner, who may release it by the token at any time: a release must not be
-// taken for a loss, and what we put back meanwhile must not stay.
+// A lock that is kept for a ward: a process that we did not start and cannot stop. A session stops
+// its job; Keeping can only warn the ward. And the lock has two parties: we renew it, and its owner
+// may release it by the token at any time. We must not take such a release for a loss, and a key
+// that we put back meanwhile must not stay.
 //
-// The servers note such a release (redis/scripts/leave.lua). A lock that is gone without a note of
-// it was lost; word of a release that no server has a note of is nothing.
+// The servers note such a release (redis/scripts/leave.lua). A lock that is gone without such a
+// note was lost. A notice of a release counts for nothing if no server has a note of it.
 #pragma once
 
 #include <optional>
@@ -21,24 +21,24 @@
 
 namespace redlock::lock {
 
-/// Passive, as Session is, which it steps. Gives only Ask, Subscribe and Log.
+/// Passive, like the Session that it steps. Its only effects are Ask, Subscribe and Log.
 class Keeping : public Machine {
  public:
-  /// `session` waits for the answer to Spawn, and gets no events but through this. `won`: the line
-  /// of the log that says so.
+  /// `session` waits for the answer to Spawn, and from now on gets its events only from here.
+  /// `won`: the line for the log that says that the lock was acquired.
   Keeping(Session& session, std::size_t servers, const Log& won);
 
-  /// What a session takes, where the ward stands for the job. JobStarted: the token is known to its
-  /// owner. JobExited: the ward has ended, and the lock is given back. A Signal that ends a
-  /// process: we are to end, and the ward lives; the lock is left to expire.
+  /// Takes the events of a session; the ward stands for the job. JobStarted: the owner knows the
+  /// token. JobExited: the ward has ended, so the lock is released. A Signal that ends a process:
+  /// we must end while the ward lives on, so the lock is left to expire.
   Effects step(const Event& event, Instant now) override;
 
   [[nodiscard]] Instant deadline() const override;
 
-  /// The ward is to know that the lock is not kept any more. Stays so.
+  /// The ward must learn that the lock is not kept any more. Stays so.
   [[nodiscard]] bool warns() const { return warns_ && !released_; }
 
-  /// Nothing more is to be done.
+  /// Nothing is left to do.
   [[nodiscard]] bool finished() const override;
 
  private:
@@ -65,17 +65,17 @@ class Keeping : public Machine {
   Log won_;
   Instant began_{};
   Effects effects_;
-  std::vector<bool> inquired_;        ///< by server: an answer is awaited
-  std::vector<bool> leaving_;         ///< the same of a leave
+  std::vector<bool> inquired_;        ///< by server: we wait for the answer to an inquiry
+  std::vector<bool> leaving_;         ///< by server: we wait for the answer to a leave
   std::optional<StopReason> reason_;  ///< why a job would be stopped
   std::vector<Complaint> complaints_;
-  std::optional<Log> unsaid_;  ///< that it was lost, unless it was released
+  std::optional<Log> unsaid_;  ///< the line that the lock was lost, unless its owner released it
   bool said_lost_ = false;
-  bool ordered_ = false;  ///< a job would have been sent a signal
-  bool overdue_ = false;  ///< it would have been killed
+  bool ordered_ = false;  ///< the session ordered a signal to its job
+  bool overdue_ = false;  ///< the session ordered KILL
   bool warns_ = false;
   bool giving_back_ = false;
-  bool released_ = false;  ///< by its owner
+  bool released_ = false;  ///< the owner released the lock
   bool over_ = false;      ///< the lock is left to expire
 };
 

@@ -21,7 +21,7 @@ Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
       voter.expires = vote.expires;
       voter.run_id = vote.grant.run_id;
       voter.last = Granted{};
-      // Paced by the oldest vote, so that a slow acquire does not delay the first renewal.
+      // The oldest vote sets the pace, so that a slow acquire does not delay the first renewal.
       const Instant sent = vote.expires - timing.ttl + timing.drift();
       next_round_ = std::min(next_round_, sent + timing.renew_every());
       keep_until_ = std::min(keep_until_, sent);
@@ -46,7 +46,8 @@ bool Lease::tick(Instant now, Effects& effects) {
   return regular;
 }
 
-/// Not more often than that, whoever sends word: a flood of it must not become one of requests.
+/// Rounds begin at least kPace apart, however many notices come: a flood of notices must not become
+/// a flood of requests.
 void Lease::hurry(Instant now) {
   constexpr Duration kPace = std::chrono::milliseconds(100);
   hurried_ = std::min(hurried_, std::max(now, last_asked_ + kPace));
@@ -64,8 +65,8 @@ void Lease::ask_round(Instant now, Effects& effects) {
   }
 }
 
-/// The key gets what is left of the minimum hold where that is more than the ttl, so that not even
-/// a KILL of redlock itself ends it early.
+/// The key gets the rest of the minimum hold if that is longer than the ttl, so that not even a
+/// KILL of redlock itself ends the minimum hold early.
 void Lease::ask(ServerIndex server, Op op, Instant now, Effects& effects) const {
   effects.emplace_back(Ask{.server = server,
                            .op = op,
@@ -95,11 +96,11 @@ void Lease::record(const Reply& reply, Instant now, Effects& effects) {
   repair(now, effects);
 }
 
-/// A server that lost the key (restarted empty, say) gets it back when a quorum of the others has
-/// renewed it in the present round: SET NX, so it takes nothing from anybody. What servers said in
-/// earlier rounds proves nothing: the lock may have been deleted by force since, on one server
-/// after the other. Not tied to the reply that said "missing": those that renew may answer after
-/// it.
+/// A server that lost the key (because it restarted empty, say) gets it back when a quorum of the
+/// others has renewed in the present round. SET NX takes nothing from another process. Answers of
+/// earlier rounds prove nothing: since then the lock may have been deleted by force, on one server
+/// after the other. The repair does not depend on the reply that said "missing" alone: the renewals
+/// of the other servers may arrive after it.
 void Lease::repair(Instant now, Effects& effects) {
   if (lost_ || !quorum_renewed(now)) return;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
@@ -108,8 +109,8 @@ void Lease::repair(Instant now, Effects& effects) {
   }
 }
 
-/// A vote that comes after the win may show that two configured servers are one. The win did not
-/// need it; from here on that server has no vote.
+/// A vote after the win may show that two configured servers are one server. The win did not need
+/// that vote; from now on that server has no vote.
 void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects) {
   const auto* grant = std::get_if<Granted>(&reply.answer);
   Voter& voter = voters_[server];
@@ -126,8 +127,8 @@ void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects
 void Lease::take_answer(Voter& voter, const Reply& reply) {
   const bool granted = std::holds_alternative<Granted>(reply.answer);
   if (granted && reply.ask.op == Op::repair) {
-    // The key is there again, so that the lease may rest on it; but whether we hold the lock is for
-    // servers to say that had it all the time, and for this one from its next renewal on.
+    // The key is there again, so the lease may count on this server. But only servers that had the
+    // key all the time can say that we hold the lock; this one can say so from its next renewal on.
     voter.latest = Whose::none;
     voter.expires = vote_expiry(reply.sent, timing_);
   } else if (granted || std::holds_alternative<Renewed>(reply.answer)) {
@@ -135,9 +136,9 @@ void Lease::take_answer(Voter& voter, const Reply& reply) {
     voter.expires = std::max(voter.expires, vote_expiry(reply.sent, timing_));
   } else if (!std::holds_alternative<Unreachable>(reply.answer)) {
     voter.latest = Whose::elsewhere;
-    // A lock that is revoked is kept for us to stop the job: there is time for that.
-    const auto* word = std::get_if<NotMine>(&reply.answer);
-    if (word == nullptr || !word->revoked) voter.expires = Instant{};
+    // The server keeps a revoked lock for us, so that there is time to stop the job.
+    const auto* not_mine = std::get_if<NotMine>(&reply.answer);
+    if (not_mine == nullptr || !not_mine->revoked) voter.expires = Instant{};
   }
 }
 
@@ -158,7 +159,7 @@ void Lease::settle(Instant before) {
 
 void Lease::count_round(const Reply& reply, bool renewed, Instant now) {
   Voter& voter = voters_[reply.ask.server];
-  if (reply.ask.round != round_) return;  // a late answer: its word counts, the round is over
+  if (reply.ask.round != round_) return;  // a late answer: it counts, but its round is over
   if (renewed && !voter.twin) voter.renewed_round = round_;
   const bool first_answer = voter.answered_round != round_;
   if (!first_answer && !renewed) return;
@@ -186,8 +187,8 @@ bool Lease::quorum_renewed(Instant now) const {
 
 bool Lease::being_revoked() const {
   return std::ranges::any_of(voters_, [](const Voter& voter) {
-    const auto* word = std::get_if<NotMine>(&voter.last);
-    return word != nullptr && word->revoked;
+    const auto* not_mine = std::get_if<NotMine>(&voter.last);
+    return not_mine != nullptr && not_mine->revoked;
   });
 }
 

@@ -14,21 +14,21 @@
 
 namespace redlock::lock {
 
-/// A lock that is held: the servers' latest words, until when a quorum of them surely keeps our
-/// token, and when to ask for more.
+/// A lock that we hold: the latest answers of the servers, until when a quorum of them surely keeps
+/// our token, and when to renew.
 class Lease {
  public:
-  /// From an attempt that has won at `now`.
+  /// Begins with an attempt that has won at `now`.
   Lease(const Attempt& won, const Timing& timing, Instant now);
 
-  /// The end of the minimum hold, which counts from the request for the oldest vote; past if there
-  /// is none.
+  /// The end of the minimum hold, which begins with the request for the oldest vote; in the past if
+  /// there is no minimum hold.
   [[nodiscard]] Instant keep_until() const { return keep_until_; }
 
-  /// Asks all servers to renew when that is due. True if it was by the renewals' own pace.
+  /// Asks all servers to renew if a round is due. True if the regular pace made it due.
   bool tick(Instant now, Effects& effects);
 
-  /// Has them asked as soon as may be: at once, unless that was done just now.
+  /// Makes the next round due as soon as possible: at once, unless a round began only just now.
   void hurry(Instant now);
 
   /// Takes any answer that concerns this lease's attempt (late votes too). May ask for a repair.
@@ -36,13 +36,14 @@ class Lease {
 
   [[nodiscard]] Instant deadline() const { return std::min(next_round_, hurried_); }
 
-  /// The quorum-th largest expiry. An unanswered request shortens nothing; "missing" or "not mine"
-  /// zeroes that server's part, but for our own lock, revoked: that is nobody else's yet.
+  /// The quorum-th largest expiry. An unanswered request shortens nothing. "missing" or "not mine"
+  /// sets the expiry of that server to zero, except for our own lock after a revocation: no other
+  /// process has it yet.
   [[nodiscard]] Instant valid_until() const { return valid_until_; }
 
   /// A quorum of "mine" has become impossible. Final.
   [[nodiscard]] bool lost() const { return lost_; }
-  /// What valid_until() was before the answer that made it lost: the last moment for a KILL.
+  /// valid_until() before the answer that made the lock lost: the last moment for a KILL.
   [[nodiscard]] Instant valid_until_before_loss() const { return valid_until_before_loss_; }
 
   /// Fewer than a quorum renewed in the latest complete round.
@@ -51,11 +52,12 @@ class Lease {
   /// A server says that the lock was revoked from us.
   [[nodiscard]] bool being_revoked() const;
 
-  /// When the key is gone from every server by itself at the latest, whatever got lost on the way.
+  /// When the key will have expired on every server at the latest, whatever requests or answers got
+  /// lost.
   [[nodiscard]] Instant gone_by() const;
 
   [[nodiscard]] AttemptId attempt() const { return attempt_; }
-  /// Each server that does not hold our token as far as we know, with its last words.
+  /// Each server that does not hold our token as far as we know, with its last answer.
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
  private:
@@ -63,8 +65,8 @@ class Lease {
   struct Voter {
     Whose latest = Whose::none;  ///< last definite answer
     Instant expires{};
-    std::string run_id;         ///< of the life that granted; empty if not known
-    bool wants_repair = false;  ///< said "missing", and no quorum has renewed since
+    std::string run_id;         ///< the server's run_id when it granted; empty if unknown
+    bool wants_repair = false;  ///< answered "missing", and no quorum has renewed since
     bool twin = false;          ///< the same server as an earlier one: has no vote
     Answer last = Missing{};    ///< for people
     std::uint32_t answered_round = 0;
@@ -86,7 +88,7 @@ class Lease {
   Instant valid_until_{};
   Instant valid_until_before_loss_{};
   Instant next_round_;
-  Instant hurried_ = kNever;  ///< kept apart: answers that are on their way put off next_round_
+  Instant hurried_ = kNever;  ///< kept apart, because answers on their way postpone next_round_
   Instant last_asked_;
   Instant keep_until_;
   std::uint32_t round_ = 0;

@@ -8,24 +8,24 @@ namespace redlock::lock {
 
 namespace {
 
-/// What it takes to revoke a lock on all servers, or to fail to.
+/// The time that a revocation needs to reach all servers, or to fail.
 constexpr Duration kRevoking = std::chrono::seconds(1);
 
 }  // namespace
 
-/// A revocation reaches one server after the other, and soon enough the lock is lost; only one that
-/// got stuck is worth a warning.
+/// A revocation reaches one server after the other, and soon the lock is lost. Only a revocation
+/// that got stuck is worth a warning.
 void Outage::update(const Lease& lease, Instant job_stops, Instant now, Effects& effects) {
   if (!lease.failing()) {
-    if (told_) effects.emplace_back(report::RenewalRecovered{});
+    if (reported_) effects.emplace_back(report::RenewalRecovered{});
     *this = {};
     return;
   }
   since_ = std::min(since_, now);
   const bool due = !lease.being_revoked() || now - since_ >= kRevoking;
-  if (told_ || lease.lost() || !due) return;
+  if (reported_ || lease.lost() || !due) return;
   effects.emplace_back(report::RenewalFailing{lease.complaints(), job_stops - now});
-  told_ = true;
+  reported_ = true;
 }
 
 }  // namespace redlock::lock

@@ -7,7 +7,8 @@
 
 namespace redlock::lock {
 
-/// Renewals that fewer than a quorum of servers answer: told once, and again when they are over.
+/// Renewals that fewer than a quorum of servers answer. The beginning and the end of such an outage
+/// are reported once each.
 class Outage {
  public:
   /// To be called whenever the lease may have changed. `job_stops`: when the job is stopped if
@@ -15,7 +16,7 @@ class Outage {
   void update(const Lease& lease, Instant job_stops, Instant now, Effects& effects);
 
  private:
-  bool told_ = false;
+  bool reported_ = false;
   Instant since_ = kNever;
 };
 

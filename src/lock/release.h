@@ -10,31 +10,33 @@
 
 namespace redlock::lock {
 
-/// Tokens on their way back: which (server, attempt) still owes a confirmed release. Serves both a
-/// given-up attempt and the end of a held lock.
+/// Tokens on their way back: each (server, attempt) that still owes a confirmed release. Used for
+/// an attempt that was given up, and for the end of a held lock.
 class Release {
  public:
-  /// Asks `server` to delete the attempt's token. Queues behind what that server was asked before.
+  /// Asks `server` to delete the attempt's token. The request queues behind all earlier requests to
+  /// that server.
   void begin(ServerIndex server, AttemptId attempt, Effects& effects);
 
-  /// At the end of a job: gives up our hold. If it is the last one, the lock is free, or, until the
-  /// end of a minimum hold, cooling.
+  /// At the end of a job: gives up our hold. If it was the last hold, the lock becomes free, or
+  /// stays cooling until the end of a minimum hold.
   void leave(ServerIndex server, AttemptId attempt, Instant cool_until, Instant now,
              Effects& effects);
 
-  /// Asks again where the release did not get through. Harmless where it did after all.
+  /// Sends the releases that failed again. Harmless if the server had carried one out after all.
   void retry(Instant now, Effects& effects);
 
   /// Takes the answer to a release; others are ignored.
   void record(const Reply& reply);
 
-  /// This server has something yet to answer.
+  /// This server still has to answer a release.
   [[nodiscard]] bool owes(ServerIndex server) const;
-  /// Something failed and waits for retry().
+  /// A release failed and waits for retry().
   [[nodiscard]] bool has_failed() const;
 
-  [[nodiscard]] std::size_t released(AttemptId attempt) const;  ///< servers that took it back
-  /// Servers where it was not there when they were first asked.
+  [[nodiscard]] std::size_t released(
+      AttemptId attempt) const;  ///< the number of servers that confirmed the release
+  /// The number of servers that did not have the token when they were first asked.
   [[nodiscard]] std::size_t gone(AttemptId attempt) const;
   [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;
 
@@ -46,9 +48,9 @@ class Release {
     Op op = Op::release;
     Instant cool_until{};  ///< in the past: delete
     State state = State::asked;
-    /// An earlier request failed. It may have deleted the token all the same; or the server was
-    /// down, and what it forgot it may have forgotten after the job's end. Either way "missing" now
-    /// says that nothing is left there, and nothing about what was.
+    /// An earlier request failed. The server may have deleted the token all the same. Or the server
+    /// was down, and may have forgotten the token after the end of the job. Either way "missing"
+    /// now says that nothing is left there, and nothing about what was there before.
     bool failed_before = false;
     Answer last = Missing{};
   };

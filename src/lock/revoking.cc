@@ -8,9 +8,9 @@ namespace redlock::lock {
 
 namespace {
 
-/// Only its holder makes a lock cool, at the end of its job: that is as good as given back.
-bool cooling_for(std::string_view token, const NotMine& word) {
-  const Value value = read_value(word.blocker);
+/// Only the holder makes a lock cool, at the end of its job: that is as good as a release.
+bool cooling_for(std::string_view token, const NotMine& not_mine) {
+  const Value value = read_value(not_mine.blocker);
   return !token.empty() && value.kind == Value::Kind::cooling && value.token == token;
 }
 
@@ -27,11 +27,11 @@ Tally count(const std::vector<std::optional<Answer>>& answers, const std::vector
   for (ServerIndex server = 0; server < answers.size(); ++server) {
     if (!answers[server]) continue;
     const Answer& answer = *answers[server];
-    const auto* word = std::get_if<NotMine>(&answer);
+    const auto* not_mine = std::get_if<NotMine>(&answer);
     if (std::holds_alternative<Released>(answer)) {
       ++tally.taken;
-    } else if (word != nullptr) {
-      const bool ended = cooling_for(owner_of(std::get<Sighting>(seen[server])), *word);
+    } else if (not_mine != nullptr) {
+      const bool ended = cooling_for(owner_of(std::get<Sighting>(seen[server])), *not_mine);
       ++(ended ? tally.gone : tally.changed);
     } else {
       ++(std::holds_alternative<Missing>(answer) ? tally.gone : tally.failed);

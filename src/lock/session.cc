@@ -13,17 +13,18 @@ using std::chrono::seconds;
 
 namespace {
 
-/// How long the end of a held lock is tried to be confirmed; the lease may end it sooner.
+/// How long we wait for the release of a held lock to be confirmed. The end of the lease may end
+/// that wait sooner.
 constexpr Duration kReleasePatience = seconds(2);
 constexpr Duration kReleaseRetry = milliseconds(100);
 
-/// At the end of a wait limit, which is to be exact: so long the servers that have answered all
-/// along may take to confirm that nothing of us is left there. What is slower has the release in
-/// its queue all the same.
+/// A wait limit is exact. So at its end the servers that have answered all along get only this time
+/// to confirm that they hold nothing of ours any more. A slower server has the release in its queue
+/// all the same.
 constexpr Duration kLastAnswers = milliseconds(200);
 
-/// Jobs that are over by then need nobody to listen for word to them: they cost no connections. And
-/// they are one line in the log, which goes with the release: they cost no flight either.
+/// A job that ends sooner needs no subscription, and so costs no extra connections. And it is one
+/// line in the log, which goes out with the release and so costs no extra message.
 constexpr Duration kShortRun = milliseconds(500);
 
 }  // namespace
@@ -64,8 +65,8 @@ Effects Session::step(const Event& event, Instant now) {
                    if (phase_ == Phase::running) stop_job(StopReason::supervisor_gone);
                  },
                  [this](const Notice&) { on_notice(); },
-                 [this](const Woken& word) {
-                   if (phase_ == Phase::acquiring) acquisition_.wake(word.next, now_);
+                 [this](const Woken& woken) {
+                   if (phase_ == Phase::acquiring) acquisition_.wake(woken.next, now_);
                  },
              },
              event);
@@ -104,7 +105,7 @@ void Session::on_tick() {
     case Phase::running:
     case Phase::stopping:
       tick_measure();
-      // Safety first: whether the job may still run is settled before anything is asked.
+      // Safety first: decide whether the job may still run, then send requests.
       check_lease();
       if (phase_ == Phase::stopping) stopping_->tick(lease_end(), now_, effects_);
       return tick_lease();
@@ -120,7 +121,8 @@ void Session::on_tick() {
   }
 }
 
-/// Listening is begun, and taken up again where it has ended, at the pace of the renewals.
+/// Subscribes once the job has run for a while, and again, at the pace of the renewals, where a
+/// subscription has ended.
 void Session::tick_lease() {
   const bool regular = lease_->tick(now_, effects_);
   const bool begins = now_ >= listen_at_;
@@ -164,7 +166,7 @@ void Session::on_reply(const Reply& reply) {
     return;
   }
   if (reply.ask.op == Op::commit) return;  // late; the number is settled
-  // DoneMarks the release is on its way a late answer must not bring the lock back by a repair.
+  // Once the release is on its way, a late answer must not bring the lock back by a repair.
   if (phase_ == Phase::releasing || reply.ask.attempt != lease_->attempt()) return;
   lease_->record(reply, now_, effects_);
   if (phase_ != Phase::starting) check_lease();
@@ -223,7 +225,7 @@ void Session::start_job(std::uint64_t fence) {
   lease_.emplace(won, plan_.timing, now_);
   number_ = fence;
   won_at_ = now_;
-  job_began_ = now_;  // if it cannot be started, the lock was held from now on all the same
+  job_began_ = now_;  // even if the job cannot be started, the lock was held from now on
   phase_ = Phase::starting;
   const auto votes = std::count_if(
       won.votes().begin(), won.votes().end(),
@@ -245,7 +247,8 @@ Instant Session::term_at() const {
   return plan_.timing.term_at(lease_->valid_until(), head_start_);
 }
 
-/// Only where a renewal is overdue: it takes time, and while all is well nobody needs the result.
+/// Measures only if a renewal is overdue: a measurement takes time, and while all is well nobody
+/// needs its result.
 Instant Session::measure_at() const {
   return plan_.timing.term_at(lease_->valid_until(), plan_.timing.longest_head_start());
 }
@@ -290,7 +293,7 @@ void Session::stop_job(StopReason reason) {
   stopping_.emplace(plan_.timing, now_);
   stopping_->set_head_start(head_start_);
   stopping_->begin(plan_.stop_signal, lease_end(), effects_);
-  // Behind the first signal, which is not to wait for it.
+  // After the first signal, which must not wait for the measurement.
   if (!measured_ && now_ < stopping_->deadline(lease_end())) effects_.emplace_back(Measure{});
   measured_ = true;
 }
@@ -337,25 +340,27 @@ void Session::end_without_job(const Outcome& outcome) {
 
 void Session::release_lease() {
   phase_ = Phase::releasing;
-  // After its validity the lock is nobody's business any more; before that a confirmation is worth
-  // waiting for, as somebody else may be waiting for the lock.
+  // Once the lock is not valid any more, nobody needs a confirmation. Before that a confirmation is
+  // worth waiting for, because another process may wait for the lock.
   const Duration valid_for = lease_->valid_until() - now_;
   release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), plan_.server_timeout);
   release_retry_ = kNever;
   acquisition_.release().retry(now_, effects_);
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
-  // Ahead of the release on every server's connection: who finds the lock free finds the mark, too.
+  // The mark goes ahead of the release on every connection: a process that finds the lock free
+  // finds the mark, too.
   if (may_mark()) done_marks_.mark(job_began_, plan_.timing.once, effects_);
   const Instant keep_until = was_ours() ? lease_->keep_until() : Instant{};
   cools_ = keep_until > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
-    // Even if our lease is over: one that joined may have kept the lock while we were stopped.
+    // Even if our lease is over: a process that joined may have kept the lock while we were
+    // stopped.
     acquisition_.release().leave(server, lease_->attempt(), keep_until, now_, effects_);
   }
 }
 
-/// A minimum hold is for what ran under a lock that was ours to its end: a command that could not
-/// be started is another host's to try, and a lost lock is nobody's to keep.
+/// A minimum hold is for a job that ran under our lock to its end. If the command could not be
+/// started, another host should try it; a lost lock cannot be kept.
 bool Session::was_ours() const {
   const bool lost = lost_while_held();
   return outcome_->kind == Outcome::Kind::job_ended && !lost;
@@ -366,7 +371,7 @@ bool Session::lost_while_held() const {
          stop_reason_ == StopReason::lease_ending;
 }
 
-/// Only what ended well and by itself, under a lock that was ours, need not be tried again.
+/// Only a job that ended by itself, with status 0 and under our lock, need not run again.
 bool Session::may_mark() const {
   return plan_.timing.once > Duration::zero() && was_ours() && !stop_reason_ &&
          outcome_->number == 0;
@@ -381,7 +386,7 @@ void Session::tick_releasing() {
   }
 }
 
-/// Of a wait in vain no server is waited for that has not answered before.
+/// After a wait in vain we do not wait for servers that have not answered before.
 bool Session::gave_back() const {
   using Whom = Acquisition::Whom;
   return acquisition_.gave_back(ended_in_vain() ? Whom::answering : Whom::all);
@@ -400,8 +405,8 @@ void Session::check_release() {
       lease_ && !owes_marks && release.released(lease_->attempt()) >= quorum(plan_.servers);
   const bool never_ours =
       lease_ && release.gone(lease_->attempt()) >= blocking_minority(plan_.servers);
-  // What a lost lock leaves behind is undone by finish(), when all that was asked has been
-  // answered: a connection that is closed with answers unread may take what was sent last with it.
+  // finish() removes what a lost lock leaves behind, but only when every request has been answered:
+  // if a connection is closed with unread answers, the last requests on it may get lost.
   const bool undoes = never_ours && (may_mark() || cools_);
   if (settled || quorum_released || (never_ours && !undoes)) return finish();
   const bool has_failed = release.has_failed() || done_marks_.has_failed();
@@ -437,7 +442,7 @@ void Session::finish() {
   }
 }
 
-/// One that joined is part of another's run.
+/// A session that joined is part of another run, which has its own lines.
 void Session::log(Log::Event event, Log::Carrier carrier) {
   if (is_join(lease_->attempt())) return;
   Log line{.event = event,
@@ -451,8 +456,9 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
   effects_.emplace_back(line);
 }
 
-/// What the release left behind on a minority, when the others said that the lock was lost. Also
-/// when the minimum hold is over by now: a server that was stopped may not have begun with it.
+/// Removes what the release left behind on a minority when the other servers said that the lock was
+/// lost. Also if the minimum hold is over by now: a server that was stopped may not have begun to
+/// count it.
 void Session::undo_release() {
   done_marks_.undo(effects_);
   if (!cools_) return;

@@ -7,9 +7,9 @@
 //       +------------+------------+--------- gave up ------------------+
 //
 // Deliberately absent from this library: clocks, randomness, sockets, processes, tokens, wording.
-// Time comes in with every step, tokens are named by the number of their attempt, and all that is
-// to be done goes out as effects. The same input always gives the same output; the simulator and
-// the unit tests live by that.
+// Every step brings the time with it, the number of an attempt stands for its token, and everything
+// to be done goes out as an effect. The same input always gives the same output; the simulator and
+// the unit tests depend on that.
 #pragma once
 
 #include <cstddef>
@@ -42,9 +42,9 @@ struct Plan {
   std::optional<Duration> max_runtime;
   int stop_signal = 15;   ///< the first one when the job must be stopped (SIGTERM)
   bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
-  /// The fencing number of a lock that an ancestor of ours holds by what we know: it is joined.
+  /// The fencing number of a lock that an ancestor of ours holds, as far as we know: we join it.
   std::optional<std::uint64_t> inherited{};
-  Duration server_timeout;  ///< how long a last answer is waited for after giving up
+  Duration server_timeout;  ///< how long to wait for the last answers after giving up
   std::uint64_t seed;       ///< of the jitter
 };
 
@@ -78,17 +78,17 @@ class Session : public Machine {
   /// Only when finished.
   [[nodiscard]] const Outcome& outcome() const { return *outcome_; }
 
-  /// The lock is not had yet, and still asked for.
+  /// We do not have the lock yet, and still ask for it.
   [[nodiscard]] bool acquiring() const {
     return phase_ == Phase::acquiring || phase_ == Phase::numbering;
   }
-  /// How that stands.
+  /// The state of the wait.
   [[nodiscard]] Waiting waiting() const { return acquisition_.waiting(); }
 
-  /// Whoever watches the job is to report JobTreeGone when nothing of it is left.
+  /// The process that watches the job must report JobTreeGone when no process of it is left.
   [[nodiscard]] bool watching_tree() const;
 
-  /// What the process on top has to know. Only once a job is to be started.
+  /// What the supervisor has to know. Only once a job is to be started.
   [[nodiscard]] WorkerState worker_state() const;
 
  private:
@@ -148,11 +148,11 @@ class Session : public Machine {
   Outage outage_;
   std::optional<StopReason> stop_reason_;
   std::optional<Stopping> stopping_;
-  bool measured_ = false;  ///< since the lease was renewed last
-  Duration head_start_{};  ///< of the end of the job, as it has so many processes
+  bool measured_ = false;  ///< a measurement was ordered since the last renewal
+  Duration head_start_{};  ///< how much earlier the job must end because it has many processes
   Instant release_limit_ = kNever;
   Instant release_retry_ = kNever;
-  bool cools_ = false;  ///< the release was asked to keep the lock for the rest of a minimum hold
+  bool cools_ = false;  ///< the release keeps the lock for the rest of a minimum hold
 };
 
 }  // namespace redlock::lock

@@ -6,8 +6,8 @@
 
 namespace redlock::lock {
 
-/// Where the time of the KILL has come already, nothing softer goes before it: after a suspend the
-/// CONT would let a stopped job run on a lease that is over.
+/// If KILL is due already, no softer signal goes before it: after a suspend, CONT would let a
+/// stopped job run although the lease is over.
 void Stopping::begin(int signal, Instant lease_end, Effects& effects) {
   if (began_ >= deadline(lease_end)) return tick(lease_end, began_, effects);
   effects.emplace_back(Kill{signal, true});
@@ -19,8 +19,8 @@ void Stopping::tick(Instant lease_end, Instant now, Effects& effects) {
   last_kill_ = now;
 }
 
-/// The first KILL comes a grace after the TERM, but always early enough to be over before the lease
-/// is.
+/// The first KILL comes one grace after TERM, but always early enough to be carried out before the
+/// lease ends.
 Instant Stopping::deadline(Instant lease_end) const {
   if (last_kill_ != kNever) return last_kill_ + pause_;
   return std::min(began_ + timing_.grace, timing_.kill_at(lease_end, head_start_));

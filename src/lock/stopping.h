@@ -7,22 +7,24 @@
 
 namespace redlock::lock {
 
-/// A job that must end before its lease does: the first signal, and after the grace KILL to all of
-/// it, again and again until nothing is left. `lease_end` is that of each moment: it may move.
+/// A job that must end before its lease does: the first signal, and after the grace KILL to all its
+/// processes, again and again until none is left. `lease_end` is the present end of the lease: it
+/// may move.
 class Stopping {
  public:
   explicit Stopping(const Timing& timing, Instant now) : timing_(timing), began_(now) {}
 
-  /// Sends the first signal, and CONT to what is stopped. Once, at the moment of construction.
+  /// Sends the first signal, and CONT to the processes that are stopped. Once, at the moment of
+  /// construction.
   void begin(int signal, Instant lease_end, Effects& effects);
 
   /// Sends KILL when that is due.
   void tick(Instant lease_end, Instant now, Effects& effects);
 
-  /// What came of the last KILL: whether it reached a process that none had reached before.
+  /// The result of the last KILL: whether it reached a process that no KILL had reached before.
   void killed(bool found_new) { pause_ = pause_after_kill(pause_, found_new); }
 
-  /// The first KILL is to be so much earlier than a margin before the end of the lease.
+  /// Makes the first KILL come so much earlier than one margin before the end of the lease.
   void set_head_start(Duration head_start) { head_start_ = head_start; }
 
   /// When tick() is due.

@@ -6,9 +6,9 @@
 
 namespace redlock::lock {
 
-/// The clock every instant in redlock is on: CLOCK_BOOTTIME of clock_gettime(2), which goes on
+/// The clock of every instant in redlock: CLOCK_BOOTTIME of clock_gettime(2), which goes on
 /// counting while the machine is suspended. It has no now() on purpose: the lock library never
-/// reads a clock, it is told the time; os/clock.h reads it.
+/// reads a clock, its caller passes the time; os/clock.h reads the clock.
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -23,8 +23,8 @@ using Duration = BootClock::duration;
 /// "No deadline": later than every instant a clock will ever show.
 inline constexpr Instant kNever = Instant::max();
 
-/// Any length of time, or the longest (shortest) there is. A plain conversion from milliseconds
-/// overflows beyond 292 years, and what others have written may say more.
+/// The same length, or the longest (shortest) Duration if it does not fit. A plain conversion from
+/// milliseconds overflows beyond 292 years, and a record that others wrote may contain more.
 template <class Rep, class Period>
 constexpr Duration saturated(std::chrono::duration<Rep, Period> length) {
   using Length = std::chrono::duration<Rep, Period>;

@@ -16,13 +16,13 @@ constexpr std::size_t quorum(std::size_t servers) {
   return servers / 2 + 1;
 }
 
-/// How many "missing" or "not mine" make a quorum of "mine" impossible.
+/// How many answers "missing" or "not mine" make a quorum of "mine" impossible.
 constexpr std::size_t blocking_minority(std::size_t servers) {
   return servers - quorum(servers) + 1;
 }
 
-/// A process that forks faster than it is killed needs another round. As long as the rounds find
-/// only what cannot be killed, or what is dying already, each pause is twice the one before.
+/// A job that forks faster than it is killed needs another KILL. While a KILL finds only processes
+/// that cannot be killed, or that are dying already, each pause is twice the one before.
 inline constexpr Duration kKillAgain = std::chrono::milliseconds(20);
 inline constexpr Duration kLongestKillPause = std::chrono::seconds(1);
 constexpr Duration pause_after_kill(Duration last_pause, bool found_new) {
@@ -33,14 +33,14 @@ constexpr Duration pause_after_kill(Duration last_pause, bool found_new) {
 struct Timing {
   Duration ttl;    ///< life of the key on a server: 1 s to 24 h
   Duration grace;  ///< between TERM and KILL: at most ttl/3
-  /// How long the lock stays taken from when it was asked for, however early the job ends: other
-  /// hosts whose clocks are behind shall not run it again. Nothing that must be safe rests on it.
+  /// How long the lock stays taken, counted from the request, however early the job ends: hosts
+  /// whose clocks are behind must not run the job again. Nothing that must be safe depends on it.
   Duration min_hold{};
-  /// A run that was successful and began less than this ago makes another one superfluous. Zero:
-  /// none does.
+  /// A successful run that began less than this ago makes another one superfluous. Zero: no run
+  /// does.
   Duration once{};
 
-  /// The life a key is given when the lock is taken.
+  /// The life that a key gets when the lock is taken.
   [[nodiscard]] constexpr Duration life() const { return std::max(ttl, min_hold); }
 
   /// How much faster a server's clock may run during one ttl, and its rounding of milliseconds
@@ -50,20 +50,20 @@ struct Timing {
     return length / 100 + std::chrono::milliseconds(2);
   }
 
-  /// What a KILL may take to be carried out before the lease is over.
+  /// The time that a KILL may take before the lease is over.
   [[nodiscard]] constexpr Duration margin() const {
     return std::clamp<Duration>(ttl / 50, std::chrono::milliseconds(50), std::chrono::seconds(1));
   }
 
-  /// By how much a KILL, and all that leads to it, may come earlier because there are many
-  /// processes to kill. Not so much that a lease whose renewals succeed would be cut short: of its
-  /// ttl, two thirds are left when a renewal is due, and a tenth is for the renewal itself.
+  /// How much earlier a KILL, and all that leads to it, may come because there are many processes
+  /// to kill. It is bounded so that a lease whose renewals succeed is never cut short: when a
+  /// renewal is due, two thirds of the ttl are left, and a tenth is for the renewal itself.
   [[nodiscard]] constexpr Duration longest_head_start() const {
     return std::max(ttl * 2 / 3 - ttl / 10 - drift() - margin() - grace, Duration::zero());
   }
 
-  /// When a job must be sent KILL if its lease ends at `valid_until` and killing it takes
-  /// `head_start`; and when TERM, so that a grace is left before that.
+  /// When a job must get KILL if its lease ends at `valid_until` and killing it takes `head_start`;
+  /// and when TERM, so that one grace is left before that.
   [[nodiscard]] constexpr Instant kill_at(Instant valid_until, Duration head_start) const {
     return valid_until - head_start - margin();
   }
@@ -78,8 +78,8 @@ struct Timing {
     return std::clamp<Duration>(ttl / 30, std::chrono::milliseconds(50), std::chrono::seconds(1));
   }
 
-  /// The validity a grant must still have for a job to be started on it: time to stop the job, and
-  /// one renewal interval before that.
+  /// The validity that a grant must still have to start a job on it: time to stop the job, and one
+  /// renewal interval before that.
   [[nodiscard]] constexpr Duration needed_to_start() const { return grace + margin() + ttl / 3; }
 };
 

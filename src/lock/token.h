@@ -6,10 +6,10 @@
 
 namespace redlock::lock {
 
-/// How many characters a token of redlock's has: 160 bits, in hexadecimal digits.
+/// The length of redlock's tokens: 160 bits, in hexadecimal digits.
 inline constexpr std::size_t kTokenDigits = 40;
 
-/// It has the form of a token of redlock's.
+/// Whether a text has the form of redlock's tokens.
 constexpr bool is_token(std::string_view text) {
   return text.size() == kTokenDigits &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kCooling = "cooling:";
 constexpr std::string_view kRevoked = "revoked:";
 constexpr std::string_view kOther = "type:";
-constexpr std::string_view kBlanks = " \t\n\v\f\r";  // as %s has them in the scripts
+constexpr std::string_view kBlanks = " \t\n\v\f\r";  // the blanks of %s in the scripts
 
 }  // namespace
 

@@ -17,13 +17,13 @@ namespace redlock::lock {
 using ServerIndex = std::size_t;
 
 /// Number of an acquire attempt within this process, from 1. Every attempt has a token of its own;
-/// the tokens themselves (random secrets) are kept by whoever performs the effects.
+/// the process that performs the effects keeps the tokens themselves (random secrets).
 using AttemptId = std::uint32_t;
 
-/// Attempts from here on join a lock that one of our ancestors holds: they share its token, and are
-/// told apart by their holds.
+/// Attempts from here on join a lock that one of our ancestors holds: they share its token, and
+/// their holds tell them apart.
 inline constexpr AttemptId kFirstJoin = 0x8000'0000;
-/// Of requests that are of no attempt.
+/// For requests that belong to no attempt.
 inline constexpr AttemptId kNoAttempt = 0xffff'ffff;
 constexpr bool is_join(AttemptId attempt) {
   return attempt >= kFirstJoin && attempt != kNoAttempt;
@@ -34,15 +34,15 @@ enum class Op {
   renew,    ///< give it the full ttl again if it is ours
   repair,   ///< put the key back where it is missing (SET NX) while a quorum holds
   commit,   ///< raise the fencing number of our grant
-  mark,     ///< note that a run was successful (--once)
-  unmark,   ///< take that back
-  release,  ///< delete it if it is ours; queued behind whatever was sent before
-  leave,  ///< give up our hold: what was the last one deletes it, or lets it cool; queued likewise
-  inquire,      ///< whether its owner has released it by the token, another process than ours
-  leave_queue,  ///< stand in the queue of waiters no more; of no attempt
+  mark,     ///< record that a run was successful (--once)
+  unmark,   ///< remove that mark
+  release,  ///< delete it if it is ours; queued behind all earlier requests
+  leave,    ///< give up our hold: the last hold deletes the lock, or lets it cool; queued likewise
+  inquire,  ///< whether its owner, another process than ours, has released it by the token
+  leave_queue,  ///< leave the queue of waiters; belongs to no attempt
 };
 
-/// What gives back what an earlier request may have brought.
+/// Whether a request gives back what an earlier request may have taken.
 constexpr bool is_release(Op op) {
   return op == Op::release || op == Op::leave;
 }
@@ -54,15 +54,16 @@ struct Ask {
   AttemptId attempt = 0;
   std::uint32_t round = 0;
   std::uint64_t fence = 0;  ///< commit: the number
-  /// acquire, renew, repair: the life the key shall have at least. leave: what is left of a
-  /// minimum hold, for which the key stays as "cooling"; zero: it is deleted. mark: how long from
-  /// `began` on.
+  /// acquire, renew, repair: the life that the key must have at least. leave: the rest of a minimum
+  /// hold, during which the key stays as "cooling"; zero: delete the key. mark: how long the mark
+  /// lasts, from `began` on.
   Duration life{};
-  /// acquire: a successful run that began less than this ago is to be told instead. Zero: no.
+  /// acquire: answer Done instead if a successful run began less than this ago. Zero: never.
   Duration once{};
-  std::chrono::milliseconds began{};  ///< mark, unmark: of the run, by the server's clock
+  std::chrono::milliseconds began{};  ///< mark, unmark: when the run began, by the server's clock
   std::string who{};                  ///< mark, unmark: whose run (JSON); empty: ours
-  /// leave: its owner has released it by the token, and we, who renew it, only see to what is left.
+  /// leave: the owner has released the lock by the token, and we, the process that renews it, only
+  /// remove what is left.
   bool for_owner = false;
 
   friend bool operator==(const Ask&, const Ask&) = default;
@@ -70,34 +71,35 @@ struct Ask {
 
 /// acquire, repair: the key now holds our token for a full ttl.
 struct Granted {
-  /// Of the server's present life (INFO's run_id): two servers with one are the same server. Empty
-  /// if the server does not let us know.
+  /// INFO's run_id, which names the present life of the server: two servers with one run_id are the
+  /// same server. Empty if the server does not tell us.
   std::string run_id;
-  /// A freshly started server may have forgotten a lock it granted in an earlier life: for so long
-  /// its grant is no witness that the lock was free. Zero: it is.
+  /// A freshly started server may have forgotten a lock that it granted in an earlier life: for
+  /// this long its grant does not prove that the lock was free. Zero: it does.
   std::chrono::seconds distrusted_for{0};
-  /// Nothing speaks against the server being part of an installation that is just being set up: it
-  /// has no trace of this name, or one of its present life, which is a short one.
+  /// The server may be part of an installation that is just being set up: it has no trace of this
+  /// name, or only traces of its present life, and that life is short.
   bool may_be_new = false;
-  /// The fencing number this server gave to the token; 0 if it gave none.
+  /// The fencing number that this server gave to the token; 0 if it gave none.
   std::uint64_t fence = 0;
-  /// What the server's clock shows, if that was asked for (Ask::once); 0: not known.
+  /// What the server's clock shows, if the request asked for it (Ask::once); 0: unknown.
   std::chrono::milliseconds clock{0};
 };
 
-/// acquire, repair: somebody else holds it. Proof that our token is not on that server.
+/// acquire, repair: another process holds it. This proves that our token is not on that server.
 struct Refused {
   std::string
       blocker;  ///< the value in the key, or what else it holds: see type_of() in lock/value.h
   std::optional<std::chrono::milliseconds> ttl_left;  ///< none: the key never expires
-  std::string holder;  ///< who that is (JSON as stored by the holder), empty if not known
+  std::string holder;                  ///< the holder (JSON as it stored it), empty if unknown
   std::chrono::milliseconds clock{0};  ///< as in Granted
 };
 
-/// acquire: not needed, a successful run began recently enough. Our token is not on that server.
+/// acquire: not needed, because a successful run began recently enough. Our token is not on that
+/// server.
 struct Done {
   std::chrono::milliseconds age;   ///< since that run began
-  std::chrono::milliseconds left;  ///< for which the server will go on telling so
+  std::chrono::milliseconds left;  ///< how long the server will go on answering this
   std::string who;                 ///< JSON as in Refused
 };
 
@@ -115,11 +117,12 @@ struct NotCommitted {
   std::uint64_t last;  ///< the server's number, 0 if it has none
 };
 
-/// release, leave: it was ours and is deleted; or cooling for the rest of its minimum hold. repair,
-/// inquire: its owner has released it, by the token. leave_queue: we are in the queue no more.
+/// release, leave: the lock was ours and is deleted; or it cools for the rest of its minimum hold.
+/// repair, inquire: the owner has released the lock by the token. leave_queue: we are not in the
+/// queue any more.
 struct Released {
   bool cooling = false;
-  bool kept = false;  ///< others hold it still
+  bool kept = false;  ///< other processes still hold it
 };
 
 /// renew, release, unmark: no such key. inquire: no such release.
@@ -128,8 +131,8 @@ struct Missing {};
 /// renew, release: the key holds something else.
 struct NotMine {
   std::string blocker;  ///< as in Refused
-  /// It is our own lock, revoked: until its time to live has passed nobody else gets it, unless it
-  /// is deleted by force.
+  /// It is our own lock, revoked: no other process gets it before its time to live has passed,
+  /// unless it is deleted by force.
   bool revoked = false;
 };
 
@@ -143,9 +146,9 @@ struct Unreachable {
 using Answer = std::variant<Granted, Refused, Renewed, Committed, NotCommitted, Released, Missing,
                             NotMine, Unreachable, Done, Marked>;
 
-/// An answer to `ask`. After an Unreachable by time-out a second, real answer may follow when the
-/// server answers late after all. `sent`: when the request was handed to the kernel (or, where that
-/// is not known, an earlier time): leases are counted from it.
+/// An answer to `ask`. After an Unreachable by time-out a second, real answer may follow if the
+/// server answers late after all. `sent`: when the kernel took the request (or, if that is unknown,
+/// an earlier time): leases count from it.
 struct Reply {
   Ask ask;
   Instant sent;

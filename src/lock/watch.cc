@@ -7,7 +7,7 @@ namespace redlock::lock {
 
 namespace {
 
-/// How late a worker on a loaded machine may be with what the lease does not depend on.
+/// How late a worker on a loaded machine may be with a step that the lease does not depend on.
 constexpr Duration kPatience = std::chrono::seconds(1);
 
 }  // namespace
@@ -19,14 +19,13 @@ Instant Watch::deadline(const WorkerState& state) const {
   switch (state.phase) {
     case WorkerState::Phase::releasing:
       return state.act_by + kPatience;
-    case WorkerState::Phase::stopping:  // a KILL is due a grace after the TERM, or the lease is
-                                        // over
+    case WorkerState::Phase::stopping:  // KILL is due one grace after TERM, or when the lease ends
       return std::max(state.act_by + half_margin,
                       std::min(state.act_by + kPatience, state.valid_until - half_margin));
     case WorkerState::Phase::running:
       break;
   }
-  // A worker that does its work has measured before, and acts the sooner.
+  // A worker that does its work has measured before, and so acts sooner.
   const Instant due = state.act_by + half_margin;
   if (state.head_start > Duration::zero()) return due;
   const bool measured = measured_until_ == state.valid_until;
@@ -38,7 +37,7 @@ std::vector<Watch::Act> Watch::step(const WorkerState& state, bool worker_gone, 
   std::vector<Act> acts;
   if (!alone_) {
     if (!worker_gone && now < deadline(state)) return acts;
-    // Not if it is late already: nothing stands before a kill.
+    // But not if the worker is late already: nothing delays a KILL.
     const bool in_time = now < state.act_by + timing_.margin() / 2;
     if (!worker_gone && in_time && wants_measure(state)) {
       measured_until_ = state.valid_until;
@@ -52,10 +51,10 @@ std::vector<Watch::Act> Watch::step(const WorkerState& state, bool worker_gone, 
   if (!stopped_ && now >= stop_at_) {
     stopped_ = true;
     kill_at_ = std::min(kill_at_, now + timing_.grace);
-    // As in Session::stop_job: a job that must be dead already is not continued first.
+    // As in Stopping::begin(): a job that must be dead already gets no CONT first.
     if (now < kill_at_) acts.push_back(Act::stop_job);
   }
-  // Behind the first signal, which is not to wait for it.
+  // After the first signal, which must not wait for the measurement.
   if (!measured_ && now >= measure_at_ && now < kill_at_) {
     measured_ = true;
     acts.push_back(Act::measure);
@@ -73,8 +72,8 @@ bool Watch::wants_measure(const WorkerState& state) const {
          measured_until_ != state.valid_until && timing_.longest_head_start() > Duration::zero();
 }
 
-/// A worker that is dead while all was well leaves a job that may go on for as long as it could
-/// have without a renewal: perhaps it comes to its end. One that missed its moment leaves none.
+/// If the worker died while all was well, the job may go on for as long as it could have without a
+/// renewal: perhaps it ends by itself. If the worker missed its moment, the job gets no more time.
 void Watch::take_over(const WorkerState& state, bool worker_gone, Instant now) {
   alone_ = true;
   lease_end_ = state.valid_until;

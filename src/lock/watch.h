@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Two processes watch over a job, so that it outlives its lock by no single failure: the worker,
-// which runs the session, and the one on top of it, whose only care is the moment at which the
-// worker ought to have acted. What the one on top decides stands here; like all of lock/ it is told
-// the time and does nothing itself.
+// Two processes watch over a job, so that no single failure lets it outlive its lock: the worker,
+// which runs the session, and the supervisor, which watches only for the moment when the worker
+// ought to have acted. The decisions of the supervisor stand here. As in all of lock/, the caller
+// passes the time and carries out the acts.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@
 
 namespace redlock::lock {
 
-/// What the worker has told about itself.
+/// What the worker says about itself.
 struct WorkerState {
   enum class Phase { running, stopping, releasing };
   Phase phase;
-  /// By then it will have taken its next step: renewed, sent a signal, left.
+  /// By then the worker will have taken its next step: renewed, sent a signal, left.
   Instant act_by;
   Instant valid_until;
-  /// By how much the job must end earlier because it has many processes.
+  /// How much earlier the job must end because it has many processes.
   Duration head_start{};
 };
 
@@ -29,28 +29,29 @@ class Watch {
   enum class Act {
     kill_worker,  ///< first of all: a worker that wakes must not act beside us
     stop_job,     ///< the first signal, and CONT
-    kill_job,     ///< KILL to all of it, again and again until nothing is left
-    measure,      ///< what it takes to kill the job; answer with set_head_start()
+    kill_job,     ///< KILL to all its processes, again and again until none is left
+    measure,      ///< find out how long it takes to kill the job; answer with set_head_start()
   };
 
   explicit Watch(const Timing& timing) : timing_(timing) {}
 
-  /// What is to be done at `now`. `worker_gone`: it is dead. `job_left`: anything of the job that
-  /// has to end before the lock does.
+  /// Returns what to do at `now`. `worker_gone`: the worker is dead. `job_left`: something is left
+  /// of the job that must end before the lock does.
   std::vector<Act> step(const WorkerState& state, bool worker_gone, bool job_left, Instant now);
 
-  /// What came of the last KILL: whether it reached a process that none had reached before.
+  /// The result of the last KILL: whether it reached a process that no KILL had reached before.
   void killed(bool found_new);
 
-  /// Killing the job takes so long.
+  /// Killing the job takes this long.
   void set_head_start(Duration length);
 
   /// When step() is due at the latest, if nothing happens before.
   [[nodiscard]] Instant deadline(const WorkerState& state) const;
 
-  /// The worker is out, and the job ours alone. No lock is renewed or released any more.
+  /// The worker is gone, and the supervisor alone has the job. Nobody renews or releases the lock
+  /// any more.
   [[nodiscard]] bool alone() const { return alone_; }
-  /// And was told to end, by us or by the worker before.
+  /// The job was told to end, by the supervisor or before that by the worker.
   [[nodiscard]] bool stopped_job() const { return stopped_; }
 
  private:
@@ -59,16 +60,17 @@ class Watch {
   [[nodiscard]] bool wants_measure(const WorkerState& state) const;
 
   Timing timing_;
-  Instant measured_until_{};  ///< the end of the lease when that was done with a worker
-  Duration head_start_{};     ///< the result
+  Instant measured_until_{};  ///< the end of the lease at the time of the measurement with a live
+                              ///< worker
+  Duration head_start_{};     ///< what that measurement gave
   bool alone_ = false;
   bool stopped_ = false;
   Instant stop_at_{};
   bool measured_ = false;
   Instant measure_at_{};
   Instant kill_at_{};
-  Instant lease_end_{};          ///< alone: it is not renewed any more
-  Duration pause_ = kKillAgain;  ///< between one KILL and the next
+  Instant lease_end_{};          ///< alone: nobody renews it any more
+  Duration pause_ = kKillAgain;  ///< between two KILLs
   Instant killed_at_{};
 };
 

@@ -15,6 +15,11 @@ lock::Instant boot_now() {
   return lock::Instant(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
 }
 
+std::chrono::milliseconds unix_now() {
+  return std::chrono::floor<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+}
+
 itimerspec alarm_at(lock::Instant instant) {
   using namespace std::chrono;
   itimerspec spec{};

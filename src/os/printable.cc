@@ -77,4 +77,14 @@ std::string printable(std::string_view text) {
   return printable(text, std::string_view::npos);
 }
 
+std::string_view clip(std::string_view text, std::size_t most_bytes) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const std::size_t next = length + length_of_first(text.substr(length));
+    if (next > most_bytes) break;
+    length = next;
+  }
+  return text.substr(0, length);
+}
+
 }  // namespace redlock::os

@@ -30,4 +30,7 @@ std::string printable(std::string_view text, std::size_t most_bytes);
 /// The same, of any length.
 std::string printable(std::string_view text);
 
+/// The longest beginning of `text` that fits into `most_bytes` and does not end inside a character.
+std::string_view clip(std::string_view text, std::size_t most_bytes);
+
 }  // namespace redlock::os

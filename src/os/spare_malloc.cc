@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // All code that is linked into the program (C++ with its library, hiredis) calls these functions in
-// place of malloc(3) and the like: ld(1), --wrap. They do not see the allocations inside libc, which
-// libc also frees itself.
+// place of malloc(3) and the like: ld(1), --wrap. They do not see the allocations inside libc,
+// which libc also frees itself.
 #include <malloc.h>
 
 #include <algorithm>

@@ -11,6 +11,7 @@
 #include "driver/setup.h"
 #include "os/last_words.h"
 #include "os/stderr.h"
+#include "records/holder.h"
 #include "redis/server_set.h"
 #include "run/metrics_file.h"
 #include "run/reentrancy.h"
@@ -36,7 +37,7 @@ Exit run(const cli::Run& request) {
   const std::optional<Held> ours =
       settings.reentrant ? find_held(held, lock) : std::optional<Held>();
   if (ours) plan.inherited = ours->fence;
-  diag::Holder who = driver::describe_ourselves(settings, lock, request.job);
+  records::Holder who = driver::describe_ourselves(settings, lock, request.job);
   redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(who),
                                                   ours ? ours->token : std::string());
   os::Stderr out;

@@ -16,7 +16,7 @@
 #include <new>
 #include <utility>
 
-#include "diag/holder.h"
+#include "diag/text.h"
 #include "error.h"
 #include "exit_status.h"
 #include "os/child.h"

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "diag/holder.h"
 #include "diag/metrics.h"
 #include "diag/reporter.h"
 #include "driver/chosen_status.h"
@@ -20,6 +19,7 @@
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "os/terminal.h"
+#include "records/holder.h"
 #include "redis/server_set.h"
 #include "run/job_killer.h"
 #include "run/lost_hook.h"
@@ -33,8 +33,8 @@ namespace redlock::run {
 
 struct Job {
   driver::LockId lock;
-  diag::Holder who;  ///< for the lock's log
-  std::string held;  ///< REDLOCK_HELD as we found it
+  records::Holder who;  ///< for the lock's log
+  std::string held;     ///< REDLOCK_HELD as we found it
   std::vector<std::string> argv;
   std::string on_lost;  ///< a command; empty: none
 };

@@ -13,7 +13,8 @@
 #include <exception>
 #include <utility>
 
-#include "diag/holder.h"
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "driver/rescue.h"
 #include "exit_status.h"
 #include "os/clock.h"

@@ -51,8 +51,9 @@ may_include() {
   may_include redis lock os
   may_include config redis lock os
   may_include cli config redis lock os
-  may_include diag lock os
-  may_include driver cli config redis diag lock os
+  may_include records lock os
+  may_include diag records lock os
+  may_include driver cli config redis diag records lock os
 }
 
 @test "only redis/ uses hiredis and OpenSSL" {
@@ -67,8 +68,8 @@ may_include() {
 
 @test "a room includes no other, except that hold and force look with inspect" {
   local room
-  for room in run inspect check sandbox; do may_include "$room" driver cli config redis diag lock os; done
-  for room in hold force; do may_include "$room" inspect driver cli config redis diag lock os; done
+  for room in run inspect check sandbox; do may_include "$room" driver cli config redis diag records lock os; done
+  for room in hold force; do may_include "$room" inspect driver cli config redis diag records lock os; done
 }
 
 @test "one place blocks while there is a lock: the loop in driver/" {
@@ -93,7 +94,7 @@ may_include() {
 @test "every source file includes its own header first" {
   # So that each header is compiled once with nothing before it.
   local file first
-  for file in $(sources lock os redis config cli diag driver run hold inspect force check sandbox | grep '\.cc$'); do
+  for file in $(sources lock os records redis config cli diag driver run hold inspect force check sandbox | grep '\.cc$'); do
     [[ -e ${file%.cc}.h ]] || continue
     first=$(includes "$file" | head -n 1)
     [[ $first == "$file: \"${file%.cc}.h\"" ]] || fail "not its own header: $first"

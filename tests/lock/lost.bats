@@ -92,7 +92,7 @@ least_of_a_second() {
   await "$RUN"
   assert_status 80
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'lost L, stopping the job'
+  assert_contains "$stderr" 'L was lost, stopping the job'
   assert_contains "$stderr" "$A_URI: the lock is gone there"
   # A third of the ttl, and what a loaded machine takes: still long before the lease would end.
   assert_between 0 $(($(time_of TERM) - deleted)) 4800
@@ -104,7 +104,7 @@ least_of_a_second() {
   cli A set L intruder
   await "$RUN"
   assert_status 80
-  assert_contains "$stderr" 'lost L'
+  assert_contains "$stderr" 'L was lost'
   assert_contains "$stderr" "$A_URI: somebody else holds the lock there"
   refute_contains "$stderr" intruder
   (($(time_of TERM) > 0))

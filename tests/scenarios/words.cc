@@ -281,7 +281,9 @@ std::string text_of(const lock::Effect& effect) {
           [](const lock::Measure&) -> std::string {
             return "measure what it takes to kill the job";
           },
-          [](const lock::Subscribe&) -> std::string { return "listen for word to the holder"; },
+          [](const lock::Subscribe&) -> std::string {
+            return "subscribe to notices for the holder";
+          },
           [](const lock::JoinQueue&) -> std::string { return "join the queue"; },
           [](const lock::Report& report) { return describe(report); },
           [](const lock::Log& log) { return "log: " + std::string(word_of(log.event)); },

@@ -46,7 +46,7 @@ age() {
   run --separate-stderr "$REDLOCK" run -w 1 L -- true
   assert_status 69
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'started only just now'
+  assert_contains "$stderr" 'was started recently and may have forgotten a lock'
   assert_contains "$stderr" '--restart-grace'
   wait_until_clean A B
 }

@@ -142,7 +142,7 @@ redis("del", "L")  # lost
 until("the job's end", job.process.gone)
 until("redlock's end", job.top.gone)
 at.run("true")
-assert "lost L" in at.all and re.search("Exit 80", at.all), at.all
+assert "L was lost" in at.all and re.search("Exit 80", at.all), at.all
 
 # The top writes before it has stopped the job: nothing but that is left to do it.
 job = Job("stubborn").typed(at, "%s &")

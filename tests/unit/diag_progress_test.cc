@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "diag/holder.h"
 #include "diag/text.h"
+#include "records/holder.h"
 
 namespace redlock::diag {
 namespace {
@@ -17,13 +17,13 @@ constexpr std::chrono::milliseconds kNow = 1'763'712'345'678ms;
 
 lock::Refused held(const std::string& command = "./deploy.sh",
                    std::chrono::milliseconds since = kNow - 192s) {
-  Holder holder;
+  records::Holder holder;
   holder.host = "db7";
   holder.user = "root";
   holder.pid = 4711;
   holder.command = command;
   holder.since = since;
-  return {.blocker = "aaaa", .ttl_left = 20s, .holder = to_json(holder)};
+  return {.blocker = "aaaa", .ttl_left = 20s, .holder = records::to_json(holder)};
 }
 
 WaitFacts facts() {
@@ -185,7 +185,7 @@ TEST_CASE("progress: nobody is known to be in the way") {
   };
   CHECK(what({.asked = false, .servers = 3}) == "deploy-shop: asking 3 servers · you are 2nd of 3");
   CHECK(what({.asked = true, .answering = 3, .servers = 3}) ==
-        "deploy-shop: several ask for it at once · you are 2nd of 3");
+        "deploy-shop: several processes want it at once · you are 2nd of 3");
   CHECK_MESSAGE(
       what(
           {.refusal = held(), .asked = true, .lacks_quorum = true, .answering = 1, .servers = 3}) ==

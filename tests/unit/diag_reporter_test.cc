@@ -10,8 +10,8 @@
 #include <array>
 #include <string>
 
-#include "diag/holder.h"
 #include "os/fd.h"
+#include "records/holder.h"
 
 namespace redlock::diag {
 namespace {
@@ -42,12 +42,12 @@ constexpr WaitNews kShown{.shown = true, .conflict_status = 1};
 constexpr WaitNews kAlone{.shown = false, .conflict_status = 75};
 
 lock::Refused held() {
-  Holder holder;
+  records::Holder holder;
   holder.host = "db7";
   holder.user = "root";
   holder.pid = 123;
   holder.command = "./deploy.sh";
-  return {.blocker = "aaaa", .ttl_left = 20s, .holder = to_json(holder)};
+  return {.blocker = "aaaa", .ttl_left = 20s, .holder = records::to_json(holder)};
 }
 
 TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
@@ -58,7 +58,7 @@ TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
   CHECK(said(vain, kShown).ends_with("giving up (status 1)\n"));
   CHECK(said(vain, kAlone, Verbosity::quiet).empty());
   CHECK(said(Contended{std::nullopt, Contended::When::gives_up, 700ms}, kAlone) ==
-        "redlock: L could not be had within 700 ms, as several ask for it at once, "
+        "redlock: could not get L within 700 ms, because several processes want it at once, "
         "giving up (status 75)\n");
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("that the holder changes is told to somebody who looks on") {
   CHECK(said(begun, kAlone, Verbosity::verbose).ends_with("; waiting\n"));
 }
 
-TEST_CASE("that servers are missing is told soon to somebody who looks on, to others if it lasts") {
+TEST_CASE("missing servers are reported soon to a user who watches, to others if it lasts") {
   QuorumMissing missing{{{1, lock::Unreachable{.why = "connection refused"}},
                          {2, lock::Unreachable{.why = "no route"}}},
                         1,
@@ -95,15 +95,15 @@ TEST_CASE("that servers are missing is told soon to somebody who looks on, to ot
   CHECK(said(missing, kAlone, Verbosity::verbose) == line);
   CHECK(said(missing, kShown, Verbosity::quiet).empty());
   missing.when = QuorumMissing::When::lasting;
-  CHECK_MESSAGE(said(missing, kShown).empty(), "it has been told");
+  CHECK_MESSAGE(said(missing, kShown).empty(), "it has been reported");
   CHECK(said(missing, kAlone) == line);
   CHECK(said(missing, kAlone, Verbosity::verbose).empty());
   CHECK(said(missing, kAlone, Verbosity::quiet).empty());
   missing.gives_up_in = 24h * 1000;
-  CHECK(said(missing, kAlone).ends_with("2 needed, trying on\n"));
+  CHECK(said(missing, kAlone).ends_with("2 needed, trying without a time limit\n"));
 }
 
-TEST_CASE("that the lock was got after more than a second is told to somebody who looks on") {
+TEST_CASE("a win after more than a second is reported to a user who watches") {
   Acquired acquired{1, 7, 3, 43'700ms, 29s};
   CHECK(said(acquired, kShown) == "redlock: got L after 43 s\n");
   CHECK(said(acquired, kAlone).empty());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "inspect/merged_log.h"
+#include "records/holder.h"
 
 #include <doctest/doctest.h>
 
@@ -152,7 +153,7 @@ TEST_CASE("merged log: how long it was waited for is known to who acquired it") 
 }
 
 TEST_CASE("merged log: who has the lock is told of, also if no log is") {
-  diag::Holder holder{.host = "h", .user = {}, .command = {}, .since = kNoon, .servers = {}};
+  records::Holder holder{.host = "h", .user = {}, .command = {}, .since = kNoon, .servers = {}};
   const Log log = {released(-60s, "a", 10s)};
   const auto runs = merge({log}, {.run = "b", .holder = holder, .fence = 12});
   REQUIRE(runs.size() == 2);
@@ -164,7 +165,7 @@ TEST_CASE("merged log: who has the lock is told of, also if no log is") {
 }
 
 TEST_CASE("merged log: who has the lock need not say since when") {
-  const diag::Holder holder{.host = "h", .user = {}, .command = {}, .since = {}, .servers = {}};
+  const records::Holder holder{.host = "h", .user = {}, .command = {}, .since = {}, .servers = {}};
   const Log log = {released(-60s, "a", 10s)};
   const auto runs = merge({log}, {.run = "b", .holder = holder});
   REQUIRE(runs.size() == 2);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "diag/json.h"
+#include "records/json.h"
 
 #include <array>
 #include <charconv>
 #include <cmath>
 
-namespace redlock::diag {
+namespace redlock::records {
 
 namespace {
 
@@ -18,9 +18,9 @@ struct Character {
   char32_t code;
 };
 
-/// The first character of a text that is not empty. Bytes that begin a character and do not go on
-/// as UTF-8 does count as one U+FFFD, up to where they go wrong (Unicode 15, section 3.9, "U+FFFD
-/// Substitution of Maximal Subparts").
+/// The first character of a text that is not empty. Bytes that begin a character but do not
+/// continue as UTF-8 requires count as one U+FFFD, up to the first wrong byte (Unicode 15,
+/// section 3.9, "U+FFFD Substitution of Maximal Subparts").
 Character first_of(std::string_view text) {
   const auto byte_at = [text](std::size_t index) {
     return static_cast<unsigned char>(text[index]);
@@ -29,7 +29,8 @@ Character first_of(std::string_view text) {
   if (first < 0x80) return {1, first};
   if (first < 0xc2 || first > 0xf4) return {1, kReplacement};
   const unsigned more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
-  // The second byte keeps out what would be longer than need be, a surrogate, or beyond U+10FFFF.
+  // The range of the second byte excludes overlong forms, surrogates, and code points above
+  // U+10FFFF.
   unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
   unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
   char32_t code = first & (0x3fU >> more);
@@ -56,7 +57,7 @@ void append_escaped(std::string& out, char32_t code) {
   append_utf16(out, 0xdc00 + ((code - 0x10000) & 0x3ffU));
 }
 
-/// What follows the backslash for those characters that have a short form, RFC 8259, section 7.
+/// The character after the backslash, for characters with a short form (RFC 8259, section 7).
 char short_escape(char32_t code) {
   switch (code) {
     case '\b':
@@ -108,7 +109,7 @@ Json::Json(double number) {
   const auto end = std::to_chars(digits.begin(), digits.end(), number,
                                  plain ? std::chars_format::fixed : std::chars_format::scientific);
   text_.assign(digits.begin(), end.ptr);
-  // It is not to be taken for an integer.
+  // A reader must not take it for an integer.
   if (text_.find_first_of(".e") == std::string::npos) text_ += ".0";
 }
 
@@ -116,7 +117,7 @@ Json::Json(std::string_view text) {
   append_string(text_, text, Letters::ascii);
 }
 
-/// No text has a line break of its own: they stand there as \n.
+/// Texts contain no line breaks: they are escaped as \n.
 void Json::append_indented(const Json& value) {
   for (const char letter : value.text_) {
     text_ += letter;
@@ -158,4 +159,4 @@ void JsonRecord::add(std::string_view key, std::string_view text) {
   append_string(text_, text, Letters::utf8);
 }
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What others have written into a server as a JSON object, and so may be anything.
+// Reads a JSON object that others have written into a server, and that may contain anything.
 #pragma once
 
 #include <chrono>
@@ -11,22 +11,22 @@
 #include <string_view>
 #include <variant>
 
-namespace redlock::diag {
+namespace redlock::records {
 
-/// The texts and whole numbers of a JSON object. Whatever else it has is left out, however deep.
+/// The texts and whole numbers of a JSON object. All else in it is left out, however deep.
 class JsonFields {
  public:
   /// None if it is not a JSON object.
   static std::optional<JsonFields> read(std::string_view json);
 
-  /// Empty if it is not there, or is not a text.
+  /// Empty if the field is missing, or is not a text.
   [[nodiscard]] std::string text(std::string_view key) const;
 
-  /// None if it is not there, or is not a whole number of 64 bits.
+  /// None if the field is missing, or is not a whole number of 64 bits.
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view key) const;
 
-  /// A length, or a time since 1970: from 0 to the year 2200, so that what is computed with it
-  /// never overflows, in nanoseconds either. None if it is not there, or is not a whole number.
+  /// A length, or a time since 1970: from 0 to the year 2200, so that computing with it never
+  /// overflows, not even in nanoseconds. None if the field is missing, or is not a whole number.
   [[nodiscard]] std::optional<std::chrono::milliseconds> time(std::string_view key) const;
 
  private:
@@ -35,4 +35,4 @@ class JsonFields {
   std::map<std::string, std::variant<std::string, std::int64_t>, std::less<>> fields_;
 };
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

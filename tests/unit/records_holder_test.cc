@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "diag/holder.h"
+#include "records/holder.h"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 
-namespace redlock::diag {
+#include "lock/time.h"
+
+namespace redlock::records {
 namespace {
 
 using std::chrono::milliseconds;
@@ -57,30 +59,6 @@ TEST_CASE("times that others have written are bounded where they are read") {
   }
 }
 
-TEST_CASE("ago: nothing of clocks that are wrong") {
-  CHECK_FALSE(ago(milliseconds(0)));
-  CHECK_FALSE(ago(milliseconds::min()));
-  CHECK_FALSE(ago(milliseconds::max()));
-  const auto length = ago(milliseconds(1'700'000'000'000));
-  REQUIRE(length);
-  CHECK(*length > milliseconds(0));
-}
-
-TEST_CASE("for_people: three digits, in the unit that fits") {
-  using namespace std::chrono_literals;
-  CHECK(for_people(0ns) == "0 ms");
-  CHECK(for_people(1500us) == "1.5 ms");
-  CHECK(for_people(999ms) == "999 ms");
-  CHECK_MESSAGE(for_people(999'700us) == "1 s", "rounded up into the next unit");
-  CHECK(for_people(28'140ms) == "28.1 s");
-  CHECK(for_people(59'900ms) == "59.9 s");
-  CHECK_MESSAGE(for_people(59'970ms) == "1m 0s", "and here");
-  CHECK(for_people(182s) == "3m 2s");
-  CHECK(for_people(3h + 12min + 59s) == "3h 12m");
-  CHECK_MESSAGE(for_people(milliseconds::max()) == "2562047h 47m", "292 years, and no overflow");
-  CHECK(for_people(milliseconds::min()) == "0 ms");
-}
-
 TEST_CASE("a command line: a shell would read it so, and it is cut between characters") {
   CHECK(shell_like({"./backup.sh", "a b", ""}) == "./backup.sh 'a b' ''");
   CHECK(shell_like({"sh", "-c", "echo 'x'"}) == R"(sh -c 'echo '\''x'\''')");
@@ -89,4 +67,4 @@ TEST_CASE("a command line: a shell would read it so, and it is cut between chara
 }
 
 }  // namespace
-}  // namespace redlock::diag
+}  // namespace redlock::records

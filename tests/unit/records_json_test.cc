@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "diag/json.h"
+#include "records/json.h"
 
 #include <doctest/doctest.h>
 
@@ -7,9 +7,9 @@
 #include <limits>
 #include <string>
 
-#include "diag/json_fields.h"
+#include "records/json_fields.h"
 
-namespace redlock::diag {
+namespace redlock::records {
 namespace {
 
 std::string written(const Json& value) {
@@ -101,4 +101,4 @@ TEST_CASE("fields of what is very deep") {
 }
 
 }  // namespace
-}  // namespace redlock::diag
+}  // namespace redlock::records

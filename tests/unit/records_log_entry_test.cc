@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "diag/log_entry.h"
+#include "records/log_entry.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-namespace redlock::diag {
+namespace redlock::records {
 namespace {
 
 using namespace std::chrono_literals;
@@ -83,4 +83,4 @@ TEST_CASE("nothing in a line of the log is to be trusted") {
 }
 
 }  // namespace
-}  // namespace redlock::diag
+}  // namespace redlock::records

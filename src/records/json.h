@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// JSON that redlock writes: what it prints with --json, and the records that it stores. Absent on
-// purpose: reading (diag/json_fields.h), and any library.
+// Writes the JSON of redlock: what it prints with --json, and the records that it stores. Absent on
+// purpose: reading (records/json_fields.h), and any library.
 #pragma once
 
 #include <concepts>
@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::diag {
+namespace redlock::records {
 
-/// A value as it is printed: indented, in ASCII, keys in the order given. It consists of its text,
-/// so that nothing is left to do for what prints it.
+/// A value as redlock prints it: indented, in ASCII, keys in the order given. It is kept as its
+/// text, so that printing it needs no further work.
 class Json {
  public:
   Json() : text_("null") {}
@@ -25,12 +25,12 @@ class Json {
   requires(!std::same_as<Number, bool>) Json(Number number) : text_(std::to_string(number)) {}
   /// The shortest text that reads back as the same number; null if it is not finite.
   Json(double number);
-  /// Whatever others have written into it, the result is printable(): all but ASCII stands there as
-  /// \uXXXX, and bytes that are not UTF-8 as U+FFFD.
+  /// Whatever text others have written, the result is printable(): a character that is not ASCII
+  /// becomes \uXXXX, and bytes that are not UTF-8 become U+FFFD.
   Json(std::string_view text);
   Json(const std::string& text) : Json(std::string_view(text)) {}
   Json(const char* text) : Json(std::string_view(text)) {}
-  /// Null if there is none.
+  /// Null if the value is missing.
   template <class Value>
   Json(const std::optional<Value>& value) : Json(value ? Json(*value) : Json()) {}
 
@@ -38,7 +38,7 @@ class Json {
   static Json object(const std::vector<Member>& members);
   static Json array(const std::vector<Json>& elements);
 
-  /// To be printed: a line break stands at the end.
+  /// The text to print. It ends with a line break.
   [[nodiscard]] std::string output() const { return text_ + "\n"; }
 
  private:
@@ -47,7 +47,7 @@ class Json {
   std::string text_;
 };
 
-/// A flat object on one line, as servers store it. Bytes that are not UTF-8 are replaced by U+FFFD.
+/// A flat object on one line, as servers store it. Bytes that are not UTF-8 become U+FFFD.
 class JsonRecord {
  public:
   void add(std::string_view key, std::string_view text);
@@ -59,10 +59,10 @@ class JsonRecord {
   [[nodiscard]] std::string object() const { return "{" + text_ + "}"; }
 
  private:
-  /// A key needs no escapes.
+  /// The caller passes only keys that need no escapes.
   void begin(std::string_view key);
 
   std::string text_;
 };
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The only file that includes nlohmann/json.hpp, which takes seconds to compile.
-#include "diag/json_fields.h"
+#include "records/json_fields.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,11 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace redlock::diag {
+namespace redlock::records {
 
-/// Takes what the parser finds, one after the other. No nlohmann::json is made: an object of those
-/// needs memory to be destroyed, and where there is none the program is aborted, with a lock in its
-/// hands.
+/// Takes the fields one by one as the parser finds them. It builds no nlohmann::json: to destroy an
+/// object of those needs memory, and without memory the program would abort while it holds a lock.
 class JsonFields::Reader : public nlohmann::json_sax<nlohmann::json> {
  public:
   JsonFields take() { return std::move(fields_); }
@@ -51,7 +50,7 @@ class JsonFields::Reader : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 1) fields_.fields_.insert_or_assign(key_, std::move(value));
     return true;
   }
-  /// Of a key that comes several times, the last value counts.
+  /// If a key comes several times, the last value counts.
   bool leave_out() {
     if (depth_ == 1) fields_.fields_.erase(key_);
     return true;
@@ -67,7 +66,7 @@ class JsonFields::Reader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   JsonFields fields_;
-  std::string key_;  ///< of the outermost object
+  std::string key_;  ///< the latest key of the outermost object
   std::size_t depth_ = 0;
   bool is_object_ = false;
 };
@@ -97,4 +96,4 @@ std::optional<std::chrono::milliseconds> JsonFields::time(std::string_view key) 
   return std::chrono::milliseconds(std::clamp<std::int64_t>(*number, 0, kYear2200));
 }
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "diag/log_entry.h"
+#include "records/log_entry.h"
 
 #include <algorithm>
 
-#include "diag/json.h"
-#include "diag/json_fields.h"
+#include "os/printable.h"
+#include "records/json.h"
+#include "records/json_fields.h"
 
-namespace redlock::diag {
+namespace redlock::records {
 
 namespace {
 
@@ -56,7 +57,7 @@ LogEntry log_entry(const lock::Log& log, const Holder& who) {
 
 std::string to_json(const LogEntry& entry) {
   JsonRecord line;
-  line.add("command", clip(entry.who.command, kMostCommandBytes));
+  line.add("command", os::clip(entry.who.command, kMostCommandBytes));
   if (entry.fence > 0) line.add("fence", entry.fence);
   if (entry.held) line.add("held", entry.held->count());
   line.add("host", entry.who.host);
@@ -90,4 +91,4 @@ std::optional<LogEntry> read_log_entry(std::string_view text) {
   return entry;
 }
 
-}  // namespace redlock::diag
+}  // namespace redlock::records

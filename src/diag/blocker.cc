@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "diag/blocker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "diag/duration.h"
+#include "diag/text.h"
+#include "lock/value.h"
+#include "records/holder.h"
+
+namespace redlock::diag {
+
+namespace {
+
+constexpr std::size_t kMostName = 64;
+
+/// "root@web1 (pid 4711, ./backup.sh)"
+std::string person(const records::Holder& holder) {
+  const std::string command = printable(holder.command, records::kMostCommandBytes);
+  return fmt::format("{}@{} (pid {}{}{})", printable(holder.user, kMostName),
+                     printable(holder.host, kMostName), holder.pid, command.empty() ? "" : ", ",
+                     command);
+}
+
+}  // namespace
+
+std::string name_blocker(const lock::Refused& refusal) {
+  using Kind = lock::Value::Kind;
+  const Kind kind = lock::read_value(refusal.blocker).kind;
+  const bool cooling = kind == Kind::cooling;
+  const bool revoked = kind == Kind::revoked;
+  const auto by = records::read_revocation(refusal.blocker);
+  const std::string verb = cooling   ? "cooling down after "
+                           : by      ? "revoked by " + describe(*by) + " from "
+                           : revoked ? "revoked from "
+                                     : "held by ";
+  if (const auto holder = records::read_holder(refusal.holder)) return verb + person(*holder);
+  if (const auto type = lock::type_of(refusal.blocker)) {
+    return verb + fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
+                              printable(*type, 20));
+  }
+  return verb + (cooling   ? "a run (which says nothing about itself)"
+                 : revoked ? "its holder (who says nothing about itself)"
+                           : "another program (its key says nothing about itself)");
+}
+
+std::string describe(const lock::Refused& refusal) {
+  using Kind = lock::Value::Kind;
+  const Kind kind = lock::read_value(refusal.blocker).kind;
+  const bool cooling = kind == Kind::cooling;
+  const bool revoked = kind == Kind::revoked;
+  std::string who = name_blocker(refusal);
+  if (const auto holder = records::read_holder(refusal.holder)) {
+    if (revoked) {
+      who += ", whose job is being stopped";
+    } else if (const auto length = ago(holder->since)) {
+      who += (cooling ? ", begun " : " for ") + for_people(*length);
+      who += cooling ? " ago" : "";
+    }
+  }
+  if (!refusal.ttl_left) {
+    who += "; it never expires by itself";
+  } else {
+    who += cooling   ? "; free in "
+           : revoked ? "; free at the latest in "
+                     : "; unless renewed it expires in ";
+    who += for_people(*refusal.ttl_left);
+  }
+  return who;
+}
+
+std::string describe(const lock::Done& done) {
+  const auto holder = records::read_holder(done.who);
+  return fmt::format("done by {}, begun {} ago", holder ? person(*holder) : std::string("somebody"),
+                     for_people(done.age));
+}
+
+std::string describe(const records::Revocation& revocation) {
+  return fmt::format("{}@{} (pid {})", printable(revocation.user, kMostName),
+                     printable(revocation.host, kMostName), revocation.pid);
+}
+
+std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& complaints,
+                                      std::string_view notice) {
+  std::optional<std::string> by;
+  const bool gone = std::ranges::any_of(complaints, [](const lock::Complaint& complaint) {
+    return std::holds_alternative<lock::Missing>(complaint.answer) ||
+           std::holds_alternative<lock::NotMine>(complaint.answer);
+  });
+  const auto noticed = records::revocation_in_notice(notice);
+  if (gone && noticed) by = " by " + describe(*noticed);
+  for (const lock::Complaint& complaint : complaints) {
+    const auto* not_mine = std::get_if<lock::NotMine>(&complaint.answer);
+    if (not_mine == nullptr) continue;
+    if (const auto revocation = records::read_revocation(not_mine->blocker)) {
+      return " by " + describe(*revocation);
+    }
+    const bool revoked = lock::read_value(not_mine->blocker).kind == lock::Value::Kind::revoked;
+    if (revoked && !by) by = "";
+  }
+  return by;
+}
+
+}  // namespace redlock::diag

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// Names the process in our way: it holds, cools or revoked the lock, or its run made ours
+// superfluous. All text is safe to print: what came from a server is cleaned.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lock/effect.h"
+#include "lock/vote.h"
+#include "records/revocation.h"
+
+namespace redlock::diag {
+
+/// One phrase for the blocker: "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s", "cooling down
+/// after …", or what is known of another program's key.
+std::string describe(const lock::Refused& refusal);
+
+/// The same without times: "held by root@web1 (pid 4711, ./backup.sh)".
+std::string name_blocker(const lock::Refused& refusal);
+
+/// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
+std::string describe(const lock::Done& done);
+
+/// "ops@bastion (pid 4711)"
+std::string describe(const records::Revocation& revocation);
+
+/// " by ops@bastion (pid 4711)" if a server says that the lock was revoked, "" if no server says
+/// who revoked it, none if it was not revoked. `notice` is the last one that reached us. It counts
+/// if the key is gone or another's, so that no server says it (the lock was deleted at once).
+std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& complaints,
+                                      std::string_view notice);
+
+}  // namespace redlock::diag

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "lock/time.h"
+
+namespace redlock::diag {
+
+/// A length of time for people: "250 ms", "28 s", "3m 2s", "1h 5m".
+std::string for_people(std::chrono::nanoseconds length);
+
+/// The same for a length in any unit, however long.
+template <class Rep, class Period>
+std::string for_people(std::chrono::duration<Rep, Period> length) {
+  return for_people(lock::saturated(length));
+}
+
+/// The same for a length that the user chose: "10m" and "1h", not "10m 0s" and "1h 0m".
+std::string round_for_people(std::chrono::nanoseconds length);
+
+/// The time since a moment that this or another host recorded. None if the moment is unknown or in
+/// the future.
+std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time);
+
+}  // namespace redlock::diag

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::records {
+
+/// The version of redlock-protocol(7).
+inline constexpr long long kProtocol = 1;
+
+/// The part of a command that is stored and shown is at most this long.
+inline constexpr std::size_t kMostCommandBytes = 200;
+
+/// The holder of a lock, as its servers store it for people to read. No decision depends on it.
+struct Holder {
+  std::string host;
+  std::string user;
+  long pid = 0;
+  std::string command;  ///< empty: not recorded
+  /// When the holder sent the request that got the lock: Unix time by the holder's clock.
+  std::chrono::milliseconds since{};
+  std::chrono::milliseconds ttl{};
+  std::string servers;  ///< fingerprint of the holder's set of servers
+  long long protocol = kProtocol;
+};
+
+/// The holder as JSON, as in redlock-protocol(7). Bytes that are not UTF-8 are replaced.
+std::string to_json(const Holder& holder);
+
+/// The same holder, since now.
+Holder since_now(Holder holder);
+
+/// Reads what to_json() writes, but from a server, so that nothing in it can be trusted. A missing
+/// field is empty or 0. None if the text is not a JSON object.
+std::optional<Holder> read_holder(std::string_view json);
+
+/// A command line as a person would type it, cut to a length that fits a message.
+std::string shell_like(const std::vector<std::string>& argv);
+
+}  // namespace redlock::records

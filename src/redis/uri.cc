@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMaxSocketPath = sizeof(sockaddr_un::sun_path) - 1;
 
-bool is_control(char c) {
+bool is_control_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 || byte == 0x7f;
 }
@@ -67,7 +67,7 @@ struct Text {
         c = static_cast<char>(value);
         i += 2;
       }
-      if (is_control(c)) refuse("control bytes are not allowed");
+      if (is_control_byte(c)) refuse("control bytes are not allowed");
       out += c;
     }
     return out;
@@ -266,7 +266,7 @@ std::string Endpoint::display() const {
 Endpoint parse_uri(std::string_view uri) {
   const Text text{uri};
   if (uri.empty()) throw Error(ExitStatus::usage, "a server URI is empty");
-  if (std::ranges::any_of(uri, [](char c) { return is_control(c) || c == ' '; })) {
+  if (std::ranges::any_of(uri, [](char c) { return is_control_byte(c) || c == ' '; })) {
     text.refuse("spaces and control bytes are not allowed (a space is written %20)");
   }
   const std::size_t separator = uri.find("://");

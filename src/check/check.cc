@@ -170,7 +170,7 @@ Exit check(const cli::Check& request) {
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls) tls.emplace(settings.tls);
     inspectors.emplace_back(server, server.tls ? &*tls : nullptr, driver::timeouts_of(settings),
-                            redis::LockKeys{.prefix = settings.prefix, .name = lock.name});
+                            lock.key);
     inspectors.back().start(os::boot_now());
   }
   driver::finish(inspectors);

@@ -55,8 +55,8 @@ std::string Inspection::field(std::string_view name) const {
 }
 
 Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-                     const LockKeys& keys)
-    : lock_key_(lock_key(keys.prefix, keys.name)),
+                     std::string lock_key)
+    : lock_key_(std::move(lock_key)),
       holder_key_(helper_key(lock_key_, "holder")),
       fence_key_(helper_key(lock_key_, "fence")),
       dead_key_(helper_key(lock_key_, "dead")),

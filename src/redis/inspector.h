@@ -48,7 +48,7 @@ class Inspector {
 
   /// `endpoint` and `tls` must outlive this, as for Link. `keys`: of the lock that check tries.
   Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-            const LockKeys& keys);
+            std::string lock_key);
 
   void start(lock::Instant now);
   void interests(std::vector<os::Interest>& out) const;

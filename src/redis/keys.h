@@ -11,8 +11,7 @@ namespace redlock::redis {
 
 /// All that requests need to know about a lock.
 struct LockKeys {
-  std::string prefix;  ///< put before the name to give the key
-  std::string name;
+  std::string key;           ///< see lock_key()
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
   unsigned log_entries =
       0;  ///< about so many lines are kept in the lock's log; 0: nothing is logged

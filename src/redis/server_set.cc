@@ -16,7 +16,7 @@ namespace {
 
 LockContext context_of(const LockKeys& keys, std::chrono::milliseconds ttl,
                        std::chrono::seconds restart_grace) {
-  const std::string key = lock_key(keys.prefix, keys.name);
+  const std::string& key = keys.key;
   return {.lock_key = key,
           .holder_key = helper_key(key, "holder"),
           .fence_key = helper_key(key, "fence"),

@@ -15,12 +15,6 @@
 
 namespace redlock::driver {
 
-namespace {
-
-constexpr std::chrono::milliseconds kMostAnswers{200};
-
-}  // namespace
-
 Driver::Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers,
                os::SignalSource& signals, Voices voices, os::Loop loop)
     : drive_(machine, *this),
@@ -140,7 +134,7 @@ void Driver::finish_requests(const std::function<bool()>& done, lock::Instant li
 }
 
 void Driver::part() {
-  finish_requests([this] { return !servers_.amid_answers(); }, now() + kMostAnswers);
+  finish_requests([this] { return !servers_.amid_answers(); }, now() + servers_.request_timeout());
 }
 
 }  // namespace redlock::driver

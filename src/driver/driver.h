@@ -93,9 +93,10 @@ class Driver : private lock::Performer {
   void finish_requests(const std::function<bool()>& done, lock::Instant limit);
 
   /// At the end of a process: waits until the servers have read the last requests. A server that
-  /// cannot deliver an earlier answer reads nothing more from a Unix socket. Waits for at most 200
-  /// ms, and only for servers that are in the middle of their answers: a server that is stopped has
-  /// every request in its socket, and reads them at once when it goes on.
+  /// cannot deliver an earlier answer reads nothing more from a Unix socket. Waits at most as
+  /// long as a server may take for an answer, and only for servers that are in the middle of their
+  /// answers: a server that is stopped has every request in its socket, and reads them at once when
+  /// it goes on.
   void part();
 
   /// The clock jumps ahead by `length`, in addition to earlier jumps.

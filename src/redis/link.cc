@@ -135,8 +135,8 @@ bool Link::open(std::size_t index, lock::Instant now) {
   if (tls_ == nullptr && handshake_.replies > 0) {
     handshake_written_ = bytes_of(written);
   }
-  has_read_ = false;
   unread_ = unread_of(stream_->fd());
+  has_read_ = unread_ < static_cast<int>(bytes_of(written));  // as in write()
   secure(now);
   return true;
 }
@@ -175,9 +175,7 @@ void Link::flush(lock::Instant now) {
   while (Pipeline::Pending* const next = pipeline_.next_to_send()) {
     const bool begins = next->written == 0;
     const bool noted = begins && pipeline_.note_attempt(*next);
-    watch_reading();
-    const ssize_t n = stream_->write(next->rest());
-    unread_ = unread_of(stream_->fd());
+    const ssize_t n = write(next->rest());
     pipeline_.sent(*next, bytes_of(n), noted, now);
     if (begins && n > 0) next->deadline = now + timeouts_.request;
     // A broken connection is left to receive(): the server's last reply may still be there.
@@ -208,9 +206,17 @@ void Link::receive(lock::Instant now) {
   }
 }
 
-/// To be called before each write: afterwards, nothing shows what the server has read meanwhile.
-void Link::watch_reading() {
-  has_read_ = pipeline_.awaits_reply() && (has_read_ || unread_of(stream_->fd()) < unread_);
+/// Writes, and notes whether the server has read a request that it has not answered. That shows as
+/// unread bytes that are gone before the write, or right after it: the kernel counts at least every
+/// byte that was written.
+ssize_t Link::write(std::string_view wire) {
+  if (endpoint_.kind != Endpoint::Kind::unix_socket) return stream_->write(wire);
+  const int before = unread_of(stream_->fd());
+  const bool read_earlier = pipeline_.awaits_reply() && (has_read_ || before < unread_);
+  const ssize_t n = stream_->write(wire);
+  unread_ = unread_of(stream_->fd());
+  has_read_ = read_earlier || unread_ < before + static_cast<int>(bytes_of(n));
+  return n;
 }
 
 bool Link::amid_answers() const {

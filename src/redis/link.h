@@ -130,7 +130,7 @@ class Link {
   void break_off() noexcept;
   template <class Work>
   void guard(Work work);
-  void watch_reading();
+  ssize_t write(std::string_view wire);
   [[nodiscard]] bool has_unwritten() const;
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
@@ -147,7 +147,7 @@ class Link {
   bool heard_ = false;  ///< the server has sent something over this connection
   /// How many bytes lay unread in the server's Unix socket after the latest write.
   int unread_ = 0;
-  bool has_read_ = false;  ///< the server has read, since all was answered
+  bool has_read_ = false;  ///< the server has read a request that it has not answered
   std::size_t handshake_written_ = 0;
   unsigned handshake_answered_ = 0;
   Pipeline pipeline_;

@@ -102,6 +102,10 @@ bool ServerSet::amid_answers() const {
   return impl_->voters.amid_answers();
 }
 
+lock::Duration ServerSet::request_timeout() const {
+  return impl_->routes.timeouts().request;
+}
+
 void ServerSet::log(const lock::Log& line, std::string_view event, std::string data,
                     lock::Instant now) {
   if (impl_->log_entries == 0) return;

@@ -67,6 +67,9 @@ class ServerSet {
   /// A server would perhaps not read the latest requests if the connections ended now.
   [[nodiscard]] bool amid_answers() const;
 
+  /// How long a server may take for an answer.
+  [[nodiscard]] lock::Duration request_timeout() const;
+
   /// Writes a line into the lock's log on every server that is connected, at once or with the
   /// leaves of its attempt, as it says. Nothing waits for it, and no answer is reported. `event`,
   /// `data`: as in LogLine.

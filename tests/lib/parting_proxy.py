@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Stands before a server as one that is a little slow: parting_proxy.py READY SOCKET UPSTREAM
 
-Listens on the Unix socket SOCKET. The answer to what a client asks first is given when the client has
-asked for more, and a little later; that more is read after the answer. As a Redis server does, it reads
-nothing more from a client whom it could not answer.
+Listens on the Unix socket SOCKET. It answers a client's first request when the client has sent another
+one, and a little later; it reads the other one after that. Like a Redis server, it executes every request
+that it has read, and reads nothing more from a client that it could not answer.
 """
 import select
 import socket
@@ -43,14 +43,12 @@ def serve(client):
             data = client.recv(16384)
             while not command(data):
                 data += client.recv(16384)
-            first = command(data)
-            upstream.sendall(data[:first])
-            answer = upstream.recv(16384)
-            if not data[first:]:
+            upstream.sendall(data)
+            if not data[command(data):]:
+                answer = upstream.recv(16384)
                 select.select([client], [], [], 10)
-            time.sleep(0.06)
-            client.sendall(answer)
-            upstream.sendall(data[first:])
+                time.sleep(0.06)
+                client.sendall(answer)
             pump(client, upstream)
         except OSError:
             pass

@@ -371,16 +371,15 @@ parting_proxy() {
 }
 
 # leaves_nothing_on_C STATUS ARG…: redlock run ARG… ends with that, and C behind its proxy has nothing then.
-# On a machine that makes the proxy much slower than it is, the release comes too late; not five times.
+# More than once: the proxy may read the acquire before, while or after redlock sends the release.
 leaves_nothing_on_C() {
   local try
   for try in 1 2 3 4 5; do
     cli C del L >/dev/null
     run "$REDLOCK" run --ttl 60s --server-timeout 6s -S "$A_URI" -S "$B_URI" -S "$PARTING_URI" "${@:2}"
     assert_status "$1"
-    ! rests_with_nothing C || return 0
+    rests_with_nothing C || fail "something was left in attempt $try"
   done
-  fail "something was left, in attempt $try too"
 }
 
 @test "a server that has not answered the acquire when a short job is over gets the release all the same" {

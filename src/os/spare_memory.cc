@@ -22,7 +22,8 @@ static_assert(kHead >= sizeof(std::size_t));
 
 alignas(kAlignment) std::array<char, kBlock> block;
 
-struct Taken {
+/// Aligned so that no compiler needs libatomic for it.
+struct alignas(std::uint64_t) Taken {
   std::uint32_t bytes = 0;
   std::uint32_t pieces = 0;
 };

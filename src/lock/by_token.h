@@ -17,7 +17,7 @@ namespace redlock::lock {
 /// One renewal, or the release, of a lock by its token alone, for a process that did not take the
 /// lock and does not stay. It asks all servers, and asks again where a request failed, until a
 /// quorum has said yes, a quorum of yes has become impossible, or the patience is over.
-class ByToken : public Machine {
+class ByToken final : public Machine {
  public:
   enum class State {
     trying,

@@ -22,7 +22,7 @@
 namespace redlock::lock {
 
 /// Passive, like the Session that it steps. Its only effects are Ask, Subscribe and Log.
-class Keeping : public Machine {
+class Keeping final : public Machine {
  public:
   /// `session` waits for the answer to Spawn, and from now on gets its events only from here.
   /// `won`: the line for the log that says that the lock was acquired.

@@ -64,7 +64,7 @@ struct Outcome {
   int number = 0;  ///< job_ended, not_started: exit status; interrupted: signal
 };
 
-class Session : public Machine {
+class Session final : public Machine {
  public:
   Session(const Plan& plan, Instant now);
 

@@ -46,7 +46,7 @@ class Inspector {
  public:
   static constexpr std::chrono::minutes kSweptFor{5};
 
-  /// `endpoint` and `tls` must outlive this, as for Link. `keys`: of the lock that check tries.
+  /// `endpoint` and `tls` must outlive this, as for Link. `lock_key`: of the lock that check tries.
   Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
             std::string lock_key);
 

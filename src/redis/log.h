@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Writes into the log that every server keeps of a lock. Absent on purpose: the content of its
-// lines (diag/log_entry.h), and any confirmation: no client waits for one.
+// lines (records/log_entry.h), and any confirmation: no client waits for one.
 #pragma once
 
 #include <string>

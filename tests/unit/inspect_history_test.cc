@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What `redlock history` picks and how it draws; the rest is in tests/history.bats.
+// What `redlock history` picks and how it draws; the rest is in tests/look/history.bats.
 #include <doctest/doctest.h>
 
 #include <array>

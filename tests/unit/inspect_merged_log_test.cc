@@ -142,7 +142,7 @@ TEST_CASE("merged log: where nobody can tell who has the lock, the last run may 
   CHECK(merge({{released(10s, "a", 10s)}}, {.sure = false})[0].ending == Ending::ended);
 }
 
-TEST_CASE("merged log: how long it was waited for is known to who acquired it") {
+TEST_CASE("merged log: the line of the acquirer says how long it waited") {
   const Log log = latest_first({line(0s, "acquired", "a", R"({"waited":90000})"),
                                 line(10s, "released", "a", R"({"waited":0,"held":10000})")});
   const auto runs = merge({log}, {});

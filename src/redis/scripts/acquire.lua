@@ -13,7 +13,7 @@
 -- ARGV[5]  the ttl, in ms: how long a hold counts without a renewal
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
 -- and only for `--once`:
--- KEYS[5]  the mark of the last successful run: its beginning by this server's clock, and who ran
+-- KEYS[5]  the mark of the last successful run: its beginning by this server's clock, and the runner
 -- ARGV[7]  how long ago that run must have begun, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}

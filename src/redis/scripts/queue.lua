@@ -5,7 +5,7 @@
 --
 -- KEYS[1]  the lock, which this script only reads
 -- KEYS[2]  the queue: waiter → when it joined, in ms by this server's clock
--- KEYS[3]  the waiters hash: waiter → when its record expires, and who it is
+-- KEYS[3]  the waiters hash: waiter → when its record expires, and its identity
 -- ARGV[1]  the name of the wake-up channels, up to the waiter at its end
 -- and only to join or leave:
 -- ARGV[2]  the waiter

@@ -5,7 +5,7 @@
 --
 -- KEYS[1]  the lock, and no other key
 -- ARGV[1]  the token
--- ARGV[2]  the new value: "revoked:TOKEN", a blank, and who revokes it, as JSON
+-- ARGV[2]  the new value: "revoked:TOKEN", a blank, and the revoker as JSON
 -- ARGV[3]  the channel of the notices to the holder
 --
 -- {'revoked', how many subscribers}    also if it was revoked before; then the value stays

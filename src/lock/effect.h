@@ -36,10 +36,12 @@ struct Subscribe {
   AttemptId attempt;
 };
 
-/// Join the queue of waiters on every server that can be reached now, and subscribe to our wake-ups
-/// (Woken), where that is not done yet. Nothing depends on it: a wake-up only makes the next round
-/// come sooner.
-struct JoinQueue {};
+/// Join the line of waiters on every server that can be reached now, and subscribe to our wake-ups
+/// (Woken) wherever that is not done yet. Exclusion does not depend on it.
+struct JoinQueue {
+  /// 0: only subscribe: the next acquire puts us into the line, or we are there.
+  Ticket ticket = 0;
+};
 
 enum class StopReason {
   lost,             ///< servers said that the lock is not ours any more

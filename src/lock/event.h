@@ -51,13 +51,18 @@ struct Notice {
   bool released = false;  ///< the owner of a kept lock released it; only Keeping uses this
 };
 
-/// A server says that the lock may be free for a waiter in its queue. Or: our subscription has
-/// begun, and a wake-up may have been sent before. It decides nothing: a round shows what is true.
+/// A server says when the lock may be ours. It decides nothing: a round shows what is true.
 struct Woken {
-  bool next = false;  ///< the server woke another waiter first, which shall have its chance
+  /// Zero: now, and it is our turn. Otherwise another waiter has its turn until then, or the lock
+  /// cools.
+  Duration in{};
+};
+/// From now on we hear this server's wake-ups. One may have been sent before.
+struct Subscribed {
+  ServerIndex server;
 };
 
 using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
-                           JobTreeGone, Killed, KillCost, Signal, SupervisorGone, Notice, Woken>;
+                           JobTreeGone, Killed, KillCost, Signal, SupervisorGone, Notice, Woken, Subscribed>;
 
 }  // namespace redlock::lock

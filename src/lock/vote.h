@@ -47,6 +47,11 @@ constexpr bool is_release(Op op) {
   return op == Op::release || op == Op::leave;
 }
 
+/// A place in the line of waiters, the same on every server: the order of tickets is the order of
+/// service. A server's clock in ms since 1970, or one more than the last ticket it knows, whichever is
+/// larger. 0: none.
+using Ticket = std::uint64_t;
+
 /// A request to one server. `round` only tells requests of the same kind apart.
 struct Ask {
   ServerIndex server = 0;
@@ -60,6 +65,9 @@ struct Ask {
   Duration life{};
   /// acquire: answer Done instead if a successful run began less than this ago. Zero: never.
   Duration once{};
+  /// acquire: our ticket; the server puts us into its line if it refuses, or keeps us there for
+  /// another 20 s. 0: we are not in line, and every waiter stands before us.
+  Ticket ticket = 0;
   std::chrono::milliseconds began{};  ///< mark, unmark: when the run began, by the server's clock
   std::string who{};                  ///< mark, unmark: whose run (JSON); empty: ours
   /// leave: the owner has released the lock by the token, and we, the process that renews it, only
@@ -86,13 +94,19 @@ struct Granted {
   std::chrono::milliseconds clock{0};
 };
 
-/// acquire, repair: another process holds it. This proves that our token is not on that server.
+/// acquire, repair: another process holds it, or it is the turn of a waiter before us. This proves
+/// that our token is not on that server.
 struct Refused {
-  std::string
-      blocker;  ///< the value in the key, or what else it holds: see type_of() in lock/value.h
-  std::optional<std::chrono::milliseconds> ttl_left;  ///< none: the key never expires
+  /// The value in the key, or what else it holds: see type_of() in lock/value.h. Of a turn: the
+  /// waiter.
+  std::string blocker;
+  /// Until the key expires, or the turn ends. None: the key never expires.
+  std::optional<std::chrono::milliseconds> ttl_left;
   std::string holder;                  ///< the holder (JSON as it stored it), empty if unknown
   std::chrono::milliseconds clock{0};  ///< as in Granted
+  bool turn = false;                   ///< the lock is free, but it is another waiter's turn
+  Ticket ticket = 0;      ///< acquire: for a waiter that joins the line now; 0: unknown
+  std::size_t place = 0;  ///< acquire: ours in this server's line, from 1; 0: we are not in line
 };
 
 /// acquire: not needed, because a successful run began recently enough. Our token is not on that

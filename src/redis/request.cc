@@ -182,17 +182,18 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
   const std::string once = std::to_string(period.count());
   const bool asks_once = ask.once > lock::Duration::zero();
   const LineKeys& line = context.line;
-  std::vector<std::string_view> words{"EVAL",           scripts::acquire,   asks_once ? "9" : "8",
+  std::vector<std::string_view> words{"EVAL",           scripts::acquire,   asks_once ? "5" : "4",
                                       context.lock_key, context.holder_key, context.fence_key,
-                                      context.dead_key, line.queue,         line.alive,
-                                      line.waiters,     line.turn};
+                                      context.dead_key};
   if (asks_once) words.emplace_back(context.done_key);
   for (const std::string_view word :
        {std::string_view(secrets.token), std::string_view(life),
         std::string_view(context.holder_json), std::string_view(grace), std::string_view(ttl),
-        std::string_view(secrets.hold), std::string_view(line.channels),
+        std::string_view(secrets.hold),
         ask.ticket == 0 ? std::string_view() : std::string_view(context.waiter),
-        std::string_view(ticket)}) {
+        std::string_view(ticket), std::string_view(line.queue), std::string_view(line.alive),
+        std::string_view(line.waiters), std::string_view(line.turn),
+        std::string_view(line.channels)}) {
     words.push_back(word);
   }
   if (asks_once) words.emplace_back(once);

@@ -13,12 +13,14 @@
 -- ARGV[4]  restart grace, in s: a server that started more recently may have forgotten locks
 -- ARGV[5]  the ttl, in ms: how long a hold counts without a renewal
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
--- KEYS[5]  the queue, KEYS[6] alive, KEYS[7] the waiters, KEYS[8] the turn: see line.lua
--- ARGV[7]  the name of the wake-up channels, up to the waiter at its end
--- ARGV[8]  the waiter that we are in the line, ARGV[9] its ticket; '' and '': we are not in line
+-- ARGV[7]  the waiter that we are in the line, ARGV[8] its ticket; '' and '': we are not in line
+-- ARGV[9]  the queue, ARGV[10] alive, ARGV[11] the waiters, ARGV[12] the turn: see line.lua. They have
+--          the lock's slot. They are no KEYS, as the server would refuse the script to a user without
+--          the permission for them, who can lock all the same
+-- ARGV[13] the name of the wake-up channels, up to the waiter at its end
 -- and only for `--once`:
--- KEYS[9]  the mark of the last successful run: its beginning by this server's clock, and the runner
--- ARGV[10] how long ago that run must have begun, in ms
+-- KEYS[5]  the mark of the last successful run: its beginning by this server's clock, and the runner
+-- ARGV[14] how long ago that run must have begun, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
 --     the lock holds our token, for at least the ttl. trace: 'none', this name was never locked
@@ -45,7 +47,7 @@ local joins = hold ~= ARGV[1]
 local now = redis.pcall('TIME')
 local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
 local stamp = string.format('%.0f', clock)
-local queue, alive, waiters, turn, channels = KEYS[5], KEYS[6], KEYS[7], KEYS[8], ARGV[7]
+local queue, alive, waiters, turn, channels = ARGV[9], ARGV[10], ARGV[11], ARGV[12], ARGV[13]
 --include line
 
 -- Other programs may have written the keys and fields, of any size: this script asks for the sizes
@@ -72,9 +74,9 @@ local ours = value == ARGV[1]
 
 -- Every refusal puts us into the line, or keeps us there.
 local function refuse(word, blocker, left, holder)
-  local ticket, place, length = ARGV[9], 0, 0
-  if ARGV[8] ~= '' then
-    place, length = stand_in_line(ARGV[8], ARGV[3], ticket)
+  local ticket, place, length = ARGV[8], 0, 0
+  if ARGV[7] ~= '' then
+    place, length = stand_in_line(ARGV[7], ARGV[3], ticket)
   else
     local last = (try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {})[2]
     ticket = string.format('%.0f', math.max(clock, (tonumber(last) or 0) + 1))
@@ -82,14 +84,14 @@ local function refuse(word, blocker, left, holder)
   return {word, blocker, left, holder or '', stamp, ticket, place, length}
 end
 
-if KEYS[9] and (not ours or joins) then
-  local mark = read(KEYS[9], 8192)
+if KEYS[5] and (not ours or joins) then
+  local mark = read(KEYS[5], 8192)
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
   local age = began and clock - began
-  local period = tonumber(ARGV[10])
+  local period = tonumber(ARGV[14])
   -- A mark from the future comes from a clock that was set back since: it counts, but not for ever.
   if age and age < period and age > -period then
-    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[9]), #who <= 8192 and who or ''}
+    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[5]), #who <= 8192 and who or ''}
   end
 end
 
@@ -160,16 +162,16 @@ end
 -- The line decides only about a free lock. A grant uses up no turn: the waiter leaves the line when it
 -- has a quorum.
 if kind == 'none' and not joins and (try('ZCARD', queue) or 0) > 0 then
-  local ticket = tonumber(ARGV[9])
+  local ticket = tonumber(ARGV[8])
   local owner, left, theirs = standing_turn()
   if not owner then
-    owner, left = hand_on(ARGV[8], ticket), longest_turn
-  elseif owner == ARGV[8] or
-         (ticket and (ticket < theirs or (ticket == theirs and ARGV[8] < owner))) then
+    owner, left = hand_on(ARGV[7], ticket), longest_turn
+  elseif owner == ARGV[7] or
+         (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
     owner = nil
   end
   if owner then return refuse('turn', owner, left) end
-  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[8]) end
+  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
 end
 
 local life = ttl

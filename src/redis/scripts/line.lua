@@ -35,15 +35,16 @@ local function sweep(ends)
   end
 end
 
--- Puts a waiter into the line, or keeps it at its place. Returns its place and how many wait.
+-- Puts a waiter into the line, or keeps it at its place. Returns its place and how many wait; 0 and 0
+-- if there is no line.
 local function stand_in_line(waiter, who, ticket)
   local ends = string.format('%.0f', clock + life)
   sweep(ends)
-  try('ZADD', queue, 'NX', ticket, waiter)
-  try('ZADD', alive, ends, waiter)
+  local stands = try('ZADD', queue, 'NX', ticket, waiter) and try('ZADD', alive, ends, waiter)
   try('HSET', waiters, waiter, who)
   try('HDEL', waiters, 'mark:' .. waiter)
   for _, key in ipairs({queue, alive, waiters}) do try('PEXPIRE', key, life) end
+  if not stands then return 0, 0 end
   return (try('ZRANK', queue, waiter) or -1) + 1, try('ZCARD', queue) or 0
 end
 

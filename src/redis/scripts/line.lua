@@ -58,18 +58,24 @@ local function standing_turn()
   if ticket then return owner, left, ticket end
 end
 
+-- A waiter has the mark if it had its turn here and has not asked since: it may be stopped.
+local function is_marked(waiter)
+  local size = try('HSTRLEN', waiters, 'mark:' .. waiter)
+  return (not size or size == 1) and try('HGET', waiters, 'mark:' .. waiter) == '1'
+end
+
 -- Gives the turn to the first waiter, of those that stand before us if we have a ticket, and wakes it;
 -- the second one learns that it is next. Returns the owner of the turn, if there is one.
 --
--- A waiter that had its turn here and has not asked since is passed over: it may be stopped. A waiter
--- that nobody can wake is dropped unless it has just asked; its next request puts it back.
+-- Marked waiters are passed over. A waiter that nobody can wake is dropped unless it has just asked; its
+-- next request puts it back.
 local function hand_on(waiter, ticket)
   local owner, passed, offset, dropped = nil, nil, 0, {}
   local function look(each)
     local ends = tonumber(try('ZSCORE', alive, each) or 0)
     if ends <= clock then
       dropped[#dropped + 1] = each
-    elseif try('HGET', waiters, 'mark:' .. each) == '1' then
+    elseif is_marked(each) then
       passed = passed or each
     elseif owner then
       try('PUBLISH', channels .. each, 'next')

@@ -16,6 +16,7 @@
 #include <new>
 #include <utility>
 
+#include "diag/lock_name.h"
 #include "diag/text.h"
 #include "error.h"
 #include "exit_status.h"
@@ -114,7 +115,7 @@ void Runner::end_worker(const char* why) noexcept {
   if (job_pid_ > 0) worker_->job_ended(Exit::by_signal(SIGKILL));
   if (running) result = ExitStatus::os_error;
   try {
-    out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock.name, 255), why,
+    out_.line(fmt::format("redlock: {}: {}{}", diag::lock_name(job_.lock.name), why,
                           running ? ": the job was killed" : ""));
   } catch (const std::exception&) {
     os::last_words("redlock: out of memory\n");

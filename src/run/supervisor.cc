@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "diag/duration.h"
-#include "diag/text.h"
+#include "diag/lock_name.h"
 #include "driver/rescue.h"
 #include "exit_status.h"
 #include "os/clock.h"
@@ -65,8 +65,8 @@ void Supervisor::bear(const char* why) {
   ::nanosleep(&pause, nullptr);
   if (std::exchange(bore_, true)) return;
   try {
-    out_.line(fmt::format("redlock: warning: {}: {}, trying again", diag::printable(job_.lock, 255),
-                          why));
+    out_.line(
+        fmt::format("redlock: warning: {}: {}, trying again", diag::lock_name(job_.lock), why));
   } catch (const std::exception&) {
     os::last_words("redlock: warning: out of memory, trying again\n");
   }
@@ -144,11 +144,11 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
   const bool stopped = did(Act::stop_job) || did(Act::kill_job);
   if (!killed && !stopped) return;
   if (!std::exchange(reported_, true)) {
-    out_.line(fmt::format(
-        "redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
-        "lock expires",
-        diag::printable(job_.lock, 255), killed ? "renews the lock" : "renewed the lock",
-        worker_.pid, killed ? "is stopped or stuck, killed" : "was killed"));
+    out_.line(
+        fmt::format("redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
+                    "lock expires",
+                    diag::lock_name(job_.lock), killed ? "renews the lock" : "renewed the lock",
+                    worker_.pid, killed ? "is stopped or stuck, killed" : "was killed"));
   }
   const bool hook_started = supervision_.hook_group.load() != Supervision::kNone;
   if (stopped && !hook_started) hook_.start(tree_, signals_, out_);
@@ -271,7 +271,7 @@ Exit Supervisor::end_alone() {
   out_.line(
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(PID {}) was killed; it stays locked for about {}",
-                  diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
+                  diag::lock_name(job_.lock), worker_.pid, diag::for_people(left)));
   return job_end_.value_or(Exit{supervision_.job_status.load(), supervision_.job_signal.load()});
 }
 

@@ -94,7 +94,7 @@ stop_all_of() {
   wait_until "$BOUND" has_no_keys A
   wait_gone "$WORKER"
   (($(last TERM) > 0))
-  assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: L: redlock was killed, stopping the job'
+  assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: lock "L": redlock was killed, stopping the job'
 }
 
 @test "top killed: a whole tree that ignores TERM dies too, after the grace" {
@@ -128,7 +128,7 @@ stop_all_of() {
   await "$TOP"
   assert_status 5
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'L could not be released'
+  assert_contains "$stderr" 'lock "L" could not be released'
   assert_contains "$stderr" "(PID $WORKER) was killed; it stays locked for about"
   has_key A L
 }

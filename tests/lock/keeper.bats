@@ -153,7 +153,7 @@ end_ward() { kill -KILL "$WARD"; }
   end_ward
   await "$BACKGROUND_PID"
   assert_status 64
-  assert_contains "$stderr" "process $WARD, for which L was to be kept, has ended"
+  assert_contains "$stderr" "process $WARD, for which lock \"L\" was to be kept, has ended"
   [[ -z $output && $(cli A get L) == "$(<"$SCRATCH/token")" ]]
 }
 

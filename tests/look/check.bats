@@ -387,7 +387,7 @@ of_minutes() {
   cli A set L other px 60000
   check L
   assert_status 0
-  found ok trial 'the lock L is held by' 'the test was skipped'
+  found ok trial 'lock "L" is held by' 'the test was skipped'
   [[ $(cli A get L) == other ]]
   check
   flawless

@@ -225,7 +225,7 @@ hung_up_by() {
   dead_by $((${EPOCHREALTIME/./} + 12000000))
   local line
   line=$(grep 'stopping the job' <<<"$stderr")
-  assert_contains "$line" "L was lost"
+  assert_contains "$line" 'lock "L" was lost'
   assert_named_once "$line" A B
   wait_until_free A B C
 }

@@ -9,6 +9,7 @@
 
 #include "diag/duration.h"
 #include "diag/lock_name.h"
+#include "diag/person.h"
 #include "diag/text.h"
 #include "lock/timing.h"
 #include "lock/value.h"
@@ -63,8 +64,7 @@ Obstacle somebody(const WaitFacts& facts) {
                                           : "held by ";
   const auto holder = records::read_holder(refusal.holder);
   if (holder) {
-    obstacle.subject =
-        fmt::format("{}@{}", printable(holder->user, 64), printable(holder->host, 64));
+    obstacle.subject = person(holder->user, holder->host);
     obstacle.command = printable(holder->command, records::kMostCommandBytes);
   } else {
     obstacle.subject = kind == Kind::cooling   ? "a run"

@@ -13,7 +13,7 @@
 
 #include "diag/duration.h"
 #include "diag/lock_name.h"
-#include "diag/text.h"
+#include "diag/person.h"
 #include "driver/holder_info.h"
 #include "driver/output.h"
 #include "force/takeover.h"
@@ -100,8 +100,8 @@ void Forcing::say(const std::string& text) const {
 
 std::string Forcing::holder() const {
   if (!lock_.holder) return "its holder";
-  return fmt::format("{}@{} (pid {})", diag::printable(lock_.holder->user, 64),
-                     diag::printable(lock_.holder->host, 64), lock_.holder->pid);
+  return fmt::format("{} (pid {})", diag::person(lock_.holder->user, lock_.holder->host),
+                     lock_.holder->pid);
 }
 
 std::string Forcing::latest() const {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "diag/duration.h"
+#include "diag/person.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "inspect/grid.h"
@@ -66,8 +67,7 @@ Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
   line[outcome] = outcome_of(run, wide ? Length::more : Length::few);
   if (!wide) line[outcome] = diag::cut(line[outcome], kMostOutcome);
   if (!who.host.empty()) {
-    line[holder] =
-        fmt::format("{}@{}", diag::printable(who.user, 32), diag::printable(who.host, 64));
+    line[holder] = diag::person(who.user, who.host);
     line[pid] = std::to_string(who.pid);
     if (!who.command.empty()) line[command] = diag::printable(who.command, 200);
   }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "diag/duration.h"
+#include "diag/person.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "inspect/grid.h"
@@ -51,8 +52,7 @@ Line line_of(const Observed& lock) {
   line[state] = word_for(lock.judgement.state);
   line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (lock.holder) {
-    line[holder] = fmt::format("{}@{}", diag::printable(lock.holder->user, 32),
-                               diag::printable(lock.holder->host, 64));
+    line[holder] = diag::person(lock.holder->user, lock.holder->host);
     line[pid] = std::to_string(lock.holder->pid);
     if (const auto length = diag::ago(lock.holder->since)) line[since] = diag::for_people(*length);
     line[command] = diag::printable(lock.holder->command, 200);

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "contains.h"
 #include "error.h"
 #include "redis/uri.h"
-#include "contains.h"
 
 using redlock::Error;
 using redlock::ExitStatus;

@@ -28,7 +28,6 @@ constexpr std::array<std::string_view, count_> kHeads = {"WHEN", "HELD",   "OUTC
                                                          "PID",  "WAITED", "FENCE",   "COMMAND"};
 /// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 6> kLeftOut = {fence, pid, command, waited, holder, held};
-constexpr std::size_t kLeastCommand = 12;
 
 /// From these widths on there is room for a time with its year, and for a longer outcome.
 constexpr std::size_t kFullTime = 60;

@@ -43,8 +43,6 @@ constexpr std::array<std::string_view, count_> kHeads = {
 /// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 8> kLeftOut = {fence, pid,     left,    servers,
                                                  since, waiting, command, holder};
-/// A command cut to fewer columns is of no use.
-constexpr std::size_t kLeastCommand = 12;
 
 Line line_of(const Observed& lock) {
   Line line(count_);

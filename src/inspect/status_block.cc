@@ -12,6 +12,7 @@
 #include "diag/duration.h"
 #include "diag/person.h"
 #include "diag/text.h"
+#include "inspect/grid.h"
 #include "lock/timing.h"
 #include "lock/value.h"
 #include "records/holder.h"
@@ -28,8 +29,6 @@ constexpr std::size_t kLabel = 10;
 constexpr std::size_t kSetIn = 2;
 constexpr std::size_t kMostShown = 300;
 constexpr std::size_t kMostWaiting = 5;
-/// A waiter's command cut to fewer columns is of no use.
-constexpr std::size_t kLeastCommand = 12;
 
 /// One block, line by line, for a terminal of a given width.
 class Block {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=whole,slow
+# bats file_tags=whole,slowest
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Two processes watch over a job: whichever of them is killed, stopped or stuck, the job does not

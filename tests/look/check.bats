@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=whole,slow
+# bats file_tags=whole,slowest
 # shellcheck disable=SC2030,SC2031,SC2016,SC2153,SC2154
 #
 # `redlock check` finds what is wrong: each test plants one fault, and sees it named with what to do.

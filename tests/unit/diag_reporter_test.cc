@@ -41,7 +41,7 @@ std::string said(const lock::Report& report, WaitNews news,
 constexpr WaitNews kShown{.shown = true, .conflict_status = 1};
 constexpr WaitNews kAlone{.shown = false, .conflict_status = 75};
 
-lock::Refused held() {
+lock::Refused taken() {
   records::Holder holder;
   holder.host = "db7";
   holder.user = "root";
@@ -51,7 +51,7 @@ lock::Refused held() {
 }
 
 TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
-  const Contended vain{held(), Contended::When::gives_up, 10min};
+  const Contended vain{taken(), Contended::When::gives_up, 10min};
   CHECK(said(vain, kAlone) ==
         "redlock: lock \"L\" is still held by root@db7 (pid 123, ./deploy.sh) after 10m, "
         "giving up (status 75)\n");
@@ -64,7 +64,7 @@ TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
 }
 
 TEST_CASE("a conflict under -n is silent off a terminal unless -v") {
-  const Contended at_once{held(), Contended::When::gives_up, 0s};
+  const Contended at_once{taken(), Contended::When::gives_up, 0s};
   CHECK(said(at_once, kAlone).empty());
   CHECK(said(at_once, kShown).empty());
   CHECK(said(at_once, kAlone, Verbosity::verbose) ==
@@ -73,12 +73,12 @@ TEST_CASE("a conflict under -n is silent off a terminal unless -v") {
 }
 
 TEST_CASE("that the holder changes is told to somebody who looks on") {
-  const Contended changed{held(), Contended::When::changes, 5s};
+  const Contended changed{taken(), Contended::When::changes, 5s};
   CHECK(said(changed, kShown).starts_with("redlock: lock \"L\" is now held by root@db7"));
   CHECK(said(changed, kAlone).empty());
   CHECK(
       said(changed, kAlone, Verbosity::verbose).starts_with("redlock: lock \"L\" is now held by"));
-  const Contended begun{held(), Contended::When::begins, 0s};
+  const Contended begun{taken(), Contended::When::begins, 0s};
   CHECK_MESSAGE(said(begun, kShown).empty(), "the display shows it");
   CHECK(said(begun, kAlone, Verbosity::verbose).ends_with("; waiting\n"));
 }

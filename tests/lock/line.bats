@@ -297,13 +297,14 @@ answers() {
 # answers_in_turn EXPECTED [WAITER TICKET]: the same, while planted2 has the turn, which that does not use up. On a
 # machine so slow that the turn ends before, once more.
 answers_in_turn() {
-  local try
-  for try in {1..20}; do
+  local owner
+  for _ in {1..20}; do
     cli A set "$TURN" planted2 px 500 >/dev/null
     ask "${@:2}"
-    [[ $(cli A get "$TURN") != planted2 ]] || break
+    owner=$(cli A get "$TURN")
+    [[ $owner != planted2 ]] || break
   done
-  [[ $(cli A get "$TURN") == planted2 ]] || fail "the turn is over"
+  [[ $owner == planted2 ]] || fail "the turn is not planted2's any more"
   [[ $ANSWER == "$1" ]] || fail "$ANSWER, not $1"
 }
 

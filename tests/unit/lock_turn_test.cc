@@ -80,6 +80,21 @@ TEST_CASE("turn: the waiter whose turn it is is not shown as the holder") {
   CHECK(harness.session.waiting().refusal->blocker == "next");
 }
 
+TEST_CASE("turn: of an attempt, only a holder is the main refusal") {
+  const Timing timing{.ttl = 30s, .grace = 5s};
+  Attempt attempt(1, 3);
+  const std::vector<Ask> asks = attempt.begin_round(1, 0, timing);
+  attempt.record({asks[0], Harness::start, turn_of("w")}, timing);
+  attempt.record({asks[1], Harness::start, turn_of("w")}, timing);
+  CHECK(attempt.main_refusal() == nullptr);
+  CHECK(attempt.turns_left() == 400ms);
+  attempt.record({asks[2], Harness::start, held_by("other")}, timing);
+  REQUIRE(attempt.main_refusal() != nullptr);
+  CHECK(attempt.main_refusal()->blocker == "other");
+  CHECK_FALSE(attempt.turns_left().has_value());
+  CHECK(attempt.refused() == 3);
+}
+
 TEST_CASE("turn: a waiter that was refused for turns alone joins the line") {
   Harness harness = waiting_for(in_line(turn_of("w"), 7));
   CHECK(harness.count<JoinQueue>() == 1);

@@ -147,12 +147,13 @@ TEST_CASE("waiter: the place that is shown is the worst one, the place that hurr
 TEST_CASE("waiter: it is called when a quorum can wake it and some server has it in line") {
   Waiter waiter(3);
   after_round(waiter, {queued(5), queued(9), queued(7)});
-  waiter.hear(0);
-  waiter.hear(0);
+  CHECK_FALSE(waiter.hear(0));
+  CHECK_FALSE_MESSAGE(waiter.hear(0), "the same server counts once");
   after_round(waiter, {queued(9, 3, 4), queued(9, 3, 4), queued(9, 3, 4)});
   CHECK_FALSE(waiter.is_called());
-  waiter.hear(2);
+  CHECK_MESSAGE(waiter.hear(2), "now it is a quorum");
   CHECK(waiter.is_called());
+  CHECK_FALSE_MESSAGE(waiter.hear(1), "it was one before");
   after_round(waiter, {queued(9), queued(9), queued(9)});
   CHECK_FALSE_MESSAGE(waiter.is_called(), "no server has put it into its line");
   after_round(waiter, {queued(9, 3, 4), queued(9), queued(9)});

@@ -114,15 +114,29 @@ TEST_CASE("woken: told when the lock has cooled, it asks then, or earlier if it 
   CHECK(harness.asked(Op::acquire) == 3);
 }
 
-TEST_CASE("subscribed: a wake-up may have been sent before, so it asks at once") {
+TEST_CASE("subscribed: when a quorum can wake it, it asks at once: a wake-up may have been lost") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
   harness.advance(20ms);
-  REQUIRE(harness.pause() > 0ms);
+  const Duration pause = harness.pause();
+  REQUIRE(pause > 0ms);
   harness.step(Subscribed{1});
+  harness.step(Subscribed{1});
+  CHECK_MESSAGE(harness.pause() == pause, "one server is not a quorum");
+  harness.step(Subscribed{0});
   CHECK(harness.pause() == 0ms);
   harness.step(Tick{});
   REQUIRE(harness.asked(Op::acquire) == 3);
-  // Within a round it is for the next one, and rounds are 5 ms apart.
+  refuse_all(harness);
+  const Duration later = harness.pause();
+  REQUIRE(later > 5ms);
+  harness.step(Subscribed{2});
+  CHECK_MESSAGE(harness.pause() == later, "it was a quorum before");
+}
+
+TEST_CASE("subscribed: within a round it is for the next one, and rounds are 5 ms apart") {
+  Harness harness = waiting_for(held_by("other", std::nullopt));
+  harness.pass_pause();
+  REQUIRE(harness.asked(Op::acquire) == 3);
   harness.step(Subscribed{0});
   harness.step(Subscribed{2});
   refuse_all(harness);

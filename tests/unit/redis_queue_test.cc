@@ -47,17 +47,17 @@ TEST_CASE("queue: any other text is not a wake-up") {
   }
 }
 
-TEST_CASE("queue: joining carries who we are and the ticket, leaving and waking do not") {
+TEST_CASE("queue: joining carries who we are and the ticket, leaving and handing on do not") {
   const LineKeys line("n");
-  const auto command = [](auto... more) {
-    return encode_command({"EVAL", scripts::queue, "5", "n", "redlock:{n}:queue",
-                           "redlock:{n}:alive", "redlock:{n}:waiters", "redlock:{n}:turn",
-                           "redlock:{n}:wake:", more...});
+  CHECK(encode_join_queue(line, "me", "{}", 1'800'000'000'000) ==
+        encode_command({"EVAL", scripts::join_queue, "3", "redlock:{n}:queue", "redlock:{n}:alive",
+                        "redlock:{n}:waiters", "me", "{}", "1800000000000"}));
+  const auto hand_on = [](std::string_view waiter) {
+    return encode_command({"EVAL", scripts::hand_on, "5", "n", "redlock:{n}:queue",
+                           "redlock:{n}:alive", "redlock:{n}:waiters", "redlock:{n}:turn", waiter});
   };
-  CHECK(encode_join_queue("n", line, "me", "{}", 1'800'000'000'000) ==
-        command("me", "{}", "1800000000000"));
-  CHECK(encode_leave_queue("n", line, "me") == command("me", ""));
-  CHECK(encode_wake("n", line) == command());
+  CHECK(encode_leave_queue("n", line, "me") == hand_on("me"));
+  CHECK(encode_hand_on("n", line) == hand_on(""));
 }
 
 TEST_CASE("queue: the keys of a name with a tag are in the slot of its tag") {

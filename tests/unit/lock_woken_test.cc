@@ -88,19 +88,6 @@ TEST_CASE(
   CHECK(rounds_in_a_flood(harness) >= 32);
 }
 
-TEST_CASE("queue: word that comes with the lock in hand changes nothing") {
-  Harness harness = waiting_for(held_by("other", std::nullopt));
-  harness.advance(harness.session.deadline() - harness.now);
-  for (ServerIndex server = 0; server < 3; ++server) {
-    harness.answer(server, Op::acquire, Granted{});
-  }
-  harness.step(JobStarted{});
-  const Instant deadline = harness.session.deadline();
-  harness.step(Woken{});
-  CHECK(harness.session.deadline() == deadline);
-  CHECK(harness.asked(Op::acquire) == 0);
-}
-
 TEST_CASE("woken: told when the lock has cooled, it asks then, or earlier if it meant to") {
   Harness harness = waiting_for(held_by("other", std::nullopt));
   const Duration pause = harness.pause();
@@ -146,13 +133,27 @@ TEST_CASE("subscribed: within a round it is for the next one, and rounds are 5 m
   CHECK(harness.pause() > 5ms);
 }
 
-TEST_CASE("subscribed: with the lock in hand it changes nothing") {
-  Harness harness = waiting_for(held_by("other", std::nullopt));
-  harness.pass_pause();
-  harness.answer_all(3, Op::acquire, Granted{});
-  harness.step(JobStarted{});
-  const Instant deadline = harness.session.deadline();
-  harness.step(Subscribed{0});
-  CHECK(harness.session.deadline() == deadline);
-  CHECK(harness.asked(Op::acquire) == 0);
+TEST_CASE("woken and subscribed: what comes with the lock in hand is forgotten") {
+  const auto too_late_to_start = [] {
+    Harness harness = waiting_for(in_line(held_by("other", std::nullopt), 7));
+    harness.pass_pause();
+    harness.answer_all(3, Op::acquire, Granted{});
+    REQUIRE(harness.count<Spawn>() == 1);
+    return harness;
+  };
+  Harness woken = too_late_to_start();
+  woken.advance(1s);
+  woken.step(Woken{});
+  woken.step(JobTooLate{});
+  CHECK(woken.asked(Op::acquire) == 0);
+  CHECK_MESSAGE(woken.pause() >= 25ms, "the pause after any round that was lost");
+
+  Harness subscribed = too_late_to_start();
+  for (ServerIndex server = 0; server < 3; ++server) subscribed.step(Subscribed{server});
+  subscribed.step(JobTooLate{});
+  for (int round = 0; round < 2; ++round) {
+    subscribed.pass_pause();
+    subscribed.answer_all(3, Op::acquire, in_line(held_by("other", std::nullopt), 7, 1, 1));
+  }
+  CHECK_MESSAGE(subscribed.pause() == 100ms, "leaving the line ended the subscriptions");
 }

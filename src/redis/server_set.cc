@@ -25,7 +25,6 @@ LockContext context_of(const LockKeys& keys, std::chrono::milliseconds ttl,
           .fence_key = helper_key(key, "fence"),
           .dead_key = helper_key(key, "dead"),
           .done_key = helper_key(key, "done"),
-          .line = LineKeys(key),
           .waiter = os::random_hex(kWaiterBytes),
           .ttl = ttl,
           .holder_json = {},
@@ -166,10 +165,6 @@ const std::string& ServerSet::token(lock::AttemptId attempt) const {
 
 std::size_t ServerSet::size() const {
   return impl_->routes.size();
-}
-
-std::string ServerSet::display(lock::ServerIndex server) const {
-  return impl_->routes.endpoint(server).display();
 }
 
 }  // namespace redlock::redis

@@ -33,7 +33,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   await "$HOLDER"
   assert_status 80
   assert_one_line "$stderr"
-  [[ $stderr =~ ^'redlock: L was revoked by ops@'[^\ ]+' (pid '[0-9]+'), stopping the job'$ ]] || fail "$stderr"
+  [[ $stderr =~ ^'redlock: lock "L" was revoked by ops@'[^\ ]+' (pid '[0-9]+'), stopping the job'$ ]] || fail "$stderr"
   assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
   assert_no_key A L
   assert_no_key B L
@@ -76,16 +76,24 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   wait_until_listening A B
   background "$REDLOCK" run -v L -- "$SCRATCH/job" "$LOG.next"
   local next=$BACKGROUND_PID messages=$BACKGROUND_ERR
-  wait_for_line "$messages" 'L is held by ops@'
-  force --yes -q --wait L
+  wait_for_line "$messages" 'lock "L" is held by ops@'
+  touch "$LOG.stay"
+  background "$REDLOCK" release --force --yes -q --wait L
+  local force=$BACKGROUND_PID channel
+  wait_for_line "$LOG" TERM
+  # The waiter asks within 5 s, or when it is called.
+  for channel in $(cli A pubsub channels '*:wake:*'); do cli A publish "$channel" free >/dev/null; done
+  wait_for_line "$messages" ': refused, revoked by ops@'
+  wait_for_line "$messages" 'whose job is being stopped; free at the latest in'
+  ! gone "$force" || fail "it does not wait"
+  rm "$LOG.stay"
+  await "$force"
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"
   [[ -n $(time_of end) ]] || fail "the job is not gone yet"
   wait_for "$LOG.next"
   awk '$1 == "start" { print $2 }' "$LOG.next" >"$SCRATCH/next"
   (($(time_of end) <= $(<"$SCRATCH/next"))) || fail "two jobs at once:" "$(cat "$LOG" "$LOG.next")"
-  wait_for_line "$messages" ': refused, revoked by ops@'
-  wait_for_line "$messages" 'whose job is being stopped; free at the latest in'
   await "$HOLDER"
   assert_status 80
   touch "$LOG.next.finish"
@@ -102,9 +110,9 @@ at = Terminal("bash")
 at.type('"$REDLOCK" run L -- true\n')
 at.expect("L: held by another program .* waited 0:0")
 subprocess.run([os.environ["REDLOCK"], "release", "--force", "--yes", "-q", "L"], check=True)
-at.expect("L is now revoked by .* from .*; free at the latest in .*; waiting")
+at.expect('lock "L" is now revoked by .* from .*; free at the latest in .*; waiting')
 everywhere("set", "L", os.environ["OTHER"], "px", "60000")
-at.expect("L is now held by .*; waiting")
+at.expect('lock "L" is now held by .*; waiting')
 at.type(CTRL_C)
 at.prompt()
 assert at.status() == 130
@@ -131,7 +139,7 @@ SCENARIO
   value=$(cli A get L)
   force --yes L
   assert_status 0
-  assert_contains "$stderr" 'L had been revoked before'
+  assert_contains "$stderr" 'lock "L" had been revoked before'
   [[ $(cli A get L) == "$value" ]]
 }
 
@@ -183,13 +191,13 @@ SCENARIO
   touch "$LOG.stay"
   force --now --yes L
   assert_status 0
-  assert_contains "$stderr" 'L is free at once: its old job may still be running'
+  assert_contains "$stderr" 'lock "L" is free at once: its old job may still be running'
   [[ -z $(time_of end) ]] || fail "the job was waited for"
   assert_free L
   rm "$LOG.stay"
   await "$HOLDER"
   assert_status 80
-  assert_contains "$stderr" 'L was revoked by ops@'
+  assert_contains "$stderr" 'lock "L" was revoked by ops@'
   assert_nothing_left A
 }
 
@@ -207,7 +215,7 @@ SCENARIO
   value=$(cli A get L)
   REDLOCK_SERVERS="$A_URI $B_URI unix:///nobody" force --now --yes L
   assert_status 0
-  assert_contains "$stderr" 'L is free at once'
+  assert_contains "$stderr" 'lock "L" is free at once'
   await "$HOLDER"
   assert_status 80
   assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
@@ -224,7 +232,7 @@ SCENARIO
   force --now --yes L
   assert_status 0
   local server put_back=$SCRATCH/repair.lua
-  sed '/^--/d' "$SOURCE/src/redis/scripts/repair.lua" >"$put_back"
+  script_of repair >"$put_back"
   wait_for_value 'redlock:{L}:dead' "$TOKEN" A B C
   for server in A B C; do
     run cli "$server" eval "$(<"$put_back")" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' $TOKEN 60000 '{}'
@@ -240,9 +248,10 @@ SCENARIO
   force --now --yes L
   assert_status 0
   wait_for_value 'redlock:{L}:dead' "$TOKEN" A
-  local late
-  late=$(sed '/^--/d' "$SOURCE/src/redis/scripts/acquire.lua")
-  run cli A eval "$late" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' $TOKEN 60000 '{}' 0 60000 $TOKEN
+  local LINE
+  line_of L
+  run cli A eval "$(script_of acquire)" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' \
+    $TOKEN 60000 '{}' 0 60000 $TOKEN '' '' "${LINE[@]}"
   [[ ${lines[0]} == refused && ${lines[1]} == "revoked:$TOKEN" ]] || fail "$output"
   assert_no_key A L
   assert_no_key A 'redlock:{L}:holder'
@@ -265,7 +274,7 @@ SCENARIO
   force --now --yes L
   assert_status 69
   # Revoked on 2 of 4 it is lost to its holder, and yet not free.
-  assert_contains "$stderr" 'L is revoked from its holder, which stops its job, but known to be deleted on 0 of 4 servers only'
+  assert_contains "$stderr" 'lock "L" is revoked from its holder, which stops its job, but known to be deleted on 0 of 4 servers only'
   [[ $(cli A get L) == "revoked:$TOKEN "* ]] || fail "$(cli A get L)"
 }
 
@@ -278,7 +287,7 @@ SCENARIO
   force --now --yes L
   assert_status 69
   refute_contains "$stderr" 'may go on'
-  [[ $stderr =~ 'L is revoked from ops@'[^\ ]+' (pid '[0-9]+'), which stops its job, but known to be deleted on '[01]' of 3 servers only: it may not be free before that job has ended, in '[0-9.]+' s at the latest; try again: ' ]] || fail "$stderr"
+  [[ $stderr =~ 'lock "L" is revoked from ops@'[^\ ]+' (pid '[0-9]+'), which stops its job, but known to be deleted on '[01]' of 3 servers only: it may not be free before that job has ended, in '[0-9.]+' s at the latest; try again: ' ]] || fail "$stderr"
   assert_contains "$stderr" "$C_URI: "
   await "$HOLDER"
   assert_status 80
@@ -297,7 +306,7 @@ SCENARIO
     assert_status 69
     refute_contains "$stderr" 'may go on'
     # The third need not have answered yet: the two are enough to end it.
-    [[ $stderr == *"$name is known to be deleted on "[01]" of 3 servers only, and may not be free; try again: $B_URI: "* ]] ||
+    [[ $stderr == *"lock \"$name\" is known to be deleted on "[01]" of 3 servers only, and may not be free; try again: $B_URI: "* ]] ||
       fail "$stderr"
   done
 }
@@ -306,7 +315,7 @@ SCENARIO
   "$REDLOCK" run --min-hold 60s L -- true
   force --yes L
   assert_status 0
-  assert_contains "$stderr" 'L is free: its minimum hold was cut short'
+  assert_contains "$stderr" 'lock "L" is free: its minimum hold was cut short'
   assert_free L
 }
 
@@ -349,7 +358,7 @@ SCENARIO
 @test "force: a free lock" {
   force --yes L
   assert_status 0
-  assert_contains "$stderr" 'L is free, there is nothing to release'
+  assert_contains "$stderr" 'lock "L" is free, there is nothing to release'
   force --yes -q L
   assert_status 0
   [[ -z $stderr ]]
@@ -417,7 +426,7 @@ at.prompt()
 at.type('"$REDLOCK" release --force L >/dev/null\n')
 at.expect(r"\[y/N\] $")
 at.type("y\n")
-at.expect("L is revoked from root@web1")
+at.expect('lock "L" is revoked from root@web1')
 at.prompt()
 assert at.status() == 0
 at.hang_up()
@@ -430,7 +439,7 @@ SCENARIO
   scenario <<'SCENARIO'
 at = Terminal("bash")
 at.type('"$REDLOCK" release --force --yes --wait L\n')
-at.expect("L is revoked from its holder")
+at.expect('lock "L" is revoked from its holder')
 at.type(CTRL_C)
 at.prompt()
 assert at.status() == 130
@@ -442,7 +451,7 @@ SCENARIO
   everywhere set L $TOKEN px 1500
   force --yes --wait L
   assert_status 0
-  assert_contains "$stderr" 'L is free'
+  assert_contains "$stderr" 'lock "L" is free'
   wait_until "$BOUND" lacks_key A L
   everywhere set L $TOKEN px 600000
   background "$REDLOCK" release --force --yes --wait L
@@ -450,7 +459,7 @@ SCENARIO
   everywhere set L $OTHER px 600000
   await "$BACKGROUND_PID"
   assert_status 0
-  assert_contains "$stderr" 'L is free of its old holder, and held'
+  assert_contains "$stderr" 'lock "L" is free of its old holder, and held'
 }
 
 @test "force: a lock that changes hands while it asks is left alone" {
@@ -464,7 +473,7 @@ for flags in "", "--now":
     at.expect(r"\[y/N\] $")
     everywhere("set", "L", os.environ["OTHER"], "px", "600000")
     at.type("y\n")
-    at.expect("L has changed hands meanwhile; nothing was taken")
+    at.expect('lock "L" has changed hands meanwhile; nothing was taken')
     at.prompt()
     assert at.status() == 1
 # Foreign keys, too.
@@ -473,7 +482,7 @@ at.type('"$REDLOCK" release --force --now L\n')
 at.expect(r"\[y/N\] $")
 everywhere("set", "L", "foreigner")
 at.type("y\n")
-at.expect("L has changed hands")
+at.expect('lock "L" has changed hands')
 at.prompt()
 everywhere("del", "L")
 everywhere("hset", "L", "8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63", "1")
@@ -482,7 +491,7 @@ at.expect(r"\[y/N\] $")
 everywhere("del", "L")
 everywhere("hset", "L", "8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:64", "1")
 at.type("y\n")
-at.expect("L has changed hands")
+at.expect('lock "L" has changed hands')
 at.prompt()
 everywhere("del", "L")
 # Given back meanwhile.
@@ -491,7 +500,7 @@ at.type('"$REDLOCK" release --force L\n')
 at.expect(r"\[y/N\] $")
 everywhere("del", "L")
 at.type("y\n")
-at.expect("L has been released meanwhile")
+at.expect('lock "L" has been released meanwhile')
 at.prompt()
 assert at.status() == 0
 at.hang_up()

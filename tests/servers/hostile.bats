@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=memory,slow
+# bats file_tags=memory,slowest
 # shellcheck disable=SC2154
 #
 # Servers that mean harm, or are broken: whatever one says, every command ends in bounded time, with
@@ -42,7 +42,7 @@ all_meet() {
 }
 
 @test "hostile: long records of waiters, INFO without measure, floods of word" {
-  all_meet huge-waiters huge-info pushes
+  all_meet huge-waiters huge-info pushes turns
 }
 
 @test "hostile: numbers and times at the ends of what can be counted" {

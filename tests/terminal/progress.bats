@@ -51,15 +51,16 @@ def waiter(columns, *words, **environment):
 def free():
     """Deletes the lock, and wakes who is first, as a release does."""
     redis("del", "deploy-shop")
-    with open(os.environ["SOURCE"] + "/src/redis/scripts/queue.lua") as script:
-        helper = "redlock:{deploy-shop}:"
-        subprocess.run(["redis-cli", "-s", os.environ["A_SOCKET"], "eval", script.read(), "3", "deploy-shop",
-                        helper + "queue", helper + "waiters", helper + "wake:"],
-                       stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(["redis-cli", "-s", os.environ["A_SOCKET"], "eval", os.environ["WAKE"], "5", "deploy-shop",
+                    *os.environ["LINE"].split()], stdout=subprocess.DEVNULL, check=True)
 def one_line(at):
     assert len(at.shows()) == 1, at.shows()
 '
-progress_scenario() { { echo "$PRELUDE" && cat; } | scenario; }
+progress_scenario() {
+  local LINE
+  line_of deploy-shop
+  { echo "$PRELUDE" && cat; } | LINE="${LINE[*]}" WAKE=$(script_of queue) scenario
+}
 
 # ---- on a terminal ---------------------------------------------------------------------------------
 
@@ -67,7 +68,7 @@ progress_scenario() { { echo "$PRELUDE" && cat; } | scenario; }
   pretend "$TOKEN"
   progress_scenario <<'SCENARIO'
 wide, usual, narrow = [waiter(columns, "-w", "10m", "deploy-shop", "--", "echo", "first word")
-                       for columns in (120, 80, 40)]
+                       for columns in (120, 80, 43)]
 place = r"(next|(you are )?\dst of \d|(you are )?\dnd of \d|(you are )?\drd of \d)"
 wide.until_line(rf"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · you are {place} · waited 0:\d\d of 10:00")
 usual.until_line(rf"deploy-shop: held by root@db7 for 3m \d+s · {place} · waited 0:\d\d of 10:00")
@@ -79,7 +80,7 @@ free()
 for at in wide, usual, narrow:
     assert at.ended() == 0
     lines = at.shows()
-    assert len(lines) == 3 and re.fullmatch(r"redlock: got deploy-shop after \d+ s", lines[0]), lines
+    assert len(lines) == 3 and re.fullmatch(r'redlock: got lock "deploy-shop" after \d+ s', lines[0]), lines
     assert lines[1:] == ["first word", ""], lines
 SCENARIO
 }
@@ -108,13 +109,13 @@ SCENARIO
 at = waiter(200, "deploy-shop", "--", "true")
 at.until_line(r"deploy-shop: held by root@db7 .*")
 redis("set", "deploy-shop", '"revoked:' + "a" * 40 + ' {}"', "px", "600000")
-at.until_line(r"redlock: deploy-shop is now revoked by .* from root@db7 \(pid 123, \./deploy\.sh\), .*; waiting", 0)
+at.until_line(r'redlock: lock "deploy-shop" is now revoked by .* from root@db7 \(pid 123, \./deploy\.sh\), .*; waiting', 0)
 at.until_line(r"deploy-shop: revoked from root@db7 \(\./deploy\.sh\), whose job is being stopped · .*", 1)
 assert len(at.shows()) == 2, at.shows()
 free()
 assert at.ended() == 0
 lines = at.shows()
-assert lines[1].startswith("redlock: got deploy-shop after ") and lines[2:] == [""], lines
+assert lines[1].startswith('redlock: got lock "deploy-shop" after ') and lines[2:] == [""], lines
 SCENARIO
 }
 
@@ -188,7 +189,7 @@ at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · y
 free()
 assert at.ended() == 0
 lines = at.shows()
-assert lines == [""] or lines[0].startswith("redlock: got deploy-shop after "), lines
+assert lines == [""] or lines[0].startswith('redlock: got lock "deploy-shop" after '), lines
 with open(GONE) as file:
     assert re.fullmatch(r"[0-9a-f]{40}\n", file.read())
 SCENARIO
@@ -203,14 +204,14 @@ SCENARIO
   local line
   line=$(<"$BACKGROUND_ERR")
   assert_one_line "$line"
-  [[ $line =~ ^'redlock: deploy-shop: held by root@db7 (./deploy.sh) for 3m '[0-9]+'s, you are next, waited 0:0'[0-9]' of 10:00'$ ]] || fail "$line"
+  [[ $line =~ ^'redlock: lock "deploy-shop" is held by root@db7 (./deploy.sh) for 3m '[0-9]+'s, you are next, waited 0:0'[0-9]' of 10:00'$ ]] || fail "$line"
   local beyond=$(($(now_ms) + 1500))
   wait_until "$BOUND" past "$beyond"
   cli A del deploy-shop
   await "$BACKGROUND_PID"
   assert_status 0
   [[ $output == in ]] || fail "$output"
-  [[ $stderr == "$line"$'\nredlock: got deploy-shop after '[0-9]*' s' ]] || fail "$stderr"
+  [[ $stderr == "$line"$'\nredlock: got lock "deploy-shop" after '[0-9]*' s' ]] || fail "$stderr"
 }
 
 @test "progress: off a terminal only where CI is set, or with always" {
@@ -219,7 +220,7 @@ SCENARIO
   for setting in CI=true REDLOCK_PROGRESS=always; do
     shown env "$setting" "$REDLOCK" run -w 10m deploy-shop -- true
     assert_one_line "$stderr"
-    assert_contains "$stderr" 'deploy-shop: held by root@db7 (./deploy.sh) for 3m'
+    assert_contains "$stderr" 'lock "deploy-shop" is held by root@db7 (./deploy.sh) for 3m'
   done
   for setting in CI= CI=false CI=0 'CI=1 REDLOCK_PROGRESS=never'; do
     # shellcheck disable=SC2086
@@ -249,45 +250,34 @@ SCENARIO
   pretend "$TOKEN"
   in_vain "$REDLOCK" run -w 300ms deploy-shop -- true
   assert_status 1
-  [[ $stderr == 'redlock: deploy-shop is still held by root@db7 (pid 123, ./deploy.sh) after 300 ms, giving up (status 1)' ]] || fail "$stderr"
+  [[ $stderr == 'redlock: lock "deploy-shop" is still held by root@db7 (pid 123, ./deploy.sh) after 300 ms, giving up (status 1)' ]] || fail "$stderr"
   in_vain "$REDLOCK" acquire -E 75 -w 300ms deploy-shop
   assert_status 75
   [[ -z $output && $stderr == *' after 300 ms, giving up (status 75)' ]] || fail "$output$stderr"
   cli A set L somebody
   in_vain "$REDLOCK" run -w 300ms L -- true
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'L is still held by another program'
+  assert_contains "$stderr" 'lock "L" is still held by another program'
 }
 
-# stand_before SERVER MS WAITER…: these came to the queue there a while ago, and count for so long.
+# stand_before SERVER WAITER…: these came to the queue there a while ago.
 stand_before() {
+  local LINE
+  line_of deploy-shop
   cli "$1" eval 'local now = redis.call("TIME")[1] * 1000
-    for at = 2, #ARGV do
-      redis.call("ZADD", KEYS[1], now - 9000, ARGV[at])
-      redis.call("HSET", KEYS[2], ARGV[at], string.format("%.0f {}", now + ARGV[1]))
-    end' 2 'redlock:{deploy-shop}:queue' 'redlock:{deploy-shop}:waiters' "${@:2}" >/dev/null
+    for _, each in ipairs(ARGV) do
+      redis.call("ZADD", KEYS[1], now - 9000, each)
+      redis.call("ZADD", KEYS[2], now + 15000, each)
+    end' 2 "${LINE[@]:0:2}" "${@:2}" >/dev/null
 }
 
-# join WAITER: prints where that waiter stands in the queue of A, by A.
-join() {
-  cli A eval "$(<"$SOURCE/src/redis/scripts/queue.lua")" 3 deploy-shop 'redlock:{deploy-shop}:queue' \
-    'redlock:{deploy-shop}:waiters' channel "$1" '{}' | tr '\n' ' '
-}
-
-@test "progress: the place is that among the living, on the server where most stand before us" {
+@test "progress: the place is that on the server where most stand before us" {
   local server
-  [[ $(join me) == 'joined 1 1 ' ]] || fail "$(join me)"
-  stand_before A -5000 dead
-  stand_before A 15000 living
-  [[ $(join me) == 'joined 2 2 ' ]] || fail "$(join me)"
-  stand_before A 15000 other{1..40}
-  [[ $(join me) == 'joined 0 31 ' ]] || fail "$(join me)"
-
-  cli A flushall >/dev/null
   start_server B
   start_server C
   for server in A B C; do cli "$server" set deploy-shop "$TOKEN" px 600000 >/dev/null; done
-  stand_before B 15000 one two three
+  stand_before A one
+  stand_before B one two three
   shown env CI=1 REDLOCK_SERVERS="$A_URI $B_URI $C_URI" "$REDLOCK" run deploy-shop -- true
   assert_contains "$stderr" ', you are 4th of 4, '
 }
@@ -305,7 +295,7 @@ join() {
   local line
   line=$(grep needed "$BACKGROUND_ERR")
   [[ $line =~ ^"redlock: $A_URI: connection refused".*'; 0 of 1 servers answer, 1 needed, trying for another 5'[0-9]' s'$ ]] || fail "$line"
-  wait_for_line "$BACKGROUND_ERR" 'L: the server does not answer, waited 0:0'
+  wait_for_line "$BACKGROUND_ERR" 'lock "L": the server does not answer, waited 0:0'
   restart_server A
   await "$BACKGROUND_PID"
   assert_status 0

@@ -249,7 +249,7 @@ class ModelCheck {
     const std::uint64_t ours = std::get<lock::Granted>(model).fence;
     Server::Data& data = model_.data();
     if (data.fence.value == ours) data.fence.value = granted->fence;
-    for (Server::Numbered& numbered : data.holders) {
+    for (sim::HolderHash::Numbered& numbered : data.holder.numbers) {
       if (numbered.fence == ours && ours != 0) numbered.fence = granted->fence;
     }
   }
@@ -383,7 +383,7 @@ class ModelCheck {
   bool same_life_of_holders(std::int64_t now) {
     const std::int64_t left = redis_.command({"PTTL", kHolder}).integer;
     if (left == -2) return true;
-    const std::int64_t apart = left - (model_.data().holders_expire_ms - now);
+    const std::int64_t apart = left - (model_.data().holder.expires_ms - now);
     if (left >= 0 && apart < kLoadedMachineMs && -apart < kLoadedMachineMs) return true;
     story_ += "the holder hash: for " + std::to_string(left) + " ms, " + std::to_string(apart) +
               " ms off the model's\n";
@@ -420,7 +420,7 @@ class ModelCheck {
       const redis::Value real = redis_.command({"HMGET", kHolder, text, "fence:" + text});
       bool known = false;
       std::string fence;
-      for (const Server::Numbered& numbered : model_.data().holders) {
+      for (const sim::HolderHash::Numbered& numbered : model_.data().holder.numbers) {
         if (numbered.token != token) continue;
         known = numbered.who;
         if (numbered.fence != 0) fence = std::to_string(numbered.fence);

@@ -18,11 +18,11 @@ namespace redlock::sim {
 enum class By : std::uint8_t { holder, owner, keeper };
 
 struct Request {
-  lock::Op op;
-  Token token;
-  std::uint64_t fence;
-  Token hold;                 ///< the token itself, or that of who joins it
-  std::int64_t life_ms;       ///< lock::Ask::life
+  lock::Op op = lock::Op::acquire;
+  Token token = kNoToken;
+  std::uint64_t fence = 0;
+  Token hold = kNoToken;      ///< the token itself, or that of who joins it
+  std::int64_t life_ms = 0;   ///< lock::Ask::life
   std::int64_t once_ms = 0;   ///< lock::Ask::once
   std::int64_t began_ms = 0;  ///< lock::Ask::began
   By by = By::holder;         ///< leave

@@ -181,8 +181,8 @@ std::string comforts_missed(const Inspection& inspection, const Settings& settin
     if (!missed.empty()) missed += "; ";
     missed +=
         "the user may not use the lock's queue, so that waiters are not woken, but ask again after "
-        "up to 5 s; give it +zadd +zrem +zrange, the queue's keys and &redlock*:wake:* (see "
-        "redlock-protocol(7))";
+        "up to 5 s; give it +zadd +zrem +zrange +zrangebyscore +zrank +zcard +zscore, the queue's "
+        "keys and &redlock*:wake:* (see redlock-protocol(7))";
   }
   return missed;
 }

@@ -114,8 +114,7 @@ std::string place_text(const WaitFacts& facts, std::string_view before) {
   if (!facts.place || facts.state.lacks_quorum) return {};
   const WaitFacts::Place& at = *facts.place;
   if (at.length == 1) return std::string(before) + "next";
-  return fmt::format("{}{} of {}{}", before, ordinal(at.place), at.length,
-                     at.more ? " or more" : "");
+  return fmt::format("{}{} of {}", before, ordinal(at.place), at.length);
 }
 
 std::string time_text(const WaitFacts& facts) {

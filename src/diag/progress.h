@@ -20,7 +20,6 @@ struct WaitFacts {
   struct Place {
     std::size_t place;  ///< in the queue, from 1
     std::size_t length;
-    bool more = false;  ///< the queue is longer
   };
   std::string lock;  ///< its name
   lock::Waiting state;

@@ -85,7 +85,9 @@ std::string vote_text(const lock::Answer& answer) {
             return fmt::format("granted, but started recently, not trusted for another {} s",
                                grant.distrusted_for.count());
           },
-          [](const lock::Refused& refusal) { return "refused, " + describe(refusal); },
+          [](const lock::Refused& refusal) {
+            return "refused, " + (refusal.turn ? "another waiter has its turn" : describe(refusal));
+          },
           [](const lock::Renewed&) { return std::string("renewed"); },
           [](const lock::Committed&) { return std::string("stored"); },
           [](const lock::NotCommitted&) { return std::string("not stored"); },
@@ -299,9 +301,11 @@ void Reporter::say_notice(lock::ServerIndex server, const std::string& text) {
                                 : "notice for the holder: " + printable(text, 100)));
 }
 
-void Reporter::say_wake_up(lock::ServerIndex server, bool next) {
-  line(Verbosity::verbose, fmt::format("{}: the lock is free, {}", servers_.at(server),
-                                       next ? "another waiter is first" : "we are first"));
+void Reporter::say_wake_up(lock::ServerIndex server, lock::Duration in) {
+  const std::string when = in == lock::Duration::zero()
+                               ? "the lock is free, and it is our turn"
+                               : "the lock may be ours in " + for_people(in);
+  line(Verbosity::verbose, fmt::format("{}: {}", servers_.at(server), when));
 }
 
 }  // namespace redlock::diag

@@ -45,7 +45,7 @@ class Reporter {
   void say_notice(lock::ServerIndex server, const std::string& text);
 
   /// A wake-up from a server. Only said when verbose. `next`: the server woke another waiter first.
-  void say_wake_up(lock::ServerIndex server, bool next);
+  void say_wake_up(lock::ServerIndex server, lock::Duration in);
 
  private:
   [[nodiscard]] std::string list(const std::vector<lock::Complaint>& complaints) const;

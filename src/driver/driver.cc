@@ -91,11 +91,12 @@ void Driver::take_messages(lock::Instant now) {
     if (!over()) step(lock::Notice{.released = notice.text == redis::kReleasedNotice}, now);
   }
   for (const redis::Notice& wake_up : servers_.take_wake_ups()) {
-    const bool next = wake_up.text == redis::kNextNotice;
-    if (voices_.reporter != nullptr && !wake_up.text.empty()) {
-      voices_.reporter->say_wake_up(wake_up.server, next);
+    if (wake_up.text.empty()) {
+      if (!over()) step(lock::Subscribed{wake_up.server}, now);
+    } else if (const auto in = redis::read_wake_up(wake_up.text)) {
+      if (voices_.reporter != nullptr) voices_.reporter->say_wake_up(wake_up.server, *in);
+      if (!over()) step(lock::Woken{*in}, now);
     }
-    if (!over()) step(lock::Woken{next}, now);
   }
 }
 
@@ -105,8 +106,8 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
     servers_.ask(*ask, now);
   } else if (const auto* listen = std::get_if<lock::Subscribe>(&effect)) {
     servers_.subscribe(listen->attempt, now);
-  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
-    servers_.join_queue(now);
+  } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
+    servers_.join_queue(join->ticket, now);
   } else if (const auto* line = std::get_if<lock::Log>(&effect)) {
     log(*line, now);
   }

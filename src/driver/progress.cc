@@ -62,8 +62,7 @@ Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patie
   if (mode_ == Mode::lines) next_ = lock::kNever;
 }
 
-void Progress::turn(const lock::Session& session, const redis::ServerSet& servers,
-                    lock::Instant now) {
+void Progress::turn(const lock::Session& session, lock::Instant now) {
   if (now < deadline(session)) return;
   const lock::Waiting state = session.waiting();
   const bool known = state.refusal && !state.lacks_quorum;
@@ -71,13 +70,12 @@ void Progress::turn(const lock::Session& session, const redis::ServerSet& server
     next_ = now + kLookAgain;
     return;
   }
-  show(facts(state, servers, now));
+  show(facts(state, now));
   const lock::Duration every = mode_ == Mode::live ? seconds(1) : seconds(60);
   next_ = diag::next_due(began_, every, now);
 }
 
-diag::WaitFacts Progress::facts(const lock::Waiting& state, const redis::ServerSet& servers,
-                                lock::Instant now) const {
+diag::WaitFacts Progress::facts(const lock::Waiting& state, lock::Instant now) const {
   diag::WaitFacts facts{.lock = lock_,
                         .state = state,
                         .refusal_age = now - state.refused_at,
@@ -86,11 +84,7 @@ diag::WaitFacts Progress::facts(const lock::Waiting& state, const redis::ServerS
                         .limit = limit_,
                         .unix_time = std::chrono::duration_cast<milliseconds>(
                             std::chrono::system_clock::now().time_since_epoch())};
-  if (const auto place = servers.place()) {
-    facts.place = {.place = place->place,
-                   .length = place->length,
-                   .more = place->length >= redis::kMostPlaces};
-  }
+  if (state.place > 0) facts.place = {.place = state.place, .length = state.length};
   return facts;
 }
 

@@ -10,7 +10,6 @@
 #include "lock/session.h"
 #include "lock/time.h"
 #include "os/stderr.h"
-#include "redis/server_set.h"
 
 namespace redlock::driver {
 
@@ -37,7 +36,7 @@ class Progress {
   }
 
   /// Shows the state of the wait if the deadline has passed.
-  void turn(const lock::Session& session, const redis::ServerSet& servers, lock::Instant now);
+  void turn(const lock::Session& session, lock::Instant now);
 
   /// Must be called when the session has stopped acquiring, before anybody else uses the terminal.
   void hide() const {
@@ -45,8 +44,7 @@ class Progress {
   }
 
  private:
-  [[nodiscard]] diag::WaitFacts facts(const lock::Waiting& state, const redis::ServerSet& servers,
-                                      lock::Instant now) const;
+  [[nodiscard]] diag::WaitFacts facts(const lock::Waiting& state, lock::Instant now) const;
   void show(const diag::WaitFacts& facts) const;
 
   Mode mode_;

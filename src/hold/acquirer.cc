@@ -109,7 +109,7 @@ void Acquirer::heard(const lock::Reply& reply) {
 }
 
 void Acquirer::turned(lock::Instant now) {
-  progress_.turn(session_, servers_, now);
+  progress_.turn(session_, now);
 }
 
 void Acquirer::stepped() {

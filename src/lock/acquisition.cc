@@ -24,9 +24,19 @@ constexpr Duration kTryOnceBears = seconds(2);
 /// more.
 constexpr Duration kLastQuestion = milliseconds(50);
 
-/// The time that the first waiter in the queue has to take the lock before the second one asks for
+/// The longest time that a turn lasts, whatever a server says.
+constexpr Duration kLongestTurn = milliseconds(500);
+
+/// The pause of a waiter that the servers wake when it is its turn. It must be heard of more often
+/// than every 20 s, and it finds out what no server told it.
+constexpr Duration kIdle = seconds(5);
+
+/// The pause of a waiter that the servers cannot wake while it is among the first two in line.
+constexpr Duration kEarly = milliseconds(100);
+
+/// When a lock expires, the first two waiters ask at once, and the others within this time after
 /// it.
-constexpr Duration kClaim = milliseconds(500);
+constexpr Duration kSpread = seconds(1);
 
 /// The shortest time between the beginnings of two rounds of a waiter, however often it is woken.
 /// After kCredit woken rounds in vain the waiter trusts wake-ups less: each further round doubles
@@ -64,7 +74,7 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
       patience_(patience),
       jitter_(seed),
       attempt_(joins ? kFirstJoin : 1, servers),
-      leaving_(servers),
+      waiter_(servers),
       began_(now),
       round_began_(now),
       next_round_(now),
@@ -72,7 +82,8 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
       short_since_(now),
       troubles_(servers),
       conflict_backoff_(milliseconds(100), seconds(5)),
-      split_backoff_(milliseconds(50), seconds(1)),
+      split_backoff_(milliseconds(50),
+                     patience.wait == Duration::zero() ? kTryOnceBears : seconds(1)),
       unreachable_backoff_(milliseconds(100), seconds(1)) {}
 
 Instant Acquisition::server_limit() const {
@@ -135,33 +146,49 @@ Waiting Acquisition::waiting() const {
           .asked = finished_a_round_,
           .lacks_quorum = finished_a_round_ && short_since_.has_value(),
           .answering = answering(),
-          .servers = troubles_.size()};
+          .servers = troubles_.size(),
+          .place = waiter_.place(),
+          .length = waiter_.length()};
 }
 
 /// The requests of the present round may have been too early to find the lock free. So a wake-up
 /// during a round counts for the next round.
-void Acquisition::wake(bool next, Instant now) {
+void Acquisition::wake(Duration in, Instant now) {
   if (state_ != State::trying) return;
+  if (in > Duration::zero()) {
+    if (in < kNever - now) ask_again_ = std::min(ask_again_, now + in);
+    return;
+  }
   Duration apart = kBetweenRounds;
   for (unsigned vain = kCredit; vain < woken_rounds_ && apart < kMostBetweenRounds; ++vain) {
     apart = std::min(2 * apart, kMostBetweenRounds);
   }
-  ask_again_ = std::min(ask_again_, next ? now + kClaim : std::max(now, round_began_ + apart));
+  ask_again_ = std::min(ask_again_, std::max(now, round_began_ + apart));
 }
 
-void Acquisition::leave_queue(Effects& effects) {
-  if (!std::exchange(in_queue_, false)) return;
-  for (ServerIndex server = 0; server < leaving_.size(); ++server) {
-    leaving_[server] = true;
-    effects.emplace_back(Ask{.server = server, .op = Op::leave_queue, .attempt = kNoAttempt});
+void Acquisition::hear(ServerIndex server, Instant now) {
+  waiter_.hear(server);
+  wake(Duration::zero(), now);
+}
+
+void Acquisition::withdraw(Effects& effects) {
+  end_attempt(effects);
+  settle(effects);
+}
+
+/// The servers wake the next waiter when we leave the line, so our votes go back before.
+void Acquisition::settle(Effects& effects) {
+  for (const auto& [server, attempt] : std::exchange(unanswered_, {})) {
+    release_.begin(server, attempt, effects);
   }
+  waiter_.leave(effects);
 }
 
 bool Acquisition::gave_back(Whom whom) const {
-  for (ServerIndex server = 0; server < leaving_.size(); ++server) {
+  for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     const bool silent =
         troubles_[server] && std::holds_alternative<Unreachable>(*troubles_[server]);
-    if (leaving_[server] && !silent) return false;
+    if (waiter_.is_leaving(server) && !silent) return false;
     if (release_.owes(server) && !(silent && whom == Whom::answering)) return false;
   }
   return true;
@@ -174,7 +201,8 @@ void Acquisition::start_round(Instant now, Effects& effects) {
   // Both use the same connections, so a release that failed before arrives ahead of the new
   // request.
   release_.retry(now, effects);
-  for (const Ask& ask : attempt_.begin_round(++round_, timing_)) effects.emplace_back(ask);
+  const Ticket ticket = waiter_.ticket();
+  for (const Ask& ask : attempt_.begin_round(++round_, ticket, timing_)) effects.emplace_back(ask);
 }
 
 void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
@@ -187,9 +215,7 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
     trouble = reply.answer;
   }
   if (reply.ask.op == Op::commit) return;
-  // This is a late vote of an abandoned attempt: the release of that attempt is already on its way
-  // behind it.
-  if (reply.ask.attempt != attempt_.id()) return;
+  if (reply.ask.attempt != attempt_.id()) return record_late(reply, effects);
 
   attempt_.record(reply, timing_);
   if (!in_round_) return;
@@ -199,6 +225,18 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   }
   const Verdict verdict = attempt_.verdict(now, timing_);
   if (verdict != Verdict::pending) finish_round(verdict, now, effects);
+}
+
+/// A vote of an attempt that ended in vain. Unless the server refused, it must go back; perhaps its
+/// release is on its way already.
+void Acquisition::record_late(const Reply& reply, Effects& effects) {
+  const auto late = std::ranges::find(unanswered_, std::pair(reply.ask.server, reply.ask.attempt));
+  if (late == unanswered_.end()) return;
+  unanswered_.erase(late);
+  const auto* unreachable = std::get_if<Unreachable>(&reply.answer);
+  const bool may_hold = unreachable != nullptr ? unreachable->maybe_applied
+                                               : std::holds_alternative<Granted>(reply.answer);
+  if (may_hold) release_.begin(reply.ask.server, reply.ask.attempt, effects);
 }
 
 void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
@@ -213,7 +251,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (attempt_.join_refused()) {
     // The ancestor does not hold the lock any more. From now on we ask for it as for any other
     // lock.
-    give_back(effects);
+    end_attempt(effects);
     attempt_ = Attempt(1, attempt_.votes().size());
     next_round_ = now;
     return;
@@ -237,17 +275,17 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   const bool try_once = patience_.wait == Duration::zero();
   if (verdict == Verdict::conflict && try_once) return give_up(State::conflict, effects);
 
+  if (verdict == Verdict::conflict) tell_contended(now, effects);
+  const Attempt ended = attempt_;
+  end_attempt(effects);
+  if (!try_once) waiter_.round_ended(ended, answered_last_round_, effects);
   if (verdict == Verdict::conflict) {
-    tell_contended(now, effects);
-    rest(now, conflict_pause());
-    in_queue_ = true;
+    rest(now, conflict_pause(ended));
   } else if (verdict == Verdict::split) {
-    rest(now, split_backoff_.next(jitter_));
+    rest(now, split_pause(ended, now));
   } else {
     rest(now, unreachable_backoff_.next(jitter_));
   }
-  give_back(effects);
-  if (in_queue_) effects.emplace_back(JoinQueue{});
 }
 
 /// A revocation is reported at once, and so is the next holder after it. Otherwise a new holder is
@@ -277,12 +315,25 @@ void Acquisition::rest(Instant now, Duration pause) {
   if (now < last_question) next_round_ = std::min(next_round_, last_question);
 }
 
-/// Exponential back-off, but no longer than the time to live that the servers gave for the lock.
-Duration Acquisition::conflict_pause() {
-  Duration pause = conflict_backoff_.next(jitter_);
-  for (const Attempt::Vote& vote : attempt_.votes()) {
-    if (vote.state != Attempt::VoteState::refused || !vote.refusal.ttl_left) continue;
-    pause = std::min<Duration>(pause, *vote.refusal.ttl_left + milliseconds(1));
+/// The servers wake a waiter in line, so it asks seldom. Otherwise it asks often while it is among
+/// the first ones, and with exponential back-off while it is not. In every case it asks when the
+/// time to live has passed that the servers gave for the lock; the first ones first.
+Duration Acquisition::conflict_pause(const Attempt& ended) {
+  const Refused* const main = ended.main_refusal();
+  const std::string holder(main == nullptr ? "" : read_value(main->blocker).token);
+  if (std::exchange(backed_off_from_, holder) != holder) conflict_backoff_.reset();
+  Duration pause = kEarly;
+  if (waiter_.is_called()) {
+    pause = jitter_.between(kIdle - kIdle / 10, kIdle);
+  } else if (!waiter_.is_early()) {
+    pause = conflict_backoff_.next(jitter_);
+  }
+  Duration after_expiry = milliseconds(1);
+  if (waiter_.is_far_back()) after_expiry += jitter_.between(Duration::zero(), kSpread);
+  for (const Attempt::Vote& vote : ended.votes()) {
+    if (vote.state != Attempt::VoteState::refused || vote.refusal.turn) continue;
+    if (!vote.refusal.ttl_left) continue;
+    pause = std::min<Duration>(pause, *vote.refusal.ttl_left + after_expiry);
   }
   // When an announced expiry has come, we ask at once, but only the first time: a server that
   // always announces that the lock is about to expire must not make us ask all the time.
@@ -292,6 +343,17 @@ Duration Acquisition::conflict_pause() {
   return std::max<Duration>(pause, again ? kBetweenExpiries : milliseconds(1));
 }
 
+/// If all that refused did so for another waiter's turn, we ask when the last of these turns ends.
+/// A single try bears splits for longer the longer its rounds take: contenders that are far away
+/// must fall out of step, too.
+Duration Acquisition::split_pause(const Attempt& ended, Instant now) {
+  if (patience_.wait == Duration::zero()) {
+    return split_backoff_.next(jitter_, 2 * (now - round_began_));
+  }
+  const auto turn = ended.turns_left();
+  return turn ? std::min(*turn, kLongestTurn) + milliseconds(1) : split_backoff_.next(jitter_);
+}
+
 /// Contenders that are still taking the lock change from round to round. If the same servers refuse
 /// with the same values in two rounds running, the lock is held.
 bool Acquisition::same_refusals_as_last_round() {
@@ -299,7 +361,7 @@ bool Acquisition::same_refusals_as_last_round() {
   std::size_t refused = 0;
   for (ServerIndex server = 0; server < refusals.size(); ++server) {
     const Attempt::Vote& vote = attempt_.votes()[server];
-    if (vote.state != Attempt::VoteState::refused) continue;
+    if (vote.state != Attempt::VoteState::refused || vote.refusal.turn) continue;
     refusals[server] = vote.refusal.blocker;
     ++refused;
   }
@@ -308,10 +370,18 @@ bool Acquisition::same_refusals_as_last_round() {
   return same;
 }
 
-void Acquisition::give_back(Effects& effects) {
+/// Releases the token wherever the attempt may have left it. Where an answer is still to come, it
+/// shows whether there is anything to release.
+void Acquisition::end_attempt(Effects& effects) {
   const std::vector<ServerIndex> entered = attempt_.entered();
   if (entered.empty()) return;
-  for (const ServerIndex server : entered) release_.begin(server, attempt_.id(), effects);
+  for (const ServerIndex server : entered) {
+    if (attempt_.votes()[server].state == Attempt::VoteState::asked) {
+      unanswered_.emplace_back(server, attempt_.id());
+    } else {
+      release_.begin(server, attempt_.id(), effects);
+    }
+  }
   attempt_ = Attempt(attempt_.id() + 1, attempt_.votes().size());
 }
 
@@ -328,8 +398,7 @@ void Acquisition::give_up(State why, Effects& effects) {
     if (troubles_[server]) continue;  // its earlier answer says more
     troubles_[server] = Unreachable{};
   }
-  give_back(effects);
-  leave_queue(effects);
+  withdraw(effects);
 }
 
 /// A quorum of servers answered, so the time without a quorum is over.
@@ -346,7 +415,7 @@ void Acquisition::abandon_unnumbered(Instant now, Effects& effects) {
 
 void Acquisition::try_again(Instant now, Effects& effects) {
   state_ = State::trying;
-  give_back(effects);
+  end_attempt(effects);
   rest(now, split_backoff_.next(jitter_));
 }
 

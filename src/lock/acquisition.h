@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lock/attempt.h"
@@ -14,6 +15,7 @@
 #include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
+#include "lock/waiter.h"
 
 namespace redlock::lock {
 
@@ -28,6 +30,8 @@ struct Waiting {
   bool lacks_quorum = false;  ///< fewer than a quorum of servers answered lately
   std::size_t answering = 0;  ///< the number of servers that answered lately
   std::size_t servers = 0;
+  std::size_t place = 0;   ///< ours in the line of waiters, from 1; 0: unknown
+  std::size_t length = 0;  ///< of that line
 };
 
 /// Getting the lock: rounds of one attempt after another, pauses between them, and the limits.
@@ -48,23 +52,23 @@ class Acquisition {
   /// while trying and, for late votes, after the win.
   void record(const Reply& reply, Instant now, Effects& effects);
 
-  /// Gives back every token that may be on a server, through release(). For a caller that does not
-  /// want the lock any more.
-  void give_back(Effects& effects);
+  /// Gives back every token that may be on a server, through release(), and leaves the line. For a
+  /// caller that does not want the lock any more.
+  void withdraw(Effects& effects);
 
-  /// Starts the next round soon if we are between two rounds: at once, or, if the server woke
-  /// another waiter first (`next`), after that waiter has had its chance. A wrong wake-up costs one
-  /// round; an endless stream of wake-ups costs ten rounds a second.
-  void wake(bool next, Instant now);
+  /// For a caller that has the lock: leaves the line, and gives back what servers may still grant
+  /// to earlier attempts.
+  void settle(Effects& effects);
 
-  /// For a caller that has the lock, or does not want it any more. To be called after give_back(),
-  /// so that the servers wake the next waiter when our vote is back. (An acquisition that gives up
-  /// by itself leaves the queue, too.)
-  void leave_queue(Effects& effects);
+  /// Starts the next round after `in`, or as soon as we are between two rounds. A wrong wake-up
+  /// costs one round; an endless stream of wake-ups costs ten rounds a second.
+  void wake(Duration in, Instant now);
 
-  /// Takes the answer to leave_queue(). A failure counts as an answer: our place in that queue
-  /// expires after 20 s.
-  void record_left(const Reply& reply) { leaving_.at(reply.ask.server) = false; }
+  /// Takes Subscribed. A wake-up may have been sent before, so we ask again.
+  void hear(ServerIndex server, Instant now);
+
+  /// Takes the answer to a request to leave the line.
+  void record_left(const Reply& reply) { waiter_.record_left(reply); }
 
   enum class Whom {
     all,
@@ -111,6 +115,8 @@ class Acquisition {
   void start_round(Instant now, Effects& effects);
   void finish_round(Verdict verdict, Instant now, Effects& effects);
   void give_up(State why, Effects& effects);
+  void end_attempt(Effects& effects);
+  void record_late(const Reply& reply, Effects& effects);
   void try_again(Instant now, Effects& effects);
   void note_distrusted();
   void tell_quorum_missing(Instant now, Effects& effects);
@@ -120,7 +126,8 @@ class Acquisition {
   void rest(Instant now, Duration pause);
   [[nodiscard]] Instant wait_limit() const;
   [[nodiscard]] Instant server_limit() const;
-  [[nodiscard]] Duration conflict_pause();
+  [[nodiscard]] Duration conflict_pause(const Attempt& ended);
+  [[nodiscard]] Duration split_pause(const Attempt& ended, Instant now);
   [[nodiscard]] bool same_refusals_as_last_round();
 
   Timing timing_;
@@ -130,8 +137,10 @@ class Acquisition {
   Attempt attempt_;
   Release release_;
   bool in_round_ = false;
-  bool in_queue_ = false;
-  std::vector<bool> leaving_;  ///< by server: we asked to leave its queue and wait for the answer
+  Waiter waiter_;
+  /// Of attempts that ended in vain: the requests without an answer. A grant that comes late is
+  /// given back.
+  std::vector<std::pair<ServerIndex, AttemptId>> unanswered_;
   bool finished_a_round_ = false;
   bool split_ = false;  ///< contenders split the votes of the last round
   std::uint32_t round_ = 0;
@@ -146,6 +155,7 @@ class Acquisition {
   bool answered_last_round_ = false;    ///< a quorum of servers answered the last round
   std::optional<Announced> announced_;
   std::optional<Refused> last_refusal_;
+  std::string backed_off_from_;  ///< the holder that conflict_backoff_ goes with
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;
   std::vector<std::string> last_refusals_;

@@ -26,7 +26,7 @@ Instant quorum_expiry(std::vector<Instant> expiries) {
   return *nth;
 }
 
-std::vector<Ask> Attempt::begin_round(std::uint32_t round, const Timing& timing) {
+std::vector<Ask> Attempt::begin_round(std::uint32_t round, Ticket ticket, const Timing& timing) {
   std::vector<Ask> asks;
   for (ServerIndex server = 0; server < votes_.size(); ++server) {
     Vote& vote = votes_[server];
@@ -38,7 +38,8 @@ std::vector<Ask> Attempt::begin_round(std::uint32_t round, const Timing& timing)
                     .attempt = id_,
                     .round = round,
                     .life = timing.life(),
-                    .once = timing.once});
+                    .once = timing.once,
+                    .ticket = ticket});
   }
   return asks;
 }
@@ -76,7 +77,7 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
     granted += counts(vote, now) ? 1 : 0;
     pending += vote.reported ? 0 : 1;
     answered += refused || vote.state == VoteState::granted ? 1 : 0;
-    if (refused) {
+    if (refused && !vote.refusal.turn) {
       same_blocker = std::max(same_blocker, ++blockers[holder_of(vote.refusal.blocker)]);
     }
   }
@@ -103,11 +104,14 @@ Verdict Attempt::verdict(Instant now, const Timing& timing) const {
   return answered >= needed ? Verdict::split : Verdict::unavailable;
 }
 
-bool Attempt::join_refused() const {
-  const auto refused = std::count_if(votes_.begin(), votes_.end(), [](const Vote& vote) {
+std::size_t Attempt::refused() const {
+  return static_cast<std::size_t>(std::count_if(votes_.begin(), votes_.end(), [](const Vote& vote) {
     return vote.state == VoteState::refused;
-  });
-  return is_join(id_) && static_cast<std::size_t>(refused) >= blocking_minority(votes_.size());
+  }));
+}
+
+bool Attempt::join_refused() const {
+  return is_join(id_) && refused() >= blocking_minority(votes_.size());
 }
 
 /// The previous holder had a quorum. Any N - quorum + 1 servers share a server with that quorum, so
@@ -163,12 +167,23 @@ std::vector<ServerIndex> Attempt::entered() const {
   return servers;
 }
 
+std::optional<Duration> Attempt::turns_left() const {
+  std::optional<Duration> left;
+  for (const Vote& vote : votes_) {
+    if (vote.state != VoteState::refused) continue;
+    if (!vote.refusal.turn) return std::nullopt;
+    const Duration length = vote.refusal.ttl_left.value_or(std::chrono::milliseconds::zero());
+    left = std::max(left.value_or(length), length);
+  }
+  return left;
+}
+
 const Refused* Attempt::main_refusal() const {
   std::map<std::string_view, std::size_t> named;
   const Refused* main = nullptr;
   std::size_t most = 0;
   for (const Vote& vote : votes_) {
-    if (vote.state != VoteState::refused) continue;
+    if (vote.state != VoteState::refused || vote.refusal.turn) continue;
     const std::size_t count = ++named[holder_of(vote.refusal.blocker)];
     if (count > most) {
       most = count;
@@ -178,7 +193,7 @@ const Refused* Attempt::main_refusal() const {
   if (main == nullptr) return main;
   // A revocation may not have reached every server.
   for (const Vote& vote : votes_) {
-    if (vote.state != VoteState::refused) continue;
+    if (vote.state != VoteState::refused || vote.refusal.turn) continue;
     const Value value = read_value(vote.refusal.blocker);
     const bool same = holder_of(vote.refusal.blocker) == holder_of(main->blocker);
     if (same && value.kind == Value::Kind::revoked) return &vote.refusal;

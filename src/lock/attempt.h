@@ -59,7 +59,7 @@ class Attempt {
   Attempt(AttemptId id, std::size_t servers) : id_(id), votes_(servers) {}
 
   /// Asks every server that certainly does not have the token.
-  std::vector<Ask> begin_round(std::uint32_t round, const Timing& timing);
+  std::vector<Ask> begin_round(std::uint32_t round, Ticket ticket, const Timing& timing);
 
   /// Takes an answer to one of this attempt's acquire requests.
   void record(const Reply& reply, const Timing& timing);
@@ -79,7 +79,14 @@ class Attempt {
   /// The servers that have the token or may have it: a release must go to each of them.
   [[nodiscard]] std::vector<ServerIndex> entered() const;
 
-  /// The refusal to show to the user: the holder that most servers name. None if no server refused.
+  /// The number of servers that refused, be it by a holder or by a turn.
+  [[nodiscard]] std::size_t refused() const;
+
+  /// For how long the last turn lasts, if every server that refused did so for a turn.
+  [[nodiscard]] std::optional<Duration> turns_left() const;
+
+  /// The refusal to show to the user: the holder that most servers name. None if no server named
+  /// one.
   [[nodiscard]] const Refused* main_refusal() const;
 
   /// A server knows of a successful run that makes ours superfluous.

@@ -15,7 +15,8 @@ Duration Jitter::between(Duration low, Duration high) {
   return low + Duration(static_cast<Duration::rep>(mixed % span));
 }
 
-Duration Backoff::next(Jitter& jitter) {
+Duration Backoff::next(Jitter& jitter, Duration at_least) {
+  window_ = std::min(std::max(window_, at_least), most_);
   const Duration pause = jitter.between(window_ / 2, window_);
   window_ = std::min(window_ * 2, most_);
   return pause;

@@ -26,7 +26,8 @@ class Backoff {
  public:
   constexpr Backoff(Duration first, Duration most) : first_(first), most_(most), window_(first) {}
 
-  Duration next(Jitter& jitter);
+  /// `at_least`: of the window, which never becomes longer than the most.
+  Duration next(Jitter& jitter, Duration at_least = Duration::zero());
   void reset() { window_ = first_; }
 
  private:

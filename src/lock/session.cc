@@ -66,7 +66,10 @@ Effects Session::step(const Event& event, Instant now) {
                  },
                  [this](const Notice&) { on_notice(); },
                  [this](const Woken& woken) {
-                   if (phase_ == Phase::acquiring) acquisition_.wake(woken.next, now_);
+                   if (phase_ == Phase::acquiring) acquisition_.wake(woken.in, now_);
+                 },
+                 [this](const Subscribed& subscribed) {
+                   if (acquiring()) acquisition_.hear(subscribed.server, now_);
                  },
              },
              event);
@@ -221,7 +224,7 @@ void Session::start_job(std::uint64_t fence) {
     phase_ = Phase::acquiring;
     return acquisition_.abandon_win(now_, effects_);
   }
-  acquisition_.leave_queue(effects_);
+  acquisition_.settle(effects_);
   lease_.emplace(won, plan_.timing, now_);
   number_ = fence;
   won_at_ = now_;
@@ -323,8 +326,7 @@ void Session::on_job_exited(int status) {
 
 void Session::on_signal(const Signal& signal) {
   if ((phase_ != Phase::acquiring && phase_ != Phase::numbering) || !signal.ends_waiting) return;
-  acquisition_.give_back(effects_);
-  acquisition_.leave_queue(effects_);
+  acquisition_.withdraw(effects_);
   end_without_job({Outcome::Kind::interrupted, signal.number});
 }
 

@@ -48,8 +48,8 @@ constexpr bool is_release(Op op) {
 }
 
 /// A place in the line of waiters, the same on every server: the order of tickets is the order of
-/// service. A server's clock in ms since 1970, or one more than the last ticket it knows, whichever is
-/// larger. 0: none.
+/// service. A server's clock in ms since 1970, or one more than the last ticket it knows, whichever
+/// is larger. 0: none.
 using Ticket = std::uint64_t;
 
 /// A request to one server. `round` only tells requests of the same kind apart.
@@ -105,8 +105,9 @@ struct Refused {
   std::string holder;                  ///< the holder (JSON as it stored it), empty if unknown
   std::chrono::milliseconds clock{0};  ///< as in Granted
   bool turn = false;                   ///< the lock is free, but it is another waiter's turn
-  Ticket ticket = 0;      ///< acquire: for a waiter that joins the line now; 0: unknown
-  std::size_t place = 0;  ///< acquire: ours in this server's line, from 1; 0: we are not in line
+  Ticket ticket = 0;        ///< acquire: for a waiter that joins the line now; 0: unknown
+  std::size_t place = 0;    ///< acquire: ours in this server's line, from 1; 0: we are not in line
+  std::size_t waiters = 0;  ///< acquire: how many stand in that line, if we do
 };
 
 /// acquire: not needed, because a successful run began recently enough. Our token is not on that

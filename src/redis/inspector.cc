@@ -61,10 +61,8 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
       fence_key_(helper_key(lock_key_, "fence")),
       dead_key_(helper_key(lock_key_, "dead")),
       log_key_(helper_key(lock_key_, "log")),
-      queue_key_(helper_key(lock_key_, "queue")),
-      waiters_key_(helper_key(lock_key_, "waiters")),
+      line_(lock_key_),
       channel_(notice_channel(lock_key_, "")),
-      wake_channel_(wake_channel(lock_key_, "")),
       link_(endpoint, tls, timeouts),
       subscription_(endpoint, tls, timeouts) {}
 
@@ -120,8 +118,8 @@ void Inspector::ask(Question question, lock::Instant now) {
       wire = encode_command({"EVAL", scripts::permissions, "1", log_key_});
       break;
     case Question::queue:
-      wire = encode_command(
-          {"EVAL", scripts::permissions, "2", queue_key_, waiters_key_, wake_channel_});
+      wire = encode_command({"EVAL", scripts::permissions, "4", line_.queue, line_.alive,
+                             line_.waiters, line_.turn, line_.channels, "line"});
       break;
     case Question::sweep:
       if (sweeping_ == Remains::expected) {

@@ -17,6 +17,7 @@
 #include "os/loop.h"
 #include "redis/keys.h"
 #include "redis/link.h"
+#include "redis/queue.h"
 
 namespace redlock::redis {
 
@@ -92,10 +93,8 @@ class Inspector {
   std::string fence_key_;
   std::string dead_key_;
   std::string log_key_;
-  std::string queue_key_;
-  std::string waiters_key_;
+  LineKeys line_;
   std::string channel_;       ///< of the lock's holder
-  std::string wake_channel_;  ///< of its waiters
   Link link_;
   Link subscription_;  ///< a connection with a subscription takes no other requests
   Inspection inspection_;

@@ -82,10 +82,10 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
   });
 }
 
-void Link::note(Flight flight, lock::Instant now, Note kind) {
+void Link::note(Flight flight, lock::Instant now) {
   if (state_ != State::ready) return;
   guard([&] {
-    if (pipeline_.add_note(std::move(flight), now, kind)) flush(now);
+    if (pipeline_.add_note(std::move(flight), now)) flush(now);
   });
 }
 

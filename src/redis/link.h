@@ -35,7 +35,6 @@ namespace redlock::redis {
 /// request (its release!) must come after it.
 class Link {
  public:
-  using Note = Pipeline::Note;
   using Arrival = Pipeline::Arrival;
 
   /// `endpoint` and `tls` must outlive the link; `tls` is null for an endpoint without TLS.
@@ -51,10 +50,7 @@ class Link {
   /// Sends a flight whose replies nobody waits for. It keeps its order among the requests sent, but
   /// overtakes those that must wait; it may have to wait itself. Without a connection it is
   /// dropped.
-  void note(Flight flight, lock::Instant now, Note kind = Note::any);
-
-  /// The first reply to the latest note of kind `echoed`, once, if it has come.
-  std::optional<Value> take_echo() { return pipeline_.take_echo(); }
+  void note(Flight flight, lock::Instant now);
 
   /// Forgets the notes of which nothing is sent.
   void cancel_notes() { pipeline_.cancel_notes(); }

@@ -56,11 +56,10 @@ Pipeline::Pending* Pipeline::add(const lock::Ask& ask, Flight flight, lock::Inst
   return &*requests_.insert(end, {ask, std::move(flight), now});
 }
 
-bool Pipeline::add_note(Flight flight, lock::Instant now, Note kind) {
+bool Pipeline::add_note(Flight flight, lock::Instant now) {
   if (overdue() >= kMaxOverdue) return false;
   Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
   note.reported = Reported::answered;
-  note.note = kind;
   // We may have ended before a waiting acquire can be sent.
   requests_.insert(first_waiting(), std::move(note));
   return true;
@@ -136,7 +135,6 @@ Pipeline::Fit Pipeline::take_reply(Value& reply) {
   Pending& pending = requests_.front();
   const bool endless = pending.flight.replies == Flight::kEndless;
   if (endless && arrivals_.size() >= kMostAtOnce) return Fit::flood;
-  if (pending.note == Note::echoed && pending.answered == 0) echo_ = reply;
   if (endless || (pending.answered++ == 0 && pending.reported != Reported::answered)) {
     arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
     pending.reported = Reported::answered;

@@ -29,11 +29,6 @@ namespace redlock::redis {
 /// and stays in its place: the server may still carry it out, and its reply is still to come.
 class Pipeline {
  public:
-  enum class Note {
-    any,
-    echoed  ///< its first reply is kept for take_echo()
-  };
-
   /// A reply to a request, or why there is none. `sent`: when its first byte went to the kernel;
   /// when it was asked, if none did.
   struct Arrival {
@@ -53,7 +48,6 @@ class Pipeline {
     std::size_t written = 0;
     unsigned answered = 0;  ///< replies of the flight that have come
     Reported reported = Reported::nothing;
-    Note note = Note::any;
 
     [[nodiscard]] std::string_view rest() const {
       return std::string_view(flight.wire).substr(written);
@@ -66,7 +60,7 @@ class Pipeline {
 
   /// Adds a flight whose replies nobody waits for, ahead of all requests that must wait. False if
   /// the server owes too many answers: the note is dropped.
-  bool add_note(Flight flight, lock::Instant now, Note kind);
+  bool add_note(Flight flight, lock::Instant now);
 
   /// Forgets the notes of which nothing is sent.
   void cancel_notes();
@@ -110,7 +104,6 @@ class Pipeline {
   void clear() { requests_.clear(); }
 
   std::vector<Arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
-  std::optional<Value> take_echo() { return std::exchange(echo_, std::nullopt); }
 
   /// When expire() must be called at the latest; a past instant if there are arrivals.
   [[nodiscard]] lock::Instant deadline() const;
@@ -140,7 +133,6 @@ class Pipeline {
   std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
   std::set<lock::AttemptId> sent_attempts_;
   std::vector<Arrival> arrivals_;
-  std::optional<Value> echo_;
 };
 
 }  // namespace redlock::redis

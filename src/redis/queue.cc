@@ -12,26 +12,9 @@
 namespace redlock::redis {
 namespace {
 
-struct Keys {
-  explicit Keys(std::string_view lock_key)
-      : lock(lock_key),
-        queue(helper_key(lock_key, "queue")),
-        waiters(helper_key(lock_key, "waiters")),
-        channels(wake_channel(lock_key, "")) {}
-
-  std::string_view lock;
-  std::string queue;
-  std::string waiters;
-  std::string channels;
-};
-
-std::string encode(const Keys& keys, std::string_view waiter, std::string_view who) {
-  return encode_command({"EVAL", scripts::queue, "3", keys.lock, keys.queue, keys.waiters,
-                         keys.channels, waiter, who});
-}
-
 // waiting.lua never returns more than this.
 constexpr std::size_t kMostShown = 20;
+constexpr std::int64_t kMostCounted = 1'000'000;
 constexpr std::size_t kMostOfId = 64;
 constexpr std::size_t kMostOfWho = 8192;
 
@@ -48,42 +31,48 @@ std::optional<Waiter> read_waiter(const Value& entry) {
 
 }  // namespace
 
-std::string wake_channel(std::string_view lock_key, std::string_view waiter) {
-  return helper_key(lock_key, std::string("wake:").append(waiter));
+LineKeys::LineKeys(std::string_view lock_key)
+    : queue(helper_key(lock_key, "queue")),
+      alive(helper_key(lock_key, "alive")),
+      waiters(helper_key(lock_key, "waiters")),
+      turn(helper_key(lock_key, "turn")),
+      channels(helper_key(lock_key, "wake:")) {}
+
+std::optional<lock::Duration> read_wake_up(std::string_view text) {
+  constexpr std::string_view kCools = "cools ";
+  constexpr std::uint64_t kMost = 366ULL * 24 * 3600 * 1000;
+  if (text == "free") return lock::Duration::zero();
+  if (text == "next") return std::chrono::milliseconds(500);
+  if (!text.starts_with(kCools)) return std::nullopt;
+  Value number;
+  number.type = Value::Type::string;
+  number.text = text.substr(kCools.size());
+  const auto left = read_number(number);
+  if (!left) return std::nullopt;
+  return std::chrono::milliseconds(std::min(*left, kMost) + 1);
 }
 
-std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
-                              std::string_view who) {
-  return encode(Keys(lock_key), waiter, who);
+std::string encode_join_queue(std::string_view lock_key, const LineKeys& line,
+                              std::string_view waiter, std::string_view who, lock::Ticket ticket) {
+  return encode_command({"EVAL", scripts::queue, "5", lock_key, line.queue, line.alive,
+                         line.waiters, line.turn, line.channels, waiter, who,
+                         std::to_string(ticket)});
 }
 
-std::string encode_leave_queue(std::string_view lock_key, std::string_view waiter) {
-  return encode(Keys(lock_key), waiter, {});
+std::string encode_leave_queue(std::string_view lock_key, const LineKeys& line,
+                               std::string_view waiter) {
+  return encode_command({"EVAL", scripts::queue, "5", lock_key, line.queue, line.alive,
+                         line.waiters, line.turn, line.channels, waiter, ""});
 }
 
-std::string encode_wake(std::string_view lock_key) {
-  const Keys keys(lock_key);
-  return encode_command(
-      {"EVAL", scripts::queue, "3", keys.lock, keys.queue, keys.waiters, keys.channels});
+std::string encode_wake(std::string_view lock_key, const LineKeys& line) {
+  return encode_command({"EVAL", scripts::queue, "5", lock_key, line.queue, line.alive,
+                         line.waiters, line.turn, line.channels});
 }
 
 std::string encode_waiting(std::string_view lock_key) {
-  const Keys keys(lock_key);
-  return encode_command({"EVAL", scripts::waiting, "2", keys.queue, keys.waiters});
-}
-
-std::optional<QueuePlace> read_joined(const Value& reply) {
-  const std::vector<Value>& part = reply.elements;
-  const auto number = [&](std::size_t at) {
-    return part[at].type == Value::Type::integer ? part[at].integer : 0;
-  };
-  if (part.size() != 3 || part[0].text != "joined") return std::nullopt;
-  const std::int64_t place = number(1);
-  const std::int64_t length = number(2);
-  if (place < 1 || length < place || length > static_cast<std::int64_t>(kMostPlaces)) {
-    return std::nullopt;
-  }
-  return QueuePlace{static_cast<std::size_t>(place), static_cast<std::size_t>(length)};
+  const LineKeys line(lock_key);
+  return encode_command({"EVAL", scripts::waiting, "3", line.queue, line.alive, line.waiters});
 }
 
 std::optional<Queue> read_waiting(const Value& reply) {
@@ -95,7 +84,7 @@ std::optional<Queue> read_waiting(const Value& reply) {
   for (std::size_t at = 2; at < part.size() && queue.first.size() < kMostShown; ++at) {
     if (auto waiter = read_waiter(part[at])) queue.first.push_back(std::move(*waiter));
   }
-  const auto length = std::clamp<std::int64_t>(part[1].integer, 0, 1000);
+  const auto length = std::clamp<std::int64_t>(part[1].integer, 0, kMostCounted);
   queue.length = std::max(static_cast<std::size_t>(length), queue.first.size());
   return queue;
 }

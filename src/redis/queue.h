@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The queue of waiters that every server keeps of a lock: the commands to join it, to leave it, to
-// wake its first waiter, and to read it. All of this is best effort: only the replies about the
-// queue and our place in it say anything, and a user without the permission waits all the same.
+// The line of waiters that every server keeps of a lock: the commands to join it, to leave it, to
+// hand a free lock on, and to read it. All of this is best effort: a user without the permission
+// waits all the same. Absent on purpose: the refusals that the line leads to (request.h).
 #pragma once
 
 #include <chrono>
@@ -12,26 +12,38 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/time.h"
+#include "lock/vote.h"
 #include "redis/resp.h"
 
 namespace redlock::redis {
 
-/// The notice to the second waiter in the queue, who asks only if the first one does not get the
-/// lock. Any other notice says that the lock may be free now.
-inline constexpr std::string_view kNextNotice = "next";
+/// When a wake-up tells its waiter to ask: at once; after the turn of the waiter before it; or when
+/// the lock has cooled. None: it is no wake-up of ours.
+std::optional<lock::Duration> read_wake_up(std::string_view text);
 
-/// The channel for a waiter's wake-ups.
-std::string wake_channel(std::string_view lock_key, std::string_view waiter);
+/// The keys of a lock's line of waiters, and the beginning of the channels' names. The waiter's id
+/// is the end.
+struct LineKeys {
+  explicit LineKeys(std::string_view lock_key);
 
-/// The waiter stays in the queue for another 20 s. `who`: JSON, redlock-protocol(7); not empty.
-std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
-                              std::string_view who);
+  std::string queue;
+  std::string alive;
+  std::string waiters;
+  std::string turn;
+  std::string channels;
+};
 
-/// The waiter leaves the queue; if the lock is free, the server wakes the next one.
-std::string encode_leave_queue(std::string_view lock_key, std::string_view waiter);
+/// The waiter stays in line for another 20 s. `who`: JSON, redlock-protocol(7); not empty.
+std::string encode_join_queue(std::string_view lock_key, const LineKeys& line,
+                              std::string_view waiter, std::string_view who, lock::Ticket ticket);
 
-/// The server wakes the first waiter if the lock is free.
-std::string encode_wake(std::string_view lock_key);
+/// The waiter leaves the line; if the lock is free, the server hands it on.
+std::string encode_leave_queue(std::string_view lock_key, const LineKeys& line,
+                               std::string_view waiter);
+
+/// If the lock is free, the server gives the first waiter its turn.
+std::string encode_wake(std::string_view lock_key, const LineKeys& line);
 
 /// Untrusted, like everything from a server.
 struct Waiter {
@@ -44,18 +56,6 @@ struct Queue {
   std::size_t length = 0;
   std::vector<Waiter> first;  ///< the first ones, in their order; at most 20
 };
-
-/// How many entries at the head of the queue a server counts to find a waiter's place.
-inline constexpr std::size_t kMostPlaces = 32;
-
-/// Our place in the queue of a server, by its answer to encode_join_queue().
-struct QueuePlace {
-  std::size_t place = 0;  ///< from 1
-  std::size_t length = 0;
-};
-
-/// None if our place is beyond kMostPlaces, or the answer makes no sense.
-std::optional<QueuePlace> read_joined(const Value& reply);
 
 /// Asks for the waiters.
 std::string encode_waiting(std::string_view lock_key);

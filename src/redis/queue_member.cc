@@ -3,45 +3,29 @@
 
 #include <utility>
 
-#include "os/random.h"
+#include "redis/queue.h"
 
 namespace redlock::redis {
-namespace {
 
-constexpr std::size_t kWaiterBytes = 10;
-
-}  // namespace
-
-QueueMember::QueueMember(const Routes& routes, Voters& voters)
-    : routes_(routes), voters_(voters), places_(routes.size()) {}
-
-void QueueMember::join(lock::Instant now) {
-  const std::string& key = voters_.lock_key();
-  if (waiter_.empty()) waiter_ = os::random_hex(kWaiterBytes);
-  if (subscribers_.empty()) subscribers_.open(routes_, wake_channel(key, waiter_));
+void QueueMember::join(lock::Ticket ticket, lock::Instant now) {
+  const LockContext& context = voters_.context();
+  if (subscribers_.empty()) subscribers_.open(routes_, context.line.channels + context.waiter);
   subscribers_.subscribe(now);
-  left_ = false;
-  ++joins_;
-  voters_.note_with_echo(encode_join_queue(key, waiter_, voters_.holder()), now);
+  joined_ = true;
+  if (ticket == 0) return;
+  voters_.note_if_answering(
+      encode_join_queue(context.lock_key, context.line, context.waiter, voters_.holder(), ticket),
+      now);
 }
 
 void QueueMember::leave(const lock::Ask& ask, lock::Instant now) {
-  if (!std::exchange(left_, true)) {
+  if (std::exchange(joined_, false)) {
     subscribers_ = Subscribers();
     subscribed_.clear();
-    places_.assign(routes_.size(), std::nullopt);
   }
-  voters_.ask_if_connected(ask, {encode_leave_queue(voters_.lock_key(), waiter_), 1}, now);
-}
-
-/// An answer counts until the answer to the next join() has had its time to come.
-std::optional<QueuePlace> QueueMember::place() const {
-  std::optional<QueuePlace> farthest;
-  for (const auto& answered : places_) {
-    if (!answered || answered->join + 1 < joins_) continue;
-    if (!farthest || answered->place.place > farthest->place) farthest = answered->place;
-  }
-  return farthest;
+  const LockContext& context = voters_.context();
+  voters_.ask_if_connected(
+      ask, {encode_leave_queue(context.lock_key, context.line, context.waiter), 1}, now);
 }
 
 std::vector<Notice> QueueMember::take_wake_ups() {
@@ -53,18 +37,6 @@ std::vector<Notice> QueueMember::take_wake_ups() {
     return notice.text.empty() && !subscribed_.insert(notice.server).second;
   });
   return notices;
-}
-
-void QueueMember::turn(lock::Instant now) {
-  for (lock::ServerIndex server = 0; server < places_.size(); ++server) {
-    if (const auto answer = voters_.take_echo(server)) note_place(server, *answer);
-  }
-  subscribers_.turn(now);
-}
-
-void QueueMember::note_place(lock::ServerIndex server, const Value& answer) {
-  const auto place = read_joined(answer);
-  places_[server] = place ? std::optional(Answered{*place, joins_}) : std::nullopt;
 }
 
 }  // namespace redlock::redis

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "redis/keys.h"
 #include "redis/queue.h"
@@ -30,8 +32,13 @@ std::optional<std::chrono::milliseconds> read_clock(const Value& value) {
   return std::chrono::milliseconds(*number > kYear2500 ? 0 : *number);
 }
 
-std::optional<lock::Answer> read_refused(const Value& reply) {
-  if (reply.elements.size() != 5) return std::nullopt;
+std::optional<std::size_t> read_count(const Value& value) {
+  if (value.type != Value::Type::integer || value.integer < 0) return std::nullopt;
+  return static_cast<std::size_t>(value.integer);
+}
+
+std::optional<lock::Refused> read_refused(const Value& reply) {
+  if (reply.elements.size() < 5) return std::nullopt;
   const Value& blocker = reply.elements[1];
   const Value& left = reply.elements[2];
   const Value& holder = reply.elements[3];
@@ -43,6 +50,22 @@ std::optional<lock::Answer> read_refused(const Value& reply) {
   // -1: it never expires; -2: it just did
   if (left.integer != -1) refused.ttl_left = read_length(left);
   return refused;
+}
+
+/// The refusal of an acquire also says where we stand in line.
+std::optional<lock::Answer> read_refused_in_line(const Value& reply, bool turn) {
+  constexpr std::uint64_t kMostTickets = 1ULL << 53U;  // a score of Redis counts exactly up to here
+  if (reply.elements.size() != 8) return std::nullopt;
+  auto refused = read_refused(reply);
+  const auto ticket = read_number(reply.elements[5]);
+  const auto place = read_count(reply.elements[6]);
+  const auto waiters = read_count(reply.elements[7]);
+  if (!refused || !ticket || !place || !waiters) return std::nullopt;
+  refused->turn = turn;
+  refused->ticket = std::min(*ticket, kMostTickets);
+  refused->place = *place;
+  refused->waiters = *waiters;
+  return std::move(*refused);
 }
 
 /// How long we still distrust a server that is up for `uptime`. One second more than the grace, as
@@ -88,7 +111,7 @@ std::optional<lock::Answer> read_granted(const LockContext& context, const Value
 std::optional<lock::Answer> read_acquire(const LockContext& context, std::string_view word,
                                          const Value& reply) {
   if (word == "granted") return read_granted(context, reply);
-  if (word == "refused") return read_refused(reply);
+  if (word == "refused" || word == "turn") return read_refused_in_line(reply, word == "turn");
   if (word == "done") {
     if (const auto done = read_done(reply)) return *done;
   }
@@ -107,8 +130,9 @@ std::optional<lock::Answer> read_acquire(const LockContext& context, std::string
 
 std::optional<lock::Answer> read_repair(std::string_view word, const Value& reply) {
   if (word == "granted" && reply.elements.size() == 1) return lock::Granted{};
-  if (word == "refused") return read_refused(reply);
   if (word == "released") return lock::Released{};
+  if (word != "refused") return std::nullopt;
+  if (auto refused = read_refused(reply)) return std::move(*refused);
   return std::nullopt;
 }
 
@@ -153,23 +177,31 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
                       const std::string& life) {
   const std::string grace = std::to_string(context.restart_grace.count());
   const std::string ttl = std::to_string(context.ttl.count());
-  if (ask.once == lock::Duration::zero()) {
-    return {encode_command({"EVAL", scripts::acquire, "4", context.lock_key, context.holder_key,
-                            context.fence_key, context.dead_key, secrets.token, life,
-                            context.holder_json, grace, ttl, secrets.hold}),
-            1};
-  }
+  const std::string ticket = ask.ticket == 0 ? "" : std::to_string(ask.ticket);
   const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
-  return {encode_command({"EVAL", scripts::acquire, "5", context.lock_key, context.holder_key,
-                          context.fence_key, context.dead_key, context.done_key, secrets.token,
-                          life, context.holder_json, grace, ttl, secrets.hold,
-                          std::to_string(period.count())}),
-          1};
+  const std::string once = std::to_string(period.count());
+  const bool asks_once = ask.once > lock::Duration::zero();
+  const LineKeys& line = context.line;
+  std::vector<std::string_view> words{"EVAL",           scripts::acquire,   asks_once ? "9" : "8",
+                                      context.lock_key, context.holder_key, context.fence_key,
+                                      context.dead_key, line.queue,         line.alive,
+                                      line.waiters,     line.turn};
+  if (asks_once) words.emplace_back(context.done_key);
+  for (const std::string_view word :
+       {std::string_view(secrets.token), std::string_view(life),
+        std::string_view(context.holder_json), std::string_view(grace), std::string_view(ttl),
+        std::string_view(secrets.hold), std::string_view(line.channels),
+        ask.ticket == 0 ? std::string_view() : std::string_view(context.waiter),
+        std::string_view(ticket)}) {
+    words.push_back(word);
+  }
+  if (asks_once) words.emplace_back(once);
+  return {encode_words(words), 1};
 }
 
 Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secrets& secrets,
                     const std::string& life) {
-  const std::string wake = encode_wake(context.lock_key);
+  const std::string wake = encode_wake(context.lock_key, context.line);
   if (!secrets.adopted && !ask.for_owner) {
     return {encode_command({"EVAL", scripts::leave, "2", context.lock_key, context.holder_key,
                             secrets.token, secrets.hold, life}) +

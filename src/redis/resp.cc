@@ -101,6 +101,10 @@ Value convert(const redisReply& reply) {
 }  // namespace
 
 std::string encode_command(std::initializer_list<std::string_view> arguments) {
+  return encode_words({arguments.begin(), arguments.size()});
+}
+
+std::string encode_words(std::span<const std::string_view> arguments) {
   std::vector<const char*> words;
   std::vector<std::size_t> lengths;
   for (const std::string_view argument : arguments) {

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ namespace redlock::redis {
 
 /// A command in the form for the wire.
 std::string encode_command(std::initializer_list<std::string_view> arguments);
+std::string encode_words(std::span<const std::string_view> arguments);
 
 /// A reply of a server. Untrusted: any type may come in place of the expected one.
 struct Value {

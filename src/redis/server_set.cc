@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "os/random.h"
 #include "redis/attempt_tokens.h"
 #include "redis/log.h"
 #include "redis/queue_member.h"
@@ -14,6 +15,8 @@
 namespace redlock::redis {
 namespace {
 
+constexpr std::size_t kWaiterBytes = 10;
+
 LockContext context_of(const LockKeys& keys, std::chrono::milliseconds ttl,
                        std::chrono::seconds restart_grace) {
   const std::string& key = keys.key;
@@ -22,6 +25,8 @@ LockContext context_of(const LockKeys& keys, std::chrono::milliseconds ttl,
           .fence_key = helper_key(key, "fence"),
           .dead_key = helper_key(key, "dead"),
           .done_key = helper_key(key, "done"),
+          .line = LineKeys(key),
+          .waiter = os::random_hex(kWaiterBytes),
           .ttl = ttl,
           .holder_json = {},
           .restart_grace = restart_grace};
@@ -72,8 +77,8 @@ void ServerSet::adopt(lock::AttemptId attempt, const std::string& token) {
 void ServerSet::subscribe(lock::AttemptId attempt, lock::Instant now) {
   Subscribers& subscribers = impl_->subscribers;
   if (subscribers.empty()) {
-    subscribers.open(impl_->routes,
-                     notice_channel(impl_->voters.lock_key(), impl_->tokens.of(attempt).token));
+    subscribers.open(impl_->routes, notice_channel(impl_->voters.context().lock_key,
+                                                   impl_->tokens.of(attempt).token));
   }
   subscribers.subscribe(now);
 }
@@ -86,12 +91,8 @@ std::vector<Notice> ServerSet::take_notices() {
   return impl_->subscribers.take();
 }
 
-void ServerSet::join_queue(lock::Instant now) {
-  impl_->queue.join(now);
-}
-
-std::optional<QueuePlace> ServerSet::place() const {
-  return impl_->queue.place();
+void ServerSet::join_queue(lock::Ticket ticket, lock::Instant now) {
+  impl_->queue.join(ticket, now);
 }
 
 std::vector<Notice> ServerSet::take_wake_ups() {
@@ -111,7 +112,7 @@ void ServerSet::log(const lock::Log& line, std::string_view event, std::string d
   if (impl_->log_entries == 0) return;
   const std::string& token = impl_->tokens.of(line.attempt).token;
   std::string command = encode_log(
-      impl_->voters.lock_key(),
+      impl_->voters.context().lock_key,
       {.event = std::string(event), .token = token, .data = std::move(data)}, impl_->log_entries);
   if (line.carrier == lock::Log::Carrier::leave) {
     impl_->voters.add_to_leaves(line.attempt, std::move(command));

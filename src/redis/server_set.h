@@ -7,7 +7,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +17,6 @@
 #include "os/loop.h"
 #include "redis/keys.h"
 #include "redis/notice.h"
-#include "redis/queue.h"
 #include "redis/timeouts.h"
 #include "redis/tls/settings.h"
 #include "redis/uri.h"
@@ -60,8 +58,7 @@ class ServerSet {
   std::vector<Notice> take_notices();
 
   /// As QueueMember has it.
-  void join_queue(lock::Instant now);
-  [[nodiscard]] std::optional<QueuePlace> place() const;
+  void join_queue(lock::Ticket ticket, lock::Instant now);
   std::vector<Notice> take_wake_ups();
 
   /// A server would perhaps not read the latest requests if the connections ended now.

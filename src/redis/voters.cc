@@ -90,14 +90,10 @@ void Voters::note(const std::string& command, lock::Instant now) {
   for (Link& link : links_) link.note({command, 1}, now);
 }
 
-void Voters::note_with_echo(const std::string& command, lock::Instant now) {
+void Voters::note_if_answering(const std::string& command, lock::Instant now) {
   for (Link& link : links_) {
-    if (!link.owes_answers()) link.note({command, 1}, now, Link::Note::echoed);
+    if (!link.owes_answers()) link.note({command, 1}, now);
   }
-}
-
-std::optional<Value> Voters::take_echo(lock::ServerIndex server) {
-  return server < links_.size() ? links_[server].take_echo() : std::nullopt;
 }
 
 void Voters::give_back(lock::ServerIndex server, lock::Instant now) {

@@ -56,11 +56,8 @@ class Voters {
   /// Sends a command with one reply to every server that is connected. Nothing waits for the reply.
   void note(const std::string& command, lock::Instant now);
 
-  /// The same, but only to servers that answer, and the replies are kept for take_echo().
-  void note_with_echo(const std::string& command, lock::Instant now);
-
-  /// The server's reply to the latest note_with_echo() that it has answered, once.
-  std::optional<Value> take_echo(lock::ServerIndex server);
+  /// The same, but only to servers that owe no answers.
+  void note_if_answering(const std::string& command, lock::Instant now);
 
   /// Asks the server to take back whatever it may hold of any attempt. For when the machine has
   /// failed, and nobody knows any more how far the attempts have come. The replies come out of
@@ -91,7 +88,7 @@ class Voters {
   [[nodiscard]] const std::string& holder() const { return context_.holder_json; }
   void describe_holder();
 
-  [[nodiscard]] const std::string& lock_key() const { return context_.lock_key; }
+  [[nodiscard]] const LockContext& context() const { return context_; }
 
  private:
   void describe_holder_for(const lock::Ask& ask);

@@ -175,7 +175,7 @@ void Runner::look(bool woken, lock::Instant now) {
 }
 
 void Runner::turned(lock::Instant now) {
-  progress_.turn(session_, servers_, now);
+  progress_.turn(session_, now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
     worker_->continue_supervisor();

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Takes the lock if it is free and this server can vouch for that, or joins the lock of an ancestor.
+-- Takes the lock if it is free, it is not another waiter's turn, and this server can vouch for that; or
+-- joins the lock of an ancestor.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
@@ -12,9 +13,12 @@
 -- ARGV[4]  restart grace, in s: a server that started more recently may have forgotten locks
 -- ARGV[5]  the ttl, in ms: how long a hold counts without a renewal
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
+-- KEYS[5]  the queue, KEYS[6] alive, KEYS[7] the waiters, KEYS[8] the turn: see line.lua
+-- ARGV[7]  the name of the wake-up channels, up to the waiter at its end
+-- ARGV[8]  the waiter that we are in the line, ARGV[9] its ticket; '' and '': we are not in line
 -- and only for `--once`:
--- KEYS[5]  the mark of the last successful run: its beginning by this server's clock, and the runner
--- ARGV[7]  how long ago that run must have begun, in ms
+-- KEYS[9]  the mark of the last successful run: its beginning by this server's clock, and the runner
+-- ARGV[10] how long ago that run must have begun, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
 --     the lock holds our token, for at least the ttl. trace: 'none', this name was never locked
@@ -22,9 +26,12 @@
 --     fence: the number of this grant, '0' if the server could not store one. clock: ms since 1970,
 --     '0' if the user may not read it.
 -- {'done', ms since that run began, how many ms the mark still stays, who or ''}
--- {'refused', value, pttl, holder or '', clock}    the key holds another value; pttl -1: for ever. Or
---     there is no lock to join: value ''. Or somebody deleted our lock here by force: value
---     'revoked:TOKEN', pttl -2.
+-- {'refused', value, pttl, holder or '', clock, ticket, place, how many wait}    the key holds another
+--     value; pttl -1: for ever. Or there is no lock to join: value ''. Or somebody deleted our lock here
+--     by force: value 'revoked:TOKEN', pttl -2. ticket: for a waiter that joins the line now. place:
+--     ours; 0: we are not in line.
+-- {'turn', waiter, how many ms it lasts, '', clock, ticket, place, how many wait}    the lock is free,
+--     and that waiter has the turn
 -- {'fresh', uptime in s}                    the server restarted since the last lock: no witness
 -- {'unusable', value}                       the fence hash has no number that can grow. value: the
 --     first bytes of its field, or 'type:list' and the like
@@ -36,8 +43,10 @@ local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
 local joins = hold ~= ARGV[1]
 local now = redis.pcall('TIME')
-local time = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
-local clock = string.format('%.0f', time)
+local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
+local stamp = string.format('%.0f', clock)
+local queue, alive, waiters, turn, channels = KEYS[5], KEYS[6], KEYS[7], KEYS[8], ARGV[7]
+--include line
 
 -- Other programs may have written the keys and fields, of any size: this script asks for the sizes
 -- first, where the user may. If a value is longer than any of ours, it reads only the head.
@@ -61,38 +70,50 @@ local value = kind == 'string' and read(KEYS[1], 1024)
 if type(value) == 'table' then return value end
 local ours = value == ARGV[1]
 
-if KEYS[5] and (not ours or joins) then
-  local mark = read(KEYS[5], 8192)
+-- Every refusal puts us into the line, or keeps us there.
+local function refuse(word, blocker, left, holder)
+  local ticket, place, length = ARGV[9], 0, 0
+  if ARGV[8] ~= '' then
+    place, length = stand_in_line(ARGV[8], ARGV[3], ticket)
+  else
+    local last = (try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {})[2]
+    ticket = string.format('%.0f', math.max(clock, (tonumber(last) or 0) + 1))
+  end
+  return {word, blocker, left, holder or '', stamp, ticket, place, length}
+end
+
+if KEYS[9] and (not ours or joins) then
+  local mark = read(KEYS[9], 8192)
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
-  local age = began and time - began
-  local period = tonumber(ARGV[7])
+  local age = began and clock - began
+  local period = tonumber(ARGV[10])
   -- A mark from the future comes from a clock that was set back since: it counts, but not for ever.
   if age and age < period and age > -period then
-    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[5]), #who <= 8192 and who or ''}
+    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[9]), #who <= 8192 and who or ''}
   end
 end
 
 if value and not ours then
   value = string.sub(value, 1, 1024)
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
-  return {'refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], token, 8192), clock}
+  return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], token, 8192))
 elseif kind ~= 'string' and kind ~= 'none' then
-  return {'refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]), '', clock}
+  return refuse('refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]))
 end
 
 if not ours and read(KEYS[4], 1024) == ARGV[1] then
-  return {'refused', 'revoked:' .. ARGV[1], -2, '', clock}
+  return refuse('refused', 'revoked:' .. ARGV[1], -2)
 end
 
 -- If this script cannot read the list of holds, it cannot add ours: the lock would end when another
 -- holder gives up its hold. The same goes for a list so long that no script would read it.
 local holds = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
-if joins and holds == '' then return {'refused', '', -2, '', clock} end
+if joins and holds == '' then return refuse('refused', '', -2) end
 if joins or not ours then
   holds = string.gsub(holds, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
-          string.format(' %.0f', time + ARGV[5])
+          string.format(' %.0f', clock + ARGV[5])
 end
-if #holds > 65536 then return {'refused', '', -2, '', clock} end
+if #holds > 65536 then return refuse('refused', '', -2) end
 
 -- A user without permission for INFO can recognize neither the server nor its age.
 local run_id, uptime = '', 0
@@ -125,7 +146,7 @@ end
 local before = 0
 if last[1] then
   before = #last[1] <= 16 and tonumber(string.match(last[1], '^%d+$')) or 2 ^ 53
-  if before - time > 10000000000000 then before = false end
+  if before - clock > 10000000000000 then before = false end
 end
 if not before and not ours then return {'unusable', string.sub(last[1], 1, 40)} end
 
@@ -134,6 +155,21 @@ if last[1] then trace = (last[2] == run_id and run_id ~= '') and 'present' or 'e
 local grace = tonumber(ARGV[4])
 if grace > 0 and not ours and trace == 'earlier' and run_id ~= '' and uptime < grace + 1 then
   return {'fresh', uptime}
+end
+
+-- The line decides only about a free lock. A grant uses up no turn: the waiter leaves the line when it
+-- has a quorum.
+if kind == 'none' and not joins and (try('ZCARD', queue) or 0) > 0 then
+  local ticket = tonumber(ARGV[9])
+  local owner, left, theirs = standing_turn()
+  if not owner then
+    owner, left = hand_on(ARGV[8], ticket), longest_turn
+  elseif owner == ARGV[8] or
+         (ticket and (ticket < theirs or (ticket == theirs and ARGV[8] < owner))) then
+    owner = nil
+  end
+  if owner then return refuse('turn', owner, left) end
+  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[8]) end
 end
 
 local life = ttl
@@ -149,15 +185,15 @@ end
 local noted = redis.pcall('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
 if joins then
   redis.pcall('PEXPIRE', KEYS[2], life + 10000)
-  if type(noted) ~= 'number' then return {'refused', '', -2, '', clock} end
-  return {'granted', run_id, uptime, trace, '0', clock}
+  if type(noted) ~= 'number' then return refuse('refused', '', -2) end
+  return {'granted', run_id, uptime, trace, '0', stamp}
 end
 
 -- One number per token: a repeated request gets the same number again. After a restart the counter may
 -- be older than numbers already given out, so it goes on from the clock.
 local fence = ours and string.match(field(KEYS[2], 'fence:' .. ARGV[1], 16), '^%d+$')
 if not fence and before then
-  if trace ~= 'present' then before = math.max(before, time) end
+  if trace ~= 'present' then before = math.max(before, clock) end
   fence = string.format('%.0f', before + 1)
   -- A number that the server did not store is not given out: the next grant would get it again.
   local stored = redis.pcall('HSET', KEYS[3], 'value', fence)
@@ -169,4 +205,4 @@ redis.pcall('PEXPIRE', KEYS[3], 2592000000)
 redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
 redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)
 redis.pcall('PEXPIRE', KEYS[2], life + 10000)
-return {'granted', run_id, uptime, trace, fence, clock}
+return {'granted', run_id, uptime, trace, fence, stamp}

@@ -5,9 +5,9 @@
 -- server refuses only after it has checked the permission.
 --
 -- KEYS[1] to KEYS[4]  as in acquire.lua; or
--- KEYS[1], KEYS[2]    the queue and the waiters hash, as in queue.lua; or
+-- KEYS[1] to KEYS[4]  the queue, alive, the waiters and the turn of line.lua, with ARGV[2] 'line'; or
 -- KEYS[1]             alone, as in log.lua: a user without these permissions can lock all the same
--- ARGV[1]             with two or four keys: a channel of the lock that has no subscriber
+-- ARGV[1]             with four keys: a channel of the lock that has no subscriber
 --
 -- {command, …}, in lower case; empty if no permission is missing. '&': the channel.
 local denied = {}
@@ -24,10 +24,18 @@ end
 if #KEYS == 1 then
   try('XADD', KEYS[1], 'none', '', '')
   return denied
-elseif #KEYS == 2 then
-  try('ZADD', KEYS[1], 'none', '')
-  try('ZREM', KEYS[1], '')
+elseif ARGV[2] == 'line' then
+  for at = 1, 2 do
+    try('ZADD', KEYS[at], 'none', '')
+    try('ZREM', KEYS[at], '')
+  end
   try('ZRANGE', KEYS[1], 0, 0)
+  try('ZRANK', KEYS[1], '')
+  try('ZCARD', KEYS[1])
+  try('ZSCORE', KEYS[2], '')
+  try('ZRANGEBYSCORE', KEYS[2], '-inf', '-inf')
+  try('HSET', KEYS[3], '', '', '')
+  try('SET', KEYS[4], '', 'PX', 'none')
   try('PUBLISH', ARGV[1], '')
   return denied
 end

@@ -49,7 +49,7 @@ bool Link::ever_sent(lock::AttemptId attempt) const {
 
 void Link::ask(const lock::Ask& ask, lock::Instant now) {
   if (ask.op == lock::Op::leave_queue) {
-    if (state_ != State::ready) {
+    if (state_ != State::ready && queue_.empty()) {
       ready_.push_back({ask, now, no_answer(false)});
       return;
     }

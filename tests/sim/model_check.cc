@@ -103,14 +103,7 @@ class ModelCheck {
     story_ = "sequence " + std::to_string(number) + "\n";
     redis_.command({"FLUSHALL"});
     settings_ = {random_.one_of<std::int64_t>(0, 100'000), kTtlMs};
-    context_ = {.lock_key = kKey,
-                .holder_key = kHolder,
-                .fence_key = kFence,
-                .dead_key = kDead,
-                .done_key = kDone,
-                .ttl = std::chrono::milliseconds(kTtlMs),
-                .holder_json = "{}",
-                .restart_grace = std::chrono::seconds(settings_.restart_grace_s)};
+    context_.restart_grace = std::chrono::seconds(settings_.restart_grace_s);
     const std::int64_t now = time_ms();
     model_.reset(0, sim::Clock(0, std::chrono::milliseconds(0)), now - uptime_ * 1000, settings_,
                  sim::Mutation::none);
@@ -437,7 +430,15 @@ class ModelCheck {
   Random random_;
   Server model_;
   sim::LockSettings settings_;
-  redis::LockContext context_;
+  redis::LockContext context_{.lock_key = kKey,
+                              .holder_key = kHolder,
+                              .fence_key = kFence,
+                              .dead_key = kDead,
+                              .done_key = kDone,
+                              .line = redis::LineKeys(kKey),
+                              .waiter = {},
+                              .ttl = std::chrono::milliseconds(kTtlMs),
+                              .holder_json = "{}"};
   std::string run_id_;
   std::int64_t uptime_ = 0;
   std::string story_;

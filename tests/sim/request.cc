@@ -47,7 +47,8 @@ lock::Refused read_refused(const Response& response) {
                         .clock = std::chrono::milliseconds(response.clock),
                         .turn = turn,
                         .ticket = response.ticket,
-                        .place = response.place};
+                        .place = response.place,
+                        .waiters = response.waiters};
   if (response.pttl != -1) refused.ttl_left = std::chrono::milliseconds(response.pttl);
   return refused;
 }

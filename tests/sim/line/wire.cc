@@ -56,7 +56,7 @@ void Wire::tell_soon(const lock::Ask& ask, const lock::Answer& answer) {
 void Wire::ask(const lock::Ask& ask) {
   if (ask.op == lock::Op::leave_queue) {
     unsubscribe();
-    if (state_ != State::ready) return tell_soon(ask, unanswered(false));
+    if (state_ != State::ready && queue_.empty()) return tell_soon(ask, unanswered(false));
   } else if (lock::is_release(ask.op)) {
     std::erase_if(queue_, [&](const Pending& each) {
       return each.ask.attempt == ask.attempt && !each.written;

@@ -58,12 +58,16 @@ Process& World::start(const ProcessPlan& plan) {
 }
 
 void World::start_at(Time when, const ProcessPlan& plan) {
-  timeline_.at(when, [this, plan] { start(plan); });
+  ++coming_;
+  timeline_.at(when, [this, plan] {
+    --coming_;
+    start(plan);
+  });
 }
 
 void World::run_until_all_served(Time end) {
   const auto unserved = [this] {
-    return running_ != nullptr ||
+    return running_ != nullptr || coming_ > 0 ||
            std::ranges::any_of(waiting_, [](const Process* each) { return !each->frozen(); });
   };
   while (now() < end && unserved()) timeline_.run_until(std::min(end, now() + milliseconds(100)));
@@ -174,12 +178,18 @@ void World::job_started(Process& process) {
   std::erase(waiting_, &process);
 }
 
+Time World::can_win_since(const Process& process) {
+  return std::max(process.began(), process.notes.hindered_until - kComesBack);
+}
+
 /// How long the lock was free while somebody waited that could have been served.
 void World::note_hand_over(const Process& process) {
   if (!free_since_) return;
-  Time began = process.began();
+  Time began = can_win_since(process);
   for (const Process* each : waiting_) {
-    if (can_be_served(*each) && !each->plan().tries_once) began = std::min(began, each->began());
+    if (can_be_served(*each) && !each->plan().tries_once) {
+      began = std::min(began, can_win_since(*each));
+    }
   }
   const Time stall = now() - std::max(*free_since_, began);
   numbers_.longest_stall = std::max(numbers_.longest_stall, stall);

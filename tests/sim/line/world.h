@@ -92,6 +92,7 @@ class World : public Observer {
   [[nodiscard]] Process* owner_of(Token token);
   void look_whether_free();
   void watch();
+  [[nodiscard]] static Time can_win_since(const Process& process);
   void note_hand_over(const Process& process);
   void note_inversions(const Process& process);
   void count_waiting();
@@ -107,6 +108,7 @@ class World : public Observer {
   std::optional<Time> free_since_{Time::zero()};
   bool watching_ = false;
   bool loops_ = true;
+  std::size_t coming_ = 0;  ///< processes that begin later
   Time counted_until_{};
   Numbers numbers_;
 };

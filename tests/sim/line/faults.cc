@@ -18,7 +18,7 @@ Result heads_cut_off(std::uint64_t seed, Mutation mutation) {
   hold_first(world, seconds(4));
   start_waiters(world, 180, milliseconds(100), milliseconds(15));
   world.run_until(milliseconds(3500));
-  std::size_t left = 30;
+  std::size_t left = 12;
   for (Process* each : world.line()) {
     if (left-- == 0) break;
     const std::size_t reached = world.random().below(3);
@@ -27,7 +27,7 @@ Result heads_cut_off(std::uint64_t seed, Mutation mutation) {
     }
   }
   world.run_until(seconds(40));
-  const std::size_t held_up = world.numbers().never_served - 30;
+  const std::size_t held_up = world.numbers().never_served - 12;
   world.run_until_all_served(seconds(120));
   Result result(world.numbers(), {.slow_per_cent = 5});
   result.demand(held_up == 0, std::to_string(held_up) + " waiters were held up by those cut off");

@@ -278,7 +278,8 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (verdict == Verdict::conflict) tell_contended(now, effects);
   const Attempt ended = attempt_;
   end_attempt(effects);
-  if (!try_once) waiter_.round_ended(ended, answered_last_round_, effects);
+  // A waiter that lacks only trust in the servers keeps its place: the others lack it, too.
+  if (!try_once) waiter_.round_ended(ended, verdict != Verdict::unavailable, effects);
   if (verdict == Verdict::conflict) {
     rest(now, conflict_pause(ended));
   } else if (verdict == Verdict::split) {

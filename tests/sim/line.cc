@@ -91,7 +91,8 @@ std::optional<Line::Turn> Line::live_turn(std::int64_t now) const {
   const bool too_long = left > kTurnMs && mutation_ != Mutation::turn_endless;
   if (left <= 0 || too_long) return std::nullopt;
   // Its owner has left, or was dropped.
-  if (index_of(turn_owner_) == queue_.size()) return std::nullopt;
+  const bool gone = index_of(turn_owner_) == queue_.size();
+  if (gone && mutation_ != Mutation::turn_never_ends) return std::nullopt;
   return Turn{turn_owner_, left};
 }
 
@@ -142,8 +143,9 @@ std::optional<Line::Turn> Line::refusing_turn(Waiter me, lock::Ticket ticket, st
   if (queue_.empty()) return std::nullopt;
   if (const auto turn = live_turn(now)) {
     if (turn->owner == me) return std::nullopt;
-    const Entry& owner = queue_[index_of(turn->owner)];
-    const bool before = me != kNoWaiter && !stands_before(owner, me, ticket);
+    const auto owner = queue_.begin() + static_cast<std::ptrdiff_t>(index_of(turn->owner));
+    const bool before =
+        me != kNoWaiter && owner != queue_.end() && !stands_before(*owner, me, ticket);
     return before ? std::nullopt : turn;
   }
   if (mutation_ == Mutation::no_turn || mutation_ == Mutation::asker_first) return std::nullopt;
@@ -159,7 +161,7 @@ void Line::granted(Waiter me) {
 
 void Line::leave(Waiter waiter) {
   forget(waiter);
-  if (turn_owner_ == waiter && mutation_ != Mutation::turn_left_behind) turn_owner_ = kNoWaiter;
+  if (turn_owner_ == waiter && mutation_ != Mutation::turn_never_ends) turn_owner_ = kNoWaiter;
 }
 
 void Line::wake(const Lock& lock, std::int64_t now, const Publish& publish) {

@@ -91,7 +91,8 @@ class Line {
   void forget(Waiter waiter);
   [[nodiscard]] std::size_t index_of(Waiter waiter) const;
   [[nodiscard]] bool counts(const Entry& entry, std::int64_t now) const {
-    return entry.counts_until > now;
+    const bool ahead = entry.counts_until > now + kLifeMs;
+    return entry.counts_until > now && !(ahead && mutation_ == Mutation::ends_ahead_void);
   }
 
   Mutation mutation_ = Mutation::none;

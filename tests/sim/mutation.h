@@ -30,10 +30,11 @@ enum class Mutation {
   no_turn,              ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
   no_marks,             ///< line.lua: a waiter that did not use its turn gets the next one, too
   turn_endless,         ///< line.lua: a turn from before the clock was set back counts
-  turn_left_behind,     ///< queue.lua: a waiter that leaves keeps its turn
+  turn_never_ends,      ///< line.lua: a turn counts though its owner has left the line
   asker_first,          ///< acquire.lua: an asker that finds the lock free and no turn gets it
   unheard_kept,         ///< line.lua: a waiter that nobody hears gets the turn, too
   silent_passed_over,   ///< line.lua: having just asked does not count as being heard
+  ends_ahead_void,      ///< line.lua: a waiter whose end is far ahead of the clock does not count
   ends_uncut,           ///< line.lua: what ends far ahead of the clock is not cut
   ticket_of_clock,      ///< acquire.lua: a ticket is the clock alone
   refused_out_of_line,  ///< acquire.lua: a refusal does not put its waiter into the line
@@ -63,7 +64,8 @@ inline constexpr struct {
     {Mutation::no_turn, "no_turn"},
     {Mutation::no_marks, "no_marks"},
     {Mutation::turn_endless, "turn_endless"},
-    {Mutation::turn_left_behind, "turn_left_behind"},
+    {Mutation::turn_never_ends, "turn_never_ends"},
+    {Mutation::ends_ahead_void, "ends_ahead_void"},
     {Mutation::asker_first, "asker_first"},
     {Mutation::unheard_kept, "unheard_kept"},
     {Mutation::silent_passed_over, "silent_passed_over"},

@@ -52,6 +52,7 @@ Result cost(std::size_t servers, std::uint64_t seed, Mutation mutation) {
   result.demand(costs[2].hand_over < costs[0].hand_over * 1.2 + 0.2 &&
                     costs[1].hand_over < costs[0].hand_over * 1.2 + 0.2,
                 "a hand-over costs more when many wait");
+  result.demand(costs[0].hand_over < 7.6, "a hand-over costs too much");
   result.demand(costs[2].idle_every > 4.4, "an idle waiter asks too often");
   return result;
 }

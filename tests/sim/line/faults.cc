@@ -29,6 +29,7 @@ Result heads_cut_off(std::uint64_t seed, Mutation mutation) {
   world.run_until(seconds(40));
   const std::size_t held_up = world.numbers().never_served - 12;
   world.run_until_all_served(seconds(120));
+  world.run_until(world.now() + seconds(21));
   Result result(world.numbers(), {.slow_per_cent = 5});
   result.demand(held_up == 0, std::to_string(held_up) + " waiters were held up by those cut off");
   return result;
@@ -94,12 +95,78 @@ Result publishes_lost(std::uint64_t seed, Mutation mutation) {
   return {world.numbers(), {.inversions = 5}};
 }
 
-/// Every run leaves the lock cooling for a while.
-Result cooling(std::uint64_t seed, Mutation mutation) {
+/// Two of three servers stop for a while, so that nobody in line reaches a quorum; everybody comes
+/// back to the old order, before those who came meanwhile.
+Result quorum_lost(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .ttl = seconds(60), .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(30));
+  start_waiters(world, 40, milliseconds(100), milliseconds(30));
+  world.run_until(seconds(5));
+  for (const std::size_t server : {0U, 1U}) {
+    world.hosts()[server].stop();
+    world.at(seconds(16), [&world, server] { world.hosts()[server].resume(); });
+  }
+  start_waiters(world, 20, seconds(20), milliseconds(30));
+  world.run_until_all_served(seconds(90));
+  return {world.numbers(), {}};
+}
+
+/// The first ones in line die, all at once: nobody hears their turns.
+Result heads_killed(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(3));
+  start_waiters(world, 40, milliseconds(100), milliseconds(20));
+  world.run_until(seconds(2));
+  const std::vector<Process*> line = world.line();
+  for (std::size_t i = 0; i < 20; ++i) world.kill(*line[i]);
+  world.run_until_all_served(seconds(60));
+  return {world.numbers(), {.longest_stall = milliseconds(400)}};
+}
+
+/// A stopped waiter at the head of a line that moves: it costs one turn, and holds up nobody again.
+Result head_frozen(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(1));
+  start_waiters(world, 100, milliseconds(100), milliseconds(5));
+  world.run_until(milliseconds(900));
+  const std::vector<Process*> line = world.line();
+  for (const std::size_t i : {0U, 10U, 50U}) world.freeze(*line[i]);
+  world.run_until_all_served(seconds(60));
+  Result result(world.numbers(), {.longest_stall = milliseconds(800), .slow_per_cent = 5});
+  for (const std::size_t i : {0U, 10U, 50U}) world.resume(*line[i]);
+  world.run_until_all_served(seconds(70));
+  result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
+  return result;
+}
+
+/// The holder dies, and its lock expires; processes begin all the time.
+Result holder_killed(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .ttl = seconds(4), .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(60));
+  start_waiters(world, 300, milliseconds(100), milliseconds(3));
+  world.run_until(milliseconds(1500));
+  world.kill(*world.holder());
+  start_waiters(world, 200, milliseconds(1600), milliseconds(25));
+  const std::size_t dead = 1;
+  while (world.jobs() == dead && world.now() < seconds(10)) {
+    world.run_until(world.now() + milliseconds(1));
+  }
+  const std::size_t before = world.numbers().evals + world.numbers().idle_evals;
+  world.run_until(world.now() + milliseconds(100));
+  const std::size_t evals = (world.numbers().evals + world.numbers().idle_evals - before) / 3;
+  world.run_until_all_served(seconds(90));
+  Result result(world.numbers(), {});
+  result.note(std::to_string(evals) + " EVALs on each server within 100 ms of the expiry");
+  result.demand(evals < 150, std::to_string(evals) + " EVALs within 100 ms of an expiry");
+  return result;
+}
+
+/// Every run leaves the lock cooling for a while, which ends long before what waiters were told.
+Result cooling(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .ttl = seconds(30), .seed = seed, .mutation = mutation});
   ProcessPlan plan;
-  plan.min_hold = seconds(2);
-  start_waiters(world, 15, Time::zero(), milliseconds(30), plan);
+  plan.min_hold = seconds(1);
+  start_waiters(world, 5, Time::zero(), milliseconds(30), plan);
   world.run_until_all_served(seconds(120));
   return {world.numbers(), {.longest_stall = milliseconds(400)}};
 }
@@ -214,6 +281,10 @@ Result soak(std::uint64_t seed, Mutation mutation) {
 
 constexpr Scenario kScenarios[] = {
     {"heads_cut_off", heads_cut_off},
+    {"heads_killed", heads_killed},
+    {"head_frozen", head_frozen},
+    {"holder_killed", holder_killed},
+    {"quorum_lost", quorum_lost},
     {"clocks_set_back", clocks_set_back},
     {"clock_set_back_in_turn", clock_set_back_in_turn},
     {"servers_restarted", servers_restarted},

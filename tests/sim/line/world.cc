@@ -239,6 +239,7 @@ const Numbers& World::numbers() {
   }
   for (Host& host : hosts_) {
     for (const Line::Entry& entry : host.server().data().line.queue()) {
+      if (entry.counts_until <= host.server().now_ms(now())) continue;
       const auto is_it = [&](const auto& each) { return each->waiter() == entry.waiter; };
       const auto process = std::ranges::find_if(processes_, is_it);
       if (process != processes_.end() && !(*process)->alive()) ++numbers_.left_behind;

@@ -79,6 +79,7 @@ class World : public Observer {
   /// From now on.
   void measure_afresh();
   [[nodiscard]] const Numbers& numbers();
+  [[nodiscard]] std::size_t jobs() const { return numbers_.jobs; }
 
   void job_started(Process& process) override;
   void job_ended(Process& process) override;

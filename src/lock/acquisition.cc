@@ -167,8 +167,7 @@ void Acquisition::wake(Duration in, Instant now) {
 }
 
 void Acquisition::hear(ServerIndex server, Instant now) {
-  waiter_.hear(server);
-  wake(Duration::zero(), now);
+  if (waiter_.hear(server)) wake(Duration::zero(), now);
 }
 
 void Acquisition::withdraw(Effects& effects) {

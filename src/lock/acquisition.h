@@ -64,7 +64,7 @@ class Acquisition {
   /// costs one round; an endless stream of wake-ups costs ten rounds a second.
   void wake(Duration in, Instant now);
 
-  /// Takes Subscribed. A wake-up may have been sent before, so we ask again.
+  /// Takes Subscribed.
   void hear(ServerIndex server, Instant now);
 
   /// Takes the answer to a request to leave the line.

@@ -47,9 +47,18 @@ void Waiter::leave(Effects& effects) {
   }
 }
 
+std::size_t Waiter::heard() const {
+  return static_cast<std::size_t>(std::ranges::count(heard_, true));
+}
+
+bool Waiter::hear(ServerIndex server) {
+  const std::size_t before = heard();
+  heard_.at(server) = true;
+  return heard() > before && heard() == quorum(heard_.size());
+}
+
 bool Waiter::is_called() const {
-  const auto heard = std::ranges::count(heard_, true);
-  return place_ != 0 && static_cast<std::size_t>(heard) >= quorum(heard_.size());
+  return place_ != 0 && heard() >= quorum(heard_.size());
 }
 
 }  // namespace redlock::lock

@@ -32,8 +32,9 @@ class Waiter {
   void record_left(const Reply& reply) { leaving_.at(reply.ask.server) = false; }
   [[nodiscard]] bool is_leaving(ServerIndex server) const { return leaving_.at(server); }
 
-  /// Takes Subscribed.
-  void hear(ServerIndex server) { heard_.at(server) = true; }
+  /// Takes Subscribed. True if from now on a quorum can wake us. A wake-up that was sent before may
+  /// be lost, so it is time to ask.
+  [[nodiscard]] bool hear(ServerIndex server);
 
   /// A quorum of servers can wake us, and we know that we are in line.
   [[nodiscard]] bool is_called() const;
@@ -50,6 +51,7 @@ class Waiter {
 
  private:
   void note_places(const Attempt& attempt);
+  [[nodiscard]] std::size_t heard() const;
 
   Ticket ticket_ = 0;  ///< never changes once we have one
   bool in_line_ = false;

@@ -1,8 +1,27 @@
 # SPDX-License-Identifier: MIT
 #
 # Writes OUTPUT, a C++ file that defines one string_view for each Lua script named in SCRIPTS
-# (paths, separated by commas), with line.lua in place of a line `--include line`. Comment lines,
-# indentation and empty lines are left out: the whole script goes over the wire with every request.
+# (paths, separated by commas), with line.lua in place of a line `--include line`, and so on. Comment
+# lines and blanks that Lua does not need are left out: the whole script goes over the wire with every
+# request.
+
+# Removes the blanks around operators and brackets, but not within quotes.
+function(squeeze variable)
+  set(lua "${${variable}}")
+  string(REGEX MATCHALL "'[^'\n]*'" quotes "${lua}")
+  string(REGEX REPLACE "'[^'\n]*'" "\"" lua "${lua}")
+  string(REGEX REPLACE " ?(==|~=|<=|>=|[=,<>+*(){}]) ?" "\\1" lua "${lua}")
+  set(squeezed "")
+  foreach(quote IN LISTS quotes)
+    string(FIND "${lua}" "\"" at)
+    string(SUBSTRING "${lua}" 0 ${at} before)
+    math(EXPR at "${at} + 1")
+    string(SUBSTRING "${lua}" ${at} -1 lua)
+    string(APPEND squeezed "${before}${quote}")
+  endforeach()
+  set(${variable} "${squeezed}${lua}" PARENT_SCOPE)
+endfunction()
+
 string(REPLACE "," ";" SCRIPTS "${SCRIPTS}")
 set(text "// Generated from src/redis/scripts by embed_scripts.cmake.\n#include \"redis/scripts.h\"\n\n")
 string(APPEND text "namespace redlock::redis::scripts {\n\n")
@@ -10,13 +29,16 @@ foreach(path IN LISTS SCRIPTS)
   get_filename_component(name "${path}" NAME_WE)
   file(READ "${path}" lua)
   get_filename_component(folder "${path}" DIRECTORY)
-  file(READ "${folder}/line.lua" line)
-  string(REPLACE "\n--include line\n" "\n${line}\n" lua "${lua}")
+  foreach(part line stand turn)
+    file(READ "${folder}/${part}.lua" text_of_part)
+    string(REPLACE "\n--include ${part}\n" "\n${text_of_part}\n" lua "${lua}")
+  endforeach()
   set(lua "\n${lua}\n")
   string(REGEX REPLACE "\n[ \t]+" "\n" lua "${lua}")
   string(REGEX REPLACE "\n--[^\n]*" "" lua "${lua}")
   string(REGEX REPLACE "\n\n+" "\n" lua "${lua}")
   string(STRIP "${lua}" lua)
+  squeeze(lua)
   string(APPEND text "constinit const std::string_view ${name} =\n    R\"lua(${lua})lua\";\n\n")
 endforeach()
 string(APPEND text "}  // namespace redlock::redis::scripts\n")

@@ -94,7 +94,7 @@ class Inspector {
   std::string dead_key_;
   std::string log_key_;
   LineKeys line_;
-  std::string channel_;       ///< of the lock's holder
+  std::string channel_;  ///< of the lock's holder
   Link link_;
   Link subscription_;  ///< a connection with a subscription takes no other requests
   Inspection inspection_;

@@ -52,22 +52,20 @@ std::optional<lock::Duration> read_wake_up(std::string_view text) {
   return std::chrono::milliseconds(std::min(*left, kMost) + 1);
 }
 
-std::string encode_join_queue(std::string_view lock_key, const LineKeys& line,
-                              std::string_view waiter, std::string_view who, lock::Ticket ticket) {
-  return encode_command({"EVAL", scripts::queue, "5", lock_key, line.queue, line.alive,
-                         line.waiters, line.turn, line.channels, waiter, who,
-                         std::to_string(ticket)});
+std::string encode_join_queue(const LineKeys& line, std::string_view waiter, std::string_view who,
+                              lock::Ticket ticket) {
+  return encode_command({"EVAL", scripts::join_queue, "3", line.queue, line.alive, line.waiters,
+                         waiter, who, std::to_string(ticket)});
 }
 
 std::string encode_leave_queue(std::string_view lock_key, const LineKeys& line,
                                std::string_view waiter) {
-  return encode_command({"EVAL", scripts::queue, "5", lock_key, line.queue, line.alive,
-                         line.waiters, line.turn, line.channels, waiter, ""});
+  return encode_command({"EVAL", scripts::hand_on, "5", lock_key, line.queue, line.alive,
+                         line.waiters, line.turn, waiter});
 }
 
-std::string encode_wake(std::string_view lock_key, const LineKeys& line) {
-  return encode_command({"EVAL", scripts::queue, "5", lock_key, line.queue, line.alive,
-                         line.waiters, line.turn, line.channels});
+std::string encode_hand_on(std::string_view lock_key, const LineKeys& line) {
+  return encode_leave_queue(lock_key, line, {});
 }
 
 std::string encode_waiting(std::string_view lock_key) {

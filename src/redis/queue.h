@@ -34,16 +34,16 @@ struct LineKeys {
   std::string channels;
 };
 
-/// The waiter stays in line for another 20 s. `who`: JSON, redlock-protocol(7); not empty.
-std::string encode_join_queue(std::string_view lock_key, const LineKeys& line,
-                              std::string_view waiter, std::string_view who, lock::Ticket ticket);
+/// The waiter stays in line for another 20 s. `who`: JSON, redlock-protocol(7).
+std::string encode_join_queue(const LineKeys& line, std::string_view waiter, std::string_view who,
+                              lock::Ticket ticket);
 
 /// The waiter leaves the line; if the lock is free, the server hands it on.
 std::string encode_leave_queue(std::string_view lock_key, const LineKeys& line,
                                std::string_view waiter);
 
 /// If the lock is free, the server gives the first waiter its turn.
-std::string encode_wake(std::string_view lock_key, const LineKeys& line);
+std::string encode_hand_on(std::string_view lock_key, const LineKeys& line);
 
 /// Untrusted, like everything from a server.
 struct Waiter {

@@ -14,8 +14,7 @@ void QueueMember::join(lock::Ticket ticket, lock::Instant now) {
   joined_ = true;
   if (ticket == 0) return;
   voters_.note_if_answering(
-      encode_join_queue(context.lock_key, context.line, context.waiter, voters_.holder(), ticket),
-      now);
+      encode_join_queue(context.line, context.waiter, voters_.holder(), ticket), now);
 }
 
 void QueueMember::leave(const lock::Ask& ask, lock::Instant now) {

@@ -190,7 +190,7 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
   for (const std::string_view word :
        {std::string_view(secrets.token), std::string_view(life),
         std::string_view(context.holder_json), std::string_view(grace), std::string_view(ttl),
-        std::string_view(secrets.hold), std::string_view(line.channels),
+        std::string_view(secrets.hold),
         ask.ticket == 0 ? std::string_view() : std::string_view(context.waiter),
         std::string_view(ticket)}) {
     words.push_back(word);
@@ -201,7 +201,7 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
 
 Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secrets& secrets,
                     const std::string& life) {
-  const std::string wake = encode_wake(context.lock_key, context.line);
+  const std::string wake = encode_hand_on(context.lock_key, context.line);
   if (!secrets.adopted && !ask.for_owner) {
     return {encode_command({"EVAL", scripts::leave, "2", context.lock_key, context.holder_key,
                             secrets.token, secrets.hold, life}) +

@@ -11,15 +11,16 @@ namespace redlock::redis::scripts {
 extern const std::string_view acquire;
 extern const std::string_view commit;
 extern const std::string_view done;
+extern const std::string_view hand_on;
 extern const std::string_view history;
 extern const std::string_view hold;
 extern const std::string_view inquire;
+extern const std::string_view join_queue;
 extern const std::string_view leave;
 extern const std::string_view log;
 extern const std::string_view look;
 extern const std::string_view mark;
 extern const std::string_view permissions;
-extern const std::string_view queue;
 extern const std::string_view remove;
 extern const std::string_view renew;
 extern const std::string_view repair;

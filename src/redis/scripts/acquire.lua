@@ -14,11 +14,10 @@
 -- ARGV[5]  the ttl, in ms: how long a hold counts without a renewal
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
 -- KEYS[5]  the queue, KEYS[6] alive, KEYS[7] the waiters, KEYS[8] the turn: see line.lua
--- ARGV[7]  the name of the wake-up channels, up to the waiter at its end
--- ARGV[8]  the waiter that we are in the line, ARGV[9] its ticket; '' and '': we are not in line
+-- ARGV[7]  the waiter that we are in the line, ARGV[8] its ticket; '' and '': we are not in line
 -- and only for `--once`:
 -- KEYS[9]  the mark of the last successful run: its beginning by this server's clock, and the runner
--- ARGV[10] how long ago that run must have begun, in ms
+-- ARGV[9]  how long ago that run must have begun, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
 --     the lock holds our token, for at least the ttl. trace: 'none', this name was never locked
@@ -37,7 +36,7 @@
 --     first bytes of its field, or 'type:list' and the like
 -- {'replica', 'host:port of the primary'}
 --
--- The SET comes before all other writes, and every command after it is a pcall: a failing script does
+-- The SET comes before all other writes, and every command after it is a pcall (try): a failing script does
 -- not roll back, and an error after the SET would hide that we hold the lock.
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
@@ -45,23 +44,22 @@ local joins = hold ~= ARGV[1]
 local now = redis.pcall('TIME')
 local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
 local stamp = string.format('%.0f', clock)
-local queue, alive, waiters, turn, channels = KEYS[5], KEYS[6], KEYS[7], KEYS[8], ARGV[7]
+local queue, alive, waiters, turn = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 --include line
+--include turn
+--include stand
 
 -- Other programs may have written the keys and fields, of any size: this script asks for the sizes
 -- first, where the user may. If a value is longer than any of ours, it reads only the head.
 local function read(key, longest)
-  local size = redis.pcall('STRLEN', key)
-  local long = type(size) == 'number' and size > longest
-  local head = long and redis.pcall('GETRANGE', key, 0, 1023)
-  return type(head) == 'string' and head or redis.pcall('GET', key)
+  local long = (try('STRLEN', key) or 0) > longest
+  return long and try('GETRANGE', key, 0, 1023) or redis.pcall('GET', key)
 end
 
 local function field(key, name, longest)
-  local size = redis.pcall('HSTRLEN', key, name)
-  if type(size) == 'number' and size > longest then return '' end
-  local text = redis.pcall('HGET', key, name)
-  return type(text) == 'string' and #text <= longest and text or ''
+  if (try('HSTRLEN', key, name) or 0) > longest then return '' end
+  local text = try('HGET', key, name) or ''
+  return #text <= longest and text or ''
 end
 
 -- TYPE answers with a status, which is a table in Lua. A key of another type is another program's.
@@ -72,21 +70,22 @@ local ours = value == ARGV[1]
 
 -- Every refusal puts us into the line, or keeps us there.
 local function refuse(word, blocker, left, holder)
-  local ticket, place, length = ARGV[9], 0, 0
-  if ARGV[8] ~= '' then
-    place, length = stand_in_line(ARGV[8], ARGV[3], ticket)
+  local ticket, place = ARGV[8], 0
+  if ticket ~= '' then
+    stand_in_line(ARGV[7], ARGV[3], ticket)
+    place = (try('ZRANK', queue, ARGV[7]) or -1) + 1
   else
     local last = (try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {})[2]
     ticket = string.format('%.0f', math.max(clock, (tonumber(last) or 0) + 1))
   end
-  return {word, blocker, left, holder or '', stamp, ticket, place, length}
+  return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
 end
 
 if KEYS[9] and (not ours or joins) then
   local mark = read(KEYS[9], 8192)
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
   local age = began and clock - began
-  local period = tonumber(ARGV[10])
+  local period = tonumber(ARGV[9])
   -- A mark from the future comes from a clock that was set back since: it counts, but not for ever.
   if age and age < period and age > -period then
     return {'done', math.max(age, 0), redis.call('PTTL', KEYS[9]), #who <= 8192 and who or ''}
@@ -117,13 +116,13 @@ if #holds > 65536 then return refuse('refused', '', -2) end
 
 -- A user without permission for INFO can recognize neither the server nor its age.
 local run_id, uptime = '', 0
-local about = redis.pcall('INFO', 'server')
-if type(about) == 'string' then
+local about = try('INFO', 'server')
+if about then
   run_id = string.match(about, 'run_id:(%w+)') or ''
   uptime = tonumber(string.match(about, 'uptime_in_seconds:(%d+)')) or 0
 end
-local place = redis.pcall('INFO', 'replication')
-if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
+local place = try('INFO', 'replication') or ''
+if string.find(place, 'role:slave', 1, true) then
   return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
                      (string.match(place, 'master_port:(%d+)') or '?')}
 end
@@ -131,11 +130,10 @@ end
 -- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead
 -- of the clock (10^13 ms are 317 years), somebody put it there, perhaps near the largest number.
 local last
-local value_size = redis.pcall('HSTRLEN', KEYS[3], 'value')
-local id_size = redis.pcall('HSTRLEN', KEYS[3], 'run_id')
-if type(value_size) == 'number' and value_size > 1024 then
-  last = {string.format('%.0f bytes', value_size), ''}
-elseif type(id_size) == 'number' and id_size > 1024 then
+local size = try('HSTRLEN', KEYS[3], 'value') or 0
+if size > 1024 then
+  last = {string.format('%.0f bytes', size), ''}
+elseif (try('HSTRLEN', KEYS[3], 'run_id') or 0) > 1024 then
   last = {field(KEYS[3], 'value', 1024), ''}
 else
   last = redis.pcall('HMGET', KEYS[3], 'value', 'run_id')
@@ -160,16 +158,16 @@ end
 -- The line decides only about a free lock. A grant uses up no turn: the waiter leaves the line when it
 -- has a quorum.
 if kind == 'none' and not joins and (try('ZCARD', queue) or 0) > 0 then
-  local ticket = tonumber(ARGV[9])
+  local ticket = tonumber(ARGV[8])
   local owner, left, theirs = standing_turn()
   if not owner then
-    owner, left = hand_on(ARGV[8], ticket), longest_turn
-  elseif owner == ARGV[8] or
-         (ticket and (ticket < theirs or (ticket == theirs and ARGV[8] < owner))) then
+    owner, left = hand_on(ARGV[7], ticket), 500
+  elseif owner == ARGV[7] or
+         (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
     owner = nil
   end
   if owner then return refuse('turn', owner, left) end
-  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[8]) end
+  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
 end
 
 local life = ttl
@@ -179,13 +177,13 @@ if ours then
 else
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
   -- Nobody held the lock, so all that the hash still says is about former holders.
-  redis.pcall('DEL', KEYS[2])
+  try('DEL', KEYS[2])
 end
 
-local noted = redis.pcall('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
+local noted = try('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
 if joins then
-  redis.pcall('PEXPIRE', KEYS[2], life + 10000)
-  if type(noted) ~= 'number' then return refuse('refused', '', -2) end
+  try('PEXPIRE', KEYS[2], life + 10000)
+  if not noted then return refuse('refused', '', -2) end
   return {'granted', run_id, uptime, trace, '0', stamp}
 end
 
@@ -196,13 +194,12 @@ if not fence and before then
   if trace ~= 'present' then before = math.max(before, clock) end
   fence = string.format('%.0f', before + 1)
   -- A number that the server did not store is not given out: the next grant would get it again.
-  local stored = redis.pcall('HSET', KEYS[3], 'value', fence)
-  if type(stored) ~= 'number' then fence = '0' end
-  redis.pcall('HSET', KEYS[3], 'run_id', run_id)
+  if not try('HSET', KEYS[3], 'value', fence) then fence = '0' end
+  try('HSET', KEYS[3], 'run_id', run_id)
 end
 fence = fence or '0'
-redis.pcall('PEXPIRE', KEYS[3], 2592000000)
-redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
-redis.pcall('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)
-redis.pcall('PEXPIRE', KEYS[2], life + 10000)
+try('PEXPIRE', KEYS[3], 2592000000)
+try('HSET', KEYS[2], ARGV[1], ARGV[3])
+try('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)
+try('PEXPIRE', KEYS[2], life + 10000)
 return {'granted', run_id, uptime, trace, fence, stamp}

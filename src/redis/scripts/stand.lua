@@ -1,0 +1,20 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Puts a waiter into the line, for the scripts that include it behind line.lua.
+--
+-- A waiter that was killed never leaves: each request of another one removes some expired records. A
+-- record that lasts too long comes from a time before the clock was set back.
+local function stand_in_line(waiter, who, ticket)
+  local ends = string.format('%.0f', clock + life)
+  for _, each in ipairs(try('ZRANGEBYSCORE', alive, '-inf', clock, 'LIMIT', 0, 32) or {}) do
+    forget(each)
+  end
+  for _, each in ipairs(try('ZRANGEBYSCORE', alive, '(' .. ends, '+inf', 'LIMIT', 0, 8) or {}) do
+    try('ZADD', alive, ends, each)
+  end
+  try('ZADD', queue, 'NX', ticket, waiter)
+  try('ZADD', alive, ends, waiter)
+  try('HSET', waiters, waiter, who)
+  try('HDEL', waiters, 'mark:' .. waiter)
+  for _, key in ipairs({queue, alive, waiters}) do try('PEXPIRE', key, life) end
+end

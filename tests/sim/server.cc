@@ -76,8 +76,8 @@ Response Server::refuse(const Request& request, Response refusal, std::int64_t n
   } else if (mutation_ != Mutation::refused_out_of_line) {
     line.put_in_line(request.waiter, request.ticket, now);
     refusal.place = line.place(request.waiter);
-    refusal.waiters = line.queue().size();
   }
+  refusal.waiters = line.queue().size();
   return refusal;
 }
 

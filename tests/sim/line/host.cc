@@ -13,6 +13,10 @@ constexpr std::int64_t kUpForMs = 10'000'000;
 
 }  // namespace
 
+std::size_t scripts_of(const Request& request) {
+  return request.op == lock::Op::leave && !request.joins_line ? 2 : 1;
+}
+
 void Host::begin(std::size_t index, Timeline& timeline, const LockSettings& settings,
                  Mutation mutation, Deliver deliver, Executed executed) {
   index_ = index;
@@ -38,6 +42,7 @@ void Host::take(const Request& request, std::function<void(const Response&)> ans
     return;
   }
   const Response response = server_.execute(request, timeline_->now());
+  evals_ += scripts_of(request);
   executed_(*this, request, response);
   answer(response);
 }

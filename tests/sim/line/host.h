@@ -14,6 +14,9 @@
 
 namespace redlock::sim::line {
 
+/// How many EVALs a request is.
+std::size_t scripts_of(const Request& request);
+
 class Host {
  public:
   /// After each request: who sent it.
@@ -49,6 +52,9 @@ class Host {
   void subscribe(Waiter waiter) { subscribers_.insert(waiter); }
   void unsubscribe(Waiter waiter) { subscribers_.erase(waiter); }
 
+  /// Since the last forget_evals().
+  [[nodiscard]] std::size_t evals() const { return evals_; }
+  void forget_evals() { evals_ = 0; }
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] Server& server() { return server_; }
   [[nodiscard]] Token owner() const { return server_.owner(timeline_->now()); }
@@ -67,6 +73,7 @@ class Host {
   Time clock_is_ahead_{};
   std::set<Waiter> subscribers_;
   std::vector<Arrived> arrived_;  ///< while it is stopped
+  std::size_t evals_ = 0;
   std::uint32_t life_ = 1;
   bool up_ = true;
   bool stopped_ = false;

@@ -80,12 +80,28 @@ Result distance_of_three(std::uint64_t seed, Mutation mutation) {
   return far_away(3, seed, mutation);
 }
 
+/// A release while its waiter is still about to subscribe: it asks once more when it has.
+Result lost_in_between(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 1, .seed = seed, .mutation = mutation});
+  for (Time late = Time::zero(); late < milliseconds(60); late += milliseconds(1)) {
+    hold_first(world, milliseconds(60));
+    world.run_until(world.now() + late);
+    ProcessPlan plan;
+    plan.distance = {milliseconds(5), microseconds(100)};
+    world.start(plan);
+    world.run_until_all_served(world.now() + seconds(10));
+    world.run_until(world.now() + seconds(1));
+  }
+  return {world.numbers(), {.longest_stall = milliseconds(60)}};
+}
+
 constexpr Scenario kScenarios[] = {
     {"order", one_server},
     {"order_of_five", five_servers},
     {"mixed_distances", mixed_distances},
     {"distance", distance},
     {"distance_of_three", distance_of_three},
+    {"lost_in_between", lost_in_between},
 };
 
 }  // namespace

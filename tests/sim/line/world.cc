@@ -142,7 +142,7 @@ void World::watch() {
 }
 
 void World::executed(Host& host, const Request& request, const Response& response) {
-  const std::size_t scripts = request.op == lock::Op::leave ? 2 : 1;
+  const std::size_t scripts = scripts_of(request);
   if (request.waiter != kNoWaiter && response.place != 0) {
     const auto asker = std::ranges::find(waiting_, request.waiter, &Process::waiter);
     if (asker != waiting_.end()) {
@@ -229,6 +229,7 @@ void World::count_waiting() {
 void World::measure_afresh() {
   count_waiting();
   numbers_ = {};
+  for (Host& host : hosts_) host.forget_evals();
 }
 
 const Numbers& World::numbers() {

@@ -28,6 +28,12 @@ void Line::expire(std::int64_t now) {
   if (now > turn_ends_ms_) turn_owner_ = kNoWaiter;
 }
 
+void Line::postpone(std::int64_t length) {
+  for (Entry& entry : queue_) entry.counts_until += length;
+  expires_ms_ += length;
+  turn_ends_ms_ += length;
+}
+
 std::size_t Line::index_of(Waiter waiter) const {
   const auto entry = std::find_if(queue_.begin(), queue_.end(),
                                   [&](const Entry& each) { return each.waiter == waiter; });

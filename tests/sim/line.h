@@ -76,12 +76,18 @@ class Line {
   void leave(Waiter waiter);
   void wake(const Lock& lock, std::int64_t now, const Publish& publish);
 
+  /// So much later everything ends than it would. Negative: so much time passes; an hour: the clock
+  /// is set back by it.
+  void postpone(std::int64_t length);
+
   /// From 1; 0: it is not in line.
   [[nodiscard]] std::size_t place(Waiter waiter) const;
   [[nodiscard]] const std::vector<Entry>& queue() const { return queue_; }
   /// The turn, live or not; without an owner there is none.
   [[nodiscard]] Waiter turn_owner() const { return turn_owner_; }
   [[nodiscard]] std::int64_t turn_ends_ms() const { return turn_ends_ms_; }
+  /// When all of it ends.
+  [[nodiscard]] std::int64_t expires_ms() const { return expires_ms_; }
 
  private:
   [[nodiscard]] std::optional<Turn> live_turn(std::int64_t now) const;

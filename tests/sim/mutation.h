@@ -75,6 +75,11 @@ inline constexpr struct {
     {Mutation::cooling_untold, "cooling_untold"},
 };
 
+/// Those of the line of waiters.
+inline constexpr bool is_of_line(Mutation mutation) {
+  return mutation >= Mutation::no_turn;
+}
+
 inline std::optional<Mutation> mutation_named(std::string_view name) {
   for (const auto& entry : kMutations) {
     if (entry.name == name) return entry.mutation;

@@ -25,7 +25,11 @@ constexpr Duration kTryOnceBears = seconds(2);
 constexpr Duration kLastQuestion = milliseconds(50);
 
 /// The longest time that a turn lasts, whatever a server says.
-constexpr Duration kLongestTurn = milliseconds(500);
+constexpr Duration kLongestTurn = milliseconds(501);
+
+/// The shortest pause before we ask again after a turn, even if a server says that the turn is
+/// over.
+constexpr Duration kShortestTurn = milliseconds(10);
 
 /// The pause of a waiter that the servers wake when it is its turn. It must be heard of more often
 /// than every 20 s, and it finds out what no server told it.
@@ -343,7 +347,8 @@ Duration Acquisition::conflict_pause(const Attempt& ended) {
   return std::max<Duration>(pause, again ? kBetweenExpiries : milliseconds(1));
 }
 
-/// If all that refused did so for another waiter's turn, we ask when the last of these turns ends.
+/// If all that refused did so for another waiter's turn, we ask when the last of these turns ends;
+/// or earlier if we are next and nobody can wake us.
 /// A single try bears splits for longer the longer its rounds take: contenders that are far away
 /// must fall out of step, too.
 Duration Acquisition::split_pause(const Attempt& ended, Instant now) {
@@ -351,7 +356,10 @@ Duration Acquisition::split_pause(const Attempt& ended, Instant now) {
     return split_backoff_.next(jitter_, 2 * (now - round_began_));
   }
   const auto turn = ended.turns_left();
-  return turn ? std::min(*turn, kLongestTurn) + milliseconds(1) : split_backoff_.next(jitter_);
+  if (!turn) return split_backoff_.next(jitter_);
+  const bool uncalled = waiter_.is_early() && !waiter_.is_called();
+  return std::clamp<Duration>(*turn + milliseconds(1), kShortestTurn,
+                              uncalled ? kEarly : kLongestTurn);
 }
 
 /// Contenders that are still taking the lock change from round to round. If the same servers refuse

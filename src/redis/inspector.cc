@@ -61,7 +61,6 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
       fence_key_(helper_key(lock_key_, "fence")),
       dead_key_(helper_key(lock_key_, "dead")),
       log_key_(helper_key(lock_key_, "log")),
-      line_(lock_key_),
       channel_(notice_channel(lock_key_, "")),
       link_(endpoint, tls, timeouts),
       subscription_(endpoint, tls, timeouts) {}
@@ -118,8 +117,9 @@ void Inspector::ask(Question question, lock::Instant now) {
       wire = encode_command({"EVAL", scripts::permissions, "1", log_key_});
       break;
     case Question::queue:
-      wire = encode_command({"EVAL", scripts::permissions, "4", line_.queue, line_.alive,
-                             line_.waiters, line_.turn, line_.channels, "line"});
+      wire = encode_command({"EVAL", scripts::permissions, "4", helper_key(lock_key_, "queue"),
+                             helper_key(lock_key_, "alive"), helper_key(lock_key_, "waiters"),
+                             helper_key(lock_key_, "turn"), wake_channel(lock_key_, ""), "line"});
       break;
     case Question::sweep:
       if (sweeping_ == Remains::expected) {

@@ -17,7 +17,6 @@
 #include "os/loop.h"
 #include "redis/keys.h"
 #include "redis/link.h"
-#include "redis/queue.h"
 
 namespace redlock::redis {
 
@@ -93,7 +92,6 @@ class Inspector {
   std::string fence_key_;
   std::string dead_key_;
   std::string log_key_;
-  LineKeys line_;
   std::string channel_;  ///< of the lock's holder
   Link link_;
   Link subscription_;  ///< a connection with a subscription takes no other requests

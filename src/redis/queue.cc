@@ -31,12 +31,13 @@ std::optional<Waiter> read_waiter(const Value& entry) {
 
 }  // namespace
 
-LineKeys::LineKeys(std::string_view lock_key)
-    : queue(helper_key(lock_key, "queue")),
-      alive(helper_key(lock_key, "alive")),
-      waiters(helper_key(lock_key, "waiters")),
-      turn(helper_key(lock_key, "turn")),
-      channels(helper_key(lock_key, "wake:")) {}
+std::string line_of(std::string_view lock_key) {
+  return helper_key(lock_key, "");
+}
+
+std::string wake_channel(std::string_view lock_key, std::string_view waiter) {
+  return helper_key(lock_key, std::string("wake:").append(waiter));
+}
 
 std::optional<lock::Duration> read_wake_up(std::string_view text) {
   constexpr std::string_view kCools = "cools ";
@@ -52,25 +53,23 @@ std::optional<lock::Duration> read_wake_up(std::string_view text) {
   return std::chrono::milliseconds(std::min(*left, kMost) + 1);
 }
 
-std::string encode_join_queue(const LineKeys& line, std::string_view waiter, std::string_view who,
-                              lock::Ticket ticket) {
-  return encode_command({"EVAL", scripts::join_queue, "3", line.queue, line.alive, line.waiters,
-                         waiter, who, std::to_string(ticket)});
+std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
+                              std::string_view who, lock::Ticket ticket) {
+  return encode_command({"EVAL", scripts::join_queue, "1", lock_key, line_of(lock_key), waiter, who,
+                         std::to_string(ticket)});
 }
 
-std::string encode_leave_queue(std::string_view lock_key, const LineKeys& line,
-                               std::string_view waiter) {
-  return encode_command({"EVAL", scripts::hand_on, "5", lock_key, line.queue, line.alive,
-                         line.waiters, line.turn, waiter});
+std::string encode_leave_queue(std::string_view lock_key, std::string_view waiter) {
+  return encode_command({"EVAL", scripts::hand_on, "1", lock_key, line_of(lock_key), waiter});
 }
 
-std::string encode_hand_on(std::string_view lock_key, const LineKeys& line) {
-  return encode_leave_queue(lock_key, line, {});
+std::string encode_hand_on(std::string_view lock_key) {
+  return encode_leave_queue(lock_key, {});
 }
 
 std::string encode_waiting(std::string_view lock_key) {
-  const LineKeys line(lock_key);
-  return encode_command({"EVAL", scripts::waiting, "3", line.queue, line.alive, line.waiters});
+  return encode_command({"EVAL", scripts::waiting, "3", helper_key(lock_key, "queue"),
+                         helper_key(lock_key, "alive"), helper_key(lock_key, "waiters")});
 }
 
 std::optional<Queue> read_waiting(const Value& reply) {

@@ -22,28 +22,21 @@ namespace redlock::redis {
 /// the lock has cooled. None: it is no wake-up of ours.
 std::optional<lock::Duration> read_wake_up(std::string_view text);
 
-/// The keys of a lock's line of waiters, and the beginning of the channels' names. The waiter's id
-/// is the end.
-struct LineKeys {
-  explicit LineKeys(std::string_view lock_key);
+/// The beginning of the names of the keys and channels of a lock's line: "redlock:{key}:".
+std::string line_of(std::string_view lock_key);
 
-  std::string queue;
-  std::string alive;
-  std::string waiters;
-  std::string turn;
-  std::string channels;
-};
+/// The channel for a waiter's wake-ups.
+std::string wake_channel(std::string_view lock_key, std::string_view waiter);
 
 /// The waiter stays in line for another 20 s. `who`: JSON, redlock-protocol(7).
-std::string encode_join_queue(const LineKeys& line, std::string_view waiter, std::string_view who,
-                              lock::Ticket ticket);
+std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
+                              std::string_view who, lock::Ticket ticket);
 
 /// The waiter leaves the line; if the lock is free, the server hands it on.
-std::string encode_leave_queue(std::string_view lock_key, const LineKeys& line,
-                               std::string_view waiter);
+std::string encode_leave_queue(std::string_view lock_key, std::string_view waiter);
 
 /// If the lock is free, the server gives the first waiter its turn.
-std::string encode_hand_on(std::string_view lock_key, const LineKeys& line);
+std::string encode_hand_on(std::string_view lock_key);
 
 /// Untrusted, like everything from a server.
 struct Waiter {

@@ -9,12 +9,13 @@ namespace redlock::redis {
 
 void QueueMember::join(lock::Ticket ticket, lock::Instant now) {
   const LockContext& context = voters_.context();
-  if (subscribers_.empty()) subscribers_.open(routes_, context.line.channels + context.waiter);
+  if (subscribers_.empty())
+    subscribers_.open(routes_, wake_channel(context.lock_key, context.waiter));
   subscribers_.subscribe(now);
   joined_ = true;
   if (ticket == 0) return;
   voters_.note_if_answering(
-      encode_join_queue(context.line, context.waiter, voters_.holder(), ticket), now);
+      encode_join_queue(context.lock_key, context.waiter, voters_.holder(), ticket), now);
 }
 
 void QueueMember::leave(const lock::Ask& ask, lock::Instant now) {
@@ -23,8 +24,7 @@ void QueueMember::leave(const lock::Ask& ask, lock::Instant now) {
     subscribed_.clear();
   }
   const LockContext& context = voters_.context();
-  voters_.ask_if_connected(
-      ask, {encode_leave_queue(context.lock_key, context.line, context.waiter), 1}, now);
+  voters_.ask_if_connected(ask, {encode_leave_queue(context.lock_key, context.waiter), 1}, now);
 }
 
 std::vector<Notice> QueueMember::take_wake_ups() {

@@ -177,23 +177,19 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
                       const std::string& life) {
   const std::string grace = std::to_string(context.restart_grace.count());
   const std::string ttl = std::to_string(context.ttl.count());
+  const std::string waiter = ask.ticket == 0 ? "" : context.waiter;
   const std::string ticket = ask.ticket == 0 ? "" : std::to_string(ask.ticket);
   const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
   const std::string once = std::to_string(period.count());
   const bool asks_once = ask.once > lock::Duration::zero();
-  const LineKeys& line = context.line;
-  std::vector<std::string_view> words{"EVAL",           scripts::acquire,   asks_once ? "9" : "8",
+  const std::string line = line_of(context.lock_key);
+  std::vector<std::string_view> words{"EVAL",           scripts::acquire,   asks_once ? "5" : "4",
                                       context.lock_key, context.holder_key, context.fence_key,
-                                      context.dead_key, line.queue,         line.alive,
-                                      line.waiters,     line.turn};
+                                      context.dead_key};
   if (asks_once) words.emplace_back(context.done_key);
-  for (const std::string_view word :
-       {std::string_view(secrets.token), std::string_view(life),
-        std::string_view(context.holder_json), std::string_view(grace), std::string_view(ttl),
-        std::string_view(secrets.hold),
-        ask.ticket == 0 ? std::string_view() : std::string_view(context.waiter),
-        std::string_view(ticket)}) {
-    words.push_back(word);
+  for (const std::string* word : {&secrets.token, &life, &context.holder_json, &grace, &ttl,
+                                  &secrets.hold, &waiter, &ticket, &line}) {
+    words.emplace_back(*word);
   }
   if (asks_once) words.emplace_back(once);
   return {encode_words(words), 1};
@@ -201,7 +197,7 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
 
 Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secrets& secrets,
                     const std::string& life) {
-  const std::string wake = encode_hand_on(context.lock_key, context.line);
+  const std::string wake = encode_hand_on(context.lock_key);
   if (!secrets.adopted && !ask.for_owner) {
     return {encode_command({"EVAL", scripts::leave, "2", context.lock_key, context.holder_key,
                             secrets.token, secrets.hold, life}) +

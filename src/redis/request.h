@@ -8,7 +8,6 @@
 #include <string>
 
 #include "lock/vote.h"
-#include "redis/queue.h"
 #include "redis/resp.h"
 
 namespace redlock::redis {
@@ -20,8 +19,7 @@ struct LockContext {
   std::string fence_key;
   std::string dead_key;
   std::string done_key;
-  LineKeys line;
-  std::string waiter;               ///< our name in the line
+  std::string waiter;               ///< our name in the line of waiters
   std::chrono::milliseconds ttl{};  ///< how long a hold counts without a renewal
   std::string holder_json;
   std::chrono::seconds restart_grace{};  ///< 0: we trust servers as soon as they run

@@ -33,11 +33,11 @@ void Revoker::remove(const lock::Sighting& seen, const std::string& token, lock:
   if (token.empty()) {
     const std::string wire =
         encode_command({"EVAL", scripts::remove, "1", key_, type, value, token, seen.owner});
-    return ask(wire + encode_hand_on(key_, LineKeys(key_)), 2, now);
+    return ask(wire + encode_hand_on(key_), 2, now);
   }
   std::string wire = encode_command({"EVAL", scripts::remove, "2", key_, helper_key(key_, "dead"),
                                      type, value, token, seen.owner});
-  wire += encode_hand_on(key_, LineKeys(key_));
+  wire += encode_hand_on(key_);
   wire += encode_command({"HDEL", helper_key(key_, "holder"), token, "fence:" + token,
                           "holds:" + token, "keep:" + token});
   ask(std::move(wire), 3, now);

@@ -70,7 +70,7 @@ void Voters::ask(const lock::Ask& ask, lock::Instant now) {
 
 void Voters::ask_if_connected(const lock::Ask& ask, Flight flight, lock::Instant now) {
   Link& link = links_.at(ask.server);
-  if (!link.ready()) {
+  if (!link.ready() && !link.busy()) {
     ready_.push_back({ask, now, lock::Unreachable{.maybe_applied = false, .why = {}}});
     return;
   }

@@ -43,8 +43,9 @@ class Voters {
   /// its token, and the release is answered Missing without asking the server.
   void ask(const lock::Ask& ask, lock::Instant now);
 
-  /// Sends `flight` for `ask`, the last request of its kind, and forgets the notes that are not
-  /// sent yet. A server that is not connected is not asked: its answer is Unreachable.
+  /// Sends `flight` for `ask`, the last request of its kind, behind all earlier requests, and
+  /// forgets the notes that are not sent yet. A server that is not connected, and that nothing is
+  /// to be sent to, is not asked: its answer is Unreachable.
   void ask_if_connected(const lock::Ask& ask, Flight flight, lock::Instant now);
 
   /// Another process may have sent requests of this attempt to every server.

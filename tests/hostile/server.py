@@ -73,6 +73,7 @@ def question(words):
         ("acquire", b"{'granted'"),
         ("look", b"'seen'"),
         ("waiting", b"'waiting'"),
+        ("queue", b"'joined'"),
         ("history", b"{'log'}"),
         ("permissions", b"local denied"),
         ("done", b"'done'"),
@@ -122,6 +123,10 @@ class Plausible:
         who = self.holder().replace(b'"pid": ', b'"pid": 1')
         return [["waiter%d" % at, str(max(self.number, 0)), who] for at in range(3)]
 
+    def refusal(self):
+        place = max(self.number, 0)
+        return ["refused", self.value, self.number, self.holder(), str(self.time), str(place), place, place]
+
     def line(self):
         time = next(self.ids)
         return ["%d-0" % time, "acquired", "run%d" % time, self.holder(), "1"]
@@ -140,7 +145,8 @@ class Plausible:
             "look": lambda: self.seen(),
             "waiting": lambda: ["waiting", self.number, *self.waiters()],
             "history": lambda: ["log", *self.page()],
-            "acquire": lambda: ["refused", self.value, self.number, self.holder(), str(self.time)],
+            "acquire": lambda: self.refusal(),
+            "queue": lambda: ["joined", 1, self.number] if len(words) > 10 and words[10] else ["held"],
             "done": lambda: ["done", self.number, self.number, self.holder()],
             "revoke": lambda: ["revoked", self.told],
             "renew": lambda: ["not_mine", self.value],
@@ -223,6 +229,13 @@ class HugeWaiters(Plausible):
 
     def waiters(self):
         return [["w" * 500, "1000", b"x" * 500] for _ in range(1000)]
+
+
+class Turns(Plausible):
+    """The lock is free, and the turn of another waiter, which ends at once and never."""
+
+    def refusal(self):
+        return ["turn", "w" * 500, 0, "", str(self.time), str(self.time), 1, 1]
 
 
 class EndlessLog(Plausible):

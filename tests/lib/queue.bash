@@ -4,11 +4,14 @@
 # What the suites about waiting jobs share: a job that holds a lock, jobs that wait for it, and what the
 # servers know and say of them. To be loaded after lib/common and lib/looking.
 
-# of_lock NAME: what follows is about that lock; sets LOCK, QUEUE and WAITERS, its keys, and LOG, its file.
+# of_lock NAME: what follows is about that lock; sets LOCK, its keys QUEUE, ALIVE, WAITERS and TURN, and LOG, its
+# file.
 of_lock() {
   LOCK=$1
   QUEUE="redlock:{$LOCK}:queue"
+  ALIVE="redlock:{$LOCK}:alive"
   WAITERS="redlock:{$LOCK}:waiters"
+  TURN="redlock:{$LOCK}:turn"
   LOG=$SCRATCH/log.$LOCK
 }
 of_lock L
@@ -37,6 +40,14 @@ hold_twice() {
   wait_for "$INNER"
 }
 
+# renew_soon SERVER: the holders are told something there, and renew their locks at once: a server that has forgotten
+# a lock gets it back.
+renew_soon() {
+  local channel
+  wait_until_listening "$1"
+  for channel in $(cli "$1" pubsub channels '*:told:*'); do cli "$1" publish "$channel" x >/dev/null; done
+}
+
 let_go() { : >"$SCRATCH/go.$LOCK"; }
 
 # waiter NAME [OPTION…]: a run waits for the lock, and then writes "start NAME TIME" and "end NAME" to
@@ -57,8 +68,6 @@ began_at() { awk -v name="$1" '$1 == "start" && $2 == name { print $3 }' "$LOG";
 
 # refusals PID: prints how often the run with -v has been refused.
 refusals() { grep -c 'acquire: refused' "$SCRATCH/background.$1.err" || true; }
-# rested PID: until its pauses have grown, so that it hardly asks by itself in the moment of a release.
-rested() { wait_until "$BOUND" eval "((\$(refusals $1) >= 6))"; }
 refused_more() { (($(refusals "$1") > $2)); }
 
 # ---- the queue -----------------------------------------------------------------------------------
@@ -97,8 +106,26 @@ hears() {
 listening() { [[ $(cli A pubsub channels "redlock:{$LOCK}:wake:*" | grep -c wake) == "$1" ]]; }
 
 # until_when SERVER WAITER: prints until when it counts, in ms.
-until_when() { cli "$1" hget "$WAITERS" "$2" | cut -d ' ' -f 1; }
+until_when() { cli "$1" zscore "$ALIVE" "$2"; }
 later() { (($(until_when "$1" "$2") > $3)); }
+
+# plant SERVER COUNT TICKET MS WHO: so many stand in that queue, from this ticket on, and count for so many ms,
+# though there are no such processes: planted1, planted2 and so on. WHO is their record.
+plant() {
+  cli "$1" eval 'local now = redis.call("TIME")
+    for at = 1, ARGV[1] do
+      redis.call("ZADD", KEYS[1], ARGV[2] + at - 1, "planted" .. at)
+      redis.call("ZADD", KEYS[2], now[1] * 1000 + ARGV[3], "planted" .. at)
+      redis.call("HSET", KEYS[3], "planted" .. at, ARGV[4])
+    end' 3 "$QUEUE" "$ALIVE" "$WAITERS" "${@:2}" >/dev/null
+}
+planted() { in_line "$1" | grep -c planted || true; }
+
+# word SERVER TEXT WAITER: that server says this to the waiter.
+word() { cli "$1" publish "redlock:{$LOCK}:wake:$3" "$2" >/dev/null; }
+
+# long_silent SERVER WAITER: it has not asked there for half a second: only by listening could it be woken.
+long_silent() { (($(until_when "$1" "$2") - 20000 < $(now_ms) - 500)); }
 
 # cools SERVER KEY: the minimum hold is not over.
 cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }

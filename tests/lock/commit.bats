@@ -14,7 +14,7 @@ FENCE='redlock:{L}:fence'
 
 setup() {
   start_server A
-  SCRIPT=$(sed '/^--/d' "$SOURCE/src/redis/scripts/commit.lua")
+  SCRIPT=$(script_of commit)
   RUN_ID=$(cli A info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p')
   cli A set L $TOKEN px 60000
   cli A hset $HOLDER $TOKEN '{}' "fence:$TOKEN" 5

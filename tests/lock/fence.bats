@@ -26,8 +26,10 @@ run_lock() { run --separate-stderr "$REDLOCK" run "$@" L -- sh -c 'echo "$REDLOC
 
 # acquire: the script asks A for the lock with $TOKEN; prints the answer, a word a line.
 acquire() {
-  cli A eval "$(<"$SOURCE/src/redis/scripts/acquire.lua")" 3 L 'redlock:{L}:holder' "$FENCE" \
-    "$TOKEN" 60000 '{"pid":1}' 0 60000 "$TOKEN"
+  local LINE
+  line_of L
+  cli A eval "$(script_of acquire)" 4 L 'redlock:{L}:holder' "$FENCE" 'redlock:{L}:dead' \
+    "$TOKEN" 60000 '{"pid":1}' 0 60000 "$TOKEN" '' '' "${LINE[@]}"
 }
 
 # number: the fence in the last $output of acquire.
@@ -194,7 +196,7 @@ refused() {
   local number before
   before=$(stored A)
   commit() {
-    cli A eval "$(<"$SOURCE/src/redis/scripts/commit.lua")" 3 L 'redlock:{L}:holder' "$FENCE" "$TOKEN" "$1"
+    cli A eval "$(script_of commit)" 3 L 'redlock:{L}:holder' "$FENCE" "$TOKEN" "$1"
   }
   for number in 9007199254740991 20000000000000; do
     [[ $(commit "$number") == not_committed$'\n'"$before" ]] || fail "$(commit "$number")"

@@ -77,15 +77,23 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   background "$REDLOCK" run -v L -- "$SCRATCH/job" "$LOG.next"
   local next=$BACKGROUND_PID messages=$BACKGROUND_ERR
   wait_for_line "$messages" 'L is held by ops@'
-  force --yes -q --wait L
+  touch "$LOG.stay"
+  background "$REDLOCK" release --force --yes -q --wait L
+  local force=$BACKGROUND_PID channel
+  wait_for_line "$LOG" TERM
+  # The waiter asks within 5 s, or when it is called.
+  for channel in $(cli A pubsub channels '*:wake:*'); do cli A publish "$channel" free >/dev/null; done
+  wait_for_line "$messages" ': refused, revoked by ops@'
+  wait_for_line "$messages" 'whose job is being stopped; free at the latest in'
+  ! gone "$force" || fail "it does not wait"
+  rm "$LOG.stay"
+  await "$force"
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"
   [[ -n $(time_of end) ]] || fail "the job is not gone yet"
   wait_for "$LOG.next"
   awk '$1 == "start" { print $2 }' "$LOG.next" >"$SCRATCH/next"
   (($(time_of end) <= $(<"$SCRATCH/next"))) || fail "two jobs at once:" "$(cat "$LOG" "$LOG.next")"
-  wait_for_line "$messages" ': refused, revoked by ops@'
-  wait_for_line "$messages" 'whose job is being stopped; free at the latest in'
   await "$HOLDER"
   assert_status 80
   touch "$LOG.next.finish"
@@ -224,7 +232,7 @@ SCENARIO
   force --now --yes L
   assert_status 0
   local server put_back=$SCRATCH/repair.lua
-  sed '/^--/d' "$SOURCE/src/redis/scripts/repair.lua" >"$put_back"
+  script_of repair >"$put_back"
   wait_for_value 'redlock:{L}:dead' "$TOKEN" A B C
   for server in A B C; do
     run cli "$server" eval "$(<"$put_back")" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' $TOKEN 60000 '{}'
@@ -240,9 +248,10 @@ SCENARIO
   force --now --yes L
   assert_status 0
   wait_for_value 'redlock:{L}:dead' "$TOKEN" A
-  local late
-  late=$(sed '/^--/d' "$SOURCE/src/redis/scripts/acquire.lua")
-  run cli A eval "$late" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' $TOKEN 60000 '{}' 0 60000 $TOKEN
+  local LINE
+  line_of L
+  run cli A eval "$(script_of acquire)" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' \
+    $TOKEN 60000 '{}' 0 60000 $TOKEN '' '' "${LINE[@]}"
   [[ ${lines[0]} == refused && ${lines[1]} == "revoked:$TOKEN" ]] || fail "$output"
   assert_no_key A L
   assert_no_key A 'redlock:{L}:holder'

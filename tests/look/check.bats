@@ -334,9 +334,9 @@ of_minutes() {
         assert_status 1
         found warning permissions "may not write the lock's log"
         ;;
-      +zadd | +zrem | +zrange)
+      +z*)
         assert_status 1
-        found warning permissions "may not use the lock's queue" '+zadd +zrem +zrange'
+        found warning permissions "may not use the lock's queue" '+zadd +zrem +zrange +zrangebyscore +zrank +zcard +zscore'
         ;;
       +eval)
         assert_status 69

@@ -42,7 +42,7 @@ all_meet() {
 }
 
 @test "hostile: long records of waiters, INFO without measure, floods of word" {
-  all_meet huge-waiters huge-info pushes
+  all_meet huge-waiters huge-info pushes turns
 }
 
 @test "hostile: numbers and times at the ends of what can be counted" {

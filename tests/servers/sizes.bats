@@ -16,6 +16,7 @@ setup() {
   OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   HOLDER='redlock:{L}:holder'
   FENCE='redlock:{L}:fence'
+  line_of L
 }
 teardown() { stop_all; }
 
@@ -27,7 +28,7 @@ spent() { awk '{ printf "%d", $1 / 1e6 }' "/proc/$A_PID/schedstat"; }
 # script NAME KEYS KEY… ARG…: the server runs that script; sets $answer, and fails if it takes it long.
 script() {
   local before text
-  text=$(<"$SOURCE/src/redis/scripts/$1.lua")
+  text=$(script_of "$1")
   before=$(spent)
   answer=$(cli A eval "$text" "${@:2}" 2>&1 | tr -d '\0')
   took=$(($(spent) - before))
@@ -37,11 +38,12 @@ script() {
 # answers WORD: the first word of the last answer.
 answers() { [[ ${answer%%$'\n'*} == "$1" ]] || fail "it is not $1: ${answer:0:200}"; }
 
-# acquire TOKEN [HOLD [PERIOD]]: that script, without a restart grace.
+# acquire TOKEN [HOLD [PERIOD]]: that script, without a restart grace, in the line as $WAITER with the ticket 5.
+WAITER=
 acquire() {
-  local keys=(3 L "$HOLDER" "$FENCE")
-  [[ -z ${3-} ]] || keys=(4 L "$HOLDER" "$FENCE" 'redlock:{L}:done')
-  script acquire "${keys[@]}" "$1" 60000 '{"pid":1}' 0 60000 "${2:-$1}" ${3+"$3"}
+  local keys=(4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead')
+  [[ -z ${3-} ]] || keys=(5 "${keys[@]:1}" 'redlock:{L}:done')
+  script acquire "${keys[@]}" "$1" 60000 '{"pid":1}' 0 60000 "${2:-$1}" "$WAITER" "${WAITER:+5}" "${LINE[@]}" ${3+"$3"}
 }
 
 # plant KEY FIELD PATTERN [MB]: 2 MB of that in the field, or so many.
@@ -158,15 +160,45 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
 }
 
 @test "sizes: records of 20 MB in the queue cost no script time" {
-  local queue=('redlock:{L}:queue' 'redlock:{L}:waiters')
-  cli A zadd "${queue[0]}" 1 one 2 two >/dev/null
-  plant "${queue[1]}" one 9 20
-  plant "${queue[1]}" two '1 ' 20
-  script waiting 2 "${queue[@]}"
+  cli A zadd "${LINE[0]}" 1 one 2 two 3 three >/dev/null
+  cli A zadd "${LINE[1]}" 1 one inf two inf three >/dev/null
+  plant "${LINE[2]}" one 9 20
+  plant "${LINE[2]}" two '1 ' 20
+  plant "${LINE[2]}" mark:three x 20
+  cli A setrange "${LINE[3]}" 20000000 x >/dev/null
+  script waiting 3 "${LINE[@]:0:3}"
   answers waiting
-  script queue 3 L "${queue[@]}" channel: three '{"pid":1}'
+  script queue 5 L "${LINE[@]}" four '{"pid":1}' 4
   answers joined
-  [[ $(cli A zrange "${queue[0]}" 0 -1) == three ]] || fail "those are still in it: $(cli A zrange "${queue[0]}" 0 -1)"
+  [[ $(cli A zrange "${LINE[0]}" 0 -1) == $'two\nthree\nfour' ]] || fail "$(cli A zrange "${LINE[0]}" 0 -1)"
+  cli A set L somebody >/dev/null
+  WAITER=four acquire "$TOKEN"
+  answers refused
+  cli A del L >/dev/null
+  WAITER=four acquire "$TOKEN"
+  answers turn
+}
+
+@test "sizes: thousands in the queue cost no script time" {
+  cli A eval 'for at = 1, 100000 do
+      redis.call("ZADD", KEYS[1], at, at)
+      redis.call("ZADD", KEYS[2], at < 50000 and 1 or 9e15, at)
+      redis.call("HSET", KEYS[3], at, "{}")
+    end' 3 "${LINE[@]:0:3}" >/dev/null
+  local MOST=10
+  script waiting 3 "${LINE[@]:0:3}"
+  answers waiting
+  script queue 5 L "${LINE[@]}" me '{"pid":1}' 100001
+  answers joined
+  script queue 5 L "${LINE[@]}"
+  answers free
+  script queue 5 L "${LINE[@]}" me ''
+  answers free
+  cli A set L somebody >/dev/null
+  WAITER=me acquire "$TOKEN"
+  answers refused
+  acquire "$OTHER"
+  answers refused
 }
 
 @test "sizes: more holds than would be read are not taken" {

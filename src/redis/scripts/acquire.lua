@@ -13,11 +13,11 @@
 -- ARGV[4]  restart grace, in s: a server that started more recently may have forgotten locks
 -- ARGV[5]  the ttl, in ms: how long a hold counts without a renewal
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
--- KEYS[5]  the queue, KEYS[6] alive, KEYS[7] the waiters, KEYS[8] the turn: see line.lua
 -- ARGV[7]  the waiter that we are in the line, ARGV[8] its ticket; '' and '': we are not in line
+-- ARGV[9]  the beginning of the names of the line's keys: see line.lua
 -- and only for `--once`:
--- KEYS[9]  the mark of the last successful run: its beginning by this server's clock, and the runner
--- ARGV[9]  how long ago that run must have begun, in ms
+-- KEYS[5]  the mark of the last successful run: its beginning by this server's clock, and the runner
+-- ARGV[10] how long ago that run must have begun, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
 --     the lock holds our token, for at least the ttl. trace: 'none', this name was never locked
@@ -44,7 +44,7 @@ local joins = hold ~= ARGV[1]
 local now = redis.pcall('TIME')
 local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
 local stamp = string.format('%.0f', clock)
-local queue, alive, waiters, turn = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local line = ARGV[9]
 --include line
 --include turn
 --include stand
@@ -72,8 +72,8 @@ local ours = value == ARGV[1]
 local function refuse(word, blocker, left, holder)
   local ticket, place = ARGV[8], 0
   if ticket ~= '' then
-    stand_in_line(ARGV[7], ARGV[3], ticket)
-    place = (try('ZRANK', queue, ARGV[7]) or -1) + 1
+    local stands = stand_in_line(ARGV[7], ARGV[3], ticket)
+    place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
   else
     local last = (try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {})[2]
     ticket = string.format('%.0f', math.max(clock, (tonumber(last) or 0) + 1))
@@ -81,14 +81,14 @@ local function refuse(word, blocker, left, holder)
   return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
 end
 
-if KEYS[9] and (not ours or joins) then
-  local mark = read(KEYS[9], 8192)
+if KEYS[5] and (not ours or joins) then
+  local mark = read(KEYS[5], 8192)
   local began, who = string.match(type(mark) == 'string' and mark or '', '^(%d+) (.*)$')
   local age = began and clock - began
-  local period = tonumber(ARGV[9])
+  local period = tonumber(ARGV[10])
   -- A mark from the future comes from a clock that was set back since: it counts, but not for ever.
   if age and age < period and age > -period then
-    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[9]), #who <= 8192 and who or ''}
+    return {'done', math.max(age, 0), redis.call('PTTL', KEYS[5]), #who <= 8192 and who or ''}
   end
 end
 

@@ -5,12 +5,16 @@
 --
 -- stand.lua puts a waiter into it, turn.lua says who has the turn, and gives it to the next one. All
 -- need these locals:
---   queue    the queue: waiter → ticket
---   alive    waiter → until when its record counts, in ms by this server's clock: 20 s from its last
---            request
---   waiters  waiter → who it is, as JSON; and 'mark:WAITER', if it had its turn and has not asked since
---   turn     the waiter that has the turn
---   clock    this server's clock, in ms
+--   line   the beginning of the names of its keys and channels
+--   clock  this server's clock, in ms
+--
+-- Its keys are not in KEYS: a server refuses a script to a user without permission for one of KEYS, and
+-- a user without permission for the line can lock all the same. They have the lock's slot.
+--
+-- queue: waiter → ticket. alive: waiter → until when its record counts, in ms by this server's clock.
+-- waiters: waiter → who it is, as JSON; and 'mark:WAITER', if it had its turn and has not asked since.
+-- turn: the waiter that has the turn.
+local queue, alive, waiters, turn = line .. 'queue', line .. 'alive', line .. 'waiters', line .. 'turn'
 local life = 20000
 
 -- Where the user lacks a permission, or another program uses a key, there is no line.

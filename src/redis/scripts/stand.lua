@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Puts a waiter into the line, for the scripts that include it behind line.lua.
+-- Puts a waiter into the line, for the scripts that include it behind line.lua. Returns whether it
+-- stands there now.
 --
 -- A waiter that was killed never leaves: each request of another one removes some expired records. A
 -- record that lasts too long comes from a time before the clock was set back.
@@ -12,9 +13,9 @@ local function stand_in_line(waiter, who, ticket)
   for _, each in ipairs(try('ZRANGEBYSCORE', alive, '(' .. ends, '+inf', 'LIMIT', 0, 8) or {}) do
     try('ZADD', alive, ends, each)
   end
-  try('ZADD', queue, 'NX', ticket, waiter)
-  try('ZADD', alive, ends, waiter)
+  local stands = try('ZADD', queue, 'NX', ticket, waiter) and try('ZADD', alive, ends, waiter)
   try('HSET', waiters, waiter, who)
   try('HDEL', waiters, 'mark:' .. waiter)
   for _, key in ipairs({queue, alive, waiters}) do try('PEXPIRE', key, life) end
+  return stands
 end

@@ -2,7 +2,7 @@
 --
 -- Who has the turn, and who gets it next: for the scripts that include it behind line.lua.
 local function tell(waiter, word)
-  return try('PUBLISH', string.sub(queue, 1, -6) .. 'wake:' .. waiter, word)
+  return try('PUBLISH', line .. 'wake:' .. waiter, word)
 end
 
 -- The waiter that has the turn, for how many ms, and its ticket. A turn that lasts too long comes from
@@ -26,7 +26,7 @@ local function hand_on(waiter, ticket)
     local ends = tonumber(try('ZSCORE', alive, each) or 0)
     if ends <= clock then
       dropped[#dropped + 1] = each
-    elseif try('HGET', waiters, 'mark:' .. each) == '1' then
+    elseif try('HSTRLEN', waiters, 'mark:' .. each) == 1 then
       passed = passed or each
     elseif owner then
       tell(each, 'next')

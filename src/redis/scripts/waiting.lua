@@ -8,7 +8,9 @@
 -- {'waiting', how many, {waiter, for how many ms, who or ''}, …}: the first 20, in their order
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
-local answer = {'waiting', redis.call('ZCOUNT', KEYS[2], '(' .. string.format('%.0f', clock), '+inf')}
+-- Few records have expired: each request of a waiter removes some of them.
+local expired = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', clock, 'LIMIT', 0, 1000)
+local answer = {'waiting', redis.call('ZCARD', KEYS[2]) - #expired}
 local queue = redis.call('ZRANGE', KEYS[1], 0, 999, 'WITHSCORES')
 for at = 1, #queue, 2 do
   local ends = tonumber(redis.call('ZSCORE', KEYS[2], queue[at]) or 0)

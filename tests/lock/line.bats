@@ -1,0 +1,391 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# First come, first served: the line decides who gets a lock that is free. Waiters that are far away, that a
+# server forgot, or whose wake-up was lost keep their places; one that cannot take its turn holds the others up
+# for a moment only.
+
+load ../lib/common
+load ../lib/acl
+load ../lib/looking
+load ../lib/queue
+
+teardown() { stop_all; }
+
+LATE=4000 # ms, what a loaded machine may make of half a second. A waiter that nobody called asks after some 5 s.
+
+# join NAME [COMMAND…]: a run waits for the lock, and then writes "start NAME TIME" and "end NAME" to $LOG; sets the
+# variable NAME to its PID. The COMMAND runs redlock: env, and variables. Returns when it stands in every queue.
+join() {
+  local before
+  before=$(waiters A)
+  background "${@:2}" "$REDLOCK" run "$LOCK" -- bash -c 'echo "start $1 $((${EPOCHREALTIME/[.,]/} / 1000))" >>"$0"
+    echo "end $1" >>"$0"' "$LOG" "$1"
+  declare -g "$1=$BACKGROUND_PID"
+  wait_until "$BOUND" queued $((before + 1))
+}
+
+# join_far NAME: the same, behind a line that takes 60 ms each way; its job goes on until $SCRATCH/go.NAME is there.
+join_far() {
+  delay_proxy "$A_SOCKET" 60
+  background env REDLOCK_SERVERS="$PROXY_URI" "$REDLOCK" run "$LOCK" -- bash -c \
+    'echo "start $1 $((${EPOCHREALTIME/[.,]/} / 1000))" >>"$0"; until [[ -e $2 ]]; do sleep 0.02; done
+    echo "end $1" >>"$0"' "$LOG" "$1" "$SCRATCH/go.$1"
+  declare -g "$1=$BACKGROUND_PID"
+}
+
+# ran: prints who ran, in their order. runs NAME: that one has begun.
+ran() { awk '$1 == "start" { print $2 }' "$LOG" | paste -sd ' '; }
+runs() { grep -qs "^start $1 " "$LOG"; }
+
+# assert_ran NAME…: these ran, in this order, one at a time.
+assert_ran() {
+  assert_no_overlap "$LOG"
+  [[ $(ran) == "$*" ]] || fail "they ran as: $(ran)"
+}
+
+# released: lets the holder go and waits for its end; sets $released, the time before that.
+released() {
+  released=$(now_ms)
+  let_go
+  await "$HOLDER"
+}
+
+# ends_well NAME…: each ends with 0.
+ends_well() {
+  local name
+  for name in "$@"; do
+    await "${!name}" 60
+    assert_status 0
+  done
+}
+
+# in_time NAME: it began in time after `released`.
+in_time() { assert_between 0 $(($(began_at "$1") - released)) "$LATE"; }
+
+freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
+
+# ---- order -------------------------------------------------------------------------------------
+
+# all_in_order: ten join, and run in that order.
+all_in_order() {
+  local number names=()
+  hold
+  for number in {1..10}; do
+    names+=("w$number")
+    join "w$number"
+  done
+  released
+  ends_well "${names[@]}"
+  assert_ran holder "${names[@]}"
+}
+
+@test "line: ten waiters run in the order in which they came" {
+  servers 1
+  all_in_order
+}
+
+@test "line: so they do on five servers, one of which is stopped" {
+  servers 5
+  pause_server E
+  SERVERS=(A B C D)
+  all_in_order
+}
+
+@test "line: who waits by acquire stands in the same line" {
+  servers 1
+  hold
+  join one
+  background "$REDLOCK" acquire L
+  local second=$BACKGROUND_PID
+  wait_until "$BOUND" queued 2
+  join three
+  released
+  await "$second"
+  assert_status 0
+  assert_ran holder one
+  "$REDLOCK" release L "$output"
+  ends_well three
+  assert_ran holder one three
+}
+
+@test "line: a loop beside the server does not starve a waiter that is far away" {
+  servers 1
+  # It ends when the waiter has run, or after 40 jobs.
+  background bash -c 'for job in {1..40}; do
+      ! grep -qs "^start far" "$1" || exit 0
+      "$0" run L -- sh -c "echo start loop >>\"\$0\"; sleep 0.05; echo end loop >>\"\$0\"" "$1"
+    done' "$REDLOCK" "$LOG"
+  local loop=$BACKGROUND_PID before
+  wait_for "$LOG"
+  touch "$SCRATCH/go.far"
+  join_far far
+  stands_or_runs() { [[ $(waiters A) == 1 ]] || runs far; }
+  wait_until "$BOUND" stands_or_runs
+  before=$(grep -c '^start loop' "$LOG")
+  ends_well far
+  await "$loop"
+  assert_no_overlap "$LOG"
+  local jobs
+  jobs=$(sed '/^start far/,$d' "$LOG" | grep -c '^start loop')
+  ((jobs - before <= 2)) || fail "$((jobs - before)) jobs of the loop ran first"
+}
+
+@test "line: an expiry is first come, first served, too" {
+  servers 1
+  hold --ttl 1s
+  join one
+  join two
+  # Somebody asks all the time from now on.
+  background bash -c 'for try in {1..500}; do
+      ! grep -qs "^start two" "$1" || exit 0
+      "$0" run -n L -- sh -c "echo start thief >>\"\$0\"; echo end thief >>\"\$0\"" "$1"
+    done' "$REDLOCK" "$LOG"
+  local thief=$BACKGROUND_PID worker job
+  worker=$(tr -d ' ' <"/proc/$HOLDER/task/$HOLDER/children")
+  job=$(tr -d ' ' <"/proc/$worker/task/$worker/children")
+  released=$(now_ms)
+  kill -KILL "$HOLDER" "$worker" "$job"
+  sed -i '/^start holder/d' "$LOG" # it does not end
+  ends_well one two
+  await "$thief"
+  [[ $(ran) == 'one two' || $(ran) == 'one two thief' ]] || fail "they ran as: $(ran)"
+  assert_between 0 $(($(began_at one) - released)) $((1000 + LATE))
+}
+
+@test "line: who does not wait does not overtake a waiter that has its turn" {
+  servers 1
+  hold
+  join_far far
+  wait_until "$BOUND" queued 1
+  wait_until "$BOUND" listening 1
+  released
+  run --separate-stderr "$REDLOCK" run -n L -- sh -c 'echo "start thief" >>"$0"' "$LOG"
+  assert_status 1
+  wait_until "$BOUND" runs far
+  touch "$SCRATCH/go.far"
+  ends_well far
+  assert_ran holder far
+}
+
+# ---- waiters that cannot take their turn -----------------------------------------------------------
+
+@test "line: who does not wait gets the lock if only a stopped waiter stands in line" {
+  servers 1
+  hold
+  waiter one
+  local first
+  first=$(waiter_of "$one")
+  freeze "$one"
+  released
+  run --separate-stderr "$REDLOCK" run -n L -- true
+  assert_status 0
+  [[ $(in_line A) == "$first" ]] || fail "it has lost its place"
+  # When it goes on, it is called like any other.
+  hold
+  kill -CONT "$one"
+  waiter two
+  released
+  ends_well one two
+  [[ $(ran) == 'holder holder one two' ]] || fail "they ran as: $(ran)"
+}
+
+@test "line: the first waiter was killed: the next one is served soon" {
+  servers 3
+  hold
+  waiter one
+  waiter two
+  kill -KILL "$one"
+  released
+  ends_well two
+  in_time two
+}
+
+@test "line: the first waiter is cut off from the server: the next one is served soon, and it keeps its place" {
+  servers 1
+  hold
+  join_far one
+  local line=$PROXY_PID first
+  wait_until "$BOUND" queued 1
+  wait_until "$BOUND" listening 1
+  first=$(waiter_of "$one")
+  waiter two
+  freeze "$line"
+  touch "$SCRATCH/go.one"
+  released
+  ends_well two
+  in_time two
+  [[ $(in_line A) == "$first" ]] || fail "it has lost its place"
+  kill -CONT "$line"
+  ends_well one
+  assert_ran holder two one
+}
+
+@test "line: waiters that may not listen have their turns like others" {
+  needs_users
+  servers 1
+  cli A acl setuser cron on '>password' '~*' "${CHANNELS[@]}" +@all -subscribe >/dev/null
+  local deaf="env REDLOCK_SERVERS=unix://cron:password@$A_SOCKET"
+  hold
+  # shellcheck disable=SC2086 # words
+  join one $deaf
+  waiter two
+  # shellcheck disable=SC2086
+  join three $deaf
+  released
+  ends_well one
+  in_time one
+  ends_well two three
+  assert_ran holder one two three
+}
+
+# ---- servers that forget, and wake-ups that are lost -------------------------------------------------
+
+@test "line: servers that were restarted empty learn the old order" {
+  servers 3
+  local name server other before
+  for server in A B C; do cli "$server" set L somebody px 600000 >/dev/null; done
+  for name in one two three; do waiter "$name"; done
+  before=$(cli A zrange "$QUEUE" 0 -1 withscores)
+  local callers=("$(waiter_of "$three")" "$(waiter_of "$two")" "$(waiter_of "$one")")
+  all_back() { # they ask there, in the wrong order
+    for name in "${callers[@]}"; do
+      word "$other" free "$name"
+      nap 0.05
+    done
+    [[ $(waiters "$server") == 3 ]]
+  }
+  for server in A B C; do
+    other=B
+    [[ $server != B ]] || other=A
+    restart_server "$server"
+    cli "$server" set L somebody px 600000 >/dev/null # or it would grant it to them
+    wait_until "$BOUND" all_back
+    [[ $(cli "$server" zrange "$QUEUE" 0 -1 withscores) == "$before" ]] || fail "$(cli "$server" zrange "$QUEUE" 0 -1 withscores)"
+  done
+  line_of L
+  for server in A B C; do cli "$server" del L >/dev/null; done
+  for server in A B C; do cli "$server" eval "$(script_of queue)" 5 L "${LINE[@]}" >/dev/null; done
+  ends_well one two three
+  assert_ran one two three
+}
+
+@test "line: a release of which nobody hears is found out within 6 s" {
+  servers 1
+  hold
+  waiter one
+  cli A client kill type pubsub >/dev/null
+  released
+  ends_well one
+  assert_between 0 $(($(began_at one) - released)) 8000
+}
+
+# ---- what the keys say ---------------------------------------------------------------------------------
+
+# ask [WAITER TICKET]: asks A for the lock as this waiter; prints the first words of the answer.
+TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+ask() {
+  local LINE answer
+  line_of L
+  mapfile -t answer < <(cli A eval "$(script_of acquire)" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' \
+    'redlock:{L}:dead' $TOKEN 60000 '{}' 0 60000 $TOKEN "${1-}" "${2-}" "${LINE[@]}")
+  cli A del L >/dev/null
+  [[ ${answer[0]} == turn ]] && echo "${answer[@]:0:2}" || echo "${answer[0]}"
+}
+
+# answers EXPECTED [WAITER TICKET]
+answers() {
+  local answer
+  answer=$(ask "${@:2}")
+  [[ $answer == "$1" ]] || fail "$answer, not $1"
+}
+
+@test "line: a turn refuses everybody but its owner and those who stand before it" {
+  servers 1
+  plant A 3 1000 20000 '{}'
+  give() { cli A set "$TURN" planted2 px 500 >/dev/null; }
+  give && answers 'turn planted2'
+  give && answers 'turn planted2' late 2000
+  give && answers 'turn planted2' planted3 1002
+  give && answers granted planted2 1001
+  [[ $(cli A get "$TURN") == planted2 ]] || fail "the grant has used up the turn"
+  give && answers granted planted1 1000
+  [[ $(cli A get "$TURN") == planted2 ]] || fail "the grant has used up the turn"
+  # Of two with the same ticket the smaller name stands before.
+  give && answers granted planted1 1001
+  give && answers 'turn planted2' planted3 1001
+}
+
+@test "line: a turn that lasts too long, of nobody in line, or that is no text is none" {
+  servers 1
+  local made
+  for made in "set $TURN planted1" "set $TURN planted1 px 60000" "set $TURN nobody px 500" "lpush $TURN planted1"; do
+    plant A 1 1000 10000 '{}'
+    # shellcheck disable=SC2086 # words
+    cli A $made >/dev/null
+    answers granted # the planted one neither listens nor has just asked
+    cli A del "$TURN" >/dev/null
+  done
+  # And where the line cannot be read.
+  plant A 1 1000 20000 '{}'
+  cli A set "$TURN" planted1 px 500 >/dev/null
+  cli A del "$QUEUE" >/dev/null
+  cli A hset "$QUEUE" planted1 1 >/dev/null
+  answers granted
+}
+
+@test "line: the first waiter that is there gets the turn, by whoever asks, and is passed over until it asks again" {
+  servers 1
+  plant A 3 1000 20000 '{}' # they have just asked
+  answers 'turn planted1'
+  assert_between 1 "$(cli A pttl "$TURN")" 500
+  cli A del "$TURN" >/dev/null
+  answers 'turn planted2'
+  cli A del "$TURN" >/dev/null
+  answers 'turn planted3'
+  cli A del "$TURN" >/dev/null
+  # All of them had their turn: the lock is anybody's.
+  answers granted
+  # The first one asks while the lock is held, and has its turn again.
+  cli A set L somebody px 60000 >/dev/null
+  answers refused planted1 1000
+  answers 'turn planted1'
+}
+
+@test "line: nothing is left when everybody has gone, of the killed for 20 s" {
+  servers 3
+  hold
+  waiter one
+  waiter two
+  waiter three
+  local dead server
+  dead=$(waiter_of "$three")
+  kill -TERM "$one"
+  await "$one"
+  kill -KILL "$three"
+  released
+  ends_well two
+  for server in A B C; do
+    gone_but_dead() { [[ -z $(in_line "$server") || $(in_line "$server") == "$dead" ]] && lacks_key "$server" L; }
+    wait_until "$BOUND" gone_but_dead
+    local key left
+    for key in "$QUEUE" "$ALIVE" "$WAITERS"; do
+      left=$(cli "$server" pttl "$key")
+      ((left == -2 || (0 <= left && left <= 20000))) || fail "$key stays for $left ms"
+    done
+    left=$(cli "$server" pttl "$TURN")
+    ((left == -2 || (0 <= left && left <= 500))) || fail "$TURN stays for $left ms"
+    cli "$server" del "$QUEUE" "$ALIVE" "$WAITERS" "$TURN" >/dev/null
+  done
+  # Where nobody was killed, at once.
+  hold
+  waiter one
+  waiter two
+  kill -TERM "$two"
+  await "$two"
+  released
+  ends_well one
+  wait_until_clean A B C
+}

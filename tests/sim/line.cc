@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kMostCalled = 32;
 constexpr std::size_t kMostSwept = 32;
 constexpr std::size_t kMostCut = 8;
+constexpr std::size_t kMostTold = 8;
 
 /// Asked within this time, a waiter that nobody hears counts as heard: it may not SUBSCRIBE.
 constexpr std::int64_t kJustAskedMs = 500;
@@ -174,10 +175,8 @@ void Line::wake(const Lock& lock, std::int64_t now, const Publish& publish) {
   if (lock.state == Lock::State::free && !live_turn(now)) hand_on(kNoWaiter, 0, now, publish);
   if (lock.state != Lock::State::cooling || mutation_ == Mutation::cooling_untold) return;
   int told = 0;
-  for (const Entry& each : queue_) {
-    if (!counts(each, now)) continue;
-    publish(each.waiter, {WakeUp::Text::cools, lock.pttl});
-    if (++told == 2) return;
+  for (std::size_t i = 0; i < std::min(queue_.size(), kMostTold) && told < 2; ++i) {
+    told += publish(queue_[i].waiter, {WakeUp::Text::cools, lock.pttl}) ? 1 : 0;
   }
 }
 

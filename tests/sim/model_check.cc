@@ -380,7 +380,6 @@ class ModelCheck {
                               .fence_key = kFence,
                               .dead_key = kDead,
                               .done_key = kDone,
-                              .line = redis::LineKeys(kKey),
                               .waiter = {},
                               .ttl = std::chrono::milliseconds(kTtlMs),
                               .holder_json = "{}"};
@@ -388,6 +387,28 @@ class ModelCheck {
   std::int64_t uptime_ = 0;
   std::string story_;
 };
+
+/// The line of waiters; and that a mistake in the model would be seen.
+bool check_line(const char* socket, std::uint64_t seed, std::uint64_t count) {
+  sim::LineCheck line(socket, seed);
+  for (std::uint64_t number = 0; number < count; ++number) {
+    if (line.sequence(number)) continue;
+    std::printf("%sthe model's line is not the server's (seed %llu)\n", line.story().c_str(),
+                static_cast<unsigned long long>(seed));
+    return false;
+  }
+  for (const auto& [mutation, name] : sim::kMutations) {
+    if (!sim::is_of_line(mutation)) continue;
+    sim::LineCheck wrong(socket, seed, mutation);
+    std::uint64_t number = 0;
+    while (number < 10 * count && wrong.sequence(number)) ++number;
+    if (number < 10 * count) continue;
+    std::printf("%s: a model with this mistake is taken for the server\n",
+                std::string(name).c_str());
+    return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -406,13 +427,7 @@ int main(int argc, char** argv) {
                   static_cast<unsigned long long>(seed));
       return 1;
     }
-    sim::LineCheck line(argv[1], seed);
-    for (std::uint64_t number = 0; number < count; ++number) {
-      if (line.sequence(number)) continue;
-      std::printf("%sthe model's line is not the server's (seed %llu)\n", line.story().c_str(),
-                  static_cast<unsigned long long>(seed));
-      return 1;
-    }
+    if (!check_line(argv[1], seed, count)) return 1;
     std::printf(
         "%llu sequences of 30 steps: the same answers, the same keys; and as "
         "many of waiters in line\n",

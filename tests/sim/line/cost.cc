@@ -87,7 +87,7 @@ Result cost_of_slow(std::uint64_t seed, Mutation mutation) {
   return result;
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kCosts[] = {
     {"cost", cost_of_one, 2},
     {"cost_of_three", cost_of_three, 2},
     {"cost_of_slow", cost_of_slow},
@@ -96,7 +96,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> cost_scenarios() {
-  return kScenarios;
+  return kCosts;
 }
 
 }  // namespace redlock::sim::line

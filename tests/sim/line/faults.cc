@@ -279,7 +279,7 @@ Result soak(std::uint64_t seed, Mutation mutation) {
   return result;
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kFaults[] = {
     {"heads_cut_off", heads_cut_off},
     {"heads_killed", heads_killed},
     {"head_frozen", head_frozen},
@@ -299,7 +299,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> fault_scenarios() {
-  return kScenarios;
+  return kFaults;
 }
 
 }  // namespace redlock::sim::line

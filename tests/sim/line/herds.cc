@@ -106,7 +106,7 @@ Result single_tries_behind_waiters(std::uint64_t seed, Mutation mutation) {
   return {world.numbers(), {}};
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kHerds[] = {
     {"herd_of_50", herd_of_50},
     {"herd_of_300", herd_of_300},
     {"herd_of_10000", herd_of_10000, 4},
@@ -117,7 +117,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> herd_scenarios() {
-  return kScenarios;
+  return kHerds;
 }
 
 }  // namespace redlock::sim::line

@@ -95,7 +95,7 @@ Result lost_in_between(std::uint64_t seed, Mutation mutation) {
   return {world.numbers(), {.longest_stall = milliseconds(60)}};
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kOrder[] = {
     {"order", one_server},
     {"order_of_five", five_servers},
     {"mixed_distances", mixed_distances},
@@ -107,7 +107,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> order_scenarios() {
-  return kScenarios;
+  return kOrder;
 }
 
 }  // namespace redlock::sim::line

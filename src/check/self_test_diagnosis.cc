@@ -7,7 +7,7 @@
 #include "check/diagnosis.h"
 #include "diag/blocker.h"
 #include "diag/duration.h"
-#include "diag/text.h"
+#include "diag/lock_name.h"
 
 namespace redlock::check {
 
@@ -67,7 +67,7 @@ std::ptrdiff_t votes(const SelfTestResult& self_test) {
 
 Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
                       const Tried& tried) {
-  const std::string lock = "the lock " + diag::printable(tried.name, 80);
+  const std::string lock = diag::lock_name(tried.name);
   switch (self_test.outcome.kind) {
     case lock::Outcome::Kind::job_ended:
       return {Level::ok,

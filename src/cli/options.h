@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/split.h"
-#include "config/table.h"
+#include "config/draft.h"
 
 namespace redlock::cli {
 

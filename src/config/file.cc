@@ -18,6 +18,7 @@
 #include "config/read_file.h"
 #include "config/toml_guard.h"
 #include "config/value.h"
+#include "error.h"
 
 namespace redlock::config {
 namespace {

@@ -3,7 +3,7 @@
 // The configuration file, redlock.toml(5).
 #pragma once
 
-#include "config/table.h"
+#include "config/draft.h"
 
 namespace redlock::config {
 

@@ -10,6 +10,7 @@
 #include "config/file.h"
 #include "config/quote.h"
 #include "config/read_file.h"
+#include "error.h"
 
 namespace redlock::config {
 namespace {

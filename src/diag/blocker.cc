@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "diag/duration.h"
+#include "diag/person.h"
 #include "diag/text.h"
 #include "lock/value.h"
 #include "records/holder.h"
@@ -15,14 +16,11 @@ namespace redlock::diag {
 
 namespace {
 
-constexpr std::size_t kMostName = 64;
-
 /// "root@web1 (pid 4711, ./backup.sh)"
-std::string person(const records::Holder& holder) {
+std::string run_of(const records::Holder& holder) {
   const std::string command = printable(holder.command, records::kMostCommandBytes);
-  return fmt::format("{}@{} (pid {}{}{})", printable(holder.user, kMostName),
-                     printable(holder.host, kMostName), holder.pid, command.empty() ? "" : ", ",
-                     command);
+  return fmt::format("{} (pid {}{}{})", person(holder.user, holder.host), holder.pid,
+                     command.empty() ? "" : ", ", command);
 }
 
 }  // namespace
@@ -37,7 +35,7 @@ std::string name_blocker(const lock::Refused& refusal) {
                            : by      ? "revoked by " + describe(*by) + " from "
                            : revoked ? "revoked from "
                                      : "held by ";
-  if (const auto holder = records::read_holder(refusal.holder)) return verb + person(*holder);
+  if (const auto holder = records::read_holder(refusal.holder)) return verb + run_of(*holder);
   if (const auto type = lock::type_of(refusal.blocker)) {
     return verb + fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
                               printable(*type, 20));
@@ -74,13 +72,12 @@ std::string describe(const lock::Refused& refusal) {
 
 std::string describe(const lock::Done& done) {
   const auto holder = records::read_holder(done.who);
-  return fmt::format("done by {}, begun {} ago", holder ? person(*holder) : std::string("somebody"),
+  return fmt::format("done by {}, begun {} ago", holder ? run_of(*holder) : std::string("somebody"),
                      for_people(done.age));
 }
 
 std::string describe(const records::Revocation& revocation) {
-  return fmt::format("{}@{} (pid {})", printable(revocation.user, kMostName),
-                     printable(revocation.host, kMostName), revocation.pid);
+  return fmt::format("{} (pid {})", person(revocation.user, revocation.host), revocation.pid);
 }
 
 std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& complaints,

@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "diag/duration.h"
+#include "diag/lock_name.h"
+#include "diag/person.h"
 #include "diag/text.h"
 #include "lock/timing.h"
 #include "lock/value.h"
@@ -62,8 +64,7 @@ Obstacle somebody(const WaitFacts& facts) {
                                           : "held by ";
   const auto holder = records::read_holder(refusal.holder);
   if (holder) {
-    obstacle.subject =
-        fmt::format("{}@{}", printable(holder->user, 64), printable(holder->host, 64));
+    obstacle.subject = person(holder->user, holder->host);
     obstacle.command = printable(holder->command, records::kMostCommandBytes);
   } else {
     obstacle.subject = kind == Kind::cooling   ? "a run"
@@ -155,12 +156,17 @@ constexpr std::array kDetails = {
     Detail{false, false, false, "", "", true},         Detail{false, false, false, "", "", false},
 };
 
+/// A terminal shows the bare name as a heading, for want of room; a log gets a sentence.
+enum class Style { heading, sentence };
+
 class Composer {
  public:
-  Composer(const WaitFacts& facts, std::string_view separator, Charset charset)
+  Composer(const WaitFacts& facts, Style style, std::string_view separator, Charset charset)
       : facts_(facts),
-        lock_(printable(facts.lock, kMostLockName)),
+        lock_(style == Style::sentence ? lock_name(facts.lock)
+                                       : printable(facts.lock, kMostLockName)),
         obstacle_(obstacle_of(facts)),
+        style_(style),
         separator_(separator) {
     if (charset == Charset::utf8) return;
     for (std::string* text : {&lock_, &obstacle_.subject, &obstacle_.command}) {
@@ -174,8 +180,9 @@ class Composer {
   }
 
   [[nodiscard]] std::string head(const Detail& detail, std::string_view command) const {
-    std::string text = lock_ + ": ";
-    if (detail.verb) text += obstacle_.verb;
+    const bool verb = detail.verb && !obstacle_.verb.empty();
+    std::string text = lock_ + (verb && style_ == Style::sentence ? " is " : ": ");
+    if (verb) text += obstacle_.verb;
     text += obstacle_.subject;
     if (detail.command && !command.empty()) text.append(" (").append(command).append(")");
     if (detail.length) text += obstacle_.length;
@@ -198,6 +205,7 @@ class Composer {
   const WaitFacts& facts_;
   std::string lock_;
   Obstacle obstacle_;
+  Style style_;
   std::string_view separator_;
 };
 
@@ -239,11 +247,11 @@ std::string as_clock(seconds time) {
 
 std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
   const std::string_view separator = charset == Charset::utf8 ? " \u00b7 " : ", ";
-  return fit(Composer(facts, separator, charset), width, charset);
+  return fit(Composer(facts, Style::heading, separator, charset), width, charset);
 }
 
 std::string plain_line(const WaitFacts& facts) {
-  const Composer composer(facts, ", ", Charset::utf8);
+  const Composer composer(facts, Style::sentence, ", ", Charset::utf8);
   return composer.line(kDetails.front(), composer.command());
 }
 

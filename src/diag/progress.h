@@ -36,7 +36,9 @@ struct WaitFacts {
 ///   10:00
 std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset);
 
-/// For a log: the same with commas, and never cut.
+/// For a log: the same as a sentence, and never cut.
+///
+///   lock "deploy-shop" is held by root@db7 (./deploy.sh) for 3m 12s, you are 2nd of 3, waited …
 std::string plain_line(const WaitFacts& facts);
 
 /// When the next line is due: at whole multiples of `every` since `began`.

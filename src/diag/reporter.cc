@@ -8,6 +8,7 @@
 
 #include "diag/blocker.h"
 #include "diag/duration.h"
+#include "diag/lock_name.h"
 #include "diag/text.h"
 #include "lock/overloaded.h"
 #include "lock/value.h"
@@ -106,10 +107,10 @@ std::string vote_text(const lock::Answer& answer) {
 
 }  // namespace
 
-Reporter::Reporter(os::Stderr& out, std::string lock_name, std::vector<std::string> servers,
+Reporter::Reporter(os::Stderr& out, std::string_view name, std::vector<std::string> servers,
                    Verbosity verbosity, WaitNews news)
     : out_(out),
-      lock_(printable(lock_name, 255)),
+      lock_(lock_name(name)),
       servers_(std::move(servers)),
       verbosity_(verbosity),
       news_(news) {}
@@ -159,7 +160,7 @@ void Reporter::say(const lock::Report& report) {
                              lock_, for_people(failing.job_stops_in), list(failing.complaints)));
           },
           [this](const RenewalRecovered&) {
-            line(Verbosity::normal, fmt::format("{}: renewed again", lock_));
+            line(Verbosity::normal, fmt::format("{} was renewed again", lock_));
           },
           [this](const Stopping& stopping) { say_stopping(stopping); },
           [this](const NotOursAtRelease& not_ours) {
@@ -170,28 +171,28 @@ void Reporter::say(const lock::Report& report) {
                             lock_, list(not_ours.complaints)));
           },
           [this](const Skipped& skipped) {
-            to_person(fmt::format("{}: skipped, {}", lock_, describe(skipped.done)));
+            to_person(fmt::format("{}: job skipped, {}", lock_, describe(skipped.done)));
           },
           [this](const MarkUnconfirmed& unconfirmed) {
-            line(
-                Verbosity::normal,
-                fmt::format("warning: too few servers know that {} was done, --once may let it run "
-                            "again: {}",
-                            lock_, list(unconfirmed.complaints)));
+            line(Verbosity::normal,
+                 fmt::format("warning: too few servers know that the job of {} was done, --once "
+                             "may let it run again: {}",
+                             lock_, list(unconfirmed.complaints)));
           },
           [this](const ReleaseUnconfirmed& unconfirmed) {
             line(Verbosity::normal,
                  fmt::format(
-                     "warning: release of {} could not be confirmed, it may stay locked for "
+                     "warning: the release of {} could not be confirmed, it may stay locked for "
                      "up to {}: {}",
                      lock_, for_people(unconfirmed.stays_for), list(unconfirmed.complaints)));
           },
           [this](const Released& released) {
             line(Verbosity::verbose,
                  released.cools_for == lock::Duration::zero()
-                     ? fmt::format("{}: released after {}", lock_, for_people(released.held))
-                     : fmt::format("{}: ended after {}, cooling down for another {}", lock_,
-                                   for_people(released.held), for_people(released.cools_for)));
+                     ? fmt::format("{} was released after {}", lock_, for_people(released.held))
+                     : fmt::format("{}: the job ended after {}, the lock cools down for another {}",
+                                   lock_, for_people(released.held),
+                                   for_people(released.cools_for)));
           },
       },
       report);
@@ -241,7 +242,7 @@ void Reporter::say_missing(const QuorumMissing& missing) {
 void Reporter::say_acquired(const Acquired& acquired) {
   using std::chrono::seconds;
   line(Verbosity::verbose,
-       fmt::format("{}: acquired after {} with {} of {} votes, fence {}, valid for {}", lock_,
+       fmt::format("{} was acquired after {} with {} of {} votes, fence {}, valid for {}", lock_,
                    for_people(acquired.waited), acquired.votes, servers_.size(), acquired.fence,
                    for_people(acquired.valid_for)));
   if (!news_.shown || verbosity_ == Verbosity::verbose || acquired.waited <= seconds(1)) return;
@@ -281,10 +282,11 @@ void Reporter::say_not_held(const std::string& now) {
 }
 
 void Reporter::say_not_released(const std::vector<lock::Complaint>& complaints) {
-  line(Verbosity::quiet,
-       fmt::format("release of {} could not be confirmed ({} of {} servers needed), it may stay "
-                   "locked until it expires: {}",
-                   lock_, servers_.size() / 2 + 1, servers_.size(), list(complaints)));
+  line(
+      Verbosity::quiet,
+      fmt::format("the release of {} could not be confirmed ({} of {} servers needed), it may stay "
+                  "locked until it expires: {}",
+                  lock_, servers_.size() / 2 + 1, servers_.size(), list(complaints)));
 }
 
 void Reporter::say_vote(const lock::Reply& reply) {

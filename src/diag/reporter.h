@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lock/effect.h"
@@ -26,7 +27,7 @@ struct WaitNews {
 class Reporter {
  public:
   /// `servers`: the name of each server (its redacted URI), by index.
-  Reporter(os::Stderr& out, std::string lock_name, std::vector<std::string> servers,
+  Reporter(os::Stderr& out, std::string_view name, std::vector<std::string> servers,
            Verbosity verbosity, WaitNews news = {});
 
   void say(const lock::Report& report);
@@ -57,7 +58,7 @@ class Reporter {
   void say_stopping(const lock::report::Stopping& stopping);
 
   os::Stderr& out_;
-  std::string lock_;
+  std::string lock_;  ///< as sentences name it
   std::vector<std::string> servers_;
   Verbosity verbosity_;
   WaitNews news_;

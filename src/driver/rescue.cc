@@ -8,7 +8,7 @@
 #include <new>
 
 #include "diag/duration.h"
-#include "diag/text.h"
+#include "diag/lock_name.h"
 #include "os/clock.h"
 #include "os/last_words.h"
 #include "os/spare_memory.h"
@@ -43,12 +43,11 @@ bool Rescue::give_back(Driver& driver, lock::Duration patience) noexcept {
   return !servers.owes();
 }
 
-void say_may_stay_locked(const std::string& lock_name, lock::Duration ttl,
-                         os::Stderr& out) noexcept {
+void say_may_stay_locked(const std::string& name, lock::Duration ttl, os::Stderr& out) noexcept {
   try {
     out.line(
         fmt::format("redlock: warning: {} could not be given back, it may stay locked for up to {}",
-                    diag::printable(lock_name, 255), diag::for_people(ttl)));
+                    diag::lock_name(name), diag::for_people(ttl)));
   } catch (const std::exception&) {
     os::last_words("redlock: warning: out of memory, the lock may stay locked until it expires\n");
   }

@@ -35,8 +35,7 @@ class Rescue {
 };
 
 /// Warns that give_back() may have left the lock on a server. Never throws.
-void say_may_stay_locked(const std::string& lock_name, lock::Duration ttl,
-                         os::Stderr& out) noexcept;
+void say_may_stay_locked(const std::string& name, lock::Duration ttl, os::Stderr& out) noexcept;
 
 /// The text of an exception, for people.
 const char* reason_of(const std::exception& error) noexcept;

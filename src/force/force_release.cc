@@ -12,7 +12,8 @@
 #include <string_view>
 
 #include "diag/duration.h"
-#include "diag/text.h"
+#include "diag/lock_name.h"
+#include "diag/person.h"
 #include "driver/holder_info.h"
 #include "driver/output.h"
 #include "force/takeover.h"
@@ -31,8 +32,6 @@ namespace {
 using How = cli::ForceRelease::How;
 using lock::State;
 using lock::TakeoverResult;
-
-constexpr std::size_t kMostOfName = 300;
 
 records::Revocation ourselves(const records::Holder& us) {
   using namespace std::chrono;
@@ -60,9 +59,7 @@ bool says_yes() {
 class Forcing {
  public:
   explicit Forcing(const cli::ForceRelease& request)
-      : request_(request),
-        settings_(request.settings),
-        name_(diag::printable(request.name, kMostOfName)) {}
+      : request_(request), settings_(request.settings), name_(diag::lock_name(request.name)) {}
 
   ExitStatus run();
 
@@ -85,7 +82,7 @@ class Forcing {
 
   const cli::ForceRelease& request_;
   const config::Settings& settings_;
-  std::string name_;
+  std::string name_;  ///< as sentences name the lock
   inspect::Observed lock_;
   bool revoked_ = false;  ///< on so many servers that its holder has no quorum
 };
@@ -103,8 +100,8 @@ void Forcing::say(const std::string& text) const {
 
 std::string Forcing::holder() const {
   if (!lock_.holder) return "its holder";
-  return fmt::format("{}@{} (pid {})", diag::printable(lock_.holder->user, 64),
-                     diag::printable(lock_.holder->host, 64), lock_.holder->pid);
+  return fmt::format("{} (pid {})", diag::person(lock_.holder->user, lock_.holder->host),
+                     lock_.holder->pid);
 }
 
 std::string Forcing::latest() const {

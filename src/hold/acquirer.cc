@@ -15,7 +15,7 @@
 #include <exception>
 #include <utility>
 
-#include "diag/text.h"
+#include "diag/lock_name.h"
 #include "driver/output.h"
 #include "driver/setup.h"
 #include "error.h"
@@ -100,7 +100,7 @@ void Acquirer::look(bool woken, lock::Instant now) {
   if (!woken || !grant_.ward || ward_gone_ || !grant_.ward->process.gone()) return;
   ward_gone_ = true;
   out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended",
-                        grant_.ward->process.pid(), diag::printable(grant_.lock_name, 255)));
+                        grant_.ward->process.pid(), diag::lock_name(grant_.lock_name)));
   driver_.step(lock::Signal{SIGHUP, true}, now);
 }
 

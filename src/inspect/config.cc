@@ -30,7 +30,7 @@ struct SettingLine {
   std::string where;        ///< the flag, the variable, file:line
 };
 
-std::string_view word_for(Origin origin) {
+std::string_view origin_word(Origin origin) {
   switch (origin) {
     case Origin::flag:
       return "flag";
@@ -81,7 +81,7 @@ std::vector<SettingLine> lines_of(const Draft& draft) {
     if (row.environment == nullptr || !takes(config::kConfig, row)) continue;
     const std::string key = file_key(row);
     lines.push_back({key.empty() ? std::string(row.name) : key, values_of(row, draft),
-                     word_for(draft.origin(row.key)), where(row, draft)});
+                     origin_word(draft.origin(row.key)), where(row, draft)});
   }
   return lines;
 }

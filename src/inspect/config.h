@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "config/table.h"
+#include "config/draft.h"
 
 namespace redlock::inspect {
 

@@ -16,6 +16,9 @@ using Line = std::vector<std::string>;
 /// The blanks between two columns.
 inline constexpr std::size_t kGap = 2;
 
+/// A command cut to fewer columns is of no use.
+inline constexpr std::size_t kLeastCommand = 12;
+
 /// The width of each column, 0 if the table leaves it out. The last column is as wide as its widest
 /// cell, and may be cut.
 using Widths = std::vector<std::size_t>;

@@ -11,8 +11,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "config/quote.h"
-#include "diag/text.h"
+#include "diag/lock_name.h"
 #include "driver/finish.h"
 #include "driver/output.h"
 #include "inspect/history_view.h"
@@ -75,15 +74,15 @@ Present present_of(const Observed& lock) {
 
 /// Says why the table is empty, if it is. With --at the headline says it.
 std::vector<std::string> nothing_found(const HistoryView& view, const cli::History& request) {
-  const std::string name = config::quote(request.name);
-  if (!view.log_begins) return {fmt::format("nothing is logged of {}", name)};
+  const std::string name = diag::lock_name(request.name);
+  if (!view.log_begins) return {fmt::format("nothing is logged about {}", name)};
   if (!view.runs.empty() || !request.since) return {};
   return {fmt::format("no run of {} is logged since {}", name, for_people(*request.since))};
 }
 
 /// The result of --at, in one line.
 std::string headline(const HistoryView& view, const cli::History& request) {
-  const std::string name = diag::printable(request.name, 255);
+  const std::string name = diag::lock_name(request.name);
   const std::string at = for_people(*request.at);
   if (!view.runs.empty()) return fmt::format("{} was held at {}:\n", name, at);
   std::string line = fmt::format("nobody is known to have held {} at {}", name, at);

@@ -16,7 +16,7 @@ Json or_null(const std::optional<milliseconds>& time) {
   return time ? Json(time->count()) : Json();
 }
 
-Json word_for(PastRun::Ending ending) {
+Json outcome_json(PastRun::Ending ending) {
   switch (ending) {
     case PastRun::Ending::unclear:
       return {};
@@ -45,7 +45,7 @@ Json describe(const std::optional<PastRun>& run) {
   if (!run) return {};
   const records::LogEntry& entry = run->entry;
   return Json::object(
-      {{"outcome", word_for(run->ending)},
+      {{"outcome", outcome_json(run->ending)},
        {"has_lock", run->ending == PastRun::Ending::unclear ? Json() : Json(run->goes_on)},
        {"status", entry.status},
        {"reason", text_or_null(entry.reason)},

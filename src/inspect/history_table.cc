@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "diag/duration.h"
+#include "diag/person.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "inspect/grid.h"
@@ -27,7 +28,6 @@ constexpr std::array<std::string_view, count_> kHeads = {"WHEN", "HELD",   "OUTC
                                                          "PID",  "WAITED", "FENCE",   "COMMAND"};
 /// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 6> kLeftOut = {fence, pid, command, waited, holder, held};
-constexpr std::size_t kLeastCommand = 12;
 
 /// From these widths on there is room for a time with its year, and for a longer outcome.
 constexpr std::size_t kFullTime = 60;
@@ -66,8 +66,7 @@ Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
   line[outcome] = outcome_of(run, wide ? Length::more : Length::few);
   if (!wide) line[outcome] = diag::cut(line[outcome], kMostOutcome);
   if (!who.host.empty()) {
-    line[holder] =
-        fmt::format("{}@{}", diag::printable(who.user, 32), diag::printable(who.host, 64));
+    line[holder] = diag::person(who.user, who.host);
     line[pid] = std::to_string(who.pid);
     if (!who.command.empty()) line[command] = diag::printable(who.command, 200);
   }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "inspect/history_view.h"
-#include "diag/text.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <ctime>
 #include <utility>
+
+#include "diag/person.h"
+#include "diag/text.h"
 
 namespace redlock::inspect {
 
@@ -61,8 +63,7 @@ std::string outcome_of(const PastRun& run, Length length) {
                                                          : "lost";
     case Ending::forced:
       if (run.forced_by->host.empty()) return "forced";
-      return fmt::format("forced by {}@{}", diag::printable(run.forced_by->user, 32),
-                         diag::printable(run.forced_by->host, 64));
+      return "forced by " + diag::person(run.forced_by->user, run.forced_by->host);
     case Ending::running:
       return "running";
     case Ending::skipped:

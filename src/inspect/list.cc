@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "diag/duration.h"
+#include "diag/person.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "inspect/grid.h"
@@ -42,8 +43,6 @@ constexpr std::array<std::string_view, count_> kHeads = {
 /// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 8> kLeftOut = {fence, pid,     left,    servers,
                                                  since, waiting, command, holder};
-/// A command cut to fewer columns is of no use.
-constexpr std::size_t kLeastCommand = 12;
 
 Line line_of(const Observed& lock) {
   Line line(count_);
@@ -51,8 +50,7 @@ Line line_of(const Observed& lock) {
   line[state] = word_for(lock.judgement.state);
   line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (lock.holder) {
-    line[holder] = fmt::format("{}@{}", diag::printable(lock.holder->user, 32),
-                               diag::printable(lock.holder->host, 64));
+    line[holder] = diag::person(lock.holder->user, lock.holder->host);
     line[pid] = std::to_string(lock.holder->pid);
     if (const auto length = diag::ago(lock.holder->since)) line[since] = diag::for_people(*length);
     line[command] = diag::printable(lock.holder->command, 200);

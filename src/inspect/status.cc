@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "config/quote.h"
+#include "diag/lock_name.h"
 #include "driver/output.h"
 #include "inspect/observed.h"
 #include "inspect/query.h"
@@ -41,10 +41,10 @@ std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
         lock.judgement.answered >= quorum
             ? fmt::format("{} is undecided: no quorum ({} of {} servers) says the same; "
                           "it may just change hands, ask again",
-                          config::quote(lock.id.name), quorum, lock.seen.size())
+                          diag::lock_name(lock.id.name), quorum, lock.seen.size())
             : fmt::format("the state of {} is not known: {} of {} servers could be "
                           "asked, and a quorum is {}",
-                          config::quote(lock.id.name), lock.judgement.answered, lock.seen.size(),
+                          diag::lock_name(lock.id.name), lock.judgement.answered, lock.seen.size(),
                           quorum));
   }
   return lines;

@@ -10,7 +10,9 @@
 
 #include "diag/blocker.h"
 #include "diag/duration.h"
+#include "diag/person.h"
 #include "diag/text.h"
+#include "inspect/grid.h"
 #include "lock/timing.h"
 #include "lock/value.h"
 #include "records/holder.h"
@@ -27,8 +29,6 @@ constexpr std::size_t kLabel = 10;
 constexpr std::size_t kSetIn = 2;
 constexpr std::size_t kMostShown = 300;
 constexpr std::size_t kMostWaiting = 5;
-/// A waiter's command cut to fewer columns is of no use.
-constexpr std::size_t kLeastCommand = 12;
 
 /// One block, line by line, for a terminal of a given width.
 class Block {
@@ -132,8 +132,8 @@ void tell_holder(Block& block, const Observed& lock) {
     block.entry("holder", "not known: its record beside the lock is missing, or may not be read");
   } else {
     const records::Holder& holder = *lock.holder;
-    block.entry("holder", fmt::format("{}@{}, pid {}", diag::printable(holder.user, 64),
-                                      diag::printable(holder.host, 64), holder.pid));
+    block.entry("holder",
+                fmt::format("{}, pid {}", diag::person(holder.user, holder.host), holder.pid));
     if (!holder.command.empty()) {
       block.entry("command", diag::printable(holder.command, kMostShown));
     }
@@ -155,9 +155,8 @@ std::string describe(const Waiting& waiter, std::size_t room) {
   if (!waiter.who) return "somebody, for " + length;
   const records::Holder& who = *waiter.who;
   const auto text = [&who, &length](std::string_view command) {
-    return fmt::format("{}@{} (pid {}{}{}) for {}", diag::printable(who.user, 64),
-                       diag::printable(who.host, 64), who.pid, who.command.empty() ? "" : ", ",
-                       command, length);
+    return fmt::format("{} (pid {}{}{}) for {}", diag::person(who.user, who.host), who.pid,
+                       who.command.empty() ? "" : ", ", command, length);
   };
   const std::size_t left = room - std::min(room, diag::columns(text("")));
   return text(diag::cut(diag::printable(who.command, kMostShown), std::max(left, kLeastCommand)));

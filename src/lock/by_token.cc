@@ -151,10 +151,6 @@ std::size_t ByToken::saying(Said said) const {
       std::ranges::count_if(voters_, [said](const Voter& voter) { return voter.said == said; }));
 }
 
-std::size_t ByToken::confirmed() const {
-  return saying(Said::yes);
-}
-
 std::vector<Complaint> ByToken::complaints() const {
   std::vector<Complaint> complaints;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {

@@ -47,9 +47,7 @@ class ByToken final : public Machine {
 
   /// For a renewal: until then a quorum surely keeps the token.
   [[nodiscard]] Instant valid_until() const;
-  /// How many servers said yes.
-  [[nodiscard]] std::size_t confirmed() const;
-  /// The other servers, with their last answers.
+  /// The servers that have not said yes, with their last answers.
   [[nodiscard]] std::vector<Complaint> complaints() const;
 
  private:

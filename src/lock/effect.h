@@ -21,10 +21,10 @@ struct Spawn {
   Instant latest;
 };
 
-/// Send a signal to the job's main process and every descendant.
+/// Send a signal to the job's main process and every descendant, and then CONT to those that are
+/// stopped, unless the signal is KILL.
 struct Kill {
   int signal;
-  bool then_continue = false;  ///< then send CONT to the processes that are stopped
 };
 
 /// Find out how long it takes to kill the job; the answer is KillCost.

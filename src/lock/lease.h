@@ -43,8 +43,9 @@ class Lease {
 
   /// A quorum of "mine" has become impossible. Final.
   [[nodiscard]] bool lost() const { return lost_; }
-  /// valid_until() before the answer that made the lock lost: the last moment for a KILL.
-  [[nodiscard]] Instant valid_until_before_loss() const { return valid_until_before_loss_; }
+  /// The last moment for a KILL: valid_until(), or if the lock is lost, valid_until() before the
+  /// answer that said so.
+  [[nodiscard]] Instant end() const { return lost_ ? valid_until_before_loss_ : valid_until_; }
 
   /// Fewer than a quorum renewed in the latest complete round.
   [[nodiscard]] bool failing() const { return failing_; }

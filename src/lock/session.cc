@@ -45,6 +45,7 @@ Effects Session::step(const Event& event, Instant now) {
                  [this](const JobStarted&) { on_job_started(); },
                  [this](const JobTooLate&) {
                    lease_.reset();
+                   job_.reset();
                    phase_ = Phase::acquiring;
                    acquisition_.abandon_win(now_, effects_);
                  },
@@ -57,12 +58,16 @@ Effects Session::step(const Event& event, Instant now) {
                    if (job_gone_ && watching_tree()) release_lease();
                  },
                  [this](const Killed& kill) {
-                   if (stopping_) stopping_->killed(kill.found_new);
+                   if (job_) job_->killed(kill.found_new);
                  },
-                 [this](const KillCost& cost) { take_kill_cost(cost.length); },
+                 [this](const KillCost& cost) {
+                   if (phase_ != Phase::running) return;
+                   job_->take_kill_cost(cost.length, *lease_, now_, effects_);
+                 },
                  [this](const Signal& signal) { on_signal(signal); },
                  [this](const SupervisorGone&) {
-                   if (phase_ == Phase::running) stop_job(StopReason::supervisor_gone);
+                   if (phase_ != Phase::running || job_->stopping()) return;
+                   job_->stop(StopReason::supervisor_gone, *lease_, now_, effects_);
                  },
                  [this](const Notice&) { on_notice(); },
                  [this](const Woken& woken) {
@@ -83,15 +88,9 @@ Instant Session::deadline() const {
       return acquisition_.deadline();
     case Phase::starting:
       return kNever;
-    case Phase::running: {
-      const Instant runtime_end = plan_.max_runtime && *plan_.max_runtime < kNever - job_began_
-                                      ? job_began_ + *plan_.max_runtime
-                                      : kNever;
-      return std::min({lease_->deadline(), term_at(), runtime_end, listen_at_,
-                       measured_ ? kNever : measure_at()});
-    }
-    case Phase::stopping:
-      return std::min(lease_->deadline(), stopping_->deadline(lease_end()));
+    case Phase::running:
+      return std::min(
+          {lease_->deadline(), job_->deadline(*lease_), job_->stopping() ? kNever : listen_at_});
     case Phase::releasing:
       return std::min(release_limit_, release_retry_);
     case Phase::finished:
@@ -106,11 +105,8 @@ void Session::on_tick() {
       acquisition_.tick(now_, effects_);
       return check_acquisition();
     case Phase::running:
-    case Phase::stopping:
-      tick_measure();
       // Safety first: decide whether the job may still run, then send requests.
-      check_lease();
-      if (phase_ == Phase::stopping) stopping_->tick(lease_end(), now_, effects_);
+      job_->tick(*lease_, now_, effects_);
       return tick_lease();
     case Phase::releasing:
       return tick_releasing();
@@ -129,7 +125,7 @@ void Session::on_tick() {
 void Session::tick_lease() {
   const bool regular = lease_->tick(now_, effects_);
   const bool begins = now_ >= listen_at_;
-  if (phase_ != Phase::running || !(begins || (listening_ && regular))) return;
+  if (job_->stopping() || !(begins || (listening_ && regular))) return;
   if (begins) log(Log::Event::acquired);
   listening_ = true;
   listen_at_ = kNever;
@@ -137,7 +133,7 @@ void Session::tick_lease() {
 }
 
 void Session::on_notice() {
-  if (phase_ != Phase::running && phase_ != Phase::stopping) return;
+  if (phase_ != Phase::running) return;
   lease_->hurry(now_);
   lease_->tick(now_, effects_);
 }
@@ -172,7 +168,7 @@ void Session::on_reply(const Reply& reply) {
   // Once the release is on its way, a late answer must not bring the lock back by a repair.
   if (phase_ == Phase::releasing || reply.ask.attempt != lease_->attempt()) return;
   lease_->record(reply, now_, effects_);
-  if (phase_ != Phase::starting) check_lease();
+  if (phase_ == Phase::running) job_->check(*lease_, now_, effects_);
 }
 
 void Session::check_acquisition() {
@@ -228,7 +224,7 @@ void Session::start_job(std::uint64_t fence) {
   lease_.emplace(won, plan_.timing, now_);
   number_ = fence;
   won_at_ = now_;
-  job_began_ = now_;  // even if the job cannot be started, the lock was held from now on
+  job_.emplace(RunningJob::Terms{plan_.timing, plan_.max_runtime, plan_.stop_signal}, now_);
   phase_ = Phase::starting;
   const auto votes = std::count_if(
       won.votes().begin(), won.votes().end(),
@@ -241,81 +237,18 @@ void Session::start_job(std::uint64_t fence) {
 
 void Session::on_job_started() {
   phase_ = Phase::running;
-  job_began_ = now_;
+  job_->started(now_);
   listen_at_ = now_ + kShortRun;
-  check_lease();
-}
-
-Instant Session::term_at() const {
-  return plan_.timing.term_at(lease_->valid_until(), head_start_);
-}
-
-/// Measures only if a renewal is overdue: a measurement takes time, and while all is well nobody
-/// needs its result.
-Instant Session::measure_at() const {
-  return plan_.timing.term_at(lease_->valid_until(), plan_.timing.longest_head_start());
-}
-
-void Session::tick_measure() {
-  const bool overdue = now_ >= measure_at();
-  if (phase_ == Phase::running && overdue && !measured_) effects_.emplace_back(Measure{});
-  if (phase_ == Phase::running && !overdue) head_start_ = Duration::zero();
-  measured_ = overdue || phase_ != Phase::running;
-}
-
-void Session::take_kill_cost(Duration length) {
-  if (phase_ != Phase::running && phase_ != Phase::stopping) return;
-  head_start_ = std::min(length, plan_.timing.longest_head_start());
-  if (stopping_) stopping_->set_head_start(head_start_);
-  check_lease();
-}
-
-Instant Session::lease_end() const {
-  return lease_->lost() ? lease_->valid_until_before_loss() : lease_->valid_until();
-}
-
-void Session::check_lease() {
-  if (phase_ == Phase::running) outage_.update(*lease_, term_at(), now_, effects_);
-
-  if (lease_->lost()) {
-    if (phase_ == Phase::running || stop_reason_ != StopReason::lost) stop_job(StopReason::lost);
-  } else if (phase_ == Phase::running && now_ >= term_at()) {
-    stop_job(StopReason::lease_ending);
-  } else if (phase_ == Phase::running && plan_.max_runtime &&
-             now_ - job_began_ >= *plan_.max_runtime) {
-    stop_job(StopReason::max_runtime);
-  }
-}
-
-void Session::stop_job(StopReason reason) {
-  phase_ = Phase::stopping;
-  stop_reason_ = reason;
-  emit(report::Stopping{
-      reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease_->complaints()});
-  if (stopping_) return;
-  stopping_.emplace(plan_.timing, now_);
-  stopping_->set_head_start(head_start_);
-  stopping_->begin(plan_.stop_signal, lease_end(), effects_);
-  // After the first signal, which must not wait for the measurement.
-  if (!measured_ && now_ < stopping_->deadline(lease_end())) effects_.emplace_back(Measure{});
-  measured_ = true;
+  job_->check(*lease_, now_, effects_);
 }
 
 bool Session::watching_tree() const {
-  return phase_ == Phase::stopping || (phase_ == Phase::running && plan_.wait_all && job_gone_);
+  return phase_ == Phase::running && (job_->stopping() || (plan_.wait_all && job_gone_));
 }
 
 WorkerState Session::worker_state() const {
-  switch (phase_) {
-    case Phase::starting:
-    case Phase::running:
-      return {WorkerState::Phase::running, term_at(), lease_end(), head_start_};
-    case Phase::stopping:
-      return {WorkerState::Phase::stopping, stopping_->deadline(lease_end()), lease_end(),
-              head_start_};
-    default:
-      return {WorkerState::Phase::releasing, release_limit_, lease_end()};
-  }
+  if (phase_ == Phase::starting || phase_ == Phase::running) return job_->worker_state(*lease_);
+  return {WorkerState::Phase::releasing, release_limit_, lease_->end()};
 }
 
 void Session::on_job_exited(int status) {
@@ -351,7 +284,7 @@ void Session::release_lease() {
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
   // The mark goes ahead of the release on every connection: a process that finds the lock free
   // finds the mark, too.
-  if (may_mark()) done_marks_.mark(job_began_, plan_.timing.once, effects_);
+  if (may_mark()) done_marks_.mark(job_->began(), plan_.timing.once, effects_);
   const Instant keep_until = was_ours() ? lease_->keep_until() : Instant{};
   cools_ = keep_until > now_;
   for (ServerIndex server = 0; server < plan_.servers; ++server) {
@@ -369,13 +302,13 @@ bool Session::was_ours() const {
 }
 
 bool Session::lost_while_held() const {
-  return lease_->lost() || stop_reason_ == StopReason::lost ||
-         stop_reason_ == StopReason::lease_ending;
+  const auto reason = job_->stop_reason();
+  return lease_->lost() || reason == StopReason::lost || reason == StopReason::lease_ending;
 }
 
 /// Only a job that ended by itself, with status 0 and under our lock, need not run again.
 bool Session::may_mark() const {
-  return plan_.timing.once > Duration::zero() && was_ours() && !stop_reason_ &&
+  return plan_.timing.once > Duration::zero() && was_ours() && !job_->stopping() &&
          outcome_->number == 0;
 }
 
@@ -432,14 +365,14 @@ void Session::finish() {
                                     std::max(lease_->gone_by() - now_, Duration::zero())});
   } else {
     const Duration rest = was_ours() ? lease_->keep_until() - now_ : Duration::zero();
-    emit(report::Released{now_ - job_began_, std::max(rest, Duration::zero())});
+    emit(report::Released{now_ - job_->began(), std::max(rest, Duration::zero())});
   }
   if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {
     emit(report::MarkUnconfirmed{done_marks_.complaints()});
   }
-  if (stop_reason_ == StopReason::max_runtime) {
+  if (job_->stop_reason() == StopReason::max_runtime) {
     if (outcome_->kind == Outcome::Kind::job_ended) outcome_ = {Outcome::Kind::max_runtime};
-  } else if (stop_reason_) {
+  } else if (job_->stopping()) {
     outcome_ = {Outcome::Kind::lost};
   }
 }
@@ -453,7 +386,7 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
            .fence = number_,
            .waited = won_at_ - began_,
            .held = now_ - won_at_,
-           .stopped = stop_reason_};
+           .stopped = job_->stop_reason()};
   if (outcome_) line.status = outcome_->number;
   effects_.emplace_back(line);
 }

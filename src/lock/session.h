@@ -2,9 +2,11 @@
 //
 // One `redlock run`, as a pure state machine: events in, effects out.
 //
-//   acquiring -> numbering -> starting -> running -> [stopping ->] releasing -> finished
-//       |            |            |                                    ^
-//       +------------+------------+--------- gave up ------------------+
+//   acquiring -> numbering -> starting -> running -> releasing -> finished
+//       |            |            |                      ^
+//       +------------+------------+------- gave up ------+
+//
+// While the job runs, or is being stopped, lock/running_job.h decides about it.
 //
 // Deliberately absent from this library: clocks, randomness, sockets, processes, tokens, wording.
 // Every step brings the time with it, the number of an attempt stands for its token, and everything
@@ -24,9 +26,8 @@
 #include "lock/event.h"
 #include "lock/fence.h"
 #include "lock/lease.h"
-#include "lock/outage.h"
 #include "lock/release.h"
-#include "lock/stopping.h"
+#include "lock/running_job.h"
 #include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
@@ -92,7 +93,7 @@ class Session final : public Machine {
   [[nodiscard]] WorkerState worker_state() const;
 
  private:
-  enum class Phase { acquiring, numbering, starting, running, stopping, releasing, finished };
+  enum class Phase { acquiring, numbering, starting, running, releasing, finished };
 
   void on_tick();
   void on_reply(const Reply& reply);
@@ -104,13 +105,9 @@ class Session final : public Machine {
   void check_acquisition();
   void check_fence();
   void start_job(std::uint64_t fence);
-  void check_lease();
   void tick_lease();
-  void tick_measure();
-  void take_kill_cost(Duration length);
   void tick_releasing();
 
-  void stop_job(StopReason reason);
   void end_without_job(const Outcome& outcome);
   void release_lease();
   void undo_release();
@@ -124,9 +121,6 @@ class Session final : public Machine {
   [[nodiscard]] bool was_ours() const;
   [[nodiscard]] bool lost_while_held() const;
   [[nodiscard]] bool may_mark() const;
-  [[nodiscard]] Instant term_at() const;
-  [[nodiscard]] Instant measure_at() const;
-  [[nodiscard]] Instant lease_end() const;
 
   Plan plan_;
   Instant now_;
@@ -135,21 +129,16 @@ class Session final : public Machine {
   Acquisition acquisition_;
   std::optional<FenceAgreement> fence_;
   std::optional<Lease> lease_;
+  std::optional<RunningJob> job_;  ///< while there is a lease
   DoneMarks done_marks_;
   Effects effects_;
   std::optional<Outcome> outcome_;
 
   std::uint64_t number_ = 0;  ///< the fence of the lease
   Instant won_at_{};
-  Instant job_began_{};
   Instant listen_at_ = kNever;
   bool listening_ = false;
   bool job_gone_ = false;
-  Outage outage_;
-  std::optional<StopReason> stop_reason_;
-  std::optional<Stopping> stopping_;
-  bool measured_ = false;  ///< a measurement was ordered since the last renewal
-  Duration head_start_{};  ///< how much earlier the job must end because it has many processes
   Instant release_limit_ = kNever;
   Instant release_retry_ = kNever;
   bool cools_ = false;  ///< the release keeps the lock for the rest of a minimum hold

@@ -10,7 +10,7 @@ namespace redlock::lock {
 /// stopped job run although the lease is over.
 void Stopping::begin(int signal, Instant lease_end, Effects& effects) {
   if (began_ >= deadline(lease_end)) return tick(lease_end, began_, effects);
-  effects.emplace_back(Kill{signal, true});
+  effects.emplace_back(Kill{signal});
 }
 
 void Stopping::tick(Instant lease_end, Instant now, Effects& effects) {

@@ -167,8 +167,4 @@ std::size_t ServerSet::size() const {
   return impl_->routes.size();
 }
 
-std::string ServerSet::display(lock::ServerIndex server) const {
-  return impl_->routes.endpoint(server).display();
-}
-
 }  // namespace redlock::redis

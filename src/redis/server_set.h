@@ -97,7 +97,6 @@ class ServerSet {
   [[nodiscard]] const std::string& token(lock::AttemptId attempt) const;
 
   [[nodiscard]] std::size_t size() const;
-  [[nodiscard]] std::string display(lock::ServerIndex server) const;  ///< redacted URI
 
  private:
   struct Impl;

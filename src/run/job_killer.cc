@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "diag/lock_name.h"
 #include "diag/text.h"
 
 namespace redlock::run {
@@ -35,7 +36,7 @@ std::string describe(pid_t pid) {
 }  // namespace
 
 JobKiller::JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock)
-    : tree_(tree), out_(out), lock_(diag::printable(lock, 255)) {}
+    : tree_(tree), out_(out), lock_(diag::lock_name(lock)) {}
 
 bool JobKiller::signal(int number) {
   const os::Pass pass = tree_.signal(number);

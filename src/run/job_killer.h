@@ -14,7 +14,7 @@ namespace redlock::run {
 /// they may run at the same time as the next holder of the lock.
 class JobKiller {
  public:
-  /// `lock`: its name in messages.
+  /// `lock`: its name.
   JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock);
 
   /// Signals every process of the job. Returns whether a KILL reached a process that no KILL had
@@ -31,7 +31,7 @@ class JobKiller {
 
   os::ProcessTree& tree_;
   os::Stderr& out_;
-  std::string lock_;
+  std::string lock_;  ///< as sentences name it
   bool said_refused_ = false;
 };
 

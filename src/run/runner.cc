@@ -16,6 +16,7 @@
 #include <new>
 #include <utility>
 
+#include "diag/lock_name.h"
 #include "diag/text.h"
 #include "error.h"
 #include "exit_status.h"
@@ -114,7 +115,7 @@ void Runner::end_worker(const char* why) noexcept {
   if (job_pid_ > 0) worker_->job_ended(Exit::by_signal(SIGKILL));
   if (running) result = ExitStatus::os_error;
   try {
-    out_.line(fmt::format("redlock: {}: {}{}", diag::printable(job_.lock.name, 255), why,
+    out_.line(fmt::format("redlock: {}: {}{}", diag::lock_name(job_.lock.name), why,
                           running ? ": the job was killed" : ""));
   } catch (const std::exception&) {
     os::last_words("redlock: out of memory\n");
@@ -203,11 +204,8 @@ void Runner::reap(lock::Instant now) {
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
     if (pid != job_pid_) {
       if (hook_ && (WIFEXITED(status) || WIFSIGNALED(status))) hook_->reaped(pid);
-    } else if (WIFSTOPPED(status)) {
-      worker_->tell(Kind::job_stopped, WSTOPSIG(status));
-    } else if (WIFCONTINUED(status)) {
-      worker_->tell(Kind::job_continued);
-      if (terminal_) worker_->continue_supervisor();
+    } else if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+      job_control_->tell(status, *worker_);
     } else {
       job_pid_ = -1;
       tree_.leader_reaped();
@@ -229,7 +227,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
   } catch (const std::exception& error) {
     if (worker > 0) give_up_worker(worker);
     supervisor_.reset();
-    if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
+    if (job_control_) job_control_->start_failed();
     return cannot_start(driver::reason_of(error));
   }
 }
@@ -242,7 +240,7 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
        "REDLOCK_HELD=" + add_held(job_.held, job_.lock,
                                   {.token = servers_.token(order.attempt), .fence = order.fence})});
   hook_.emplace(job_.on_lost, environment_);
-  terminal_ = os::Terminal::of_foreground_leader();
+  job_control_.emplace(signals_);
   if (!reserve_) reserve_.emplace();  // an earlier worker that failed has used up the first one
   reserve_->supervision->publish(session_.worker_state());
   facts_.waited = os::boot_now() - began_;  // from now on the job's time counts
@@ -264,31 +262,26 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
 }
 
 lock::Event Runner::start_job(const lock::Spawn& order, pid_t supervisor) {
-  const pid_t group = ::getpgrp();
   reserve_->messages.read.reset();
   worker_.emplace(supervisor, std::move(reserve_->supervisor), std::move(reserve_->messages.write),
                   *reserve_->supervision);
   driver_.change_loop(std::move(reserve_->loop));
   tree_.after_fork();
   const std::string title = "redlock-worker: " + job_.lock.name;
-  signals_.take_job_control();
+  const os::Placement place = job_control_->enter_worker();
   // Reads the clock again: somebody may have stopped us since the votes arrived.
   if (worker_->supervisor_is_gone() || os::boot_now() >= order.latest) {
     worker_->tell(Kind::job_too_late);
     ::_exit(0);
   }
-  if (terminal_) worker_->leave_group();
-  const os::Spawned spawned =
-      os::spawn(job_.argv, environment_, signals_,
-                terminal_ ? os::Placement{.group = 0, .terminal = terminal_->fd()}
-                          : os::Placement{.group = group, .terminal = -1});
+  const os::Spawned spawned = os::spawn(job_.argv, environment_, signals_, place);
   if (spawned.pid < 0) {
     worker_->tell(spawned.no_process ? Kind::no_process : Kind::job_failed, spawned.error);
     ::_exit(0);
   }
-  if (!terminal_) worker_->leave_session();
+  job_control_->leave_session();
   job_pid_ = spawned.pid;
-  tree_.lead(job_pid_, terminal_.has_value());
+  tree_.lead(job_pid_, job_control_->own_group());
   if (!worker_->tell(Kind::job_started, spawned.pid)) {
     // The parent believes that the job did not start, and gives the lock back.
     kill_job();
@@ -330,19 +323,18 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   // `ran` is measured from this moment: on a loaded machine the present one is much later.
   const auto began = std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited));
   facts_.job = {.began = began, .ran = {}, .fence = order.fence};
-  if (terminal_) signals_.take_job_control();
-  supervisor_.emplace(Supervisor::Worker{worker, std::move(messages)},
-                      Supervisor::Job{message.value, terminal_.has_value(), plan_.wait_all,
-                                      plan_.stop_signal, job_.lock.name},
-                      plan_.timing, *reserve_->supervision, std::move(terminal_), signals_, tree_,
-                      out_, driver_.loop(), std::move(*hook_));
+  job_control_->supervise(message.value);
+  supervisor_.emplace(
+      Supervisor::Worker{worker, std::move(messages)},
+      Supervisor::Job{message.value, plan_.wait_all, plan_.stop_signal, job_.lock.name},
+      plan_.timing, *reserve_->supervision, *job_control_, signals_, tree_, out_, driver_.loop(),
+      std::move(*hook_));
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();
   return std::nullopt;
 }
 
-/// The job may already have had the terminal.
 lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
                                 bool too_late) {
   if (reason) {
@@ -351,7 +343,7 @@ lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>
     give_up_worker(worker);
   }
   reserve_.reset();
-  if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
+  job_control_->start_failed();
   if (too_late) return lock::JobTooLate{};
   if (reason && reason->kind == Kind::not_started) return kSystemRefused;
   if (reason) return cannot_run(*reason);

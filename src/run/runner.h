@@ -18,9 +18,9 @@
 #include "os/process_tree.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "os/terminal.h"
 #include "records/holder.h"
 #include "redis/server_set.h"
+#include "run/job_control.h"
 #include "run/job_killer.h"
 #include "run/lost_hook.h"
 #include "run/reentrancy.h"
@@ -111,7 +111,7 @@ class Runner : private driver::Host {
   std::vector<std::string> environment_;  ///< the job's
   driver::Rescue rescue_;
   std::optional<Reserve> reserve_;
-  std::optional<os::Terminal> terminal_;  ///< if the job gets it
+  std::optional<JobControl> job_control_;
   std::optional<Worker> worker_;          ///< in the child: this process
   std::optional<Supervisor> supervisor_;  ///< in the parent, once the job runs: this process
   std::optional<LostHook> hook_;

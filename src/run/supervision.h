@@ -69,9 +69,8 @@ struct WorkerMessage {
     not_started,  ///< the system refused something, and the worker has printed what
     job_failed,   ///< value: errno of exec
     no_process,   ///< value: errno of vfork
-    job_stopped,  ///< value: the signal that stopped it
-    job_continued,
-    act_sooner,  ///< the state has an earlier act_by than before
+    job_stop,     ///< value: the signal that stopped the job; 0: it was continued
+    act_sooner,   ///< the state has an earlier act_by than before
   };
   Kind kind;
   int value;

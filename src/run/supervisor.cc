@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "diag/duration.h"
-#include "diag/text.h"
+#include "diag/lock_name.h"
 #include "driver/rescue.h"
 #include "exit_status.h"
 #include "os/clock.h"
@@ -24,13 +24,13 @@
 namespace redlock::run {
 
 Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing,
-                       const Supervision& supervision, std::optional<os::Terminal> terminal,
+                       const Supervision& supervision, JobControl& job_control,
                        os::SignalSource& signals, os::ProcessTree& tree, os::Stderr& out,
                        os::Loop& loop, LostHook hook)
     : worker_(std::move(worker)),
       job_(std::move(job)),
       supervision_(supervision),
-      terminal_(std::move(terminal)),
+      job_control_(job_control),
       signals_(signals),
       tree_(tree),
       out_(out),
@@ -39,7 +39,7 @@ Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing,
       loop_(loop),
       watch_(timing) {
   tree_.spare(worker_.pid);
-  tree_.lead(job_.pid, job_.own_group);
+  tree_.lead(job_.pid, job_control_.own_group());
 }
 
 /// No other process can look after the job as we can: if the system refuses something, we try
@@ -53,7 +53,7 @@ Exit Supervisor::watch() {
       bear(driver::reason_of(error));
     }
   }
-  if (terminal_) give_back_terminal();
+  job_control_.take_terminal_back(stopped_job() || job_status() > 128);
   if (!watch_.alone()) return {supervision_.exit_status.load(), supervision_.exit_signal.load()};
   hook_.finish(out_);
   return end_alone();
@@ -65,8 +65,8 @@ void Supervisor::bear(const char* why) {
   ::nanosleep(&pause, nullptr);
   if (std::exchange(bore_, true)) return;
   try {
-    out_.line(fmt::format("redlock: warning: {}: {}, trying again", diag::printable(job_.lock, 255),
-                          why));
+    out_.line(
+        fmt::format("redlock: warning: {}: {}, trying again", diag::lock_name(job_.lock), why));
   } catch (const std::exception&) {
     os::last_words("redlock: warning: out of memory, trying again\n");
   }
@@ -104,7 +104,7 @@ void Supervisor::turn() {
     for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal);
   }
   if (interests[1].ready) take_messages();
-  if (const int signal = std::exchange(stopped_by_, 0)) stop_with_job(signal);
+  if (job_control_.behind()) follow_job();
   act(os::boot_now());  // reap() may just have found the worker dead
   tree_.note_strangers();
 }
@@ -144,11 +144,11 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
   const bool stopped = did(Act::stop_job) || did(Act::kill_job);
   if (!killed && !stopped) return;
   if (!std::exchange(reported_, true)) {
-    out_.line(fmt::format(
-        "redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
-        "lock expires",
-        diag::printable(job_.lock, 255), killed ? "renews the lock" : "renewed the lock",
-        worker_.pid, killed ? "is stopped or stuck, killed" : "was killed"));
+    out_.line(
+        fmt::format("redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
+                    "lock expires",
+                    diag::lock_name(job_.lock), killed ? "renews the lock" : "renewed the lock",
+                    worker_.pid, killed ? "is stopped or stuck, killed" : "was killed"));
   }
   const bool hook_started = supervision_.hook_group.load() != Supervision::kNone;
   if (stopped && !hook_started) hook_.start(tree_, signals_, out_);
@@ -160,7 +160,7 @@ void Supervisor::reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
     if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
-      if (pid == job_.pid) stopped_by_ = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+      if (pid == job_.pid) job_control_.note_status(status);
       continue;
     }
     hook_.reaped(pid);
@@ -186,7 +186,7 @@ bool Supervisor::job_left() const {
     return !worker_gone_ ||
            ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
-  return (watch_.stopped_job() || supervision_.stopped_job() || job_.wait_all) && !tree_.empty();
+  return (stopped_job() || job_.wait_all) && !tree_.empty();
 }
 
 int Supervisor::job_status() const {
@@ -205,64 +205,44 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal) {
     // From the worker: it wakes us after the job has been continued or has ended.
     if (signal.sender == worker_.pid) return;
     take_messages();  // a stop that they report came before this signal
-    stopped_by_ = 0;
-    if (terminal_) return continue_job();
-    // A shell continues a whole process group, and the job is in ours: it has the signal already.
-    if (os::does_job_control(signal.sender)) return;
+    job_control_.note(0);
+    if (job_control_.own_group()) return continue_job();
   }
-  if (!job_left()) return;
-  // The terminal signals its whole foreground group, and so the job if it is in our group. But when
-  // a terminal hangs up, only the leader of its session gets the signal.
-  const bool job_has_it =
-      signal.to_group && !terminal_ && !(signal.number == SIGHUP && os::leads_session());
-  if (!job_has_it) tree_.signal(signal.number);
+  if (job_left() && !job_control_.job_has(signal)) tree_.signal(signal.number);
 }
 
-/// The last message counts: somebody may have continued the job after it was stopped.
 void Supervisor::take_messages() {
   WorkerMessage message{};
   while (::read(worker_.messages.get(), &message, sizeof message) == sizeof message) {
-    if (message.kind == WorkerMessage::Kind::job_stopped) stopped_by_ = message.value;
-    if (message.kind == WorkerMessage::Kind::job_continued) stopped_by_ = 0;
+    if (message.kind == WorkerMessage::Kind::job_stop) job_control_.note(message.value);
   }
 }
 
-/// The job has been stopped, for example by Ctrl-Z. We stop ourselves, so that the shell notices.
-/// The worker goes on renewing. When we are continued, the worker may be dead and the lease over:
-/// we pass the SIGCONT on in the next turn, after a look at the deadline. Without a worker only we
-/// watch the deadline: then we wake up for it, because somebody may continue the job alone.
-void Supervisor::stop_with_job(int signal) {
-  if (!terminal_) return;
-  // A shell that does `fg` for a job it knows to be running just gives the terminal to our group.
-  const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
-  if (wants_terminal && terminal_->foreground() == ::getpgrp()) return continue_job();
+/// Once we are continued, the worker may be dead and the lease over: we pass the SIGCONT on in the
+/// next turn, after a look at the deadline. Without a worker only we watch the deadline, and so we
+/// wake up for it.
+void Supervisor::follow_job() {
   const bool alone = worker_gone_ && job_left();
-  const lock::Instant wake_at = alone ? watch_.deadline(supervision_.worker_state()) : lock::kNever;
-  if (signals_.stop_self(signal, wake_at)) return;
+  if (job_control_.stop_self(alone ? watch_.deadline(supervision_.worker_state()) : lock::kNever)) {
+    return;
+  }
   reap();
   act(os::boot_now());
   continue_job();
 }
 
-/// After fg the shell has given the terminal to our group, and we give it to the job. After bg, or
-/// if we could not stop ourselves, the job goes on without it.
 void Supervisor::continue_job() {
-  if (!terminal_ || !job_left()) return;
-  if (terminal_->foreground() == ::getpgrp()) terminal_->give_to(job_.pid);
-  ::kill(-job_.pid, SIGCONT);
+  if (job_left()) job_control_.continue_job();
 }
 
-/// A job that died of a signal, or that we stopped, had no time to restore echo and other modes of
-/// the terminal.
-void Supervisor::give_back_terminal() {
-  if (!terminal_->take_back_from(job_.pid)) return;
-  const bool stopped = watch_.stopped_job() || supervision_.stopped_job();
-  if (stopped || job_status() > 128) terminal_->restore_modes();
+/// This process or the worker has stopped the job.
+bool Supervisor::stopped_job() const {
+  return watch_.stopped_job() || supervision_.stopped_job();
 }
 
 /// The end without a worker: nobody has released the lock.
 Exit Supervisor::end_alone() {
-  if (watch_.stopped_job() || supervision_.stopped_job() || job_status() == Supervision::kNone) {
+  if (stopped_job() || job_status() == Supervision::kNone) {
     lost_ = true;
     return ExitStatus::lost;
   }
@@ -271,7 +251,7 @@ Exit Supervisor::end_alone() {
   out_.line(
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(PID {}) was killed; it stays locked for about {}",
-                  diag::printable(job_.lock, 255), worker_.pid, diag::for_people(left)));
+                  diag::lock_name(job_.lock), worker_.pid, diag::for_people(left)));
   return job_end_.value_or(Exit{supervision_.job_status.load(), supervision_.job_signal.load()});
 }
 

@@ -16,20 +16,19 @@
 #include "os/process_tree.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "os/terminal.h"
+#include "run/job_control.h"
 #include "run/job_killer.h"
 #include "run/lost_hook.h"
 #include "run/supervision.h"
 
 namespace redlock::run {
 
-/// The parent of the worker while there is a job (run/supervision.h): passes signals on, lends the
-/// job the terminal, and stops the job if the worker fails to do so.
+/// The parent of the worker while there is a job (run/supervision.h): passes signals on, follows
+/// a job that is stopped (run/job_control.h), and stops the job if the worker fails to do so.
 class Supervisor {
  public:
   struct Job {
     pid_t pid;
-    bool own_group;
     bool wait_all;  ///< descendants count as the job
     int stop_signal;
     std::string lock;  ///< its name in messages
@@ -40,7 +39,7 @@ class Supervisor {
   };
 
   Supervisor(Worker worker, Job job, const lock::Timing& timing, const Supervision& supervision,
-             std::optional<os::Terminal> terminal, os::SignalSource& signals, os::ProcessTree& tree,
+             JobControl& job_control, os::SignalSource& signals, os::ProcessTree& tree,
              os::Stderr& out, os::Loop& loop, LostHook hook);
 
   /// Returns when the worker is done, or when the job has ended and the worker is dead. Gives the
@@ -62,9 +61,9 @@ class Supervisor {
   void reap();
   void take_signal(const os::ReceivedSignal& signal);
   void take_messages();
-  void stop_with_job(int signal);
+  void follow_job();
   void continue_job();
-  void give_back_terminal();
+  [[nodiscard]] bool stopped_job() const;
   Exit end_alone();
   [[nodiscard]] bool job_left() const;
   [[nodiscard]] bool done() const;
@@ -73,7 +72,7 @@ class Supervisor {
   Worker worker_;
   Job job_;
   const Supervision& supervision_;
-  std::optional<os::Terminal> terminal_;
+  JobControl& job_control_;
   os::SignalSource& signals_;
   os::ProcessTree& tree_;
   os::Stderr& out_;
@@ -82,9 +81,8 @@ class Supervisor {
   os::Loop& loop_;
   lock::Watch watch_;
   bool worker_gone_ = false;
-  bool reported_ = false;  ///< that the worker fails
-  bool bore_ = false;      ///< a refusal by the system, and printed a warning
-  int stopped_by_ = 0;     ///< this signal stopped the job, and we have not followed yet; 0: none
+  bool reported_ = false;        ///< that the worker fails
+  bool bore_ = false;            ///< a refusal by the system, and printed a warning
   std::optional<Exit> job_end_;  ///< of the job, if this process reaped it
   lock::Instant job_ended_{};    ///< and when it did so
   bool lost_ = false;            ///< the lock, and the worker died before it could report it

@@ -22,14 +22,6 @@ Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& sup
   if (!supervisor_) ::prctl(PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
 }
 
-void Worker::leave_group() const {
-  ::setpgid(0, 0);
-}
-
-void Worker::leave_session() const {
-  ::setsid();
-}
-
 /// The supervisor is our parent as long as it lives. Once it is dead we have another parent, but
 /// perhaps only some time after the pidfd has become readable.
 bool Worker::supervisor_is_gone() {

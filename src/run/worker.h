@@ -19,17 +19,6 @@ class Worker {
   /// In the forked child, whose parent is `supervisor`; `pidfd` is that of the parent.
   Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision);
 
-  /// Leaves the supervisor's process group, so that the renewals go on when somebody stops the
-  /// whole group (`kill -STOP %1`). Must be called before the start of a job that gets a group of
-  /// its own: the job's parent must be in another group of the same session, or Ctrl-Z would not
-  /// stop the job (credentials(7)).
-  void leave_group() const;
-  /// Leaves the session, too. Must be called once a job runs that shares the supervisor's group. If
-  /// one member of that group had a parent in another group of the session, Ctrl-Z would stop a
-  /// group that nobody continues (ssh -t, a container: all processes are in the session leader's
-  /// group).
-  void leave_session() const;
-
   /// The loop must watch this: it is readable once the supervisor is dead. If the kernel refuses a
   /// pidfd, there is nothing to watch, and the worker gets a SIGCHLD instead.
   [[nodiscard]] os::Interest interest() const { return {.fd = supervisor_.get(), .read = true}; }

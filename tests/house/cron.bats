@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=whole,slow
+# bats file_tags=whole,slowest
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # The crontab lines of redlock(1) under a real cron daemon, two of them for two hosts. It is

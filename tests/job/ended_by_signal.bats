@@ -97,7 +97,7 @@ waits = [
 for words in waits:
     for number in signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGALRM:
         process = start(*words)
-        said("L is held by")
+        said('lock "L" is held by')
         process.send_signal(number)
         ends(process, number)
 assert not held("M")
@@ -159,7 +159,7 @@ for form in loop, script:
         if busy:
             redis("set", "L", "somebody")
             at.type(form % wait)
-            at.expect("L is held by")
+            at.expect('lock "L" is held by')
         else:
             job = Job("mortal").typed(at, form.strip())
         at.type(CTRL_C)

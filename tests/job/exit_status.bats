@@ -150,7 +150,7 @@ os.kill(os.getpid(), $number)" || status=$?
 
 @test "80: the lock was lost while the job ran" {
   ends_with 80 run --ttl 1s L -- sh -c 'redis-cli -s "$A_SOCKET" del L >&2; exec sleep 30'
-  assert_contains "$stderr" 'L was lost'
+  assert_contains "$stderr" 'lock "L" was lost'
 }
 
 @test "80: at release the lock was not ours, whatever the job's status" {

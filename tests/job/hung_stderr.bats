@@ -80,7 +80,7 @@ last_beat() { awk '$1 == "beat" { time = $2 } END { print time }' "$LOG"; }
   assert_status 80
   [[ -z $stderr ]] || fail "$stderr"
   rm "$HANG"
-  wait_for_line "$BACKGROUND_ERR" 'L was revoked'
+  wait_for_line "$BACKGROUND_ERR" 'lock "L" was revoked'
 }
 
 @test "stderr hangs and the worker is stopped: the job is dead before the lease is over" {
@@ -108,7 +108,7 @@ last_beat() { awk '$1 == "beat" { time = $2 } END { print time }' "$LOG"; }
   assert_nothing_left A
   [[ -z $stderr ]] || fail "$stderr"
   rm "$HANG"
-  wait_for_line "$BACKGROUND_ERR" 'L: released'
+  wait_for_line "$BACKGROUND_ERR" 'lock "L" was released'
 }
 
 @test "stderr hangs while redlock waits: a signal ends it" {

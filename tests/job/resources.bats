@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=whole,slow
+# bats file_tags=whole,slowest
 #
 # A system that refuses something: descriptors, memory, processes. Whatever it is, and whenever: no lock
 # stays behind, no job runs without one, and one line says what was refused.

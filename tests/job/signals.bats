@@ -251,7 +251,7 @@ SCENARIO
 @test "under nohup a HUP does not end the wait" {
   cli A set L somebody
   background env --ignore-signal=HUP "$REDLOCK" run -v L -- sh -c 'exit 6'
-  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   kill -HUP "$BACKGROUND_PID"
   cli A del L
   await "$BACKGROUND_PID"
@@ -263,7 +263,7 @@ SCENARIO
   local name
   for name in TERM INT HUP QUIT USR1; do
     background "$REDLOCK" run -v L -- true
-    wait_for_line "$BACKGROUND_ERR" 'L is held by'
+    wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
     assert_ends_by "$name" "$BACKGROUND_PID"
   done
   [[ $(cli A get L) == somebody ]]
@@ -274,7 +274,7 @@ SCENARIO
 @test "while waiting, WINCH and its like change nothing" {
   cli A set L somebody
   background "$REDLOCK" run -v L -- sh -c 'exit 6'
-  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   local name
   for name in WINCH URG CONT CHLD; do kill -"$name" "$BACKGROUND_PID"; done
   cli A del L

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=whole,slow
+# bats file_tags=whole,slowest
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Two processes watch over a job: whichever of them is killed, stopped or stuck, the job does not
@@ -94,7 +94,7 @@ stop_all_of() {
   wait_until "$BOUND" has_no_keys A
   wait_gone "$WORKER"
   (($(last TERM) > 0))
-  assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: L: redlock was killed, stopping the job'
+  assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: lock "L": redlock was killed, stopping the job'
 }
 
 @test "top killed: a whole tree that ignores TERM dies too, after the grace" {
@@ -128,7 +128,7 @@ stop_all_of() {
   await "$TOP"
   assert_status 5
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'L could not be released'
+  assert_contains "$stderr" 'lock "L" could not be released'
   assert_contains "$stderr" "(PID $WORKER) was killed; it stays locked for about"
   has_key A L
 }

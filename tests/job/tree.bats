@@ -247,7 +247,7 @@ SHIM
   await "$TOP"
   assert_status 80
   [[ $(grep -c 'not permitted' <<<"$stderr") == 1 ]] || fail "$stderr"
-  assert_contains "$stderr" "redlock: warning: L: not permitted to kill PID $(pids_of job) (python3); still running"
+  assert_contains "$stderr" "redlock: warning: lock \"L\": not permitted to kill PID $(pids_of job) (python3); still running"
 }
 
 @test "children from before redlock, and their orphans, get no signal of the job's" {

@@ -110,7 +110,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   assert_status 75
   run "$REDLOCK" acquire -n -v L
   assert_status 1
-  assert_contains "$output" 'L is held by '
+  assert_contains "$output" 'lock "L" is held by '
   assert_contains "$output" "(pid $(<"$SCRATCH/caller"), redlock acquire L)"
 }
 

@@ -33,7 +33,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   await "$HOLDER"
   assert_status 80
   assert_one_line "$stderr"
-  [[ $stderr =~ ^'redlock: L was revoked by ops@'[^\ ]+' (pid '[0-9]+'), stopping the job'$ ]] || fail "$stderr"
+  [[ $stderr =~ ^'redlock: lock "L" was revoked by ops@'[^\ ]+' (pid '[0-9]+'), stopping the job'$ ]] || fail "$stderr"
   assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
   assert_no_key A L
   assert_no_key B L
@@ -76,7 +76,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   wait_until_listening A B
   background "$REDLOCK" run -v L -- "$SCRATCH/job" "$LOG.next"
   local next=$BACKGROUND_PID messages=$BACKGROUND_ERR
-  wait_for_line "$messages" 'L is held by ops@'
+  wait_for_line "$messages" 'lock "L" is held by ops@'
   touch "$LOG.stay"
   background "$REDLOCK" release --force --yes -q --wait L
   local force=$BACKGROUND_PID channel
@@ -110,9 +110,9 @@ at = Terminal("bash")
 at.type('"$REDLOCK" run L -- true\n')
 at.expect("L: held by another program .* waited 0:0")
 subprocess.run([os.environ["REDLOCK"], "release", "--force", "--yes", "-q", "L"], check=True)
-at.expect("L is now revoked by .* from .*; free at the latest in .*; waiting")
+at.expect('lock "L" is now revoked by .* from .*; free at the latest in .*; waiting')
 everywhere("set", "L", os.environ["OTHER"], "px", "60000")
-at.expect("L is now held by .*; waiting")
+at.expect('lock "L" is now held by .*; waiting')
 at.type(CTRL_C)
 at.prompt()
 assert at.status() == 130
@@ -139,7 +139,7 @@ SCENARIO
   value=$(cli A get L)
   force --yes L
   assert_status 0
-  assert_contains "$stderr" 'L had been revoked before'
+  assert_contains "$stderr" 'lock "L" had been revoked before'
   [[ $(cli A get L) == "$value" ]]
 }
 
@@ -191,13 +191,13 @@ SCENARIO
   touch "$LOG.stay"
   force --now --yes L
   assert_status 0
-  assert_contains "$stderr" 'L is free at once: its old job may still be running'
+  assert_contains "$stderr" 'lock "L" is free at once: its old job may still be running'
   [[ -z $(time_of end) ]] || fail "the job was waited for"
   assert_free L
   rm "$LOG.stay"
   await "$HOLDER"
   assert_status 80
-  assert_contains "$stderr" 'L was revoked by ops@'
+  assert_contains "$stderr" 'lock "L" was revoked by ops@'
   assert_nothing_left A
 }
 
@@ -215,7 +215,7 @@ SCENARIO
   value=$(cli A get L)
   REDLOCK_SERVERS="$A_URI $B_URI unix:///nobody" force --now --yes L
   assert_status 0
-  assert_contains "$stderr" 'L is free at once'
+  assert_contains "$stderr" 'lock "L" is free at once'
   await "$HOLDER"
   assert_status 80
   assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
@@ -274,7 +274,7 @@ SCENARIO
   force --now --yes L
   assert_status 69
   # Revoked on 2 of 4 it is lost to its holder, and yet not free.
-  assert_contains "$stderr" 'L is revoked from its holder, which stops its job, but known to be deleted on 0 of 4 servers only'
+  assert_contains "$stderr" 'lock "L" is revoked from its holder, which stops its job, but known to be deleted on 0 of 4 servers only'
   [[ $(cli A get L) == "revoked:$TOKEN "* ]] || fail "$(cli A get L)"
 }
 
@@ -287,7 +287,7 @@ SCENARIO
   force --now --yes L
   assert_status 69
   refute_contains "$stderr" 'may go on'
-  [[ $stderr =~ 'L is revoked from ops@'[^\ ]+' (pid '[0-9]+'), which stops its job, but known to be deleted on '[01]' of 3 servers only: it may not be free before that job has ended, in '[0-9.]+' s at the latest; try again: ' ]] || fail "$stderr"
+  [[ $stderr =~ 'lock "L" is revoked from ops@'[^\ ]+' (pid '[0-9]+'), which stops its job, but known to be deleted on '[01]' of 3 servers only: it may not be free before that job has ended, in '[0-9.]+' s at the latest; try again: ' ]] || fail "$stderr"
   assert_contains "$stderr" "$C_URI: "
   await "$HOLDER"
   assert_status 80
@@ -306,7 +306,7 @@ SCENARIO
     assert_status 69
     refute_contains "$stderr" 'may go on'
     # The third need not have answered yet: the two are enough to end it.
-    [[ $stderr == *"$name is known to be deleted on "[01]" of 3 servers only, and may not be free; try again: $B_URI: "* ]] ||
+    [[ $stderr == *"lock \"$name\" is known to be deleted on "[01]" of 3 servers only, and may not be free; try again: $B_URI: "* ]] ||
       fail "$stderr"
   done
 }
@@ -315,7 +315,7 @@ SCENARIO
   "$REDLOCK" run --min-hold 60s L -- true
   force --yes L
   assert_status 0
-  assert_contains "$stderr" 'L is free: its minimum hold was cut short'
+  assert_contains "$stderr" 'lock "L" is free: its minimum hold was cut short'
   assert_free L
 }
 
@@ -358,7 +358,7 @@ SCENARIO
 @test "force: a free lock" {
   force --yes L
   assert_status 0
-  assert_contains "$stderr" 'L is free, there is nothing to release'
+  assert_contains "$stderr" 'lock "L" is free, there is nothing to release'
   force --yes -q L
   assert_status 0
   [[ -z $stderr ]]
@@ -426,7 +426,7 @@ at.prompt()
 at.type('"$REDLOCK" release --force L >/dev/null\n')
 at.expect(r"\[y/N\] $")
 at.type("y\n")
-at.expect("L is revoked from root@web1")
+at.expect('lock "L" is revoked from root@web1')
 at.prompt()
 assert at.status() == 0
 at.hang_up()
@@ -439,7 +439,7 @@ SCENARIO
   scenario <<'SCENARIO'
 at = Terminal("bash")
 at.type('"$REDLOCK" release --force --yes --wait L\n')
-at.expect("L is revoked from its holder")
+at.expect('lock "L" is revoked from its holder')
 at.type(CTRL_C)
 at.prompt()
 assert at.status() == 130
@@ -451,7 +451,7 @@ SCENARIO
   everywhere set L $TOKEN px 1500
   force --yes --wait L
   assert_status 0
-  assert_contains "$stderr" 'L is free'
+  assert_contains "$stderr" 'lock "L" is free'
   wait_until "$BOUND" lacks_key A L
   everywhere set L $TOKEN px 600000
   background "$REDLOCK" release --force --yes --wait L
@@ -459,7 +459,7 @@ SCENARIO
   everywhere set L $OTHER px 600000
   await "$BACKGROUND_PID"
   assert_status 0
-  assert_contains "$stderr" 'L is free of its old holder, and held'
+  assert_contains "$stderr" 'lock "L" is free of its old holder, and held'
 }
 
 @test "force: a lock that changes hands while it asks is left alone" {
@@ -473,7 +473,7 @@ for flags in "", "--now":
     at.expect(r"\[y/N\] $")
     everywhere("set", "L", os.environ["OTHER"], "px", "600000")
     at.type("y\n")
-    at.expect("L has changed hands meanwhile; nothing was taken")
+    at.expect('lock "L" has changed hands meanwhile; nothing was taken')
     at.prompt()
     assert at.status() == 1
 # Foreign keys, too.
@@ -482,7 +482,7 @@ at.type('"$REDLOCK" release --force --now L\n')
 at.expect(r"\[y/N\] $")
 everywhere("set", "L", "foreigner")
 at.type("y\n")
-at.expect("L has changed hands")
+at.expect('lock "L" has changed hands')
 at.prompt()
 everywhere("del", "L")
 everywhere("hset", "L", "8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:63", "1")
@@ -491,7 +491,7 @@ at.expect(r"\[y/N\] $")
 everywhere("del", "L")
 everywhere("hset", "L", "8a4ef9e2-91b5-4d4c-a2c9-6e5f07f1a7f9:64", "1")
 at.type("y\n")
-at.expect("L has changed hands")
+at.expect('lock "L" has changed hands')
 at.prompt()
 everywhere("del", "L")
 # Given back meanwhile.
@@ -500,7 +500,7 @@ at.type('"$REDLOCK" release --force L\n')
 at.expect(r"\[y/N\] $")
 everywhere("del", "L")
 at.type("y\n")
-at.expect("L has been released meanwhile")
+at.expect('lock "L" has been released meanwhile')
 at.prompt()
 assert at.status() == 0
 at.hang_up()

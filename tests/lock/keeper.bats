@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slow
+# bats file_tags=slowest
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # `redlock acquire --keep-for PID`: the process that stays behind.
@@ -153,7 +153,7 @@ end_ward() { kill -KILL "$WARD"; }
   end_ward
   await "$BACKGROUND_PID"
   assert_status 64
-  assert_contains "$stderr" "process $WARD, for which L was to be kept, has ended"
+  assert_contains "$stderr" "process $WARD, for which lock \"L\" was to be kept, has ended"
   [[ -z $output && $(cli A get L) == "$(<"$SCRATCH/token")" ]]
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slow
+# bats file_tags=slowest
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Holding and losing: the lock is renewed while the job runs, and where it cannot be, the job is dead
@@ -92,7 +92,7 @@ least_of_a_second() {
   await "$RUN"
   assert_status 80
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'L was lost, stopping the job'
+  assert_contains "$stderr" 'lock "L" was lost, stopping the job'
   assert_contains "$stderr" "$A_URI: the lock is gone there"
   # A third of the ttl, and what a loaded machine takes: still long before the lease would end.
   assert_between 0 $(($(time_of TERM) - deleted)) 4800
@@ -104,7 +104,7 @@ least_of_a_second() {
   cli A set L intruder
   await "$RUN"
   assert_status 80
-  assert_contains "$stderr" 'L was lost'
+  assert_contains "$stderr" 'lock "L" was lost'
   assert_contains "$stderr" "$A_URI: somebody else holds the lock there"
   refute_contains "$stderr" intruder
   (($(time_of TERM) > 0))
@@ -212,11 +212,11 @@ ends_before_the_lease() {
   (($(time_of TERM) > 0))
   local -a said
   mapfile -t said <<<"$stderr"
-  [[ ${said[0]} == "redlock: warning: L cannot be renewed, the job will be stopped in "*"$A_URI: "* ]] || fail "$stderr"
-  [[ ${said[1]} == "redlock: L could not be renewed in time, stopping the job before the lock expires: $A_URI: "* ]] ||
+  [[ ${said[0]} == "redlock: warning: lock \"L\" cannot be renewed, the job will be stopped in "*"$A_URI: "* ]] || fail "$stderr"
+  [[ ${said[1]} == "redlock: lock \"L\" could not be renewed in time, stopping the job before the lock expires: $A_URI: "* ]] ||
     fail "$stderr"
   # Each is said once, however often it was tried.
-  [[ $(grep -c 'warning: L cannot be renewed' <<<"$stderr") == 1 ]] || fail "$stderr"
+  [[ $(grep -c 'warning: lock "L" cannot be renewed' <<<"$stderr") == 1 ]] || fail "$stderr"
   [[ $(grep -c 'in time' <<<"$stderr") == 1 ]] || fail "$stderr"
 }
 
@@ -256,9 +256,9 @@ ends_before_the_lease() {
 @test "server stopped and resumed in time: the job lives on, and so do the renewals" {
   run_job --ttl 6s --
   pause_server A
-  wait_for_line "$MESSAGES" 'warning: L cannot be renewed'
+  wait_for_line "$MESSAGES" 'warning: lock "L" cannot be renewed'
   resume_server A
-  wait_for_line "$MESSAGES" 'L: renewed again'
+  wait_for_line "$MESSAGES" 'lock "L" was renewed again'
   wait_for_renewal A
   wait_for_renewal A
   touch "$LOG.end"
@@ -285,7 +285,7 @@ ends_before_the_lease() {
   timed "$REDLOCK" run --ttl 3s L -- sh -c 'kill -KILL "$0"; exit 7' "$A_PID"
   assert_status 7
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'warning: release of L could not be confirmed'
+  assert_contains "$stderr" 'warning: the release of lock "L" could not be confirmed'
   assert_contains "$stderr" "$A_URI: "
   assert_between 0 "$elapsed" 5000
   restart_server A

@@ -45,7 +45,7 @@ cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
   "$REDLOCK" run --min-hold 60s L -- true it was me
   run --separate-stderr "$REDLOCK" run -v -n L -- true
   assert_status 1
-  assert_contains "$stderr" 'L is cooling down after '
+  assert_contains "$stderr" 'lock "L" is cooling down after '
   assert_contains "$stderr" 'true it was me'
   assert_contains "$stderr" ' ago; free in '
   refute_contains "$stderr" 'unless renewed'

@@ -40,7 +40,7 @@ assert_ran() {
   "$REDLOCK" run --once 1h L -- true it was me
   run --separate-stderr "$REDLOCK" run -v --once 1h --once-exit-code 9 L -- true
   assert_status 9
-  assert_contains "$stderr" 'L: skipped, done by '
+  assert_contains "$stderr" 'lock "L": job skipped, done by '
   assert_contains "$stderr" 'true it was me), begun '
   assert_contains "$stderr" ' ago'
 }
@@ -204,7 +204,7 @@ has_no_mark() { [[ $(cli "$1" exists "$MARK") == 0 ]]; }
   cli A acl setuser default +@all '-time'
   job
   assert_status 0
-  assert_contains "$stderr" 'warning: too few servers know that L was done'
+  assert_contains "$stderr" 'warning: too few servers know that the job of lock "L" was done'
 }
 
 @test "once: a foreign thing in the mark's place is no mark" {

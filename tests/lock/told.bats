@@ -20,7 +20,7 @@ teardown() { stop_all; }
   assert_status 0
   await "$HOLDER"
   assert_status 80
-  assert_contains "$stderr" 'L was revoked by ops@'
+  assert_contains "$stderr" 'lock "L" was revoked by ops@'
   assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
 }
 
@@ -79,7 +79,7 @@ teardown() { stop_all; }
   assert_status 0
   await "$HOLDER"
   assert_status 80
-  assert_contains "$stderr" 'L was revoked by'
+  assert_contains "$stderr" 'lock "L" was revoked by'
   resume_server B
 }
 

@@ -70,7 +70,7 @@ timed_conflict() {
 @test "a waiter gets the lock when the holder's job has ended" {
   hold L
   background "$REDLOCK" run -v -w 20 L -- sh -c 'echo start >>"$0/log"' "$SCRATCH"
-  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   [[ ! -e $SCRATCH/log ]]
   touch "$SCRATCH/release"
   await "$BACKGROUND_PID"
@@ -175,7 +175,7 @@ timed_conflict() {
 @test "a server that goes away while we wait ends it after --server-wait" {
   cli A set L somebody
   background "$REDLOCK" run -v --server-wait 300ms L -- true
-  wait_for_line "$BACKGROUND_ERR" 'L is held by'
+  wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   kill_server A
   await "$BACKGROUND_PID"
   assert_status 69
@@ -218,7 +218,7 @@ timed_conflict() {
   run --separate-stderr "$REDLOCK" run -v -n L -- true
   assert_status 1
   [[ -z $output ]]
-  assert_contains "$stderr" "L is held by someone@$(hostname) (pid $HOLDER, bash -c "
+  assert_contains "$stderr" "lock \"L\" is held by someone@$(hostname) (pid $HOLDER, bash -c "
   assert_contains "$stderr" 'expires in'
   refute_contains "$stderr" "$token"
   run --separate-stderr "$REDLOCK" run --verbose -w 1 L -- true
@@ -244,7 +244,7 @@ timed_conflict() {
   LOGNAME=someone hold L
   on_terminal run -n L -- true
   assert_status 1
-  assert_contains "$output" 'L is held by someone@'
+  assert_contains "$output" 'lock "L" is held by someone@'
   [[ ${#lines[@]} == 1 ]] || fail "$output"
 }
 
@@ -271,8 +271,8 @@ timed_conflict() {
   run --separate-stderr "$REDLOCK" run -v L -- true
   assert_status 0
   assert_contains "$stderr" "$A_URI: acquire: granted"
-  assert_contains "$stderr" 'L: acquired after'
-  assert_contains "$stderr" 'L: released after'
+  assert_contains "$stderr" 'lock "L" was acquired after'
+  assert_contains "$stderr" 'lock "L" was released after'
   [[ ! $stderr =~ [0-9a-f]{20} ]] ||
     fail "is that a token? $stderr"
 }

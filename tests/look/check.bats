@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=whole,slow
+# bats file_tags=whole,slowest
 # shellcheck disable=SC2030,SC2031,SC2016,SC2153,SC2154
 #
 # `redlock check` finds what is wrong: each test plants one fault, and sees it named with what to do.
@@ -387,7 +387,7 @@ of_minutes() {
   cli A set L other px 60000
   check L
   assert_status 0
-  found ok trial 'the lock L is held by' 'the test was skipped'
+  found ok trial 'lock "L" is held by' 'the test was skipped'
   [[ $(cli A get L) == other ]]
   check
   flawless

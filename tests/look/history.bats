@@ -43,7 +43,7 @@ night_run() {
   history never
   assert_status 0
   [[ -z $output ]] || fail "$output"
-  [[ $stderr == "redlock: nothing is logged of 'never'" ]] || fail "$stderr"
+  [[ $stderr == "redlock: nothing is logged about lock \"never\"" ]] || fail "$stderr"
   history -q never
   silent
   history --json never
@@ -227,12 +227,12 @@ night_run() {
   outcomes ended
   is 'r[0]["holder"]["command"]' true
   history --since 2h elsewhere
-  [[ $stderr == "redlock: nothing is logged of 'elsewhere'" ]] || fail "$stderr"
+  [[ $stderr == "redlock: nothing is logged about lock \"elsewhere\"" ]] || fail "$stderr"
   cli A xadd 'redlock:{old}:log' $NIGHT event released run aaaa data '{"held":0}' count 1 >/dev/null
   history --since 2026-11-20T12:00 old
   assert_status 0
   [[ -z $output ]] || fail "$output"
-  [[ $stderr == "redlock: no run of 'old' is logged since 2026-11-20 12:00:00 +0000" ]] || fail "$stderr"
+  [[ $stderr == "redlock: no run of lock \"old\" is logged since 2026-11-20 12:00:00 +0000" ]] || fail "$stderr"
   history -q --since 2026-11-20T12:00 old
   silent
   for when in soon 90 '' 2026-02-30 3000-01-01; do
@@ -248,12 +248,12 @@ night_run() {
   night_run 2 bbbb A B C
   history --at 2026-11-20T03:00 L
   assert_status 0
-  [[ $(head -n 1 <<<"$output") == 'L was held at 2026-11-20 03:00:00 +0000:' ]] || fail "$output"
+  [[ $(head -n 1 <<<"$output") == 'lock "L" was held at 2026-11-20 03:00:00 +0000:' ]] || fail "$output"
   has ' exit 0 '
   refute_contains "$output" 'exit 2'
   history --at 2026-11-20T04:00 L
   [[ $(head -n 1 <<<"$output") == \
-    'nobody is known to have held L at 2026-11-20 04:00:00 +0000; before and after that:' ]] || fail "$output"
+    'nobody is known to have held lock "L" at 2026-11-20 04:00:00 +0000; before and after that:' ]] || fail "$output"
   has ' exit 0 ' ' exit 2 '
   history --json --at 2026-11-20T04:00 L
   is 'r, j["before"]["status"], j["after"]["status"], j["at_ms"]' "([], 0, 2, $((NIGHT + 5400000)))"
@@ -262,7 +262,7 @@ night_run() {
   history --at 2026-11-20T12:00 L
   [[ $(head -n 1 <<<"$output") == *'+0000; before that:' ]] || fail "$output"
   history --at 2h never
-  [[ $output == 'nobody is known to have held never at '* ]] || fail "$output"
+  [[ $output == 'nobody is known to have held lock "never" at '* ]] || fail "$output"
   history --json --at 2026-11-20T05:00 L
   is 'r[0]["status"], j["before"]["status"], j["after"]' '(2, 0, None)'
 }

@@ -160,7 +160,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   assert_status 69
   has 'split: undecided, no quorum (2 of 3) says the same' "servers $A_URI: held by " "$C_URI: free"
   assert_one_line "$stderr"
-  assert_contains "$stderr" "'split' is undecided: no quorum (2 of 3 servers) says the same"
+  assert_contains "$stderr" "lock \"split\" is undecided: no quorum (2 of 3 servers) says the same"
   refute_contains "$output$stderr" $TOKEN
   status -q split
   assert_status 69
@@ -196,7 +196,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   assert_status 69
   assert_between 0 "$elapsed" 5000
   has 'work: not known, 1 of 3 servers could be asked' "$A_URI: held by "
-  assert_contains "$stderr" "the state of 'work' is not known: 1 of 3 servers could be asked, and a quorum is 2"
+  assert_contains "$stderr" "the state of lock \"work\" is not known: 1 of 3 servers could be asked, and a quorum is 2"
   status --json work
   is 'j["status"], l["state"], l["holder"], l["fence"]' "(69, 'undecided', None, None)"
   REDLOCK_SERVER_TIMEOUT=200ms status -q work # why it is 69 is said nevertheless

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -276,7 +277,7 @@ std::string text_of(const lock::Effect& effect) {
           },
           [](const lock::Kill& kill) {
             return "send " + name_of_signal(kill.signal) +
-                   (kill.then_continue ? ", then CONT" : "");
+                   (kill.signal == SIGKILL ? "" : ", then CONT");
           },
           [](const lock::Measure&) -> std::string {
             return "measure what it takes to kill the job";

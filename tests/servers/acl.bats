@@ -131,7 +131,7 @@ run_lock() {
     'sed "1,\|$B_SOCKET: repair|d" "$BACKGROUND_ERR" | grep -qF "$B_SOCKET: renew: renewed"'
   finish_job
   assert_status 7
-  assert_contains "$stderr" "$LOCK: released after"
+  assert_contains "$stderr" "lock \"$LOCK\" was released after"
   for server in A B C; do
     wait_until "$BOUND" eval '[[ $(cli "$server" exists "$LOCK" "redlock:{$LOCK}:holder") == 0 ]]'
   done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=memory,slow
+# bats file_tags=memory,slowest
 # shellcheck disable=SC2154
 #
 # Servers that mean harm, or are broken: whatever one says, every command ends in bounded time, with

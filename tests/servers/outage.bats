@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slow
+# bats file_tags=slowest
 #
 # Several servers, some of which fail under a job or at its end: a minority of them costs nothing, a
 # majority is told and acted on in time.
@@ -225,7 +225,7 @@ hung_up_by() {
   dead_by $((${EPOCHREALTIME/./} + 12000000))
   local line
   line=$(grep 'stopping the job' <<<"$stderr")
-  assert_contains "$line" "L was lost"
+  assert_contains "$line" 'lock "L" was lost'
   assert_named_once "$line" A B
   wait_until_free A B C
 }

@@ -281,7 +281,7 @@ void Client::kill() {
 }
 
 void Client::end_session() {
-  if (keeping_ && !session_->finished()) return leave_custody();
+  if (keeping_ && !session_->finished()) return end_keeping();
   if (scene_->story->on()) {
     constexpr std::string_view kWords[] = {"job ended",   "not started", "done",
                                            "conflict",    "unavailable", "misconfigured",

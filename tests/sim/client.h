@@ -97,7 +97,7 @@ class Client : public lock::Performer {
   void finish_turn(lock::Instant now);
   void step(lock::Event event, lock::Instant now);
   void perform(const lock::Effect& effect, lock::Instant now) override;
-  void take_custody(const lock::Spawn& order);
+  void begin_keeping(const lock::Spawn& order);
   void lose_ward(lock::Instant now);
   void warn_ward();
   [[nodiscard]] bool is_finished() const;
@@ -109,7 +109,7 @@ class Client : public lock::Performer {
   void kill_job(int number);
   void job_over();
   void end_session();
-  void leave_custody();
+  void end_keeping();
   void start_later();
   void schedule_wake();
   void say(std::string_view what);

@@ -55,7 +55,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
         random().one_of(runtime, longer, schedule.short_jobs ? runtime : schedule.calm_from * 2);
   }
   scene_->events->add(EventKind::job_ends, now() + runtime, index_, job_.stamp);
-  if (schedule.client[index_].keeps) take_custody(order);
+  if (schedule.client[index_].keeps) begin_keeping(order);
   step(lock::JobStarted{}, local);
 }
 

@@ -23,7 +23,7 @@ bool Client::is_finished() const {
 }
 
 /// What was started is no job but a ward: it lives on without the lock, if it wants to.
-void Client::take_custody(const lock::Spawn& order) {
+void Client::begin_keeping(const lock::Spawn& order) {
   kept_ = lock_token(order.attempt);
   job_.lingers = false;
   scene_->checks->ward_started(index_);
@@ -48,7 +48,7 @@ void Client::warn_ward() {
 }
 
 /// The lock is left to expire; by who has not warned its ward, nothing is left.
-void Client::leave_custody() {
+void Client::end_keeping() {
   if (scene_->story->on()) say("ends, and leaves the lock to expire");
   const bool orderly = !keeping_->warns();
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(orderly);

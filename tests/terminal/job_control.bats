@@ -142,7 +142,7 @@ redis("del", "L")  # lost
 until("the job's end", job.process.gone)
 until("redlock's end", job.top.gone)
 at.run("true")
-assert "L was lost" in at.all and re.search("Exit 80", at.all), at.all
+assert 'lock "L" was lost' in at.all and re.search("Exit 80", at.all), at.all
 
 # The top writes before it has stopped the job: nothing but that is left to do it.
 job = Job("stubborn").typed(at, "%s &")
@@ -155,7 +155,7 @@ at.in_order()
 # And while it waits.
 redis("set", "L", "somebody")
 at.type('"$REDLOCK" run -v L -- true &\n')
-at.expect("L is held by")
+at.expect('lock "L" is held by')
 redis("del", "L")
 at.type("wait\n")
 at.prompt()
@@ -418,7 +418,7 @@ redis("set", "L", "somebody")
 for shell in SHELLS:
     at = Terminal(shell)
     at.type('"$REDLOCK" run -v L -- sh -c "exit 6"\n')
-    at.expect("L is held by")
+    at.expect('lock "L" is held by')
     at.type(CTRL_Z)
     at.prompt()
     at.in_order()

@@ -68,7 +68,7 @@ progress_scenario() {
   pretend "$TOKEN"
   progress_scenario <<'SCENARIO'
 wide, usual, narrow = [waiter(columns, "-w", "10m", "deploy-shop", "--", "echo", "first word")
-                       for columns in (120, 80, 40)]
+                       for columns in (120, 80, 43)]
 place = r"(next|(you are )?\dst of \d|(you are )?\dnd of \d|(you are )?\drd of \d)"
 wide.until_line(rf"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · you are {place} · waited 0:\d\d of 10:00")
 usual.until_line(rf"deploy-shop: held by root@db7 for 3m \d+s · {place} · waited 0:\d\d of 10:00")
@@ -80,7 +80,7 @@ free()
 for at in wide, usual, narrow:
     assert at.ended() == 0
     lines = at.shows()
-    assert len(lines) == 3 and re.fullmatch(r"redlock: got deploy-shop after \d+ s", lines[0]), lines
+    assert len(lines) == 3 and re.fullmatch(r'redlock: got lock "deploy-shop" after \d+ s', lines[0]), lines
     assert lines[1:] == ["first word", ""], lines
 SCENARIO
 }
@@ -109,13 +109,13 @@ SCENARIO
 at = waiter(200, "deploy-shop", "--", "true")
 at.until_line(r"deploy-shop: held by root@db7 .*")
 redis("set", "deploy-shop", '"revoked:' + "a" * 40 + ' {}"', "px", "600000")
-at.until_line(r"redlock: deploy-shop is now revoked by .* from root@db7 \(pid 123, \./deploy\.sh\), .*; waiting", 0)
+at.until_line(r'redlock: lock "deploy-shop" is now revoked by .* from root@db7 \(pid 123, \./deploy\.sh\), .*; waiting', 0)
 at.until_line(r"deploy-shop: revoked from root@db7 \(\./deploy\.sh\), whose job is being stopped · .*", 1)
 assert len(at.shows()) == 2, at.shows()
 free()
 assert at.ended() == 0
 lines = at.shows()
-assert lines[1].startswith("redlock: got deploy-shop after ") and lines[2:] == [""], lines
+assert lines[1].startswith('redlock: got lock "deploy-shop" after ') and lines[2:] == [""], lines
 SCENARIO
 }
 
@@ -189,7 +189,7 @@ at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · y
 free()
 assert at.ended() == 0
 lines = at.shows()
-assert lines == [""] or lines[0].startswith("redlock: got deploy-shop after "), lines
+assert lines == [""] or lines[0].startswith('redlock: got lock "deploy-shop" after '), lines
 with open(GONE) as file:
     assert re.fullmatch(r"[0-9a-f]{40}\n", file.read())
 SCENARIO
@@ -204,14 +204,14 @@ SCENARIO
   local line
   line=$(<"$BACKGROUND_ERR")
   assert_one_line "$line"
-  [[ $line =~ ^'redlock: deploy-shop: held by root@db7 (./deploy.sh) for 3m '[0-9]+'s, you are next, waited 0:0'[0-9]' of 10:00'$ ]] || fail "$line"
+  [[ $line =~ ^'redlock: lock "deploy-shop" is held by root@db7 (./deploy.sh) for 3m '[0-9]+'s, you are next, waited 0:0'[0-9]' of 10:00'$ ]] || fail "$line"
   local beyond=$(($(now_ms) + 1500))
   wait_until "$BOUND" past "$beyond"
   cli A del deploy-shop
   await "$BACKGROUND_PID"
   assert_status 0
   [[ $output == in ]] || fail "$output"
-  [[ $stderr == "$line"$'\nredlock: got deploy-shop after '[0-9]*' s' ]] || fail "$stderr"
+  [[ $stderr == "$line"$'\nredlock: got lock "deploy-shop" after '[0-9]*' s' ]] || fail "$stderr"
 }
 
 @test "progress: off a terminal only where CI is set, or with always" {
@@ -220,7 +220,7 @@ SCENARIO
   for setting in CI=true REDLOCK_PROGRESS=always; do
     shown env "$setting" "$REDLOCK" run -w 10m deploy-shop -- true
     assert_one_line "$stderr"
-    assert_contains "$stderr" 'deploy-shop: held by root@db7 (./deploy.sh) for 3m'
+    assert_contains "$stderr" 'lock "deploy-shop" is held by root@db7 (./deploy.sh) for 3m'
   done
   for setting in CI= CI=false CI=0 'CI=1 REDLOCK_PROGRESS=never'; do
     # shellcheck disable=SC2086
@@ -250,14 +250,14 @@ SCENARIO
   pretend "$TOKEN"
   in_vain "$REDLOCK" run -w 300ms deploy-shop -- true
   assert_status 1
-  [[ $stderr == 'redlock: deploy-shop is still held by root@db7 (pid 123, ./deploy.sh) after 300 ms, giving up (status 1)' ]] || fail "$stderr"
+  [[ $stderr == 'redlock: lock "deploy-shop" is still held by root@db7 (pid 123, ./deploy.sh) after 300 ms, giving up (status 1)' ]] || fail "$stderr"
   in_vain "$REDLOCK" acquire -E 75 -w 300ms deploy-shop
   assert_status 75
   [[ -z $output && $stderr == *' after 300 ms, giving up (status 75)' ]] || fail "$output$stderr"
   cli A set L somebody
   in_vain "$REDLOCK" run -w 300ms L -- true
   assert_one_line "$stderr"
-  assert_contains "$stderr" 'L is still held by another program'
+  assert_contains "$stderr" 'lock "L" is still held by another program'
 }
 
 # stand_before SERVER WAITER…: these came to the queue there a while ago.
@@ -295,7 +295,7 @@ stand_before() {
   local line
   line=$(grep needed "$BACKGROUND_ERR")
   [[ $line =~ ^"redlock: $A_URI: connection refused".*'; 0 of 1 servers answer, 1 needed, trying for another 5'[0-9]' s'$ ]] || fail "$line"
-  wait_for_line "$BACKGROUND_ERR" 'L: the server does not answer, waited 0:0'
+  wait_for_line "$BACKGROUND_ERR" 'lock "L": the server does not answer, waited 0:0'
   restart_server A
   await "$BACKGROUND_PID"
   assert_status 0

@@ -46,7 +46,7 @@ TEST_CASE("progress: the whole line") {
         "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · "
         "waited 0:41 of 10:00");
   CHECK(plain_line(facts()) ==
-        "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s, you are 2nd of 3, "
+        "lock \"deploy-shop\" is held by root@db7 (./deploy.sh) for 3m 12s, you are 2nd of 3, "
         "waited 0:41 of 10:00");
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("progress: the place in the queue") {
   WaitFacts some = facts();
   some.place.reset();
   CHECK(plain_line(some) ==
-        "deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s, waited 0:41 of 10:00");
+        "lock \"deploy-shop\" is held by root@db7 (./deploy.sh) for 3m 12s, waited 0:41 of 10:00");
 }
 
 TEST_CASE("progress: the time waited, and the limit if there is one") {
@@ -162,18 +162,20 @@ TEST_CASE("progress: who is in the way, if it is no job that holds the lock") {
   };
   lock::Refused other = held();
   other.blocker = "cooling:aaaa";
-  CHECK(who(other) == "deploy-shop: cooling down after root@db7 (./deploy.sh), free in 12 s");
+  CHECK(who(other) ==
+        "lock \"deploy-shop\" is cooling down after root@db7 (./deploy.sh), free in 12 s");
   other.ttl_left = 5s;
   CHECK(who(other).ends_with(", free in 0 s"));
   other.blocker = "revoked:aaaa {}";
   CHECK(who(other) ==
-        "deploy-shop: revoked from root@db7 (./deploy.sh), whose job is being stopped");
+        "lock \"deploy-shop\" is revoked from root@db7 (./deploy.sh), whose job is being stopped");
   other.holder.clear();
-  CHECK(who(other) == "deploy-shop: revoked from its holder, whose job is being stopped");
+  CHECK(who(other) ==
+        "lock \"deploy-shop\" is revoked from its holder, whose job is being stopped");
   other.blocker = "somebody";
-  CHECK(who(other) == "deploy-shop: held by another program");
+  CHECK(who(other) == "lock \"deploy-shop\" is held by another program");
   other.blocker = "type:list";
-  CHECK(who(other) == "deploy-shop: held by another program");
+  CHECK(who(other) == "lock \"deploy-shop\" is held by another program");
 }
 
 TEST_CASE("progress: nobody is known to be in the way") {

@@ -41,7 +41,7 @@ std::string said(const lock::Report& report, WaitNews news,
 constexpr WaitNews kShown{.shown = true, .conflict_status = 1};
 constexpr WaitNews kAlone{.shown = false, .conflict_status = 75};
 
-lock::Refused held() {
+lock::Refused taken() {
   records::Holder holder;
   holder.host = "db7";
   holder.user = "root";
@@ -51,32 +51,34 @@ lock::Refused held() {
 }
 
 TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
-  const Contended vain{held(), Contended::When::gives_up, 10min};
+  const Contended vain{taken(), Contended::When::gives_up, 10min};
   CHECK(said(vain, kAlone) ==
-        "redlock: L is still held by root@db7 (pid 123, ./deploy.sh) after 10m, "
+        "redlock: lock \"L\" is still held by root@db7 (pid 123, ./deploy.sh) after 10m, "
         "giving up (status 75)\n");
   CHECK(said(vain, kShown).ends_with("giving up (status 1)\n"));
   CHECK(said(vain, kAlone, Verbosity::quiet).empty());
-  CHECK(said(Contended{std::nullopt, Contended::When::gives_up, 700ms}, kAlone) ==
-        "redlock: could not get L within 700 ms, because several processes want it at once, "
-        "giving up (status 75)\n");
+  CHECK(
+      said(Contended{std::nullopt, Contended::When::gives_up, 700ms}, kAlone) ==
+      "redlock: could not get lock \"L\" within 700 ms, because several processes want it at once, "
+      "giving up (status 75)\n");
 }
 
 TEST_CASE("a conflict under -n is silent off a terminal unless -v") {
-  const Contended at_once{held(), Contended::When::gives_up, 0s};
+  const Contended at_once{taken(), Contended::When::gives_up, 0s};
   CHECK(said(at_once, kAlone).empty());
   CHECK(said(at_once, kShown).empty());
-  CHECK(
-      said(at_once, kAlone, Verbosity::verbose) ==
-      "redlock: L is held by root@db7 (pid 123, ./deploy.sh); unless renewed it expires in 20 s\n");
+  CHECK(said(at_once, kAlone, Verbosity::verbose) ==
+        "redlock: lock \"L\" is held by root@db7 (pid 123, ./deploy.sh); unless renewed it expires "
+        "in 20 s\n");
 }
 
 TEST_CASE("that the holder changes is told to somebody who looks on") {
-  const Contended changed{held(), Contended::When::changes, 5s};
-  CHECK(said(changed, kShown).starts_with("redlock: L is now held by root@db7"));
+  const Contended changed{taken(), Contended::When::changes, 5s};
+  CHECK(said(changed, kShown).starts_with("redlock: lock \"L\" is now held by root@db7"));
   CHECK(said(changed, kAlone).empty());
-  CHECK(said(changed, kAlone, Verbosity::verbose).starts_with("redlock: L is now held by"));
-  const Contended begun{held(), Contended::When::begins, 0s};
+  CHECK(
+      said(changed, kAlone, Verbosity::verbose).starts_with("redlock: lock \"L\" is now held by"));
+  const Contended begun{taken(), Contended::When::begins, 0s};
   CHECK_MESSAGE(said(begun, kShown).empty(), "the display shows it");
   CHECK(said(begun, kAlone, Verbosity::verbose).ends_with("; waiting\n"));
 }
@@ -105,12 +107,12 @@ TEST_CASE("missing servers are reported soon to a user who watches, to others if
 
 TEST_CASE("a win after more than a second is reported to a user who watches") {
   Acquired acquired{1, 7, 3, 43'700ms, 29s};
-  CHECK(said(acquired, kShown) == "redlock: got L after 43 s\n");
+  CHECK(said(acquired, kShown) == "redlock: got lock \"L\" after 43 s\n");
   CHECK(said(acquired, kAlone).empty());
   CHECK(said(acquired, kShown, Verbosity::quiet).empty());
   const std::string verbose = said(acquired, kShown, Verbosity::verbose);
   CHECK(verbose.find("acquired after 43.7 s") != std::string::npos);
-  CHECK_MESSAGE(verbose.find("got L") == std::string::npos, "once is enough");
+  CHECK_MESSAGE(verbose.find("got lock") == std::string::npos, "once is enough");
   acquired.waited = 1s;
   CHECK(said(acquired, kShown).empty());
 }

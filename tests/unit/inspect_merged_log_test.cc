@@ -16,11 +16,11 @@ using Ending = PastRun::Ending;
 using Log = std::vector<redis::LoggedLine>;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kNoon = 1'795'172'400s;
+constexpr milliseconds kFirst = 1'795'172'400s;
 
 redis::LoggedLine line(milliseconds time, std::string event, std::string run, std::string data,
                        unsigned count = 1) {
-  return {kNoon + time, std::move(event), std::move(run), std::move(data), count};
+  return {kFirst + time, std::move(event), std::move(run), std::move(data), count};
 }
 
 redis::LoggedLine acquired(milliseconds time, std::string run) {
@@ -55,8 +55,8 @@ TEST_CASE("merged log: a run is one, however many servers and lines tell of it")
     const auto runs = merge(logs, {});
     REQUIRE(runs.size() == 1);
     CHECK(runs[0].ending == Ending::ended);
-    CHECK(runs[0].began == kNoon);
-    CHECK(runs[0].ended == kNoon + 60s);
+    CHECK(runs[0].began == kFirst);
+    CHECK(runs[0].ended == kFirst + 60s);
     CHECK(runs[0].entry.status == 3);
     CHECK(runs[0].entry.fence == 7);
     CHECK(runs[0].entry.waited == 5ms);
@@ -67,12 +67,12 @@ TEST_CASE("merged log: times are those of most servers, and of two the earlier")
   const Log right = {released(10s, "a", 10s)};
   const Log late = {released(2h, "a", 10s)};  // it was stopped meanwhile
   const Log ahead = {released(40s, "a", 10s)};
-  CHECK(merge({late, right, right}, {})[0].began == kNoon);
-  CHECK(merge({right, late, ahead}, {})[0].began == kNoon + 30s);
-  CHECK(merge({late, right}, {})[0].began == kNoon);
+  CHECK(merge({late, right, right}, {})[0].began == kFirst);
+  CHECK(merge({right, late, ahead}, {})[0].began == kFirst + 30s);
+  CHECK(merge({late, right}, {})[0].began == kFirst);
   // An end that was sent twice.
   const Log twice = latest_first({released(10s, "a", 10s), released(11s, "a", 10s)});
-  CHECK(merge({twice}, {})[0].began == kNoon);
+  CHECK(merge({twice}, {})[0].began == kFirst);
   CHECK(merge({twice}, {}).size() == 1);
 }
 
@@ -105,10 +105,10 @@ TEST_CASE("merged log: lost and forced beat a release, whichever server tells") 
   CHECK(broken[0].forced_by->user == "ops");
   CHECK(broken[0].entry.who.host == "h");
   CHECK(broken[0].entry.status == 143);
-  CHECK(broken[0].began == kNoon);
+  CHECK(broken[0].began == kFirst);
   // A server that was not there when it began does not tell when that was.
   const Log only = {line(5s, "revoked", "a", R"({"host":"bastion"})")};
-  CHECK(merge({only, only, forced}, {})[0].began == kNoon);
+  CHECK(merge({only, only, forced}, {})[0].began == kFirst);
   // Told to give it up, and it has it still.
   const auto stopping = merge({latest_first({acquired(1s, "a"), only[0]})},
                               {.run = "a", .holder = std::nullopt, .fence = 7});
@@ -128,7 +128,7 @@ TEST_CASE("merged log: a run without an end has the lock, or ended unheard of") 
   REQUIRE(runs.size() == 2);
   CHECK(runs[0].ending == Ending::unknown);
   CHECK(runs[1].ending == Ending::running);
-  CHECK(runs[1].began == kNoon + 99s);
+  CHECK(runs[1].began == kFirst + 99s);
   CHECK_FALSE(runs[1].ended);
 }
 
@@ -149,16 +149,16 @@ TEST_CASE("merged log: the line of the acquirer says how long it waited") {
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].entry.waited == 90s);
   CHECK_FALSE(runs[0].entry.status);
-  CHECK(runs[0].ended == kNoon + 10s);
+  CHECK(runs[0].ended == kFirst + 10s);
 }
 
 TEST_CASE("merged log: who has the lock is told of, also if no log is") {
-  records::Holder holder{.host = "h", .user = {}, .command = {}, .since = kNoon, .servers = {}};
+  records::Holder holder{.host = "h", .user = {}, .command = {}, .since = kFirst, .servers = {}};
   const Log log = {released(-60s, "a", 10s)};
   const auto runs = merge({log}, {.run = "b", .holder = holder, .fence = 12});
   REQUIRE(runs.size() == 2);
   CHECK(runs[1].ending == Ending::running);
-  CHECK(runs[1].began == kNoon);
+  CHECK(runs[1].began == kFirst);
   CHECK(runs[1].entry.fence == 12);
   CHECK(runs[1].entry.who.host == "h");
   CHECK_FALSE(runs[1].entry.waited);
@@ -183,7 +183,7 @@ TEST_CASE("merged log: skipped runs are counted between two others, by the serve
   REQUIRE(runs.size() == 4);
   CHECK(runs[1].ending == Ending::skipped);
   CHECK(runs[1].skips == 4);
-  CHECK(runs[1].began == kNoon + 12s);
+  CHECK(runs[1].began == kFirst + 12s);
   CHECK(runs[3].skips == 1);
   // Who may not delete lines leaves one for each.
   const Log many =

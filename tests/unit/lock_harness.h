@@ -96,7 +96,7 @@ class Harness {
       const auto* kill = std::get_if<Kill>(&effect);
       if (kill == nullptr) continue;
       signals.push_back(kill->signal);
-      if (kill->then_continue) signals.push_back(SIGCONT);
+      if (kill->signal != SIGKILL) signals.push_back(SIGCONT);
     }
     return signals;
   }

@@ -15,9 +15,9 @@ namespace {
 using namespace testing;
 
 /// A session that is won on three servers, in keeping from then on.
-class Bench {
+class KeepingBench {
  public:
-  Bench() {
+  KeepingBench() {
     for (ServerIndex server = 0; server < 3; ++server) {
       harness.answer(server, Op::acquire, Granted{.run_id = std::string(1, char('a' + server))});
     }
@@ -71,7 +71,7 @@ class Bench {
 };
 
 TEST_CASE("keeping: a lock that is gone is asked after before the ward is warned") {
-  Bench bench;
+  KeepingBench bench;
   bench.lose();
   CHECK(!bench.keeping->warns());
   // Of those that have answered.
@@ -118,7 +118,7 @@ TEST_CASE("keeping: a lock that is gone is asked after before the ward is warned
 }
 
 TEST_CASE("keeping: a repair that is refused for a release tells of it") {
-  Bench bench;
+  KeepingBench bench;
   bench.tick(10s);
   bench.answer(0, Op::renew, Renewed{});
   bench.answer(1, Op::renew, Renewed{});
@@ -128,7 +128,7 @@ TEST_CASE("keeping: a repair that is refused for a release tells of it") {
 }
 
 TEST_CASE("keeping: word of a release is a reason to ask, and no more") {
-  Bench bench;
+  KeepingBench bench;
   bench.take(bench.keeping->step(Notice{.released = true}, bench.harness.now));
   REQUIRE(bench.harness.asked(Op::inquire) == 3);
   CHECK(bench.harness.asked(Op::leave) == 0);
@@ -141,7 +141,7 @@ TEST_CASE("keeping: word of a release is a reason to ask, and no more") {
 }
 
 TEST_CASE("keeping: servers that do not answer renewals: the ward is warned at once") {
-  Bench bench;
+  KeepingBench bench;
   while (!bench.keeping->warns() && bench.harness.now < Harness::start + 60s) {
     for (ServerIndex server = 0; server < 3; ++server) {
       bench.answer(server, Op::renew, no_answer());
@@ -153,7 +153,7 @@ TEST_CASE("keeping: servers that do not answer renewals: the ward is warned at o
 }
 
 TEST_CASE("keeping: stopped beyond the lease it asks first, and then ends") {
-  Bench bench;
+  KeepingBench bench;
   bench.tick(60s);
   REQUIRE(bench.harness.asked(Op::inquire) == 3);
   CHECK(!bench.keeping->warns());
@@ -165,7 +165,7 @@ TEST_CASE("keeping: stopped beyond the lease it asks first, and then ends") {
 
 TEST_CASE(
     "keeping: the ward ends: given back for ourselves, and a lock found gone is asked after") {
-  Bench bench;
+  KeepingBench bench;
   bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
   CHECK(!bench.leaves_for_owner());
   CHECK(bench.logged(Log::Event::released) == 1);
@@ -188,7 +188,7 @@ TEST_CASE(
 }
 
 TEST_CASE("keeping: asked to end, it warns the ward and frees nothing") {
-  Bench bench;
+  KeepingBench bench;
   bench.take(bench.keeping->step(Signal{15, true}, bench.harness.now));
   CHECK(bench.keeping->warns());
   CHECK(bench.keeping->finished());

@@ -11,21 +11,21 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kToken(40, 'a');
-const records::Revocation kOps{
+const std::string kForced(40, 'a');
+const records::Revocation kBastion{
     .host = "bastion", .user = "ops", .pid = 4711, .since = 1'800'000'000'000ms};
 
 }  // namespace
 
 TEST_CASE("revocation: what is written is read again") {
-  const std::string value = records::revoked_value(kToken, kOps);
-  CHECK(value.starts_with("revoked:" + kToken + " {"));
+  const std::string value = records::revoked_value(kForced, kBastion);
+  CHECK(value.starts_with("revoked:" + kForced + " {"));
   const auto read = records::read_revocation(value);
   REQUIRE(read);
   CHECK(read->host == "bastion");
   CHECK(read->user == "ops");
   CHECK(read->pid == 4711);
-  CHECK(read->since == kOps.since);
+  CHECK(read->since == kBastion.since);
 }
 
 TEST_CASE("revocation: it stays below 600 bytes, whatever the names") {
@@ -33,7 +33,7 @@ TEST_CASE("revocation: it stays below 600 bytes, whatever the names") {
     std::string name;
     while (name.size() < 5000) name += piece;
     const std::string value = records::revoked_value(
-        kToken, {.host = name, .user = name, .pid = 4'194'304, .since = 1ms});
+        kForced, {.host = name, .user = name, .pid = 4'194'304, .since = 1ms});
     CHECK(value.size() < 600);
     CHECK(records::read_revocation(value));
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "contains.h"
 #include "error.h"
 #include "redis/uri.h"
 
@@ -11,10 +12,11 @@ using redlock::Error;
 using redlock::ExitStatus;
 using redlock::redis::Endpoint;
 using redlock::redis::parse_uri;
+using redlock::tests::contains;
 
 namespace {
 
-std::string refusal(const std::string& uri) {
+std::string refusal_of(const std::string& uri) {
   try {
     (void)parse_uri(uri);
   } catch (const Error& error) {
@@ -23,10 +25,6 @@ std::string refusal(const std::string& uri) {
     return error.what();
   }
   return "accepted";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -155,10 +153,10 @@ TEST_CASE("uri: refused, with the reason") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.uri);
-    const std::string why = refusal(row.uri);
+    const std::string why = refusal_of(row.uri);
     CHECK_MESSAGE(contains(why, row.reason), why);
   }
-  CHECK(refusal("unix:///" + std::string(106, 'a')) == "accepted");
+  CHECK(refusal_of("unix:///" + std::string(106, 'a')) == "accepted");
 }
 
 TEST_CASE("uri: no message holds a secret") {
@@ -199,7 +197,7 @@ TEST_CASE("uri: no message holds a secret") {
                                 "redis+sentinel://geheim",
                                 "redis://u:p?ge@h#geheim"}) {
     CAPTURE(uri);
-    const std::string why = refusal(uri);
+    const std::string why = refusal_of(uri);
     CHECK(why != "accepted");
     CHECK_FALSE(contains(why, "geheim"));
   }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+//
+// Who stops and continues whom, and who has the terminal.
+//
+//   shell             does job control: waits for the supervisor, moves the terminal between groups
+//    └─ supervisor    leads the process group that the shell has made for us
+//        └─ worker    in a group of its own, so that a stop of our group does not stop the renewals
+//            └─ job   in a group of its own, or in the supervisor's
+//
+// Before the worker is forked, os::Terminal::of_foreground_leader() decides between two cases.
+//
+// The job gets the terminal. It leads a process group of its own, and that group is the terminal's
+// foreground, as if the shell had started it:
+//
+//   Ctrl-Z           stops the job's group. The worker, its parent, sees that and tells the
+//                    supervisor, which stops itself by the same signal: the shell sees its child
+//                    stop and takes the terminal. The worker goes on renewing.
+//   fg               The shell gives the terminal to the supervisor's group and sends it CONT. The
+//                    supervisor gives the terminal to the job's group and continues that group. If
+//                    the shell believes that the job runs, it sends no CONT: the job is stopped
+//                    when it reads (TTIN), and then the supervisor gives it the terminal.
+//   bg               The shell only sends CONT. The supervisor continues the job. If the job then
+//                    reads, the kernel stops it (TTIN), and the rest is as for Ctrl-Z.
+//   kill -STOP JOB   as Ctrl-Z. After kill -CONT JOB the worker continues the supervisor.
+//   kill -TSTP PID   of the supervisor: it passes the signal on to the job, and then as Ctrl-Z.
+//   kill -STOP PID   of the supervisor: job and renewals go on. At the job's end the worker
+//                    continues the supervisor.
+//   a dead worker    The supervisor is the job's parent then, and sees the stops itself. Before it
+//                    stops itself it sets a timer for the deadline: somebody may continue the job
+//                    alone.
+//   the job's end    The supervisor takes the terminal back, unless a shell has taken it meanwhile.
+//
+// The job shares the supervisor's group: there is no terminal, a script or a pipeline started us,
+// or no shell does job control above us. As under flock, the kernel and the shell signal the whole
+// group, so the supervisor passes on only what the job has not got. Once the job runs, the worker
+// leaves the session. If it stayed, one member of our group would have a parent in another group
+// of the session, and Ctrl-Z would stop a group that nobody continues (ssh -t, a container: all
+// processes are in the session leader's group).
+//
+// Absent on purpose: deadlines. The supervisor looks at them after each stop, and before it
+// continues the job.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+
+#include "lock/time.h"
+#include "os/child.h"
+#include "os/signals.h"
+#include "os/terminal.h"
+#include "run/worker.h"
+
+namespace redlock::run {
+
+class JobControl {
+ public:
+  /// To be constructed before the worker is forked.
+  explicit JobControl(os::SignalSource& signals);
+
+  /// The job has a process group of its own, and the terminal.
+  [[nodiscard]] bool own_group() const { return terminal_.has_value(); }
+
+  // In the worker
+
+  /// To be called before the last look at the clock: from here on job control does not stop this
+  /// process. A job in a group of its own must have a parent in another group of the same session,
+  /// or Ctrl-Z would not stop it (credentials(7)). Returns the job's place.
+  [[nodiscard]] os::Placement enter_worker() const;
+  /// To be called once the job runs.
+  void leave_session() const;
+  /// The job's main process was stopped or continued, according to waitpid(2).
+  void tell(int wait_status, const Worker& worker) const;
+
+  // In the parent of the worker
+
+  /// The job did not start, but may have had the terminal.
+  void start_failed() const;
+  /// From now on this process is the supervisor of that job.
+  void supervise(pid_t job);
+
+  /// The job was stopped by that signal; 0: it was continued. The latest news counts.
+  void note(int stop_signal) { stopped_by_ = stop_signal; }
+  void note_status(int wait_status);
+  /// The job is stopped, and the supervisor has not followed it yet.
+  [[nodiscard]] bool behind() const { return stopped_by_ != 0; }
+
+  /// Stops this process, as the job was stopped. Returns when somebody has continued it, or when it
+  /// has continued itself at `wake_at`: the SIGCONT is then among the signals. False, at once: the
+  /// job must be continued, because it needs the terminal and we have it, or because this process
+  /// could not stop.
+  [[nodiscard]] bool stop_self(lock::Instant wake_at);
+
+  /// After fg the shell has given the terminal to our group: gives it to the job. After bg the job
+  /// goes on without it.
+  void continue_job() const;
+
+  /// Whether the job has got this signal, too.
+  [[nodiscard]] bool job_has(const os::ReceivedSignal& signal) const;
+
+  /// The job is dead. `restore_modes`: it had no time to restore echo and other modes itself.
+  void take_terminal_back(bool restore_modes) const;
+
+ private:
+  os::SignalSource& signals_;
+  std::optional<os::Terminal> terminal_;  ///< if the job gets it
+  pid_t job_ = -1;
+  int stopped_by_ = 0;  ///< this signal stopped the job, and we have not followed yet; 0: none
+};
+
+}  // namespace redlock::run

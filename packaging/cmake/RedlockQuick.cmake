@@ -4,12 +4,12 @@
 # that a missing #include is noticed, and a library that links too little.
 option(REDLOCK_QUICK "Compile many files at a time" OFF)
 
-if(REDLOCK_QUICK)
-  # Many files at a time take up to 1 GB of memory. A machine that lacks it compiles fewer of them
-  # side by side.
+# Many files at a time take up to 1 GB of memory. A machine that lacks it compiles fewer of them side by
+# side.
+function(redlock_limit_jobs)
   cmake_host_system_information(RESULT jobs QUERY NUMBER_OF_LOGICAL_CORES)
-  cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)
-  math(EXPR fit "${memory} / 1200")
+  cmake_host_system_information(RESULT megabytes QUERY TOTAL_PHYSICAL_MEMORY)
+  math(EXPR fit "${megabytes} / 1200")
   if(fit LESS jobs)
     set(jobs ${fit})
   endif()
@@ -17,7 +17,11 @@ if(REDLOCK_QUICK)
     set(jobs 1)
   endif()
   set_property(GLOBAL PROPERTY JOB_POOLS compile=${jobs})
-  set(CMAKE_JOB_POOL_COMPILE compile)
+  set(CMAKE_JOB_POOL_COMPILE compile PARENT_SCOPE)
+endfunction()
+
+if(REDLOCK_QUICK)
+  redlock_limit_jobs()
 endif()
 
 if(REDLOCK_QUICK AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)

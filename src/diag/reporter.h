@@ -45,7 +45,7 @@ class Reporter {
   /// begun.
   void say_notice(lock::ServerIndex server, const std::string& text);
 
-  /// A wake-up from a server. Only said when verbose. `next`: the server woke another waiter first.
+  /// A wake-up from a server. Only said when verbose. `in`: as in lock::Woken.
   void say_wake_up(lock::ServerIndex server, lock::Duration in);
 
  private:

@@ -62,7 +62,8 @@ struct Subscribed {
   ServerIndex server;
 };
 
-using Event = std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited,
-                           JobTreeGone, Killed, KillCost, Signal, SupervisorGone, Notice, Woken, Subscribed>;
+using Event =
+    std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited, JobTreeGone,
+                 Killed, KillCost, Signal, SupervisorGone, Notice, Woken, Subscribed>;
 
 }  // namespace redlock::lock

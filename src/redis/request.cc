@@ -54,7 +54,6 @@ std::optional<lock::Refused> read_refused(const Value& reply) {
 
 /// The refusal of an acquire also says where we stand in line.
 std::optional<lock::Answer> read_refused_in_line(const Value& reply, bool turn) {
-  constexpr std::uint64_t kMostTickets = 1ULL << 53U;  // a score of Redis counts exactly up to here
   if (reply.elements.size() != 8) return std::nullopt;
   auto refused = read_refused(reply);
   const auto ticket = read_number(reply.elements[5]);
@@ -62,7 +61,7 @@ std::optional<lock::Answer> read_refused_in_line(const Value& reply, bool turn) 
   const auto waiters = read_count(reply.elements[7]);
   if (!refused || !ticket || !place || !waiters) return std::nullopt;
   refused->turn = turn;
-  refused->ticket = std::min(*ticket, kMostTickets);
+  refused->ticket = *ticket;
   refused->place = *place;
   refused->waiters = *waiters;
   return std::move(*refused);

@@ -233,7 +233,7 @@ finds() {
   logs
   printf '%s\n' 'key 0 5000 redlock:{L}:holder' 'key 0 5000 redlock:{L}:fence' \
     'key 0 5000 redlock-tag:{a}b:fence' 'key 0 5000 redlock:{L}:queue' \
-    'key 0 5000 redlock:{L}:waiters' >>"$LOGS/keys.log"
+    'key 0 5000 redlock:{L}:alive' 'key 0 5000 redlock:{L}:waiters' 'key 0 400 redlock:{L}:turn' >>"$LOGS/keys.log"
   check
   assert_status 0
   echo 'key 0 700 L' >>"$LOGS/keys.log"

@@ -428,11 +428,9 @@ proxy_count() { awk -v key="$1" '$1 == key { print $2 }' "$PROXY_STATS"; }
 # script_of NAME: prints that script of redlock's, as a server gets it.
 script_of() {
   local folder=$SOURCE/src/redis/scripts
-  sed -e "/^--include line\$/{r $folder/line.lua" -e 'd;}' "$folder/$1.lua" | sed '/^--/d'
+  sed -nE "s|^--include (.*)|\1|;T;s|.*|/^--include &\$/r $folder/&.lua|p" "$folder/$1.lua" |
+    sed -f - -e '/^--include/d' "$folder/$1.lua" | sed '/^--/d'
 }
-
-# line_of LOCK: sets LINE to the names of the keys and channels of its waiters, as acquire.lua is given them.
-line_of() { LINE=("redlock:{$1}:queue" "redlock:{$1}:alive" "redlock:{$1}:waiters" "redlock:{$1}:turn" "redlock:{$1}:wake:"); }
 
 # ---- what several suites look at -------------------------------------------------------------
 

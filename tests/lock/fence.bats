@@ -26,10 +26,8 @@ run_lock() { run --separate-stderr "$REDLOCK" run "$@" L -- sh -c 'echo "$REDLOC
 
 # acquire: the script asks A for the lock with $TOKEN; prints the answer, a word a line.
 acquire() {
-  local LINE
-  line_of L
   cli A eval "$(script_of acquire)" 4 L 'redlock:{L}:holder' "$FENCE" 'redlock:{L}:dead' \
-    "$TOKEN" 60000 '{"pid":1}' 0 60000 "$TOKEN" '' '' "${LINE[@]}"
+    "$TOKEN" 60000 '{"pid":1}' 0 60000 "$TOKEN" '' '' 'redlock:{L}:'
 }
 
 # number: the fence in the last $output of acquire.

@@ -248,10 +248,8 @@ SCENARIO
   force --now --yes L
   assert_status 0
   wait_for_value 'redlock:{L}:dead' "$TOKEN" A
-  local LINE
-  line_of L
   run cli A eval "$(script_of acquire)" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' \
-    $TOKEN 60000 '{}' 0 60000 $TOKEN '' '' "${LINE[@]}"
+    $TOKEN 60000 '{}' 0 60000 $TOKEN '' '' 'redlock:{L}:'
   [[ ${lines[0]} == refused && ${lines[1]} == "revoked:$TOKEN" ]] || fail "$output"
   assert_no_key A L
   assert_no_key A 'redlock:{L}:holder'

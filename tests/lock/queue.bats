@@ -194,7 +194,7 @@ limited() {
   before=$(evals A)
   background "$REDLOCK" run L -- true
   local waits=$BACKGROUND_PID
-  wait_until "$BOUND" asked_on A "$before"
+  wait_until 10 asked_on A "$before"
   run --separate-stderr "$REDLOCK" status --json L
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"
@@ -239,14 +239,14 @@ limited() {
 @test "queue: its keys are something else: looking and waiting go on" {
   servers 1
   hold
-  local made before waits
-  for made in "set $QUEUE x" "hset $ALIVE x 1" "sadd $WAITERS x" "lpush $TURN x"; do
+  local made waits
+  # Without a line it asks by itself, five times in a second or so. In the line, that would take 15 s.
+  for made in "5 set $QUEUE x" "5 hset $ALIVE x 1" "2 sadd $WAITERS x" "2 lpush $TURN x"; do
     # shellcheck disable=SC2086 # words
-    cli A $made >/dev/null
-    before=$(evals A)
-    background "$REDLOCK" run L -- true
+    cli A ${made#* } >/dev/null
+    background "$REDLOCK" run -v L -- true
     waits=$BACKGROUND_PID
-    wait_until "$BOUND" asked_on A "$before"
+    wait_until 10 refused_more "$waits" $((${made%% *} - 1))
     run --separate-stderr "$REDLOCK" status L
     assert_status 0
     [[ -z $stderr ]] || fail "$stderr"
@@ -258,7 +258,7 @@ limited() {
     let_go
     await "$waits"
     assert_status 0
-    [[ -z $stderr ]] || fail "$stderr"
+    refute_contains "$stderr" warning
     await "$HOLDER"
     assert_status 0
     cli A del "$QUEUE" "$ALIVE" "$WAITERS" "$TURN" >/dev/null
@@ -354,9 +354,6 @@ limited() {
   seen=$(refusals "$waits")
   most=$((3 + ($(now_ms) - began) / 90))
   ((seen <= most)) || fail "$seen times within $(($(now_ms) - began)) ms"
-  let_go
-  await "$waits" # it asks within 5 s
-  assert_status 0
 }
 
 @test "queue: each request forgets some of those whose time is over, and never looks at all of them" {

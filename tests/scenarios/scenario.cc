@@ -42,6 +42,13 @@ int number_at(const Words& words, std::size_t index) {
   return std::stoi(words.bare[index]);
 }
 
+lock::ServerIndex server_of(const std::string& name) {
+  if (name.size() != 1 || name.front() < 'A' || name.front() > 'I') {
+    throw std::runtime_error("not a server: " + name);
+  }
+  return static_cast<lock::ServerIndex>(name.front() - 'A');
+}
+
 }  // namespace
 
 std::vector<std::string> Scenario::play(std::string_view step) {
@@ -65,7 +72,10 @@ std::vector<std::string> Scenario::play(std::string_view step) {
   } else if (verb == "told") {
     happen(lock::Notice{});
   } else if (verb == "woken") {
-    happen(lock::Woken{!words.bare.empty() && words.bare.front() == "next"});
+    const bool later = words.bare.size() == 2 && words.bare.front() == "in";
+    happen(lock::Woken{later ? read_duration(words.bare.back()) : Duration::zero()});
+  } else if (verb == "subscribed") {
+    happen(lock::Subscribed{server_of(words.bare.at(0))});
   } else if (verb == "supervisor") {
     happen(lock::SupervisorGone{});
   } else {
@@ -111,9 +121,7 @@ void Scenario::answer(const std::string& servers, const Words& words) {
   Words rest = words;
   rest.bare.erase(rest.bare.begin());
   for (const char server : servers) {
-    if (server == ',') continue;
-    if (server < 'A' || server > 'I') throw std::runtime_error("unknown step: " + servers);
-    answer_one(static_cast<lock::ServerIndex>(server - 'A'), op, rest);
+    if (server != ',') answer_one(server_of(std::string(1, server)), op, rest);
   }
 }
 

@@ -74,27 +74,33 @@ lock::Granted read_grant(const Words& words) {
 lock::Refused read_refusal(const Words& words) {
   lock::Refused refusal{.blocker = std::string(named(words, "by")), .ttl_left = {}, .holder = {}};
   if (words.named.contains("ttl")) refusal.ttl_left = ms(words, "ttl");
+  refusal.turn = has(words, "turn");
+  refusal.ticket = number(words, "ticket");
+  refusal.place = number(words, "place");
+  refusal.waiters = number(words, "waiters");
   return refusal;
 }
 
 std::string describe(const lock::Answer& answer) {
-  return std::visit(
-      Overloaded{
-          [](const lock::Granted&) -> std::string { return "granted"; },
-          [](const lock::Refused& refused) { return "refused by " + refused.blocker; },
-          [](const lock::Renewed&) -> std::string { return "renewed"; },
-          [](const lock::Committed&) -> std::string { return "committed"; },
-          [](const lock::NotCommitted& no) {
-            return "not committed, has " + std::to_string(no.last);
-          },
-          [](const lock::Released&) -> std::string { return "released"; },
-          [](const lock::Missing&) -> std::string { return "missing"; },
-          [](const lock::NotMine& other) { return "not mine: " + other.blocker; },
-          [](const lock::Unreachable&) -> std::string { return "unreachable"; },
-          [](const lock::Done&) -> std::string { return "done"; },
-          [](const lock::Marked&) -> std::string { return "marked"; },
-      },
-      answer);
+  return std::visit(Overloaded{
+                        [](const lock::Granted&) -> std::string { return "granted"; },
+                        [](const lock::Refused& refused) {
+                          return std::string(refused.turn ? "the turn of " : "refused by ") +
+                                 refused.blocker;
+                        },
+                        [](const lock::Renewed&) -> std::string { return "renewed"; },
+                        [](const lock::Committed&) -> std::string { return "committed"; },
+                        [](const lock::NotCommitted& no) {
+                          return "not committed, has " + std::to_string(no.last);
+                        },
+                        [](const lock::Released&) -> std::string { return "released"; },
+                        [](const lock::Missing&) -> std::string { return "missing"; },
+                        [](const lock::NotMine& other) { return "not mine: " + other.blocker; },
+                        [](const lock::Unreachable&) -> std::string { return "unreachable"; },
+                        [](const lock::Done&) -> std::string { return "done"; },
+                        [](const lock::Marked&) -> std::string { return "marked"; },
+                    },
+                    answer);
 }
 
 /// " (A: its last words, B: …)" of the servers that did not do what was asked of them.
@@ -113,6 +119,7 @@ std::string describe(const lock::Ask& ask) {
   if (ask.round != 0) text += ", round " + std::to_string(ask.round);
   if (ask.fence != 0) text += ", fence " + std::to_string(ask.fence);
   if (ask.life != Duration::zero()) text += ", for " + text_of(ask.life);
+  if (ask.ticket != 0) text += ", ticket " + std::to_string(ask.ticket);
   return text;
 }
 
@@ -285,7 +292,11 @@ std::string text_of(const lock::Effect& effect) {
           [](const lock::Subscribe&) -> std::string {
             return "subscribe to notices for the holder";
           },
-          [](const lock::JoinQueue&) -> std::string { return "join the queue"; },
+          [](const lock::JoinQueue& join) -> std::string {
+            if (join.ticket == 0) return "subscribe to wake-ups";
+            return "join the line with ticket " + std::to_string(join.ticket) +
+                   ", subscribe to wake-ups";
+          },
           [](const lock::Report& report) { return describe(report); },
           [](const lock::Log& log) { return "log: " + std::string(word_of(log.event)); },
       },

@@ -16,7 +16,8 @@ setup() {
   OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   HOLDER='redlock:{L}:holder'
   FENCE='redlock:{L}:fence'
-  line_of L
+  LINE='redlock:{L}:'
+  KEYS=("$LINE"{queue,alive,waiters,turn})
 }
 teardown() { stop_all; }
 
@@ -43,7 +44,7 @@ WAITER=
 acquire() {
   local keys=(4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead')
   [[ -z ${3-} ]] || keys=(5 "${keys[@]:1}" 'redlock:{L}:done')
-  script acquire "${keys[@]}" "$1" 60000 '{"pid":1}' 0 60000 "${2:-$1}" "$WAITER" "${WAITER:+5}" "${LINE[@]}" ${3+"$3"}
+  script acquire "${keys[@]}" "$1" 60000 '{"pid":1}' 0 60000 "${2:-$1}" "$WAITER" "${WAITER:+5}" "$LINE" ${3+"$3"}
 }
 
 # plant KEY FIELD PATTERN [MB]: 2 MB of that in the field, or so many.
@@ -160,17 +161,17 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
 }
 
 @test "sizes: records of 20 MB in the queue cost no script time" {
-  cli A zadd "${LINE[0]}" 1 one 2 two 3 three >/dev/null
-  cli A zadd "${LINE[1]}" 1 one inf two inf three >/dev/null
-  plant "${LINE[2]}" one 9 20
-  plant "${LINE[2]}" two '1 ' 20
-  plant "${LINE[2]}" mark:three x 20
-  cli A setrange "${LINE[3]}" 20000000 x >/dev/null
-  script waiting 3 "${LINE[@]:0:3}"
+  cli A zadd "${KEYS[0]}" 1 one 2 two 3 three >/dev/null
+  cli A zadd "${KEYS[1]}" 1 one inf two inf three >/dev/null
+  plant "${KEYS[2]}" one 9 20
+  plant "${KEYS[2]}" two '1 ' 20
+  plant "${KEYS[2]}" mark:three x 20
+  cli A setrange "${KEYS[3]}" 20000000 x >/dev/null
+  script waiting 3 "${KEYS[@]:0:3}"
   answers waiting
-  script queue 5 L "${LINE[@]}" four '{"pid":1}' 4
+  script join_queue 1 L "$LINE" four '{"pid":1}' 4
   answers joined
-  [[ $(cli A zrange "${LINE[0]}" 0 -1) == $'two\nthree\nfour' ]] || fail "$(cli A zrange "${LINE[0]}" 0 -1)"
+  [[ $(cli A zrange "${KEYS[0]}" 0 -1) == $'two\nthree\nfour' ]] || fail "$(cli A zrange "${KEYS[0]}" 0 -1)"
   cli A set L somebody >/dev/null
   WAITER=four acquire "$TOKEN"
   answers refused
@@ -184,15 +185,15 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
       redis.call("ZADD", KEYS[1], at, at)
       redis.call("ZADD", KEYS[2], at < 50000 and 1 or 9e15, at)
       redis.call("HSET", KEYS[3], at, "{}")
-    end' 3 "${LINE[@]:0:3}" >/dev/null
+    end' 3 "${KEYS[@]:0:3}" >/dev/null
   local MOST=10
-  script waiting 3 "${LINE[@]:0:3}"
+  script waiting 3 "${KEYS[@]:0:3}"
   answers waiting
-  script queue 5 L "${LINE[@]}" me '{"pid":1}' 100001
+  script join_queue 1 L "$LINE" me '{"pid":1}' 100001
   answers joined
-  script queue 5 L "${LINE[@]}"
+  script hand_on 1 L "$LINE" ''
   answers free
-  script queue 5 L "${LINE[@]}" me ''
+  script hand_on 1 L "$LINE" me
   answers free
   cli A set L somebody >/dev/null
   WAITER=me acquire "$TOKEN"
@@ -233,4 +234,22 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
   answers released
   cli A setrange L 2000 x >/dev/null
   run -1 "$REDLOCK" run -n L -- true
+  # A waiter in line has its turn, once.
+  cli A del L >/dev/null
+  cli A zadd "${KEYS[0]}" 1 one >/dev/null
+  cli A zadd "${KEYS[1]}" "$(($(now_ms) + 30000))" one >/dev/null
+  local answer
+  acquire "$TOKEN"
+  answers turn
+  cli A del "${KEYS[3]}" >/dev/null
+  acquire "$TOKEN"
+  answers granted
+  # And a turn is read. On a machine so slow that it ends before, once more.
+  for _ in {1..20}; do
+    cli A del L >/dev/null
+    cli A set "${KEYS[3]}" one px 500 >/dev/null
+    acquire "$TOKEN"
+    [[ $answer != turn$'\n'one* ]] || break
+  done
+  [[ $answer == turn$'\n'one* ]] || fail "$answer"
 }

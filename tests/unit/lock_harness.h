@@ -27,6 +27,20 @@ inline Refused held_by(std::string blocker, std::optional<std::chrono::milliseco
   return {.blocker = std::move(blocker), .ttl_left = ttl, .holder = {}};
 }
 
+/// The lock is free, but it is the turn of another waiter.
+inline Refused turn_of(std::string waiter, std::chrono::milliseconds left = 400ms) {
+  return {.blocker = std::move(waiter), .ttl_left = left, .holder = {}, .turn = true};
+}
+
+/// A refusal that says where we stand in line, and the ticket that a newcomer gets.
+inline Refused in_line(Refused refusal, Ticket ticket, std::size_t place = 0,
+                       std::size_t waiters = 0) {
+  refusal.ticket = ticket;
+  refusal.place = place;
+  refusal.waiters = waiters;
+  return refusal;
+}
+
 inline Unreachable no_answer(bool maybe_applied = true, bool permanent = false) {
   return {.maybe_applied = maybe_applied, .permanent = permanent, .why = "did not answer"};
 }
@@ -82,13 +96,25 @@ class Harness {
                       [](const Effect& e) { return std::holds_alternative<T>(e); }));
   }
 
-  [[nodiscard]] std::size_t asked(Op op) const {
-    return static_cast<std::size_t>(
-        std::count_if(effects.begin(), effects.end(), [op](const Effect& e) {
-          const auto* ask = std::get_if<Ask>(&e);
-          return ask != nullptr && means(op, ask->op);
-        }));
+  [[nodiscard]] std::size_t asked(Op op) const { return asks(op).size(); }
+
+  [[nodiscard]] std::vector<Ask> asks(Op op) const {
+    std::vector<Ask> found;
+    for (const Effect& effect : effects) {
+      const auto* ask = std::get_if<Ask>(&effect);
+      if (ask != nullptr && means(op, ask->op)) found.push_back(*ask);
+    }
+    return found;
   }
+
+  /// The same answer of every server to its oldest request of that kind.
+  void answer_all(std::size_t servers, Op op, const Answer& each) {
+    for (ServerIndex server = 0; server < servers; ++server) answer(server, op, each);
+  }
+
+  /// Until the session wants to be woken.
+  Duration pause() const { return session.deadline() - now; }
+  void pass_pause() { advance(std::max(pause(), Duration::zero())); }
 
   [[nodiscard]] std::vector<int> kills() const {
     std::vector<int> signals;
@@ -115,5 +141,12 @@ class Harness {
   Session session;
   Effects effects;  ///< everything not answered or forgotten yet
 };
+
+/// A session that waits for a lock on three servers, after its first round.
+inline Harness waiting_for(const Refused& refusal, std::optional<Duration> wait = std::nullopt) {
+  Harness harness(plan_for(3, wait));
+  harness.answer_all(3, Op::acquire, refusal);
+  return harness;
+}
 
 }  // namespace redlock::lock::testing

@@ -30,39 +30,6 @@ TEST_CASE("-n bears an unreachable server for two seconds, not longer") {
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
 }
 
-TEST_CASE("waiting asks with exponential back-off from 100 ms to 5 s") {
-  Harness harness(plan_for(1));
-  std::vector<Duration> pauses;
-  for (int round = 0; round < 12; ++round) {
-    harness.answer(0, Op::acquire, held_by("other", std::nullopt));
-    pauses.push_back(harness.session.deadline() - harness.now);
-    harness.now = harness.session.deadline();
-    harness.step(Tick{});
-  }
-  CHECK(pauses.front() >= 50ms);
-  CHECK(pauses.front() <= 100ms);
-  CHECK(pauses[3] >= 400ms);
-  CHECK(pauses.back() >= 2500ms);
-  CHECK(*std::max_element(pauses.begin(), pauses.end()) <= 5s);
-}
-
-TEST_CASE(
-    "waiting: an expiry is asked at once, but one after the other at most 20 times per second") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, held_by("other", 30ms));
-  CHECK(harness.session.deadline() - harness.now <= 31ms);
-  const Instant begin = harness.now;
-  int rounds = 0;
-  while (harness.now < begin + 2s && rounds < 2000) {
-    harness.now = harness.session.deadline();
-    harness.step(Tick{});
-    harness.answer(0, Op::acquire, held_by("other", 0ms));
-    ++rounds;
-  }
-  CHECK(rounds <= 41);
-  CHECK(rounds >= 20);
-}
-
 TEST_CASE(
     "waiting: who has the lock is told again when it is revoked, or has passed on for a while") {
   using When = report::Contended::When;
@@ -96,12 +63,6 @@ TEST_CASE(
   harness.now += 10s;
   CHECK(round("d", "d") == Notice(When::changes, "d"));
   CHECK(round("cooling:d", "d") == nothing);
-}
-
-TEST_CASE("waiting asks again as soon as the lock may have expired") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, held_by("other", std::chrono::milliseconds(7)));
-  CHECK(harness.session.deadline() == harness.now + 8ms);
 }
 
 TEST_CASE("-w ends exactly at its limit, with a last question shortly before") {
@@ -149,35 +110,10 @@ TEST_CASE("what can never work ends at once") {
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
 }
 
-TEST_CASE("a token that may be on a server is released and never asked for again") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, no_answer(true));
-  CHECK(harness.asked(Op::release) == 1);
-  harness.advance(200ms);
-  const auto second =
-      std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
-        const auto* ask = std::get_if<Ask>(&e);
-        return ask != nullptr && ask->op == Op::acquire;
-      });
-  REQUIRE(second != harness.effects.end());
-  CHECK(std::get<Ask>(*second).attempt == 2);
-}
-
-TEST_CASE("a release that failed is asked for again before the next question") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, no_answer(true));
-  harness.answer(0, Op::release, no_answer(false));
-  harness.effects.clear();
-  harness.advance(200ms);
-  REQUIRE(harness.effects.size() == 2);
-  CHECK(std::get<Ask>(harness.effects[0]) == Ask{0, Op::release, 1, 0});
-  CHECK(std::get<Ask>(harness.effects[1]).op == Op::acquire);
-}
-
 TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
   SUBCASE("refused everywhere: when it has left the queue") {
     Harness harness(plan_for(1));
-    harness.answer(0, Op::acquire, held_by("other"));
+    harness.answer(0, Op::acquire, in_line(held_by("other"), 7));
     harness.step(Signal{SIGINT, true});
     CHECK_FALSE(harness.session.finished());
     REQUIRE(harness.answer(0, Op::leave_queue, Released{}));
@@ -188,12 +124,12 @@ TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
   SUBCASE("a server that answers nothing is not asked to confirm that the queue was left") {
     Harness harness(plan_for(3));
     for (ServerIndex server = 0; server < 2; ++server) {
-      harness.answer(server, Op::acquire, held_by("other", std::nullopt));
+      harness.answer(server, Op::acquire, in_line(held_by("other"), 7));
     }
     harness.answer(2, Op::acquire, no_answer());
     harness.advance(harness.session.deadline() - harness.now);
     for (ServerIndex server = 0; server < 2; ++server) {
-      harness.answer(server, Op::acquire, held_by("other", std::nullopt));
+      harness.answer(server, Op::acquire, in_line(held_by("other"), 7));
     }
     harness.answer(2, Op::acquire, no_answer());
     harness.answer(2, Op::release, Missing{});
@@ -217,194 +153,6 @@ TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
     CHECK_FALSE(harness.session.finished());
     CHECK(harness.asked(Op::release) == 0);
   }
-}
-
-namespace {
-
-Harness waiting(std::optional<Duration> wait = std::nullopt) {
-  Harness harness(plan_for(3, wait));
-  for (ServerIndex server = 0; server < 3; ++server) {
-    harness.answer(server, Op::acquire, held_by("other", std::nullopt));
-  }
-  return harness;
-}
-
-void refuse_all(Harness& harness) {
-  for (ServerIndex server = 0; server < 3; ++server) {
-    REQUIRE(harness.answer(server, Op::acquire, held_by("other", std::nullopt)));
-  }
-}
-
-}  // namespace
-
-TEST_CASE("queue: joined with the first conflict, and heard of again with each round") {
-  Harness harness = waiting();
-  CHECK(harness.count<JoinQueue>() == 1);
-  harness.advance(harness.session.deadline() - harness.now);
-  CHECK(harness.count<JoinQueue>() == 1);
-  refuse_all(harness);
-  CHECK(harness.count<JoinQueue>() == 2);
-  harness.advance(harness.session.deadline() - harness.now);
-  for (ServerIndex server = 0; server < 3; ++server) {
-    harness.answer(server, Op::acquire, no_answer(false));
-  }
-  CHECK(harness.count<JoinQueue>() == 3);
-}
-
-TEST_CASE("queue: a split is no reason to join, and -n never does") {
-  Harness split(plan_for(3));
-  split.answer(0, Op::acquire, Granted{});
-  split.answer(1, Op::acquire, held_by("a"));
-  split.answer(2, Op::acquire, held_by("b"));
-  CHECK(split.count<JoinQueue>() == 0);
-  Harness once(plan_for(1, Duration::zero()));
-  once.answer(0, Op::acquire, held_by("other"));
-  CHECK(once.session.finished());
-  CHECK(once.count<JoinQueue>() == 0);
-  CHECK(once.asked(Op::leave_queue) == 0);
-}
-
-TEST_CASE("queue: left with the lock, before the job is started") {
-  Harness harness = waiting();
-  harness.advance(harness.session.deadline() - harness.now);
-  for (ServerIndex server = 0; server < 3; ++server) {
-    harness.answer(server, Op::acquire, Granted{});
-  }
-  REQUIRE(harness.count<Spawn>() == 1);
-  REQUIRE(harness.asked(Op::leave_queue) == 3);
-  const auto first = [&harness](auto is) {
-    return std::ranges::find_if(harness.effects, is) - harness.effects.begin();
-  };
-  CHECK(first([](const Effect& effect) {
-          const auto* ask = std::get_if<Ask>(&effect);
-          return ask != nullptr && ask->op == Op::leave_queue;
-        }) < first([](const Effect& effect) { return std::holds_alternative<Spawn>(effect); }));
-  harness.step(JobStarted{});
-  harness.step(JobExited{0});
-  CHECK(harness.asked(Op::leave_queue) == 3);
-}
-
-TEST_CASE("queue: left when it is given up, by the limit or by a signal") {
-  Harness late = waiting(1s);
-  late.advance(500ms);
-  CHECK(late.asked(Op::leave_queue) == 0);
-  late.advance(600ms);
-  CHECK(late.asked(Op::leave_queue) == 3);
-  Harness signalled = waiting();
-  signalled.step(Signal{SIGWINCH, false});
-  CHECK(signalled.asked(Op::leave_queue) == 0);
-  signalled.step(Signal{SIGTERM, true});
-  CHECK(signalled.asked(Op::leave_queue) == 3);
-}
-
-TEST_CASE("queue: a wait in vain ends when the servers that answered know that it was left") {
-  Harness harness(plan_for(3, 1s));
-  for (int elapsed = 0; elapsed < 99; ++elapsed) {
-    for (ServerIndex server = 0; server < 2; ++server) {
-      harness.answer(server, Op::acquire, held_by("other", std::nullopt));
-    }
-    harness.answer(2, Op::acquire, no_answer());
-    harness.advance(10ms);
-  }
-  harness.advance(10ms);
-  REQUIRE(harness.asked(Op::leave_queue) == 3);
-  harness.answer(0, Op::leave_queue, Released{});
-  CHECK_FALSE(harness.session.finished());
-  SUBCASE("the third one has answered nothing, and is not waited for") {
-    harness.answer(1, Op::leave_queue, Released{});
-  }
-  SUBCASE("what cannot be had is an answer, too") {
-    harness.answer(1, Op::leave_queue, no_answer());
-  }
-  SUBCASE("and the second one not for long") {
-    harness.advance(199ms);
-    CHECK_FALSE(harness.session.finished());
-    harness.advance(1ms);
-  }
-  CHECK(harness.session.finished());
-}
-
-TEST_CASE("queue: who is woken asks at once, the next one when the first had its chance") {
-  Harness harness = waiting();
-  for (int round = 0; round < 8; ++round) {  // until the back-off is long
-    harness.advance(harness.session.deadline() - harness.now);
-    refuse_all(harness);
-  }
-  REQUIRE(harness.session.deadline() > harness.now + 2s);
-  harness.advance(100ms);
-  harness.step(Woken{.next = true});
-  CHECK(harness.session.deadline() == harness.now + 500ms);
-  harness.advance(100ms);
-  harness.step(Woken{.next = false});
-  CHECK(harness.session.deadline() == harness.now);
-  harness.step(Woken{.next = true});
-  CHECK(harness.session.deadline() == harness.now);
-  harness.step(Tick{});
-  CHECK(harness.asked(Op::acquire) == 3);
-}
-
-TEST_CASE("queue: woken while it asks, it asks once more, though not without a pause") {
-  Harness harness = waiting();
-  harness.advance(harness.session.deadline() - harness.now);
-  harness.step(Woken{.next = false});
-  CHECK(harness.asked(Op::acquire) == 3);
-  refuse_all(harness);
-  CHECK(harness.session.deadline() == harness.now + 5ms);
-  // The word was for that round only.
-  harness.advance(5ms);
-  refuse_all(harness);
-  CHECK(harness.session.deadline() > harness.now + 5ms);
-
-  harness.advance(harness.session.deadline() - harness.now);
-  harness.step(Woken{.next = true});
-  refuse_all(harness);
-  CHECK(harness.session.deadline() == harness.now + 500ms);
-}
-
-/// How many rounds it begins in a second of word upon word, all in vain.
-std::size_t rounds_in_a_flood(Harness& harness) {
-  std::size_t rounds = 0;
-  for (int ms = 0; ms < 1000; ++ms) {
-    harness.step(Woken{.next = ms % 3 == 0});
-    harness.advance(1ms);
-    if (harness.asked(Op::acquire) > 0) {
-      ++rounds;
-      refuse_all(harness);
-    }
-  }
-  return rounds;
-}
-
-TEST_CASE(
-    "queue: words that never end are believed for some rounds, 5 ms apart, then ten a second") {
-  Harness harness = waiting();
-  const std::size_t first = rounds_in_a_flood(harness);
-  CHECK(first >= 32);
-  CHECK(first <= 50);
-  for (int second = 0; second < 10; ++second) {
-    const std::size_t later = rounds_in_a_flood(harness);
-    CHECK(later >= 9);
-    CHECK(later <= 11);
-  }
-  // After a round that took its time (the one before is the last word's) they count again.
-  for (int round = 0; round < 2; ++round) {
-    harness.advance(harness.session.deadline() - harness.now);
-    refuse_all(harness);
-  }
-  CHECK(rounds_in_a_flood(harness) >= 32);
-}
-
-TEST_CASE("queue: word that comes with the lock in hand changes nothing") {
-  Harness harness = waiting();
-  harness.advance(harness.session.deadline() - harness.now);
-  for (ServerIndex server = 0; server < 3; ++server) {
-    harness.answer(server, Op::acquire, Granted{});
-  }
-  harness.step(JobStarted{});
-  const Instant deadline = harness.session.deadline();
-  harness.step(Woken{});
-  CHECK(harness.session.deadline() == deadline);
-  CHECK(harness.asked(Op::acquire) == 0);
 }
 
 namespace {

@@ -80,22 +80,19 @@ TEST_CASE("a note counts as answered, and a waiting one can be cancelled") {
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1, std::string(8000, 'a'));
   send(pipeline);
-  CHECK(pipeline.add_note({std::string(1000, 'n'), 1}, kStart, Pipeline::Note::any));
+  CHECK(pipeline.add_note({std::string(1000, 'n'), 1}, kStart));
   CHECK(pipeline.size() == 2);
   pipeline.cancel_notes();
   CHECK(pipeline.size() == 1);
 }
 
-TEST_CASE("the first reply to an echoed note is kept, and is no arrival") {
+TEST_CASE("the reply to a note is no arrival") {
   Pipeline pipeline;
-  pipeline.add_note({"note", 1}, kStart, Pipeline::Note::echoed);
+  pipeline.add_note({"note", 1}, kStart);
   send(pipeline);
   CHECK(reply(pipeline, "joined") == Pipeline::Fit::taken);
+  CHECK(pipeline.empty());
   CHECK(pipeline.take_arrivals().empty());
-  const auto echo = pipeline.take_echo();
-  REQUIRE(echo);
-  CHECK(echo->text == "joined");
-  CHECK_FALSE(pipeline.take_echo());
 }
 
 TEST_CASE("an unsent request that times out is never sent; a release is") {
@@ -137,7 +134,7 @@ TEST_CASE("a server that owes 64 answers gets nothing but releases") {
   pipeline.take_arrivals();
   CHECK(add(pipeline, Op::renew, 1) == nullptr);
   CHECK(pipeline.take_arrivals().size() == 1);
-  CHECK_FALSE(pipeline.add_note({"note", 1}, kStart, Pipeline::Note::any));
+  CHECK_FALSE(pipeline.add_note({"note", 1}, kStart));
   CHECK(add(pipeline, Op::release, 1) != nullptr);
 }
 

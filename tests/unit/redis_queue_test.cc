@@ -4,36 +4,98 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <string_view>
+
+#include "redis/scripts.h"
 
 namespace redlock::redis {
 namespace {
 
-std::optional<QueuePlace> joined(const std::string& wire) {
+using std::chrono::milliseconds;
+
+std::optional<Queue> waiting(const std::string& wire) {
   ReplyParser parser;
   parser.feed(wire);
   const auto value = parser.next();
   REQUIRE(value.has_value());
-  return read_joined(*value);
+  return read_waiting(*value);
 }
 
-TEST_CASE("queue: the place that a server tells to who joins") {
-  const auto place = joined("*3\r\n$6\r\njoined\r\n:2\r\n:3\r\n");
-  REQUIRE(place.has_value());
-  CHECK(place->place == 2);
-  CHECK(place->length == 3);
-  CHECK(joined("*3\r\n$6\r\njoined\r\n:32\r\n:32\r\n").has_value());
+TEST_CASE("queue: a wake-up says when the lock may be ours") {
+  CHECK(read_wake_up("free") == milliseconds(0));
+  CHECK(read_wake_up("next") == milliseconds(500));
+  CHECK_MESSAGE(read_wake_up("cools 7000") == milliseconds(7001), "when it has cooled, not before");
+  CHECK(read_wake_up("cools 0") == milliseconds(1));
 }
 
-TEST_CASE("queue: no place where the server tells none, or tells nonsense") {
-  for (const char* wire :
-       {"*1\r\n$6\r\njoined\r\n", "*3\r\n$6\r\njoined\r\n:0\r\n:32\r\n",
-        "*3\r\n$6\r\njoined\r\n:4\r\n:3\r\n", "*3\r\n$6\r\njoined\r\n:1\r\n:33\r\n",
-        "*3\r\n$6\r\njoined\r\n:-1\r\n:3\r\n", "*3\r\n$6\r\njoined\r\n$1\r\n1\r\n$1\r\n1\r\n",
-        "*3\r\n:1\r\n:1\r\n:1\r\n", "*2\r\n$4\r\nfree\r\n:1\r\n", "-NOPERM no\r\n", "+OK\r\n",
-        "$-1\r\n", "*0\r\n"}) {
-    CAPTURE(wire);
-    CHECK_FALSE(joined(wire).has_value());
+TEST_CASE("queue: the length in a wake-up is bounded") {
+  const auto most = read_wake_up("cools 9007199254740992");
+  REQUIRE(most.has_value());
+  CHECK(*most > std::chrono::hours(24 * 365));
+  CHECK_MESSAGE(*most < std::chrono::hours(24 * 367), "a sum with it must not overflow");
+}
+
+TEST_CASE("queue: any other text is not a wake-up") {
+  using namespace std::string_view_literals;
+  for (const std::string_view text :
+       {""sv, "FREE"sv, "free "sv, " free"sv, "free\0"sv, "freedom"sv, "next 1"sv, "cools"sv,
+        "cools "sv, "cools -1"sv, "cools +1"sv, "cools 1.5"sv, "cools 1 "sv, "cools  1"sv,
+        "cools 1s"sv, "cools 0x1"sv, "cools 9007199254740993"sv, "cools 99999999999999999999"sv,
+        "released"sv}) {
+    CAPTURE(text);
+    CHECK_FALSE(read_wake_up(text).has_value());
   }
+}
+
+TEST_CASE("queue: joining carries who we are and the ticket, leaving and handing on do not") {
+  const LineKeys line("n");
+  CHECK(encode_join_queue(line, "me", "{}", 1'800'000'000'000) ==
+        encode_command({"EVAL", scripts::join_queue, "3", "redlock:{n}:queue", "redlock:{n}:alive",
+                        "redlock:{n}:waiters", "me", "{}", "1800000000000"}));
+  const auto hand_on = [](std::string_view waiter) {
+    return encode_command({"EVAL", scripts::hand_on, "5", "n", "redlock:{n}:queue",
+                           "redlock:{n}:alive", "redlock:{n}:waiters", "redlock:{n}:turn", waiter});
+  };
+  CHECK(encode_leave_queue("n", line, "me") == hand_on("me"));
+  CHECK(encode_hand_on("n", line) == hand_on(""));
+}
+
+TEST_CASE("queue: the keys of a name with a tag are in the slot of its tag") {
+  const LineKeys line("a{b}");
+  CHECK(line.queue == "redlock-tag:a{b}:queue");
+  CHECK(line.alive == "redlock-tag:a{b}:alive");
+  CHECK(line.waiters == "redlock-tag:a{b}:waiters");
+  CHECK(line.turn == "redlock-tag:a{b}:turn");
+  CHECK(line.channels == "redlock-tag:a{b}:wake:");
+}
+
+TEST_CASE("queue: the waiters that a server lists") {
+  const auto queue = waiting(
+      "*4\r\n$7\r\nwaiting\r\n:30\r\n*3\r\n$1\r\na\r\n$4\r\n1500\r\n$2\r\n{}\r\n"
+      "*3\r\n$1\r\nb\r\n$1\r\n0\r\n$0\r\n\r\n");
+  REQUIRE(queue.has_value());
+  CHECK(queue->length == 30);
+  REQUIRE(queue->first.size() == 2);
+  CHECK(queue->first[0].id == "a");
+  CHECK(queue->first[0].waited == milliseconds(1500));
+  CHECK(queue->first[0].who == "{}");
+  CHECK(queue->first[1].who.empty());
+}
+
+TEST_CASE("queue: a list of waiters that makes no sense is none, a waiter that does is shown") {
+  for (const char* wire :
+       {"-NOPERM no\r\n", "+OK\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n", "*1\r\n$7\r\nwaiting\r\n",
+        "*2\r\n$4\r\nfree\r\n:1\r\n", "*2\r\n$7\r\nwaiting\r\n$1\r\n1\r\n"}) {
+    CAPTURE(wire);
+    CHECK_FALSE(waiting(wire).has_value());
+  }
+  const auto some = waiting(
+      "*5\r\n$7\r\nwaiting\r\n:-5\r\n*2\r\n$1\r\na\r\n$1\r\n1\r\n"
+      "*3\r\n$1\r\nb\r\n$2\r\n-1\r\n$0\r\n\r\n*3\r\n$1\r\nc\r\n$1\r\n7\r\n$0\r\n\r\n");
+  REQUIRE(some.has_value());
+  REQUIRE(some->first.size() == 1);
+  CHECK(some->first[0].id == "c");
+  CHECK_MESSAGE(some->length == 1, "at least as many as it lists");
 }
 
 }  // namespace

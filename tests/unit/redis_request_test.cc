@@ -29,29 +29,31 @@ Value parse(const std::string& wire) {
   return *value;
 }
 
-const LockContext kBallot{.lock_key = "n",
-                          .holder_key = "redlock:{n}:holder",
-                          .fence_key = "redlock:{n}:fence",
-                          .dead_key = "redlock:{n}:dead",
-                          .done_key = "redlock:{n}:done",
-                          .holder_json = "{}",
-                          .restart_grace = std::chrono::seconds(60)};
+const LockContext kContext{.lock_key = "n",
+                           .holder_key = "redlock:{n}:holder",
+                           .fence_key = "redlock:{n}:fence",
+                           .dead_key = "redlock:{n}:dead",
+                           .done_key = "redlock:{n}:done",
+                           .line = redis::LineKeys("n"),
+                           .waiter = "me",
+                           .holder_json = "{}",
+                           .restart_grace = std::chrono::seconds(60)};
 
-/// Of the longest name, and of a holder that says as much of itself as one can.
-LockContext longest() {
-  const std::string name(255, 'n');
+LockContext context_of(const std::string& name, const std::string& holder) {
   return {.lock_key = name,
           .holder_key = "redlock:{" + name + "}:holder",
           .fence_key = "redlock:{" + name + "}:fence",
           .dead_key = "redlock:{" + name + "}:dead",
           .done_key = "redlock:{" + name + "}:done",
+          .line = redis::LineKeys(name),
+          .waiter = std::string(20, 'w'),
           .ttl = std::chrono::hours(24),
-          .holder_json = std::string(1500, 'j'),
+          .holder_json = holder,
           .restart_grace = std::chrono::hours(24)};
 }
 
 Answer read(Op op, const std::string& wire) {
-  return redis::read_answer(op, kBallot, parse(wire));
+  return redis::read_answer(op, kContext, parse(wire));
 }
 
 // Built by append(): g++ 12 sees overlapping copies in `"x" + std::string` (its bug 105651).
@@ -60,10 +62,19 @@ std::string bulk(const std::string& text) {
   return wire.append(std::to_string(text.size())).append("\r\n").append(text).append("\r\n");
 }
 
-std::string refused(const std::string& pttl) {
-  std::string wire = "*5\r\n";
-  wire.append(bulk("refused")).append(bulk("T"));
-  return wire.append(":").append(pttl).append("\r\n").append(bulk("{}")).append(bulk("0"));
+std::string number(const std::string& digits) {
+  std::string wire = ":";
+  return wire.append(digits).append("\r\n");
+}
+
+/// A refusal of an acquire. `word`: "refused" or "turn".
+std::string refused(const std::string& pttl, const std::string& ticket = "7",
+                    const std::string& place = "2", const std::string& waiters = "3",
+                    const std::string& word = "refused") {
+  std::string wire = "*8\r\n";
+  wire.append(bulk(word)).append(bulk("T")).append(number(pttl)).append(bulk("{}"));
+  wire.append(bulk("0")).append(bulk(ticket));
+  return wire.append(number(place)).append(number(waiters));
 }
 
 std::string granted(const std::string& run_id, int uptime, const std::string& trace,
@@ -141,6 +152,47 @@ TEST_CASE("context: the answers of the scripts") {
   CHECK(who.blocker == "T");
   CHECK(who.ttl_left == std::chrono::milliseconds(1500));
   CHECK(who.holder == "{}");
+  const std::string repair = "*5\r\n" + bulk("refused") + bulk("T") + number("1500") + bulk("{}");
+  CHECK(std::get<lock::Refused>(read(Op::repair, repair + bulk("0"))).blocker == "T");
+}
+
+TEST_CASE("context: the refusal of an acquire says where we stand in line") {
+  const auto held = std::get<lock::Refused>(read(Op::acquire, refused("1500")));
+  CHECK_FALSE(held.turn);
+  CHECK(held.ticket == 7);
+  CHECK(held.place == 2);
+  CHECK(held.waiters == 3);
+  const auto turn =
+      std::get<lock::Refused>(read(Op::acquire, refused("400", "8", "0", "0", "turn")));
+  CHECK(turn.turn);
+  CHECK(turn.blocker == "T");
+  CHECK(turn.ttl_left == std::chrono::milliseconds(400));
+  CHECK(turn.ticket == 8);
+  CHECK(turn.place == 0);
+}
+
+TEST_CASE("context: a refusal that misplaces us in line is no answer") {
+  const auto makes_sense = [](const std::string& wire) {
+    return std::holds_alternative<lock::Refused>(read(Op::acquire, wire));
+  };
+  CHECK(makes_sense(refused("1", "9007199254740992")));
+  CHECK_FALSE_MESSAGE(makes_sense(refused("1", "9007199254740993")), "no score counts that far");
+  CHECK_FALSE(makes_sense(refused("1", "99999999999999999999999")));
+  for (const char* ticket : {"", "-1", "inf", "nan", "1e15", "7.5"}) {
+    CAPTURE(ticket);
+    CHECK_FALSE(makes_sense(refused("1", ticket)));
+  }
+  CHECK_FALSE(makes_sense(refused("1", "7", "-1")));
+  CHECK_FALSE(makes_sense(refused("1", "7", "2", "-1")));
+  const std::string head = bulk("refused") + bulk("T") + number("1") + bulk("{}") + bulk("0");
+  CHECK_FALSE_MESSAGE(makes_sense("*5\r\n" + head), "as a repair is refused");
+  CHECK_FALSE(makes_sense("*7\r\n" + head + bulk("7") + number("1")));
+  CHECK_FALSE(makes_sense("*8\r\n" + head + number("7") + number("1") + number("1")));
+  CHECK_FALSE(makes_sense("*8\r\n" + head + bulk("7") + bulk("1") + bulk("1")));
+  CHECK_FALSE(makes_sense("*9\r\n" + head + bulk("7") + number("1") + number("1") + number("1")));
+  const std::string turn = refused("1", "7", "2", "3", "turn");
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::repair, turn)));
+  CHECK(std::holds_alternative<lock::Unreachable>(read(Op::renew, turn)));
 }
 
 TEST_CASE("context: the time left is bounded") {
@@ -212,18 +264,17 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
                             .fence_key = "redlock:{name}:fence",
                             .dead_key = "redlock:{name}:dead",
                             .done_key = "redlock:{name}:done",
+                            .line = redis::LineKeys("name"),
+                            .waiter = "me",
                             .ttl = std::chrono::seconds(20),
                             .holder_json = "{}",
                             .restart_grace = std::chrono::seconds(60)};
   const std::string renew(redis::scripts::renew);
   const std::string release(redis::scripts::release);
-  const std::string acquire(redis::scripts::acquire);
   const std::string hold(redis::scripts::hold);
   const std::string leave(redis::scripts::leave);
   // Whoever waits is woken if that makes the lock free.
-  const std::string wake =
-      redis::encode_command({"EVAL", redis::scripts::queue, "3", "name", "redlock:{name}:queue",
-                             "redlock:{name}:waiters", "redlock:{name}:wake:"});
+  const std::string wake = redis::encode_hand_on("name", context.line);
   const auto ask = [](Op op, std::chrono::nanoseconds life = std::chrono::seconds(30)) {
     return lock::Ask{.op = op, .attempt = 1, .fence = 7, .life = life};
   };
@@ -256,16 +307,6 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
   same(redis::encode_request(ask(Op::inquire), context, alone), 1,
        redis::encode_command(
            {"EVAL", std::string(redis::scripts::inquire), "1", "redlock:{name}:fence", "T"}));
-  same(redis::encode_request(ask(Op::acquire), context, alone), 1,
-       redis::encode_command({"EVAL", acquire, "4", "name", "redlock:{name}:holder",
-                              "redlock:{name}:fence", "redlock:{name}:dead", "T", "30000", "{}",
-                              "60", "20000", "T"}));
-  lock::Ask once = ask(Op::acquire);
-  once.once = std::chrono::seconds(50);
-  same(redis::encode_request(once, context, joins), 1,
-       redis::encode_command({"EVAL", acquire, "5", "name", "redlock:{name}:holder",
-                              "redlock:{name}:fence", "redlock:{name}:dead", "redlock:{name}:done",
-                              "T", "30000", "{}", "60", "20000", "H", "50000"}));
   lock::Ask mark = ask(Op::mark);
   mark.began = std::chrono::milliseconds(1234);
   const std::string mark_script(redis::scripts::mark);
@@ -290,31 +331,69 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
                {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
 }
 
+TEST_CASE("context: an acquire names every key of the line, and us only if we have a ticket") {
+  const redis::Secrets secrets{.token = "T", .hold = "H"};
+  const auto same = [&](const lock::Ask& ask, const std::string& wire) {
+    const Flight flight = redis::encode_request(ask, kContext, secrets);
+    CHECK(flight.replies == 1);
+    CHECK(flight.wire == wire);
+  };
+  const auto command = [](const std::string& keys, auto... more) {
+    return redis::encode_command({"EVAL", redis::scripts::acquire, keys, "n", "redlock:{n}:holder",
+                                  "redlock:{n}:fence", "redlock:{n}:dead", "redlock:{n}:queue",
+                                  "redlock:{n}:alive", "redlock:{n}:waiters", "redlock:{n}:turn",
+                                  more...});
+  };
+  lock::Ask ask{.op = Op::acquire, .attempt = 1, .life = std::chrono::seconds(30)};
+  same(ask, command("8", "T", "30000", "{}", "60", "0", "H", "", ""));
+  ask.once = std::chrono::seconds(50);
+  const char* const done = "redlock:{n}:done";
+  same(ask, command("9", done, "T", "30000", "{}", "60", "0", "H", "", "", "50000"));
+  ask.ticket = 1'800'000'000'000;
+  same(ask, command("9", done, "T", "30000", "{}", "60", "0", "H", "me", "1800000000000", "50000"));
+  ask.once = {};
+  same(ask, command("8", "T", "30000", "{}", "60", "0", "H", "me", "1800000000000"));
+}
+
 TEST_CASE("context: the embedded scripts are whole and bare of comments") {
   for (const std::string_view script :
        {redis::scripts::acquire, redis::scripts::commit, redis::scripts::mark,
         redis::scripts::renew, redis::scripts::repair, redis::scripts::release,
         redis::scripts::hold, redis::scripts::inquire, redis::scripts::leave,
-        redis::scripts::queue}) {
+        redis::scripts::hand_on, redis::scripts::join_queue}) {
     CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);
     CHECK(script.find("--") == std::string_view::npos);
-    CHECK(script.find("return {'") != std::string_view::npos);
+    CHECK(script.find("return{'") != std::string_view::npos);
+  }
+  for (const std::string_view script : {redis::scripts::acquire, redis::scripts::hand_on}) {
+    CHECK_MESSAGE(script.find("local function hand_on") != std::string_view::npos, "turn.lua");
   }
 }
 
-TEST_CASE("an acquire, a mark and a leave are among what a waking server reads at once") {
+TEST_CASE("a waking server reads an acquire and what takes it back at once") {
   const redis::Secrets secrets{std::string(40, 't'), std::string(40, 'h'), false};
-  const auto size = [&](Op op) {
+  constexpr std::size_t kReadAtOnce = 16 * 1024;
+  // While an acquire is unanswered, at most 8 KiB are sent in all but for what stands at the end.
+  constexpr std::size_t kMaxUnread = 8 * 1024;
+  const auto size = [&](Op op, const LockContext& context) {
     lock::Ask ask{.op = op, .attempt = 1, .life = std::chrono::hours(24)};
+    ask.ticket = 1ULL << 53U;
     ask.once = std::chrono::hours(24);
     ask.for_owner = true;
-    return redis::encode_request(ask, longest(), secrets).wire.size();
+    return redis::encode_request(ask, context, secrets).wire.size();
   };
-  // While an acquire is unanswered, at most 8 KiB are sent in all but for what stands at the end.
-  // Of that the wake behind the leave may be missing: nobody wakes for a lock that was never had.
-  const std::size_t wake = redis::encode_wake(longest().lock_key).size();
-  CHECK(std::max<std::size_t>(size(Op::acquire), 8 * 1024) + size(Op::mark) + size(Op::leave) -
-            wake <
-        16 * 1024);
+  // The wake behind the leave may be missing: nobody wakes for a lock that was never had.
+  const auto leave = [&](const LockContext& context) {
+    return size(Op::leave, context) - redis::encode_hand_on(context.lock_key, context.line).size();
+  };
+  SUBCASE("a leave, for the longest name and a holder that says as much of itself as one can") {
+    const LockContext longest = context_of(std::string(255, 'n'), std::string(1500, 'j'));
+    CHECK(std::max(size(Op::acquire, longest), kMaxUnread) + leave(longest) < kReadAtOnce);
+  }
+  SUBCASE("a mark, too, for a name and a holder of some length") {
+    const LockContext usual = context_of(std::string(128, 'n'), std::string(800, 'j'));
+    CHECK(std::max(size(Op::acquire, usual), kMaxUnread) + size(Op::mark, usual) + leave(usual) <
+          kReadAtOnce);
+  }
 }

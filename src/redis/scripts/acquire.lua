@@ -75,8 +75,9 @@ local function refuse(word, blocker, left, holder)
     local stands = stand_in_line(ARGV[7], ARGV[3], ticket)
     place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
   else
+    -- Another program may have put a waiter far behind. A score counts exactly up to 2^53.
     local last = (try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {})[2]
-    ticket = string.format('%.0f', math.max(clock, (tonumber(last) or 0) + 1))
+    ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last) or 0) + 1), 2 ^ 53))
   end
   return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
 end

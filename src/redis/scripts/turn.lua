@@ -8,7 +8,7 @@ end
 -- The waiter that has the turn, for how many ms, and its ticket. A turn that lasts too long comes from
 -- a time before the clock was set back; a waiter that left the line needs none.
 local function standing_turn()
-  local owner = try('GETRANGE', turn, 0, 63) or ''
+  local owner = try('GETRANGE', turn, 0, 63) or try('GET', turn) or ''
   local left = owner ~= '' and try('PTTL', turn) or 0
   if left <= 0 or left > 500 then return end
   local ticket = tonumber(try('ZSCORE', queue, owner) or nil)
@@ -26,7 +26,8 @@ local function hand_on(waiter, ticket)
     local ends = tonumber(try('ZSCORE', alive, each) or 0)
     if ends <= clock then
       dropped[#dropped + 1] = each
-    elseif try('HSTRLEN', waiters, 'mark:' .. each) == 1 then
+    elseif (try('HSTRLEN', waiters, 'mark:' .. each) or
+            #(try('HGET', waiters, 'mark:' .. each) or '')) == 1 then
       passed = passed or each
     elseif owner then
       tell(each, 'next')

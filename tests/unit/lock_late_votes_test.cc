@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//
+// Attempts that ended in vain: which of their votes are given back, and when.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+namespace {
+
+/// Its first attempt ended while server 2 had not answered.
+Harness one_is_late() {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, held_by("other", std::nullopt));
+  harness.answer(1, Op::acquire, held_by("other", std::nullopt));
+  return harness;
+}
+
+std::ptrdiff_t place_of(const Harness& harness, Op op) {
+  const auto found = std::ranges::find_if(harness.effects, [op](const Effect& effect) {
+    const auto* ask = std::get_if<Ask>(&effect);
+    return ask != nullptr && ask->op == op;
+  });
+  return found - harness.effects.begin();
+}
+
+}  // namespace
+
+TEST_CASE("a token that may be on a server is released and never asked for again") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, no_answer(true));
+  CHECK(harness.asked(Op::release) == 1);
+  harness.advance(200ms);
+  const auto second =
+      std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
+        const auto* ask = std::get_if<Ask>(&e);
+        return ask != nullptr && ask->op == Op::acquire;
+      });
+  REQUIRE(second != harness.effects.end());
+  CHECK(std::get<Ask>(*second).attempt == 2);
+}
+
+TEST_CASE("a release that failed is asked for again before the next question") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, no_answer(true));
+  harness.answer(0, Op::release, no_answer(false));
+  harness.effects.clear();
+  harness.advance(200ms);
+  REQUIRE(harness.effects.size() == 2);
+  CHECK(std::get<Ask>(harness.effects[0]) == Ask{0, Op::release, 1, 0});
+  CHECK(std::get<Ask>(harness.effects[1]).op == Op::acquire);
+}
+
+TEST_CASE("late votes: what a server may have granted is given back when its answer shows it") {
+  Harness harness = one_is_late();
+  CHECK_MESSAGE(harness.asked(Op::release) == 0, "its answer is still to come");
+  SUBCASE("between two rounds") {}
+  SUBCASE("within the next round") {
+    harness.pass_pause();
+    REQUIRE(harness.asked(Op::acquire) == 4);
+  }
+  SUBCASE("after the next round") {
+    harness.pass_pause();
+    harness.answer(0, Op::acquire, held_by("other", std::nullopt));
+    harness.answer(1, Op::acquire, held_by("other", std::nullopt));
+  }
+  SUBCASE("a late grant") {
+    harness.answer(2, Op::acquire, Granted{});
+  }
+  SUBCASE("no answer, so that it may come into force") {
+    harness.answer(2, Op::acquire, no_answer(true));
+  }
+  if (harness.asked(Op::release) == 0) harness.answer(2, Op::acquire, Granted{});
+  REQUIRE(harness.asked(Op::release) == 1);
+  CHECK(harness.asks(Op::release).front() == Ask{.server = 2, .op = Op::release, .attempt = 1});
+}
+
+TEST_CASE("late votes: nothing is given back where the server certainly has nothing") {
+  Harness harness = one_is_late();
+  SUBCASE("it refused") {
+    harness.answer(2, Op::acquire, held_by("other"));
+  }
+  SUBCASE("it was another waiter's turn") {
+    harness.answer(2, Op::acquire, turn_of("w"));
+  }
+  SUBCASE("a run was successful there") {
+    harness.answer(2, Op::acquire, Done{1s, 1s, {}});
+  }
+  SUBCASE("it never got the request") {
+    harness.answer(2, Op::acquire, no_answer(false));
+  }
+  CHECK(harness.asked(Op::release) == 0);
+  harness.step(Signal{SIGTERM, true});
+  CHECK_MESSAGE(harness.asked(Op::release) == 0, "it is settled");
+}
+
+TEST_CASE("late votes: a second answer to the same request gives nothing back again") {
+  Harness harness = one_is_late();
+  const Ask asked = harness.asks(Op::acquire).front();
+  harness.answer(2, Op::acquire, no_answer(true));
+  harness.step(Reply{asked, Harness::start, Granted{.run_id = {}, .fence = 1}});
+  CHECK(harness.asked(Op::release) == 1);
+}
+
+TEST_CASE("late votes: a late refusal does not count in the round that is under way") {
+  Harness split(plan_for(3, Duration::zero()));
+  split.answer(0, Op::acquire, held_by("a"));
+  split.answer(1, Op::acquire, Granted{});
+  split.advance(10ms);
+  split.answer(2, Op::acquire, held_by("b"));
+  split.pass_pause();
+  const Ask old{.server = 0, .op = Op::acquire, .attempt = 1, .round = 1, .life = 30s};
+  split.step(Reply{old, Harness::start, held_by("x")});
+  split.step(Reply{old, Harness::start, held_by("x")});
+  split.answer(1, Op::acquire, held_by("x"));
+  CHECK_MESSAGE(split.reported<report::Contended>() == nullptr,
+                "only one of this round's refusals is known");
+}
+
+TEST_CASE("late votes: with the lock in hand, all others go back before the next one is woken") {
+  Harness harness = one_is_late();
+  harness.pass_pause();
+  REQUIRE(harness.answer(0, Op::acquire, Granted{}));
+  REQUIRE(harness.asked(Op::release) == 0);
+  REQUIRE(harness.answer(1, Op::acquire, Granted{}));
+  REQUIRE(harness.count<Spawn>() == 1);
+  REQUIRE(harness.asked(Op::release) == 1);
+  CHECK(harness.asks(Op::release).front() == Ask{.server = 2, .op = Op::release, .attempt = 1});
+  harness.step(JobStarted{});
+  harness.answer(2, Op::acquire, Granted{});
+  CHECK_MESSAGE(harness.asked(Op::release) == 1, "its release is on its way");
+}
+
+TEST_CASE("late votes: who gives up gives them back, and leaves the line only after that") {
+  Harness harness = waiting_for(in_line(held_by("other", std::nullopt), 7), 10s);
+  harness.pass_pause();
+  harness.answer(0, Op::acquire, held_by("other", std::nullopt));
+  harness.answer(1, Op::acquire, held_by("other", std::nullopt));
+  harness.pass_pause();
+  harness.effects.erase(harness.effects.begin(), harness.effects.end());
+  SUBCASE("at a signal") {
+    harness.step(Signal{SIGTERM, true});
+  }
+  SUBCASE("at the limit") {
+    harness.now += 20s;
+    harness.step(Tick{});
+  }
+  // The second attempt was out on server 2, and a third one is on all of them.
+  std::vector<std::pair<ServerIndex, AttemptId>> released;
+  for (const Ask& ask : harness.asks(Op::release)) released.emplace_back(ask.server, ask.attempt);
+  std::ranges::sort(released);
+  CHECK(released == std::vector<std::pair<ServerIndex, AttemptId>>{{0, 3}, {1, 3}, {2, 2}, {2, 3}});
+  CHECK(harness.asked(Op::leave_queue) == 3);
+  const auto last = std::ranges::find_if(harness.effects.rbegin(), harness.effects.rend(),
+                                         [](const Effect& effect) {
+                                           const auto* ask = std::get_if<Ask>(&effect);
+                                           return ask != nullptr && ask->op == Op::release;
+                                         });
+  const auto last_release = harness.effects.rend() - last - 1;
+  CHECK(last_release < place_of(harness, Op::leave_queue));
+}

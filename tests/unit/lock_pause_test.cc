@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+//
+// How long a session that waits rests between two rounds.
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+namespace {
+
+Refused held_for_ever(const std::string& holder = "other") {
+  return held_by(holder, std::nullopt);
+}
+
+/// All three servers have confirmed the subscription, and refuse with this place in line.
+Harness called_waiter(std::size_t place) {
+  Harness harness = waiting_for(in_line(held_for_ever(), 7));
+  for (ServerIndex server = 0; server < 3; ++server) harness.step(Subscribed{server});
+  harness.pass_pause();
+  harness.answer_all(3, Op::acquire, in_line(held_for_ever(), 8, place, 9));
+  return harness;
+}
+
+}  // namespace
+
+TEST_CASE("pause: without a line it is exponential back-off from 100 ms to 5 s") {
+  Harness harness(plan_for(1));
+  std::vector<Duration> pauses;
+  for (int round = 0; round < 12; ++round) {
+    harness.answer(0, Op::acquire, held_by("other", std::nullopt));
+    pauses.push_back(harness.session.deadline() - harness.now);
+    harness.now = harness.session.deadline();
+    harness.step(Tick{});
+  }
+  CHECK(pauses.front() >= 50ms);
+  CHECK(pauses.front() <= 100ms);
+  CHECK(pauses[3] >= 400ms);
+  CHECK(pauses.back() >= 2500ms);
+  CHECK(*std::max_element(pauses.begin(), pauses.end()) <= 5s);
+}
+
+TEST_CASE("pause: the back-off begins again when the holder changes") {
+  Harness harness = waiting_for(held_for_ever("first"));
+  const auto rounds = [&harness](int number, const std::string& holder) {
+    for (int round = 0; round < number; ++round) {
+      harness.pass_pause();
+      harness.answer_all(3, Op::acquire, held_for_ever(holder));
+    }
+    return harness.pause();
+  };
+  CHECK(rounds(8, "first") >= 2500ms);
+  CHECK_MESSAGE(rounds(1, "cooling:first") >= 2500ms, "still the same run");
+  CHECK_MESSAGE(rounds(1, "revoked:first") >= 2500ms, "still the same run");
+  CHECK(rounds(1, "second") <= 100ms);
+  CHECK(rounds(1, "second") > 100ms);
+}
+
+TEST_CASE("pause: a waiter that a quorum of servers can wake asks every five seconds") {
+  for (const std::size_t place : {1U, 2U, 3U, 9U}) {
+    CAPTURE(place);
+    Harness harness = called_waiter(place);
+    CHECK(harness.pause() >= 4500ms);
+    CHECK(harness.pause() <= 5s);
+  }
+}
+
+TEST_CASE("pause: a minority that can wake us is not enough") {
+  Harness harness = waiting_for(in_line(held_for_ever(), 7));
+  harness.step(Subscribed{1});
+  harness.step(Subscribed{1});
+  harness.pass_pause();
+  harness.answer_all(3, Op::acquire, in_line(held_for_ever(), 8, 1, 9));
+  CHECK(harness.pause() == 100ms);
+}
+
+TEST_CASE("pause: without wake-ups, the first two in line ask every 100 ms, the others back off") {
+  const auto after_some_rounds = [](const std::vector<std::size_t>& places) {
+    Harness harness = waiting_for(in_line(held_for_ever(), 7));
+    for (int round = 0; round < 8; ++round) {
+      harness.pass_pause();
+      for (ServerIndex server = 0; server < 3; ++server) {
+        harness.answer(server, Op::acquire, in_line(held_for_ever(), 8, places[server], 9));
+      }
+    }
+    return harness.pause();
+  };
+  CHECK(after_some_rounds({1, 1, 1}) == 100ms);
+  CHECK(after_some_rounds({2, 2, 2}) == 100ms);
+  CHECK_MESSAGE(after_some_rounds({3, 2, 0}) == 100ms, "the best place counts");
+  CHECK(after_some_rounds({3, 3, 3}) >= 2500ms);
+  CHECK_MESSAGE(after_some_rounds({0, 0, 0}) >= 2500ms, "no server has put us into its line");
+}
+
+TEST_CASE("pause: at the announced expiry, the first two ask at once") {
+  for (const std::size_t place : {1U, 2U}) {
+    CAPTURE(place);
+    Harness harness = called_waiter(place);
+    harness.pass_pause();
+    harness.answer_all(3, Op::acquire, in_line(held_by("other", 3s), 8, place, 9));
+    CHECK(harness.pause() == 3001ms);
+  }
+}
+
+TEST_CASE("pause: at the announced expiry, the others ask within a second after it") {
+  std::set<Duration> pauses;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Plan plan = plan_for(3);
+    plan.seed = seed;
+    Harness harness(plan);
+    harness.answer_all(3, Op::acquire, in_line(held_for_ever(), 7));
+    for (ServerIndex server = 0; server < 3; ++server) harness.step(Subscribed{server});
+    harness.pass_pause();
+    harness.answer_all(3, Op::acquire, in_line(held_by("other", 3s), 8, 3, 9));
+    pauses.insert(harness.pause());
+  }
+  CHECK(pauses.size() > 150);
+  CHECK(*pauses.begin() >= 3001ms);
+  CHECK(*pauses.begin() < 3200ms);
+  CHECK(*pauses.rbegin() > 3800ms);
+  CHECK(*pauses.rbegin() <= 4001ms);
+}
+
+TEST_CASE(
+    "pause: an expiry is asked at once, but one after the other at most 20 times per second") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, held_by("other", 30ms));
+  CHECK(harness.session.deadline() - harness.now <= 31ms);
+  const Instant begin = harness.now;
+  int rounds = 0;
+  while (harness.now < begin + 2s && rounds < 2000) {
+    harness.now = harness.session.deadline();
+    harness.step(Tick{});
+    harness.answer(0, Op::acquire, held_by("other", 0ms));
+    ++rounds;
+  }
+  CHECK(rounds <= 41);
+  CHECK(rounds >= 20);
+}
+
+TEST_CASE("pause: it ends as soon as the lock may have expired") {
+  Harness harness(plan_for(1));
+  harness.answer(0, Op::acquire, held_by("other", std::chrono::milliseconds(7)));
+  CHECK(harness.session.deadline() == harness.now + 8ms);
+}
+
+TEST_CASE("pause: refused only for the turns of others, it ends with the last of these turns") {
+  Harness harness = waiting_for(held_for_ever());
+  const auto pause_after = [&](std::chrono::milliseconds a, std::chrono::milliseconds b) {
+    harness.pass_pause();
+    harness.answer(0, Op::acquire, no_answer(false));
+    harness.answer(1, Op::acquire, turn_of("w", a));
+    harness.answer(2, Op::acquire, turn_of("v", b));
+    return harness.pause();
+  };
+  CHECK(pause_after(400ms, 420ms) == 421ms);
+  CHECK(pause_after(90ms, 30ms) == 91ms);
+  CHECK_MESSAGE(pause_after(9h, 1ms) == 501ms, "no turn lasts longer than 500 ms");
+}
+
+TEST_CASE("pause: a split between a turn and a new holder is as short as other splits") {
+  Harness harness = waiting_for(held_for_ever());
+  harness.pass_pause();
+  harness.answer(0, Op::acquire, held_for_ever("new"));
+  harness.answer(1, Op::acquire, turn_of("w", 400ms));
+  harness.answer(2, Op::acquire, turn_of("w", 400ms));
+  CHECK(harness.pause() >= 25ms);
+  CHECK(harness.pause() <= 50ms);
+}
+
+TEST_CASE("pause: contenders with -n are apart by more than the length of their rounds") {
+  const auto pause_after_split = [](std::optional<Duration> wait, Duration round) {
+    Harness harness(plan_for(3, wait));
+    harness.advance(round);
+    harness.answer(0, Op::acquire, Granted{});
+    harness.answer(1, Op::acquire, held_by("a"));
+    harness.answer(2, Op::acquire, held_by("b"));
+    return harness.pause();
+  };
+  CHECK(pause_after_split(0s, 1ms) >= 25ms);
+  CHECK(pause_after_split(0s, 1ms) <= 50ms);
+  CHECK(pause_after_split(0s, 200ms) >= 200ms);
+  CHECK(pause_after_split(0s, 200ms) <= 400ms);
+  CHECK(pause_after_split(0s, 600ms) >= 600ms);
+  CHECK(pause_after_split(0s, 600ms) <= 1200ms);
+  CHECK_MESSAGE(pause_after_split(std::nullopt, 600ms) <= 50ms, "a waiter tries again anyway");
+}
+
+TEST_CASE("pause: the window of -n doubles from one split to the next, up to two seconds") {
+  Jitter jitter(1);
+  Backoff backoff(50ms, 2s);
+  const auto within = [](Duration pause, Duration window) {
+    return pause >= window / 2 && pause <= window;
+  };
+  CHECK(within(backoff.next(jitter), 50ms));
+  CHECK(within(backoff.next(jitter), 100ms));
+  CHECK(within(backoff.next(jitter, 600ms), 600ms));
+  CHECK_MESSAGE(within(backoff.next(jitter, 600ms), 1200ms), "it grows on from there");
+  CHECK(within(backoff.next(jitter, 10s), 2s));
+  backoff.reset();
+  CHECK(within(backoff.next(jitter, 10ms), 50ms));
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// A refusal because it is the turn of another waiter: nobody holds the lock, so it is never a
+// conflict.
+#include <doctest/doctest.h>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+TEST_CASE("turn: one waiter's turn on every server is no conflict for -n, not two rounds running") {
+  for (const std::size_t servers : {1U, 3U, 5U}) {
+    CAPTURE(servers);
+    Harness harness(plan_for(servers, Duration::zero()));
+    for (int round = 0; round < 3; ++round) {
+      harness.answer_all(servers, Op::acquire, turn_of("w", 40ms));
+      REQUIRE_FALSE(harness.session.finished());
+      CHECK(harness.reported<report::Contended>() == nullptr);
+      harness.pass_pause();
+    }
+    harness.answer_all(servers, Op::acquire, Granted{});
+    CHECK(harness.count<Spawn>() == 1);
+  }
+}
+
+TEST_CASE("turn: turns and a holder on fewer servers than a quorum are no conflict either") {
+  Harness harness(plan_for(3, Duration::zero()));
+  for (int round = 0; round < 3; ++round) {
+    harness.answer(0, Op::acquire, held_by("other"));
+    harness.answer(1, Op::acquire, turn_of("w", 40ms));
+    harness.answer(2, Op::acquire, turn_of("w", 40ms));
+    REQUIRE_FALSE(harness.session.finished());
+    harness.pass_pause();
+  }
+}
+
+TEST_CASE("turn: the name of a waiter does not count towards a holder of the same name") {
+  Harness harness(plan_for(3, Duration::zero()));
+  harness.answer(0, Op::acquire, held_by("other"));
+  harness.answer(1, Op::acquire, turn_of("other"));
+  harness.answer(2, Op::acquire, turn_of("other"));
+  CHECK_FALSE(harness.session.finished());
+}
+
+TEST_CASE("turn: a holder on a quorum is a conflict, whose turn it may be elsewhere") {
+  Harness harness(plan_for(3, Duration::zero()));
+  harness.answer(0, Op::acquire, turn_of("w"));
+  harness.answer(1, Op::acquire, held_by("other"));
+  harness.answer(2, Op::acquire, held_by("other"));
+  REQUIRE(harness.session.finished());
+  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+}
+
+TEST_CASE("turn: -n that meets nothing but turns gives up after two seconds, and names nobody") {
+  Harness harness(plan_for(1, Duration::zero()));
+  for (int round = 0; round < 200 && !harness.session.finished(); ++round) {
+    harness.answer(0, Op::acquire, turn_of("w"));
+    harness.pass_pause();
+  }
+  REQUIRE(harness.session.finished());
+  CHECK(harness.now - Harness::start == 2s);
+  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+  const auto* told = harness.reported<report::Contended>();
+  REQUIRE(told != nullptr);
+  CHECK_FALSE(told->refusal.has_value());
+}
+
+TEST_CASE("turn: the waiter whose turn it is is not shown as the holder") {
+  Harness harness = waiting_for(held_by("other"));
+  REQUIRE(harness.session.waiting().refusal.has_value());
+  harness.pass_pause();
+  harness.answer_all(3, Op::acquire, turn_of("w"));
+  CHECK_FALSE(harness.session.waiting().refusal.has_value());
+  harness.pass_pause();
+  harness.answer(0, Op::acquire, turn_of("w"));
+  harness.answer(1, Op::acquire, held_by("next"));
+  harness.answer(2, Op::acquire, held_by("next"));
+  REQUIRE(harness.session.waiting().refusal.has_value());
+  CHECK(harness.session.waiting().refusal->blocker == "next");
+}
+
+TEST_CASE("turn: of an attempt, only a holder is the main refusal") {
+  const Timing timing{.ttl = 30s, .grace = 5s};
+  Attempt attempt(1, 3);
+  const std::vector<Ask> asks = attempt.begin_round(1, 0, timing);
+  attempt.record({asks[0], Harness::start, turn_of("w")}, timing);
+  attempt.record({asks[1], Harness::start, turn_of("w")}, timing);
+  CHECK(attempt.main_refusal() == nullptr);
+  CHECK(attempt.turns_left() == 400ms);
+  attempt.record({asks[2], Harness::start, held_by("other")}, timing);
+  REQUIRE(attempt.main_refusal() != nullptr);
+  CHECK(attempt.main_refusal()->blocker == "other");
+  CHECK_FALSE(attempt.turns_left().has_value());
+  CHECK(attempt.refused() == 3);
+}
+
+TEST_CASE("turn: a waiter that was refused for turns alone joins the line") {
+  Harness harness = waiting_for(in_line(turn_of("w"), 7));
+  CHECK(harness.count<JoinQueue>() == 1);
+  harness.pass_pause();
+  REQUIRE(harness.asked(Op::acquire) == 3);
+  CHECK(harness.asks(Op::acquire).front().ticket == 7);
+}

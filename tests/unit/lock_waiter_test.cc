@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+//
+// Our place in the line of waiters: the ticket, who joins and who leaves.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "lock/waiter.h"
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+
+namespace {
+
+Refused queued(Ticket ticket, std::size_t place = 0, std::size_t waiters = 0) {
+  return in_line(held_by("other", std::nullopt), ticket, place, waiters);
+}
+
+/// An attempt that got these answers.
+Attempt attempt_with(const std::vector<Answer>& answers) {
+  const Timing timing{.ttl = 30s, .grace = 5s};
+  Attempt attempt(1, answers.size());
+  for (const Ask& ask : attempt.begin_round(1, 0, timing)) {
+    attempt.record({ask, Harness::start, answers[ask.server]}, timing);
+  }
+  return attempt;
+}
+
+/// What follows from a round with these answers.
+Effects after_round(Waiter& waiter, const std::vector<Answer>& answers,
+                    bool quorum_answered = true) {
+  Effects effects;
+  waiter.round_ended(attempt_with(answers), quorum_answered, effects);
+  return effects;
+}
+
+/// The ticket of JoinQueue, if that is all that follows.
+std::optional<Ticket> joined_with(const Effects& effects) {
+  if (effects.size() != 1) return std::nullopt;
+  const auto* join = std::get_if<JoinQueue>(&effects.front());
+  return join == nullptr ? std::nullopt : std::optional(join->ticket);
+}
+
+bool leaves_everywhere(const Effects& effects) {
+  ServerIndex server = 0;
+  for (const Effect& effect : effects) {
+    const auto* ask = std::get_if<Ask>(&effect);
+    const Ask leave{.server = server++, .op = Op::leave_queue, .attempt = kNoAttempt};
+    if (ask == nullptr || *ask != leave) return false;
+  }
+  return server == 3;
+}
+
+}  // namespace
+
+TEST_CASE("waiter: the ticket is the largest of those that the refusals tell") {
+  Waiter waiter(3);
+  CHECK(waiter.ticket() == 0);
+  CHECK(joined_with(after_round(waiter, {queued(5), queued(9), queued(7)})) == 9);
+  CHECK(waiter.ticket() == 9);
+
+  Waiter one_is_away(3);
+  CHECK(joined_with(after_round(one_is_away, {queued(5), no_answer(), queued(4)})) == 5);
+}
+
+TEST_CASE("waiter: the ticket never changes, and later rounds only subscribe") {
+  Waiter waiter(3);
+  after_round(waiter, {queued(5), queued(9), queued(7)});
+  CHECK(joined_with(after_round(waiter, {queued(50), queued(90), queued(70)})) == 0);
+  CHECK(joined_with(after_round(waiter, {queued(1), queued(1), queued(1)})) == 0);
+  CHECK(waiter.ticket() == 9);
+}
+
+TEST_CASE("waiter: any quorum of refusals joins, and nothing less") {
+  Waiter split(3);
+  CHECK(joined_with(after_round(split, {Granted{}, queued(5), queued(6)})) == 6);
+  Waiter turns(3);
+  CHECK(joined_with(after_round(turns, {in_line(turn_of("w"), 5), queued(6), no_answer()})) == 6);
+  Waiter nearly(3);
+  CHECK(after_round(nearly, {Granted{}, Granted{}, queued(6)}).empty());
+  CHECK(after_round(nearly, {Granted{}, no_answer(), queued(6)}).empty());
+  CHECK(nearly.ticket() == 0);
+}
+
+TEST_CASE("waiter: a round without a quorum of refusals does not end a place in line") {
+  Waiter waiter(3);
+  after_round(waiter, {queued(5), queued(9), queued(7)});
+  CHECK_MESSAGE(joined_with(after_round(waiter, {Granted{}, Granted{}, no_answer()})) == 0,
+                "granted, but by servers that restarted recently");
+  CHECK(waiter.ticket() == 9);
+}
+
+TEST_CASE("waiter: servers that tell no ticket have no line") {
+  Waiter waiter(3);
+  CHECK(after_round(waiter, {queued(0), queued(0), queued(0)}).empty());
+  CHECK(waiter.ticket() == 0);
+  CHECK(joined_with(after_round(waiter, {queued(0), queued(0), queued(4)})) == 4);
+}
+
+TEST_CASE("waiter: it leaves if fewer than a quorum answer, and rejoins with its old ticket") {
+  Waiter waiter(3);
+  after_round(waiter, {queued(5), queued(9), queued(7)});
+  CHECK(leaves_everywhere(after_round(waiter, {queued(9), no_answer(), no_answer()}, false)));
+  CHECK_MESSAGE(waiter.ticket() == 0, "its requests must not put it back");
+  CHECK_MESSAGE(after_round(waiter, {no_answer(), no_answer(), no_answer()}, false).empty(),
+                "it has left already");
+  CHECK(joined_with(after_round(waiter, {queued(80), queued(90), no_answer()})) == 9);
+  CHECK(waiter.ticket() == 9);
+}
+
+TEST_CASE("waiter: leaving is asked once, of every server, until each has answered") {
+  Waiter waiter(3);
+  Effects effects;
+  waiter.leave(effects);
+  CHECK_MESSAGE(effects.empty(), "it is in no line");
+  after_round(waiter, {queued(5), queued(9), queued(7)});
+  waiter.leave(effects);
+  CHECK(leaves_everywhere(effects));
+  CHECK(waiter.is_leaving(2));
+  waiter.record_left({std::get<Ask>(effects[2]), Harness::start, no_answer()});
+  CHECK_FALSE(waiter.is_leaving(2));
+  CHECK(waiter.is_leaving(0));
+  effects.clear();
+  waiter.leave(effects);
+  CHECK(effects.empty());
+}
+
+TEST_CASE("waiter: the place that is shown is the worst one, the place that hurries the best") {
+  Waiter waiter(3);
+  after_round(waiter, {queued(5), queued(9), queued(7)});
+  CHECK(waiter.place() == 0);
+  CHECK_FALSE(waiter.is_early());
+  CHECK_FALSE(waiter.is_far_back());
+  after_round(waiter, {queued(9, 2, 4), queued(9, 5, 7), no_answer()});
+  CHECK(waiter.place() == 5);
+  CHECK(waiter.length() == 7);
+  CHECK(waiter.is_early());
+  CHECK_FALSE(waiter.is_far_back());
+  after_round(waiter, {queued(9, 3, 4), queued(9, 5, 7), queued(9, 0, 0)});
+  CHECK_FALSE(waiter.is_early());
+  CHECK(waiter.is_far_back());
+  after_round(waiter, {queued(9, 3, 2), queued(9, 1, 1), no_answer()});
+  CHECK_MESSAGE(waiter.length() == 3, "never shorter than the place");
+}
+
+TEST_CASE("waiter: it is called when a quorum can wake it and some server has it in line") {
+  Waiter waiter(3);
+  after_round(waiter, {queued(5), queued(9), queued(7)});
+  CHECK_FALSE(waiter.hear(0));
+  CHECK_FALSE_MESSAGE(waiter.hear(0), "the same server counts once");
+  after_round(waiter, {queued(9, 3, 4), queued(9, 3, 4), queued(9, 3, 4)});
+  CHECK_FALSE(waiter.is_called());
+  CHECK_MESSAGE(waiter.hear(2), "now it is a quorum");
+  CHECK(waiter.is_called());
+  CHECK_FALSE_MESSAGE(waiter.hear(1), "it was one before");
+  after_round(waiter, {queued(9), queued(9), queued(9)});
+  CHECK_FALSE_MESSAGE(waiter.is_called(), "no server has put it into its line");
+  after_round(waiter, {queued(9, 3, 4), queued(9), queued(9)});
+  CHECK(waiter.is_called());
+  after_round(waiter, {queued(9, 3, 4), no_answer(), no_answer()}, false);
+  after_round(waiter, {queued(9, 3, 4), queued(9, 3, 4), queued(9, 3, 4)});
+  CHECK_FALSE_MESSAGE(waiter.is_called(), "leaving ended the subscriptions");
+}
+
+TEST_CASE("queue: each request of a waiter carries its ticket, also those of later attempts") {
+  Harness harness(plan_for(3));
+  CHECK(harness.asks(Op::acquire).front().ticket == 0);
+  harness.answer(0, Op::acquire, queued(5));
+  harness.answer(1, Op::acquire, queued(9));
+  harness.answer(2, Op::acquire, queued(7));
+  CHECK(harness.asks(Op::acquire).empty());
+  for (int round = 0; round < 3; ++round) {
+    harness.pass_pause();
+    REQUIRE(harness.asked(Op::acquire) == 3);
+    for (const Ask& ask : harness.asks(Op::acquire)) CHECK(ask.ticket == 9);
+    harness.answer(0, Op::acquire, Granted{});
+    harness.answer(1, Op::acquire, queued(90));
+    harness.answer(2, Op::acquire, queued(91));
+  }
+}
+
+TEST_CASE("queue: without a quorum the requests of a waiter put it into no line") {
+  Harness harness = waiting_for(queued(7));
+  harness.effects.clear();
+  harness.pass_pause();
+  harness.answer(0, Op::acquire, queued(8));
+  harness.answer(1, Op::acquire, no_answer(false));
+  harness.answer(2, Op::acquire, no_answer(false));
+  CHECK(harness.asked(Op::leave_queue) == 3);
+  CHECK(harness.count<JoinQueue>() == 0);
+  harness.pass_pause();
+  REQUIRE(harness.asked(Op::acquire) == 3);
+  CHECK(harness.asks(Op::acquire).front().ticket == 0);
+  harness.answer_all(3, Op::acquire, queued(99));
+  REQUIRE(harness.count<JoinQueue>() == 1);
+  CHECK(std::get<JoinQueue>(harness.effects.back()).ticket == 7);
+}
+
+TEST_CASE("queue: a waiter that lacks only trust in the servers keeps its place") {
+  Harness harness = waiting_for(queued(7));
+  harness.effects.clear();
+  harness.pass_pause();
+  harness.answer_all(3, Op::acquire, Granted{.run_id = {}, .distrusted_for = 30s});
+  CHECK(harness.count<Spawn>() == 0);
+  CHECK(harness.asked(Op::leave_queue) == 0);
+  harness.pass_pause();
+  REQUIRE(harness.asked(Op::acquire) == 3);
+  CHECK(harness.asks(Op::acquire).front().ticket == 7);
+}
+
+TEST_CASE("queue: -n never joins") {
+  Harness harness(plan_for(3, Duration::zero()));
+  for (int round = 0; round < 3; ++round) {
+    harness.answer(0, Op::acquire, Granted{});
+    harness.answer(1, Op::acquire, in_line(held_by("a" + std::to_string(round)), 7));
+    harness.answer(2, Op::acquire, in_line(held_by("b" + std::to_string(round)), 7));
+    harness.pass_pause();
+    REQUIRE(harness.asked(Op::acquire) == 3);
+    CHECK(harness.asks(Op::acquire).front().ticket == 0);
+  }
+  for (int round = 0; round < 3; ++round) harness.answer(0, Op::release, Released{});
+  harness.answer_all(3, Op::acquire, queued(7));
+  REQUIRE(harness.session.finished());
+  CHECK(harness.count<JoinQueue>() == 0);
+  CHECK(harness.asked(Op::leave_queue) == 0);
+}
+
+TEST_CASE("queue: left with the lock, before the job is started") {
+  Harness harness = waiting_for(queued(7));
+  harness.advance(harness.session.deadline() - harness.now);
+  for (ServerIndex server = 0; server < 3; ++server) {
+    harness.answer(server, Op::acquire, Granted{});
+  }
+  REQUIRE(harness.count<Spawn>() == 1);
+  REQUIRE(harness.asked(Op::leave_queue) == 3);
+  const auto first = [&harness](auto is) {
+    return std::ranges::find_if(harness.effects, is) - harness.effects.begin();
+  };
+  CHECK(first([](const Effect& effect) {
+          const auto* ask = std::get_if<Ask>(&effect);
+          return ask != nullptr && ask->op == Op::leave_queue;
+        }) < first([](const Effect& effect) { return std::holds_alternative<Spawn>(effect); }));
+  harness.step(JobStarted{});
+  harness.step(JobExited{0});
+  CHECK(harness.asked(Op::leave_queue) == 3);
+}
+
+TEST_CASE("queue: left when it is given up, by the limit or by a signal") {
+  Harness late = waiting_for(queued(7), 1s);
+  late.advance(500ms);
+  CHECK(late.asked(Op::leave_queue) == 0);
+  late.advance(600ms);
+  CHECK(late.asked(Op::leave_queue) == 3);
+  Harness signalled = waiting_for(queued(7));
+  signalled.step(Signal{SIGWINCH, false});
+  CHECK(signalled.asked(Op::leave_queue) == 0);
+  signalled.step(Signal{SIGTERM, true});
+  CHECK(signalled.asked(Op::leave_queue) == 3);
+}
+
+TEST_CASE("queue: a wait in vain ends when the servers that answered know that it was left") {
+  Harness harness(plan_for(3, 1s));
+  for (int elapsed = 0; elapsed < 99; ++elapsed) {
+    for (ServerIndex server = 0; server < 2; ++server) {
+      harness.answer(server, Op::acquire, queued(7));
+    }
+    harness.answer(2, Op::acquire, no_answer());
+    harness.advance(10ms);
+  }
+  harness.advance(10ms);
+  REQUIRE(harness.asked(Op::leave_queue) == 3);
+  harness.answer(0, Op::leave_queue, Released{});
+  CHECK_FALSE(harness.session.finished());
+  SUBCASE("the third one has answered nothing, and is not waited for") {
+    harness.answer(1, Op::leave_queue, Released{});
+  }
+  SUBCASE("what cannot be had is an answer, too") {
+    harness.answer(1, Op::leave_queue, no_answer());
+  }
+  SUBCASE("and the second one not for long") {
+    harness.advance(199ms);
+    CHECK_FALSE(harness.session.finished());
+    harness.advance(1ms);
+  }
+  CHECK(harness.session.finished());
+}

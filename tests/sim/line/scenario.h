@@ -49,7 +49,7 @@ class Result {
 struct Scenario {
   std::string_view name;
   Result (*run)(std::uint64_t seed, Mutation mutation);
-  unsigned per_run = 1;  ///< it is run with every n-th seed only: it takes long
+  unsigned every = 1;  ///< how many seeds before it is run: it takes long
 };
 
 /// Those of order and of distance, of faults, of `-n`, and of cost.

@@ -72,7 +72,9 @@ void Client::start() {
   next_arrival_ = 0;
   job_.leader = job_.tree = job_.killed = job_.exited = false;
   signalled_ = mark_missing_ = told_ = word_ = warned_ = false;
-  woken_ = queues_ = false;
+  woken_.reset();
+  subscribed_ = 0;
+  queues_ = false;
   scene_->checks->session_began(index_);
   if (scene_->story->on()) say("starts redlock run");
   turn();
@@ -98,9 +100,15 @@ void Client::told(std::uint32_t session) {
   turn();
 }
 
-void Client::woken(std::uint32_t session) {
+void Client::woken(std::uint32_t session, lock::Duration in) {
   if (!session_ || session != (runs_ & 0x3ffU)) return;
-  woken_ = true;
+  woken_ = std::min(in, woken_.value_or(in));
+  turn();
+}
+
+void Client::subscribed(std::uint32_t session, lock::ServerIndex server) {
+  if (!session_ || session != (runs_ & 0x3ffU)) return;
+  subscribed_ |= 1U << server;
   turn();
 }
 
@@ -150,7 +158,11 @@ void Client::finish_turn(lock::Instant local) {
     told_ = false;
     step(lock::Notice{}, local);
   }
-  if (std::exchange(woken_, false)) step(lock::Woken{random().percent(30)}, local);
+  const std::uint32_t subscribed = std::exchange(subscribed_, 0);
+  for (lock::ServerIndex server = 0; server < scene_->schedule->servers; ++server) {
+    if ((subscribed >> server & 1U) != 0) step(lock::Subscribed{server}, local);
+  }
+  if (const auto in = std::exchange(woken_, std::nullopt)) step(lock::Woken{*in}, local);
   if (std::exchange(word_, false) && keeping_) step(lock::Notice{.released = true}, local);
   warn_ward();
   if (!keeping_ && session_->watching_tree() && !job_.leader && !job_.tree)
@@ -174,23 +186,28 @@ void Client::perform(const lock::Effect& effect, lock::Instant local) {
     kill_job(kill->signal);
   } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
     if (std::holds_alternative<lock::report::MarkUnconfirmed>(*report)) mark_missing_ = true;
-  } else if (std::holds_alternative<lock::JoinQueue>(effect)) {
-    queue();
+  } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
+    queue(join->ticket);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order, local);
   }
 }
 
 /// Whoever waits may be woken at any time, and by anybody: nothing may hang on it.
-void Client::queue() {
+void Client::queue(lock::Ticket ticket) {
   queues_ = true;
   if (scene_->schedule->client[index_].tries_once) {
     scene_->checks->fail("queue", client_name(index_) + " waits though it asks once", now());
   }
+  for (std::size_t i = 0; ticket != 0 && i < scene_->schedule->servers; ++i) {
+    links_[i].join_line(ticket, clock_.now(now()));
+  }
+  scene_->wake_ups->subscribe(index_, runs_ & 0x3ffU);
   if (!random().percent(40)) return;
-  const Time after = random().one_of(random().between(microseconds(0), milliseconds(2)),
-                                     random().between(microseconds(0), milliseconds(100)));
-  scene_->events->add(EventKind::woken, now() + after, index_, runs_ & 0x3ffU);
+  const Time after = random().one_of({random().between(microseconds(0), milliseconds(2)),
+                                      random().between(microseconds(0), milliseconds(100))});
+  const std::uint32_t in = random().one_of(0U, 0U, 0U, 500U, random().below(5000));
+  scene_->events->add(EventKind::woken, now() + after, index_ | in << 8U, runs_ & 0x3ffU);
 }
 
 /// Once on each server.
@@ -257,6 +274,7 @@ void Client::kill() {
   stale_.reset();
   stalled_.reset();
   keeping_.reset();
+  scene_->wake_ups->process_over(index_);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
   session_.reset();
   start_later();
@@ -273,6 +291,7 @@ void Client::end_session() {
   if (keeping_) job_.leader = job_.tree = false;
   if (job_.tree)
     scene_->checks->fail("orphan", client_name(index_) + " leaves its job alone", now());
+  scene_->wake_ups->process_over(index_);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
   if (queues_) scene_->checks->fail("queue", client_name(index_) + " never leaves it", now());
   const lock::Outcome::Kind end = session_->outcome().kind;

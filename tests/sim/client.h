@@ -18,6 +18,7 @@
 #include "lock/session.h"
 #include "network.h"
 #include "story.h"
+#include "wake_ups.h"
 
 namespace redlock::sim {
 
@@ -28,6 +29,7 @@ struct Scene {
   const Schedule* schedule;
   Events* events;
   Network* network;
+  WakeUps* wake_ups;
   Random* random;
   Checks* checks;
   Story* story;
@@ -47,7 +49,8 @@ class Client : public lock::Performer {
   void take_in(std::size_t server, const Inbound& inbound);
   void signal();
   void told(std::uint32_t session);
-  void woken(std::uint32_t session);
+  void woken(std::uint32_t session, lock::Duration in);
+  void subscribed(std::uint32_t session, lock::ServerIndex server);
   void hear_released(std::uint32_t session);
   /// Whose it is: the ward's, which lives.
   [[nodiscard]] bool keeps(Token token) const;
@@ -98,7 +101,7 @@ class Client : public lock::Performer {
   void lose_ward(lock::Instant now);
   void warn_ward();
   [[nodiscard]] bool is_finished() const;
-  void queue();
+  void queue(lock::Ticket ticket);
   void leave_queue(lock::ServerIndex server);
   void ask(const lock::Ask& ask, lock::Instant now);
   void spawn(const lock::Spawn& order, lock::Instant now);
@@ -133,7 +136,8 @@ class Client : public lock::Performer {
   Job job_;
   bool signalled_ = false;
   bool told_ = false;
-  bool woken_ = false;
+  std::optional<lock::Duration> woken_;  ///< in how long it shall ask
+  std::uint32_t subscribed_ = 0;  ///< the loop has not heard of it yet: a bit for each server
   bool queues_ = false;
   bool mark_missing_ = false;  ///< told: fewer than a quorum know of its success
   bool paused_ = false;

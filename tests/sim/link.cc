@@ -49,7 +49,7 @@ bool Link::ever_sent(lock::AttemptId attempt) const {
 
 void Link::ask(const lock::Ask& ask, lock::Instant now) {
   if (ask.op == lock::Op::leave_queue) {
-    if (state_ != State::ready) {
+    if (state_ != State::ready && queue_.empty()) {
       ready_.push_back({ask, now, no_answer(false)});
       return;
     }
@@ -75,6 +75,13 @@ void Link::ask(const lock::Ask& ask, lock::Instant now) {
   }
 }
 
+void Link::join_line(lock::Ticket ticket, lock::Instant now) {
+  if (state_ != State::ready || !queue_.empty()) return;
+  queue_.push_back(
+      {.ask = {.attempt = lock::kNoAttempt}, .sent = now, .written = true, .note = true});
+  network_->send(connection_, {.waiter = waiter(), .ticket = ticket, .joins_line = true});
+}
+
 void Link::connect(lock::Instant now) {
   state_ = State::dialing;
   connect_deadline_ = now + schedule_->connect_timeout;
@@ -90,9 +97,17 @@ void Link::write(Pending& pending, lock::Instant now) {
   if (of_attempt && !ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
   const std::int64_t life_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.life).count();
   const std::int64_t once_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.once).count();
-  network_->send(connection_, {ask.op, of_attempt ? token(ask.attempt) : kNoToken, ask.fence,
-                               of_attempt ? hold(ask.attempt) : kNoToken, life_ms, once_ms,
-                               ask.began.count(), ask.for_owner ? By::keeper : By::holder});
+  const bool waits = ask.ticket != 0 || ask.op == lock::Op::leave_queue;
+  network_->send(connection_, {.op = ask.op,
+                               .token = of_attempt ? token(ask.attempt) : kNoToken,
+                               .fence = ask.fence,
+                               .hold = of_attempt ? hold(ask.attempt) : kNoToken,
+                               .life_ms = life_ms,
+                               .once_ms = once_ms,
+                               .began_ms = ask.began.count(),
+                               .by = ask.for_owner ? By::keeper : By::holder,
+                               .waiter = waits ? waiter() : kNoWaiter,
+                               .ticket = ask.ticket});
 }
 
 void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
@@ -120,6 +135,10 @@ void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
 
 void Link::take_response(const Response& response, std::vector<Arrival>& arrivals) {
   Pending& pending = queue_.front();
+  if (pending.note) {
+    queue_.erase(queue_.begin());
+    return;
+  }
   lock::Answer answer = read_answer(response, *settings_, mutation_);
   if (lock::is_release(pending.ask.op) && is_gone(answer)) {
     std::erase(sent_, pending.ask.attempt);
@@ -135,7 +154,7 @@ void Link::disconnect(std::vector<Arrival>& arrivals) {
   state_ = State::idle;
   connect_deadline_ = lock::kNever;
   for (const Pending& pending : queue_) {
-    if (pending.told == Notice::nothing) {
+    if (pending.told == Notice::nothing && !pending.note) {
       arrivals.push_back({pending.ask, pending.sent, no_answer(pending.written)});
     }
   }

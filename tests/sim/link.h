@@ -26,6 +26,8 @@ class Link {
              Token inherited);
 
   void ask(const lock::Ask& ask, lock::Instant now);
+  /// Where the server is connected and owes nothing. The answer says nothing that matters.
+  void join_line(lock::Ticket ticket, lock::Instant now);
   void take_in(const Inbound& inbound) { inbox_.push_back(inbound); }
   /// Works off what came in, applies the time-outs, and appends what there is to say.
   void turn(lock::Instant now, std::vector<Arrival>& arrivals);
@@ -43,6 +45,7 @@ class Link {
     lock::Instant sent;
     lock::Instant deadline = lock::kNever;
     bool written = false;
+    bool note = false;  ///< no Ask: nothing is told of its answer
     Notice told = Notice::nothing;
   };
 
@@ -52,6 +55,7 @@ class Link {
   [[nodiscard]] Token hold(lock::AttemptId attempt) const {
     return own_token(client_, session_, attempt);
   }
+  [[nodiscard]] Waiter waiter() const { return make_token(client_, session_, 0); }
   void connect(lock::Instant now);
   void write(Pending& pending, lock::Instant now);
   void take_response(const Response& response, std::vector<Arrival>& arrivals);

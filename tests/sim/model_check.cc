@@ -3,26 +3,24 @@
 // redlock_model_check SOCKET [COUNT [SEED]]: is the simulated server (server.h) the real one? Sends
 // random sequences of requests to the Redis server on a Unix socket, the way redis/ sends them, and
 // to the model; in between it does by hand what happens to keys: they expire, others set them, the
-// server gets another life. Every answer and every key left must be the same on both sides. The
-// database is flushed.
+// server gets another life. Every answer and every key left must be the same on both sides. Then
+// the same for the line of waiters (line_check.h). The database is flushed.
 //
 // Exit status: 0 no difference, 1 a difference, 64 usage, 69 no server.
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "line_check.h"
 #include "random.h"
+#include "real_server.h"
 #include "redis/request.h"
-#include "redis/resp.h"
 #include "redis/scripts.h"
 #include "server.h"
 
@@ -43,53 +41,6 @@ const char* const kFence = "redlock:{model}:fence";
 const char* const kDead = "redlock:{model}:dead";
 const char* const kDone = "redlock:{model}:done";
 
-/// A blocking connection to the server.
-class Redis {
- public:
-  explicit Redis(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) throw std::runtime_error("the path is too long");
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-      throw std::runtime_error(path + ": " + std::strerror(errno));
-    }
-  }
-  ~Redis() { ::close(fd_); }
-  Redis(const Redis&) = delete;
-  Redis& operator=(const Redis&) = delete;
-
-  /// The first of the replies.
-  redis::Value send(const redis::Flight& flight) {
-    std::string_view left = flight.wire;
-    while (!left.empty()) {
-      const ssize_t n = ::send(fd_, left.data(), left.size(), MSG_NOSIGNAL);
-      if (n <= 0) throw std::runtime_error("the connection broke");
-      left.remove_prefix(static_cast<std::size_t>(n));
-    }
-    redis::Value first = receive();
-    for (unsigned i = 1; i < flight.replies; ++i) receive();
-    return first;
-  }
-  redis::Value command(std::initializer_list<std::string_view> words) {
-    return send({redis::encode_command(words), 1});
-  }
-
- private:
-  redis::Value receive() {
-    char chunk[4096];
-    while (true) {
-      if (auto value = parser_.next()) return *value;
-      const ssize_t n = ::recv(fd_, chunk, sizeof chunk, 0);
-      if (n <= 0) throw std::runtime_error("the connection broke");
-      parser_.feed({chunk, static_cast<std::size_t>(n)});
-    }
-  }
-
-  int fd_;
-  redis::ReplyParser parser_;
-};
-
 class ModelCheck {
  public:
   ModelCheck(const std::string& socket, std::uint64_t seed) : redis_(socket), random_(seed) {
@@ -103,15 +54,8 @@ class ModelCheck {
     story_ = "sequence " + std::to_string(number) + "\n";
     redis_.command({"FLUSHALL"});
     settings_ = {random_.one_of<std::int64_t>(0, 100'000), kTtlMs};
-    context_ = {.lock_key = kKey,
-                .holder_key = kHolder,
-                .fence_key = kFence,
-                .dead_key = kDead,
-                .done_key = kDone,
-                .ttl = std::chrono::milliseconds(kTtlMs),
-                .holder_json = "{}",
-                .restart_grace = std::chrono::seconds(settings_.restart_grace_s)};
-    const std::int64_t now = time_ms();
+    context_.restart_grace = std::chrono::seconds(settings_.restart_grace_s);
+    const std::int64_t now = redis_.time_ms();
     model_.reset(0, sim::Clock(0, std::chrono::milliseconds(0)), now - uptime_ * 1000, settings_,
                  sim::Mutation::none);
     for (int step = 0; step < 30; ++step) {
@@ -129,12 +73,6 @@ class ModelCheck {
     if (at == std::string::npos) throw std::runtime_error("INFO has no " + name);
     const std::size_t begin = at + name.size();
     return info.substr(begin, info.find_first_of("\r\n", begin) - begin);
-  }
-
-  std::int64_t time_ms() {
-    const redis::Value time = redis_.command({"TIME"});
-    return std::stoll(time.elements.at(0).text) * 1000 +
-           std::stoll(time.elements.at(1).text) / 1000;
   }
 
   bool ask() {
@@ -160,7 +98,7 @@ class ModelCheck {
     const std::int64_t once_ms = random_.one_of<std::int64_t>(0, kTtlMs * 5);
     ask.once = std::chrono::milliseconds(once_ms);
     // Of runs that are apart by more than the clocks; the first is over.
-    ask.began = std::chrono::milliseconds(time_ms() / 1000 * 1000 -
+    ask.began = std::chrono::milliseconds(redis_.time_ms() / 1000 * 1000 -
                                           kTtlMs * random_.one_of<std::int64_t>(4, 2, 1));
     if (ask.op == lock::Op::unmark && random_.percent(70)) {
       ask.began = std::chrono::milliseconds(model_.data().done.began_ms);
@@ -171,7 +109,7 @@ class ModelCheck {
                                                              {.token = sim::token_text(token),
                                                               .hold = sim::token_text(hold),
                                                               .adopted = by == sim::By::owner})));
-    const std::int64_t now = time_ms();
+    const std::int64_t now = redis_.time_ms();
     uptime_ = std::stoll(field(redis_.command({"INFO", "server"}).text, "uptime_in_seconds:"));
     const lock::Answer model = sim::read_answer(
         model_.execute({ask.op, token, ask.fence, hold, life_ms, once_ms, ask.began.count(), by},
@@ -249,7 +187,7 @@ class ModelCheck {
     const std::uint64_t ours = std::get<lock::Granted>(model).fence;
     Server::Data& data = model_.data();
     if (data.fence.value == ours) data.fence.value = granted->fence;
-    for (Server::Numbered& numbered : data.holders) {
+    for (sim::HolderHash::Numbered& numbered : data.holder.numbers) {
       if (numbered.fence == ours && ours != 0) numbered.fence = granted->fence;
     }
   }
@@ -257,7 +195,7 @@ class ModelCheck {
   /// What happens to keys besides our requests.
   bool interfere() {
     Server::Data& data = model_.data();
-    const auto now = std::chrono::milliseconds(time_ms());
+    const auto now = std::chrono::milliseconds(redis_.time_ms());
     switch (random_.below(11)) {
       case 0:
         story_ += "the lock expires\n";
@@ -336,7 +274,7 @@ class ModelCheck {
   }
 
   bool same_keys() {
-    const std::int64_t now = time_ms();
+    const std::int64_t now = redis_.time_ms();
     const Token owner = model_.owner(std::chrono::milliseconds(now));
     const std::string type = redis_.command({"TYPE", kKey}).text;
     std::string real = type;
@@ -383,7 +321,7 @@ class ModelCheck {
   bool same_life_of_holders(std::int64_t now) {
     const std::int64_t left = redis_.command({"PTTL", kHolder}).integer;
     if (left == -2) return true;
-    const std::int64_t apart = left - (model_.data().holders_expire_ms - now);
+    const std::int64_t apart = left - (model_.data().holder.expires_ms - now);
     if (left >= 0 && apart < kLoadedMachineMs && -apart < kLoadedMachineMs) return true;
     story_ += "the holder hash: for " + std::to_string(left) + " ms, " + std::to_string(apart) +
               " ms off the model's\n";
@@ -420,7 +358,7 @@ class ModelCheck {
       const redis::Value real = redis_.command({"HMGET", kHolder, text, "fence:" + text});
       bool known = false;
       std::string fence;
-      for (const Server::Numbered& numbered : model_.data().holders) {
+      for (const sim::HolderHash::Numbered& numbered : model_.data().holder.numbers) {
         if (numbered.token != token) continue;
         known = numbered.who;
         if (numbered.fence != 0) fence = std::to_string(numbered.fence);
@@ -433,15 +371,44 @@ class ModelCheck {
     return true;
   }
 
-  Redis redis_;
+  sim::RealServer redis_;
   Random random_;
   Server model_;
   sim::LockSettings settings_;
-  redis::LockContext context_;
+  redis::LockContext context_{.lock_key = kKey,
+                              .holder_key = kHolder,
+                              .fence_key = kFence,
+                              .dead_key = kDead,
+                              .done_key = kDone,
+                              .waiter = {},
+                              .ttl = std::chrono::milliseconds(kTtlMs),
+                              .holder_json = "{}"};
   std::string run_id_;
   std::int64_t uptime_ = 0;
   std::string story_;
 };
+
+/// The line of waiters; and that a mistake in the model would be seen.
+bool check_line(const char* socket, std::uint64_t seed, std::uint64_t count) {
+  sim::LineCheck line(socket, seed);
+  for (std::uint64_t number = 0; number < count; ++number) {
+    if (line.sequence(number)) continue;
+    std::printf("%sthe model's line is not the server's (seed %llu)\n", line.story().c_str(),
+                static_cast<unsigned long long>(seed));
+    return false;
+  }
+  for (const auto& [mutation, name] : sim::kMutations) {
+    if (!sim::is_of_line(mutation)) continue;
+    sim::LineCheck wrong(socket, seed, mutation);
+    std::uint64_t number = 0;
+    while (number < 10 * count && wrong.sequence(number)) ++number;
+    if (number < 10 * count) continue;
+    std::printf("%s: a model with this mistake is taken for the server\n",
+                std::string(name).c_str());
+    return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -460,8 +427,11 @@ int main(int argc, char** argv) {
                   static_cast<unsigned long long>(seed));
       return 1;
     }
-    std::printf("%llu sequences of 30 steps: the same answers, the same keys\n",
-                static_cast<unsigned long long>(count));
+    if (!check_line(argv[1], seed, count)) return 1;
+    std::printf(
+        "%llu sequences of 30 steps: the same answers, the same keys; and as "
+        "many of waiters in line\n",
+        static_cast<unsigned long long>(count));
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "redlock_model_check: %s\n", error.what());

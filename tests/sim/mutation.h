@@ -26,7 +26,19 @@ enum class Mutation {
   note_unsigned,    ///< leave.lua: what a keeper gave back is missing to the owner
   uptime_untold,    ///< vote.cc: a fresh server counts as an old one
   unsent_kept,      ///< server_set.cc: a release does not cancel what was not sent
-  clock_stands_still,  ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
+  clock_stands_still,   ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
+  no_turn,              ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
+  no_marks,             ///< line.lua: a waiter that did not use its turn gets the next one, too
+  turn_endless,         ///< line.lua: a turn from before the clock was set back counts
+  turn_never_ends,      ///< line.lua: a turn counts though its owner has left the line
+  asker_first,          ///< acquire.lua: an asker that finds the lock free and no turn gets it
+  unheard_kept,         ///< line.lua: a waiter that nobody hears gets the turn, too
+  silent_passed_over,   ///< line.lua: having just asked does not count as being heard
+  ends_ahead_void,      ///< line.lua: a waiter whose end is far ahead of the clock does not count
+  ends_uncut,           ///< line.lua: what ends far ahead of the clock is not cut
+  ticket_of_clock,      ///< acquire.lua: a ticket is the clock alone
+  refused_out_of_line,  ///< acquire.lua: a refusal does not put its waiter into the line
+  cooling_untold,       ///< queue.lua: says nothing of a lock that cools
 };
 
 inline constexpr struct {
@@ -49,7 +61,24 @@ inline constexpr struct {
     {Mutation::uptime_untold, "uptime_untold"},
     {Mutation::unsent_kept, "unsent_kept"},
     {Mutation::clock_stands_still, "clock_stands_still"},
+    {Mutation::no_turn, "no_turn"},
+    {Mutation::no_marks, "no_marks"},
+    {Mutation::turn_endless, "turn_endless"},
+    {Mutation::turn_never_ends, "turn_never_ends"},
+    {Mutation::ends_ahead_void, "ends_ahead_void"},
+    {Mutation::asker_first, "asker_first"},
+    {Mutation::unheard_kept, "unheard_kept"},
+    {Mutation::silent_passed_over, "silent_passed_over"},
+    {Mutation::ends_uncut, "ends_uncut"},
+    {Mutation::ticket_of_clock, "ticket_of_clock"},
+    {Mutation::refused_out_of_line, "refused_out_of_line"},
+    {Mutation::cooling_untold, "cooling_untold"},
 };
+
+/// Those of the line of waiters.
+inline constexpr bool is_of_line(Mutation mutation) {
+  return mutation >= Mutation::no_turn;
+}
 
 inline std::optional<Mutation> mutation_named(std::string_view name) {
   for (const auto& entry : kMutations) {

@@ -10,79 +10,7 @@ namespace {
 
 using Word = Response::Word;
 
-std::string value_text(Token value) {
-  if (value == kNoToken) return {};  // nothing to join
-  return value == kForeignType ? std::string("type:list") : token_text(value);
-}
-
-/// The server's run_id, as text that fits into a string without an allocation.
-std::string run_id_text(std::uint32_t run_id) {
-  return run_id == 0 ? std::string() : "run" + std::to_string(run_id);
-}
-
-lock::Granted read_granted(const Response& response, const LockSettings& settings,
-                           Mutation mutation) {
-  lock::Granted granted{.run_id = run_id_text(response.run_id),
-                        .fence = response.fence,
-                        .clock = std::chrono::milliseconds(response.clock)};
-  if (response.run_id == 0) return granted;
-  const std::int64_t grace = settings.restart_grace_s;
-  if (grace > 0 && mutation != Mutation::uptime_untold) {
-    granted.distrusted_for =
-        std::chrono::seconds(std::max<std::int64_t>(grace + 1 - response.uptime, 0));
-  }
-  granted.may_be_new = response.trace == Trace::none ||
-                       (response.trace == Trace::present && response.uptime < 2 * grace);
-  return granted;
-}
-
 }  // namespace
-
-std::string token_text(Token token) {
-  std::string text = is_cooling(token) ? "cooling:" : is_revoked(token) ? "revoked:" : "";
-  text += static_cast<char>('A' + client_of(token));
-  text += std::to_string(session_of(token));
-  text += '.';
-  return text += std::to_string(token & 0x7fffU);
-}
-
-lock::Answer read_answer(const Response& response, const LockSettings& settings,
-                         Mutation mutation) {
-  switch (response.word) {
-    case Word::granted:
-      return read_granted(response, settings, mutation);
-    case Word::refused: {
-      lock::Refused refused{
-          value_text(response.value), std::nullopt, {}, std::chrono::milliseconds(response.clock)};
-      if (response.pttl != -1) refused.ttl_left = std::chrono::milliseconds(response.pttl);
-      return refused;
-    }
-    case Word::fresh:
-      return lock::Unreachable{.maybe_applied = false, .why = "fresh"};
-    case Word::committed:
-      return lock::Committed{};
-    case Word::not_committed:
-      return lock::NotCommitted{response.fence};
-    case Word::renewed:
-      return lock::Renewed{};
-    case Word::released:
-      return lock::Released{};
-    case Word::cooling:
-      return lock::Released{.cooling = true};
-    case Word::kept:
-      return lock::Released{.kept = true};
-    case Word::missing:
-      return lock::Missing{};
-    case Word::done:
-      return lock::Done{
-          std::chrono::milliseconds(response.age), std::chrono::milliseconds(response.pttl), {}};
-    case Word::marked:
-      return lock::Marked{};
-    case Word::not_mine:
-      break;
-  }
-  return lock::NotMine{value_text(response.value), response.revoked};
-}
 
 void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
                    const LockSettings& settings, Mutation mutation) {
@@ -92,37 +20,86 @@ void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started
   started_ms_ = started_ms;
   settings_ = settings;
   mutation_ = mutation;
+  forget_data();
+  snapshot_ = data_;
+}
+
+void Server::forget_data() {
   data_ = {};
-  snapshot_ = {};
+  data_.line.reset(mutation_);
 }
 
 Response Server::execute(const Request& request, Time now) {
   // A script sees one time from its beginning to its end.
   const std::int64_t clock = now_ms(now);
   expire(clock);
+  if (request.joins_line) return join_line(request, clock);
+  const Response response = run_script(request, clock);
+  // The second script of the flight.
+  if (request.op == lock::Op::leave) wake_next(clock);
+  return response;
+}
+
+Response Server::run_script(const Request& request, std::int64_t now) {
   switch (request.op) {
     case lock::Op::acquire:
-      return acquire(request, clock);
+      return acquire(request, now);
     case lock::Op::commit:
-      return commit(request, clock);
+      return commit(request, now);
     case lock::Op::renew:
-      return renew(request, clock);
+      return renew(request, now);
     case lock::Op::repair:
-      return repair(request, clock);
+      return repair(request, now);
     case lock::Op::mark:
-      return mark(request, clock);
+      return mark(request, now);
     case lock::Op::unmark:
       return unmark(request);
     case lock::Op::leave:
-      return leave(request, clock);
+      return leave(request, now);
     case lock::Op::inquire:
       return {.word = is_released(request.token) ? Word::released : Word::missing};
-    case lock::Op::leave_queue:  // no queue here: it decides nothing
-      return {.word = Word::released};
+    case lock::Op::leave_queue:
+      return leave_line(request, now);
     case lock::Op::release:
       break;
   }
   return release(request);
+}
+
+/// Every refusal puts a waiter into the line, or keeps it there.
+Response Server::refuse(const Request& request, Response refusal, std::int64_t now) {
+  Line& line = data_.line;
+  refusal.clock = now;
+  refusal.ticket = request.ticket;
+  if (request.waiter == kNoWaiter) {
+    refusal.ticket = line.next_ticket(now);
+  } else if (mutation_ != Mutation::refused_out_of_line) {
+    line.put_in_line(request.waiter, request.ticket, now);
+    refusal.place = line.place(request.waiter);
+  }
+  refusal.waiters = line.queue().size();
+  return refusal;
+}
+
+Response Server::join_line(const Request& request, std::int64_t now) {
+  data_.line.put_in_line(request.waiter, request.ticket, now);
+  return {.word = Word::joined,
+          .place = data_.line.place(request.waiter),
+          .waiters = data_.line.queue().size()};
+}
+
+Response Server::leave_line(const Request& request, std::int64_t now) {
+  data_.line.leave(request.waiter);
+  wake_next(now);
+  return {.word = Word::released};
+}
+
+void Server::wake_next(std::int64_t now) {
+  const Key& key = data_.lock;
+  const auto state = key.value == kNoToken   ? Line::Lock::State::free
+                     : is_cooling(key.value) ? Line::Lock::State::cooling
+                                             : Line::Lock::State::held;
+  data_.line.wake({state, key.expires_ms == 0 ? -1 : key.expires_ms - now}, now, publish_);
 }
 
 Response Server::acquire(const Request& request, std::int64_t now) {
@@ -140,15 +117,15 @@ Response Server::acquire(const Request& request, std::int64_t now) {
   }
   const std::int64_t told = now;
   if (!free && !ours && mutation_ != Mutation::acquire_shared) {
-    Response refused = refusal(now);
-    refused.clock = told;
-    return refused;
+    return refuse(request, refusal(now), now);
   }
 
-  if (!ours && is_dead(request.token))
-    return {.word = Word::refused, .value = revoked(request.token), .pttl = -2, .clock = told};
-  if (joins && (!ours || !is_held(request.token)))
-    return {.word = Word::refused, .pttl = -2, .clock = told};
+  if (!ours && is_dead(request.token)) {
+    return refuse(request, {.word = Word::refused, .value = revoked(request.token), .pttl = -2},
+                  now);
+  }
+  if (joins && (!ours || !data_.holder.is_held(request.token)))
+    return refuse(request, {.word = Word::refused, .pttl = -2}, now);
 
   const std::int64_t uptime = now / 1000 - started_ms_ / 1000;
   Trace trace = Trace::none;
@@ -160,22 +137,33 @@ Response Server::acquire(const Request& request, std::int64_t now) {
     return {.word = Word::fresh, .uptime = uptime};
   }
 
+  // The line decides only about a free lock. A grant uses up no turn: its owner leaves the line
+  // when it has a quorum.
+  if (free && !joins) {
+    Line& line = data_.line;
+    if (const auto turn = line.refusing_turn(request.waiter, request.ticket, now, publish_)) {
+      return refuse(request, {.word = Word::refused, .pttl = turn->left_ms, .turn = turn->owner},
+                    now);
+    }
+    line.granted(request.waiter);
+  }
+
   if (ours) {
     data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
   } else {
     data_.lock = {request.token, now + request.life_ms};
-    forget_all();
+    data_.holder.forget_all();
   }
-  if (joins || !ours) put_hold(request, now);
-  data_.holders_expire_ms = data_.lock.expires_ms + 10'000;
+  if (joins || !ours) data_.holder.put_hold(request.token, request.hold, now + settings_.ttl_ms);
+  data_.holder.expires_ms = data_.lock.expires_ms + 10'000;
   if (joins) {
     return {
         .word = Word::granted, .trace = trace, .run_id = run_id(), .uptime = uptime, .clock = told};
   }
-  std::uint64_t fence = ours ? number(request.token) : 0;
+  std::uint64_t fence = ours ? data_.holder.number(request.token) : 0;
   if (fence == 0) fence = next_fence(trace, now);
-  numbered(request.token) = {request.token, fence, true};
-  data_.holders_expire_ms = data_.lock.expires_ms + 10'000;
+  data_.holder.numbered(request.token) = {request.token, fence, true};
+  data_.holder.expires_ms = data_.lock.expires_ms + 10'000;
   return {.word = Word::granted,
           .trace = trace,
           .run_id = run_id(),
@@ -203,10 +191,10 @@ Response Server::commit(const Request& request, std::int64_t now) {
     return {.word = Word::not_committed, .fence = fence.value};
   }
   fence.value = request.fence;
-  numbered(request.token).fence = request.fence;
+  data_.holder.numbered(request.token).fence = request.fence;
   const Key& key = data_.lock;
-  if (data_.holders_expire_ms == kNever) {
-    data_.holders_expire_ms = (key.expires_ms == 0 ? now : key.expires_ms) + 10'000;
+  if (data_.holder.expires_ms == HolderHash::kNever) {
+    data_.holder.expires_ms = (key.expires_ms == 0 ? now : key.expires_ms) + 10'000;
   }
   return {.word = Word::committed};
 }
@@ -249,8 +237,8 @@ Response Server::repair(const Request& request, std::int64_t now) {
   }
   if (data_.lock.value == kNoToken) {
     data_.lock = {request.token, now + request.life_ms};
-    numbered(request.token).who = true;
-    data_.holders_expire_ms = now + request.life_ms + 10'000;
+    data_.holder.numbered(request.token).who = true;
+    data_.holder.expires_ms = now + request.life_ms + 10'000;
     hold(request, now);
     return {.word = Word::granted};
   }
@@ -260,7 +248,7 @@ Response Server::repair(const Request& request, std::int64_t now) {
 }
 
 Response Server::release(const Request& request) {
-  forget(request.token);
+  data_.holder.forget(request.token);
   Key& key = data_.lock;
   if (key.value == kNoToken) return {.word = Word::missing};
   if (key.value != request.token && key.value != cooling(request.token) &&
@@ -275,7 +263,7 @@ Response Server::leave(const Request& request, std::int64_t now) {
   Key& key = data_.lock;
   const Token cold = cooling(request.token);
   if (key.value == kNoToken) {
-    forget(request.token);
+    data_.holder.forget(request.token);
     if (request.by == By::owner && note(request, settings_.ttl_ms, now)) {
       return {.word = Word::released};
     }
@@ -285,7 +273,7 @@ Response Server::leave(const Request& request, std::int64_t now) {
                    (mutation_ == Mutation::cool_any && request.life_ms > 0);
   const bool was_revoked = key.value == revoked(request.token);
   if (key.value != request.token && key.value != cold && !was_revoked && !any) {
-    forget(request.token);
+    data_.holder.forget(request.token);
     if (request.by == By::owner && note(request, settings_.ttl_ms, now)) {
       return {.word = Word::released};
     }
@@ -293,22 +281,22 @@ Response Server::leave(const Request& request, std::int64_t now) {
   }
   bool known = request.hold == request.token;
   bool others = false;
-  const auto is_over = [&](const Hold& each) {
+  const auto is_over = [&](const HolderHash::Hold& each) {
     if (each.token != request.token) return false;
     return each.hold == request.hold || (each.hold != each.token && each.ends_ms <= now);
   };
-  for (const Hold& each : data_.holds) {
+  for (const HolderHash::Hold& each : data_.holder.holds) {
     if (each.token != request.token) continue;
     known |= each.hold == request.hold;
     others |= !is_over(each);
   }
   if (!known) return {.word = Word::kept};
-  std::int64_t keep = data_.keep_token == request.token ? data_.keep_until_ms : 0;
+  std::int64_t keep = data_.holder.keep_token == request.token ? data_.holder.keep_until_ms : 0;
   if (others && mutation_ != Mutation::holds_forgotten) {
-    std::erase_if(data_.holds, is_over);
+    std::erase_if(data_.holder.holds, is_over);
     if (request.life_ms > 0) {
-      data_.keep_token = request.token;
-      data_.keep_until_ms = std::max(keep, now + request.life_ms);
+      data_.holder.keep_token = request.token;
+      data_.holder.keep_until_ms = std::max(keep, now + request.life_ms);
     }
     return {.word = Word::kept};
   }
@@ -317,12 +305,12 @@ Response Server::leave(const Request& request, std::int64_t now) {
   if (rest > 0 && !was_revoked) {
     const std::int64_t end = now + rest;
     key = {cold, key.expires_ms != 0 ? std::min(key.expires_ms, end) : end};
-    data_.holders_expire_ms = key.expires_ms + 10'000;
+    data_.holder.expires_ms = key.expires_ms + 10'000;
     return {.word = Word::cooling};
   }
   const std::int64_t left = key.expires_ms == 0 ? -1 : key.expires_ms - now;
   key = {};
-  forget(request.token);
+  data_.holder.forget(request.token);
   if (request.by != By::holder) note(request, std::max(left, settings_.ttl_ms), now);
   return {.word = Word::released};
 }
@@ -347,37 +335,13 @@ bool Server::is_released(Token token) const {
 
 /// hold.lua
 void Server::hold(const Request& request, std::int64_t now) {
-  for (const Numbered& each : data_.holders) {
+  for (const HolderHash::Numbered& each : data_.holder.numbers) {
     if (each.token != request.token || !each.who) continue;
     const std::int64_t end = now + request.life_ms + 10'000;
-    const bool for_ever = data_.holders_expire_ms == kNever;
-    data_.holders_expire_ms = for_ever ? end : std::max(data_.holders_expire_ms, end);
-    return put_hold(request, now);
+    const bool for_ever = data_.holder.expires_ms == HolderHash::kNever;
+    data_.holder.expires_ms = for_ever ? end : std::max(data_.holder.expires_ms, end);
+    return data_.holder.put_hold(request.token, request.hold, now + settings_.ttl_ms);
   }
-}
-
-void Server::put_hold(const Request& request, std::int64_t now) {
-  std::erase_if(data_.holds, [&](const Hold& each) {
-    return each.token == request.token && each.hold == request.hold;
-  });
-  data_.holds.push_back({request.token, request.hold, now + settings_.ttl_ms});
-}
-
-bool Server::is_held(Token token) const {
-  return std::any_of(data_.holds.begin(), data_.holds.end(),
-                     [token](const Hold& each) { return each.token == token; });
-}
-
-void Server::forget(Token token) {
-  std::erase_if(data_.holders, [token](const Numbered& each) { return each.token == token; });
-  std::erase_if(data_.holds, [token](const Hold& each) { return each.token == token; });
-  if (data_.keep_token == token) data_.keep_token = kNoToken;
-}
-
-void Server::forget_all() {
-  data_.holders.clear();
-  data_.holds.clear();
-  data_.keep_token = kNoToken;
 }
 
 Response Server::refusal(std::int64_t now) const {
@@ -387,35 +351,20 @@ Response Server::refusal(std::int64_t now) const {
           .pttl = key.expires_ms == 0 ? -1 : key.expires_ms - now};
 }
 
-Server::Numbered& Server::numbered(Token token) {
-  for (Numbered& each : data_.holders) {
-    if (each.token == token) return each;
-  }
-  const bool rest = !data_.holds.empty() || data_.keep_token != kNoToken;
-  if (data_.holders.empty() && !rest) data_.holders_expire_ms = kNever;
-  return data_.holders.emplace_back(Numbered{token, 0, false});
-}
-
-std::uint64_t Server::number(Token token) const {
-  for (const Numbered& each : data_.holders) {
-    if (each.token == token) return each.fence;
-  }
-  return 0;
-}
-
 /// Redis: a key is gone once the clock shows more than its expiry.
 void Server::expire(std::int64_t now) {
   if (data_.lock.value != kNoToken && data_.lock.expires_ms != 0 && now > data_.lock.expires_ms) {
     data_.lock = {};
   }
-  if (now > data_.holders_expire_ms) forget_all();
+  if (now > data_.holder.expires_ms) data_.holder.forget_all();
   if (now > data_.done.expires_ms) data_.done = {};
   if (now > data_.dead.expires_ms) data_.dead = {};
+  data_.line.expire(now);
 }
 
 void Server::restart(Restart how, Time now) {
   if (how == Restart::snapshot) data_ = snapshot_;
-  if (how == Restart::empty) data_ = {};
+  if (how == Restart::empty) forget_data();
   ++life_;
   ++memory_;
   started_ms_ = now_ms(now);
@@ -438,7 +387,7 @@ bool Server::remove(Token token, Time now) {
   constexpr std::int64_t kLongestTtlMs = 86'400'000;
   const std::int64_t clock = now_ms(now);
   expire(clock);
-  forget(token);
+  data_.holder.forget(token);
   Key& key = data_.lock;
   if (key.value != kNoToken && plain(key.value) != token) return false;
   std::int64_t left = key.value == kNoToken ? 0 : kLongestTtlMs;

@@ -6,112 +6,20 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "clock.h"
+#include "holder_hash.h"
+#include "line.h"
 #include "lock/vote.h"
 #include "mutation.h"
+#include "request.h"
+#include "token.h"
 
 namespace redlock::sim {
 
-/// What a key may hold: a token by its number. 0: nothing; the largest: a key that is no string.
-using Token = std::uint32_t;
-inline constexpr Token kNoToken = 0;
-inline constexpr Token kForeignType = ~Token{0};
-inline constexpr std::uint32_t kForeigner = 15;  ///< as a client: some other program
-
-constexpr Token make_token(std::uint32_t client, std::uint32_t session, std::uint32_t attempt) {
-  return 1U << 31U | client << 27U | (session & 0x3ffU) << 16U | (attempt & 0x7fffU);
-}
-constexpr std::uint32_t client_of(Token token) {
-  return token >> 27U & 0xfU;
-}
-constexpr std::uint32_t session_of(Token token) {
-  return token >> 16U & 0x3ffU;
-}
-/// An attempt's own, also if it is to join another's.
-constexpr Token own_token(std::uint32_t client, std::uint32_t session, lock::AttemptId attempt) {
-  return make_token(client, session,
-                    lock::is_join(attempt) ? 0x4000U | (attempt & 0x3fffU) : attempt);
-}
-/// What a release with a minimum hold leaves in the key: the token, cooling.
-constexpr Token cooling(Token token) {
-  return token | 0x8000U;
-}
-constexpr bool is_cooling(Token value) {
-  return value != kForeignType && (value & 0x8000U) != 0;
-}
-/// What a forced release leaves in the key: the token, revoked.
-constexpr Token revoked(Token token) {
-  return token | 1U << 26U;
-}
-constexpr bool is_revoked(Token value) {
-  return value != kForeignType && (value & 1U << 26U) != 0;
-}
-/// Whose lock a value is.
-constexpr Token plain(Token value) {
-  return value == kForeignType ? value : value & ~(1U << 26U | 0x8000U);
-}
-/// "B3.2": client B, its third run, second attempt. Short enough not to be allocated.
-std::string token_text(Token token);
-
-/// Who gives up a hold: who has it, or the owner of the token, or for that one who renews the lock.
-enum class By : std::uint8_t { holder, owner, keeper };
-
-struct Request {
-  lock::Op op;
-  Token token;
-  std::uint64_t fence;
-  Token hold;                 ///< the token itself, or that of who joins it
-  std::int64_t life_ms;       ///< lock::Ask::life
-  std::int64_t once_ms = 0;   ///< lock::Ask::once
-  std::int64_t began_ms = 0;  ///< lock::Ask::began
-  By by = By::holder;         ///< leave
-};
-
-enum class Trace : std::uint8_t { none, present, earlier };
-
-struct Response {
-  enum class Word : std::uint8_t {
-    granted,
-    refused,
-    fresh,
-    committed,
-    not_committed,
-    renewed,
-    released,
-    cooling,
-    kept,
-    missing,
-    not_mine,
-    done,
-    marked
-  };
-  Word word;
-  Trace trace = Trace::none;
-  Token value = kNoToken;    ///< refused, not_mine
-  std::int64_t pttl = 0;     ///< refused, done
-  std::uint32_t run_id = 0;  ///< granted; 0: not told (a repair)
-  std::int64_t uptime = 0;   ///< granted, fresh
-  std::uint64_t fence = 0;   ///< granted; not_committed: the last one
-  std::int64_t clock = 0;    ///< granted, refused
-  std::int64_t age = 0;      ///< done
-  bool revoked = false;      ///< not_mine: lock::NotMine::revoked
-};
-
-/// The same for every request on the lock.
-struct LockSettings {
-  std::int64_t restart_grace_s = 0;
-  std::int64_t ttl_ms = 0;
-};
-
-/// redis/request.cc: what the client makes of a reply.
-lock::Answer read_answer(const Response& response, const LockSettings& settings, Mutation mutation);
-
 class Server {
  public:
-  static constexpr std::int64_t kNever = INT64_MAX;
   struct Fence {
     bool exists = false;
     std::uint64_t value = 0;
@@ -120,18 +28,6 @@ class Server {
   struct Key {
     Token value = kNoToken;
     std::int64_t expires_ms = 0;
-  };
-  /// The fields of the holder hash that belong to a token.
-  struct Numbered {
-    Token token;
-    std::uint64_t fence;  ///< the number given to it; 0: none
-    bool who;             ///< whether it says who that is
-  };
-  /// One more field of the holder hash: who holds a token.
-  struct Hold {
-    Token token;
-    Token hold;
-    std::int64_t ends_ms;
   };
   /// In the fence hash: a token that was released by its owner, or by its keeper only.
   struct Note {
@@ -149,17 +45,18 @@ class Server {
     Done done;
     Fence fence;
     std::vector<Note> notes;
-    std::vector<Numbered> holders;
-    std::vector<Hold> holds;
-    Token keep_token = kNoToken;  ///< that is to cool
-    std::int64_t keep_until_ms = 0;
-    std::int64_t holders_expire_ms = kNever;  ///< when the hash ends, if there is one
+    HolderHash holder;
+    Line line;
   };
 
   Server() = default;
   /// `clock` shows the time of day. Up since `started_ms` on it.
   void reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
              const LockSettings& settings, Mutation mutation);
+  /// Where its PUBLISH goes; nobody hears it before that.
+  void set_publish(Line::Publish publish) { publish_ = std::move(publish); }
+  /// An operator sets it.
+  void set_clock(const Clock& clock) { clock_ = clock; }
 
   /// Runs a script.
   Response execute(const Request& request, Time now);
@@ -171,7 +68,7 @@ class Server {
   /// Another program's SET key value NX PX.
   void set_foreign(Token value, std::int64_t ttl_ms, Time now);
   void flush() {
-    data_ = {};
+    forget_data();
     ++memory_;
   }
   /// revoke.lua and remove.lua. True if it was done.
@@ -192,7 +89,13 @@ class Server {
   [[nodiscard]] Data& data() { return data_; }
 
  private:
+  Response run_script(const Request& request, std::int64_t now);
   Response acquire(const Request& request, std::int64_t now);
+  Response refuse(const Request& request, Response refusal, std::int64_t now);
+  Response join_line(const Request& request, std::int64_t now);
+  Response leave_line(const Request& request, std::int64_t now);
+  void wake_next(std::int64_t now);
+  void forget_data();
   Response commit(const Request& request, std::int64_t now);
   Response mark(const Request& request, std::int64_t now);
   Response unmark(const Request& request);
@@ -202,15 +105,9 @@ class Server {
   Response leave(const Request& request, std::int64_t now);
   bool note(const Request& request, std::int64_t life_ms, std::int64_t now);
   void hold(const Request& request, std::int64_t now);
-  void put_hold(const Request& request, std::int64_t now);
-  void forget(Token token);
-  [[nodiscard]] bool is_held(Token token) const;
-  void forget_all();
   [[nodiscard]] bool is_dead(Token token) const { return data_.dead.value == token; }
   [[nodiscard]] Response refusal(std::int64_t now) const;
   std::uint64_t next_fence(Trace trace, std::int64_t now);
-  Numbered& numbered(Token token);
-  [[nodiscard]] std::uint64_t number(Token token) const;
   void expire(std::int64_t now);
 
   std::uint32_t index_ = 0;
@@ -220,6 +117,7 @@ class Server {
   std::int64_t started_ms_ = 0;
   LockSettings settings_;
   Mutation mutation_ = Mutation::none;
+  Line::Publish publish_ = [](Waiter, const WakeUp&) { return false; };
   Data data_;
   Data snapshot_;
 };

@@ -33,10 +33,12 @@ void World::each_address(std::uint8_t server, Each each) {
 void World::set_up() {
   events_.reset();
   network_.reset(*schedule_);
+  wake_ups_.reset(*schedule_);
   checks_.reset(*schedule_);
   scene_.schedule = schedule_;
   scene_.events = &events_;
   scene_.network = &network_;
+  scene_.wake_ups = &wake_ups_;
   scene_.random = &random_;
   scene_.checks = &checks_;
   scene_.story = &story_;
@@ -50,6 +52,9 @@ void World::set_up() {
     const std::int64_t started = (clock.shown(Time::zero()) - host.up_for).count() / 1'000'000;
     servers_[i].reset(static_cast<std::uint32_t>(i), clock, started, scene_.settings,
                       scene_.mutation);
+    servers_[i].set_publish([this, i](Waiter waiter, const WakeUp& wake_up) {
+      return wake_ups_.publish(static_cast<std::uint32_t>(i), waiter, wake_up);
+    });
     if (host.fence != 0) {
       const std::uint32_t life = host.fence_of_this_life ? servers_[i].run_id() : 0;
       servers_[i].data().fence = {true, host.fence, life};
@@ -122,7 +127,11 @@ void World::happen(const Event& event) {
     case EventKind::told:
       return clients_[event.who].told(event.stamp);
     case EventKind::woken:
-      return clients_[event.who].woken(event.stamp);
+      return clients_[event.who & 0xffU].woken(event.stamp, milliseconds(event.who >> 8U));
+    case EventKind::subscribes:
+      return wake_ups_.arrive(event, is_up(static_cast<std::uint8_t>(event.who >> 8U)));
+    case EventKind::subscribed:
+      return clients_[event.who & 0xffU].subscribed(event.stamp, event.who >> 8U);
     case EventKind::hand_back:
       return carry_out_release(event);
     case EventKind::word:
@@ -200,8 +209,16 @@ void World::serve(ConnectionId id) {
 void World::check_hung_up(ConnectionId id) {
   const Connection& connection = network_.at(id);
   if (!connection.fin || !connection.requests.empty() || schedule_->twins) return;
+  Server& server = servers_[real(connection.server)];
   checks_.hung_up(connection.client, connection.session, connection.server,
-                  servers_[real(connection.server)].owner(events_.now()), events_.now());
+                  server.owner(events_.now()), events_.now());
+  const Waiter waiter = make_token(connection.client, connection.session, 0);
+  if (server.data().line.place(waiter) != 0) {
+    checks_.fail("queue",
+                 client_name(connection.client) + " has ended, and is in line on " +
+                     server_name(connection.server),
+                 events_.now());
+  }
 }
 
 void World::begin(const Fault& fault, std::uint32_t number) {
@@ -334,6 +351,7 @@ void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {
 
 void World::crash(std::uint8_t server) {
   ++crashed_[real(server)];
+  wake_ups_.server_down(real(server));
   each_address(server, [&](std::uint8_t s) { network_.server_down(s); });
 }
 

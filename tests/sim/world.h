@@ -27,7 +27,9 @@ struct Result {
 
 class World {
  public:
-  explicit World(Mutation mutation) : network_(events_, random_) { scene_.mutation = mutation; }
+  explicit World(Mutation mutation) : network_(events_, random_), wake_ups_(events_, random_) {
+    scene_.mutation = mutation;
+  }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -59,6 +61,9 @@ class World {
   [[nodiscard]] std::uint8_t real(std::uint8_t server) const {
     return schedule_->server[server].same_as;
   }
+  [[nodiscard]] bool is_up(std::uint8_t server) const {
+    return crashed_[real(server)] == 0 && stopped_[real(server)] == 0;
+  }
   /// Both addresses of a server that has two.
   template <class Each>
   void each_address(std::uint8_t server, Each each);
@@ -88,6 +93,7 @@ class World {
   Story story_;
   Scene scene_{};
   Network network_;
+  WakeUps wake_ups_;
   std::array<Server, kMostServers> servers_;
   std::array<Client, kMostClients> clients_;
   std::array<std::uint32_t, kMostServers> stopped_{};  ///< by how many faults

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+//
+// Waiters, holders and servers that die, stop, lose their connections or forget; clocks that are
+// set; wake-ups that get lost; other programs.
+#include "line/scenario.h"
+
+namespace redlock::sim::line {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Some waiters each lose two of three servers for a minute.
+Result heads_cut_off(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(4));
+  start_waiters(world, 180, milliseconds(100), milliseconds(15));
+  world.run_until(milliseconds(3500));
+  std::size_t left = 12;
+  for (Process* each : world.line()) {
+    if (left-- == 0) break;
+    const std::size_t reached = world.random().below(3);
+    for (std::size_t server = 0; server < 3; ++server) {
+      if (server != reached) world.cut(*each, server, world.now() + seconds(60));
+    }
+  }
+  world.run_until(seconds(40));
+  const std::size_t held_up = world.numbers().never_served - 12;
+  world.run_until_all_served(seconds(120));
+  world.run_until(world.now() + seconds(21));
+  Result result(world.numbers(), {.slow_per_cent = 5});
+  result.demand(held_up == 0, std::to_string(held_up) + " waiters were held up by those cut off");
+  return result;
+}
+
+/// On two of three servers, while the lock is held; some of those in line die then.
+Result clocks_set_back(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(3));
+  start_waiters(world, 20, milliseconds(100), milliseconds(30));
+  world.run_until(seconds(1));
+  world.hosts()[0].set_clock_by(-hours(1));
+  world.hosts()[1].set_clock_by(-hours(1));
+  start_waiters(world, 20, world.now() + milliseconds(100), milliseconds(30));
+  world.run_until(seconds(2));
+  std::vector<Process*> line = world.line();
+  for (std::size_t i = 5; i < 9 && i < line.size(); ++i) world.kill(*line[i]);
+  world.run_until_all_served(seconds(60));
+  ProcessPlan later;
+  later.job = seconds(25);
+  world.start(later);
+  start_waiters(world, 5, world.now() + milliseconds(100), milliseconds(30));
+  world.run_until_all_served(world.now() + seconds(60));
+  return {world.numbers(), {}};
+}
+
+/// While a turn is on: it seems to last for an hour.
+Result clock_set_back_in_turn(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(1));
+  start_waiters(world, 20, milliseconds(100), milliseconds(20));
+  world.run_until(milliseconds(900));
+  Process* head = world.line().front();
+  world.freeze(*head);
+  world.run_until(milliseconds(1100));  // it has the turn
+  world.hosts()[0].set_clock_by(-hours(1));
+  world.hosts()[1].set_clock_by(-hours(1));
+  world.run_until_all_served(seconds(60));
+  return {world.numbers(), {.slow_per_cent = 10}};
+}
+
+/// One server after the other, all within the time of one job; everybody comes back to the old
+/// order.
+Result servers_restarted(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(40));
+  start_waiters(world, 40, milliseconds(100), milliseconds(30));
+  for (std::size_t server = 0; server < 3; ++server) {
+    const Time when = seconds(5 + 10 * static_cast<int>(server));
+    world.at(when, [&world, server] { world.hosts()[server].crash(); });
+    world.at(when + milliseconds(500),
+             [&world, server] { world.hosts()[server].come_back_empty(); });
+  }
+  world.run_until_all_served(seconds(90));
+  return {world.numbers(), {}};
+}
+
+Result publishes_lost(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 5, .publishes_lost = 20, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(3));
+  start_waiters(world, 100, milliseconds(100), milliseconds(20));
+  world.run_until_all_served(seconds(60));
+  return {world.numbers(), {.inversions = 5}};
+}
+
+/// Two of three servers stop for a while, so that nobody in line reaches a quorum; everybody comes
+/// back to the old order, before those who came meanwhile.
+Result quorum_lost(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .ttl = seconds(60), .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(30));
+  start_waiters(world, 40, milliseconds(100), milliseconds(30));
+  world.run_until(seconds(5));
+  for (const std::size_t server : {0U, 1U}) {
+    world.hosts()[server].stop();
+    world.at(seconds(16), [&world, server] { world.hosts()[server].resume(); });
+  }
+  start_waiters(world, 20, seconds(20), milliseconds(30));
+  world.run_until_all_served(seconds(90));
+  return {world.numbers(), {}};
+}
+
+/// The first ones in line die, all at once: nobody hears their turns.
+Result heads_killed(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(3));
+  start_waiters(world, 40, milliseconds(100), milliseconds(20));
+  world.run_until(seconds(2));
+  const std::vector<Process*> line = world.line();
+  for (std::size_t i = 0; i < 20; ++i) world.kill(*line[i]);
+  world.run_until_all_served(seconds(60));
+  return {world.numbers(), {.longest_stall = milliseconds(400)}};
+}
+
+/// A stopped waiter at the head of a line that moves: it costs one turn, and holds up nobody again.
+Result head_frozen(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(1));
+  start_waiters(world, 100, milliseconds(100), milliseconds(5));
+  world.run_until(milliseconds(900));
+  const std::vector<Process*> line = world.line();
+  for (const std::size_t i : {0U, 10U, 50U}) world.freeze(*line[i]);
+  world.run_until_all_served(seconds(60));
+  Result result(world.numbers(), {.longest_stall = milliseconds(800), .slow_per_cent = 5});
+  for (const std::size_t i : {0U, 10U, 50U}) world.resume(*line[i]);
+  world.run_until_all_served(seconds(70));
+  result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
+  return result;
+}
+
+/// The holder dies, and its lock expires; processes begin all the time.
+Result holder_killed(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .ttl = seconds(4), .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(60));
+  start_waiters(world, 300, milliseconds(100), milliseconds(3));
+  world.run_until(milliseconds(1500));
+  world.kill(*world.holder());
+  start_waiters(world, 200, milliseconds(1600), milliseconds(25));
+  const std::size_t dead = 1;
+  while (world.jobs() == dead && world.now() < seconds(10)) {
+    world.run_until(world.now() + milliseconds(1));
+  }
+  const std::size_t before = world.numbers().evals + world.numbers().idle_evals;
+  world.run_until(world.now() + milliseconds(100));
+  const std::size_t evals = (world.numbers().evals + world.numbers().idle_evals - before) / 3;
+  world.run_until_all_served(seconds(90));
+  Result result(world.numbers(), {});
+  result.note(std::to_string(evals) + " EVALs on each server within 100 ms of the expiry");
+  result.demand(evals < 150, std::to_string(evals) + " EVALs within 100 ms of an expiry");
+  return result;
+}
+
+/// Every run leaves the lock cooling for a while, which ends long before what waiters were told.
+Result cooling(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .ttl = seconds(30), .seed = seed, .mutation = mutation});
+  ProcessPlan plan;
+  plan.min_hold = seconds(1);
+  start_waiters(world, 5, Time::zero(), milliseconds(30), plan);
+  world.run_until_all_served(seconds(120));
+  return {world.numbers(), {.longest_stall = milliseconds(400)}};
+}
+
+/// Another program takes the lock in between, and deletes it without a word.
+Result foreign_program(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(1));
+  start_waiters(world, 30, milliseconds(100), milliseconds(20));
+  const auto everywhere = [&world](Time when, auto what) {
+    world.at(when, [&world, what] {
+      for (Host& host : world.hosts()) what(host);
+    });
+  };
+  for (const int when : {1200, 1400}) {
+    const Time from = milliseconds(when);
+    for (int i = 0; i < 100; ++i) {
+      everywhere(from + milliseconds(i), [](Host& host) { host.set_foreign(20'000); });
+    }
+    everywhere(from + seconds(4 + when / 1400), [](Host& host) {
+      if (client_of(host.owner()) == kForeigner) host.delete_key();
+    });
+  }
+  world.run_until_all_served(seconds(90));
+  return {world.numbers(), {.slow_per_cent = 10}};
+}
+
+/// Five of twelve may not SUBSCRIBE.
+Result silent_waiters(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, milliseconds(500));
+  for (int i = 0; i < 12; ++i) {
+    ProcessPlan plan;
+    plan.may_subscribe = i % 5 > 1;
+    plan.job = milliseconds(50);
+    plan.loops = true;
+    world.start_at(milliseconds(100 + 30 * i), plan);
+  }
+  world.run_until(seconds(30));
+  world.end_loops();
+  world.run_until_all_served(seconds(60));
+  return {world.numbers(), {.inversions = 2, .most_overtaken = 40}};
+}
+
+/// The first in line is killed, stopped, killed again; at last the holder is.
+Result heads_and_holder_die(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 5, .ttl = seconds(3), .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(2));
+  start_waiters(world, 40, milliseconds(100), milliseconds(20));
+  world.run_until(milliseconds(1900));
+  std::vector<Process*> line = world.line();
+  world.kill(*line[0]);
+  world.freeze(*line[1]);
+  world.kill(*line[2]);
+  world.freeze(*line[3]);
+  world.run_until(milliseconds(2400));
+  if (world.holder() != nullptr) world.kill(*world.holder());
+  world.run_until(seconds(4));
+  world.resume(*line[1]);
+  world.resume(*line[3]);
+  world.run_until_all_served(seconds(60));
+  world.run_until(world.now() + seconds(21));
+  return {world.numbers(), {.slow_per_cent = 15}};
+}
+
+/// Random deaths and stops of waiters, holders and servers.
+Result soak(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 5, .ttl = seconds(3), .seed = seed, .mutation = mutation});
+  ProcessPlan plan;
+  plan.loops = true;
+  plan.distance.jitter = milliseconds(2);
+  for (int i = 0; i < 300; ++i) world.start_at(i * milliseconds(5), plan);
+  Random random(seed);
+  std::vector<Process*> frozen;
+  for (Time now = seconds(2); now < seconds(60); now += milliseconds(500)) {
+    world.run_until(now);
+    const std::uint32_t what = random.below(6);
+    const std::vector<Process*> line = world.line();
+    if (what == 0 && world.holder() != nullptr) {
+      world.kill(*world.holder());
+      world.start(plan);
+    } else if (what <= 2 && !line.empty()) {
+      world.kill(*line[random.below(static_cast<std::uint32_t>(line.size()))]);
+      world.start(plan);
+    } else if (what == 3 && !line.empty()) {
+      world.freeze(*line.front());
+      frozen.push_back(line.front());
+    } else if (what == 4 && !frozen.empty()) {
+      world.resume(*frozen.back());
+      frozen.pop_back();
+    } else if (what == 5) {
+      const std::size_t first = random.below(5);
+      world.hosts()[first].stop();
+      world.hosts()[(first + 1) % 5].stop();
+      world.at(now + milliseconds(450), [&world, first] {
+        world.hosts()[first].resume();
+        world.hosts()[(first + 1) % 5].resume();
+      });
+    }
+  }
+  for (Process* each : frozen) world.resume(*each);
+  world.end_loops();
+  world.run_until_all_served(seconds(120));
+  Result result;
+  const Numbers numbers = world.numbers();
+  result =
+      Result(numbers, {.inversions = numbers.jobs, .left_behind = SIZE_MAX, .slow_per_cent = 10});
+  world.run_until(world.now() + seconds(21));
+  result.demand(world.line().empty(), "somebody is still in line");
+  return result;
+}
+
+constexpr Scenario kFaults[] = {
+    {"heads_cut_off", heads_cut_off},
+    {"heads_killed", heads_killed},
+    {"head_frozen", head_frozen},
+    {"holder_killed", holder_killed},
+    {"quorum_lost", quorum_lost},
+    {"clocks_set_back", clocks_set_back},
+    {"clock_set_back_in_turn", clock_set_back_in_turn},
+    {"servers_restarted", servers_restarted},
+    {"publishes_lost", publishes_lost},
+    {"cooling", cooling},
+    {"foreign_program", foreign_program},
+    {"silent_waiters", silent_waiters},
+    {"heads_and_holder_die", heads_and_holder_die},
+    {"soak", soak, 2},
+};
+
+}  // namespace
+
+std::span<const Scenario> fault_scenarios() {
+  return kFaults;
+}
+
+}  // namespace redlock::sim::line

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+//
+// `-n` at one instant: exactly one runs, and the others are soon gone.
+#include "line/scenario.h"
+
+namespace redlock::sim::line {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using State = Process::State;
+
+struct Herd {
+  std::size_t first;
+  std::size_t size;
+  Time began;
+};
+
+Herd start_herd(World& world, std::size_t size, const ProcessPlan& plan) {
+  const Herd herd{world.processes().size(), size, world.now()};
+  for (std::size_t i = 0; i < size; ++i) world.start(plan);
+  return herd;
+}
+
+ProcessPlan single_try() {
+  ProcessPlan plan;
+  plan.tries_once = true;
+  plan.job = seconds(5);
+  plan.distance.jitter = milliseconds(2);
+  return plan;
+}
+
+/// Exactly one runs, and nobody is left.
+void judge(World& world, const Herd& herd, Result& result) {
+  std::size_t runs = 0;
+  std::size_t gone = 0;
+  for (std::size_t i = herd.first; i < herd.first + herd.size; ++i) {
+    const State state = world.processes()[i]->state();
+    runs += state == State::running || state == State::served || state == State::releasing ? 1 : 0;
+    gone += state == State::refused ? 1 : 0;
+  }
+  result.demand(runs == 1, std::to_string(runs) + " of " + std::to_string(herd.size) + " ran");
+  result.demand(runs + gone == herd.size,
+                std::to_string(herd.size - runs - gone) + " were not gone in time");
+}
+
+Result herd_of(std::size_t size, std::size_t servers, std::uint64_t seed, Mutation mutation) {
+  World world(
+      {.servers = servers, .timeout = milliseconds(500), .seed = seed, .mutation = mutation});
+  const Herd herd = start_herd(world, size, single_try());
+  world.run_until(herd.began + seconds(2) + milliseconds(50));
+  Result result(world.numbers(), {.longest_stall = seconds(2), .slow_per_cent = 100});
+  judge(world, herd, result);
+  const std::size_t evals = world.numbers().evals;
+  result.note(std::to_string(evals / size / servers) + " EVALs for each and server");
+  return result;
+}
+
+Result herd_of_50(std::uint64_t seed, Mutation mutation) {
+  return herd_of(50, 5, seed, mutation);
+}
+Result herd_of_300(std::uint64_t seed, Mutation mutation) {
+  return herd_of(300, 5, seed, mutation);
+}
+Result herd_of_10000(std::uint64_t seed, Mutation mutation) {
+  return herd_of(10'000, 5, seed, mutation);
+}
+
+/// From all distances: they must fall out of step, too.
+Result herd_from_afar(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .timeout = milliseconds(500), .seed = seed, .mutation = mutation});
+  const Herd herd{0, 50, world.now()};
+  for (std::size_t i = 0; i < herd.size; ++i) {
+    ProcessPlan plan = single_try();
+    plan.distance.one_way = world.random().between(milliseconds(20), milliseconds(100));
+    world.start(plan);
+  }
+  world.run_until(herd.began + milliseconds(2500));
+  Result result(world.numbers(), {.longest_stall = seconds(2), .slow_per_cent = 100});
+  judge(world, herd, result);
+  return result;
+}
+
+/// A stopped waiter alone in line, and herds beside it.
+Result frozen_beside_herds(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(1));
+  Process& waiter = [&]() -> Process& {
+    world.run_until(milliseconds(300));
+    return world.start({});
+  }();
+  world.run_until(milliseconds(800));
+  world.freeze(waiter);
+  world.run_until(seconds(2));
+  ProcessPlan plan = single_try();
+  plan.job = seconds(2);
+  Result faults;
+  for (int round = 0; round < 6; ++round) {
+    const Herd herd = start_herd(world, 20, plan);
+    world.run_until(herd.began + seconds(2) + milliseconds(50));
+    judge(world, herd, faults);
+    world.run_until(world.now() + seconds(3));
+  }
+  world.resume(waiter);
+  world.run_until_all_served(world.now() + seconds(10));
+  Result result(world.numbers(), {.slow_per_cent = 100});
+  result.add_faults(faults);
+  return result;
+}
+
+/// `-n` stands behind the waiters, also when it asks in the moment of a release.
+Result single_tries_behind_waiters(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(1));
+  start_waiters(world, 40, milliseconds(100), milliseconds(10));
+  ProcessPlan plan = single_try();
+  plan.job = milliseconds(20);
+  start_waiters(world, 400, milliseconds(600), milliseconds(3), plan);
+  world.run_until_all_served(seconds(30));
+  return {world.numbers(), {}};
+}
+
+constexpr Scenario kHerds[] = {
+    {"herd_of_50", herd_of_50},
+    {"herd_of_300", herd_of_300},
+    {"herd_of_10000", herd_of_10000, 8},
+    {"herd_from_afar", herd_from_afar},
+    {"frozen_beside_herds", frozen_beside_herds},
+    {"single_tries_behind", single_tries_behind_waiters},
+};
+
+}  // namespace
+
+std::span<const Scenario> herd_scenarios() {
+  return kHerds;
+}
+
+}  // namespace redlock::sim::line

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "line/host.h"
+
+#include <utility>
+
+namespace redlock::sim::line {
+
+namespace {
+
+/// Servers have been up for a while.
+constexpr Time kStart = std::chrono::seconds(1'700'000'000);
+constexpr std::int64_t kUpForMs = 10'000'000;
+
+}  // namespace
+
+std::size_t scripts_of(const Request& request) {
+  return request.op == lock::Op::leave && !request.joins_line ? 2 : 1;
+}
+
+void Host::begin(std::size_t index, Timeline& timeline, const LockSettings& settings,
+                 Mutation mutation, Deliver deliver, Executed executed) {
+  index_ = index;
+  timeline_ = &timeline;
+  deliver_ = std::move(deliver);
+  executed_ = std::move(executed);
+  const Clock clock(0, kStart);
+  server_.reset(static_cast<std::uint32_t>(index), clock,
+                kStart / std::chrono::milliseconds(1) - kUpForMs, settings, mutation);
+  // The lock was used before, so the servers agree on the next number.
+  server_.data().fence = {true, 41, server_.run_id()};
+  server_.set_publish([this](Waiter waiter, const WakeUp& wake_up) {
+    if (!subscribers_.contains(waiter)) return false;
+    deliver_(index_, waiter, wake_up);
+    return true;
+  });
+}
+
+void Host::take(const Request& request, std::function<void(const Response&)> answer) {
+  if (!up_) return;
+  if (stopped_) {
+    arrived_.push_back({request, std::move(answer)});
+    return;
+  }
+  const Response response = server_.execute(request, timeline_->now());
+  evals_ += scripts_of(request);
+  executed_(*this, request, response);
+  answer(response);
+}
+
+void Host::resume() {
+  stopped_ = false;
+  for (Arrived& each : std::exchange(arrived_, {})) take(each.request, std::move(each.answer));
+}
+
+void Host::crash() {
+  up_ = stopped_ = false;
+  ++life_;
+  arrived_.clear();
+  subscribers_.clear();
+}
+
+void Host::come_back_empty() {
+  up_ = true;
+  server_.restart(Server::Restart::empty, timeline_->now());
+}
+
+void Host::set_clock_by(Time step) {
+  clock_is_ahead_ += step;
+  server_.set_clock(Clock(0, kStart + clock_is_ahead_));
+}
+
+}  // namespace redlock::sim::line

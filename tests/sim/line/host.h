@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// The machine that a server runs on: up, stopped or down. Its clock may be set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "line/timeline.h"
+#include "server.h"
+
+namespace redlock::sim::line {
+
+/// How many EVALs a request is.
+std::size_t scripts_of(const Request& request);
+
+class Host {
+ public:
+  /// After each request: who sent it.
+  using Executed = std::function<void(Host&, const Request&, const Response&)>;
+  /// A wake-up is on its way to a subscriber.
+  using Deliver = std::function<void(std::size_t server, Waiter, const WakeUp&)>;
+
+  void begin(std::size_t index, Timeline& timeline, const LockSettings& settings, Mutation mutation,
+             Deliver deliver, Executed executed);
+
+  /// A request has arrived. `answer` gets the response when the server has carried it out, which is
+  /// later if it is stopped, and never if it goes down before.
+  void take(const Request& request, std::function<void(const Response&)> answer);
+
+  /// Another one after each crash: connections from before are gone.
+  [[nodiscard]] std::uint32_t life() const { return life_; }
+  [[nodiscard]] bool up() const { return up_; }
+  /// Answers.
+  [[nodiscard]] bool working() const { return up_ && !stopped_; }
+
+  void stop() { stopped_ = true; }
+  void resume();
+  void crash();
+  void come_back_empty();
+  void set_clock_by(Time step);
+
+  /// Another program's.
+  void set_foreign(std::int64_t ttl_ms) {
+    server_.set_foreign(make_token(kForeigner, 1, 1), ttl_ms, timeline_->now());
+  }
+  void delete_key() { server_.data().lock = {}; }
+
+  void subscribe(Waiter waiter) { subscribers_.insert(waiter); }
+  void unsubscribe(Waiter waiter) { subscribers_.erase(waiter); }
+
+  /// Since the last forget_evals().
+  [[nodiscard]] std::size_t evals() const { return evals_; }
+  void forget_evals() { evals_ = 0; }
+  [[nodiscard]] std::size_t index() const { return index_; }
+  [[nodiscard]] Server& server() { return server_; }
+  [[nodiscard]] Token owner() const { return server_.owner(timeline_->now()); }
+
+ private:
+  struct Arrived {
+    Request request;
+    std::function<void(const Response&)> answer;
+  };
+
+  std::size_t index_ = 0;
+  Timeline* timeline_ = nullptr;
+  Deliver deliver_;
+  Executed executed_;
+  Server server_;
+  Time clock_is_ahead_{};
+  std::set<Waiter> subscribers_;
+  std::vector<Arrived> arrived_;  ///< while it is stopped
+  std::size_t evals_ = 0;
+  std::uint32_t life_ = 1;
+  bool up_ = true;
+  bool stopped_ = false;
+};
+
+}  // namespace redlock::sim::line

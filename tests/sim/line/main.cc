@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// redlock_line_sim: waiters of the real src/lock in line, in named situations.
+//
+//   redlock_line_sim [-n SEEDS] [--seed N] [--only NAME] [--mutation NAME]
+//
+// runs every scenario with the seeds 1 to SEEDS (2), those that take long with some of them, or
+// with one seed, and prints what it measured with the last one. --mutation makes a mistake in the
+// servers (see ../mutation.h).
+//
+// Exit status: 0 all limits are kept, 1 one is not, 64 usage.
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "line/scenario.h"
+
+namespace {
+
+using namespace redlock::sim::line;
+using redlock::sim::Mutation;
+
+struct Options {
+  std::uint64_t first = 1;
+  std::uint64_t last = 2;
+  std::string_view only;
+  Mutation mutation = Mutation::none;
+};
+
+bool read_number(std::string_view text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+std::optional<Options> read_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view word = argv[i];
+    const std::string_view value = argv[i + 1];
+    if (word == "-n") {
+      if (!read_number(value, options.last)) return std::nullopt;
+    } else if (word == "--seed") {
+      if (!read_number(value, options.first)) return std::nullopt;
+      options.last = options.first;
+    } else if (word == "--only") {
+      options.only = value;
+    } else if (word == "--mutation") {
+      const auto mutation = redlock::sim::mutation_named(value);
+      if (!mutation) return std::nullopt;
+      options.mutation = *mutation;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (argc % 2 == 0) return std::nullopt;
+  return options;
+}
+
+/// True if it kept its limits.
+bool run(const Scenario& scenario, const Options& options) {
+  const auto began = std::chrono::steady_clock::now();
+  std::string notes;
+  for (std::uint64_t seed = options.first; seed <= options.last; ++seed) {
+    if (options.first != options.last && seed % scenario.every != 0) continue;
+    const Result result = scenario.run(seed, options.mutation);
+    notes = result.notes();
+    if (result.faults().empty()) continue;
+    const std::string name(scenario.name);
+    for (const std::string& fault : result.faults()) {
+      std::printf("VIOLATION %s: %s (seed %llu)\n", name.c_str(), fault.c_str(),
+                  static_cast<unsigned long long>(seed));
+    }
+    std::printf("  %s\n", notes.c_str());
+    return false;
+  }
+  if (notes.empty()) return true;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  std::printf("%-20s %5.1f s  %s\n", std::string(scenario.name).c_str(), took.count(),
+              notes.c_str());
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto options = read_options(argc, argv);
+  if (!options) {
+    std::fputs("usage: redlock_line_sim [-n SEEDS | --seed N] [--only NAME] [--mutation NAME]\n",
+               stderr);
+    return 64;
+  }
+  bool well = true;
+  for (const auto scenarios :
+       {order_scenarios(), fault_scenarios(), herd_scenarios(), cost_scenarios()}) {
+    for (const Scenario& each : scenarios) {
+      if (each.name.find(options->only) == std::string_view::npos) continue;
+      well = run(each, *options) && well;
+    }
+  }
+  return well ? 0 : 1;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "line/process.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace redlock::sim::line {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+/// Ids are random: their order is not the order in which processes began.
+Waiter random_id(std::uint32_t number) {
+  return ((number + 1) * 0x9e3779b1U) | 1U;
+}
+
+}  // namespace
+
+Process::Process(const Place& place, const ProcessPlan& plan, std::uint32_t number)
+    : place_(place), plan_(plan), number_(number), waiter_(random_id(number)) {}
+
+void Process::start() {
+  began_ = place_.timeline->now();
+  lock::Plan plan{};
+  plan.servers = place_.hosts->size();
+  plan.timing = place_.timing;
+  plan.timing.min_hold = plan_.min_hold;
+  plan.server_timeout = place_.timeout;
+  plan.seed = place_.random->next();
+  plan.patience.server_wait = seconds(3600);
+  if (plan_.tries_once) plan.patience = {lock::Duration::zero(), seconds(10)};
+  session_ = std::make_unique<lock::Session>(plan, now());
+  drive_ = std::make_unique<lock::Drive>(*session_, *this);
+  for (std::size_t i = 0; i < place_.hosts->size(); ++i) {
+    Distance distance = plan_.distance;
+    if (i < plan_.farther.size()) distance.one_way += plan_.farther[i];
+    wires_.push_back(std::make_unique<Wire>(Wire::Ends{.timeline = place_.timeline,
+                                                       .random = place_.random,
+                                                       .host = &(*place_.hosts)[i],
+                                                       .listener = this,
+                                                       .settings = place_.settings,
+                                                       .process = number_,
+                                                       .waiter = waiter_,
+                                                       .distance = distance,
+                                                       .timeout = place_.timeout,
+                                                       .may_subscribe = plan_.may_subscribe}));
+  }
+  step(lock::Tick{});
+  after_turn();
+}
+
+void Process::take(lock::Event event) {
+  if (!alive()) return;
+  if (frozen_) {
+    missed_.push_back(std::move(event));
+  } else {
+    turn(std::move(event));
+  }
+}
+
+/// One turn of the loop: the time, then what came in.
+void Process::turn(lock::Event event) {
+  step(lock::Tick{});
+  if (!alive()) return;
+  step(std::move(event));
+  after_turn();
+}
+
+void Process::step(lock::Event event) {
+  drive_->step(std::move(event), now());
+}
+
+void Process::after_turn() {
+  if (!alive()) return;
+  if (session_->finished()) {
+    const lock::Outcome::Kind kind = session_->outcome().kind;
+    return finish(kind == lock::Outcome::Kind::job_ended  ? State::served
+                  : kind == lock::Outcome::Kind::conflict ? State::refused
+                                                          : State::failed);
+  }
+  const lock::Instant deadline = session_->deadline();
+  if (deadline == lock::kNever) return;
+  const Time at = std::max(deadline.time_since_epoch(), place_.timeline->now());
+  if (at >= wakes_at_) return;
+  wakes_at_ = at;
+  place_.timeline->at(at, [this, at] {
+    if (wakes_at_ != at) return;
+    wakes_at_ = kForever;
+    if (!alive() || frozen_) return;
+    step(lock::Tick{});
+    after_turn();
+  });
+}
+
+void Process::perform(const lock::Effect& effect, lock::Instant) {
+  if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
+    wires_[ask->server]->ask(*ask);
+  } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
+    for (const auto& wire : wires_) wire->join_line(join->ticket);
+  } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
+    spawn(*order);
+  } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
+    if (kill->signal == SIGTERM || kill->signal == SIGKILL) stop_job();
+  } else if (std::holds_alternative<lock::Measure>(effect)) {
+    step(lock::KillCost{lock::Duration::zero()});
+  }
+}
+
+void Process::spawn(const lock::Spawn& order) {
+  if (now() >= order.latest) return step(lock::JobTooLate{});
+  token_ = own_token(number_ >> 10U, number_ & 0x3ffU, order.attempt);
+  job_runs_ = true;
+  state_ = State::running;
+  place_.observer->job_started(*this);
+  place_.timeline->after(plan_.job, [this] {
+    if (!job_runs_) return;
+    job_over();
+    turn(lock::JobExited{0});
+  });
+  step(lock::JobStarted{});
+}
+
+void Process::job_over() {
+  job_runs_ = false;
+  state_ = State::releasing;
+  place_.observer->job_ended(*this);
+}
+
+/// The job obeys at once.
+void Process::stop_job() {
+  if (!job_runs_) return;
+  job_over();
+  step(lock::JobExited{128 + SIGTERM});
+  step(lock::JobTreeGone{});
+}
+
+void Process::resume() {
+  if (!std::exchange(frozen_, false) || !alive()) return;
+  step(lock::Tick{});
+  for (lock::Event& event : std::exchange(missed_, {})) {
+    if (alive()) turn(std::move(event));
+  }
+  after_turn();
+}
+
+void Process::kill() {
+  if (!alive()) return;
+  if (job_runs_) job_over();
+  finish(State::killed);
+}
+
+void Process::cut(std::size_t server, Time until) {
+  // TCP_USER_TIMEOUT
+  wires_[server]->cut(until, std::max<Time>(seconds(1), place_.timing.ttl / 6));
+}
+
+void Process::finish(State state) {
+  state_ = state;
+  for (const auto& wire : wires_) wire->end();
+  missed_.clear();
+  drive_.reset();
+  session_.reset();
+  place_.observer->ended(*this);
+}
+
+}  // namespace redlock::sim::line

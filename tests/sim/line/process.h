@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+//
+// A `redlock run`: the real lock::Session, driven by the same lock::Drive, with a job that takes a
+// given time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "line/timeline.h"
+#include "line/wire.h"
+#include "lock/drive.h"
+#include "lock/session.h"
+
+namespace redlock::sim::line {
+
+struct ProcessPlan {
+  Distance distance{};          ///< from every server
+  std::vector<Time> farther{};  ///< by server: one way, in addition
+  bool tries_once = false;      ///< -n
+  bool may_subscribe = true;
+  Time job = std::chrono::milliseconds(20);
+  lock::Duration min_hold{};
+  bool loops = false;  ///< the next run begins when this one has ended
+};
+
+class Process;
+
+/// Whoever watches all processes.
+class Observer {
+ public:
+  virtual void job_started(Process& process) = 0;
+  virtual void job_ended(Process& process) = 0;
+  virtual void ended(Process& process) = 0;
+
+ protected:
+  ~Observer() = default;
+};
+
+class Process : public lock::Performer, public Listener {
+ public:
+  enum class State : std::uint8_t { waiting, running, releasing, served, refused, killed, failed };
+
+  struct Place {
+    Timeline* timeline;
+    Random* random;
+    std::vector<Host>* hosts;
+    Observer* observer;
+    const LockSettings* settings;
+    lock::Timing timing;
+    lock::Duration timeout;
+  };
+
+  Process(const Place& place, const ProcessPlan& plan, std::uint32_t number);
+
+  /// Its first turn.
+  void start();
+  /// SIGSTOP, while it waits.
+  void freeze() { frozen_ = true; }
+  void resume();
+  /// SIGKILL, of its job too.
+  void kill();
+  void cut(std::size_t server, Time until);
+  void wake(std::size_t server, const WakeUp& wake_up) { wires_[server]->wake(wake_up); }
+
+  void replied(const lock::Reply& reply) override { take(reply); }
+  void woken(lock::Duration in) override { take(lock::Woken{in}); }
+  void subscribed(lock::ServerIndex server) override { take(lock::Subscribed{server}); }
+
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] bool alive() const { return session_ != nullptr; }
+  [[nodiscard]] bool waits() const { return state_ == State::waiting; }
+  [[nodiscard]] bool frozen() const { return frozen_; }
+  [[nodiscard]] const ProcessPlan& plan() const { return plan_; }
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  [[nodiscard]] Waiter waiter() const { return waiter_; }
+  [[nodiscard]] Token token() const { return token_; }
+  [[nodiscard]] Time began() const { return began_; }
+
+  /// What the observer knows of it.
+  struct Notes {
+    std::uint32_t in_line = 0;      ///< a bit for each server that has put it into its line
+    std::optional<Time> queued_at;  ///< since then a quorum has
+    Time hindered_until{};          ///< it was stopped or cut off
+    std::uint32_t overtaken = 0;
+  };
+  Notes notes;
+
+ private:
+  void take(lock::Event event);
+  void turn(lock::Event event);
+  void step(lock::Event event);
+  void perform(const lock::Effect& effect, lock::Instant now) override;
+  void spawn(const lock::Spawn& order);
+  void job_over();
+  void stop_job();
+  void after_turn();
+  void finish(State state);
+  [[nodiscard]] lock::Instant now() const { return lock::Instant(place_.timeline->now()); }
+
+  Place place_;
+  ProcessPlan plan_;
+  std::uint32_t number_;
+  Waiter waiter_;
+  Token token_ = kNoToken;
+  Time began_{};
+  State state_ = State::waiting;
+  bool frozen_ = false;
+  bool job_runs_ = false;
+  std::unique_ptr<lock::Session> session_;
+  std::unique_ptr<lock::Drive> drive_;
+  std::vector<std::unique_ptr<Wire>> wires_;
+  std::vector<lock::Event> missed_;  ///< while it is stopped
+  Time wakes_at_ = kForever;
+};
+
+}  // namespace redlock::sim::line

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "line/scenario.h"
+
+namespace redlock::sim::line {
+
+std::string milliseconds_text(Time length) {
+  return std::to_string(length / std::chrono::milliseconds(1)) + " ms";
+}
+
+Result::Result(const Numbers& numbers, const Limits& limits) {
+  const auto most = [this](const char* what, std::size_t value, std::size_t limit) {
+    if (value > limit) {
+      faults_.push_back(std::to_string(value) + ' ' + what + ", more than " +
+                        std::to_string(limit));
+    }
+  };
+  most("jobs beside another one", numbers.two_at_once, 0);
+  most("waiters never served", numbers.never_served, 0);
+  most("inversions", numbers.inversions, limits.inversions);
+  most("others before a waiter", numbers.most_overtaken, limits.most_overtaken);
+  most("entries left behind", numbers.left_behind, limits.left_behind);
+  most("per cent of hand-overs above 400 ms",
+       numbers.jobs == 0 ? 0 : numbers.slow * 100 / numbers.jobs, limits.slow_per_cent);
+  if (numbers.longest_stall > limits.longest_stall) {
+    faults_.push_back("the lock was free for " + milliseconds_text(numbers.longest_stall) +
+                      ", longer than " + milliseconds_text(limits.longest_stall));
+  }
+  note(std::to_string(numbers.jobs) + " jobs");
+  if (numbers.inversions > 0) note(std::to_string(numbers.inversions) + " inversions");
+  note("longest stall " + milliseconds_text(numbers.longest_stall));
+  if (numbers.slow > 0) note(std::to_string(numbers.slow) + " above 400 ms");
+}
+
+void hold_first(World& world, Time length) {
+  ProcessPlan plan;
+  plan.job = length;
+  world.start(plan);
+}
+
+void start_waiters(World& world, std::size_t count, Time from, Time apart,
+                   const ProcessPlan& plan) {
+  for (std::size_t i = 0; i < count; ++i) {
+    world.start_at(from + apart * static_cast<int>(i), plan);
+  }
+}
+
+}  // namespace redlock::sim::line

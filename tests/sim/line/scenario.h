@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// The named situations in which waiters are watched, and what is demanded of each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "line/world.h"
+
+namespace redlock::sim::line {
+
+/// What must hold. Where a scenario says nothing else, this does.
+struct Limits {
+  std::size_t inversions = 0;
+  std::size_t most_overtaken = SIZE_MAX;
+  std::size_t left_behind = 0;
+  Time longest_stall = std::chrono::seconds(6);
+  std::size_t slow_per_cent = 2;  ///< of the hand-overs may take more than 400 ms
+};
+
+class Result {
+ public:
+  /// Compares; each number beyond its limit is a fault.
+  Result(const Numbers& numbers, const Limits& limits);
+  Result() = default;
+
+  void demand(bool fulfilled, const std::string& fault) {
+    if (!fulfilled) faults_.push_back(fault);
+  }
+  /// Its faults are ours, too.
+  void add_faults(const Result& other) {
+    faults_.insert(faults_.end(), other.faults_.begin(), other.faults_.end());
+  }
+  void note(const std::string& text) { notes_ += (notes_.empty() ? "" : "; ") + text; }
+
+  [[nodiscard]] const std::vector<std::string>& faults() const { return faults_; }
+  /// The numbers, for a person.
+  [[nodiscard]] const std::string& notes() const { return notes_; }
+
+ private:
+  std::vector<std::string> faults_;
+  std::string notes_;
+};
+
+struct Scenario {
+  std::string_view name;
+  Result (*run)(std::uint64_t seed, Mutation mutation);
+  unsigned every = 1;  ///< how many seeds before it is run: it takes long
+};
+
+/// Those of order and of distance, of faults, of `-n`, and of cost.
+std::span<const Scenario> order_scenarios();
+std::span<const Scenario> fault_scenarios();
+std::span<const Scenario> herd_scenarios();
+std::span<const Scenario> cost_scenarios();
+
+// What several scenarios do.
+
+/// A process that holds the lock first, for that long.
+void hold_first(World& world, Time length);
+/// Processes that begin one after the other.
+void start_waiters(World& world, std::size_t count, Time from, Time apart,
+                   const ProcessPlan& plan = {});
+std::string milliseconds_text(Time length);
+
+}  // namespace redlock::sim::line

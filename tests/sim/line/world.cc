@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include "line/world.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace redlock::sim::line {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr Time kSlow = milliseconds(400);
+constexpr Time kLook = milliseconds(5);  // how often the world looks whether the lock has expired
+
+/// A waiter that was stopped or cut off comes back to its place when it has asked again.
+constexpr Time kComesBack = seconds(6);
+
+/// Until then a process is new, and its requests are the cost of its coming.
+constexpr Time kNew = seconds(2);
+
+}  // namespace
+
+World::World(const Settings& settings)
+    : settings_(settings),
+      lock_settings_{0, settings.ttl / milliseconds(1)},
+      random_(settings.seed),
+      hosts_(settings.servers) {
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    hosts_[i].begin(
+        i, timeline_, lock_settings_, settings.mutation,
+        [this](std::size_t server, Waiter waiter, const WakeUp& wake_up) {
+          deliver(server, waiter, wake_up);
+        },
+        [this](Host& host, const Request& request, const Response& response) {
+          executed(host, request, response);
+        });
+  }
+}
+
+Process& World::start(const ProcessPlan& plan) {
+  const Process::Place place{.timeline = &timeline_,
+                             .random = &random_,
+                             .hosts = &hosts_,
+                             .observer = this,
+                             .settings = &lock_settings_,
+                             .timing = {.ttl = settings_.ttl, .grace = settings_.ttl / 10},
+                             .timeout = settings_.timeout};
+  const auto number = static_cast<std::uint32_t>(processes_.size());
+  Process& process = *processes_.emplace_back(std::make_unique<Process>(place, plan, number));
+  count_waiting();
+  waiting_.push_back(&process);
+  process.start();
+  watch();
+  return process;
+}
+
+void World::start_at(Time when, const ProcessPlan& plan) {
+  ++coming_;
+  timeline_.at(when, [this, plan] {
+    --coming_;
+    start(plan);
+  });
+}
+
+void World::run_until_all_served(Time end) {
+  const auto unserved = [this] {
+    return running_ != nullptr || coming_ > 0 ||
+           std::ranges::any_of(waiting_, [](const Process* each) { return !each->frozen(); });
+  };
+  while (now() < end && unserved()) timeline_.run_until(std::min(end, now() + milliseconds(100)));
+}
+
+void World::freeze(Process& process) {
+  process.freeze();
+  process.notes.hindered_until = kForever;
+}
+
+void World::resume(Process& process) {
+  process.notes.hindered_until = now() + kComesBack;
+  process.resume();
+}
+
+void World::kill(Process& process) {
+  process.kill();
+}
+
+void World::cut(Process& process, std::size_t server, Time until) {
+  process.notes.hindered_until = std::max(process.notes.hindered_until, until + kComesBack);
+  process.cut(server, until);
+}
+
+std::vector<Process*> World::line() {
+  std::vector<Process*> line;
+  for (const Line::Entry& entry : hosts_.front().server().data().line.queue()) {
+    for (Process* each : waiting_) {
+      if (each->waiter() == entry.waiter && can_be_served(*each)) line.push_back(each);
+    }
+  }
+  return line;
+}
+
+bool World::can_be_served(const Process& process) const {
+  return process.waits() && now() >= process.notes.hindered_until;
+}
+
+Process* World::owner_of(Token token) {
+  const std::size_t number = client_of(token) << 10U | session_of(token);
+  return number < processes_.size() ? processes_[number].get() : nullptr;
+}
+
+/// A quorum of servers holds it for nobody, but perhaps for waiters that take each other's votes.
+bool World::is_free() {
+  std::size_t free = 0;
+  for (const Host& host : hosts_) {
+    const Token owner = host.owner();
+    const Process* process = owner == kNoToken ? nullptr : owner_of(owner);
+    const bool vote = process != nullptr && process->waits() && !process->frozen();
+    free += host.working() && (owner == kNoToken || vote) ? 1 : 0;
+  }
+  return free >= lock::quorum(hosts_.size());
+}
+
+void World::look_whether_free() {
+  if (running_ != nullptr) return;
+  const bool free = is_free();
+  if (free && !free_since_) free_since_ = now();
+  if (!free) free_since_.reset();
+}
+
+/// While somebody waits: keys expire without a word.
+void World::watch() {
+  if (watching_) return;
+  watching_ = true;
+  timeline_.after(kLook, [this] {
+    watching_ = false;
+    look_whether_free();
+    if (running_ == nullptr && !waiting_.empty()) watch();
+  });
+}
+
+void World::executed(Host& host, const Request& request, const Response& response) {
+  const std::size_t scripts = scripts_of(request);
+  if (request.waiter != kNoWaiter && response.place != 0) {
+    const auto asker = std::ranges::find(waiting_, request.waiter, &Process::waiter);
+    if (asker != waiting_.end()) {
+      Process& process = **asker;
+      process.notes.in_line |= 1U << host.index();
+      const auto servers = static_cast<std::size_t>(std::popcount(process.notes.in_line));
+      if (servers >= lock::quorum(hosts_.size()) && !process.notes.queued_at) {
+        process.notes.queued_at = now();
+      }
+      const bool idle = response.place > 2 && now() - process.began() > kNew;
+      (idle ? numbers_.idle_evals : numbers_.evals) += scripts;
+      return look_whether_free();
+    }
+  }
+  numbers_.evals += scripts;
+  look_whether_free();
+}
+
+void World::deliver(std::size_t server, Waiter waiter, const WakeUp& wake_up) {
+  if (settings_.publishes_lost > 0 && random_.percent(settings_.publishes_lost)) return;
+  const auto process = std::ranges::find(waiting_, waiter, &Process::waiter);
+  if (process != waiting_.end()) (*process)->wake(server, wake_up);
+}
+
+void World::job_started(Process& process) {
+  count_waiting();
+  ++numbers_.jobs;
+  if (running_ != nullptr) ++numbers_.two_at_once;
+  note_hand_over(process);
+  note_inversions(process);
+  running_ = &process;
+  free_since_.reset();
+  std::erase(waiting_, &process);
+}
+
+Time World::can_win_since(const Process& process) {
+  return std::max(process.began(), process.notes.hindered_until - kComesBack);
+}
+
+/// How long the lock was free while somebody waited that could have been served.
+void World::note_hand_over(const Process& process) {
+  if (!free_since_) return;
+  Time began = can_win_since(process);
+  for (const Process* each : waiting_) {
+    if (can_be_served(*each) && !each->plan().tries_once) {
+      began = std::min(began, can_win_since(*each));
+    }
+  }
+  const Time stall = now() - std::max(*free_since_, began);
+  numbers_.longest_stall = std::max(numbers_.longest_stall, stall);
+  if (stall > kSlow) ++numbers_.slow;
+}
+
+/// A process asked only when the other one was in line already, and is served first.
+void World::note_inversions(const Process& process) {
+  for (Process* each : waiting_) {
+    if (each == &process || !each->notes.queued_at || !can_be_served(*each)) continue;
+    if (now() > *each->notes.queued_at) ++each->notes.overtaken;
+    if (*each->notes.queued_at < process.began()) ++numbers_.inversions;
+  }
+  numbers_.most_overtaken = std::max<std::size_t>(numbers_.most_overtaken, process.notes.overtaken);
+}
+
+void World::job_ended(Process& process) {
+  if (running_ != &process) return;
+  running_ = nullptr;
+  look_whether_free();
+  watch();
+}
+
+void World::ended(Process& process) {
+  count_waiting();
+  std::erase(waiting_, &process);
+  if (loops_ && process.plan().loops && process.state() == Process::State::served) {
+    start_at(now(), process.plan());
+  }
+}
+
+void World::count_waiting() {
+  numbers_.waited += (now() - counted_until_) * static_cast<std::int64_t>(waiting_.size());
+  counted_until_ = now();
+}
+
+void World::measure_afresh() {
+  count_waiting();
+  numbers_ = {};
+  for (Host& host : hosts_) host.forget_evals();
+}
+
+const Numbers& World::numbers() {
+  count_waiting();
+  numbers_.never_served = numbers_.left_behind = 0;
+  for (const Process* each : waiting_) {
+    if (!each->frozen() && !each->plan().loops) ++numbers_.never_served;
+  }
+  for (Host& host : hosts_) {
+    for (const Line::Entry& entry : host.server().data().line.queue()) {
+      if (entry.counts_until <= host.server().now_ms(now())) continue;
+      const auto is_it = [&](const auto& each) { return each->waiter() == entry.waiter; };
+      const auto process = std::ranges::find_if(processes_, is_it);
+      if (process != processes_.end() && !(*process)->alive()) ++numbers_.left_behind;
+    }
+  }
+  return numbers_;
+}
+
+}  // namespace redlock::sim::line

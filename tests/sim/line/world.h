@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+//
+// Servers, processes that wait for one lock on them, and what is measured of the hand-overs. Knows
+// everything: true time, what every server holds, and who waits. Absent on purpose: random faults
+// and the safety of single steps, which are the other simulator's (../world.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "line/host.h"
+#include "line/process.h"
+#include "line/timeline.h"
+#include "mutation.h"
+#include "random.h"
+
+namespace redlock::sim::line {
+
+struct Settings {
+  std::size_t servers = 3;
+  lock::Duration ttl = std::chrono::seconds(10);
+  lock::Duration timeout = std::chrono::milliseconds(200);
+  std::uint32_t publishes_lost = 0;  ///< per cent
+  std::uint64_t seed = 1;
+  Mutation mutation = Mutation::none;
+};
+
+/// What is measured.
+struct Numbers {
+  std::size_t jobs = 0;            ///< that were started
+  std::size_t two_at_once = 0;     ///< jobs that were started while another one ran
+  std::size_t inversions = 0;      ///< pairs: a later process was served first
+  std::size_t most_overtaken = 0;  ///< by others, while it was in line on a quorum: by one process
+  std::size_t never_served = 0;
+  std::size_t left_behind = 0;  ///< entries of processes that have ended, in lines
+  std::size_t slow = 0;         ///< hand-overs of more than 400 ms
+  Time longest_stall{};         ///< of a free lock, while somebody waited
+  std::size_t evals = 0;        ///< on all servers, but not those of idle waiters
+  std::size_t idle_evals = 0;   ///< of waiters that are not among the first two
+  Time waited{};                ///< the sum over all waiters
+};
+
+class World : public Observer {
+ public:
+  explicit World(const Settings& settings);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  /// A process that begins now.
+  Process& start(const ProcessPlan& plan);
+  void start_at(Time when, const ProcessPlan& plan);
+  void at(Time when, std::function<void()> what) { timeline_.at(when, std::move(what)); }
+
+  void run_until(Time end) { timeline_.run_until(end); }
+  /// Runs on until nobody waits who could be served, or until then.
+  void run_until_all_served(Time end);
+  /// No run begins any more because another one has ended.
+  void end_loops() { loops_ = false; }
+
+  void freeze(Process& process);
+  void resume(Process& process);
+  void kill(Process& process);
+  /// A process reaches that server no more until then.
+  void cut(Process& process, std::size_t server, Time until);
+
+  /// The waiters that can be served, in the order of the first server's line.
+  [[nodiscard]] std::vector<Process*> line();
+  [[nodiscard]] Process* holder() { return running_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Process>>& processes() const {
+    return processes_;
+  }
+  [[nodiscard]] std::vector<Host>& hosts() { return hosts_; }
+  [[nodiscard]] Random& random() { return random_; }
+  [[nodiscard]] Time now() const { return timeline_.now(); }
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  /// From now on.
+  void measure_afresh();
+  [[nodiscard]] const Numbers& numbers();
+  [[nodiscard]] std::size_t jobs() const { return numbers_.jobs; }
+
+  void job_started(Process& process) override;
+  void job_ended(Process& process) override;
+  void ended(Process& process) override;
+
+ private:
+  void executed(Host& host, const Request& request, const Response& response);
+  void deliver(std::size_t server, Waiter waiter, const WakeUp& wake_up);
+  [[nodiscard]] bool can_be_served(const Process& process) const;
+  [[nodiscard]] bool is_free();
+  [[nodiscard]] Process* owner_of(Token token);
+  void look_whether_free();
+  void watch();
+  [[nodiscard]] static Time can_win_since(const Process& process);
+  void note_hand_over(const Process& process);
+  void note_inversions(const Process& process);
+  void count_waiting();
+
+  Settings settings_;
+  LockSettings lock_settings_;
+  Timeline timeline_;
+  Random random_;
+  std::vector<Host> hosts_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<Process*> waiting_;
+  Process* running_ = nullptr;
+  std::optional<Time> free_since_{Time::zero()};
+  bool watching_ = false;
+  bool loops_ = true;
+  std::size_t coming_ = 0;  ///< processes that begin later
+  Time counted_until_{};
+  Numbers numbers_;
+};
+
+}  // namespace redlock::sim::line

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "real_server.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace redlock::sim {
+
+RealServer::RealServer(const std::string& path)
+    : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) throw std::runtime_error("the path is too long");
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    throw std::runtime_error(path + ": " + std::strerror(errno));
+  }
+}
+
+RealServer::~RealServer() {
+  ::close(fd_);
+}
+
+redis::Value RealServer::send(const redis::Flight& flight) {
+  std::string_view left = flight.wire;
+  while (!left.empty()) {
+    const ssize_t n = ::send(fd_, left.data(), left.size(), MSG_NOSIGNAL);
+    if (n <= 0) throw std::runtime_error("the connection broke");
+    left.remove_prefix(static_cast<std::size_t>(n));
+  }
+  redis::Value first = receive();
+  for (unsigned i = 1; i < flight.replies; ++i) receive();
+  return first;
+}
+
+redis::Value RealServer::receive() {
+  char chunk[4096];
+  while (true) {
+    if (auto value = parser_.next()) return *value;
+    const ssize_t n = ::recv(fd_, chunk, sizeof chunk, 0);
+    if (n <= 0) throw std::runtime_error("the connection broke");
+    parser_.feed({chunk, static_cast<std::size_t>(n)});
+  }
+}
+
+std::int64_t RealServer::time_ms() {
+  const redis::Value time = command({"TIME"});
+  return std::stoll(time.elements.at(0).text) * 1000 + std::stoll(time.elements.at(1).text) / 1000;
+}
+
+}  // namespace redlock::sim

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "redis/request.h"
+#include "redis/resp.h"
+
+namespace redlock::sim {
+
+/// A blocking connection to a Redis server on a Unix socket.
+class RealServer {
+ public:
+  /// Throws std::runtime_error, as every function here, if there is none.
+  explicit RealServer(const std::string& path);
+  ~RealServer();
+  RealServer(const RealServer&) = delete;
+  RealServer& operator=(const RealServer&) = delete;
+
+  /// The first of the replies.
+  redis::Value send(const redis::Flight& flight);
+  redis::Value command(std::initializer_list<std::string_view> words) {
+    return send({redis::encode_command(words), 1});
+  }
+  redis::Value receive();
+  /// What its clock shows, in ms.
+  std::int64_t time_ms();
+
+ private:
+  int fd_;
+  redis::ReplyParser parser_;
+};
+
+}  // namespace redlock::sim

@@ -349,6 +349,7 @@ Duration Acquisition::conflict_pause(const Attempt& ended) {
 
 /// If all that refused did so for another waiter's turn, we ask when the last of these turns ends;
 /// or earlier if we are next and nobody can wake us.
+///
 /// A single try bears splits for longer the longer its rounds take: contenders that are far away
 /// must fall out of step, too.
 Duration Acquisition::split_pause(const Attempt& ended, Instant now) {
@@ -363,17 +364,20 @@ Duration Acquisition::split_pause(const Attempt& ended, Instant now) {
 }
 
 /// Contenders that are still taking the lock change from round to round. If the same servers refuse
-/// with the same values in two rounds running, the lock is held.
+/// with the same values in two rounds running, the lock is held. A turn passes, however: as long as
+/// a server refuses for one, the lock may be free.
 bool Acquisition::same_refusals_as_last_round() {
   std::vector<std::string> refusals(attempt_.votes().size());
   std::size_t refused = 0;
+  bool turns = false;
   for (ServerIndex server = 0; server < refusals.size(); ++server) {
     const Attempt::Vote& vote = attempt_.votes()[server];
-    if (vote.state != Attempt::VoteState::refused || vote.refusal.turn) continue;
+    if (vote.state != Attempt::VoteState::refused) continue;
+    turns = turns || vote.refusal.turn;
     refusals[server] = vote.refusal.blocker;
     ++refused;
   }
-  const bool same = refusals == last_refusals_ && refused >= blocking_minority(refusals.size());
+  const bool same = !turns && refusals == last_refusals_ && refused >= blocking_minority(refusals.size());
   last_refusals_ = std::move(refusals);
   return same;
 }

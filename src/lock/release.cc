@@ -7,6 +7,8 @@ namespace redlock::lock {
 
 void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
   if (is_join(attempt)) return leave(server, attempt, Instant{}, Instant{}, effects);
+  // Nobody asks any more how the attempts before went, and a wait may be long.
+  std::erase_if(entries_, is_settled);
   entries_.push_back({.server = server, .attempt = attempt});
   ask(entries_.back(), Instant{}, effects);
 }

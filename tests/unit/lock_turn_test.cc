@@ -35,6 +35,16 @@ TEST_CASE("turn: turns and a holder on fewer servers than a quorum are no confli
   }
 }
 
+TEST_CASE("turn: of two servers one has a holder, the other a turn: no conflict in any round") {
+  Harness harness(plan_for(2, Duration::zero()));
+  for (int round = 0; round < 3; ++round) {
+    harness.answer(0, Op::acquire, held_by("other"));
+    harness.answer(1, Op::acquire, turn_of("w", 40ms));
+    REQUIRE_FALSE(harness.session.finished());
+    harness.pass_pause();
+  }
+}
+
 TEST_CASE("turn: the name of a waiter does not count towards a holder of the same name") {
   Harness harness(plan_for(3, Duration::zero()));
   harness.answer(0, Op::acquire, held_by("other"));

@@ -48,25 +48,20 @@ TEST_CASE("queue: any other text is not a wake-up") {
 }
 
 TEST_CASE("queue: joining carries who we are and the ticket, leaving and handing on do not") {
-  const LineKeys line("n");
-  CHECK(encode_join_queue(line, "me", "{}", 1'800'000'000'000) ==
-        encode_command({"EVAL", scripts::join_queue, "3", "redlock:{n}:queue", "redlock:{n}:alive",
-                        "redlock:{n}:waiters", "me", "{}", "1800000000000"}));
+  CHECK(encode_join_queue("n", "me", "{}", 1'800'000'000'000) ==
+        encode_command(
+            {"EVAL", scripts::join_queue, "1", "n", "redlock:{n}:", "me", "{}", "1800000000000"}));
   const auto hand_on = [](std::string_view waiter) {
-    return encode_command({"EVAL", scripts::hand_on, "5", "n", "redlock:{n}:queue",
-                           "redlock:{n}:alive", "redlock:{n}:waiters", "redlock:{n}:turn", waiter});
+    return encode_command({"EVAL", scripts::hand_on, "1", "n", "redlock:{n}:", waiter});
   };
-  CHECK(encode_leave_queue("n", line, "me") == hand_on("me"));
-  CHECK(encode_hand_on("n", line) == hand_on(""));
+  CHECK(encode_leave_queue("n", "me") == hand_on("me"));
+  CHECK(encode_hand_on("n") == hand_on(""));
 }
 
-TEST_CASE("queue: the keys of a name with a tag are in the slot of its tag") {
-  const LineKeys line("a{b}");
-  CHECK(line.queue == "redlock-tag:a{b}:queue");
-  CHECK(line.alive == "redlock-tag:a{b}:alive");
-  CHECK(line.waiters == "redlock-tag:a{b}:waiters");
-  CHECK(line.turn == "redlock-tag:a{b}:turn");
-  CHECK(line.channels == "redlock-tag:a{b}:wake:");
+TEST_CASE("queue: the keys and channels of a name with a tag are in the slot of its tag") {
+  CHECK(line_of("n") == "redlock:{n}:");
+  CHECK(line_of("a{b}") == "redlock-tag:a{b}:");
+  CHECK(wake_channel("a{b}", "me") == "redlock-tag:a{b}:wake:me");
 }
 
 TEST_CASE("queue: the waiters that a server lists") {

@@ -74,9 +74,10 @@ Result cost_of_slow(std::uint64_t seed, Mutation mutation) {
   world.run_until(seconds(10));
   world.measure_afresh();
   world.run_until(seconds(50));
-  Result result(world.numbers(), {});
   std::vector<double> evals;
   for (const Host& host : world.hosts()) evals.push_back(static_cast<double>(host.evals()) / 20);
+  world.run_until_all_served(seconds(90));
+  Result result(world.numbers(), {});
   char text[80];
   std::snprintf(text, sizeof text, "%.1f, %.1f and %.1f EVALs of each in 40 s", evals[0], evals[1],
                 evals[2]);

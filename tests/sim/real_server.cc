@@ -17,8 +17,13 @@ RealServer::RealServer(const std::string& path)
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) throw std::runtime_error("the path is too long");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    throw std::runtime_error(path + ": " + std::strerror(errno));
+  // A server that has just started has its socket a moment before it listens.
+  const auto* where = reinterpret_cast<const sockaddr*>(&address);
+  for (int tries = 0; ::connect(fd_, where, sizeof address) != 0; ++tries) {
+    if (errno != ECONNREFUSED || tries == 500) {
+      throw std::runtime_error(path + ": " + std::strerror(errno));
+    }
+    ::usleep(10'000);
   }
 }
 

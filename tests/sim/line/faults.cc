@@ -232,53 +232,6 @@ Result heads_and_holder_die(std::uint64_t seed, Mutation mutation) {
   return {world.numbers(), {.slow_per_cent = 15}};
 }
 
-/// Random deaths and stops of waiters, holders and servers.
-Result soak(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 5, .ttl = seconds(3), .seed = seed, .mutation = mutation});
-  ProcessPlan plan;
-  plan.loops = true;
-  plan.distance.jitter = milliseconds(2);
-  for (int i = 0; i < 300; ++i) world.start_at(i * milliseconds(5), plan);
-  Random random(seed);
-  std::vector<Process*> frozen;
-  for (Time now = seconds(2); now < seconds(60); now += milliseconds(500)) {
-    world.run_until(now);
-    const std::uint32_t what = random.below(6);
-    const std::vector<Process*> line = world.line();
-    if (what == 0 && world.holder() != nullptr) {
-      world.kill(*world.holder());
-      world.start(plan);
-    } else if (what <= 2 && !line.empty()) {
-      world.kill(*line[random.below(static_cast<std::uint32_t>(line.size()))]);
-      world.start(plan);
-    } else if (what == 3 && !line.empty()) {
-      world.freeze(*line.front());
-      frozen.push_back(line.front());
-    } else if (what == 4 && !frozen.empty()) {
-      world.resume(*frozen.back());
-      frozen.pop_back();
-    } else if (what == 5) {
-      const std::size_t first = random.below(5);
-      world.hosts()[first].stop();
-      world.hosts()[(first + 1) % 5].stop();
-      world.at(now + milliseconds(450), [&world, first] {
-        world.hosts()[first].resume();
-        world.hosts()[(first + 1) % 5].resume();
-      });
-    }
-  }
-  for (Process* each : frozen) world.resume(*each);
-  world.end_loops();
-  world.run_until_all_served(seconds(120));
-  Result result;
-  const Numbers numbers = world.numbers();
-  result =
-      Result(numbers, {.inversions = numbers.jobs, .left_behind = SIZE_MAX, .slow_per_cent = 10});
-  world.run_until(world.now() + seconds(21));
-  result.demand(world.line().empty(), "somebody is still in line");
-  return result;
-}
-
 constexpr Scenario kFaults[] = {
     {"heads_cut_off", heads_cut_off},
     {"heads_killed", heads_killed},
@@ -293,7 +246,6 @@ constexpr Scenario kFaults[] = {
     {"foreign_program", foreign_program},
     {"silent_waiters", silent_waiters},
     {"heads_and_holder_die", heads_and_holder_die},
-    {"soak", soak, 2},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace redlock::sim::line {
 
 namespace {
 
+using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -31,18 +32,34 @@ Result five_servers(std::uint64_t seed, Mutation mutation) {
   return in_order({.servers = 5, .seed = seed, .mutation = mutation}, 1);
 }
 
-/// Every process has its own distance from every server, so that servers hear of them in different
-/// orders.
+/// Every process has its own distance from every server.
+void start_from_afar(World& world, int count, Time apart) {
+  for (int i = 0; i < count; ++i) {
+    ProcessPlan plan;
+    for (std::size_t server = 0; server < world.hosts().size(); ++server) {
+      plan.farther.push_back(world.random().between(Time::zero(), milliseconds(40)));
+    }
+    world.start_at(milliseconds(100) + i * apart, plan);
+  }
+}
+
+/// Servers hear of the processes in different orders.
 Result mixed_distances(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 5, .seed = seed, .mutation = mutation});
   hold_first(world, seconds(2));
-  for (int i = 0; i < 60; ++i) {
-    ProcessPlan plan;
-    for (int server = 0; server < 5; ++server) {
-      plan.farther.push_back(world.random().between(Time::zero(), milliseconds(40)));
-    }
-    world.start_at(milliseconds(100) + i * milliseconds(20), plan);
+  start_from_afar(world, 60, milliseconds(20));
+  world.run_until_all_served(seconds(60));
+  return {world.numbers(), {}};
+}
+
+/// Clocks that are up to an hour apart: a ticket from the fastest one counts on all servers.
+Result clocks_apart(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 5, .seed = seed, .mutation = mutation});
+  for (Host& host : world.hosts()) {
+    host.set_clock_by(world.random().between(-hours(1), hours(1)));
   }
+  hold_first(world, seconds(2));
+  start_from_afar(world, 60, milliseconds(20));
   world.run_until_all_served(seconds(60));
   return {world.numbers(), {}};
 }
@@ -99,6 +116,7 @@ constexpr Scenario kOrder[] = {
     {"order", one_server},
     {"order_of_five", five_servers},
     {"mixed_distances", mixed_distances},
+    {"clocks_apart", clocks_apart},
     {"distance", distance},
     {"distance_of_three", distance_of_three},
     {"lost_in_between", lost_in_between},

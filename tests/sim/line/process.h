@@ -40,7 +40,7 @@ class Observer {
   ~Observer() = default;
 };
 
-class Process : public lock::Performer, public Listener {
+class Process final : public lock::Performer, public Listener {
  public:
   enum class State : std::uint8_t { waiting, running, releasing, served, refused, killed, failed };
 

@@ -43,7 +43,7 @@ struct Numbers {
   Time waited{};                ///< the sum over all waiters
 };
 
-class World : public Observer {
+class World final : public Observer {
  public:
   explicit World(const Settings& settings);
   World(const World&) = delete;

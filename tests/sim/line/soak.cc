@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+//
+// Random deaths and stops of waiters, holders and servers for a minute; then everybody is served,
+// and nothing is left behind.
+#include "line/scenario.h"
+
+namespace redlock::sim::line {
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class Soak {
+ public:
+  /// `rough`: every process is at another distance, some may not SUBSCRIBE, and some lose servers.
+  Soak(World& world, bool rough) : world_(world), random_(world.settings().seed), rough_(rough) {}
+
+  void start(int count) {
+    for (int i = 0; i < count; ++i) world_.start_at(i * milliseconds(5), plan());
+  }
+
+  void run(Time until) {
+    for (Time now = seconds(2); now < until; now += milliseconds(500)) {
+      world_.run_until(now);
+      disturb();
+    }
+    for (Process* each : frozen_) world_.resume(*each);
+  }
+
+ private:
+  [[nodiscard]] ProcessPlan plan() {
+    ProcessPlan plan;
+    plan.loops = true;
+    plan.distance.jitter = milliseconds(2);
+    if (!rough_) return plan;
+    plan.job = random_.between(milliseconds(1), milliseconds(60));
+    plan.distance = {random_.between(microseconds(100), milliseconds(15)), milliseconds(5)};
+    plan.may_subscribe = !random_.percent(15);
+    plan.tries_once = random_.percent(10);
+    return plan;
+  }
+
+  [[nodiscard]] Process* somebody(const std::vector<Process*>& line) {
+    return line[random_.below(static_cast<std::uint32_t>(line.size()))];
+  }
+
+  void replace(Process& process) {
+    world_.kill(process);
+    world_.start(plan());
+  }
+
+  void disturb() {
+    const std::vector<Process*> line = world_.line();
+    const std::uint32_t what = random_.below(rough_ ? 8 : 6);
+    if (what == 5) return stop_servers();
+    if (what == 0 && world_.holder() != nullptr) return replace(*world_.holder());
+    if (what == 4 && !frozen_.empty()) {
+      world_.resume(*frozen_.back());
+      return frozen_.pop_back();
+    }
+    if (line.empty()) return;
+    if (what == 1 || what == 2) return replace(*somebody(line));
+    if (what == 3) {
+      world_.freeze(*line.front());
+      frozen_.push_back(line.front());
+    } else if (what > 5) {
+      const Time length = random_.between(milliseconds(50), seconds(8));
+      world_.cut(*somebody(line), random_.below(5), world_.now() + length);
+    }
+  }
+
+  /// Two, so that a quorum answers.
+  void stop_servers() {
+    const std::size_t first = random_.below(5);
+    for (const std::size_t server : {first, (first + 1) % 5}) {
+      world_.hosts()[server].stop();
+      world_.at(world_.now() + milliseconds(450),
+                [this, server] { world_.hosts()[server].resume(); });
+    }
+  }
+
+  World& world_;
+  Random random_;
+  bool rough_;
+  std::vector<Process*> frozen_;
+};
+
+Result soak_for_a_minute(const Settings& settings, int count, bool rough) {
+  World world(settings);
+  Soak soak(world, rough);
+  soak.start(count);
+  soak.run(seconds(60));
+  world.end_loops();
+  world.run_until_all_served(seconds(150));
+  Result result(world.numbers(),
+                {.inversions = 100, .left_behind = SIZE_MAX, .slow_per_cent = rough ? 20U : 10U});
+  world.run_until(world.now() + seconds(21));
+  result.demand(world.line().empty(), "somebody is still in line");
+  return result;
+}
+
+Result soak(std::uint64_t seed, Mutation mutation) {
+  return soak_for_a_minute({.servers = 5, .ttl = seconds(3), .seed = seed, .mutation = mutation},
+                           300, false);
+}
+
+Result rough_soak(std::uint64_t seed, Mutation mutation) {
+  return soak_for_a_minute(
+      {.servers = 5, .ttl = seconds(4), .publishes_lost = 5, .seed = seed, .mutation = mutation},
+      60, true);
+}
+
+constexpr Scenario kSoaks[] = {
+    {"soak", soak, 2},
+    {"rough_soak", rough_soak, 2},
+};
+
+}  // namespace
+
+std::span<const Scenario> soak_scenarios() {
+  return kSoaks;
+}
+
+}  // namespace redlock::sim::line

@@ -51,6 +51,7 @@ Effects Session::step(const Event& event, Instant now) {
                  },
                  [this](const JobFailedToStart& failure) {
                    outcome_ = {Outcome::Kind::not_started, failure.status};
+                   acquisition_.settle(effects_);
                    release_lease();
                  },
                  [this](const JobExited& exit) { on_job_exited(exit.status); },
@@ -220,7 +221,6 @@ void Session::start_job(std::uint64_t fence) {
     phase_ = Phase::acquiring;
     return acquisition_.abandon_win(now_, effects_);
   }
-  acquisition_.settle(effects_);
   lease_.emplace(won, plan_.timing, now_);
   number_ = fence;
   won_at_ = now_;
@@ -235,7 +235,9 @@ void Session::start_job(std::uint64_t fence) {
       Spawn{won.id(), fence, lease_->valid_until() - plan_.timing.needed_to_start()});
 }
 
+/// We leave the line only now: that costs the servers time, and the job shall start first.
 void Session::on_job_started() {
+  acquisition_.settle(effects_);
   phase_ = Phase::running;
   job_->started(now_);
   listen_at_ = now_ + kShortRun;

@@ -132,6 +132,7 @@ void Client::run_turn(lock::Instant local) {
   }
   if (session_ && job_.exited) {
     job_.exited = false;
+    if (queues_) scene_->checks->fail("queue", client_name(index_) + " still waits", now());
     if (keeping_) return lose_ward(local);
     scene_->checks->job_exited(index_, job_.status == 0 && !session_->watching_tree());
     step(lock::JobExited{job_.status}, local);

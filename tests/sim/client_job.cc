@@ -42,7 +42,6 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
           .stamp = job_.stamp + 1,
           .status = random().percent(20) ? 1 : 0};
   served_ = scene_->calm;
-  if (queues_) scene_->checks->fail("queue", client_name(index_) + " still waits", now());
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
   scene_->checks->job_started(index_, order.attempt, order.fence,
                               own_token(index_, runs_, order.attempt), lock_token(order.attempt),

@@ -128,9 +128,10 @@ TEST_CASE("late votes: with the lock in hand, all others go back before the next
   REQUIRE(harness.asked(Op::release) == 0);
   REQUIRE(harness.answer(1, Op::acquire, Granted{}));
   REQUIRE(harness.count<Spawn>() == 1);
+  REQUIRE(harness.asked(Op::release) == 0);
+  harness.step(JobStarted{});
   REQUIRE(harness.asked(Op::release) == 1);
   CHECK(harness.asks(Op::release).front() == Ask{.server = 2, .op = Op::release, .attempt = 1});
-  harness.step(JobStarted{});
   harness.answer(2, Op::acquire, Granted{});
   CHECK_MESSAGE(harness.asked(Op::release) == 1, "its release is on its way");
 }

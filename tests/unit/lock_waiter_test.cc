@@ -226,24 +226,31 @@ TEST_CASE("queue: -n never joins") {
   CHECK(harness.asked(Op::leave_queue) == 0);
 }
 
-TEST_CASE("queue: left with the lock, before the job is started") {
+TEST_CASE("queue: left with the lock, once the job has started or cannot start") {
+  for (const bool starts : {true, false}) {
+    Harness harness = waiting_for(queued(7));
+    harness.advance(harness.session.deadline() - harness.now);
+    for (ServerIndex server = 0; server < 3; ++server) {
+      harness.answer(server, Op::acquire, Granted{});
+    }
+    REQUIRE(harness.count<Spawn>() == 1);
+    CHECK_MESSAGE(harness.asked(Op::leave_queue) == 0, "the job shall not wait for that");
+    harness.step(starts ? Event(JobStarted{}) : Event(JobFailedToStart{127}));
+    REQUIRE(harness.asked(Op::leave_queue) == 3);
+    if (starts) harness.step(JobExited{0});
+    CHECK(harness.asked(Op::leave_queue) == 3);
+  }
+}
+
+TEST_CASE("queue: a job that comes too late keeps its place in the line") {
   Harness harness = waiting_for(queued(7));
   harness.advance(harness.session.deadline() - harness.now);
   for (ServerIndex server = 0; server < 3; ++server) {
     harness.answer(server, Op::acquire, Granted{});
   }
   REQUIRE(harness.count<Spawn>() == 1);
-  REQUIRE(harness.asked(Op::leave_queue) == 3);
-  const auto first = [&harness](auto is) {
-    return std::ranges::find_if(harness.effects, is) - harness.effects.begin();
-  };
-  CHECK(first([](const Effect& effect) {
-          const auto* ask = std::get_if<Ask>(&effect);
-          return ask != nullptr && ask->op == Op::leave_queue;
-        }) < first([](const Effect& effect) { return std::holds_alternative<Spawn>(effect); }));
-  harness.step(JobStarted{});
-  harness.step(JobExited{0});
-  CHECK(harness.asked(Op::leave_queue) == 3);
+  harness.step(JobTooLate{});
+  CHECK(harness.asked(Op::leave_queue) == 0);
 }
 
 TEST_CASE("queue: left when it is given up, by the limit or by a signal") {

@@ -348,7 +348,7 @@ Duration Acquisition::conflict_pause(const Attempt& ended) {
 }
 
 /// If all that refused did so for another waiter's turn, we ask when the last of these turns ends;
-/// or earlier if we are next and nobody can wake us.
+/// or earlier if the servers cannot wake us, because the lock may soon be free again.
 ///
 /// A single try bears splits for longer the longer its rounds take: contenders that are far away
 /// must fall out of step, too.
@@ -358,9 +358,8 @@ Duration Acquisition::split_pause(const Attempt& ended, Instant now) {
   }
   const auto turn = ended.turns_left();
   if (!turn) return split_backoff_.next(jitter_);
-  const bool uncalled = waiter_.is_early() && !waiter_.is_called();
   return std::clamp<Duration>(*turn + milliseconds(1), kShortestTurn,
-                              uncalled ? kEarly : kLongestTurn);
+                              waiter_.is_called() ? kLongestTurn : kEarly);
 }
 
 /// Contenders that are still taking the lock change from round to round. If the same servers refuse

@@ -149,17 +149,23 @@ TEST_CASE("pause: it ends as soon as the lock may have expired") {
 }
 
 TEST_CASE("pause: refused only for the turns of others, it ends with the last of these turns") {
-  Harness harness = waiting_for(held_for_ever());
+  Harness harness = called_waiter(2);
   const auto pause_after = [&](std::chrono::milliseconds a, std::chrono::milliseconds b) {
     harness.pass_pause();
     harness.answer(0, Op::acquire, no_answer(false));
-    harness.answer(1, Op::acquire, turn_of("w", a));
-    harness.answer(2, Op::acquire, turn_of("v", b));
+    harness.answer(1, Op::acquire, in_line(turn_of("w", a), 8, 2, 9));
+    harness.answer(2, Op::acquire, in_line(turn_of("v", b), 8, 2, 9));
     return harness.pause();
   };
   CHECK(pause_after(400ms, 420ms) == 421ms);
   CHECK(pause_after(90ms, 30ms) == 91ms);
   CHECK_MESSAGE(pause_after(9h, 1ms) == 501ms, "no turn lasts longer than 500 ms");
+  CHECK_MESSAGE(pause_after(0ms, 0ms) == 10ms, "a server whose turns never end is not asked always");
+}
+
+TEST_CASE("pause: a waiter that the servers cannot wake does not wait for the end of a long turn") {
+  Harness harness = waiting_for(in_line(turn_of("w", 400ms), 7));
+  CHECK(harness.pause() == 100ms);
 }
 
 TEST_CASE("pause: a split between a turn and a new holder is as short as other splits") {

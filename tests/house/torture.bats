@@ -257,6 +257,18 @@ finds() {
   assert_contains "$stderr" 'ended with 139'
 }
 
+@test "checker: 71 is a status of a redlock whose worker was killed, and of no other" {
+  logs
+  asks 1
+  tells maimed 1
+  leaves 1 71
+  check
+  assert_status 0
+  asks 2
+  leaves 2 71
+  finds '1 wrong statuses' 'contender 2 (run 1002) ended with 71'
+}
+
 @test "checker: keys left behind, but not helper keys with a life of their own" {
   logs
   printf '%s\n' 'key 0 5000 redlock:{L}:holder' 'key 0 5000 redlock:{L}:fence' \

@@ -158,7 +158,9 @@ class Contender:
             self.fate = "killed"
             top, below = await self.freeze()
             victims = [top, *below]
-        elif kind != "worker":
+        elif kind == "worker":
+            self.world.log("maimed", self.number, self.lock, self.run)
+        else:
             self.fate = "orphaned"
         for pid in victims:
             processes.send(pid, signal.SIGKILL)

@@ -6,6 +6,7 @@
 # Short torture with real servers, and that its checker sees what it is there to see. Longer ones:
 #
 #   tests/torture/torture --servers 5 --contenders 12 --locks 2 --seconds 60 --seed 7
+#   tests/torture/soak --seconds 60 --waiters 300
 
 load ../lib/common
 
@@ -43,6 +44,33 @@ torture() {
       --faults client-killed,client-stopped --pace 0.1 --long-jobs 0.8 --kill-clients both
     [[ $status == 0 ]] || break
   done
+  assert_status 1
+  [[ $output =~ ,\ [1-9][0-9]*\ overlaps, ]] || fail "$output"
+  assert_contains "$stderr" 'the logs are in '
+}
+
+@test "60 waiters in line, killed at random, and servers stopped: never two jobs, served in order, nothing left" {
+  TMPDIR=$SCRATCH run --separate-stderr "$TORTURE/soak" --seconds 7 --waiters 60 --settle 1 --seed 13
+  [[ $status == 0 ]] || fail "$output" "$stderr" "$(tail -n 40 "$SCRATCH"/redlock-soak.*/{events.log,line.log})"
+  assert_contains "$output" ' 0 overlaps, '
+  assert_contains "$output" ' 0 wrong statuses, 0 keys left behind, 0 overtaken, 0 never served,'
+  [[ $output =~ \ [1-9][0-9]*\ waiter-killed ]] || fail "no waiter was killed: $output"
+  [[ $(wc -l <<<"$output") == 1 ]] || fail "more than one line: $output"
+  [[ ! -e $(echo "$SCRATCH"/redlock-soak.*) ]] || fail 'it left its logs behind'
+}
+
+@test "soak sees a job that runs without the lock" {
+  # The wrapper stands for a redlock that gives the lock to one in three at once.
+  cat >"$SCRATCH/wrapper" <<'WRAPPER'
+#!/bin/bash
+(($$ % 3 == 0)) || exec "$REAL" "$@"
+while [[ $1 != -- ]]; do shift; done
+export REDLOCK_NAME=soak REDLOCK_FENCE=1 REDLOCK_TOKEN=$$.$$.$$.$$
+for ((i = 0; i < 20; i++)); do "${@:2}"; REDLOCK_TOKEN=$i.$$.$$.$$; done
+WRAPPER
+  chmod +x "$SCRATCH/wrapper"
+  TMPDIR=$SCRATCH REAL=$REDLOCK run --separate-stderr "$TORTURE/soak" --seconds 2 --waiters 9 --settle 1 \
+    --redlock "$SCRATCH/wrapper"
   assert_status 1
   [[ $output =~ ,\ [1-9][0-9]*\ overlaps, ]] || fail "$output"
   assert_contains "$stderr" 'the logs are in '
@@ -229,6 +257,18 @@ finds() {
   assert_contains "$stderr" 'ended with 139'
 }
 
+@test "checker: 71 is a status of a redlock whose worker was killed, and of no other" {
+  logs
+  asks 1
+  tells maimed 1
+  leaves 1 71
+  check
+  assert_status 0
+  asks 2
+  leaves 2 71
+  finds '1 wrong statuses' 'contender 2 (run 1002) ended with 71'
+}
+
 @test "checker: keys left behind, but not helper keys with a life of their own" {
   logs
   printf '%s\n' 'key 0 5000 redlock:{L}:holder' 'key 0 5000 redlock:{L}:fence' \
@@ -241,6 +281,72 @@ finds() {
   echo 'key 1 -1 redlock:{L}:fence' >>"$LOGS/keys.log"
   check
   assert_contains "$output" ' 2 keys left behind,'
+}
+
+# in_line: logs of a line of waiters, of which contender 3 has asked first. joined: it stands there.
+in_line() {
+  logs
+  printf '%s\n' 'ttl 2000' 'rest 0' >"$LOGS/line.log"
+  asks 3
+}
+joined() { echo "joined ${AT}000000 1003" >>"$LOGS/line.log"; }
+
+# newcomers COUNT: so many ask, and have the lock at once.
+newcomers() {
+  local i
+  for ((i = 10; i < 10 + $1; i++)); do section "s$i" "$i" $((20 + i)); done
+}
+
+@test "checker: a waiter that many newcomers overtook, served late or killed" {
+  in_line
+  joined
+  newcomers 11
+  starts third 3 50
+  signs end third 50
+  leaves 3 0
+  finds '1 overtaken' 'overtaken: run 1003 by 11 newcomers'
+  sed -i '/ third /d' "$LOGS"/jobs.L.log
+  sed -i 's/^\(left .*\) 3 L 1003 0/\1 3 L 1003 orphaned/' "$LOGS/runs.log"
+  finds '1 overtaken' 'overtaken: run 1003 by 11 newcomers'
+}
+
+@test "checker: few newcomers, or such as asked before it stood in line, are no violation" {
+  in_line
+  joined
+  newcomers 10
+  starts third 3 50
+  signs end third 50
+  leaves 3 0
+  check
+  assert_status 0
+  assert_contains "$output" ', 1 runs seen in line, overtaken 10 times at most,'
+  rm -r "$LOGS"
+  in_line
+  newcomers 20
+  joined
+  starts third 3 50
+  signs end third 50
+  leaves 3 0
+  check
+  assert_status 0
+  assert_contains "$output" ', overtaken 0 times at most, lock free for 80 ms at most, 0 ms besides the ttl at kills,'
+}
+
+@test "checker: a waiter that gave up, and keys of the line that live on for too long" {
+  in_line
+  leaves 3 69
+  finds '1 never served' 'never served: run 1003 left with 69'
+  rm -r "$LOGS"
+  in_line
+  leaves 3 killed
+  printf '%s\n' 'key 0 5000 redlock:{L}:fence' 'key 0 5000 redlock:{L}:log' >>"$LOGS/keys.log"
+  check
+  assert_status 0
+  echo 'key 0 700 redlock:{L}:queue' >>"$LOGS/keys.log"
+  finds '1 keys left behind' "left behind: server 0 still has 'redlock:{L}:queue' (ttl 700 ms)"
+  echo 'rest 700' >>"$LOGS/line.log"
+  check
+  assert_status 0
 }
 
 @test "checker: logs of nothing, or that make no sense, are no good logs" {

@@ -24,17 +24,23 @@ class Contender:
         self.fate = None  # what ended it, if not redlock itself
         self.runs = 0
         self.run = ""  # the name of the present one
-        self.stderr = open(f"{world.directory}/redlock.{number}.err", "ab")
+        self.stderr = open(self.words(), "ab")
+
+    def words(self):
+        """Where redlock's own words go."""
+        return f"{self.world.directory}/redlock.{self.number}.err"
 
     async def connect(self):
         for line in self.lines:
             await line.start()
-        uris = " ".join(f"redis://127.0.0.1:{line.port}" for line in self.lines)
+        self.know_servers(f"redis://127.0.0.1:{line.port}" for line in self.lines)
+
+    def know_servers(self, uris):
         inherited = {
             key: value for key, value in os.environ.items()
             if not key.startswith(("REDLOCK_", "REDISCLI_"))
         }  # fmt: skip
-        self.environment = {**inherited, "REDLOCK_SERVERS": uris}
+        self.environment = {**inherited, "REDLOCK_SERVERS": " ".join(uris)}
 
     async def loop(self):
         while not self.world.ending:
@@ -72,6 +78,7 @@ class Contender:
         self.fate = None
         self.runs += 1
         self.run = f"{self.number}.{self.runs}"
+        world.log("asks", self.number, self.lock, self.run, " ".join(patience) or "for ever")
         self.process = await asyncio.create_subprocess_exec(
             "setpriv", "--pdeathsig", "KILL", "--", world.redlock, "run", "-v",
             "--ttl", f"{world.ttl}s", "--restart-grace", f"{world.restart_grace}s",
@@ -79,7 +86,6 @@ class Contender:
             *patience, self.lock, "--", *self.job(),
             stdin=asyncio.subprocess.DEVNULL, stdout=self.stderr, stderr=self.stderr,
             env=self.environment)  # fmt: skip
-        world.log("asks", self.number, self.lock, self.run, " ".join(patience) or "for ever")
         status = await self.process.wait()
         if status < 0:
             status = 128 - status  # redlock ends by the signal that ended its job or its wait
@@ -152,7 +158,9 @@ class Contender:
             self.fate = "killed"
             top, below = await self.freeze()
             victims = [top, *below]
-        elif kind != "worker":
+        elif kind == "worker":
+            self.world.log("maimed", self.number, self.lock, self.run)
+        else:
             self.fate = "orphaned"
         for pid in victims:
             processes.send(pid, signal.SIGKILL)
@@ -176,5 +184,5 @@ class Contender:
         for line in self.lines:
             line.stop()
         self.stderr.close()
-        if os.path.getsize(self.stderr.name) == 0:
+        if os.path.isfile(self.stderr.name) and os.path.getsize(self.stderr.name) == 0:
             os.unlink(self.stderr.name)

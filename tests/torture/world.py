@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""What torture and soak share: the world of a run with its logs, and its frame from start to verdict."""
+import argparse
+import asyncio
+import logging
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import processes
+from servers import Server
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STALL = 250_000_000  # nanoseconds without a turn of our own
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+
+
+class World:
+    """What the parts share: settings, the servers, the contenders, the logs.
+
+    Who makes one adds the contenders, which need the world.
+    """
+
+    def __init__(self, options, directory):
+        self.directory = directory
+        self.redlock = os.path.abspath(options.redlock)
+        self.job = f"{HERE}/job"
+        self.ttl = options.ttl
+        self.restart_grace = options.restart_grace
+        self.kill_clients = options.kill_clients
+        self.long_jobs = options.long_jobs
+        self.ending = False
+        self.runs = self.open_log("runs.log")
+        self.events = self.open_log("events.log")
+        self.seed = options.seed
+        self.servers = [Server(i, directory) for i in range(options.servers)]
+        self.contenders = []
+
+    def open_log(self, name):
+        return open(f"{self.directory}/{name}", "a", buffering=1, encoding="utf-8")
+
+    def rng(self, part):
+        """Each part has its own, so that none depends on when another is asked."""
+        return random.Random(f"{self.seed}/{part}")
+
+    def log(self, word, *more):
+        """A line for the checker."""
+        print(word, processes.boot_ns(), *more, file=self.runs)
+
+    def tell(self, text):
+        """A line for whoever looks into a failure."""
+        print(processes.boot_ns(), text, file=self.events)
+
+    async def begin(self):
+        for server in self.servers:
+            await server.start()
+        for contender in self.contenders:
+            await contender.connect()
+
+    async def end(self, loops, bound):
+        """Everything is in order again: every redlock must come back soon."""
+        self.ending = True
+        open(f"{self.directory}/ending", "w").close()
+        self.tell("ending")
+        await asyncio.wait(loops, timeout=bound)
+        for contender in self.contenders:
+            await contender.give_up()
+        await asyncio.gather(*loops)
+        for contender in self.contenders:
+            contender.close()
+
+    async def notice_stalls(self):
+        """Whenever this very process does not get to run for a while, others will not either."""
+        with self.open_log("stalls.log") as log:
+            before = processes.boot_ns()
+            while True:
+                await asyncio.sleep(0.01)
+                now = processes.boot_ns()
+                if now - before > STALL:
+                    print("stall", before, now, file=log)
+                before = now
+
+    async def list_keys(self):
+        with open(f"{self.directory}/keys.log", "w", encoding="utf-8") as log:
+            for server in self.servers:
+                keys = await server.keys()
+                print("listed", server.number, len(keys), file=log)
+                for ttl, key in keys:
+                    print("key", server.number, ttl, key, file=log)
+
+
+def duration(text):
+    """Seconds from 1.5, 500ms, 1s, 2m."""
+    for unit, factor in (("ms", 0.001), ("s", 1), ("m", 60)):
+        if text.endswith(unit):
+            return float(text[: -len(unit)]) * factor
+    return float(text)
+
+
+class Parser(argparse.ArgumentParser):
+    """With the options that both have."""
+
+    def __init__(self, name, about):
+        super().__init__(prog=name, description=about.splitlines()[0], allow_abbrev=False)
+        self.add_argument("--seconds", type=duration, default=60, metavar="S", help="how long (60)")
+        self.add_argument("--seed", default="1", metavar="X")
+        self.add_argument(
+            "--redlock", default=os.environ.get("REDLOCK") or f"{SOURCE}/build/release/redlock",
+            metavar="FILE", help="($REDLOCK, or build/release/redlock)")
+        self.add_argument("--keep", action="store_true", help="keep the logs in any case")
+
+    def parse(self):
+        options = self.parse_args()
+        if not os.access(options.redlock, os.X_OK):
+            self.error(f"no program {options.redlock}: build it, or name it with --redlock")
+        return options
+
+
+def judge(directory):
+    return subprocess.run(
+        [f"{HERE}/check", directory], stdout=subprocess.PIPE, text=True, check=False)  # fmt: skip
+
+
+def finish(work):
+    """Runs the coroutine to its end, and leaves no process behind."""
+    if sys.version_info < (3, 12):  # later ones do so by themselves: no thread for each child
+        asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
+    try:
+        return asyncio.run(work)
+    finally:
+        processes.sweep()
+
+
+def main(name, parse, run):
+    """The exit status of the program. run(options, directory) prints the figures and returns the verdict."""
+    try:
+        options = parse()
+    except SystemExit as usage:
+        return 64 if usage.code else 0
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # writing to what was cut is no news
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(2))
+    processes.adopt_orphans()
+    directory = tempfile.mkdtemp(prefix=f"redlock-{name}.")
+    status = 2
+    try:
+        status = run(options, directory)
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+    except (OSError, RuntimeError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+    finally:
+        if status in (1, 2) or options.keep:
+            print(f"{name}: the logs are in {directory}", file=sys.stderr)
+        else:
+            shutil.rmtree(directory)
+    return status

@@ -234,6 +234,27 @@ limited() {
   wait_until "$BOUND" has_no_keys A
 }
 
+@test "queue: without the permission to read the clock one is not in it, and nobody loses a place" {
+  servers 1
+  needs_users
+  hold
+  plant A 2 1000 20000 '{}'
+  local counts
+  counts=$(until_when A planted1)
+  cli A acl setuser blind on '>password' '~*' "${CHANNELS[@]}" +@all -time
+  run "$REDLOCK" run -S "unix://blind:password@$A_SOCKET" -w 1s L -- true
+  assert_status 1
+  [[ $(until_when A planted1) == "$counts" ]] || fail "$counts has become $(until_when A planted1)"
+  [[ $(in_line A) == $'planted1\nplanted2' ]] || fail "$(in_line A)"
+  let_go
+  await "$HOLDER"
+  # It finds the lock free, and gives nobody the turn.
+  plant A 1 1000 40000 '{}'
+  run "$REDLOCK" run -S "unix://blind:password@$A_SOCKET" -n L -- true
+  assert_status 0
+  [[ $(cli A hexists "$WAITERS" mark:planted1) == 0 ]] || fail 'planted1 had a turn'
+}
+
 # ---- nonsense in it ------------------------------------------------------------------------------
 
 @test "queue: its keys are something else: looking and waiting go on" {

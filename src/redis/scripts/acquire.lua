@@ -36,8 +36,8 @@
 --     first bytes of its field, or 'type:list' and the like
 -- {'replica', 'host:port of the primary'}
 --
--- The SET comes before all other writes, and every command after it is a pcall (try): a failing script does
--- not roll back, and an error after the SET would hide that we hold the lock.
+-- Only writes to the line, which are pcalls (try), come before the SET, and every command after it is a pcall:
+-- a failing script does not roll back, and an error after the SET would hide that we hold the lock.
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
 local joins = hold ~= ARGV[1]
@@ -68,13 +68,14 @@ local value = kind == 'string' and read(KEYS[1], 1024)
 if type(value) == 'table' then return value end
 local ours = value == ARGV[1]
 
--- Every refusal puts us into the line, or keeps us there.
+-- Every refusal puts us into the line, or keeps us there. Without a clock (0) we would take the other
+-- waiters' times for wrong ones.
 local function refuse(word, blocker, left, holder)
   local ticket, place = ARGV[8], 0
-  if ticket ~= '' then
+  if ticket ~= '' and clock > 0 then
     local stands = stand_in_line(ARGV[7], ARGV[3], ticket)
     place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
-  else
+  elseif ticket == '' then
     -- Another program may have put a waiter far behind. A score counts exactly up to 2^53.
     local last = (try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {})[2]
     ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last) or 0) + 1), 2 ^ 53))
@@ -162,7 +163,7 @@ if kind == 'none' and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
   local owner, left, theirs = standing_turn()
   if not owner then
-    owner, left = hand_on(ARGV[7], ticket), 500
+    if clock > 0 then owner, left = hand_on(ARGV[7], ticket), 500 end
   elseif owner == ARGV[7] or
          (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
     owner = nil

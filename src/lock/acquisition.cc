@@ -209,7 +209,7 @@ void Acquisition::start_round(Instant now, Effects& effects) {
 }
 
 void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
-  if (reply.ask.op == Op::release) return release_.record(reply);
+  if (is_release(reply.ask.op)) return release_.record(reply);
   if (reply.ask.op != Op::acquire && reply.ask.op != Op::commit) return;
   std::optional<Answer>& trouble = troubles_.at(reply.ask.server);
   trouble.reset();
@@ -376,7 +376,8 @@ bool Acquisition::same_refusals_as_last_round() {
     refusals[server] = vote.refusal.blocker;
     ++refused;
   }
-  const bool same = !turns && refusals == last_refusals_ && refused >= blocking_minority(refusals.size());
+  const bool same =
+      !turns && refusals == last_refusals_ && refused >= blocking_minority(refusals.size());
   last_refusals_ = std::move(refusals);
   return same;
 }

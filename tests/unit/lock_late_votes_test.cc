@@ -164,3 +164,16 @@ TEST_CASE("late votes: who gives up gives them back, and leaves the line only af
   const auto last_release = harness.effects.rend() - last - 1;
   CHECK(last_release < place_of(harness, Op::leave_queue));
 }
+
+TEST_CASE("late votes: a hold of an ancestor's lock that is given back is waited for no longer") {
+  Plan plan = plan_for(3, Duration::zero());
+  plan.inherited = 7;
+  Harness harness(plan);
+  harness.answer(0, Op::acquire, Granted{});
+  harness.answer(1, Op::acquire, Refused{});
+  harness.answer(2, Op::acquire, Refused{});
+  REQUIRE(harness.answer(0, Op::leave, Released{.kept = true}));
+  harness.pass_pause();
+  harness.answer_all(3, Op::acquire, held_by("other"));
+  CHECK(harness.session.finished());
+}

@@ -48,8 +48,8 @@ class Acquisition {
   /// limits, after the win.
   void tick(Instant now, Effects& effects);
 
-  /// Takes any reply: to the current round, or to the release of an earlier attempt. To be called
-  /// while trying and, for late votes, after the win.
+  /// Takes any reply: to the current round, or to a request or a release of an earlier attempt. To
+  /// be called while trying and, for late votes, after the win.
   void record(const Reply& reply, Instant now, Effects& effects);
 
   /// Gives back every token that may be on a server, through release(), and leaves the line. For a

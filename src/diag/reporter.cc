@@ -290,7 +290,7 @@ void Reporter::say_not_released(const std::vector<lock::Complaint>& complaints) 
 }
 
 void Reporter::say_vote(const lock::Reply& reply) {
-  if (reply.ask.op == lock::Op::leave_queue) return;  // the queue decides nothing
+  if (reply.ask.op == lock::Op::leave_queue) return;  // no vote
   line(Verbosity::verbose, fmt::format("{}: {}: {}", servers_.at(reply.ask.server),
                                        op_name(reply.ask.op), vote_text(reply.answer)));
 }

@@ -10,8 +10,8 @@
 
 namespace redlock::lock {
 
-/// We, as one of those who wait in line for the lock. Every server keeps a line of its own, and all
-/// of them sort it by the same tickets: whoever is served next on one server is next on all.
+/// We, as one of the waiters in line for the lock. Every server keeps a line of its own, and all
+/// of them sort it by the same tickets: the waiter that is next on one server is next on all.
 /// Exclusion does not depend on it.
 class Waiter {
  public:

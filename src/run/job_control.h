@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Who stops and continues whom, and who has the terminal.
+// Which process stops and continues which, and which one has the terminal.
 //
 //   shell             does job control: waits for the supervisor, moves the terminal between groups
 //    └─ supervisor    leads the process group that the shell has made for us

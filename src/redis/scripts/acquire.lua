@@ -36,8 +36,9 @@
 --     first bytes of its field, or 'type:list' and the like
 -- {'replica', 'host:port of the primary'}
 --
--- Only writes to the line, which are pcalls (try), come before the SET, and every command after it is a pcall:
--- a failing script does not roll back, and an error after the SET would hide that we hold the lock.
+-- Only writes to the line, which are pcalls (try), come before the SET, and every command after it is a
+-- pcall: a failing script does not roll back, and an error after the SET would hide that we hold the
+-- lock.
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
 local joins = hold ~= ARGV[1]

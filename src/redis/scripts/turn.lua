@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Who has the turn, and who gets it next: for the scripts that include it behind line.lua.
+-- Tells which waiter has the turn, and gives it to the next one: for the scripts that include it behind
+-- line.lua.
 local function tell(waiter, word)
   return try('PUBLISH', line .. 'wake:' .. waiter, word)
 end

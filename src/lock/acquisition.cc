@@ -104,9 +104,16 @@ Instant Acquisition::wait_limit() const {
 }
 
 Instant Acquisition::deadline() const {
-  const Instant limits = std::min({wait_limit(), server_limit(), quorum_news()});
-  return in_round_ || state_ != State::trying ? limits
-                                              : std::min({limits, next_round_, ask_again_});
+  return std::min({wait_limit(), server_limit(), quorum_news(), next_question()});
+}
+
+/// When to ask next: after the pause, or after a wake-up. A wake-up during a round is for the
+/// servers that have refused: the release reaches the servers one after another, and the other
+/// votes of this round may wait for a server that is silent.
+Instant Acquisition::next_question() const {
+  if (state_ != State::trying) return kNever;
+  if (!in_round_) return std::min(next_round_, ask_again_);
+  return attempt_.refused() > 0 ? ask_again_ : kNever;
 }
 
 void Acquisition::tick(Instant now, Effects& effects) {
@@ -115,8 +122,8 @@ void Acquisition::tick(Instant now, Effects& effects) {
     return;
   }
   if (now >= quorum_news()) tell_quorum_missing(now, effects);
-  if (state_ == State::trying && !in_round_ && now >= std::min(next_round_, ask_again_)) {
-    woken_rounds_ = now < next_round_ ? woken_rounds_ + 1 : 0;
+  if (now >= next_question()) {
+    woken_rounds_ = in_round_ || now < next_round_ ? woken_rounds_ + 1 : 0;
     start_round(now, effects);
   }
 }
@@ -156,7 +163,7 @@ Waiting Acquisition::waiting() const {
 }
 
 /// The requests of the present round may have been too early to find the lock free. So a wake-up
-/// during a round counts for the next round.
+/// during a round counts once more.
 void Acquisition::wake(Duration in, Instant now) {
   if (state_ != State::trying) return;
   if (in > Duration::zero()) {

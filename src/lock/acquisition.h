@@ -60,8 +60,9 @@ class Acquisition {
   /// to earlier attempts.
   void settle(Effects& effects);
 
-  /// Starts the next round after `in`, or as soon as we are between two rounds. A wrong wake-up
-  /// costs one round; an endless stream of wake-ups costs ten rounds a second.
+  /// Starts the next round after `in`; in the present round, asks the servers that refused once
+  /// more. A wrong wake-up costs one round; an endless stream of wake-ups costs ten rounds a
+  /// second.
   void wake(Duration in, Instant now);
 
   /// Takes Subscribed.
@@ -121,6 +122,7 @@ class Acquisition {
   void note_distrusted();
   void tell_quorum_missing(Instant now, Effects& effects);
   [[nodiscard]] Instant quorum_news() const;
+  [[nodiscard]] Instant next_question() const;
   [[nodiscard]] std::size_t answering() const;
   void tell_contended(Instant now, Effects& effects);
   void rest(Instant now, Duration pause);
@@ -147,7 +149,7 @@ class Acquisition {
   Instant began_;
   Instant round_began_;
   Instant next_round_;
-  Instant ask_again_ = kNever;  ///< after a wake-up: when to ask, or once the present round is over
+  Instant ask_again_ = kNever;  ///< after a wake-up: when to ask, in or after the present round
   unsigned woken_rounds_ = 0;   ///< rounds in a row that a wake-up started early
   Instant limit_;               ///< the end of -w, or of kTryOnceBears
   std::optional<Instant> short_since_;  ///< since then fewer than a quorum of servers answered

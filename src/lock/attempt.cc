@@ -30,9 +30,10 @@ std::vector<Ask> Attempt::begin_round(std::uint32_t round, Ticket ticket, const 
   std::vector<Ask> asks;
   for (ServerIndex server = 0; server < votes_.size(); ++server) {
     Vote& vote = votes_[server];
-    vote.reported = vote.state == VoteState::granted;
+    vote.reported = vote.state != VoteState::asked;
     if (vote.state != VoteState::absent && vote.state != VoteState::refused) continue;
     vote.state = VoteState::asked;
+    vote.reported = false;
     asks.push_back({.server = server,
                     .op = Op::acquire,
                     .attempt = id_,

@@ -58,7 +58,8 @@ class Attempt {
 
   Attempt(AttemptId id, std::size_t servers) : id_(id), votes_(servers) {}
 
-  /// Asks every server that certainly does not have the token.
+  /// Asks every server that certainly does not have the token. Requests of an earlier round may
+  /// still be without an answer.
   std::vector<Ask> begin_round(std::uint32_t round, Ticket ticket, const Timing& timing);
 
   /// Takes an answer to one of this attempt's acquire requests.

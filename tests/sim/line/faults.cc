@@ -111,6 +111,21 @@ Result quorum_lost(std::uint64_t seed, Mutation mutation) {
   return {world.numbers(), {}};
 }
 
+/// One of five servers is stopped, and nobody knows that yet. Every other process is far from two
+/// of the servers, so after its release the next waiter finds the lock free on two others only. It
+/// does not wait for the silent server.
+Result one_silent(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 5, .timeout = seconds(1), .seed = seed, .mutation = mutation});
+  world.hosts()[4].stop();
+  hold_first(world, milliseconds(500));
+  ProcessPlan far;
+  far.farther = {Time::zero(), Time::zero(), milliseconds(20), milliseconds(20), Time::zero()};
+  start_waiters(world, 20, milliseconds(100), milliseconds(10));
+  start_waiters(world, 20, milliseconds(105), milliseconds(10), far);
+  world.run_until_all_served(seconds(60));
+  return {world.numbers(), {.longest_stall = milliseconds(300), .slow_per_cent = 0}};
+}
+
 /// The first ones in line die, all at once: nobody hears their turns.
 Result heads_killed(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 3, .seed = seed, .mutation = mutation});
@@ -234,6 +249,7 @@ Result heads_and_holder_die(std::uint64_t seed, Mutation mutation) {
 
 constexpr Scenario kFaults[] = {
     {"heads_cut_off", heads_cut_off},
+    {"one_silent", one_silent},
     {"heads_killed", heads_killed},
     {"head_frozen", head_frozen},
     {"holder_killed", holder_killed},

@@ -63,7 +63,6 @@ void warn(const config::Settings& settings) {
 }
 
 Exit carry_out(const cli::Run& run) {
-  warn(run.settings);
   return run::run(run);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/command_line.h"
 
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "cli/help.h"
@@ -56,7 +58,21 @@ std::vector<std::string> shell_job(const std::string& command, const Environment
   return {shell, "-c", command};
 }
 
-Invocation run(Line line, const Environment& environment) {
+/// --once and --min-hold are for one lock: redlock would take it although another lock keeps the
+/// command from running.
+void check_also(const Draft& draft, const std::string& name) {
+  std::set<std::string_view> names{name};
+  for (const std::string& each : draft.also) {
+    if (!names.insert(each).second) misused("--also: the lock " + quote(each) + " is named twice");
+  }
+  if (draft.also.empty()) return;
+  const bool once = draft.settings.once.count() > 0;
+  if (once || draft.settings.min_hold.count() > 0) {
+    misused("--also and " + std::string(once ? "--once" : "--min-hold") + " exclude each other");
+  }
+}
+
+Invocation run(Line line, std::vector<std::string> words, const Environment& environment) {
   const std::string name = lock_name(line, "run NAME -- COMMAND (see: redlock run --help)");
   Draft draft = read_options(std::move(line.options));
   if (draft.shell_command) {
@@ -71,7 +87,10 @@ Invocation run(Line line, const Environment& environment) {
   }
   if (draft.shared) misused("-s/--shared: this version has exclusive locks only");
   if (draft.no_fork && draft.close) misused("-F/--no-fork and -o/--close exclude each other");
-  return Run{settle(draft, environment, line.words), name, std::move(line.job)};
+  check_also(draft, name);
+  line.words.insert(line.words.end(), draft.also.begin(), draft.also.end());
+  return Run{settle(draft, environment, line.words), name, std::move(line.job),
+             std::move(draft.also), std::move(words)};
 }
 
 Invocation acquire(Line line, const Environment& environment) {
@@ -178,7 +197,7 @@ Invocation history(Line line, const Environment& environment) {
 
 Invocation parse_command(Command command, std::vector<std::string> words,
                          const Environment& environment) {
-  Line line = split(command, std::move(words));
+  Line line = split(command, words);
   if (line.request != nullptr) {
     return Print{line.request->key == Key::version ? version() : help(command)};
   }
@@ -204,7 +223,7 @@ Invocation parse_command(Command command, std::vector<std::string> words,
     case config::kRun:
       break;
   }
-  return run(std::move(line), environment);
+  return run(std::move(line), std::move(words), environment);
 }
 
 [[noreturn]] void unknown_command(const std::string& word, const std::vector<std::string>& rest) {

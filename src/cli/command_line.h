@@ -17,8 +17,10 @@ namespace redlock::cli {
 /// `redlock run`.
 struct Run {
   config::Settings settings;
-  std::string name;              ///< of the lock; a valid key together with settings.prefix
-  std::vector<std::string> job;  ///< the words for exec, at least one
+  std::string name;                ///< of the lock; a valid key together with settings.prefix
+  std::vector<std::string> job;    ///< the words for exec, at least one
+  std::vector<std::string> also;   ///< further locks, as `name`, each once
+  std::vector<std::string> words;  ///< all of them, from which this was read
 };
 
 /// `redlock acquire`.

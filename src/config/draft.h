@@ -29,6 +29,7 @@ struct Draft {
   Settings settings;
   bool nonblocking = false;
   bool shared = false;
+  std::vector<std::string> also;  ///< run
   bool no_fork = false;
   bool close = false;
   std::optional<std::string> shell_command;

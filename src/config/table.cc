@@ -181,6 +181,12 @@ constexpr Row kTable[] = {
     {Key::no_reentrant, "no-reentrant", "--no-reentrant", nullptr, "", kHolding,
      "do not join a lock that an outer redlock run holds", "", Type::toggle, kRun,
      [](Draft& draft, std::string_view) { draft.settings.reentrant = false; }},
+    {Key::also, "also", "--also", nullptr, "NAME", kHolding,
+     "hold this lock, too; repeat for each further lock", "", Type::text, kRun,
+     [](Draft& draft, std::string_view value) {
+       redis::check_lock_name(value);
+       draft.also.emplace_back(value);
+     }},
     {Key::log_entries, "log-entries", "--log-entries", "REDLOCK_LOG_ENTRIES", "N", kOther,
      "how many lines the servers keep in the lock's log, see redlock history; 0: none", "1000",
      Type::integer, kAsk | kRelease,

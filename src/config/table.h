@@ -58,6 +58,7 @@ enum class Key : std::size_t {
   once,
   once_exit_code,
   no_reentrant,
+  also,
   log_entries,
   record_command,
   command,

@@ -9,13 +9,16 @@
 #include "diag/reporter.h"
 #include "driver/holder_info.h"
 #include "driver/setup.h"
+#include "os/clock.h"
 #include "os/last_words.h"
+#include "os/process_name.h"
 #include "os/stderr.h"
 #include "records/holder.h"
 #include "redis/server_set.h"
 #include "run/metrics_file.h"
 #include "run/reentrancy.h"
 #include "run/runner.h"
+#include "run/stage.h"
 
 namespace redlock::run {
 
@@ -29,18 +32,24 @@ void warn(const std::string& text, const config::Settings& settings, os::Stderr&
 }  // namespace
 
 Exit run(const cli::Run& request) {
-  const config::Settings& settings = request.settings;
-  lock::Plan plan = driver::plan_for(settings);
-  const driver::LockId lock = driver::lock_id(settings, request.name);
   const char* const environment = std::getenv("REDLOCK_HELD");
   const std::string held = environment == nullptr ? "" : environment;
+  const Stage stage(request, held, os::boot_now());
+  const config::Settings settings = stage.settings(os::boot_now());
+  os::Stderr out;
+  if (stage.is_first()) {
+    for (const std::string& warning : settings.warnings) warn(warning, settings, out);
+  } else {
+    os::rename_process("redlock", "redlock: " + stage.name());  // it is called after /proc/self/exe
+  }
+  lock::Plan plan = driver::plan_for(settings);
+  const driver::LockId lock = driver::lock_id(settings, stage.name());
   const std::optional<Held> ours =
       settings.reentrant ? find_held(held, lock) : std::optional<Held>();
   if (ours) plan.inherited = ours->fence;
   records::Holder who = driver::describe_ourselves(settings, lock, request.job);
   redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(who),
                                                   ours ? ours->token : std::string());
-  os::Stderr out;
   const MetricsFile metrics(settings.metrics_file);
   const std::string early = metrics.check();
   warn(early, settings, out);
@@ -52,7 +61,7 @@ Exit run(const cli::Run& request) {
                 {.lock = lock,
                  .who = std::move(who),
                  .held = held,
-                 .argv = request.job,
+                 .stage = stage,
                  .on_lost = settings.on_lost},
                 servers, out, reporter, progress,
                 {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});

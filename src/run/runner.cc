@@ -233,12 +233,11 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 }
 
 std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
-  environment_ = os::environment_with(
-      {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
-      {"REDLOCK_NAME=" + job_.lock.name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
-       "REDLOCK_FENCE=" + std::to_string(order.fence),
-       "REDLOCK_HELD=" + add_held(job_.held, job_.lock,
-                                  {.token = servers_.token(order.attempt), .fence = order.fence})});
+  const Held held{.token = servers_.token(order.attempt), .fence = order.fence};
+  auto [dropped, added] = job_.stage.variables(held.token, held.fence);
+  dropped.emplace_back("REDLOCK_HELD");
+  added.push_back("REDLOCK_HELD=" + add_held(job_.held, job_.lock, held));
+  environment_ = os::environment_with(dropped, added);
   hook_.emplace(job_.on_lost, environment_);
   job_control_.emplace(signals_);
   if (!reserve_) reserve_.emplace();  // an earlier worker that failed has used up the first one
@@ -274,7 +273,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t supervisor) {
     worker_->tell(Kind::job_too_late);
     ::_exit(0);
   }
-  const os::Spawned spawned = os::spawn(job_.argv, environment_, signals_, place);
+  const os::Spawned spawned = os::spawn(job_.stage.argv(), environment_, signals_, place);
   if (spawned.pid < 0) {
     worker_->tell(spawned.no_process ? Kind::no_process : Kind::job_failed, spawned.error);
     ::_exit(0);
@@ -385,7 +384,8 @@ lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
   const ExitStatus status = message.kind == Kind::no_process ? ExitStatus::os_error
                             : message.value == ENOENT        ? ExitStatus::not_found
                                                              : ExitStatus::cannot_execute;
-  out_.line(fmt::format("redlock: cannot run {}: {}", diag::printable(job_.argv.front(), 200),
+  out_.line(fmt::format("redlock: cannot run {}: {}",
+                        diag::printable(job_.stage.argv().front(), 200),
                         std::strerror(message.value)));
   return {static_cast<int>(status)};
 }

@@ -25,6 +25,7 @@
 #include "run/lost_hook.h"
 #include "run/reentrancy.h"
 #include "run/reserve.h"
+#include "run/stage.h"
 #include "run/supervision.h"
 #include "run/supervisor.h"
 #include "run/worker.h"
@@ -35,7 +36,7 @@ struct Job {
   driver::LockId lock;
   records::Holder who;  ///< for the lock's log
   std::string held;     ///< REDLOCK_HELD as we found it
-  std::vector<std::string> argv;
+  Stage stage;          ///< which lock of several this one is, and what to run
   std::string on_lost;  ///< a command; empty: none
 };
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "run/stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
+
+#include "driver/lock_id.h"
+#include "error.h"
+#include "run/reentrancy.h"
+
+namespace redlock::run {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// "NUMBER LIMIT": the stage, and the end of -w in ns of CLOCK_BOOTTIME.
+constexpr const char* kVariable = "REDLOCK_STAGE";
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool read(std::string_view& text, std::int64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || number < 0) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  text.remove_prefix(std::min<std::size_t>(text.starts_with(' ') ? 1 : 0, text.size()));
+  return true;
+}
+
+}  // namespace
+
+Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
+    : request_(request), names_(request.also), limit_(lock::kNever) {
+  names_.push_back(request.name);
+  std::ranges::sort(names_);
+  const auto& wait = request.settings.wait;
+  if (wait && wait->count() > 0 && *wait < lock::kNever - now) limit_ = now + *wait;
+
+  const std::string value = variable(kVariable);
+  if (value.empty()) return;
+  std::string_view rest = value;
+  std::int64_t number = 0;
+  std::int64_t limit = 0;
+  const auto count = static_cast<std::int64_t>(names_.size());
+  bool ours = read(rest, number) && read(rest, limit) && rest.empty() && number < count;
+  for (std::int64_t before = 0; ours && before < number; ++before) {
+    const auto& name = names_[static_cast<std::size_t>(before)];
+    ours = find_held(held, driver::lock_id(request.settings, name)).has_value();
+  }
+  if (!ours) {
+    throw Error(ExitStatus::usage, fmt::format("{} is in the environment: only redlock itself may "
+                                               "set it",
+                                               kVariable));
+  }
+  number_ = static_cast<std::size_t>(number);
+  limit_ = lock::Instant(lock::Duration(limit));
+}
+
+config::Settings Stage::settings(lock::Instant now) const {
+  config::Settings settings = request_.settings;
+  if (!is_last()) settings.max_runtime.reset();
+  if (limit_ != lock::kNever) {
+    settings.wait = std::max<lock::Duration>(limit_ - now, milliseconds(1));
+  }
+  return settings;
+}
+
+std::vector<std::string> Stage::argv() const {
+  if (is_last()) return request_.job;
+  std::vector<std::string> argv{"/proc/self/exe", "run"};
+  argv.insert(argv.end(), request_.words.begin(), request_.words.end());
+  return argv;
+}
+
+/// The variables of the lock that the user named first come from its stage, whichever that is.
+Stage::Variables Stage::variables(const std::string& token, std::uint64_t fence) const {
+  Variables variables{{kVariable, "REDLOCK_FENCES"}, {}};
+  if (name() == request_.name) {
+    for (const char* each : {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT"}) {
+      variables.dropped.emplace_back(each);
+    }
+    variables.added = {"REDLOCK_NAME=" + name(), "REDLOCK_TOKEN=" + token,
+                       fmt::format("REDLOCK_FENCE={}", fence)};
+  }
+  const std::string earlier = is_first() ? "" : variable("REDLOCK_FENCES") + "\n";
+  variables.added.push_back(fmt::format("REDLOCK_FENCES={}{} {}", earlier, fence, name()));
+  if (!is_last()) {
+    variables.added.push_back(
+        fmt::format("{}={} {}", kVariable, number_ + 1, limit_.time_since_epoch().count()));
+  }
+  return variables;
+}
+
+}  // namespace redlock::run

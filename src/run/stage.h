@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Several locks at once (`--also`). Each lock has a redlock of its own: when the first one has its
+// lock, its job is the redlock that takes the next lock, and the job of the last one is the user's
+// command. So each lock is renewed, lost and released as if it were the only one, and whatever ends
+// one of them ends the command.
+//
+// All take the locks in the order of their names, so no two such runs wait for each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "lock/time.h"
+
+namespace redlock::run {
+
+/// One of the redlocks of a run: the one that takes the lock `name()`.
+class Stage {
+ public:
+  /// The stage that this process is: the first, or the one that REDLOCK_STAGE names. Throws Error
+  /// (64) if that variable does not come from the redlock outside of us: `held`, REDLOCK_HELD, must
+  /// name all locks of the stages before ours.
+  Stage(const cli::Run& request, std::string_view held, lock::Instant now);
+
+  /// The lock that this stage takes.
+  [[nodiscard]] const std::string& name() const { return names_[number_]; }
+  [[nodiscard]] bool is_first() const { return number_ == 0; }
+
+  /// The settings of this stage. All stages together wait as long as the user said, and only the
+  /// last one knows the longest runtime.
+  [[nodiscard]] config::Settings settings(lock::Instant now) const;
+
+  /// What this stage runs: the user's command, or the next stage.
+  [[nodiscard]] std::vector<std::string> argv() const;
+
+  struct Variables {
+    std::vector<std::string> dropped;  ///< names
+    std::vector<std::string> added;    ///< "NAME=value"
+  };
+  /// What it adds to the environment of that command besides REDLOCK_HELD, when it has the lock.
+  [[nodiscard]] Variables variables(const std::string& token, std::uint64_t fence) const;
+
+ private:
+  [[nodiscard]] bool is_last() const { return number_ + 1 == names_.size(); }
+
+  const cli::Run& request_;
+  std::vector<std::string> names_;  ///< in the order in which redlock takes them
+  std::size_t number_ = 0;          ///< ours among them
+  lock::Instant limit_;             ///< of -w, for all stages; kNever: without it
+};
+
+}  // namespace redlock::run

@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# Several locks at once (--also): all or nothing, in one order everywhere, and the end of one of them is the
+# end of the job.
+
+load ../lib/common
+
+teardown() { stop_all; }
+
+# job_with_both [OPTION…]: a job holds a, m and z until its end; sets $TOP.
+job_with_both() {
+  background "$REDLOCK" run "$@" m --also z --also a -- sh -c 'echo $$ >"$0"; exec sleep 60' "$SCRATCH/job"
+  TOP=$BACKGROUND_PID
+  wait_for "$SCRATCH/job"
+}
+
+# all_free: none of the locks is left on any server; the job is gone.
+all_free() {
+  local server name
+  wait_gone "$(cat "$SCRATCH/job")"
+  for server in "${SERVERS[@]}"; do
+    for name in a m z; do wait_until "$BOUND" lacks_key "$server" "$name"; done
+  done
+}
+
+@test "also: the job holds all locks; the variables are those of the first one named" {
+  local n
+  for n in 1 3; do
+    servers "$n"
+    run --separate-stderr "$REDLOCK" run m --also z --also a -- sh -c '
+      for lock in a m z; do "$0" run -n --no-reentrant "$lock" -- true; echo "$lock $?"; done
+      "$0" run -n z --also a -- echo joined
+      echo "name $REDLOCK_NAME"; test "$(redis-cli -s "$1" get m)" = "$REDLOCK_TOKEN" && echo token
+      echo "$REDLOCK_FENCES"; echo "$REDLOCK_FENCE"; echo "stage ${REDLOCK_STAGE-unset}"; exit 7' "$REDLOCK" "$A_SOCKET"
+    assert_status 7
+    [[ -z $stderr ]] || fail "$stderr"
+    [[ ${lines[*]:0:6} == 'a 1 m 1 z 1 joined name m token' ]] || fail "$output"
+    [[ ${lines[6]} =~ ^[0-9]+\ a$ && ${lines[7]} == "${lines[9]} m" && ${lines[8]} =~ ^[0-9]+\ z$ ]] || fail "$output"
+    [[ ${lines[10]} == 'stage unset' ]] || fail "$output"
+    wait_until_clean A
+    stop_servers
+  done
+}
+
+@test "also: runs that name the same locks in different order never wait for each other" {
+  servers 1
+  local pids=() order
+  for order in 'a b c' 'c b a' 'b c a' 'c a b'; do
+    # shellcheck disable=SC2086 # words
+    set -- $order
+    background bash -c 'for i in {1..15}; do
+        "$0" run -w 60 "$1" --also "$2" --also "$3" -- sh -c "echo start >>\"\$0\"; echo end >>\"\$0\"" "$4" || exit
+      done' "$REDLOCK" "$1" "$2" "$3" "$SCRATCH/log"
+    pids+=("$BACKGROUND_PID")
+  done
+  for order in "${pids[@]}"; do
+    await "$order" 60
+    assert_status 0
+  done
+  assert_no_overlap "$SCRATCH/log"
+  [[ $(grep -c start "$SCRATCH/log") == 60 ]]
+}
+
+@test "also: all or nothing: if one of them is held, the others are given back" {
+  servers 3
+  local lock
+  for lock in a m z; do
+    background "$REDLOCK" run "$lock" -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/held.$lock"
+    local holder=$BACKGROUND_PID other
+    wait_for "$SCRATCH/held.$lock"
+    run --separate-stderr "$REDLOCK" run -n -E 9 m --also z --also a -- touch "$SCRATCH/ran"
+    assert_status 9
+    local began=$EPOCHREALTIME
+    run --separate-stderr "$REDLOCK" run -w 0.5 m --also z --also a -- touch "$SCRATCH/ran"
+    assert_status 1
+    assert_contains "$stderr" "lock \"$lock\" is still held"
+    assert_between 450 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 3000
+    for other in a m z; do
+      [[ $other == "$lock" ]] || wait_until "$BOUND" lacks_key A "$other"
+    done
+    kill -TERM "$holder"
+    await "$holder"
+  done
+  [[ ! -e $SCRATCH/ran ]]
+}
+
+@test "also: -w is for all of them together" {
+  servers 1
+  local holders=() lock
+  for lock in a z; do
+    background "$REDLOCK" run "$lock" -- sh -c 'echo x >"$0"; until [ -e "$0.go" ]; do sleep 0.05; done' "$SCRATCH/held.$lock"
+    holders+=("$BACKGROUND_PID")
+    wait_for "$SCRATCH/held.$lock"
+  done
+  local began=$EPOCHREALTIME
+  background "$REDLOCK" run -w 1 a --also z -- true
+  local waiter=$BACKGROUND_PID
+  nap 0.7
+  : >"$SCRATCH/held.a.go"
+  await "$waiter"
+  assert_status 1
+  assert_between 950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 1600
+  kill -TERM "${holders[1]}"
+}
+
+@test "also: the job ends when one of the locks is lost, whichever, with status 80" {
+  servers 3
+  local lock server
+  for lock in a m z; do
+    rm -f "$SCRATCH/job" "$SCRATCH/lost"
+    job_with_both --ttl 1s --on-lost 'echo "$REDLOCK_NAME" >>"'"$SCRATCH"'/lost"'
+    for server in A B; do cli "$server" set "$lock" thief >/dev/null; done
+    await "$TOP"
+    assert_status 80
+    assert_contains "$stderr" "lock \"$lock\""
+    for server in A B; do cli "$server" del "$lock" >/dev/null; done
+    all_free
+    [[ $(wc -l <"$SCRATCH/lost") == 1 ]] || fail "the command of --on-lost ran $(wc -l <"$SCRATCH/lost") times"
+  done
+}
+
+@test "also: a signal ends the job and gives everything back; so does the end of redlock by KILL" {
+  servers 3
+  job_with_both
+  kill -TERM "$TOP"
+  await "$TOP"
+  assert_status 143
+  all_free
+  rm "$SCRATCH/job"
+  job_with_both
+  kill -KILL "$TOP"
+  all_free
+}
+
+@test "also: --max-runtime begins with the job" {
+  servers 1
+  background "$REDLOCK" run z -- sh -c 'echo x >"$0"; until [ -e "$0.go" ]; do sleep 0.05; done' "$SCRATCH/held"
+  wait_for "$SCRATCH/held"
+  background "$REDLOCK" run --max-runtime 1s a --also z -- sh -c 'echo x >"$0"; sleep 60' "$SCRATCH/began"
+  local run=$BACKGROUND_PID
+  nap 1.2
+  gone "$run" && fail 'it ended before its job began'
+  : >"$SCRATCH/held.go"
+  wait_for "$SCRATCH/began"
+  await "$run"
+  assert_status 124
+}
+
+@test "also: what cannot be is refused" {
+  servers 1
+  refused() {
+    run --separate-stderr "$REDLOCK" run m --also "$@" -- touch "$SCRATCH/ran"
+    assert_status 64
+    assert_contains "$stderr" "$expected"
+  }
+  local expected="the lock 'm' is named twice"
+  refused m
+  expected="the lock 'a' is named twice" refused a --also a
+  expected='--also and --once exclude each other' refused a --once 1h
+  expected='--also and --min-hold exclude each other' refused a --min-hold 5s
+  expected='lock name' refused redlock:a
+  expected='lock name' refused ''
+  REDLOCK_STAGE='1 9' expected=REDLOCK_STAGE refused a
+  REDLOCK_STAGE='x' expected=REDLOCK_STAGE refused a
+  REDLOCK_STAGE='2 9' expected=REDLOCK_STAGE refused a
+  run -127 "$REDLOCK" run m --also a -- "$SCRATCH/nothing"
+  assert_status 127
+  [[ ! -e $SCRATCH/ran ]]
+  wait_until_clean A
+}

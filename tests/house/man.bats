@@ -12,7 +12,12 @@ COMMANDS='run acquire renew release status list history check config sandbox'
 
 setup() {
   local command
-  for command in $COMMANDS; do "$REDLOCK" "$command" --help >"$SCRATCH/$command"; done
+  for command in $COMMANDS; do
+    {
+      "$REDLOCK" "$command" --help
+      [[ $command == sandbox ]] || "$REDLOCK" "$command" --help-servers
+    } >"$SCRATCH/$command"
+  done
   cat "$SCRATCH"/[a-z]* >"$SCRATCH/help"
 }
 

@@ -384,9 +384,12 @@ lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
   const ExitStatus status = message.kind == Kind::no_process ? ExitStatus::os_error
                             : message.value == ENOENT        ? ExitStatus::not_found
                                                              : ExitStatus::cannot_execute;
-  out_.line(fmt::format("redlock: cannot run {}: {}",
-                        diag::printable(job_.stage.argv().front(), 200),
-                        std::strerror(message.value)));
+  const std::vector<std::string> argv = job_.stage.argv();
+  const bool for_shell = status == ExitStatus::not_found && argv.size() == 1 &&
+                         argv.front().find_first_of(" \t|&;<>$") != std::string::npos;
+  out_.line(fmt::format("redlock: cannot run {}: {}{}", diag::printable(argv.front(), 200),
+                        std::strerror(message.value),
+                        for_shell ? "; for a shell command: redlock run NAME -c 'COMMAND'" : ""));
   return {static_cast<int>(status)};
 }
 

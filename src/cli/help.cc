@@ -328,7 +328,7 @@ std::string help_foot(config::Command command) {
   std::string foot;
   if (command == config::kRun) {
     foot += "\nEnvironment:\n";
-    foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD",
+    foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_FENCES, REDLOCK_HELD",
                   "redlock sets these for the command");
   }
   foot += page_of(command).exit_status;

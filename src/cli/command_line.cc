@@ -69,7 +69,13 @@ Invocation run(Line line, const Environment& environment) {
   if (line.job.empty()) {
     misused("no command to run under the lock " + quote(name) + ": redlock run NAME -- COMMAND");
   }
-  if (draft.shared) misused("-s/--shared: this version has exclusive locks only");
+  const bool shared = draft.settings.shared;
+  if (shared && draft.settings.min_hold > std::chrono::milliseconds::zero()) {
+    misused("-s/--shared and --min-hold exclude each other: a minimum hold needs an exclusive lock");
+  }
+  if (shared && draft.settings.once > std::chrono::milliseconds::zero()) {
+    misused("-s/--shared and --once exclude each other: several readers may run at once");
+  }
   if (draft.no_fork && draft.close) misused("-F/--no-fork and -o/--close exclude each other");
   return Run{settle(draft, environment, line.words), name, std::move(line.job)};
 }

@@ -28,7 +28,6 @@ struct Source {
 struct Draft {
   Settings settings;
   bool nonblocking = false;
-  bool shared = false;
   bool no_fork = false;
   bool close = false;
   std::optional<std::string> shell_command;

@@ -37,7 +37,10 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
                               std::function<std::string()> record, std::string held_token) {
   return {
       settings.servers,
-      {.key = lock.key, .held_token = std::move(held_token), .log_entries = settings.log_entries},
+      {.key = lock.key,
+       .shared = settings.shared,
+       .held_token = std::move(held_token),
+       .log_entries = settings.log_entries},
       settings.ttl,
       std::move(record),
       timeouts_of(settings),

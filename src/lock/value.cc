@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "lock/value.h"
 
+#include "lock/token.h"
+
 namespace redlock::lock {
 
 namespace {
 
 constexpr std::string_view kCooling = "cooling:";
 constexpr std::string_view kRevoked = "revoked:";
+constexpr std::string_view kShared = "shared:";
 constexpr std::string_view kOther = "type:";
 constexpr std::string_view kBlanks = " \t\n\v\f\r";  // the blanks of %s in the scripts
 
@@ -20,6 +23,10 @@ Value read_value(std::string_view text) {
   if (rest.empty() || end == 0) return {Value::Kind::token, text, {}};
   if (end == std::string_view::npos) return {Value::Kind::revoked, rest, {}};
   return {Value::Kind::revoked, rest.substr(0, end), rest.substr(end + 1)};
+}
+
+bool is_shared(std::string_view token) {
+  return token.starts_with(kShared) && is_token(token.substr(kShared.size()));
 }
 
 std::optional<std::string_view> type_of(std::string_view text) {

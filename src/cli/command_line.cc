@@ -71,7 +71,8 @@ Invocation run(Line line, const Environment& environment) {
   }
   const bool shared = draft.settings.shared;
   if (shared && draft.settings.min_hold > std::chrono::milliseconds::zero()) {
-    misused("-s/--shared and --min-hold exclude each other: a minimum hold needs an exclusive lock");
+    misused(
+        "-s/--shared and --min-hold exclude each other: a minimum hold needs an exclusive lock");
   }
   if (shared && draft.settings.once > std::chrono::milliseconds::zero()) {
     misused("-s/--shared and --once exclude each other: several readers may run at once");

@@ -52,8 +52,7 @@ State state_of(const Sighting& sighting) {
   // If the holder's record cannot be read, the form of the token shows that the lock is redlock's.
   const Value value = read_value(sighting.value);
   const bool known = is_token(value.token) || is_shared(value.token);
-  const bool ours =
-      sighting.kind == Sighting::Kind::value && (known || !sighting.holder.empty());
+  const bool ours = sighting.kind == Sighting::Kind::value && (known || !sighting.holder.empty());
   if (!ours) return State::foreign;
   if (value.kind == Value::Kind::cooling) return State::cooling;
   return value.kind == Value::Kind::revoked ? State::revoked : State::held;

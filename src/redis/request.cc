@@ -244,13 +244,13 @@ Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secr
             2};
   }
   const std::string ttl = std::to_string(context.ttl.count());
-  return with_notice({encode_command({"EVAL", scripts::leave, "3", context.lock_key,
-                                      context.holder_key, context.fence_key, secrets.token,
-                                      secrets.hold, life, secrets.adopted ? "owner" : "keeper",
-                                      ttl}) +
-                          wake,
-                      2},
-                     context, secrets);
+  return with_notice(
+      {encode_command({"EVAL", scripts::leave, "3", context.lock_key, context.holder_key,
+                       context.fence_key, secrets.token, secrets.hold, life,
+                       secrets.adopted ? "owner" : "keeper", ttl}) +
+           wake,
+       2},
+      context, secrets);
 }
 
 Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::string& life) {
@@ -289,12 +289,11 @@ std::optional<Flight> encode_for_reader(const lock::Ask& ask, const LockContext&
                                     context.readers_key, context.holder_key, token}),
                     1};
     case lock::Op::repair:
-      return Flight{
-          encode_command({"EVAL", scripts::repair_shared, "5", context.lock_key, context.holder_key,
-                          context.fence_key, context.dead_key, context.readers_key, token, length,
-                          context.holder_json}) +
-              encode_hold(context, secrets, life),
-          2};
+      return Flight{encode_command({"EVAL", scripts::repair_shared, "5", context.lock_key,
+                                    context.holder_key, context.fence_key, context.dead_key,
+                                    context.readers_key, token, length, context.holder_json}) +
+                        encode_hold(context, secrets, life),
+                    2};
     case lock::Op::commit:
       return Flight{encode_command({"EVAL", scripts::commit_shared, "4", context.lock_key,
                                     context.holder_key, context.fence_key, context.readers_key,
@@ -317,7 +316,8 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
   }
   switch (ask.op) {
     case lock::Op::renew:
-      return {encode_command({"EVAL", scripts::renew, "1", context.lock_key, token, life}) + encode_hold(context, secrets, milliseconds),
+      return {encode_command({"EVAL", scripts::renew, "1", context.lock_key, token, life}) +
+                  encode_hold(context, secrets, milliseconds),
               2};
     case lock::Op::release:
       return {encode_command({"EVAL", scripts::release, "1", context.lock_key, token}) +

@@ -40,10 +40,11 @@ Exit run(const cli::Run& request) {
   const std::optional<Held> ours =
       settings.reentrant ? find_held(held, lock) : std::optional<Held>();
   if (ours && lock::is_of_reader(ours->token) && !settings.shared) {
-    throw Error(ExitStatus::usage,
-                diag::lock_name(lock.name) +
-                    " is held shared by an outer redlock run, and would wait for that run for ever: "
-                    "use -s, or end the outer run first (--no-reentrant waits all the same)");
+    throw Error(
+        ExitStatus::usage,
+        diag::lock_name(lock.name) +
+            " is held shared by an outer redlock run, and would wait for that run for ever: "
+            "use -s, or end the outer run first (--no-reentrant waits all the same)");
   }
   if (ours) plan.inherited = ours->fence;
   records::Holder who = driver::describe_ourselves(settings, lock, request.job);

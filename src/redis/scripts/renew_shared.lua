@@ -12,7 +12,7 @@
 local token, readers, life = ARGV[1], KEYS[2], tonumber(ARGV[2])
 --include readers
 
-if ours and revoked then return {'not_mine', string.sub('revoked:' .. token .. note, 1, 1024)} end
+if ours and revoked then return {'not_mine', string.sub('revoked:' .. token .. reason, 1, 1024)} end
 if kind == 'none' or (shared and not ours) then return {'missing'} end
 if not ours then return {'not_mine', value} end
 --include enter

@@ -117,7 +117,7 @@ std::string TokenCommand::who_has_it() const {
   if (!lock.sighting) return "no quorum of the servers holds it";
   if (lock.sighting->value == possession_.token) return "it is held by too few servers";
   if (lock.shared && lock::is_of_reader(possession_.token))
-    return "it is no reader's token any more";
+    return "it was released, or has expired; others still read";
   return diag::describe(inspect::as_refusal(*lock.sighting));
 }
 

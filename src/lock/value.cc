@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/value.h"
 
-#include "lock/token.h"
-
 namespace redlock::lock {
 
 namespace {
@@ -26,7 +24,7 @@ Value read_value(std::string_view text) {
 }
 
 bool is_shared(std::string_view token) {
-  return token.starts_with(kShared) && is_token(token.substr(kShared.size()));
+  return token.starts_with(kShared);
 }
 
 std::optional<std::string_view> type_of(std::string_view text) {

@@ -7,13 +7,15 @@
 --         a reader that stays
 local function exit()
   redis.call('ZREM', readers, token)
-  if redis.call('ZCOUNT', readers, '(' .. string.format('%.0f', clock), '+inf') <= 1 then
+  local others = redis.call('ZRANGEBYSCORE', readers, '(' .. string.format('%.0f', clock), '+inf',
+                            'LIMIT', 0, 2)
+  if #others < 2 then
     redis.call('DEL', KEYS[1], readers)
     redis.pcall('HDEL', holder, shared)
   else
-    local last = redis.call('ZREVRANGE', readers, 1, 1)[1]
-    local size = redis.pcall('HSTRLEN', holder, last)
-    local who = type(size) == 'number' and size <= 8192 and redis.pcall('HGET', holder, last)
+    local size = redis.pcall('HSTRLEN', holder, others[1])
+    local long = type(size) == 'number' and size > 8192
+    local who = not long and redis.pcall('HGET', holder, others[1])
     if type(who) == 'string' then redis.pcall('HSET', holder, shared, who) end
   end
   redis.pcall('HDEL', holder, token, 'fence:' .. token, 'holds:' .. token)

@@ -51,7 +51,7 @@ elseif kind == 'string' then
     if ends and (hold == token or tonumber(ends) > clock) then holds = holds + 1 end
     hold = not ends and word
   end
-  if redis.pcall('ZSCORE', ARGV[1], token) == 'inf' then
+  if string.sub(token, 1, 7) == 'shared:' and redis.pcall('ZSCORE', ARGV[1], token) == 'inf' then
     local list = redis.pcall('ZRANGEBYSCORE', ARGV[1], '(' .. string.format('%.0f', clock), '(inf',
                              'WITHSCORES', 'LIMIT', 0, 100)
     for at = 1, #list, 2 do

@@ -85,7 +85,14 @@ Invocation run(Line line, std::vector<std::string> words, const Environment& env
   if (line.job.empty()) {
     misused("no command to run under the lock " + quote(name) + ": redlock run NAME -- COMMAND");
   }
-  if (draft.shared) misused("-s/--shared: this version has exclusive locks only");
+  const bool shared = draft.settings.shared;
+  if (shared && draft.settings.min_hold > std::chrono::milliseconds::zero()) {
+    misused(
+        "-s/--shared and --min-hold exclude each other: a minimum hold needs an exclusive lock");
+  }
+  if (shared && draft.settings.once > std::chrono::milliseconds::zero()) {
+    misused("-s/--shared and --once exclude each other: several readers may run at once");
+  }
   if (draft.no_fork && draft.close) misused("-F/--no-fork and -o/--close exclude each other");
   check_also(draft, name);
   line.words.insert(line.words.end(), draft.also.begin(), draft.also.end());

@@ -28,7 +28,6 @@ struct Source {
 struct Draft {
   Settings settings;
   bool nonblocking = false;
-  bool shared = false;
   std::vector<std::string> also;  ///< run
   bool no_fork = false;
   bool close = false;

@@ -43,6 +43,7 @@ struct Settings {
   std::optional<std::chrono::nanoseconds> max_runtime;  ///< without a value: no limit; never zero
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;
+  bool shared = false;          ///< one of many readers, not the one writer
   std::string on_lost;          ///< a command for the shell; empty: none
   int conflict_exit_code = 1;   ///< 0 to 255
   bool reentrant = true;        ///< join a lock that an outer redlock run holds

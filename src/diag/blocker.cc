@@ -27,13 +27,16 @@ std::string run_of(const records::Holder& holder) {
 
 std::string name_blocker(const lock::Refused& refusal) {
   using Kind = lock::Value::Kind;
-  const Kind kind = lock::read_value(refusal.blocker).kind;
+  const lock::Value value = lock::read_value(refusal.blocker);
+  const Kind kind = value.kind;
   const bool cooling = kind == Kind::cooling;
   const bool revoked = kind == Kind::revoked;
+  const bool shared = lock::is_shared(value.token);
   const auto by = records::read_revocation(refusal.blocker);
   const std::string verb = cooling   ? "cooling down after "
                            : by      ? "revoked by " + describe(*by) + " from "
                            : revoked ? "revoked from "
+                           : shared  ? "held shared by "
                                      : "held by ";
   if (const auto holder = records::read_holder(refusal.holder)) return verb + run_of(*holder);
   if (const auto type = lock::type_of(refusal.blocker)) {

@@ -35,14 +35,16 @@ redis::Timeouts timeouts_of(const config::Settings& settings) {
 
 redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
                               std::function<std::string()> record, std::string held_token) {
-  return {
-      settings.servers,
-      {.key = lock.key, .held_token = std::move(held_token), .log_entries = settings.log_entries},
-      settings.ttl,
-      std::move(record),
-      timeouts_of(settings),
-      settings.restart_grace,
-      settings.tls};
+  return {settings.servers,
+          {.key = lock.key,
+           .shared = settings.shared,
+           .held_token = std::move(held_token),
+           .log_entries = settings.log_entries},
+          settings.ttl,
+          std::move(record),
+          timeouts_of(settings),
+          settings.restart_grace,
+          settings.tls};
 }
 
 /// Each server needs a socket or, during the look-up of its name, an eventfd and a file of the

@@ -99,6 +99,10 @@ void Forcing::say(const std::string& text) const {
 }
 
 std::string Forcing::holder() const {
+  if (lock_.shared) {
+    const std::size_t readers = lock_.readers.size();
+    return fmt::format("its {} reader{}", readers, readers == 1 ? "" : "s");
+  }
   if (!lock_.holder) return "its holder";
   return fmt::format("{} (pid {})", diag::person(lock_.holder->user, lock_.holder->host),
                      lock_.holder->pid);
@@ -175,6 +179,11 @@ std::string_view Forcing::question() const {
     default:
       break;
   }
+  if (lock_.shared) {
+    return request_.how == How::remove
+               ? "Release the lock at once, although the jobs of its readers may still be running?"
+               : "Stop the jobs of all its readers and release the lock?";
+  }
   return request_.how == How::remove
              ? "Release the lock at once, although its job may still be running?"
              : "Stop its job and release the lock?";
@@ -220,15 +229,18 @@ ExitStatus Forcing::revoke(Takeover& takeover) {
     return not_deleted(0, takeover);
   }
   const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
-  std::string notices = "the holder was notified and stops its job";
+  std::string notices = lock_.shared ? "the readers were notified and stop their jobs"
+                                     : "the holder was notified and stops its job";
   if (takeover.notified() == 0) {
-    notices = "the holder could not be notified, and will notice at its next renewal";
+    notices = lock_.shared
+                  ? "the readers could not be notified, and will notice at their next renewals"
+                  : "the holder could not be notified, and will notice at its next renewal";
     if (lock_.holder && lock_.holder->ttl.count() > 0) {
       notices += ", within " + diag::for_people(lock_.holder->ttl / 3);
     }
   }
-  say(fmt::format("{} {}: {}; the lock is free when the job has ended{}", name_, how, notices,
-                  latest()));
+  say(fmt::format("{} {}: {}; the lock is free when {} ended{}", name_, how, notices,
+                  lock_.shared ? "the jobs have" : "the job has", latest()));
   return request_.waits ? wait() : ExitStatus::ok;
 }
 
@@ -250,6 +262,13 @@ ExitStatus Forcing::remove(Takeover& takeover) {
                       name_));
       break;
     default:
+      if (lock_.shared) {
+        say(
+            fmt::format("{} is free at once: the jobs of its readers may still be running until "
+                        "these notice, and for up to their graces after that",
+                        name_));
+        break;
+      }
       say(
           fmt::format("{} is free at once: its old job may still be running until the holder "
                       "notices, and for up to its grace after that",
@@ -289,8 +308,7 @@ ExitStatus Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
 }
 
 ExitStatus Forcing::wait() {
-  const std::string token(lock::owner_of(*lock_.sighting));
-  const auto next = wait_gone(settings_, request_.name, token, lock_.most_left);
+  const auto next = wait_gone(settings_, lock_);
   if (!next) {
     error(fmt::format("{}: too few servers answer, and it is unknown whether the job has ended",
                       name_));

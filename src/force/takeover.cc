@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "driver/finish.h"
+#include "lock/value.h"
 #include "os/clock.h"
 #include "records/revocation.h"
 
@@ -39,6 +41,16 @@ std::vector<std::size_t> find_free(const inspect::Observed& lock) {
   return free;
 }
 
+std::vector<std::string> find_readers(const inspect::Observed& lock) {
+  std::set<std::string> tokens;
+  for (const lock::Seen& seen : lock.seen) {
+    const auto* sighting = std::get_if<lock::Sighting>(&seen);
+    if (sighting == nullptr) continue;
+    for (const lock::Reader& reader : sighting->readers) tokens.insert(reader.token);
+  }
+  return {tokens.begin(), tokens.end()};
+}
+
 bool may_retry(const std::optional<lock::Answer>& answer) {
   const auto* none = answer ? std::get_if<lock::Unreachable>(&*answer) : nullptr;
   return none != nullptr && !none->permanent;
@@ -51,6 +63,7 @@ Takeover::Takeover(const config::Settings& settings, const inspect::Observed& lo
       lock_(lock),
       targets_(find_targets(lock)),
       free_(find_free(lock)),
+      readers_(find_readers(lock)),
       answers_(lock.seen.size()) {
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls_) tls_.emplace(settings.tls);
@@ -73,8 +86,15 @@ void Takeover::log(const records::LogEntry& entry) {
   const std::string data = records::to_json(entry);
   for (const std::size_t server : targets_) {
     if (!answers_[server] || !std::holds_alternative<lock::Released>(*answers_[server])) continue;
-    revokers_[server].log({.event = "revoked", .token = token_on(server), .data = data},
-                          settings_.log_entries, os::boot_now());
+    std::vector<redis::LogLine> lines;
+    const std::string token = token_on(server);
+    // Each reader has lines of its own.
+    for (const std::string& each :
+         lock::is_shared(token) ? readers_ : std::vector<std::string>{token}) {
+      lines.push_back({.event = "revoked", .token = each, .data = data});
+    }
+    if (lines.empty()) continue;
+    revokers_[server].log(lines, settings_.log_entries, os::boot_now());
   }
   driver::finish(revokers_);
 }
@@ -107,7 +127,9 @@ void Takeover::carry_out(Deed deed, const records::Revocation& by) {
 void Takeover::ask(Deed deed, std::size_t server, const records::Revocation& by) {
   const std::string token = token_on(server);
   if (deed == Deed::remove) {
-    revokers_[server].remove(sighting_of(lock_, server), token, os::boot_now());
+    const bool shared = lock::is_shared(token);
+    revokers_[server].remove(sighting_of(lock_, server), token,
+                             shared ? readers_ : std::vector<std::string>(), os::boot_now());
   } else if (!token.empty()) {
     revokers_[server].revoke(token, records::revoked_value(token, by), os::boot_now());
   }

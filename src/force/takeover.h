@@ -53,6 +53,7 @@ class Takeover {
   std::deque<redis::Revoker> revokers_;  // a deque, since they cannot move
   std::vector<std::size_t> targets_;     ///< servers that show the lock
   std::vector<std::size_t> free_;        ///< servers that show no key
+  std::vector<std::string> readers_;     ///< of a shared lock: their tokens, on any server
   std::vector<std::optional<lock::Answer>> answers_;
 };
 

@@ -6,6 +6,7 @@
 #include "inspect/query.h"
 #include "lock/revoking.h"
 #include "lock/timing.h"
+#include "lock/value.h"
 #include "os/clock.h"
 #include "os/loop.h"
 
@@ -20,27 +21,37 @@ constexpr lock::Duration kLongestPause = milliseconds(500);
 /// Extra time after the lock has expired, for servers that are slow or unreachable for a moment.
 constexpr lock::Duration kPatience = std::chrono::seconds(10);
 
-bool is_gone(const inspect::Observed& lock, const std::string& token) {
-  const auto gone = std::ranges::count_if(lock.seen, [&](const lock::Seen& seen) {
-    const auto* sighting = std::get_if<lock::Sighting>(&seen);
-    return sighting != nullptr && lock::owner_of(*sighting) != token;
-  });
-  return static_cast<std::size_t>(gone) >= lock::quorum(lock.seen.size());
+/// Whether a quorum does not show the holder of `before` any more.
+bool is_gone(const inspect::Observed& lock, const inspect::Observed& before) {
+  const std::string_view token = lock::owner_of(*before.sighting);
+  std::size_t gone = 0;
+  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
+    const auto* earlier = std::get_if<lock::Sighting>(&before.seen[server]);
+    if (sighting == nullptr) continue;
+    const std::string_view owner = lock::owner_of(*sighting);
+    // Of readers, each server may have another generation.
+    const bool same = lock::is_shared(token) ? earlier != nullptr && !owner.empty() &&
+                                                   owner == lock::owner_of(*earlier)
+                                             : owner == token;
+    gone += same ? 0 : 1;
+  }
+  return gone >= lock::quorum(lock.seen.size());
 }
 
 }  // namespace
 
 std::optional<inspect::Observed> wait_gone(const config::Settings& settings,
-                                           const std::string& name, const std::string& token,
-                                           std::optional<milliseconds> left) {
+                                           const inspect::Observed& before) {
   os::Loop loop;
   lock::Duration pause = kFirstPause;
-  const lock::Instant limit = left ? os::boot_now() + *left + kPatience : lock::kNever;
+  const lock::Instant limit =
+      before.most_left ? os::boot_now() + *before.most_left + kPatience : lock::kNever;
   while (true) {
     // A new Query each time: an observer does not ask a server again after a failure.
     inspect::Observed lock =
-        inspect::Query(settings).look({name}, redis::Observer::Marks::ignored).front();
-    if (is_gone(lock, token)) return lock;
+        inspect::Query(settings).look({before.id.name}, redis::Observer::Marks::ignored).front();
+    if (is_gone(lock, before)) return lock;
     if (os::boot_now() >= limit) return std::nullopt;
     loop.wait({}, os::boot_now() + pause);
     pause = std::min(pause * 2, kLongestPause);

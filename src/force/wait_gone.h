@@ -10,11 +10,10 @@
 
 namespace redlock::force {
 
-/// Waits until a quorum of the servers no longer has the lock with this token; looks again and
-/// again. `left`: the time until the lock expires at the latest, none if it never expires. If that
-/// time is long over and too few servers answer, there is no result. Throws Error (71, 78).
+/// Waits until a quorum of the servers no longer has the lock of the holder that `before` shows,
+/// which has a sighting; looks again and again. If the time in which the lock expires at the latest
+/// is long over and too few servers answer, there is no result. Throws Error (71, 78).
 std::optional<inspect::Observed> wait_gone(const config::Settings& settings,
-                                           const std::string& name, const std::string& token,
-                                           std::optional<std::chrono::milliseconds> left);
+                                           const inspect::Observed& before);
 
 }  // namespace redlock::force

@@ -116,12 +116,23 @@ std::string TokenCommand::who_has_it() const {
   if (lock.judgement.state == lock::State::free) return "it was released, or has expired";
   if (!lock.sighting) return "no quorum of the servers holds it";
   if (lock.sighting->value == possession_.token) return "it is held by too few servers";
+  if (lock.shared && lock::is_of_reader(possession_.token))
+    return "it was released, or has expired; others still read";
   return diag::describe(inspect::as_refusal(*lock.sighting));
 }
 
 lock::Duration TokenCommand::valid_for() const {
   return std::max(by_token_.valid_until() - os::boot_now(), lock::Duration::zero());
 }
+
+namespace {
+
+const lock::Reader* find_reader(const lock::Sighting& sighting, std::string_view token) {
+  const auto found = std::ranges::find(sighting.readers, token, &lock::Reader::token);
+  return found == sighting.readers.end() ? nullptr : &*found;
+}
+
+}  // namespace
 
 Possession look_up(const config::Settings& settings, const std::string& lock_name,
                    std::string token) {
@@ -134,12 +145,20 @@ Possession look_up(const config::Settings& settings, const std::string& lock_nam
                         .revoked = {}};
   possession.held = found.judgement.state == lock::State::held &&
                     lock::owner_of(*found.sighting) == possession.token;
+  for (const lock::Reader& reader : found.readers) {
+    if (reader.token != possession.token) continue;
+    possession.held = found.judgement.state == lock::State::held;
+    possession.fence = reader.fence;
+  }
   for (const lock::Seen& seen : found.seen) {
     const auto* sighting = std::get_if<lock::Sighting>(&seen);
     if (sighting == nullptr || sighting->kind != lock::Sighting::Kind::value) continue;
     const lock::Value value = lock::read_value(sighting->value);
-    if (value.token != possession.token) continue;
-    if (possession.record.empty()) possession.record = sighting->holder;
+    const lock::Reader* reader = find_reader(*sighting, possession.token);
+    if (value.token != possession.token && reader == nullptr) continue;
+    if (possession.record.empty()) {
+      possession.record = reader != nullptr ? reader->holder : sighting->holder;
+    }
     if (value.kind == lock::Value::Kind::revoked) {
       possession.revoked = diag::describe(inspect::as_refusal(*sighting));
     }

@@ -3,12 +3,17 @@
 #include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/text.h"
+#include "lock/revoking.h"
+#include "lock/timing.h"
+#include "lock/value.h"
 #include "records/holder.h"
 #include "records/revocation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace redlock::inspect {
 
@@ -18,6 +23,30 @@ void note_times(Observed& lock, const lock::Sighting& sighting) {
   if (!sighting.ttl_left) return;
   lock.least_left = std::min(lock.least_left.value_or(*sighting.ttl_left), *sighting.ttl_left);
   lock.most_left = std::max(lock.most_left.value_or(*sighting.ttl_left), *sighting.ttl_left);
+}
+
+/// A reader that only a minority names is about to enter or to leave.
+std::vector<lock::Reader> readers_of(const Observed& lock) {
+  std::map<std::string_view, std::vector<const lock::Reader*>> named;
+  for (const lock::ServerIndex server : lock.judgement.agreeing) {
+    for (const lock::Reader& reader : std::get<lock::Sighting>(lock.seen[server]).readers) {
+      named[reader.token].push_back(&reader);
+    }
+  }
+  std::vector<lock::Reader> readers;
+  for (const auto& [token, views] : named) {
+    if (views.size() < lock::quorum(lock.seen.size())) continue;
+    readers.push_back(*views.front());
+    std::map<std::uint64_t, std::size_t> fences;
+    for (const lock::Reader* view : views) ++fences[view->fence];
+    const auto most =
+        std::ranges::max_element(fences, {}, [](const auto& each) { return each.second; });
+    readers.back().fence = most->second >= lock::quorum(lock.seen.size()) ? most->first : 0;
+  }
+  std::ranges::sort(readers, {}, [](const lock::Reader& reader) {
+    return std::pair(reader.fence, reader.token);
+  });
+  return readers;
 }
 
 }  // namespace
@@ -49,6 +78,8 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
     lock.holder = records::read_holder(sighting.holder);
     if (lock.holder) lock.sighting = sighting;
   }
+  lock.shared = lock.sighting && lock::is_shared(lock::owner_of(*lock.sighting));
+  if (lock.shared) lock.readers = readers_of(lock);
   lock.waiting = merge(queues, lock.holder);
   return lock;
 }

@@ -69,6 +69,17 @@ Json waiters(const std::optional<WaitingLine>& line) {
   return Json::array(all);
 }
 
+Json readers(const Observed& lock) {
+  if (!lock.shared) return {};
+  std::vector<Json> all;
+  for (const lock::Reader& reader : lock.readers) {
+    all.push_back(Json::object({{"holder", holder_json(records::read_holder(reader.holder))},
+                                {"fence", reader.fence == 0 ? Json() : Json(reader.fence)},
+                                {"left_s", in_seconds(std::optional(reader.left))}}));
+  }
+  return Json::array(all);
+}
+
 Json to_json(const Observed& lock, const config::Settings& settings) {
   const lock::Judgement& judgement = lock.judgement;
   const bool ours = lock.holder || judgement.state == lock::State::held ||
@@ -85,8 +96,9 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"state", word_for(judgement.state)},
        {"agreeing", judgement.agreeing.size()},
        {"answered", judgement.answered},
-       {"mode", ours ? Json("exclusive") : Json()},
+       {"mode", ours ? Json(lock.shared ? "shared" : "exclusive") : Json()},
        {"holder", holder_json(lock.holder)},
+       {"readers", readers(lock)},
        {"revoked_by", to_json(lock.revocation)},
        {"holds", holds == 0 ? Json() : Json(holds)},
        {"fence", judgement.fence == 0 ? Json() : Json(judgement.fence)},

@@ -126,9 +126,28 @@ std::string revoked(const records::Revocation& revocation) {
          (length ? ", " + diag::for_people(*length) + " ago" : std::string());
 }
 
+/// Each reader begins a new line.
+void tell_readers(Block& block, const Observed& lock) {
+  std::string_view label = lock.readers.size() == 1 ? "reader" : "readers";
+  if (lock.readers.empty()) block.entry(label, "not known: their list may not be read");
+  for (const lock::Reader& reader : lock.readers) {
+    const auto who = records::read_holder(reader.holder);
+    const auto length = who ? diag::ago(who->since) : std::nullopt;
+    std::string text = who ? fmt::format("{} (pid {}{}{})", diag::person(who->user, who->host),
+                                         who->pid, who->command.empty() ? "" : ", ",
+                                         diag::printable(who->command, kMostShown))
+                           : "not known: its record beside the lock is missing";
+    if (length) text += " for " + diag::for_people(*length);
+    if (reader.fence > 0) text += fmt::format(", fence {}", reader.fence);
+    block.entry(std::exchange(label, {}), text, kSetIn);
+  }
+}
+
 void tell_holder(Block& block, const Observed& lock) {
   const bool over = lock.judgement.state == State::cooling;
-  if (!lock.holder) {
+  if (lock.shared) {
+    tell_readers(block, lock);
+  } else if (!lock.holder) {
     block.entry("holder", "not known: its record beside the lock is missing, or may not be read");
   } else {
     const records::Holder& holder = *lock.holder;
@@ -141,7 +160,7 @@ void tell_holder(Block& block, const Observed& lock) {
     if (!begun.empty()) block.entry("since", begun);
   }
   if (lock.revocation) block.entry("revoked", revoked(*lock.revocation));
-  block.entry("mode", "exclusive");
+  block.entry("mode", lock.shared ? "shared" : "exclusive");
   if (lock.judgement.fence > 0) block.entry("fence", std::to_string(lock.judgement.fence));
   if (lock.sighting->holds > 1) {
     block.entry("holds",

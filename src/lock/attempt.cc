@@ -15,7 +15,8 @@ namespace {
 /// The holder that a value stands for. A revoked or cooling lock still belongs to its holder, and
 /// all shared readers count as one holder.
 std::string_view holder_of(std::string_view value) {
-  return value.starts_with("shared:") ? value.substr(0, 6) : read_value(value).token;
+  const std::string_view token = read_value(value).token;
+  return is_shared(token) ? "shared" : token;
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace {
 /// server after the other, but all the while the lock belongs to its token.
 std::string identity(const Sighting& sighting) {
   if (sighting.kind == Sighting::Kind::value) {
-    return "token " + std::string(read_value(sighting.value).token);
+    const std::string_view token = read_value(sighting.value).token;
+    return is_shared(token) ? "shared" : "token " + std::string(token);
   }
   return sighting.value + " " + sighting.owner;
 }
@@ -50,8 +51,8 @@ State state_of(const Sighting& sighting) {
   if (sighting.kind == Sighting::Kind::nothing) return State::free;
   // If the holder's record cannot be read, the form of the token shows that the lock is redlock's.
   const Value value = read_value(sighting.value);
-  const bool ours =
-      sighting.kind == Sighting::Kind::value && (is_token(value.token) || !sighting.holder.empty());
+  const bool known = is_token(value.token) || is_shared(value.token);
+  const bool ours = sighting.kind == Sighting::Kind::value && (known || !sighting.holder.empty());
   if (!ours) return State::foreign;
   if (value.kind == Value::Kind::cooling) return State::cooling;
   return value.kind == Value::Kind::revoked ? State::revoked : State::held;

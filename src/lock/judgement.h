@@ -15,6 +15,14 @@
 
 namespace redlock::lock {
 
+/// One of those that hold a shared lock, as a server shows it. Untrusted.
+struct Reader {
+  std::string token;
+  std::chrono::milliseconds left;  ///< until it counts no more there, unless it renews
+  std::string holder;              ///< as in Sighting
+  std::uint64_t fence = 0;
+};
+
 /// What one server shows for a lock. Untrusted.
 struct Sighting {
   enum class Kind {
@@ -33,6 +41,7 @@ struct Sighting {
   std::string owner;       ///< other: the process that holds it, if known
   std::int64_t count = 0;  ///< other: how often the owner holds it
   std::string run{};       ///< the name of the token's run in the log; empty: the key is no string
+  std::vector<Reader> readers{};  ///< of a shared lock; the first 100
 };
 
 using Seen = std::variant<Sighting, Unreachable>;

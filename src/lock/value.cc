@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::string_view kCooling = "cooling:";
 constexpr std::string_view kRevoked = "revoked:";
+constexpr std::string_view kShared = "shared:";
 constexpr std::string_view kOther = "type:";
 constexpr std::string_view kBlanks = " \t\n\v\f\r";  // the blanks of %s in the scripts
 
@@ -20,6 +21,10 @@ Value read_value(std::string_view text) {
   if (rest.empty() || end == 0) return {Value::Kind::token, text, {}};
   if (end == std::string_view::npos) return {Value::Kind::revoked, rest, {}};
   return {Value::Kind::revoked, rest.substr(0, end), rest.substr(end + 1)};
+}
+
+bool is_shared(std::string_view token) {
+  return token.starts_with(kShared);
 }
 
 std::optional<std::string_view> type_of(std::string_view text) {

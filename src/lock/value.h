@@ -16,12 +16,16 @@ struct Value {
               ///< holder
   };
   Kind kind = Kind::token;
-  std::string_view token;  ///< whose lock it is, in every case
+  std::string_view token;  ///< whose lock it is, in every case; of readers: "shared:GENERATION"
   std::string_view note;   ///< who revoked it (JSON); empty if that is not known
 };
 
 /// The parts of a value, which live as long as `text` does.
 Value read_value(std::string_view text);
+
+/// Whether a Value::token, "shared:GENERATION", stands for the readers of a shared lock. Each server
+/// may have another generation.
+bool is_shared(std::string_view token);
 
 /// A key may hold something that is not a value. Then "type:" and the name of its type stand for
 /// it, as in Refused::blocker. type_of: that name; none: `text` is a value.

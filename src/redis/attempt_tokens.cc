@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "lock/token.h"
 #include "os/random.h"
 
 namespace redlock::redis {
@@ -12,12 +13,14 @@ constexpr std::size_t kTokenBytes = 20;
 
 }  // namespace
 
-AttemptTokens::AttemptTokens(std::string held_token) : held_token_(std::move(held_token)) {}
+AttemptTokens::AttemptTokens(std::string held_token, bool shared)
+    : held_token_(std::move(held_token)), shared_(shared) {}
 
 const Secrets& AttemptTokens::of(lock::AttemptId attempt) {
   Secrets& known = secrets_[attempt];
   if (known.hold.empty()) {
     known.hold = os::random_hex(kTokenBytes);
+    if (shared_) known.hold.front() = lock::kReader;
     known.token = lock::is_join(attempt) ? held_token_ : known.hold;
   }
   return known;

@@ -17,7 +17,8 @@ namespace redlock::redis {
 class AttemptTokens {
  public:
   /// `held_token`: of the lock that an ancestor holds, for attempts that join it; empty: none.
-  explicit AttemptTokens(std::string held_token);
+  /// `shared`: all other attempts are a reader's.
+  explicit AttemptTokens(std::string held_token, bool shared = false);
 
   /// Draws them if the attempt has none yet. The reference stays valid.
   const Secrets& of(lock::AttemptId attempt);
@@ -30,6 +31,7 @@ class AttemptTokens {
 
  private:
   std::string held_token_;
+  bool shared_;
   std::map<lock::AttemptId, Secrets> secrets_;
 };
 

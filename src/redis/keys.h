@@ -12,6 +12,7 @@ namespace redlock::redis {
 /// All that requests need to know about a lock.
 struct LockKeys {
   std::string key;           ///< see lock_key()
+  bool shared = false;       ///< we ask as one of many readers
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
   unsigned log_entries =
       0;  ///< about so many lines are kept in the lock's log; 0: nothing is logged

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lock/token.h"
 #include "lock/value.h"
 #include "redis/keys.h"
 #include "redis/reading.h"
@@ -28,6 +29,7 @@ constexpr std::size_t kMostLocks = 100'000;
 constexpr std::size_t kMostOfValue = 1024;
 constexpr std::size_t kMostOfHolder = 8192;
 constexpr std::size_t kMostOfWord = 80;
+constexpr std::size_t kMostReaders = 100;
 
 /// The bytes of text in a value.
 std::size_t size_of(const Value& value) {
@@ -46,12 +48,28 @@ bool is(const Value& value, Value::Type type) {
   return value.type == type;
 }
 
+std::optional<lock::Reader> read_reader(const Value& reply) {
+  using enum Value::Type;
+  const std::vector<Value>& part = reply.elements;
+  if (part.size() != 4 ||
+      !std::ranges::all_of(part, [](const Value& each) { return is(each, string); })) {
+    return std::nullopt;
+  }
+  const auto left = read_number(part[1]);
+  if (!lock::is_token(part[0].text) || !left || part[2].text.size() > kMostOfHolder) {
+    return std::nullopt;
+  }
+  constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // more comes from a wrong clock
+  return lock::Reader{part[0].text, std::chrono::milliseconds(std::min(*left, kMost)), part[2].text,
+                      read_number(part[3]).value_or(0)};
+}
+
 std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
   using enum Value::Type;
-  const bool fits = part.size() == 10 && is(part[1], string) && is(part[2], string) &&
+  const bool fits = part.size() == 11 && is(part[1], string) && is(part[2], string) &&
                     is(part[3], integer) && is(part[4], string) && is(part[5], string) &&
                     is(part[6], integer) && is(part[7], string) && is(part[8], integer) &&
-                    is(part[9], string);
+                    is(part[9], string) && is(part[10], array);
   if (!fits || part[1].text.size() > kMostOfWord || part[2].text.size() > kMostOfValue ||
       part[4].text.size() > kMostOfHolder || part[7].text.size() > kMostOfWord ||
       part[9].text.size() > kMostOfWord) {
@@ -73,6 +91,10 @@ std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
                           .run = part[9].text};
   constexpr std::int64_t kMostHolds = 10'000;
   sighting.holds = static_cast<unsigned>(std::clamp<std::int64_t>(part[6].integer, 0, kMostHolds));
+  for (const Value& reader : part[10].elements) {
+    if (auto known = read_reader(reader)) sighting.readers.push_back(std::move(*known));
+    if (sighting.readers.size() == kMostReaders) break;
+  }
   if (part[3].integer != -1) sighting.ttl_left = read_length(part[3]);
   return sighting;
 }
@@ -131,8 +153,8 @@ void Observer::ask_more(lock::Instant now) {
       ++unanswered_;
       link_.ask(label(static_cast<std::uint32_t>(question), asked_), {std::move(wire), 1}, now);
     };
-    ask(Question::lock,
-        encode_command({"EVAL", scripts::look, "2", key, helper_key(key, "holder")}));
+    ask(Question::lock, encode_command({"EVAL", scripts::look, "2", key, helper_key(key, "holder"),
+                                        helper_key(key, "readers")}));
     ask(Question::waiting, encode_waiting(key));
     if (marks_ == Marks::asked) {
       ask(Question::mark, encode_command({"EVAL", scripts::done, "1", helper_key(key, "done")}));

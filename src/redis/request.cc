@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lock/token.h"
 #include "redis/keys.h"
 #include "redis/queue.h"
 #include "redis/reading.h"
@@ -181,22 +182,61 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
   const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
   const std::string once = std::to_string(period.count());
   const bool asks_once = ask.once > lock::Duration::zero();
+  const bool shared = lock::is_of_reader(secrets.token);
   const std::string line = line_of(context.lock_key);
-  std::vector<std::string_view> words{"EVAL",           scripts::acquire,   asks_once ? "5" : "4",
-                                      context.lock_key, context.holder_key, context.fence_key,
+  std::vector<std::string_view> words{"EVAL",
+                                      shared ? scripts::acquire_shared : scripts::acquire,
+                                      asks_once || shared ? "5" : "4",
+                                      context.lock_key,
+                                      context.holder_key,
+                                      context.fence_key,
                                       context.dead_key};
-  if (asks_once) words.emplace_back(context.done_key);
+  if (shared) {
+    words.emplace_back(context.readers_key);
+  } else if (asks_once) {
+    words.emplace_back(context.done_key);
+  }
   for (const std::string* word : {&secrets.token, &life, &context.holder_json, &grace, &ttl,
                                   &secrets.hold, &waiter, &ticket, &line}) {
     words.emplace_back(*word);
   }
-  if (asks_once) words.emplace_back(once);
+  if (asks_once && !shared) words.emplace_back(once);
   return {encode_words(words), 1};
+}
+
+/// A process that renews the lock learns of its release by the owner.
+Flight with_notice(Flight flight, const LockContext& context, const Secrets& secrets) {
+  if (!secrets.adopted) return flight;
+  flight.wire += encode_command(
+      {"PUBLISH", notice_channel(context.lock_key, secrets.token), std::string(kReleasedNotice)});
+  ++flight.replies;
+  return flight;
+}
+
+Flight encode_leave_shared(const lock::Ask& ask, const LockContext& context,
+                           const Secrets& secrets) {
+  const std::string ttl = std::to_string(context.ttl.count());
+  std::vector<std::string_view> words{"EVAL",
+                                      scripts::leave_shared,
+                                      "4",
+                                      context.lock_key,
+                                      context.holder_key,
+                                      context.fence_key,
+                                      context.readers_key,
+                                      secrets.token,
+                                      secrets.hold,
+                                      "0"};
+  if (secrets.adopted || ask.for_owner) {
+    words.emplace_back(secrets.adopted ? "owner" : "keeper");
+    words.emplace_back(ttl);
+  }
+  return with_notice({encode_words(words) + encode_hand_on(context.lock_key), 2}, context, secrets);
 }
 
 Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secrets& secrets,
                     const std::string& life) {
   const std::string wake = encode_hand_on(context.lock_key);
+  if (lock::is_of_reader(secrets.token)) return encode_leave_shared(ask, context, secrets);
   if (!secrets.adopted && !ask.for_owner) {
     return {encode_command({"EVAL", scripts::leave, "2", context.lock_key, context.holder_key,
                             secrets.token, secrets.hold, life}) +
@@ -204,17 +244,13 @@ Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secr
             2};
   }
   const std::string ttl = std::to_string(context.ttl.count());
-  Flight flight{encode_command({"EVAL", scripts::leave, "3", context.lock_key, context.holder_key,
-                                context.fence_key, secrets.token, secrets.hold, life,
-                                secrets.adopted ? "owner" : "keeper", ttl}) +
-                    wake,
-                2};
-  if (secrets.adopted) {
-    flight.wire += encode_command(
-        {"PUBLISH", notice_channel(context.lock_key, secrets.token), std::string(kReleasedNotice)});
-    ++flight.replies;
-  }
-  return flight;
+  return with_notice(
+      {encode_command({"EVAL", scripts::leave, "3", context.lock_key, context.holder_key,
+                       context.fence_key, secrets.token, secrets.hold, life,
+                       secrets.adopted ? "owner" : "keeper", ttl}) +
+           wake,
+       2},
+      context, secrets);
 }
 
 Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::string& life) {
@@ -228,6 +264,46 @@ Flight encode_mark(const lock::Ask& ask, const LockContext& context, const std::
   return {encode_command({"EVAL", scripts::mark, "1", context.done_key, began, life, who}), 1};
 }
 
+/// The hold of a lock counts for another ttl: goes with a renewal and a repair.
+std::string encode_hold(const LockContext& context, const Secrets& secrets,
+                        std::chrono::milliseconds life) {
+  return encode_command({"EVAL", scripts::hold, "1", context.holder_key, secrets.token,
+                         secrets.hold, std::to_string(context.ttl.count()),
+                         std::to_string((life + kHolderExtra).count())});
+}
+
+/// The requests for which a reader has a script of its own. The list of readers and the lock's key
+/// go together: a server that renewed only one of them would let a writer in.
+std::optional<Flight> encode_for_reader(const lock::Ask& ask, const LockContext& context,
+                                        const Secrets& secrets, std::chrono::milliseconds life) {
+  const std::string& token = secrets.token;
+  const std::string length = std::to_string(life.count());
+  switch (ask.op) {
+    case lock::Op::renew:
+      return Flight{encode_command({"EVAL", scripts::renew_shared, "2", context.lock_key,
+                                    context.readers_key, token, length}) +
+                        encode_hold(context, secrets, life),
+                    2};
+    case lock::Op::release:
+      return Flight{encode_command({"EVAL", scripts::release_shared, "3", context.lock_key,
+                                    context.readers_key, context.holder_key, token}),
+                    1};
+    case lock::Op::repair:
+      return Flight{encode_command({"EVAL", scripts::repair_shared, "5", context.lock_key,
+                                    context.holder_key, context.fence_key, context.dead_key,
+                                    context.readers_key, token, length, context.holder_json}) +
+                        encode_hold(context, secrets, life),
+                    2};
+    case lock::Op::commit:
+      return Flight{encode_command({"EVAL", scripts::commit_shared, "4", context.lock_key,
+                                    context.holder_key, context.fence_key, context.readers_key,
+                                    token, std::to_string(ask.fence)}),
+                    1};
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 Flight encode_request(const lock::Ask& ask, const LockContext& context, const Secrets& secrets) {
@@ -235,14 +311,13 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
   // Rounded up: a key that lives longer than we assume does no harm.
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(ask.life);
   const std::string life = std::to_string(milliseconds.count());
-  const auto hold = [&] {
-    return encode_command({"EVAL", scripts::hold, "1", context.holder_key, token, secrets.hold,
-                           std::to_string(context.ttl.count()),
-                           std::to_string((milliseconds + kHolderExtra).count())});
-  };
+  if (lock::is_of_reader(token)) {
+    if (auto flight = encode_for_reader(ask, context, secrets, milliseconds)) return *flight;
+  }
   switch (ask.op) {
     case lock::Op::renew:
-      return {encode_command({"EVAL", scripts::renew, "1", context.lock_key, token, life}) + hold(),
+      return {encode_command({"EVAL", scripts::renew, "1", context.lock_key, token, life}) +
+                  encode_hold(context, secrets, milliseconds),
               2};
     case lock::Op::release:
       return {encode_command({"EVAL", scripts::release, "1", context.lock_key, token}) +
@@ -260,7 +335,7 @@ Flight encode_request(const lock::Ask& ask, const LockContext& context, const Se
       return {
           encode_command({"EVAL", scripts::repair, "4", context.lock_key, context.holder_key,
                           context.fence_key, context.dead_key, token, life, context.holder_json}) +
-              hold(),
+              encode_hold(context, secrets, milliseconds),
           2};
     case lock::Op::commit:
       return {encode_command({"EVAL", scripts::commit, "3", context.lock_key, context.holder_key,

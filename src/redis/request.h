@@ -19,6 +19,7 @@ struct LockContext {
   std::string fence_key;
   std::string dead_key;
   std::string done_key;
+  std::string readers_key{};
   std::string waiter;               ///< our name in the line of waiters
   std::chrono::milliseconds ttl{};  ///< how long a hold counts without a renewal
   std::string holder_json;

@@ -21,12 +21,18 @@ void Revoker::ask(std::string wire, unsigned replies, lock::Instant now) {
 }
 
 void Revoker::revoke(const std::string& token, const std::string& value, lock::Instant now) {
+  if (lock::is_shared(token)) {
+    return ask(encode_command({"EVAL", scripts::revoke, "2", key_, helper_key(key_, "readers"),
+                               token, value, notice_channel(key_, "")}),
+               1, now);
+  }
   ask(encode_command(
           {"EVAL", scripts::revoke, "1", key_, token, value, notice_channel(key_, token)}),
       1, now);
 }
 
-void Revoker::remove(const lock::Sighting& seen, const std::string& token, lock::Instant now) {
+void Revoker::remove(const lock::Sighting& seen, const std::string& token,
+                     const std::vector<std::string>& readers, lock::Instant now) {
   const bool is_string = seen.kind == lock::Sighting::Kind::value;
   const std::string_view type = is_string ? "string" : lock::type_of(seen.value).value_or("none");
   const std::string_view value = is_string ? std::string_view(seen.value) : std::string_view();
@@ -35,16 +41,31 @@ void Revoker::remove(const lock::Sighting& seen, const std::string& token, lock:
         encode_command({"EVAL", scripts::remove, "1", key_, type, value, token, seen.owner});
     return ask(wire + encode_hand_on(key_), 2, now);
   }
-  std::string wire = encode_command({"EVAL", scripts::remove, "2", key_, helper_key(key_, "dead"),
-                                     type, value, token, seen.owner});
+  std::string all;
+  for (const std::string& reader : readers) all.append(all.empty() ? "" : " ").append(reader);
+  const std::string dead = helper_key(key_, "dead");
+  std::string wire =
+      lock::is_shared(token)
+          ? encode_command({"EVAL", scripts::remove, "3", key_, dead, helper_key(key_, "readers"),
+                            type, value, token, seen.owner, all})
+          : encode_command(
+                {"EVAL", scripts::remove, "2", key_, dead, type, value, token, seen.owner});
   wire += encode_hand_on(key_);
-  wire += encode_command({"HDEL", helper_key(key_, "holder"), token, "fence:" + token,
-                          "holds:" + token, "keep:" + token});
-  ask(std::move(wire), 3, now);
+  unsigned replies = 2;
+  const auto forget = [&](const std::string& holder) {
+    wire += encode_command({"HDEL", helper_key(key_, "holder"), holder, "fence:" + holder,
+                            "holds:" + holder, "keep:" + holder});
+    ++replies;
+  };
+  forget(token);
+  for (const std::string& reader : readers) forget(reader);
+  ask(std::move(wire), replies, now);
 }
 
-void Revoker::log(const LogLine& line, unsigned most, lock::Instant now) {
-  ask(encode_log(key_, line, most), 1, now);
+void Revoker::log(const std::vector<LogLine>& lines, unsigned most, lock::Instant now) {
+  std::string wire;
+  for (const LogLine& line : lines) wire += encode_log(key_, line, most);
+  ask(std::move(wire), static_cast<unsigned>(lines.size()), now);
 }
 
 void Revoker::turn(lock::Instant now) {

@@ -30,11 +30,12 @@ class Revoker {
   void revoke(const std::string& token, const std::string& value, lock::Instant now);
 
   /// Deletes the key that the user saw. `token`: of its lock, or empty for a key of another
-  /// program.
-  void remove(const lock::Sighting& seen, const std::string& token, lock::Instant now);
+  /// program. `readers`: the tokens of those that hold a shared lock, on any server.
+  void remove(const lock::Sighting& seen, const std::string& token,
+              const std::vector<std::string>& readers, lock::Instant now);
 
-  /// Writes a line into the lock's log. The answer does not say whether that worked.
-  void log(const LogLine& line, unsigned most, lock::Instant now);
+  /// Writes lines, at least one, into the lock's log. The answer does not say whether that worked.
+  void log(const std::vector<LogLine>& lines, unsigned most, lock::Instant now);
 
   void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
   [[nodiscard]] lock::Instant deadline() const { return link_.deadline(); }

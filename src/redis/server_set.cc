@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lock/token.h"
 #include "os/random.h"
 #include "redis/attempt_tokens.h"
 #include "redis/log.h"
@@ -20,12 +21,15 @@ constexpr std::size_t kWaiterBytes = 10;
 LockContext context_of(const LockKeys& keys, std::chrono::milliseconds ttl,
                        std::chrono::seconds restart_grace) {
   const std::string& key = keys.key;
+  std::string waiter = os::random_hex(kWaiterBytes);
+  if (keys.shared) waiter.front() = lock::kReader;
   return {.lock_key = key,
           .holder_key = helper_key(key, "holder"),
           .fence_key = helper_key(key, "fence"),
           .dead_key = helper_key(key, "dead"),
           .done_key = helper_key(key, "done"),
-          .waiter = os::random_hex(kWaiterBytes),
+          .readers_key = helper_key(key, "readers"),
+          .waiter = std::move(waiter),
           .ttl = ttl,
           .holder_json = {},
           .restart_grace = restart_grace};
@@ -38,7 +42,7 @@ struct ServerSet::Impl {
        std::function<std::string()> holder, Timeouts timeouts, std::chrono::seconds restart_grace,
        const TlsSettings& tls)
       : routes(std::move(servers), timeouts, ttl, tls),
-        tokens(std::move(keys.held_token)),
+        tokens(std::move(keys.held_token), keys.shared),
         voters(routes, tokens, context_of(keys, ttl, restart_grace), std::move(holder)),
         queue(routes, voters),
         log_entries(keys.log_entries) {}

@@ -7,15 +7,11 @@
 #include <charconv>
 #include <system_error>
 
+#include "lock/token.h"
+
 namespace redlock::run {
 
 namespace {
-
-constexpr std::size_t kTokenDigits = 40;
-
-bool is_hex(std::string_view text) {
-  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 /// The end of an entry of that lock.
 std::string ending(const driver::LockId& id) {
@@ -40,12 +36,12 @@ std::optional<Held> find_held(std::string_view environment, const driver::LockId
   for (std::string_view entry; !(entry = next_entry(environment)).empty();) {
     if (!entry.ends_with(end)) continue;
     entry.remove_suffix(end.size());
-    if (entry.size() < kTokenDigits + 2 || entry[kTokenDigits] != ':') continue;
-    Held held{.token = std::string(entry.substr(0, kTokenDigits))};
-    const std::string_view number = entry.substr(kTokenDigits + 1);
+    if (entry.size() < lock::kTokenDigits + 2 || entry[lock::kTokenDigits] != ':') continue;
+    Held held{.token = std::string(entry.substr(0, lock::kTokenDigits))};
+    const std::string_view number = entry.substr(lock::kTokenDigits + 1);
     const char* const stop = number.data() + number.size();
     const auto [last, error] = std::from_chars(number.data(), stop, held.fence);
-    if (is_hex(held.token) && error == std::errc{} && last == stop) found = std::move(held);
+    if (lock::is_token(held.token) && error == std::errc{} && last == stop) found = std::move(held);
   }
   return found;
 }

@@ -19,7 +19,7 @@
 namespace redlock::run {
 
 struct Held {
-  std::string token;  ///< 40 hexadecimal digits
+  std::string token;  ///< see lock/token.h
   std::uint64_t fence = 0;
 };
 

@@ -6,9 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "diag/lock_name.h"
 #include "diag/reporter.h"
 #include "driver/holder_info.h"
 #include "driver/setup.h"
+#include "error.h"
+#include "lock/token.h"
 #include "os/clock.h"
 #include "os/last_words.h"
 #include "os/process_name.h"
@@ -46,6 +49,13 @@ Exit run(const cli::Run& request) {
   const driver::LockId lock = driver::lock_id(settings, stage.name());
   const std::optional<Held> ours =
       settings.reentrant ? find_held(held, lock) : std::optional<Held>();
+  if (ours && lock::is_of_reader(ours->token) && !settings.shared) {
+    throw Error(
+        ExitStatus::usage,
+        diag::lock_name(lock.name) +
+            " is held shared by an outer redlock run, and would wait for that run for ever: "
+            "use -s, or end the outer run first (--no-reentrant waits all the same)");
+  }
   if (ours) plan.inherited = ours->fence;
   records::Holder who = driver::describe_ourselves(settings, lock, request.job);
   redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(who),

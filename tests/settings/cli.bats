@@ -136,7 +136,7 @@ refuses() {
   start
   local option
   for option in -n --nb --nonblock --nonblocking '-w 1' '--wait 1' '--timeout 1' '--timeout=1.5' '-E 3' \
-    '--conflict-exit-code 3' -x -e --exclusive -F --no-fork -o --close --verbose '-s -x' '-w 0.5 -n'; do
+    '--conflict-exit-code 3' -x -e --exclusive -s --shared -F --no-fork -o --close --verbose '-s -x' '-w 0.5 -n'; do
     # shellcheck disable=SC2086
     run "$REDLOCK" run $option L -- sh -c 'exit 4'
     assert_status 4
@@ -147,8 +147,8 @@ refuses() {
   assert_status 4
   refuses 64 'nothing to unlock' run -u L -- true
   refuses 64 'nothing to unlock' run --unlock L -- true
-  refuses 64 exclusive run -s L -- true
-  refuses 64 exclusive run -x --shared L -- true
+  refuses 64 'exclude each other' run -s --min-hold 1m L -- true
+  refuses 64 'exclude each other' run --once 1m --shared L -- true
   refuses 64 -o run -o -F L -- true
 }
 

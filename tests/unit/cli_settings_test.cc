@@ -72,13 +72,16 @@ TEST_CASE("settings: -n beats -w in either order, and -w 0 is -n") {
 }
 
 TEST_CASE("settings: flock's other options") {
-  check_failure(refused({"-s"}), ExitStatus::usage, "exclusive locks only");
-  check_failure(refused({"--shared"}), ExitStatus::usage, "exclusive locks only");
-  check_failure(refused({"-x", "-s"}), ExitStatus::usage, "exclusive locks only");
-  check_failure(refused({"-sxs"}), ExitStatus::usage, "exclusive locks only");
-  CHECK(settings({"-s", "-x"}).ttl == 30s);
-  CHECK(settings({"-xse"}).ttl == 30s);
-  CHECK(settings({"-s", "--exclusive"}).ttl == 30s);
+  CHECK(settings({"-s"}).shared);
+  CHECK(settings({"--shared"}).shared);
+  CHECK(settings({"-x", "-s"}).shared);
+  CHECK(settings({"-sxs"}).shared);
+  CHECK_FALSE(settings({}).shared);
+  CHECK_FALSE(settings({"-s", "-x"}).shared);
+  CHECK_FALSE(settings({"-xse"}).shared);
+  CHECK_FALSE(settings({"-s", "--exclusive"}).shared);
+  check_failure(refused({"-s", "--min-hold", "1m"}), ExitStatus::usage, "needs an exclusive lock");
+  check_failure(refused({"-s", "--once", "1m"}), ExitStatus::usage, "exclude each other");
   CHECK(settings({"-o"}).ttl == 30s);
   check_failure(refused({"-o", "-F"}), ExitStatus::usage, "exclude each other");
   check_failure(refused({"--no-fork", "--close"}), ExitStatus::usage, "exclude each other");

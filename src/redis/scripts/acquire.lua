@@ -49,40 +49,13 @@ local line = ARGV[9]
 --include line
 --include turn
 --include stand
-
--- Other programs may have written the keys and fields, of any size: this script asks for the sizes
--- first, where the user may. If a value is longer than any of ours, it reads only the head.
-local function read(key, longest)
-  local long = (try('STRLEN', key) or 0) > longest
-  return long and try('GETRANGE', key, 0, 1023) or redis.pcall('GET', key)
-end
-
-local function field(key, name, longest)
-  if (try('HSTRLEN', key, name) or 0) > longest then return '' end
-  local text = try('HGET', key, name) or ''
-  return #text <= longest and text or ''
-end
+--include asked
 
 -- TYPE answers with a status, which is a table in Lua. A key of another type is another program's.
 local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and read(KEYS[1], 1024)
 if type(value) == 'table' then return value end
 local ours = value == ARGV[1]
-
--- Every refusal puts us into the line, or keeps us there. Without a clock (0) we would take the other
--- waiters' times for wrong ones.
-local function refuse(word, blocker, left, holder)
-  local ticket, place = ARGV[8], 0
-  if ticket ~= '' and clock > 0 then
-    local stands = stand_in_line(ARGV[7], ARGV[3], ticket)
-    place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
-  elseif ticket == '' then
-    -- Another program may have put a waiter far behind. A score counts exactly up to 2^53.
-    local last = (try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {})[2]
-    ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last) or 0) + 1), 2 ^ 53))
-  end
-  return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
-end
 
 if KEYS[5] and (not ours or joins) then
   local mark = read(KEYS[5], 8192)
@@ -107,56 +80,7 @@ if not ours and read(KEYS[4], 1024) == ARGV[1] then
   return refuse('refused', 'revoked:' .. ARGV[1], -2)
 end
 
--- If this script cannot read the list of holds, it cannot add ours: the lock would end when another
--- holder gives up its hold. The same goes for a list so long that no script would read it.
-local holds = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
-if joins and holds == '' then return refuse('refused', '', -2) end
-if joins or not ours then
-  holds = string.gsub(holds, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
-          string.format(' %.0f', clock + ARGV[5])
-end
-if #holds > 65536 then return refuse('refused', '', -2) end
-
--- A user without permission for INFO can recognize neither the server nor its age.
-local run_id, uptime = '', 0
-local about = try('INFO', 'server')
-if about then
-  run_id = string.match(about, 'run_id:(%w+)') or ''
-  uptime = tonumber(string.match(about, 'uptime_in_seconds:(%d+)')) or 0
-end
-local place = try('INFO', 'replication') or ''
-if string.find(place, 'role:slave', 1, true) then
-  return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
-                     (string.match(place, 'master_port:(%d+)') or '?')}
-end
-
--- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead
--- of the clock (10^13 ms are 317 years), somebody put it there, perhaps near the largest number.
-local last
-local size = try('HSTRLEN', KEYS[3], 'value') or 0
-if size > 1024 then
-  last = {string.format('%.0f bytes', size), ''}
-elseif (try('HSTRLEN', KEYS[3], 'run_id') or 0) > 1024 then
-  last = {field(KEYS[3], 'value', 1024), ''}
-else
-  last = redis.pcall('HMGET', KEYS[3], 'value', 'run_id')
-  local foreign = last.err and string.find(last.err, 'WRONGTYPE', 1, true)
-  if foreign then last = {'type:' .. redis.call('TYPE', KEYS[3]).ok, ''} end
-  if last.err then last = {false, false} end
-end
-local before = 0
-if last[1] then
-  before = #last[1] <= 16 and tonumber(string.match(last[1], '^%d+$')) or 2 ^ 53
-  if before - clock > 10000000000000 then before = false end
-end
-if not before and not ours then return {'unusable', string.sub(last[1], 1, 40)} end
-
-local trace = 'none'
-if last[1] then trace = (last[2] == run_id and run_id ~= '') and 'present' or 'earlier' end
-local grace = tonumber(ARGV[4])
-if grace > 0 and not ours and trace == 'earlier' and run_id ~= '' and uptime < grace + 1 then
-  return {'fresh', uptime}
-end
+--include vouch
 
 -- The line decides only about a free lock. A grant uses up no turn: the waiter leaves the line when it
 -- has a quorum.
@@ -183,26 +107,4 @@ else
   try('DEL', KEYS[2])
 end
 
-local noted = try('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
-if joins then
-  try('PEXPIRE', KEYS[2], life + 10000)
-  if not noted then return refuse('refused', '', -2) end
-  return {'granted', run_id, uptime, trace, '0', stamp}
-end
-
--- One number per token: a repeated request gets the same number again. After a restart the counter may
--- be older than numbers already given out, so it goes on from the clock.
-local fence = ours and string.match(field(KEYS[2], 'fence:' .. ARGV[1], 16), '^%d+$')
-if not fence and before then
-  if trace ~= 'present' then before = math.max(before, clock) end
-  fence = string.format('%.0f', before + 1)
-  -- A number that the server did not store is not given out: the next grant would get it again.
-  if not try('HSET', KEYS[3], 'value', fence) then fence = '0' end
-  try('HSET', KEYS[3], 'run_id', run_id)
-end
-fence = fence or '0'
-try('PEXPIRE', KEYS[3], 2592000000)
-try('HSET', KEYS[2], ARGV[1], ARGV[3])
-try('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)
-try('PEXPIRE', KEYS[2], life + 10000)
-return {'granted', run_id, uptime, trace, fence, stamp}
+--include grant

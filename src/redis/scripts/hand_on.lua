@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
 -- A waiter leaves the line, or somebody has freed the lock. If the lock is free and nobody has the turn,
--- the first waiter gets it.
+-- the first waiter gets it. A reader that has the lock leaves the line, too: then the next ones wake.
 --
 -- KEYS[1]  the lock, which this script only reads
 -- ARGV[1]  the beginning of the names of the line's keys: see line.lua
 -- ARGV[2]  the waiter that leaves; '': nobody does
 --
--- {'held'}: the lock is held. If it only cools, the first two waiters learn for how long
+-- {'held'}: the lock is held. If it only cools, the first two waiters learn for how long. If readers
+--     hold it, the readers at the head of the line are woken
 -- {'free', the waiter that has the turn now, or ''}
 local line = ARGV[1]
 local time = redis.call('TIME')
@@ -20,12 +21,14 @@ if ARGV[2] ~= '' then
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'string' and redis.call('GETRANGE', KEYS[1], 0, 7) == 'cooling:' then
+local head = kind == 'string' and redis.call('GETRANGE', KEYS[1], 0, 7)
+if head == 'cooling:' then
   local left = string.format('cools %.0f', redis.call('PTTL', KEYS[1]))
   local told = 0
   for _, each in ipairs(try('ZRANGE', queue, 0, 7) or {}) do
     if told < 2 and (tell(each, left) or 0) > 0 then told = told + 1 end
   end
 end
+if head and string.sub(head, 1, 7) == 'shared:' then hand_on(nil, nil, true) end
 if kind ~= 'none' then return {'held'} end
 return {'free', standing_turn() or hand_on() or ''}

@@ -18,65 +18,7 @@
 -- ARGV[5]  how long the note stays at least, in ms: by then the keeper has given up
 --
 -- {'released'}, {'cooling'}, {'kept'}: others still hold it, {'missing'}, {'not_mine', value}
-local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
-
-local time = redis.pcall('TIME')
-local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
-
--- Other programs may have written the keys and fields, of any size: this script asks for the sizes
--- first, where the user may. If a value is longer than any of ours, it reads only the head.
-local function read()
-  local size = redis.pcall('STRLEN', KEYS[1])
-  local long = type(size) == 'number' and size > 1024
-  local head = long and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-  return type(head) == 'string' and head or redis.call('GET', KEYS[1])
-end
-
-local function field(key, name, longest)
-  local size = redis.pcall('HSTRLEN', key, name)
-  if type(size) == 'number' and size > longest then return '' end
-  local text = redis.pcall('HGET', key, name)
-  return type(text) == 'string' and #text <= longest and text or ''
-end
-
--- Hands the pairs of a list, "id time id time …", to f. It matches word by word: a pattern for both
--- would scan a long word again from each of its bytes.
-local function each(list, f)
-  local id
-  for word in string.gmatch(list, '%S+') do
-    if id and string.find(word, '^%d+$') then
-      f(id, word)
-      id = nil
-    else
-      id = word
-    end
-  end
-end
-
--- The keeper's note, "~token", is for a later request of the owner: the keeper has already done what
--- that request asks for. Returns whether there was such a note.
-local function note(life)
-  if not KEYS[3] then return false end
-  local mark, others, before = ARGV[4] == 'keeper' and '~' or '', {''}, nil
-  each(field(KEYS[3], 'released', 8192), function(id, ends)
-    if id == token or id == '~' .. token then
-      before = id
-    elseif tonumber(ends) > clock then
-      others[#others + 1] = id .. ' ' .. ends
-    end
-  end)
-  if before == token then mark = '' end
-  -- If there are very many notes, the oldest are dropped. A note that is cut in two does not count.
-  local notes = string.sub(table.concat(others, ' '), 1, 4000)
-  redis.pcall('HSET', KEYS[3], 'released',
-              mark .. token .. string.format(' %.0f', clock + life) .. notes)
-  redis.pcall('PEXPIRE', KEYS[3], 2592000000)
-  return before == '~' .. token and mark == ''
-end
-
-local function forget()
-  redis.pcall('HDEL', KEYS[2], token, 'fence:' .. token, 'holds:' .. token, 'keep:' .. token)
-end
+--include leaving
 
 local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and read()
@@ -90,26 +32,7 @@ if value ~= token and value ~= cooling and
   return {'not_mine', value and string.sub(value, 1, 1024) or 'type:' .. kind}
 end
 
-local others, known = {}, hold == token
-each(field(KEYS[2], 'holds:' .. token, 65536), function(id, ends)
-  if id == hold then
-    known = true
-  elseif id == token or tonumber(ends) > clock then
-    -- A process that joined may die unnoticed. If the process that took the lock died, the lock keeps
-    -- its time to live: only that process knew of a minimum hold.
-    others[#others + 1] = ' ' .. id .. ' ' .. ends
-  end
-end)
-if not known then return {'kept'} end
-
-local keep = tonumber(string.match(field(KEYS[2], 'keep:' .. token, 16), '^%d+$')) or 0
-if #others > 0 then
-  redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))
-  if rest > 0 then
-    redis.pcall('HSET', KEYS[2], 'keep:' .. token, string.format('%.0f', math.max(keep, clock + rest)))
-  end
-  return {'kept'}
-end
+--include others
 
 rest = math.max(rest, keep - clock)
 if rest > 0 and value == cooling then return {'cooling'} end

@@ -5,11 +5,14 @@
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
+-- ARGV[1]  the key of the readers, which is not in KEYS, as in line.lua
 --
--- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run}
+-- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,
+--  {{token, for how many more ms, who or '', fence}, …}}
 --     pttl -1: for ever. fence: the number of the holder's token on this server, '0' if it has none.
 --     holds: how many processes hold the lock, 0 if that is unknown. member, count: of a Redisson lock,
 --     which is a hash: its holder, and how often it holds it. run: the log's name for the token's run.
+--     Then the readers of a shared lock, 100 at most.
 -- {'replica', 'host:port of the primary'}
 local place = redis.pcall('INFO', 'replication')
 if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
@@ -22,7 +25,7 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 local head = kind == 'string' and redis.pcall('GETRANGE', KEYS[1], 0, 1024)
 local value = type(head) == 'string' and head or kind == 'string' and redis.call('GET', KEYS[1]) or ''
 local left = redis.call('PTTL', KEYS[1])
-local who, fence, holds, member, count, run = '', '0', 0, '', 0, ''
+local who, fence, holds, member, count, run, readers = '', '0', 0, '', 0, '', {}
 
 -- Another program may have written the value, of any size, and the keys beside it.
 local function noted(field, longest)
@@ -48,6 +51,15 @@ elseif kind == 'string' then
     if ends and (hold == token or tonumber(ends) > clock) then holds = holds + 1 end
     hold = not ends and word
   end
+  if string.sub(token, 1, 7) == 'shared:' and redis.pcall('ZSCORE', ARGV[1], token) == 'inf' then
+    local list = redis.pcall('ZRANGEBYSCORE', ARGV[1], '(' .. string.format('%.0f', clock), '(inf',
+                             'WITHSCORES', 'LIMIT', 0, 100)
+    for at = 1, #list, 2 do
+      readers[#readers + 1] = {list[at], string.format('%.0f', list[at + 1] - clock),
+                               noted(list[at], 8192),
+                               string.match(noted('fence:' .. list[at], 32), '^%d+$') or '0'}
+    end
+  end
 elseif kind == 'hash' then
   local fields = redis.pcall('HLEN', KEYS[1])
   local all = type(fields) == 'number' and fields <= 16 and redis.pcall('HGETALL', KEYS[1]) or {}
@@ -59,4 +71,4 @@ elseif kind == 'hash' then
     end
   end
 end
-return {'seen', kind, string.sub(value, 1, 1024), left, who, fence, holds, member, count, run}
+return {'seen', kind, string.sub(value, 1, 1024), left, who, fence, holds, member, count, run, readers}

@@ -7,11 +7,13 @@
 -- KEYS[2]  the tombstone, if it is a redlock lock: this script leaves its token there, so that no late
 --          request of its holder puts the lock back here. The tombstone stays for as long as the lock
 --          would have lived, and 10 s longer
+-- KEYS[3]  the readers, if the lock is shared: see readers.lua. The tombstone has the token of each
 -- ARGV[1]  the type of the key
 -- ARGV[2]  the first 1024 bytes of its value, if it is a string
 -- ARGV[3]  the token of a redlock lock, or ''. With a token this script deletes the lock even if it was
 --          revoked or cools since
 -- ARGV[4]  the holder of a Redisson lock, which is a hash, or ''
+-- ARGV[5]  the readers that the user saw, on any server
 --
 -- {'released'}, {'missing'}, {'not_mine', value}
 -- Also if the lock is gone already: its holder may be about to put it back.
@@ -19,7 +21,13 @@ local function bury(left)
   if ARGV[3] == '' or not KEYS[2] then return end
   -- For a lock that never expires, it takes the longest ttl.
   if left == -1 then left = 86400000 end
-  redis.pcall('SET', KEYS[2], ARGV[3], 'PX', string.format('%.0f', math.max(left, 0) + 10000))
+  local dead = ARGV[3]
+  if KEYS[3] then
+    local readers = redis.pcall('ZRANGE', KEYS[3], 0, 999)
+    dead = table.concat(readers.err and {} or readers, ' ') .. ' ' .. ARGV[5]
+    redis.pcall('DEL', KEYS[3])
+  end
+  redis.pcall('SET', KEYS[2], dead, 'PX', string.format('%.0f', math.max(left, 0) + 10000))
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok

@@ -10,12 +10,7 @@
 -- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
 --
 -- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
-local size = redis.pcall('HSTRLEN', KEYS[3], 'released')
-local notes = not (type(size) == 'number' and size > 8192) and redis.pcall('HGET', KEYS[3], 'released')
-if type(notes) == 'string' and #notes <= 8192 and
-   string.find(' ' .. notes, '[ ~]' .. ARGV[1] .. ' %d') then
-  return {'released'}
-end
+--include noted
 
 if redis.pcall('GET', KEYS[4]) == ARGV[1] then return {'refused', 'revoked:' .. ARGV[1], -2, '', '0'} end
 

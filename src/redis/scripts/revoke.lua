@@ -3,10 +3,11 @@
 -- Marks the lock as revoked from the holder that the user saw, and notifies that holder. The time to
 -- live does not change: when it is over, or the holder has stopped its job, the lock is free.
 --
--- KEYS[1]  the lock, and no other key
--- ARGV[1]  the token
+-- KEYS[1]  the lock, and no other key except for a shared one:
+-- KEYS[2]  the readers: see readers.lua. This script revokes the lock from all of them
+-- ARGV[1]  the token, or "shared:GENERATION"
 -- ARGV[2]  the new value: "revoked:TOKEN", a blank, and the revoker as JSON
--- ARGV[3]  the channel of the notices to the holder
+-- ARGV[3]  the channel of the notices to the holder; of readers, its beginning, before the token
 --
 -- {'revoked', how many subscribers}    also if it was revoked before; then the value stays
 -- {'missing'}, {'not_mine', value}
@@ -32,5 +33,10 @@ elseif string.match(value, '^revoked:(%S+)') ~= ARGV[1] then
 end
 -- The notice names who revoked the lock: if the lock is deleted at once, the holder cannot read that
 -- any more.
-local told = redis.pcall('PUBLISH', ARGV[3], 'revoked ' .. (string.match(value, ' (.*)') or ''))
-return {'revoked', type(told) == 'number' and told or 0}
+local notice = 'revoked ' .. (string.match(value, ' (.*)') or '')
+local told = 0
+for _, reader in ipairs(KEYS[2] and redis.pcall('ZRANGE', KEYS[2], 0, 999) or {''}) do
+  local heard = redis.pcall('PUBLISH', ARGV[3] .. reader, notice)
+  told = told + (type(heard) == 'number' and heard or 0)
+end
+return {'revoked', told}

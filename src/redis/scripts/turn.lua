@@ -16,29 +16,41 @@ local function standing_turn()
   if ticket then return owner, left, ticket end
 end
 
+local function is_marked(waiter)
+  return (try('HSTRLEN', waiters, 'mark:' .. waiter) or
+          #(try('HGET', waiters, 'mark:' .. waiter) or '')) == 1
+end
+
 -- Gives the turn to the first waiter, of those that stand before us if we have a ticket, and wakes it;
--- the second one learns that it is next. Returns the owner of the turn, if there is one.
+-- the next one learns that it is next. Returns the owner of the turn, if there is one.
+--
+-- Readers, which enter together, have names that begin with 's'. If the first waiter is one, this
+-- function wakes up to eight readers that stand behind one another; while the lock is shared, it wakes
+-- only those.
 --
 -- A waiter that had its turn here and has not asked since is passed over: it may be stopped. A waiter
 -- that nobody can wake is dropped unless it has just asked; its next request puts it back.
-local function hand_on(waiter, ticket)
-  local owner, passed, offset, dropped = nil, nil, 0, {}
+local function hand_on(waiter, ticket, shared)
+  local owner, passed, woken, offset, dropped = nil, nil, 0, 0, {}
   local function look(each)
     local ends = tonumber(try('ZSCORE', alive, each) or 0)
+    local reads = string.byte(each) == 115
     if ends <= clock then
       dropped[#dropped + 1] = each
-    elseif (try('HSTRLEN', waiters, 'mark:' .. each) or
-            #(try('HGET', waiters, 'mark:' .. each) or '')) == 1 then
+    elseif is_marked(each) then
       passed = passed or each
-    elseif owner then
+    elseif shared and not reads then
+      return true
+    elseif owner and not (reads and string.byte(owner) == 115) then
       tell(each, 'next')
       return true
     else
       local heard = tell(each, 'free')
       if (heard or 0) > 0 or ends - life >= clock - 500 then
-        owner = try('SET', turn, each, 'PX', 500) and each
+        owner = owner or shared and each or try('SET', turn, each, 'PX', 500) and each
         if owner then try('HSET', waiters, 'mark:' .. each, '1') end
-        return not owner
+        woken = woken + 1
+        return not owner or woken == 8
       elseif heard then
         dropped[#dropped + 1] = each
       end
@@ -58,6 +70,6 @@ local function hand_on(waiter, ticket)
   end
   walk()
   for _, each in ipairs(dropped) do forget(each) end
-  if not owner and passed then tell(passed, 'free') end
+  if not owner and passed and not shared then tell(passed, 'free') end
   return owner
 end

@@ -1,0 +1,83 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Takes the lock as one of its readers, if it is free or others read it, no writer waits before us, and
+-- this server can vouch for that; or joins the place of an ancestor among the readers.
+--
+-- KEYS[1] to KEYS[4], ARGV[1] to ARGV[9]  as in acquire.lua; there is neither --once nor a minimum hold
+-- KEYS[5]  the readers: see readers.lua
+--
+-- Replies as acquire.lua. {'refused', 'shared:GENERATION', …}: others read, but a writer waits before us.
+--
+-- A name in the line that begins with 's' is a reader's: see turn.lua.
+local token, readers = ARGV[1], KEYS[5]
+local ttl = tonumber(ARGV[2])
+local hold = ARGV[6]
+local joins = hold ~= token
+--include readers
+
+local stamp = string.format('%.0f', clock)
+local line = ARGV[9]
+--include line
+--include turn
+--include stand
+--include asked
+--include enter
+
+if kind ~= 'none' and (revoked or not shared) then
+  local holder = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
+  return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], holder, 8192))
+end
+
+-- The tombstone of a shared lock names all readers.
+local buried = not ours and read(KEYS[4], 65536)
+if type(buried) == 'string' and string.find(buried, token, 1, true) then
+  return refuse('refused', 'revoked:' .. token, -2)
+end
+--include vouch
+
+-- The first writer that stands before us. Beyond the 32nd waiter, this script takes each for one.
+local function writer_before(ticket)
+  local first = try('ZRANGE', queue, 0, 31, 'WITHSCORES') or {}
+  for at = 1, #first, 2 do
+    local each, theirs = first[at], tonumber(first[at + 1])
+    if ticket and (theirs > ticket or (theirs == ticket and each >= ARGV[7])) then return end
+    if string.byte(each) ~= 115 and tonumber(try('ZSCORE', alive, each) or 0) > clock and
+       not is_marked(each) then
+      return each, true
+    end
+  end
+  return first[63]
+end
+
+-- Whoever holds the lock, a writer that waits comes before the readers that come after it.
+if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
+  local ticket = tonumber(ARGV[8])
+  local owner, left, theirs = standing_turn()
+  if owner and ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner)) then
+    owner = nil
+  elseif kind == 'none' and not owner then
+    owner = hand_on(ARGV[7], ticket)
+  end
+  local writer, known = owner, true
+  if not owner or string.byte(owner) == 115 then writer, known = writer_before(ticket) end
+  if writer and (kind == 'none' or not known) then return refuse('turn', writer, left or 500) end
+  if writer then
+    return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
+  end
+  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
+end
+
+-- Readers that died are removed, some at a time.
+for _, each in ipairs(shared and try('ZRANGEBYSCORE', readers, '-inf', clock, 'LIMIT', 0, 32) or {}) do
+  if each ~= token then
+    try('ZREM', readers, each)
+    try('HDEL', KEYS[2], each, 'fence:' .. each, 'holds:' .. each)
+  end
+end
+-- If nobody held the lock, all that the hash still says is about former holders.
+local first = not shared
+local life = enter(ttl)
+if first then try('DEL', KEYS[2]) end
+if not joins then try('HSET', KEYS[2], shared, ARGV[3]) end
+
+--include grant

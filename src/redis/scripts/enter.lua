@@ -1,0 +1,23 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Adds us to the readers, for the scripts that include it behind readers.lua. The lock is free, or shared.
+-- life: the least time to live, in ms. Returns the lock's time to live, -1: for ever.
+--
+-- The lock's key comes last if there is none, and first if there is one: whatever fails in between, no
+-- reader counts without a lock that lives as long.
+local function enter(life)
+  local left = shared and redis.call('PTTL', KEYS[1]) or 0
+  local stays = left == -1 and 31536000000 or math.max(left, life)
+  ends = math.max(ours and ends or 0, clock + life)
+  if not shared then
+    value, shared = 'shared:' .. token, 'shared:' .. token
+    redis.call('DEL', readers)
+    redis.call('ZADD', readers, 'inf', shared)
+  elseif stays > left and left >= 0 then
+    redis.call('PEXPIRE', KEYS[1], string.format('%.0f', stays))
+  end
+  redis.call('ZADD', readers, string.format('%.0f', ends), token)
+  redis.call('PEXPIRE', readers, string.format('%.0f', stays + 10000))
+  if kind == 'none' then redis.call('SET', KEYS[1], value, 'PX', string.format('%.0f', stays)) end
+  return stays
+end

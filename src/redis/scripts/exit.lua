@@ -1,0 +1,22 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Removes us from the readers, for the scripts that include it behind readers.lua. The last one deletes
+-- the lock.
+--
+-- holder  the key of the holder hash: the lock's description there, its field shared, becomes that of
+--         a reader that stays
+local function exit()
+  redis.call('ZREM', readers, token)
+  local others = redis.call('ZRANGEBYSCORE', readers, '(' .. string.format('%.0f', clock), '+inf',
+                            'LIMIT', 0, 2)
+  if #others < 2 then
+    redis.call('DEL', KEYS[1], readers)
+    redis.pcall('HDEL', holder, shared)
+  else
+    local size = redis.pcall('HSTRLEN', holder, others[1])
+    local long = type(size) == 'number' and size > 8192
+    local who = not long and redis.pcall('HGET', holder, others[1])
+    if type(who) == 'string' then redis.pcall('HSET', holder, shared, who) end
+  end
+  redis.pcall('HDEL', holder, token, 'fence:' .. token, 'holds:' .. token)
+end

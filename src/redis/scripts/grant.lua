@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What acquire.lua and acquire_shared.lua have in common once the lock holds our token: the list of
+-- holds, the fencing number, who we are. life: the lock's time to live, in ms.
+
+local noted = try('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
+if joins then
+  try('PEXPIRE', KEYS[2], life + 10000)
+  if not noted then return refuse('refused', '', -2) end
+  return {'granted', run_id, uptime, trace, '0', stamp}
+end
+
+-- One number per token: a repeated request gets the same number again. After a restart the counter may
+-- be older than numbers already given out, so it goes on from the clock.
+local fence = ours and string.match(field(KEYS[2], 'fence:' .. ARGV[1], 16), '^%d+$')
+if not fence and before then
+  if trace ~= 'present' then before = math.max(before, clock) end
+  fence = string.format('%.0f', before + 1)
+  -- A number that the server did not store is not given out: the next grant would get it again.
+  if not try('HSET', KEYS[3], 'value', fence) then fence = '0' end
+  try('HSET', KEYS[3], 'run_id', run_id)
+end
+fence = fence or '0'
+try('PEXPIRE', KEYS[3], 2592000000)
+try('HSET', KEYS[2], ARGV[1], ARGV[3])
+try('HSET', KEYS[2], 'fence:' .. ARGV[1], fence)
+try('PEXPIRE', KEYS[2], life + 10000)
+return {'granted', run_id, uptime, trace, fence, stamp}

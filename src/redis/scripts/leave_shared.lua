@@ -1,0 +1,29 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Gives up a hold of our place among the readers. If no other hold is left, this script removes us, even
+-- if the lock was revoked, and the last reader deletes the lock.
+--
+-- KEYS[1]  the lock
+-- KEYS[2]  the holder hash
+-- KEYS[3]  the fence hash, for the note in leave.lua
+-- KEYS[4]  the readers: see readers.lua
+-- ARGV[1] to ARGV[5]  as in leave.lua; there is no minimum hold
+--
+-- {'released'}, {'kept'}: others share our place, {'missing'}: perhaps others read, {'not_mine', value}
+--include leaving
+local readers, holder = KEYS[4], KEYS[2]
+--include readers
+--include exit
+
+if not ours then
+  if ends then exit() end
+  forget()
+  if ARGV[4] == 'owner' and note(tonumber(ARGV[5])) then return {'released'} end
+  if kind == 'none' or shared or ends then return {'missing'} end
+  return {'not_mine', value}
+end
+--include others
+
+exit()
+if ARGV[4] then note(math.max(ends - clock, tonumber(ARGV[5]))) end
+return {'released'}

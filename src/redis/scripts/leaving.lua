@@ -1,0 +1,63 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What leave.lua and leave_shared.lua have in common before they look at the lock.
+
+local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local time = redis.pcall('TIME')
+local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
+
+-- Other programs may have written the keys and fields, of any size: this script asks for the sizes
+-- first, where the user may. If a value is longer than any of ours, it reads only the head.
+local function read()
+  local size = redis.pcall('STRLEN', KEYS[1])
+  local long = type(size) == 'number' and size > 1024
+  local head = long and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
+  return type(head) == 'string' and head or redis.call('GET', KEYS[1])
+end
+
+local function field(key, name, longest)
+  local size = redis.pcall('HSTRLEN', key, name)
+  if type(size) == 'number' and size > longest then return '' end
+  local text = redis.pcall('HGET', key, name)
+  return type(text) == 'string' and #text <= longest and text or ''
+end
+
+-- Hands the pairs of a list, "id time id time …", to f. It matches word by word: a pattern for both
+-- would scan a long word again from each of its bytes.
+local function each(list, f)
+  local id
+  for word in string.gmatch(list, '%S+') do
+    if id and string.find(word, '^%d+$') then
+      f(id, word)
+      id = nil
+    else
+      id = word
+    end
+  end
+end
+
+-- The keeper's note, "~token", is for a later request of the owner: the keeper has already done what
+-- that request asks for. Returns whether there was such a note.
+local function note(life)
+  if not ARGV[4] then return false end
+  local mark, others, before = ARGV[4] == 'keeper' and '~' or '', {''}, nil
+  each(field(KEYS[3], 'released', 8192), function(id, ends)
+    if id == token or id == '~' .. token then
+      before = id
+    elseif tonumber(ends) > clock then
+      others[#others + 1] = id .. ' ' .. ends
+    end
+  end)
+  if before == token then mark = '' end
+  -- If there are very many notes, the oldest are dropped. A note that is cut in two does not count.
+  local notes = string.sub(table.concat(others, ' '), 1, 4000)
+  redis.pcall('HSET', KEYS[3], 'released',
+              mark .. token .. string.format(' %.0f', clock + life) .. notes)
+  redis.pcall('PEXPIRE', KEYS[3], 2592000000)
+  return before == '~' .. token and mark == ''
+end
+
+local function forget()
+  redis.pcall('HDEL', KEYS[2], token, 'fence:' .. token, 'holds:' .. token, 'keep:' .. token)
+end

@@ -1,0 +1,20 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Gives our place among the readers its full time again, and the lock with it. Never shortens either.
+--
+-- KEYS[1]  the lock
+-- KEYS[2]  the readers: see readers.lua. Two keys, and so TRYAGAIN while a cluster moves their slot: to
+--          renew one of them only would let a writer in
+-- ARGV[1]  our token
+-- ARGV[2]  the ttl, in ms
+--
+-- {'renewed'}, {'missing'}: perhaps others read, {'not_mine', value}
+local token, readers, life = ARGV[1], KEYS[2], tonumber(ARGV[2])
+--include readers
+
+if ours and revoked then return {'not_mine', string.sub('revoked:' .. token .. reason, 1, 1024)} end
+if kind == 'none' or (shared and not ours) then return {'missing'} end
+if not ours then return {'not_mine', value} end
+--include enter
+enter(life)
+return {'renewed'}

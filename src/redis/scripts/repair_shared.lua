@@ -1,0 +1,26 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Makes us a reader again on a server that forgot us, while a quorum of the others has us. As repair.lua:
+-- no new grant. Only if the lock is free there, or shared; what others hold stays as it is.
+--
+-- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
+-- KEYS[5]  the readers: see readers.lua
+--
+-- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
+local token, readers = ARGV[1], KEYS[5]
+--include noted
+
+local buried = redis.pcall('GET', KEYS[4])
+if type(buried) == 'string' and string.find(buried, token, 1, true) then
+  return {'refused', 'revoked:' .. token, -2, '', '0'}
+end
+--include readers
+--include enter
+
+if kind ~= 'none' and (revoked or not shared) then
+  return {'refused', value, redis.call('PTTL', KEYS[1]), '', '0'}
+end
+local life = enter(tonumber(ARGV[2]))
+redis.pcall('HSET', KEYS[2], token, ARGV[3])
+redis.pcall('PEXPIRE', KEYS[2], string.format('%.0f', life + 10000))
+return {'granted'}

@@ -1,0 +1,473 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# Shared locks: many readers or one writer, on one server and on a quorum. Readers keep their peers out
+# of nothing, a writer keeps everybody out, and a writer that waits comes before the readers that come
+# after it.
+
+load ../lib/common
+load ../lib/looking
+load ../lib/queue
+load ../lib/forcing
+
+teardown() { stop_all; }
+
+READERS='redlock:{L}:readers'
+
+# job KIND NAME [COMMAND…]: a job under the lock of "COMMAND… L", which is that of redlock or of flock. It writes
+# "start KIND NAME" and "end NAME" to $LOG, and ends with 0 once let NAME was called. Sets the variable NAME to its
+# PID, and returns at once.
+job() {
+  background "${@:3}" L bash -c 'echo "start $1 $2" >>"$0"; until [[ -e $3 ]]; do sleep 0.02; done
+    echo "end $1 $2" >>"$0"' "$LOG" "$1" "$2" "$SCRATCH/go.$2"
+  declare -g "$2=$BACKGROUND_PID"
+}
+reader() { job reader "$1" "$REDLOCK" run -s "${@:2}"; }
+writer() { job writer "$1" "$REDLOCK" run "${@:2}"; }
+let() { for each in "$@"; do : >"$SCRATCH/go.$each"; done; }
+
+# runs NAME…: these have begun.
+runs() {
+  local name
+  for name in "$@"; do grep -qsE "^start [a-z]+ $name\$" "$LOG" || return 1; done
+}
+wait_for_runs() { wait_until "$BOUND" runs "$@"; }
+
+# ended NAME…: waits for these; each has ended with 0.
+ended() {
+  local name
+  for name in "$@"; do
+    await "${!name}" 60
+    assert_status 0
+  done
+}
+
+# assert_exclusive: no writer ran at the same time as anybody else.
+assert_exclusive() {
+  awk '$1 == "start" { if (writers || ($2 == "writer" && now)) bad = 1; now++; writers += $2 == "writer" }
+    $1 == "end" { now--; writers -= $2 == "writer" } END { exit bad }' "$LOG" || fail "a writer had company:" "$(cat "$LOG")"
+}
+
+# readers_on SERVER: prints the number of readers there.
+readers_on() { echo $(($(cli "$1" zcard "$READERS") - 1)); }
+reads() { [[ $(readers_on "$1") == "$2" ]]; }
+
+# shared_token: prints the token of a new reader.
+shared_token() { "$REDLOCK" acquire -s "$@" L; }
+
+# ---- who gets it -------------------------------------------------------------------------------
+
+# as_flock WAY…: the words that WAY, "flock" or "redlock run", needs before the name L; prints what happened.
+as_flock() {
+  local LOG=$SCRATCH/log.flock code
+  rm -f "$LOG" "$SCRATCH"/go.*
+  : >"$LOG"
+  tries() {
+    code=0
+    "$@" L true 2>/dev/null || code=$?
+    echo "$* $code" >>"$LOG.codes"
+  }
+  : >"$LOG.codes"
+  job reader R1 "$@" -s
+  job reader R2 "$@" --shared
+  wait_for_runs R1 R2
+  tries "$@" -sn
+  tries "$@" -xn
+  tries "$@" -n -E 7
+  tries "$@" -x -s -n
+  job writer W "$@" -x
+  local pid=$BACKGROUND_PID
+  wait_until "$BOUND" asleep "$pid"
+  let R1
+  ended R1
+  ! runs W || fail "the writer runs beside a reader"
+  let R2
+  ended R2
+  wait_for_runs W
+  tries "$@" -sn
+  tries "$@" -en
+  tries "$@" -s -w 0.2
+  let W
+  ended W
+  tries "$@" -n
+  assert_exclusive
+  sed "s|$*||" "$LOG.codes"
+  sort "$LOG"
+}
+
+@test "shared: flock(1) on a file and redlock do the same, on 1 and on 5 servers, also with one down" {
+  local flock count got
+  cd "$SCRATCH"
+  flock=$(as_flock flock)
+  for count in 1 5; do
+    servers "$count"
+    got=$(as_flock "$REDLOCK" run)
+    [[ $got == "$flock" ]] || fail "flock: $flock" "redlock: $got"
+    ((count == 1)) || {
+      kill_server C
+      got=$(as_flock "$REDLOCK" run)
+      [[ $got == "$flock" ]] || fail "flock: $flock" "redlock: $got"
+    }
+    stop_servers
+  done
+}
+
+@test "shared: a writer waits for all readers, and a reader for the writer; nothing is left behind" {
+  servers 5
+  reader R1
+  reader R2
+  wait_for_runs R1 R2
+  [[ $(cli A get L) == shared:s* && $(cli A exists "$READERS") == 1 ]] || fail "$(cli A get L)"
+  run --separate-stderr "$REDLOCK" run -n -v L -- true
+  assert_status 1
+  assert_contains "$stderr" 'lock "L" is held shared by '
+  assert_contains "$stderr" "(pid "
+  writer W
+  wait_until "$BOUND" queued 1
+  # Who comes after the writer waits behind it, although readers have the lock.
+  run --separate-stderr "$REDLOCK" run -s -n -v L -- true
+  assert_status 1
+  assert_contains "$stderr" 'lock "L" is held shared by '
+  reader R3
+  wait_until "$BOUND" queued 2
+  let R1 R3
+  ended R1
+  ! runs W || fail "the writer runs beside a reader"
+  let R2
+  wait_for_runs W
+  ! runs R3 || fail "a reader runs beside the writer"
+  let W
+  ended R2 W R3
+  assert_exclusive
+  wait_until_clean A B C D E
+}
+
+@test "shared: readers that stand behind one another enter together" {
+  servers 3
+  writer W
+  wait_for_runs W
+  local at
+  for at in {1..12}; do reader "R$at"; done
+  wait_until "$BOUND" queued 12
+  let W
+  # Each of them stays until all of them are there.
+  wait_for_runs R{1..12}
+  let R{1..12}
+  ended W R{1..12}
+  assert_exclusive
+  wait_until_clean A B C
+}
+
+@test "shared: a writer is not starved by readers that come all the time" {
+  servers 3
+  reader R0
+  wait_for_runs R0
+  local at
+  for at in 1 2 3 4; do
+    background env LOG="$LOG" STOP="$SCRATCH/stop" bash -c 'at=0
+      until [[ -e $STOP ]]; do
+        "$0" run -s L -- bash -c "echo start reader $1.$((++at)); sleep 0.1; echo end reader $1.$at" >>"$LOG"
+      done' "$REDLOCK" "$at"
+  done
+  wait_until "$BOUND" runs 1.1 2.1 3.1 4.1
+  writer W -w 60s
+  wait_until "$BOUND" queued_at_least A 1
+  let R0 W
+  ended R0 W
+  : >"$SCRATCH/stop"
+  for at in "${BACKGROUND[@]}"; do await "$at" 60; done
+  assert_exclusive
+}
+
+@test "shared: a foreign SET NX client keeps readers out, and readers keep it out" {
+  servers 3
+  reader R
+  wait_for_runs R
+  local server
+  for server in A B C; do [[ -z $(cli "$server" set L mine nx px 5000) ]] || fail "$server let it in"; done
+  let R
+  ended R
+  wait_until_clean A B C
+  for server in A B; do cli "$server" set L mine nx px 60000; done
+  run --separate-stderr "$REDLOCK" run -s -n L -- true
+  assert_status 1
+  [[ $(cli A get L) == mine ]] || fail "$(cli A get L)"
+  # So does a value that only looks like a shared lock.
+  for server in A B; do cli "$server" set L shared:mine px 60000; done
+  run --separate-stderr "$REDLOCK" run -s -n L -- true
+  assert_status 1
+  for server in A B; do cli "$server" del L; cli "$server" rpush L x; done
+  run --separate-stderr "$REDLOCK" run -s -n L -- true
+  assert_status 1
+}
+
+# ---- readers that go ---------------------------------------------------------------------------
+
+@test "shared: a reader that was killed goes when its time is over, and the others stay" {
+  local count
+  for count in 1 5; do
+    servers "$count"
+    ((count == 1)) || kill_server E
+    rm -f "$LOG" "$SCRATCH"/go.*
+    reader R1 --ttl 1s
+    reader R2 --ttl 2s
+    wait_for_runs R1 R2
+    local job
+    job=$(pgrep -P "$(pgrep -P "$R1")")
+    kill -KILL "$(pgrep -P "$R1")" "$R1" "$job"
+    wait_gone "$R1"
+    writer W
+    # The lock outlives the dead one: the other one renews it.
+    outlast A L
+    outlast A L
+    ! runs W || fail "the writer runs beside a reader"
+    wait_until "$BOUND" [ "$(cli A zcount "$READERS" -inf "$(now_ms)")" -le 1 ]
+    let R2 W
+    ended R2 W
+    # And one that is alone.
+    rm -f "$SCRATCH/go.R3"
+    reader R3 --ttl 1s
+    wait_for_runs R3
+    job=$(pgrep -P "$(pgrep -P "$R3")")
+    kill -KILL "$(pgrep -P "$R3")" "$R3" "$job"
+    run "$REDLOCK" run -w 30s L -- true
+    assert_status 0
+    wait_until_clean A
+    stop_servers
+  done
+}
+
+@test "shared: a release takes one's own token and no other; the last one frees the lock" {
+  servers 5
+  local one two
+  one=$(shared_token)
+  two=$(shared_token)
+  [[ $one =~ ^s[0-9a-f]{39}$ && $two =~ ^s[0-9a-f]{39}$ && $one != "$two" ]] || fail "$one $two"
+  run "$REDLOCK" release L "s${one:2}0"
+  assert_status 80
+  reads A 2 || fail "another's token was released"
+  "$REDLOCK" renew L "$one"
+  "$REDLOCK" release L "$one"
+  wait_until "$BOUND" reads A 1
+  run --separate-stderr "$REDLOCK" release L "$one"
+  assert_status 80
+  run --separate-stderr "$REDLOCK" renew L "$one"
+  assert_status 80
+  assert_contains "$stderr" 'not held with this token any more'
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  "$REDLOCK" renew L "$two"
+  "$REDLOCK" release L "$two"
+  wait_until_clean A B C D E
+  run "$REDLOCK" run -n L -- true
+  assert_status 0
+}
+
+@test "shared: a keeper keeps a reader's place, and gives it back" {
+  servers 3
+  sleep 60 3>&- &
+  local pid=$! token
+  STARTED+=("$pid")
+  token=$(shared_token --ttl 1s --keep-for "$pid")
+  outlast A L
+  outlast A L
+  reads A 1 || fail "it was not renewed"
+  kill "$pid"
+  wait_until_clean A B C
+  run "$REDLOCK" release L "$token"
+  assert_status 80
+}
+
+# ---- what a server forgets ---------------------------------------------------------------------
+
+@test "shared: a reader comes back to a server that forgot it, and joins those that read there" {
+  servers 3
+  reader R1 --ttl 3s
+  wait_for_runs R1
+  wait_until_listening B
+  cli B del L
+  renew_soon B
+  wait_for_key B L
+  reader R2 --ttl 3s
+  wait_for_runs R2
+  wait_until "$BOUND" reads B 2
+  wait_until_listening B
+  cli B zrem "$READERS" "$(cli B zrange "$READERS" 0 0)" >/dev/null
+  reads B 1
+  renew_soon B
+  wait_until "$BOUND" reads B 2
+  let R1 R2
+  ended R1 R2
+  wait_until_clean A B C
+}
+
+@test "shared: a list of readers from an earlier lock counts for nobody" {
+  servers 1
+  local token
+  token=$(shared_token --ttl 60s)
+  # Only the key of the lock is gone: another one takes it, reads, and the earlier reader is none of its readers.
+  cli A rename "$READERS" stale >/dev/null
+  cli A del L >/dev/null
+  cli A rename stale "$READERS" >/dev/null
+  run "$REDLOCK" run -n L -- true
+  assert_status 0
+  reader R
+  wait_for_runs R
+  reads A 1 || fail "$(cli A zrange "$READERS" 0 -1)"
+  run "$REDLOCK" renew --ttl 60s L "$token"
+  assert_status 80
+  run "$REDLOCK" release L "$token"
+  assert_status 80
+  [[ $(cli A get L) == shared:* ]] || fail "a stale token freed the lock"
+  let R
+  ended R
+}
+
+@test "shared: a lock without its list is nobody's: no reader renews or joins it, no writer gets in" {
+  servers 1
+  reader R --ttl 2s
+  wait_for_runs R
+  wait_until_listening A
+  cli A pexpire L 60000 >/dev/null
+  cli A del "$READERS" >/dev/null
+  renew_soon A
+  await "$R"
+  assert_status 80
+  run "$REDLOCK" run -s -n L -- true
+  assert_status 1
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  has_key A L || fail "the lock is gone"
+}
+
+@test "shared: a reader whose lock a writer took is lost, and leaves the writer alone" {
+  servers 1
+  reader R --ttl 2s
+  wait_for_runs R
+  wait_until_listening A
+  cli A set L another px 60000 >/dev/null
+  renew_soon A
+  await "$R"
+  assert_status 80
+  [[ $(cli A get L) == another ]] || fail "$(cli A get L)"
+}
+
+# ---- what is seen of it, and force -------------------------------------------------------------
+
+@test "shared: status shows each reader with its number, and numbers rise" {
+  servers 3
+  local last number at
+  last=$("$REDLOCK" run L -- sh -c 'echo "$REDLOCK_FENCE"')
+  for at in 1 2 3; do
+    number=$("$REDLOCK" run -s L -- sh -c 'echo "$REDLOCK_FENCE"')
+    ((number > last)) || fail "$number after $last"
+    last=$("$REDLOCK" run L -- sh -c 'echo "$REDLOCK_FENCE"')
+    ((last > number)) || fail "$last after $number"
+  done
+  reader R1
+  wait_for_runs R1
+  reader R2
+  wait_for_runs R2
+  wait_until "$BOUND" reads C 2
+  wait_until "$BOUND" reads B 2
+  run --separate-stderr "$REDLOCK" status L
+  assert_status 0
+  assert_contains "$output" 'mode      shared'
+  [[ $output == *readers*"(pid $R1, "*", fence "*"(pid $R2, "*", fence "* ]] || fail "$output"
+  run --separate-stderr "$REDLOCK" status --json L
+  "$PYTHON" - "$output" "$R1" "$R2" "$last" <<'PY'
+import json, sys
+lock = json.loads(sys.argv[1])["locks"][0]
+assert lock["state"] == "held" and lock["mode"] == "shared", lock
+assert [r["holder"]["pid"] for r in lock["readers"]] == [int(sys.argv[2]), int(sys.argv[3])], lock
+numbers = [int(sys.argv[4])] + [r["fence"] for r in lock["readers"]]
+assert numbers == sorted(set(numbers)), numbers
+PY
+  "$REDLOCK" list | grep -q '^L '
+  let R1 R2
+  ended R1 R2
+  wait_until_clean A B C
+  [[ $("$REDLOCK" history L | grep -c 'exit 0') == 9 ]] || fail "$("$REDLOCK" history L)"
+}
+
+@test "shared: force stops the jobs of all readers, and then the lock is free" {
+  local way
+  for way in '' --now; do
+    servers 3
+    rm -f "$LOG"
+    reader R1
+    reader R2
+    wait_for_runs R1 R2
+    wait_until_listening A B C
+    # shellcheck disable=SC2086
+    run --separate-stderr "$REDLOCK" release --force --yes $way L
+    assert_status 0
+    assert_contains "$stderr" 'L: held'
+    await "$R1"
+    assert_status 80
+    assert_contains "$stderr" 'lock "L" was revoked by'
+    await "$R2"
+    assert_status 80
+    wait_until_clean A B C
+    run "$REDLOCK" run -n L -- true
+    assert_status 0
+    stop_servers
+  done
+}
+
+@test "shared: while its readers are being stopped, nobody enters a revoked lock" {
+  servers 3
+  reader R1 --ttl 30s --kill-after 10s
+  wait_for_runs R1
+  local inner
+  inner=$(shared_token)
+  wait_until_listening A B C
+  "$REDLOCK" release -q --force --yes L
+  await "$R1"
+  assert_status 80
+  # The other one is a token without a process, and keeps the lock until it is given back.
+  run "$REDLOCK" run -s -n L -- true
+  assert_status 1
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  run --separate-stderr "$REDLOCK" renew L "$inner"
+  assert_status 80
+  run --separate-stderr "$REDLOCK" release L "$inner"
+  assert_status 80
+  assert_contains "$stderr" revoked
+  wait_until_clean A B C
+}
+
+# ---- what combines with it ---------------------------------------------------------------------
+
+@test "shared: a job inside joins: a reader its reader or its writer, a writer is refused in a reader" {
+  servers 3
+  run --separate-stderr "$REDLOCK" run L -- "$REDLOCK" run -s -n L -- echo in
+  assert_status 0
+  [[ $output == in ]]
+  # It enters although a writer waits: otherwise both would wait for ever.
+  background "$REDLOCK" run -s L -- bash -c 'echo start reader R >>"$0"; until [[ -e $1 ]]; do sleep 0.02; done
+    exec "$2" run -s -n L -- echo "end reader R" >>"$0"' "$LOG" "$SCRATCH/go.R" "$REDLOCK"
+  R=$BACKGROUND_PID
+  wait_for_runs R
+  writer W
+  wait_until "$BOUND" queued 1
+  let R W
+  ended R W
+  assert_exclusive
+  run --separate-stderr "$REDLOCK" run -s L -- "$REDLOCK" run L -- true
+  assert_status 64
+  assert_contains "$stderr" 'held shared by an outer redlock run'
+  wait_until_clean A B C
+}
+
+@test "shared: --min-hold and --once are for exclusive locks" {
+  run --separate-stderr "$REDLOCK" run -s --min-hold 1m -S unix:///none L -- true
+  assert_status 64
+  assert_contains "$stderr" 'needs an exclusive lock'
+  run --separate-stderr "$REDLOCK" run -s --once 1m -S unix:///none L -- true
+  assert_status 64
+  assert_contains "$stderr" 'exclude each other'
+}

@@ -72,6 +72,16 @@ void check_also(const Draft& draft, const std::string& name) {
   }
 }
 
+void check_slots(const Draft& draft) {
+  const config::Settings& settings = draft.settings;
+  if (settings.slots == 0) return;
+  const char* const other = settings.shared                 ? "-s/--shared"
+                            : settings.once.count() > 0     ? "--once"
+                            : settings.min_hold.count() > 0 ? "--min-hold"
+                                                            : nullptr;
+  if (other != nullptr) misused(std::string("--slots and ") + other + " exclude each other");
+}
+
 Invocation run(Line line, std::vector<std::string> words, const Environment& environment) {
   const std::string name = lock_name(line, "run NAME -- COMMAND (see: redlock run --help)");
   Draft draft = read_options(std::move(line.options));
@@ -85,6 +95,7 @@ Invocation run(Line line, std::vector<std::string> words, const Environment& env
   if (line.job.empty()) {
     misused("no command to run under the lock " + quote(name) + ": redlock run NAME -- COMMAND");
   }
+  check_slots(draft);
   const bool shared = draft.settings.shared;
   if (shared && draft.settings.min_hold > std::chrono::milliseconds::zero()) {
     misused(
@@ -110,6 +121,7 @@ Invocation acquire(Line line, const Environment& environment) {
   if (draft.on_lost_signal != 0 && !draft.keep_for) {
     misused("--on-lost-signal needs --keep-for PID");
   }
+  check_slots(draft);
   return Acquire{settle(draft, environment, line.words), name, draft.json, draft.keep_for,
                  draft.on_lost_signal};
 }

@@ -44,6 +44,7 @@ struct Settings {
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;
   bool shared = false;          ///< one of many readers, not the one writer
+  std::size_t slots = 0;        ///< so many jobs may run at once; 0: one
   std::string on_lost;          ///< a command for the shell; empty: none
   int conflict_exit_code = 1;   ///< 0 to 255
   bool reentrant = true;        ///< join a lock that an outer redlock run holds

@@ -10,6 +10,7 @@
 #include "config/duration.h"
 #include "config/value.h"
 #include "error.h"
+#include "lock/token.h"
 #include "redis/keys.h"
 
 namespace redlock::config {
@@ -186,6 +187,12 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) {
        redis::check_lock_name(value);
        draft.also.emplace_back(value);
+     }},
+    {Key::slots, "slots", "--slots", nullptr, "N", kHolding,
+     "up to N jobs hold the lock at once; the same N everywhere", "1", Type::integer, kAsk,
+     [](Draft& draft, std::string_view value) {
+       const int slots = to_integer(value, 1, static_cast<int>(lock::kMostSlots));
+       draft.settings.slots = slots == 1 ? 0 : static_cast<std::size_t>(slots);
      }},
     {Key::log_entries, "log-entries", "--log-entries", "REDLOCK_LOG_ENTRIES", "N", kOther,
      "how many lines the servers keep in the lock's log, see redlock history; 0: none", "1000",

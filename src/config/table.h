@@ -59,6 +59,7 @@ enum class Key : std::size_t {
   once_exit_code,
   no_reentrant,
   also,
+  slots,
   log_entries,
   record_command,
   command,

@@ -9,6 +9,7 @@
 #include "diag/duration.h"
 #include "diag/person.h"
 #include "diag/text.h"
+#include "lock/token.h"
 #include "lock/value.h"
 #include "records/holder.h"
 
@@ -32,12 +33,17 @@ std::string name_blocker(const lock::Refused& refusal) {
   const bool cooling = kind == Kind::cooling;
   const bool revoked = kind == Kind::revoked;
   const bool shared = lock::is_shared(value.token);
+  const std::size_t slots = lock::slot_of(value.token).slots;
   const auto by = records::read_revocation(refusal.blocker);
-  const std::string verb = cooling   ? "cooling down after "
-                           : by      ? "revoked by " + describe(*by) + " from "
-                           : revoked ? "revoked from "
-                           : shared  ? "held shared by "
-                                     : "held by ";
+  std::string verb = cooling   ? "cooling down after "
+                     : by      ? "revoked by " + describe(*by) + " from "
+                     : revoked ? "revoked from "
+                     : shared  ? "held shared by "
+                               : "held by ";
+  if (slots > 0 && !revoked) {
+    verb = shared ? fmt::format("held with {} slots by ", slots)
+                  : fmt::format("held in all {} slots, one of them by ", slots);
+  }
   if (const auto holder = records::read_holder(refusal.holder)) return verb + run_of(*holder);
   if (const auto type = lock::type_of(refusal.blocker)) {
     return verb + fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",

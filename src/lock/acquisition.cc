@@ -73,11 +73,12 @@ Instant limit_of(const Patience& patience, Instant start) {
 }  // namespace
 
 Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
-                         bool joins, std::uint64_t seed, Instant now)
+                         bool joins, std::size_t slots, std::uint64_t seed, Instant now)
     : timing_(timing),
       patience_(patience),
       jitter_(seed),
-      attempt_(joins ? kFirstJoin : 1, servers),
+      slot_choice_(slots, seed),
+      attempt_(joins ? kFirstJoin : 1, servers, slot_choice_.slot()),
       waiter_(servers),
       began_(now),
       round_began_(now),
@@ -262,12 +263,21 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
     // The ancestor does not hold the lock any more. From now on we ask for it as for any other
     // lock.
     end_attempt(effects);
-    attempt_ = Attempt(1, attempt_.votes().size());
+    attempt_ = next_attempt(1);
     next_round_ = now;
     return;
   }
   if (verdict == Verdict::done) return give_up(State::done, effects);
   if (verdict == Verdict::split && same_refusals_as_last_round()) verdict = Verdict::conflict;
+  if (verdict == Verdict::conflict || verdict == Verdict::split) {
+    const SlotChoice::Next next = slot_choice_.choose(attempt_);
+    if (next == SlotChoice::Next::split) verdict = Verdict::split;
+    if (next == SlotChoice::Next::elsewhere) {
+      end_attempt(effects);
+      next_round_ = now;
+      return;
+    }
+  }
   // A server that cannot be trusted yet counts like a server that does not answer.
   if (verdict == Verdict::distrusted) note_distrusted();
   answered_last_round_ = verdict == Verdict::conflict || verdict == Verdict::split;
@@ -389,11 +399,11 @@ bool Acquisition::same_refusals_as_last_round() {
   return same;
 }
 
-/// Releases the token wherever the attempt may have left it. Where an answer is still to come, it
-/// shows whether there is anything to release.
+/// Releases the token wherever the attempt may have left it; a token is for one slot. Where an
+/// answer is still to come, it shows whether there is anything to release.
 void Acquisition::end_attempt(Effects& effects) {
   const std::vector<ServerIndex> entered = attempt_.entered();
-  if (entered.empty()) return;
+  if (entered.empty() && attempt_.slot() == slot_choice_.slot()) return;
   for (const ServerIndex server : entered) {
     if (attempt_.votes()[server].state == Attempt::VoteState::asked) {
       unanswered_.emplace_back(server, attempt_.id());
@@ -401,7 +411,11 @@ void Acquisition::end_attempt(Effects& effects) {
       release_.begin(server, attempt_.id(), effects);
     }
   }
-  attempt_ = Attempt(attempt_.id() + 1, attempt_.votes().size());
+  attempt_ = next_attempt(attempt_.id() + 1);
+}
+
+Attempt Acquisition::next_attempt(AttemptId id) const {
+  return {id, attempt_.votes().size(), slot_choice_.slot()};
 }
 
 void Acquisition::give_up(State why, Effects& effects) {

@@ -12,6 +12,7 @@
 #include "lock/backoff.h"
 #include "lock/effect.h"
 #include "lock/release.h"
+#include "lock/slot_choice.h"
 #include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
@@ -41,8 +42,9 @@ class Acquisition {
 
   /// Starts at `now`; the first tick asks for the first round. servers >= 1. `joins`: an ancestor
   /// may hold the lock. If the servers confirm that, we get a further hold of it.
+  /// `slots`: of the lock; 0: it has none.
   Acquisition(std::size_t servers, const Timing& timing, const Patience& patience, bool joins,
-              std::uint64_t seed, Instant now);
+              std::size_t slots, std::uint64_t seed, Instant now);
 
   /// Checks the limits, then starts a round if one is due. To be called while trying and, for the
   /// limits, after the win.
@@ -131,11 +133,13 @@ class Acquisition {
   [[nodiscard]] Duration conflict_pause(const Attempt& ended);
   [[nodiscard]] Duration split_pause(const Attempt& ended, Instant now);
   [[nodiscard]] bool same_refusals_as_last_round();
+  [[nodiscard]] Attempt next_attempt(AttemptId id) const;
 
   Timing timing_;
   Patience patience_;
   Jitter jitter_;
   State state_ = State::trying;
+  SlotChoice slot_choice_;
   Attempt attempt_;
   Release release_;
   bool in_round_ = false;

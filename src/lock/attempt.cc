@@ -41,7 +41,8 @@ std::vector<Ask> Attempt::begin_round(std::uint32_t round, Ticket ticket, const 
                     .round = round,
                     .life = timing.life(),
                     .once = timing.once,
-                    .ticket = ticket});
+                    .ticket = ticket,
+                    .slot = slot_});
   }
   return asks;
 }

@@ -56,7 +56,9 @@ class Attempt {
     bool reported = false;   ///< the answer came, or the request failed, since the round began
   };
 
-  Attempt(AttemptId id, std::size_t servers) : id_(id), votes_(servers) {}
+  /// slot: the slot that it asks for; 0: the lock has no slots.
+  Attempt(AttemptId id, std::size_t servers, std::size_t slot = 0)
+      : id_(id), slot_(slot), votes_(servers) {}
 
   /// Asks every server that certainly does not have the token. Requests of an earlier round may
   /// still be without an answer.
@@ -74,6 +76,7 @@ class Attempt {
   [[nodiscard]] Verdict verdict(Instant now, const Timing& timing) const;
 
   [[nodiscard]] AttemptId id() const { return id_; }
+  [[nodiscard]] std::size_t slot() const { return slot_; }
   [[nodiscard]] const std::vector<Vote>& votes() const { return votes_; }
   [[nodiscard]] Instant valid_until() const;
 
@@ -106,6 +109,7 @@ class Attempt {
   [[nodiscard]] bool trustworthy(Instant now) const;
 
   AttemptId id_;
+  std::size_t slot_;
   std::vector<Vote> votes_;
 };
 

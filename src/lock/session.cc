@@ -33,8 +33,8 @@ Session::Session(const Plan& plan, Instant now)
     : plan_(plan),
       now_(now),
       began_(now),
-      acquisition_(plan.servers, plan.timing, plan.patience, plan.inherited.has_value(), plan.seed,
-                   now),
+      acquisition_(plan.servers, plan.timing, plan.patience, plan.inherited.has_value(), plan.slots,
+                   plan.seed, now),
       done_marks_(plan.servers) {}
 
 Effects Session::step(const Event& event, Instant now) {

@@ -68,6 +68,7 @@ struct Ask {
   /// acquire: our ticket; the server puts us into its line if it refuses, or keeps us there for
   /// another 20 s. 0: we are not in line, and every waiter stands before us.
   Ticket ticket = 0;
+  std::size_t slot = 0;  ///< acquire: the slot that we ask for, from 1; 0: the lock has no slots
   std::chrono::milliseconds began{};  ///< mark, unmark: when the run began, by the server's clock
   std::string who{};                  ///< mark, unmark: whose run (JSON); empty: ours
   /// leave: the owner has released the lock by the token, and we, the process that renews it, only
@@ -108,6 +109,7 @@ struct Refused {
   Ticket ticket = 0;        ///< acquire: for a waiter that joins the line now; 0: unknown
   std::size_t place = 0;    ///< acquire: ours in this server's line, from 1; 0: we are not in line
   std::size_t waiters = 0;  ///< acquire: how many stand in that line, if we do
+  std::string slots{};      ///< acquire of a slot: who has each slot, see lock/slot_choice.h
 };
 
 /// acquire: not needed, because a successful run began recently enough. Our token is not on that

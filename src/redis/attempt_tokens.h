@@ -4,6 +4,7 @@
 // other processes that know a token.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -17,11 +18,12 @@ namespace redlock::redis {
 class AttemptTokens {
  public:
   /// `held_token`: of the lock that an ancestor holds, for attempts that join it; empty: none.
-  /// `shared`: all other attempts are a reader's.
-  explicit AttemptTokens(std::string held_token, bool shared = false);
+  /// `shared`: all other attempts are a reader's. `slots`: of the lock; 0: it has none.
+  explicit AttemptTokens(std::string held_token, bool shared = false, std::size_t slots = 0);
 
-  /// Draws them if the attempt has none yet. The reference stays valid.
-  const Secrets& of(lock::AttemptId attempt);
+  /// Draws them if the attempt has none yet: for that slot of the lock, if it has slots. The
+  /// reference stays valid.
+  const Secrets& of(lock::AttemptId attempt, std::size_t slot = 0);
 
   /// An attempt of another process, which took the lock with this token.
   void adopt(lock::AttemptId attempt, const std::string& token);
@@ -32,6 +34,7 @@ class AttemptTokens {
  private:
   std::string held_token_;
   bool shared_;
+  std::size_t slots_;
   std::map<lock::AttemptId, Secrets> secrets_;
 };
 

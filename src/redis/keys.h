@@ -13,6 +13,7 @@ namespace redlock::redis {
 struct LockKeys {
   std::string key;           ///< see lock_key()
   bool shared = false;       ///< we ask as one of many readers
+  std::size_t slots = 0;     ///< of the lock; 0: it has none
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
   unsigned log_entries =
       0;  ///< about so many lines are kept in the lock's log; 0: nothing is logged

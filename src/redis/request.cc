@@ -55,13 +55,15 @@ std::optional<lock::Refused> read_refused(const Value& reply) {
 
 /// The refusal of an acquire also says where we stand in line.
 std::optional<lock::Answer> read_refused_in_line(const Value& reply, bool turn) {
-  if (reply.elements.size() != 8) return std::nullopt;
+  const bool slots = reply.elements.size() == 9 && is_string(reply.elements[8]);
+  if (reply.elements.size() != 8 && !slots) return std::nullopt;
   auto refused = read_refused(reply);
   const auto ticket = read_number(reply.elements[5]);
   const auto place = read_count(reply.elements[6]);
   const auto waiters = read_count(reply.elements[7]);
   if (!refused || !ticket || !place || !waiters) return std::nullopt;
   refused->turn = turn;
+  if (slots) refused->slots = reply.elements[8].text;
   refused->ticket = *ticket;
   refused->place = *place;
   refused->waiters = *waiters;

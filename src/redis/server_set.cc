@@ -42,7 +42,7 @@ struct ServerSet::Impl {
        std::function<std::string()> holder, Timeouts timeouts, std::chrono::seconds restart_grace,
        const TlsSettings& tls)
       : routes(std::move(servers), timeouts, ttl, tls),
-        tokens(std::move(keys.held_token), keys.shared),
+        tokens(std::move(keys.held_token), keys.shared, keys.slots),
         voters(routes, tokens, context_of(keys, ttl, restart_grace), std::move(holder)),
         queue(routes, voters),
         log_entries(keys.log_entries) {}

@@ -44,7 +44,7 @@ void Voters::describe_holder_for(const lock::Ask& ask) {
 }
 
 Flight Voters::encode(const lock::Ask& ask) {
-  Flight flight = encode_request(ask, context_, tokens_.of(ask.attempt));
+  Flight flight = encode_request(ask, context_, tokens_.of(ask.attempt, ask.slot));
   if (ask.op != lock::Op::leave) return flight;
   const auto extra = with_leaves_.find(ask.attempt);
   if (extra == with_leaves_.end()) return flight;

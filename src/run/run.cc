@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "run/run.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <new>
 #include <optional>
@@ -32,6 +34,20 @@ void warn(const std::string& text, const config::Settings& settings, os::Stderr&
   if (!text.empty() && !settings.quiet) out.line("redlock: warning: " + text);
 }
 
+/// A lock that an outer run shares with others cannot be ours alone inside of it.
+void check_outer(const std::string& token, const std::string& name,
+                 const config::Settings& settings) {
+  if (!lock::is_of_reader(token)) return;
+  const bool slot = lock::is_of_slot(token);
+  if (slot ? lock::slot_of(token).slots == settings.slots : settings.shared) return;
+  throw Error(ExitStatus::usage,
+              fmt::format("{} is held {} by an outer redlock run, and would wait for that run for "
+                          "ever: use {}, or end the outer run first (--no-reentrant waits all the "
+                          "same)",
+                          diag::lock_name(name), slot ? "in one slot" : "shared",
+                          slot ? fmt::format("--slots {}", lock::slot_of(token).slots) : "-s"));
+}
+
 }  // namespace
 
 Exit run(const cli::Run& request) {
@@ -49,13 +65,7 @@ Exit run(const cli::Run& request) {
   const driver::LockId lock = driver::lock_id(settings, stage.name());
   const std::optional<Held> ours =
       settings.reentrant ? find_held(held, lock) : std::optional<Held>();
-  if (ours && lock::is_of_reader(ours->token) && !settings.shared) {
-    throw Error(
-        ExitStatus::usage,
-        diag::lock_name(lock.name) +
-            " is held shared by an outer redlock run, and would wait for that run for ever: "
-            "use -s, or end the outer run first (--no-reentrant waits all the same)");
-  }
+  if (ours) check_outer(ours->token, lock.name, settings);
   if (ours) plan.inherited = ours->fence;
   records::Holder who = driver::describe_ourselves(settings, lock, request.job);
   redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(who),

@@ -10,6 +10,7 @@
 
 #include "driver/lock_id.h"
 #include "error.h"
+#include "lock/token.h"
 #include "run/reentrancy.h"
 
 namespace redlock::run {
@@ -88,6 +89,9 @@ Stage::Variables Stage::variables(const std::string& token, std::uint64_t fence)
     }
     variables.added = {"REDLOCK_NAME=" + name(), "REDLOCK_TOKEN=" + token,
                        fmt::format("REDLOCK_FENCE={}", fence)};
+  }
+  if (const std::size_t slot = lock::slot_of(token).slot; slot != 0 && name() == request_.name) {
+    variables.added.push_back(fmt::format("REDLOCK_SLOT={}", slot));
   }
   const std::string earlier = is_first() ? "" : variable("REDLOCK_FENCES") + "\n";
   variables.added.push_back(fmt::format("REDLOCK_FENCES={}{} {}", earlier, fence, name()));

@@ -7,7 +7,7 @@
 -- ARGV[1]  the beginning of the names of the line's keys: see line.lua
 -- ARGV[2]  the waiter that leaves; '': nobody does
 --
--- {'held'}: the lock is held. If it only cools, the first two waiters learn for how long. If readers
+-- {'held'}: the lock is held, and has no free slot. If it only cools, the first two waiters learn for how long. If readers
 --     hold it, the readers at the head of the line are woken
 -- {'free', the waiter that has the turn now, or ''}
 local line = ARGV[1]
@@ -21,14 +21,18 @@ if ARGV[2] ~= '' then
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok
-local head = kind == 'string' and redis.call('GETRANGE', KEYS[1], 0, 7)
-if head == 'cooling:' then
+local head = kind == 'string' and redis.call('GETRANGE', KEYS[1], 0, 11)
+if head and string.sub(head, 1, 8) == 'cooling:' then
   local left = string.format('cools %.0f', redis.call('PTTL', KEYS[1]))
   local told = 0
   for _, each in ipairs(try('ZRANGE', queue, 0, 7) or {}) do
     if told < 2 and (tell(each, left) or 0) > 0 then told = told + 1 end
   end
 end
-if head and string.sub(head, 1, 7) == 'shared:' then hand_on(nil, nil, true) end
-if kind ~= 'none' then return {'held'} end
+-- The list of readers has one member more than there are readers: see readers.lua and slots.lua.
+local slots = head and string.match(head, '^shared:p%x%x(%x%x)')
+local free = kind == 'none' or
+             (slots and (try('ZCOUNT', line .. 'readers', '(' .. clock, '+inf') or 1000) <= tonumber(slots, 16))
+if head and not slots and string.sub(head, 1, 7) == 'shared:' then hand_on(nil, nil, true) end
+if not free then return {'held'} end
 return {'free', standing_turn() or hand_on() or ''}

@@ -15,9 +15,11 @@ if type(buried) == 'string' and string.find(buried, token, 1, true) then
   return {'refused', 'revoked:' .. token, -2, '', '0'}
 end
 --include readers
+--include slots
 --include enter
 
-if kind ~= 'none' and (revoked or not shared) then
+if occupant then return {'refused', occupant, ends_of(occupant) - clock, '', '0'} end
+if kind ~= 'none' and (revoked or not fits) then
   return {'refused', value, redis.call('PTTL', KEYS[1]), '', '0'}
 end
 local life = enter(tonumber(ARGV[2]))

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "lock/slot_choice.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "lock/timing.h"
+
+namespace redlock::lock {
+
+namespace {
+
+/// What the servers say of one slot.
+struct Report {
+  std::size_t free = 0;                               ///< so many servers would give it to us
+  std::map<std::string_view, std::size_t> holders{};  ///< so many servers name this one
+};
+
+void add(std::string_view text, std::vector<Report>& reports) {
+  for (Report& report : reports) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const std::string_view holder = text.substr(0, end);
+    if (holder.empty()) {
+      ++report.free;
+    } else {
+      ++report.holders[holder];
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+bool is_held(const Report& report, std::size_t needed) {
+  return std::ranges::any_of(report.holders,
+                             [needed](const auto& each) { return each.second >= needed; });
+}
+
+}  // namespace
+
+SlotChoice::Next SlotChoice::choose(const Attempt& ended) {
+  if (slots_ == 0) return Next::as_judged;
+  std::vector<Report> reports(slots_);
+  std::size_t told = 0;
+  bool turn = false;
+  for (const Attempt::Vote& vote : ended.votes()) {
+    if (vote.state == Attempt::VoteState::granted) ++reports[slot_ - 1].free;
+    if (vote.state != Attempt::VoteState::refused || vote.refusal.slots.empty()) continue;
+    add(vote.refusal.slots, reports);
+    turn = turn || vote.refusal.turn;
+    ++told;
+  }
+  if (told == 0) return Next::as_judged;
+
+  const std::size_t needed = quorum(ended.votes().size());
+  const bool all_held = std::ranges::all_of(
+      reports, [needed](const Report& report) { return is_held(report, needed); });
+  const std::size_t before = slot_;
+  std::size_t most = 0;
+  for (std::size_t step = 1; step <= slots_; ++step) {  // from the next one round to our own
+    const std::size_t slot = (before - 1 + step) % slots_ + 1;
+    if (reports[slot - 1].free <= most) continue;
+    most = reports[slot - 1].free;
+    slot_ = slot;
+  }
+  if (all_held || turn) {
+    moves_ = 0;
+    return Next::as_judged;
+  }
+  // Others may take each free slot just before us: then the pause of a split follows.
+  if (slot_ != before && most >= needed && ++moves_ < slots_) return Next::elsewhere;
+  moves_ = 0;
+  return Next::split;
+}
+
+}  // namespace redlock::lock

@@ -1,0 +1,23 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The slots of a lock, for the scripts that include it behind readers.lua. A lock with slots is a shared
+-- lock whose readers differ by a number: "pSSNN…" is the token of the holder of slot SS of NN, in
+-- hexadecimal digits. The first holder's token is the generation, so every script knows how many there
+-- are.
+--
+-- Sets: slot, slots: of our token, if it has a slot; fits: the lock is shared by holders of our kind;
+-- taken: slot -> the token of its holder; soonest: when the first of them stops counting.
+local slot, slots = string.match(token, '^p(%x%x)(%x%x)')
+local fits = shared and string.match(shared, '^shared:p%x%x(%x%x)') == slots
+local taken, soonest = {}, math.huge
+if slot and fits then
+  local from = '(' .. string.format('%.0f', clock)
+  for _, each in ipairs(redis.call('ZRANGEBYSCORE', readers, from, '+inf', 'LIMIT', 0, 256)) do
+    local at = string.match(each, '^p(%x%x)')
+    if at then
+      taken[at] = each
+      soonest = math.min(soonest, ends_of(each))
+    end
+  end
+end
+local occupant = slot and taken[slot] ~= token and taken[slot]

@@ -5,6 +5,7 @@
 #include "diag/text.h"
 #include "lock/revoking.h"
 #include "lock/timing.h"
+#include "lock/token.h"
 #include "lock/value.h"
 #include "records/holder.h"
 #include "records/revocation.h"
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace redlock::inspect {
@@ -44,7 +46,7 @@ std::vector<lock::Reader> readers_of(const Observed& lock) {
     readers.back().fence = most->second >= lock::quorum(lock.seen.size()) ? most->first : 0;
   }
   std::ranges::sort(readers, {}, [](const lock::Reader& reader) {
-    return std::pair(reader.fence, reader.token);
+    return std::tuple(lock::slot_of(reader.token).slot, reader.fence, reader.token);
   });
   return readers;
 }
@@ -80,6 +82,7 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
   }
   lock.shared = lock.sighting && lock::is_shared(lock::owner_of(*lock.sighting));
   if (lock.shared) lock.readers = readers_of(lock);
+  if (lock.shared) lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
   lock.waiting = merge(queues, lock.holder);
   return lock;
 }

@@ -27,7 +27,8 @@ struct Observed {
       sighting;  ///< of an agreeing server, if possible one that knows the holder
   std::optional<records::Holder> holder;  ///< of a shared lock: one of the readers
   bool shared = false;                    ///< held shared, by redlock
-  std::vector<lock::Reader> readers;  ///< those that a quorum names, in the order of their numbers
+  std::vector<lock::Reader> readers;      ///< those that a quorum names, by slot and number
+  std::size_t slots = 0;                  ///< a lock with slots is shared, too; 0: it has none
   std::optional<records::Revocation>
       revocation;  ///< if the lock is revoked, and the key says by whom
   /// The remaining time to live on the agreeing servers; none: the lock is not held, or never

@@ -6,6 +6,7 @@
 #include "inspect/holder_json.h"
 #include "inspect/observed.h"
 #include "lock/timing.h"
+#include "lock/token.h"
 #include "lock/value.h"
 #include "records/holder.h"
 #include "records/json.h"
@@ -73,11 +74,18 @@ Json readers(const Observed& lock) {
   if (!lock.shared) return {};
   std::vector<Json> all;
   for (const lock::Reader& reader : lock.readers) {
+    const std::size_t slot = lock::slot_of(reader.token).slot;
     all.push_back(Json::object({{"holder", holder_json(records::read_holder(reader.holder))},
+                                {"slot", slot == 0 ? Json() : Json(slot)},
                                 {"fence", reader.fence == 0 ? Json() : Json(reader.fence)},
                                 {"left_s", in_seconds(std::optional(reader.left))}}));
   }
   return Json::array(all);
+}
+
+std::string_view mode_of(const Observed& lock) {
+  if (lock.slots > 0) return "slots";
+  return lock.shared ? "shared" : "exclusive";
 }
 
 Json to_json(const Observed& lock, const config::Settings& settings) {
@@ -96,7 +104,8 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"state", word_for(judgement.state)},
        {"agreeing", judgement.agreeing.size()},
        {"answered", judgement.answered},
-       {"mode", ours ? Json(lock.shared ? "shared" : "exclusive") : Json()},
+       {"mode", ours ? Json(mode_of(lock)) : Json()},
+       {"slots", lock.slots == 0 ? Json() : Json(lock.slots)},
        {"holder", holder_json(lock.holder)},
        {"readers", readers(lock)},
        {"revoked_by", to_json(lock.revocation)},

@@ -14,6 +14,7 @@
 #include "diag/text.h"
 #include "inspect/grid.h"
 #include "lock/timing.h"
+#include "lock/token.h"
 #include "lock/value.h"
 #include "records/holder.h"
 #include "records/revocation.h"
@@ -128,7 +129,7 @@ std::string revoked(const records::Revocation& revocation) {
 
 /// Each reader begins a new line.
 void tell_readers(Block& block, const Observed& lock) {
-  std::string_view label = lock.readers.size() == 1 ? "reader" : "readers";
+  std::string label = lock.readers.size() == 1 ? "reader" : "readers";
   if (lock.readers.empty()) block.entry(label, "not known: their list may not be read");
   for (const lock::Reader& reader : lock.readers) {
     const auto who = records::read_holder(reader.holder);
@@ -139,6 +140,9 @@ void tell_readers(Block& block, const Observed& lock) {
                            : "not known: its record beside the lock is missing";
     if (length) text += " for " + diag::for_people(*length);
     if (reader.fence > 0) text += fmt::format(", fence {}", reader.fence);
+    if (const auto place = lock::slot_of(reader.token); place.slots > 0) {
+      label = fmt::format("slot {}", place.slot);
+    }
     block.entry(std::exchange(label, {}), text, kSetIn);
   }
 }
@@ -160,7 +164,10 @@ void tell_holder(Block& block, const Observed& lock) {
     if (!begun.empty()) block.entry("since", begun);
   }
   if (lock.revocation) block.entry("revoked", revoked(*lock.revocation));
-  block.entry("mode", lock.shared ? "shared" : "exclusive");
+  block.entry("mode", lock.slots > 0
+                          ? fmt::format("{} of {} slots taken", lock.readers.size(), lock.slots)
+                      : lock.shared ? "shared"
+                                    : "exclusive");
   if (lock.judgement.fence > 0) block.entry("fence", std::to_string(lock.judgement.fence));
   if (lock.sighting->holds > 1) {
     block.entry("holds",

@@ -1,0 +1,223 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# A lock with slots: never more than N jobs at once, on one server and on a quorum, and one line for all slots.
+
+load ../lib/common
+load ../lib/looking
+load ../lib/queue
+
+teardown() { stop_all; }
+
+# in_slot NAME [OPTION…]: a job has one of three slots of L until $SCRATCH/go.NAME is there; sets the variable
+# NAME to its PID, and $SLOT. It is there on all $SERVERS.
+in_slot() {
+  background "$REDLOCK" run --slots 3 "${@:2}" L -- sh -c 'echo "start $2 $REDLOCK_SLOT" >>"$1"
+    echo "$REDLOCK_SLOT" >"$0"; until [ -e "$3" ]; do sleep 0.05; done; echo "end $2 $REDLOCK_SLOT" >>"$1"' \
+    "$SCRATCH/slot.$1" "$LOG" "$1" "$SCRATCH/go.$1"
+  declare -g "$1=$BACKGROUND_PID"
+  wait_for "$SCRATCH/slot.$1"
+  SLOT=$(cat "$SCRATCH/slot.$1")
+}
+let_out() { : >"$SCRATCH/go.$1" && await "${!1}"; }
+
+# never_more_than N: so many jobs at most ran at once, and no two in one slot.
+never_more_than() {
+  awk -v most="$1" '$1 == "start" { if (++n > most || ++used[$3] > 1) exit 1 } $1 == "end" { --n; --used[$3] }
+    END { if (n) exit 1 }' "$LOG" || fail "too many at once:" "$(cat "$LOG")"
+}
+
+# crowd: 40 runs want one of three slots; all get one.
+crowd() {
+  local i pids=()
+  for i in {1..40}; do
+    background "$REDLOCK" run --slots 3 L -- sh -c 'echo "start $$ $REDLOCK_SLOT" >>"$0"; sleep 0.02
+      echo "end $$ $REDLOCK_SLOT" >>"$0"' "$LOG"
+    pids+=("$BACKGROUND_PID")
+  done
+  for i in "${pids[@]}"; do
+    await "$i" 60
+    assert_status 0
+  done
+  never_more_than 3
+  [[ $(grep -c start "$LOG") == 40 ]]
+}
+
+@test "slots: three of 40 run at once, on one server" {
+  servers 1
+  crowd
+  wait_until "$BOUND" has_no_keys A
+}
+
+@test "slots: so they do on five servers, one of which is stopped" {
+  servers 5
+  pause_server E
+  SERVERS=(A B C D)
+  crowd
+}
+
+@test "slots: as many as there are enter at once, the next one waits or gives up" {
+  local n server
+  for n in 1 5; do
+    servers "$n"
+    rm -f "$LOG" "$SCRATCH"/go.* "$SCRATCH"/slot.*
+    in_slot one
+    in_slot two
+    in_slot three
+    [[ $(cat "$SCRATCH"/slot.* | sort | paste -sd ' ') == '1 2 3' ]]
+    run --separate-stderr "$REDLOCK" run -n -v --slots 3 L -- true
+    assert_status 1
+    assert_contains "$stderr" 'held in all 3 slots, one of them by'
+    background "$REDLOCK" run --slots 3 L -- sh -c 'echo "start four $REDLOCK_SLOT" >>"$0"; echo "end four $REDLOCK_SLOT" >>"$0"' "$LOG"
+    local four=$BACKGROUND_PID
+    wait_until "$BOUND" queued 1
+    local began=$EPOCHREALTIME
+    let_out two
+    await "$four"
+    assert_status 0
+    # A waiter that nobody called asks after some 5 s.
+    assert_between 0 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 4000
+    let_out one
+    let_out three
+    never_more_than 3
+    grep -qx "start four $(cat "$SCRATCH/slot.two")" "$LOG" || fail "$(cat "$LOG")"
+    stop_servers
+  done
+}
+
+@test "slots: those that wait are served in the order in which they came, whichever slot is free" {
+  servers 3
+  in_slot one
+  in_slot two
+  in_slot three
+  local name names=(a b c d e f) before
+  for name in "${names[@]}"; do
+    before=$(waiters A)
+    background "$REDLOCK" run --slots 3 L -- sh -c 'echo "start $1 $REDLOCK_SLOT" >>"$0"; sleep 0.1
+      echo "end $1 $REDLOCK_SLOT" >>"$0"' "$LOG" "$name"
+    declare "$name=$BACKGROUND_PID"
+    wait_until "$BOUND" queued $((before + 1))
+  done
+  let_out three
+  for name in "${names[@]}"; do
+    await "${!name}" 60
+    assert_status 0
+  done
+  let_out one
+  let_out two
+  [[ $(awk '$1 == "start" { print $2 }' "$LOG" | paste -sd ' ') == 'one two three a b c d e f' ]] || fail "$(cat "$LOG")"
+  never_more_than 3
+}
+
+@test "slots: a slot whose redlock was killed is free when it expires; the others keep theirs" {
+  servers 3
+  in_slot one
+  in_slot two --ttl 1s
+  in_slot three
+  local killed=$SLOT worker
+  killed=$(cat "$SCRATCH/slot.two")
+  worker=$(tr -d ' ' <"/proc/$two/task/$two/children")
+  kill -KILL "$worker" "$two"
+  local began=$EPOCHREALTIME
+  run --separate-stderr "$REDLOCK" run -w 20 --slots 3 L -- sh -c 'echo "$REDLOCK_SLOT"'
+  assert_status 0
+  [[ $output == "$killed" ]] || fail "slot $output, not $killed"
+  assert_between 0 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 4000
+  let_out one
+  assert_status 0
+  let_out three
+  assert_status 0
+}
+
+@test "slots: another number of slots, and every other way to hold the lock, is kept out, and keeps out" {
+  servers 3
+  in_slot one
+  kept_out() {
+    run --separate-stderr "$REDLOCK" run -n -v "$@" L -- touch "$SCRATCH/ran"
+    assert_status 1
+    assert_contains "$stderr" "$expected"
+  }
+  local expected='held with 3 slots by'
+  kept_out
+  kept_out -s
+  kept_out --slots 4
+  [[ $(cli A set L thief nx px 1000) != OK ]]
+  let_out one
+  wait_until_clean A
+  expected='held'
+  background "$REDLOCK" run -s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/reads"
+  local holder=$BACKGROUND_PID
+  wait_for "$SCRATCH/reads"
+  kept_out --slots 3
+  kill -TERM "$holder"
+  await "$holder"
+  background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/writes"
+  wait_for "$SCRATCH/writes"
+  kept_out --slots 3
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  [[ ! -e $SCRATCH/ran ]]
+}
+
+@test "slots: a job that loses its slot is stopped, the others go on" {
+  servers 3
+  in_slot one --ttl 1s
+  in_slot two --ttl 1s
+  local token server
+  token=$(cli A zrange 'redlock:{L}:readers' 0 -1 | grep "^p0${SLOT}") || token=$(cli A zrange 'redlock:{L}:readers' 0 -1 |
+    grep "^p$(printf %02x "$SLOT")")
+  for server in A B; do cli "$server" zrem 'redlock:{L}:readers' "$token" >/dev/null; done
+  await "$two"
+  assert_status 80
+  let_out one
+  assert_status 0
+}
+
+@test "slots: acquire, renew, release by token; status and its JSON; force" {
+  servers 3
+  local first second
+  first=$("$REDLOCK" acquire --slots 2 L)
+  second=$("$REDLOCK" acquire --slots 2 L)
+  run "$REDLOCK" acquire -n --slots 2 L
+  assert_status 1
+  "$REDLOCK" renew L "$second"
+  run --separate-stderr "$REDLOCK" status L
+  has 'slot 1 ' 'slot 2 ' '2 of 2 slots taken'
+  run --separate-stderr "$REDLOCK" status --json L
+  is 'l["mode"]' slots
+  is 'l["slots"]' 2
+  is '[r["slot"] for r in l["readers"]]' '[1, 2]'
+  "$REDLOCK" release L "$first"
+  run --separate-stderr "$REDLOCK" status L
+  has '1 of 2 slots taken'
+  run "$REDLOCK" release L "$first"
+  assert_status 80
+  run "$REDLOCK" release --force --now -y L
+  assert_status 0
+  run "$REDLOCK" renew L "$second"
+  assert_status 80
+  "$REDLOCK" run -n L -- true
+}
+
+@test "slots: a lock inside itself; what cannot be combined is refused" {
+  servers 1
+  run "$REDLOCK" run --slots 2 L -- sh -c '"$0" run -n --slots 2 L -- sh -c "echo \$REDLOCK_SLOT"; echo "$REDLOCK_SLOT"
+    "$0" run -n --slots 2 --no-reentrant L -- sh -c "echo \$REDLOCK_SLOT"
+    "$0" run -n --slots 2 --no-reentrant L -- "$0" run -n --slots 2 --no-reentrant L -- true; echo "$?"' "$REDLOCK"
+  [[ ${lines[0]} == "${lines[1]}" && ${lines[2]} != "${lines[0]}" && ${lines[2]} == [12] && ${lines[3]} == 1 ]] || fail "$output"
+  run --separate-stderr "$REDLOCK" run --slots 2 L -- "$REDLOCK" run -n L -- true
+  assert_status 64
+  assert_contains "$stderr" 'use --slots 2'
+  local options
+  for options in '--slots 2 -s' '--slots 2 --once 1h' '--slots 2 --min-hold 1s' '--slots 0' '--slots 65' '--slots x'; do
+    # shellcheck disable=SC2086 # words
+    run --separate-stderr "$REDLOCK" run $options L -- true
+    assert_status 64
+    assert_contains "$stderr" --slots
+  done
+  # One slot is a lock as any other.
+  run "$REDLOCK" run --slots 1 L -- sh -c 'echo "${REDLOCK_SLOT-none}"; "$0" run -n L -- true' "$REDLOCK"
+  assert_status 0
+  [[ $output == none ]]
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// Which slot a waiter asks for next: after what the servers say of all slots.
+#include "lock/slot_choice.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lock_harness.h"
+
+using namespace redlock::lock;
+using namespace redlock::lock::testing;
+using Next = SlotChoice::Next;
+
+namespace {
+
+Refused with_slots(const std::string& slots, bool turn = false) {
+  Refused refused = turn ? turn_of("waiter") : held_by("p0103");
+  refused.slots = slots;
+  return refused;
+}
+
+/// The choice after these answers to an attempt for its present slot.
+Next after(SlotChoice& choice, const std::vector<Answer>& answers) {
+  const Timing timing{.ttl = 30s, .grace = 5s};
+  Attempt attempt(1, answers.size(), choice.slot());
+  const std::vector<Ask> asks = attempt.begin_round(1, 0, timing);
+  for (const Ask& ask : asks) {
+    attempt.record({ask, Instant(1000s), answers[ask.server]}, timing);
+  }
+  return choice.choose(attempt);
+}
+
+}  // namespace
+
+TEST_CASE("slots: the first one is any of them, and a lock without slots has none") {
+  std::set<std::size_t> first;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) first.insert(SlotChoice(3, seed).slot());
+  CHECK(first == std::set<std::size_t>{1, 2, 3});
+  SlotChoice none(0, 7);
+  CHECK(none.slot() == 0);
+  CHECK(after(none, {held_by("x"), held_by("x"), held_by("x")}) == Next::as_judged);
+  CHECK(none.slot() == 0);
+}
+
+TEST_CASE("slots: one that is free on a quorum is asked for at once") {
+  SlotChoice choice(3, 0);
+  CHECK(after(choice, {with_slots("aa,,cc"), with_slots("aa,,cc"), with_slots("aa,bb,cc")}) ==
+        Next::elsewhere);
+  CHECK(choice.slot() == 2);
+}
+
+TEST_CASE("slots: if a quorum names the same holder of each, the lock is held") {
+  SlotChoice choice(2, 0);
+  CHECK(after(choice, {with_slots("aa,bb"), with_slots("aa,bb"), with_slots("aa,")}) ==
+        Next::as_judged);
+  CHECK(after(choice, {with_slots("aa,bb"), with_slots("aa,cc"), no_answer()}) == Next::split);
+}
+
+TEST_CASE("slots: while contenders take each other's votes, it asks for the slot with most votes") {
+  SlotChoice choice(3, 0);  // slot 1
+  CHECK(after(choice, {Granted{}, Granted{}, with_slots("aa,bb,"), with_slots("aa,bb,"),
+                       with_slots("aa,bb,cc")}) == Next::split);
+  CHECK_MESSAGE(choice.slot() == 3, "of equals, one that we have not just asked for");
+  CHECK(after(choice, {with_slots(",bb,cc"), with_slots(",bb,cc"), with_slots("aa,,cc"),
+                       with_slots("aa,bb,"), with_slots("ab,bb,")}) == Next::split);
+  CHECK(choice.slot() == 1);
+}
+
+TEST_CASE("slots: others may be faster at each of them: then a pause follows") {
+  SlotChoice choice(4, 0);
+  unsigned moves = 0;
+  for (; moves < 100; ++moves) {
+    std::string slots = ",,,";
+    slots.insert(choice.slot() - 1, "aa");
+    if (after(choice, {with_slots(slots)}) == Next::split) break;
+  }
+  CHECK(moves == 3);
+}
+
+TEST_CASE("slots: when it is another waiter's turn, no slot is asked for at once") {
+  SlotChoice choice(2, 0);
+  CHECK(after(choice, {with_slots("aa,", true), with_slots("aa,", true),
+                       with_slots("aa,", true)}) == Next::as_judged);
+  CHECK_MESSAGE(choice.slot() == 2, "but the free one later");
+}
+
+TEST_CASE("slots: servers that hold the lock otherwise, or say odd things") {
+  SlotChoice choice(2, 0);
+  CHECK(after(choice, {held_by("x"), held_by("x"), held_by("x")}) == Next::as_judged);
+  CHECK(choice.slot() == 1);
+  CHECK(after(choice, {with_slots(std::string(100'000, ','))}) == Next::elsewhere);
+  CHECK(choice.slot() == 2);
+  CHECK(after(choice, {with_slots("a")}) == Next::split);
+  CHECK(choice.slot() == 2);
+  CHECK(after(choice, {with_slots("a,a,a,a,a")}) == Next::as_judged);
+}
+
+TEST_CASE("slots: a server that granted our slot would give it to us again") {
+  SlotChoice choice(2, 0);
+  CHECK(after(choice, {Granted{}, Granted{}, with_slots("aa,"), with_slots("aa,bb"),
+                       with_slots("aa,bb")}) == Next::split);
+  CHECK_MESSAGE(choice.slot() == 1, "two votes for it, one for the other");
+}
+
+TEST_CASE("slots: a token is for one slot") {
+  Plan plan = plan_for(1);
+  plan.slots = 3;
+  Harness harness(plan);
+  const Ask first = harness.asks(Op::acquire).front();
+  REQUIRE(first.slot >= 1);
+  REQUIRE(first.slot <= 3);
+  std::string slots = "aa,aa,aa";
+  const std::size_t free = first.slot % 3 + 1;
+  slots.erase(3 * (free - 1), 2);
+  harness.answer(0, Op::acquire, with_slots(slots));
+  harness.step(Tick{});
+  REQUIRE(harness.asked(Op::acquire) == 1);
+  const Ask second = harness.asks(Op::acquire).front();
+  CHECK(second.slot == free);
+  CHECK(second.attempt != first.attempt);
+  harness.answer(0, Op::acquire, Granted{});
+  CHECK(harness.count<Spawn>() == 1);
+}

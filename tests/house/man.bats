@@ -65,8 +65,9 @@ same() { diff "$1" "$2" || fail "--help (<) and the pages (>) differ"; }
 @test "man: mandoc finds nothing" {
   command -v mandoc >/dev/null || skip "mandoc is not installed"
   # Which other manuals are installed here is not this page's business.
-  run mandoc -Tlint -Wall "$MAN"/*
-  output=$(grep -v -e 'referenced manual not found' -e 'outdated mandoc.db' <<<"$output" || true)
+  run --separate-stderr mandoc -Tlint -Wall "$MAN"/*
+  output=$(printf '%s\n' "$output" "$stderr" |
+    grep -v -e 'referenced manual not found' -e 'outdated mandoc.db' -e '^$' || true)
   [ -z "$output" ] || fail "$output"
 }
 

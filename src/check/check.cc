@@ -112,7 +112,7 @@ std::string as_table(const std::vector<Finding>& findings) {
                            totals.warnings == 1 ? "" : "s");
 }
 
-/// See redlock(1), under check.
+/// See redlock-check(1).
 std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
                     const config::Settings& settings, ExitStatus status) {
   using records::Json;

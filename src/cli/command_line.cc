@@ -180,7 +180,9 @@ Invocation parse_command(Command command, std::vector<std::string> words,
                          const Environment& environment) {
   Line line = split(command, std::move(words));
   if (line.request != nullptr) {
-    return Print{line.request->key == Key::version ? version() : help(command)};
+    return Print{line.request->key == Key::version        ? version()
+                 : line.request->key == Key::help_servers ? servers_help(command)
+                                                          : help(command)};
   }
   switch (command) {
     case config::kAcquire:
@@ -214,7 +216,7 @@ Invocation parse_command(Command command, std::vector<std::string> words,
             "[OPTIONS] NAME -- COMMAND");
   }
   std::string message = (option ? "unknown option " : "unknown command ") + quote(word);
-  if (const std::string near = option ? "" : nearest_command(word); !near.empty()) {
+  if (const std::string near = option ? "" : meant_command(word); !near.empty()) {
     message += ", did you mean: redlock " + near;
   } else if (!option && !rest.empty()) {
     message += "; to run something while holding a lock of that name: redlock run NAME -- COMMAND";
@@ -233,6 +235,7 @@ Invocation parse(std::vector<std::string> args, const Environment& environment) 
   }
   if (word == "-V" || word == "--version") return Print{version()};
   if (word == "-h" || word == "--help") return Print{main_help()};
+  if (word == "--help-servers") return Print{servers_help(config::kRun)};
   if (word != "help") unknown_command(word, args);
   if (args.empty()) return Print{main_help()};
   if (const auto command = find_command(args.front())) return Print{help(*command)};

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "cli/suggest.h"
+
 namespace redlock::cli {
 namespace {
 
@@ -13,38 +15,46 @@ constexpr std::string_view kMainHelp =
     R"(redlock: run a command while holding a lock that is kept on Redis servers, so
 that it runs on one host at a time
 
-Try it, without any server:
+Examples:
   redlock sandbox -- redlock run demo -- echo 'I hold the lock'
+  redlock run -n -S redis://db1 nightly-backup -- /usr/local/bin/backup
 
-Usage:
-  redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
-  redlock acquire [OPTIONS] NAME
-  redlock renew [OPTIONS] NAME TOKEN
-  redlock release [OPTIONS] NAME TOKEN
-  redlock release --force [OPTIONS] NAME
-  redlock status [OPTIONS] NAME...
-  redlock list [OPTIONS] [PATTERN]
-  redlock history [OPTIONS] NAME
-  redlock check [OPTIONS] [NAME]
-  redlock config [OPTIONS]
-  redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
+Usage: redlock COMMAND [OPTIONS] [ARG...]
 
-Commands:
-  run      take the lock NAME, run COMMAND, release the lock
-  acquire  take the lock NAME, print its token, and leave it held; for scripts
-           and CI steps that one process cannot wrap
-  renew    renew the lock NAME, taken with this TOKEN, for another ttl
-  release  release the lock NAME; --force: stop its holder's job first
-  status   show who holds each lock NAME, since when and with what command
-  list     list all held locks
-  history  show who held the lock NAME, when, for how long and how it ended
-  check    look for problems of the servers and settings, and try a lock
-  config   show the settings, and where each of them comes from
-  sandbox  start private Redis servers, run COMMAND (default: your shell) with
+Run a command under a lock:
+  run      redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
+           take the lock NAME, run COMMAND, release the lock
+
+Hold a lock between the commands of a script:
+  acquire  redlock acquire [OPTIONS] NAME
+           take the lock NAME, print its token, and leave the lock held
+  renew    redlock renew [OPTIONS] NAME TOKEN
+           renew that lock for another ttl
+  release  redlock release [OPTIONS] NAME TOKEN
+           release that lock
+
+See who holds a lock, and stop its job:
+  status   redlock status [OPTIONS] NAME...
+           show who holds each lock NAME, since when and with what command
+  list     redlock list [OPTIONS] [PATTERN]
+           list all held locks
+  history  redlock history [OPTIONS] NAME
+           show who held the lock NAME, when, for how long and how it ended
+  release  redlock release --force [OPTIONS] NAME
+           stop the holder's job, and release the lock when the job is gone
+
+Servers and settings:
+  check    redlock check [OPTIONS] [NAME]
+           look for problems of the servers and settings, and try a lock
+  config   redlock config [OPTIONS]
+           show the settings, and where each of them comes from
+  sandbox  redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
+           start private Redis servers, run COMMAND (default: your shell) with
            REDLOCK_SERVERS set to them, and stop the servers
 
-  -h, --help     show this help; "redlock run --help" shows the options of run
-  -V, --version  show the version
+  -h, --help      show this help; "redlock run --help" shows the options of run
+  --help-servers  show the options for the servers, passwords and TLS
+  -V, --version   show the version
 
 The manual: man redlock
 )";
@@ -57,7 +67,7 @@ Example:
 
 Usage:
   redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
-  redlock run [OPTIONS] NAME -c 'SHELL COMMAND'
+  redlock run [OPTIONS] NAME [OPTIONS] -c 'SHELL COMMAND'
 )";
 
 constexpr std::string_view kAcquireHead =
@@ -109,8 +119,7 @@ constexpr std::string_view kReleaseHead =
 take a lock from its holder: the holder stops its job, and the lock is free
 when the job is gone
 
-Examples:
-  redlock release deploy "$token"
+Example:
   redlock release --force --wait nightly-backup
 
 Usage:
@@ -138,6 +147,9 @@ Exit status:
 constexpr std::string_view kConfigHead =
     R"(redlock config: show the settings, and where each of them comes from: a flag,
 an environment variable, a line of the configuration file, or the default
+
+Example:
+  redlock config --json
 
 Usage:
   redlock config [OPTIONS]
@@ -179,7 +191,7 @@ constexpr std::string_view kStatusHead =
 for how long the locks last; it changes nothing
 
 Example:
-  redlock status -S redis://db1 -S redis://db2 -S redis://db3 nightly-backup
+  redlock status nightly-backup
 
 Usage:
   redlock status [OPTIONS] NAME...
@@ -199,7 +211,7 @@ constexpr std::string_view kListHead =
     R"(redlock list: list all held locks of redlock; it changes nothing
 
 Example:
-  redlock list -S redis://db1 'nightly-*'
+  redlock list 'nightly-*'
 
 Usage:
   redlock list [OPTIONS] [PATTERN]
@@ -223,8 +235,7 @@ constexpr std::string_view kHistoryHead =
     R"(redlock history: show who held a lock, when, for how long and how it ended,
 from the logs of all servers; it changes nothing
 
-Examples:
-  redlock history --since 3d nightly-backup
+Example:
   redlock history --at 2026-11-20T02:30 nightly-backup
 
 Usage:
@@ -314,17 +325,42 @@ std::string_view help_head(config::Command command) {
 }
 
 std::string help_foot(config::Command command) {
-  const std::string exit_status(page_of(command).exit_status);
-  if (command == config::kSandbox) return exit_status;
+  std::string foot;
+  if (command == config::kRun) {
+    foot += "\nEnvironment:\n";
+    foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD",
+                  "redlock sets these for the command");
+  }
+  foot += page_of(command).exit_status;
+  return foot + "\nThe manual: man redlock-" + std::string(command_name(command)) + "\n";
+}
+
+std::string servers_head(config::Command command) {
+  return "redlock " + std::string(command_name(command)) + R"(: the options for the servers
+
+Example:
+  redlock )" +
+         std::string(command_name(command)) +
+         R"( -S redis://db1 -S redis://db2 -S redis://db3 ...
+
+In the environment, white space separates the servers:
+  REDLOCK_SERVERS='redis://db1 redis://db2 redis://db3'
+
+/etc/redlock.toml sets these for all users of a host; "redlock config" shows
+the settings and their origins, "redlock check" tries them.
+)";
+}
+
+std::string servers_foot(config::Command command) {
   std::string foot = "\nEnvironment, besides the variables above:\n";
   for (const config::Row& row : config::table()) {
     if (row.flags.empty() && takes(command, row)) foot += entry(row.environment, row.help);
   }
-  if (command == config::kRun) {
-    foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_HELD",
-                  "redlock sets these for the command");
-  }
-  return foot + exit_status;
+  return foot + R"(
+TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 2h.
+
+The manual: man redlock, man redlock.toml
+)";
 }
 
 std::string describe(const config::Row& row) {

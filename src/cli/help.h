@@ -18,6 +18,10 @@ std::string main_help();
 std::string_view help_head(config::Command command);
 std::string help_foot(config::Command command);
 
+/// The same of --help-servers.
+std::string servers_head(config::Command command);
+std::string servers_foot(config::Command command);
+
 /// A row's text for the right-hand column: its help, its default, its variable.
 std::string describe(const config::Row& row);
 

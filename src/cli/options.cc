@@ -16,6 +16,7 @@ namespace redlock::cli {
 namespace {
 
 using config::Draft;
+using config::Key;
 using config::Origin;
 using config::Row;
 
@@ -34,9 +35,20 @@ CLI::Option* define(CLI::App& app, const Row& row, Draft& draft) {
   return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->trigger_on_parse();
 }
 
+/// The headings in the order of the table, but those of kLastGroups at the end.
+std::vector<std::string> headings(const CLI::App& app) {
+  std::vector<std::string> groups = app.get_groups();
+  const auto rank = [](const std::string& group) {
+    const auto* const last = std::ranges::find(config::kLastGroups, group);
+    return last == std::end(config::kLastGroups) ? 0 : last - std::begin(config::kLastGroups) + 1;
+  };
+  std::ranges::stable_sort(groups, {}, rank);
+  return groups;
+}
+
 std::string two_columns(const CLI::App& app) {
   std::string out = app.get_description();
-  for (const std::string& group : app.get_groups()) {
+  for (const std::string& group : headings(app)) {
     if (group.empty()) continue;
     out += "\n" + group + ":\n";
     for (const CLI::Option* option : app.get_options()) {
@@ -50,6 +62,23 @@ std::string two_columns(const CLI::App& app) {
     }
   }
   return out + app.get_footer();
+}
+
+/// The rows of `command` that `shown` chooses, between the two texts.
+std::string page(config::Command command, std::string_view head, const std::string& foot,
+                 bool (*shown)(const Row&)) {
+  CLI::App app{std::string(head), "redlock"};
+  app.set_help_flag();
+  app.footer(foot);
+  Draft draft;
+  for (const Row& row : config::table()) {
+    if (row.flags.empty() || row.group.empty() || !takes(command, row) || !shown(row)) continue;
+    define(app, row, draft)
+        ->description(describe(row))
+        ->type_name(std::string(row.metavar))
+        ->group(std::string(row.group));
+  }
+  return two_columns(app);
 }
 
 }  // namespace
@@ -77,18 +106,14 @@ Draft read_options(std::vector<Given> options) {
 }
 
 std::string help(config::Command command) {
-  CLI::App app{std::string(help_head(command)), "redlock"};
-  app.set_help_flag();
-  app.footer(help_foot(command));
-  Draft draft;
-  for (const Row& row : config::table()) {
-    if (row.flags.empty() || row.group.empty() || !takes(command, row)) continue;
-    define(app, row, draft)
-        ->description(describe(row))
-        ->type_name(std::string(row.metavar))
-        ->group(std::string(row.group));
-  }
-  return two_columns(app);
+  return page(command, help_head(command), help_foot(command), [](const Row& row) {
+    return !of_servers(row) || row.key == Key::server || row.key == Key::help_servers;
+  });
+}
+
+std::string servers_help(config::Command command) {
+  return page(command, servers_head(command), servers_foot(command),
+              [](const Row& row) { return of_servers(row) && row.key != Key::help_servers; });
 }
 
 }  // namespace redlock::cli

@@ -19,6 +19,22 @@ constexpr Name kNames[] = {
     {config::kSandbox, "sandbox"},
 };
 
+/// Words that users of other programs type (consul lock, git, docker, systemctl).
+struct Habit {
+  std::string_view word;
+  std::string_view meant;
+};
+constexpr std::string_view kTake = "run NAME -- COMMAND, or: redlock acquire NAME";
+constexpr std::string_view kGiveBack = "release NAME TOKEN, or: redlock release --force NAME";
+constexpr std::string_view kTakeAway = "release --force NAME";
+constexpr Habit kHabits[] = {
+    {"lock", kTake},      {"get", kTake},         {"exec", "run"},          {"unlock", kGiveBack},
+    {"kill", kTakeAway},  {"delete", kTakeAway},  {"rm", kTakeAway},        {"extend", "renew"},
+    {"refresh", "renew"}, {"ls", "list"},         {"ps", "list"},           {"show", "status"},
+    {"info", "status"},   {"log", "history"},     {"doctor", "check"},      {"ping", "check"},
+    {"test", "check"},    {"settings", "config"}, {"version", "--version"},
+};
+
 }  // namespace
 
 std::string_view command_name(config::Command command) {
@@ -34,7 +50,10 @@ std::optional<config::Command> find_command(std::string_view word) {
   return std::nullopt;
 }
 
-std::string nearest_command(std::string_view word) {
+std::string meant_command(std::string_view word) {
+  for (const Habit& habit : kHabits) {
+    if (habit.word == word) return std::string(habit.meant);
+  }
   config::Nearest nearest(word);
   for (const Name& name : kNames) nearest.offer(name.text);
   nearest.offer("help");

@@ -108,13 +108,13 @@ void refuse_unlock(Draft&, std::string_view) {
 constexpr std::string_view kWaiting = "Waiting for the lock";
 constexpr std::string_view kLasting = "How long the lock lasts";
 constexpr std::string_view kHolding = "Running the command";
-constexpr std::string_view kServers = "Servers";
+constexpr std::string_view kServers = kLastGroups[0];
 constexpr std::string_view kRuns = "Which runs";
-constexpr std::string_view kTls = "Servers with TLS (rediss://)";
+constexpr std::string_view kTls = kLastGroups[1];
 constexpr std::string_view kForcing = "Taking a lock from its holder";
 constexpr std::string_view kSandboxing = "Options";
-constexpr std::string_view kCompatible = "Accepted as in flock(1)";
-constexpr std::string_view kOther = "Other";
+constexpr std::string_view kCompatible = kLastGroups[2];
+constexpr std::string_view kOther = kLastGroups[3];
 
 /// The commands that ask for a lock.
 constexpr unsigned kAsk = kRun | kAcquire;
@@ -323,6 +323,9 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view) { draft.json = true; }},
     {Key::help, "help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request,
      kEvery, nullptr},
+    {Key::help_servers, "help-servers", "--help-servers", nullptr, "", kServers,
+     "show all options for the servers, passwords and TLS", "", Type::request,
+     kLook | kConfig | kCheck, nullptr},
     {Key::version, "version", "-V,--version", nullptr, "", kOther, "show the version", "",
      Type::request, kEvery, nullptr},
 };
@@ -353,6 +356,10 @@ bool takes(Command command, const Row& row) {
   if ((row.commands & command) != 0) return true;
   const bool has_settings = command == kConfig || command == kCheck;
   return has_settings && (row.commands & kRun) != 0 && row.environment != nullptr;
+}
+
+bool of_servers(const Row& row) {
+  return row.group == kServers || row.group == kTls;
 }
 
 std::string file_key(const Row& row) {

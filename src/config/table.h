@@ -25,7 +25,7 @@ enum class Type {
                   ///< array
   secret,         ///< never on the command line, never printed
   shell_command,  ///< -c: part of the job, so redlock must not interpret it
-  request,        ///< -h, -V: print a text and do nothing else
+  request,        ///< -h, --help-servers, -V: print a text and do nothing else
 };
 
 /// The commands that take a row; one bit each.
@@ -96,8 +96,17 @@ enum class Key : std::size_t {
   quiet,
   json,
   help,
+  help_servers,
   version,
   count_,
+};
+
+/// The headings that --help shows last, in this order.
+inline constexpr std::string_view kLastGroups[] = {
+    "Servers",
+    "Servers with TLS (rediss://)",
+    "Accepted as in flock(1)",
+    "Other",
 };
 
 struct Draft;  // config/draft.h
@@ -123,6 +132,9 @@ const Row& row_of(Key key);
 /// Whether `command` takes this row. `config` and `check` take their own rows and those rows of
 /// `run` that have a variable.
 bool takes(Command command, const Row& row);
+
+/// Whether the row is about the servers or TLS: --help-servers shows these rows.
+bool of_servers(const Row& row);
 
 /// The row's key in the configuration file, empty if the file cannot set it. The key is the name of
 /// the variable without REDLOCK_, in lower case: `server-timeout`, `servers`. A row that concerns

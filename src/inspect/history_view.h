@@ -38,7 +38,7 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
 /// A time in the local time zone, for people.
 std::string for_people(std::chrono::milliseconds unix_time);
 
-/// See redlock(1), "What history prints". `troubles`: by server, the reason if its log could not be
+/// See redlock-status(1). `troubles`: by server, the reason if its log could not be
 /// read.
 std::string to_json(const HistoryView& view, const cli::History& request,
                     const std::vector<std::optional<std::string>>& troubles, ExitStatus status);

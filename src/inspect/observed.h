@@ -51,7 +51,7 @@ std::vector<std::string> warnings_about(const Observed& lock);
 /// One server's view in a phrase, safe to print.
 std::string describe_view(const Observed& lock, std::size_t server);
 
-/// See redlock(1), "What status and list print". `troubles`: by server, the reason if it could not
+/// See redlock-status(1). `troubles`: by server, the reason if it could not
 /// be asked.
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
                     const std::vector<std::optional<std::string>>& troubles, ExitStatus status);

@@ -269,9 +269,17 @@ Endpoint parse_uri(std::string_view uri) {
   if (std::ranges::any_of(uri, [](char c) { return is_control_byte(c) || c == ' '; })) {
     text.refuse("spaces and control bytes are not allowed (a space is written %20)");
   }
+  if (const std::size_t comma = uri.find(','); comma != std::string_view::npos) {
+    const bool several =
+        comma + 1 == uri.size() || uri.find("://", comma) != std::string_view::npos;
+    if (several)
+      text.refuse("separate several servers by blanks, not by commas; -S takes one server");
+  }
   const std::size_t separator = uri.find("://");
   if (separator == std::string_view::npos) {
-    text.refuse("is not a valid server URI; write redis://host:port or unix:///path/to/redis.sock");
+    text.refuse(uri.starts_with('/')
+                    ? "is not a valid server URI; put unix:// before the path: unix:///PATH"
+                    : "is not a valid server URI; put redis:// before the host: redis://HOST:PORT");
   }
   std::string scheme(uri.substr(0, separator));
   std::ranges::transform(scheme, scheme.begin(),

@@ -385,8 +385,11 @@ lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
   const ExitStatus status = message.kind == Kind::no_process ? ExitStatus::os_error
                             : message.value == ENOENT        ? ExitStatus::not_found
                                                              : ExitStatus::cannot_execute;
-  out_.line(fmt::format("redlock: cannot run {}: {}", diag::printable(job_.argv.front(), 200),
-                        std::strerror(message.value)));
+  const bool for_shell = status == ExitStatus::not_found && job_.argv.size() == 1 &&
+                         job_.argv.front().find_first_of(" \t|&;<>$") != std::string::npos;
+  out_.line(fmt::format("redlock: cannot run {}: {}{}", diag::printable(job_.argv.front(), 200),
+                        std::strerror(message.value),
+                        for_shell ? "; for a shell command: redlock run NAME -c 'COMMAND'" : ""));
   return {static_cast<int>(status)};
 }
 

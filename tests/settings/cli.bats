@@ -39,7 +39,7 @@ refuses() {
 }
 
 @test "the help of run has every option and every exit status" {
-  run "$REDLOCK" run --help
+  run eval '"$REDLOCK" run --help; "$REDLOCK" run --help-servers'
   local word
   for word in -n --nb --nonblock --nonblocking -w --wait --timeout -E --conflict-exit-code -x -e --exclusive -s --shared \
     -c --command -F --no-fork -o --close -v --verbose -q --quiet -h --help -V --version -S --server --ttl --kill-after \
@@ -74,6 +74,39 @@ refuses() {
   refuses 64 'did you mean --wait' run --weit 3 L -- true
   refuses 64 'options go after the subcommand' -n run L -- true
   refuses 64 'NAME goes before the --' run -- true
+}
+
+@test "habits from other programs: the message has the right word" {
+  refuses 64 'did you mean: redlock run NAME -- COMMAND' lock L
+  refuses 64 'redlock release --force NAME' unlock L
+  refuses 64 'did you mean: redlock list' ls
+  refuses 64 'did you mean: redlock run' exec L true
+  refuses 64 'did you mean: redlock --version' version
+  refuses 64 'put redis:// before the host' run -S db1 L -- true
+  REDLOCK_SERVERS=redis://db1,redis://db2 refuses 78 'by blanks, not by commas' run L -- true
+}
+
+@test "a shell command in one word: the message names -c" {
+  start
+  run -127 --separate-stderr "$REDLOCK" run L -- 'echo hi'
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "for a shell command: redlock run NAME -c 'COMMAND'"
+  run -127 --separate-stderr "$REDLOCK" run L -- no-such-command
+  [[ $stderr == *': No such file or directory' ]] || fail "$stderr"
+}
+
+@test "help: server and TLS options have a page of their own" {
+  local command
+  for command in run acquire renew release status list history check config; do
+    run --separate-stderr "$REDLOCK" "$command" --help-servers
+    assert_status 0
+    [[ -z $stderr ]]
+    assert_contains "$output" '--tls-ca FILE'
+    ! grep -E '^.{80}' <<<"$output" || fail 'longer than 79 columns'
+    run "$REDLOCK" "$command" --help
+    refute_contains "$output" '--tls-ca FILE'
+    assert_contains "$output" '--help-servers'
+  done
 }
 
 @test "long options are not abbreviated" {

@@ -179,11 +179,46 @@ TEST_CASE("help and version") {
   CHECK(printed({"run", "--ttl", "junk", "-V"}) == printed({"--version"}));
 }
 
+TEST_CASE("help: the options for servers and TLS have a page of their own") {
+  CHECK(printed({"--help-servers"}) == printed({"run", "--help-servers"}));
+  CHECK(printed({"run", "L", "--help-servers", "x"}) == printed({"run", "--help-servers"}));
+  for (const char* command :
+       {"run", "acquire", "renew", "release", "status", "list", "history", "check", "config"}) {
+    CAPTURE(command);
+    const std::string help = printed({command, "--help"});
+    const std::string servers = printed({command, "--help-servers"});
+    CHECK(contains(help, "  --help-servers "));
+    CHECK(contains(help, "  -S, --server URI "));
+    CHECK(contains(servers, "  -S, --server URI "));
+    for (const char* flag : {"--server-timeout", "--prefix", "--password-file", "--tls-ca "}) {
+      CHECK_FALSE(contains(help, std::string("  ") + flag));
+      CHECK(contains(servers, std::string("  ") + flag));
+    }
+    CHECK_FALSE(contains(servers, "--verbose"));
+  }
+  check_failure(failure({"sandbox", "--help-servers"}), ExitStatus::usage, "unknown option");
+}
+
+TEST_CASE("help: each command has one example, and what all commands share comes last") {
+  for (const char* command : {"run", "acquire", "renew", "release", "status", "list", "history",
+                              "check", "config", "sandbox"}) {
+    CAPTURE(command);
+    const std::string help = printed({command, "--help"});
+    const std::size_t example = help.find("\nExample:\n  ");
+    CHECK(example < help.find("\nUsage:\n"));
+    CHECK(contains(help, "\nThe manual: man redlock-" + std::string(command) + "\n"));
+    const std::size_t last = help.find("\nOther:\n");
+    CHECK(last != std::string::npos);
+    CHECK(help.find(":\n  -", last + 8) == std::string::npos);
+  }
+}
+
 TEST_CASE("help: all of the table, within 80 columns") {
   std::string all;
   for (const char* command :
        {"run", "acquire", "renew", "release", "history", "check", "config", "sandbox"}) {
     all += printed({command, "--help"});
+    if (command != std::string_view("sandbox")) all += printed({command, "--help-servers"});
   }
   for (const config::Row& row : config::table()) {
     if (row.group.empty()) continue;
@@ -246,10 +281,25 @@ TEST_CASE("what can stand in a file is what has a variable of its own") {
   }
 }
 
+TEST_CASE("words of other programs find the command") {
+  const auto hint = [](const char* word, const std::string& meant) {
+    check_failure(failure({word, "L", "x"}), ExitStatus::usage,
+                  "unknown command '" + std::string(word) + "', did you mean: redlock " + meant);
+    check_failure(failure({word}), ExitStatus::usage, "did you mean: redlock " + meant);
+  };
+  hint("lock", "run NAME -- COMMAND, or: redlock acquire NAME (");
+  hint("unlock", "release NAME TOKEN, or: redlock release --force NAME (");
+  hint("ls", "list (");
+  hint("exec", "run (");
+  hint("version", "--version (");
+  check_failure(failure({"help", "ls"}), ExitStatus::usage, "did you mean: redlock list");
+}
+
 TEST_CASE("no command, or an unknown one") {
   check_failure(failure({}), ExitStatus::usage, "no command");
   check_failure(failure({"rum", "L", "x"}), ExitStatus::usage, "did you mean: redlock run");
   check_failure(failure({"snadbox"}), ExitStatus::usage, "did you mean: redlock sandbox");
+  check_failure(failure({"rnu", "L", "x"}), ExitStatus::usage, "did you mean: redlock run");
   check_failure(failure({"mylock", "./job.sh"}), ExitStatus::usage, "redlock run NAME -- COMMAND");
   check_failure(failure({"mylock"}), ExitStatus::usage, "unknown command 'mylock'");
   check_failure(failure({"-n", "mylock", "./job.sh"}), ExitStatus::usage,

@@ -98,7 +98,12 @@ TEST_CASE("uri: refused, with the reason") {
   };
   const std::vector<Row> rows = {
       {"", "is empty"},
-      {"db1:6379", "is not a valid server URI"},
+      {"db1", "is not a valid server URI; put redis:// before the host: redis://HOST:PORT"},
+      {"db1:6379", "is not a valid server URI; put redis:// before the host"},
+      {"/run/redis.sock", "is not a valid server URI; put unix:// before the path: unix:///PATH"},
+      {"redis://a,redis://b", "separate several servers by blanks, not by commas"},
+      {"redis://a:6379,redis://b:6379", "separate several servers by blanks, not by commas"},
+      {"redis://a,", "separate several servers by blanks, not by commas"},
       {"redis:/db1", "is not a valid server URI"},
       {"http://db1", "unknown scheme"},
       {"://db1", "unknown scheme"},

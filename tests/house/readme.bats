@@ -1,0 +1,302 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
+#
+# The README: each of its fenced blocks, and each command in its tables, is run here against real servers,
+# or stands in the list of those that are not, with the reason.
+
+load ../lib/common
+
+README=$SOURCE/README.md
+
+# How to run a block, by its first line.
+declare -gA HOW=(
+  ["redlock sandbox -- redlock run demo -- echo 'I hold the lock'"]=is_printed
+  ['PATH=/usr/local/bin:/usr/bin:/bin']=crontab_works
+  ['export REDLOCK_SERVERS=redis://ci-redis REDLOCK_PASSWORD=...']=deploys
+  ["redlock run -n -E 75 report -c 'make-report > /srv/report.txt'"]=tells_outcomes_apart
+  ['token=$(redlock acquire -w 60 --keep-for $$ deploy) || exit']=runs_under_the_lock
+  ['$ redlock list']=shows_the_holder
+  ['redlock release --force --wait nightly-backup']=stops_the_holder
+  ['0 3 * * *  /usr/local/bin/redlock run -n -E 0 --metrics-file /var/lib/node_exporter/redlock.prom nightly-backup -- /usr/local/bin/backup']=writes_metrics
+  ['redlock sandbox -- ./test-my-script']=has_private_servers
+  ['servers = ["redis://db1", "redis://db2", "redis://db3"]']=is_a_configuration
+  ['redlock config    # what is set, and where']=checks_the_servers
+)
+declare -gA NOT_RUN=(
+  [' root@web1$ redlock run backup -- ./backup  │ root@web2$ redlock run -n backup -- ./backup']='a recording; tests/lock/contention.bats has its messages'
+  ['packaging/quickstart    # installs what is missing, builds, runs the main job for real']='installs packages, and runs this test'
+  ['                     SET key token NX PX 30000, and a fencing number']='a drawing'
+  ['- alert: BackupOverdue']='rules for Prometheus; tests/look/metrics.bats has the metrics'
+  ['cmake --preset release && cmake --build --preset release    # build/release/redlock']='builds what is tested here'
+)
+
+# Servers A to C, the programs of the README, and a directory for what it calls /usr/local/bin and so on.
+setup() {
+  start_server A
+  start_server B
+  start_server C
+  export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
+  ROOT=$SCRATCH/root
+  mkdir -p "$ROOT"/{usr/local/bin,srv,var/lib/node_exporter,etc} "$SCRATCH/project"
+  cd "$SCRATCH/project" || return
+  local program
+  for program in "$ROOT"/usr/local/bin/{backup,poll,hourly,make-report,cmd} deploy.sh migrate.sh backup test-my-script; do
+    printf '#!/bin/sh\necho "%s $*" >>"%s/log"\n' "${program##*/}" "$SCRATCH" >"$program"
+    chmod +x "$program"
+  done
+  ln -s "$REDLOCK" "$ROOT/usr/local/bin/redlock"
+  PATH=$ROOT/usr/local/bin:$PATH
+}
+teardown() { stop_all; }
+
+# blocks: writes each fenced block of the README into a file of $SCRATCH/blocks.
+blocks() {
+  mkdir -p "$SCRATCH/blocks"
+  awk -v dir="$SCRATCH/blocks" '
+    /^```/ && file { close(file); file = ""; next }
+    /^```/ { file = sprintf("%s/%02d.%s", dir, ++count, substr($0, 4)); printf "" >file; next }
+    file { print >file }' "$README"
+}
+
+# block FUNCTION: prints the block that this function runs, as it is for these servers and in $ROOT.
+block() {
+  blocks
+  local file first
+  for file in "$SCRATCH"/blocks/*; do
+    IFS= read -r first <"$file"
+    [[ ${HOW["$first"]-} == "$1" ]] || continue
+    sed -e "s|redis://db1 redis://db2 redis://db3|$REDLOCK_SERVERS|; s|redis://ci-redis|$A_URI|" \
+      -e "s|\"redis://db1\", \"redis://db2\", \"redis://db3\"|\"$A_URI\", \"$B_URI\", \"$C_URI\"|" \
+      -e "s|/usr/local/bin|$ROOT&|g; s|/srv/|$ROOT&|; s|/var/lib|$ROOT&|; s|/etc/redlock.password|$ROOT&|" "$file"
+    return
+  done
+  fail "no block for $1"
+}
+
+# assert_ran LINE…: these programs ran, in this order.
+assert_ran() { [[ $(cat "$SCRATCH/log" 2>/dev/null) == "$(printf '%s\n' "$@")" ]] || fail "$(cat "$SCRATCH/log")"; }
+
+# hold: a job has the lock nightly-backup; sets BACKGROUND_PID.
+hold() {
+  background redlock run nightly-backup -- sh -c 'echo >"$0"; exec sleep 60' "$SCRATCH/holds"
+  wait_for "$SCRATCH/holds"
+}
+
+# crontab: runs the lines of a crontab, as cron would, without their times.
+crontab() {
+  local line
+  while IFS= read -r line; do
+    if [[ $line == [A-Z]* ]]; then export "${line?}"; else sh -c "${line#* * * * * }" || return; fi
+  done
+}
+
+@test "README: each block is run by a test, or is in the list of those that are not" {
+  blocks
+  local file first seen=0
+  for file in "$SCRATCH"/blocks/*; do
+    IFS= read -r first <"$file"
+    [[ -n ${HOW["$first"]-}${NOT_RUN["$first"]-} ]] || fail "neither run nor in NOT_RUN:" "$(cat "$file")"
+    seen=$((seen + 1))
+  done
+  # Nothing in the lists that the README does not have.
+  ((seen == ${#HOW[@]} + ${#NOT_RUN[@]})) || fail "$seen blocks, ${#HOW[@]} + ${#NOT_RUN[@]} in the lists"
+  for first in "${HOW[@]}"; do
+    grep -qE "^@test .*$first" "${BATS_TEST_FILENAME}" || fail "no test for $first"
+  done
+}
+
+@test "README: sandbox, is_printed" {
+  run bash -c "$(block is_printed)"
+  assert_status 0
+  [[ $output == 'I hold the lock' ]] || fail "$output"
+}
+
+@test "README: cron, crontab_works" {
+  crontab <<<"$(block crontab_works)"
+  assert_ran 'backup --full' 'poll ' 'hourly '
+  # The second host, in the same minute.
+  crontab <<<"$(block crontab_works)"
+  assert_ran 'backup --full' 'poll ' 'hourly ' 'backup --full'
+}
+
+@test "README: CI, deploys" {
+  run bash -c "$(block deploys | sed 's/ REDLOCK_PASSWORD=\.\.\.//')"
+  assert_status 0
+  assert_ran 'deploy.sh production'
+}
+
+@test "README: a script, tells_outcomes_apart" {
+  local script
+  script=$(block tells_outcomes_apart)
+  printf '#!/bin/sh\necho text\n' >"$ROOT/usr/local/bin/make-report"
+  run bash -c "$script"
+  [[ -z $output && $(<"$ROOT/srv/report.txt") == text ]] || fail "$output"
+  local theirs
+  theirs=$(redlock acquire report)
+  run bash -c "$script"
+  [[ $output == 'somebody else is at it' ]] || fail "$output"
+  redlock release report "$theirs"
+  REDLOCK_SERVERS=unix://$SCRATCH/none REDLOCK_SERVER_WAIT=0 run --separate-stderr bash -c "$script"
+  [[ $output == 'the lock servers cannot be reached' ]] || fail "$output"
+  printf '#!/bin/sh\nexit 3\n' >"$ROOT/usr/local/bin/make-report"
+  run bash -c "$script"
+  [[ $output == 'make-report failed' ]] || fail "$output"
+}
+
+@test "README: between commands, runs_under_the_lock" {
+  local name
+  for name in migrate deploy; do
+    printf '#!/bin/sh\nredlock status deploy >/dev/null && echo "%s, locked" >>"%s/log"\n' "$name" "$SCRATCH" >"$name.sh"
+  done
+  run bash -c "$(block runs_under_the_lock)" 3>&-
+  assert_status 0
+  assert_ran 'migrate, locked' 'deploy, locked'
+  run redlock status deploy
+  assert_status 1
+}
+
+@test "README: at 3 a.m., shows_the_holder" {
+  hold
+  local line expected=() i=0
+  mapfile -t expected < <(block shows_the_holder)
+  for ((i = 0; i < ${#expected[@]}; i++)); do
+    [[ ${expected[i]} == '$ '* ]] || continue
+    COLUMNS=130 run bash -c "${expected[i]#$ }"
+    assert_status 0
+    # The same headings, and the same rows of status.
+    line=${expected[i + 1]}
+    if [[ $line == nightly-backup:* ]]; then
+      assert_contains "${lines[0]}" 'nightly-backup: held ('
+      for line in holder command since mode fence expires; do grep -q "^  $line " <<<"$output" || fail "$output"; done
+    else
+      for line in ${line%%  11-19*}; do assert_contains "${lines[0]}" "$line"; done
+      ((${#lines[@]} == 2)) || fail "$output"
+    fi
+  done
+}
+
+@test "README: a job that hangs, stops_the_holder" {
+  hold
+  # No terminal to ask on.
+  run bash -c "$(block stops_the_holder) --yes"
+  assert_status 0
+  await "$BACKGROUND_PID"
+  assert_status 80
+  run redlock status nightly-backup
+  assert_status 1
+}
+
+@test "README: monitoring, writes_metrics" {
+  crontab <<<"$(block writes_metrics)"
+  assert_ran 'backup '
+  local metric
+  for metric in redlock_last_success_timestamp_seconds redlock_lost_total redlock_last_wait_seconds; do
+    grep -qF "$metric{lock=\"nightly-backup\"}" "$ROOT/var/lib/node_exporter/redlock.prom" || fail "no $metric"
+    grep -qF "$metric" "$README" || fail "the README does not use $metric"
+  done
+}
+
+@test "README: your own tests, has_private_servers" {
+  printf '#!/bin/sh\necho "$REDLOCK_SERVERS"; redlock run -n L -- true\n' >test-my-script
+  run bash -c "$(block has_private_servers)"
+  assert_status 0
+  [[ $output == *redlock-sandbox* && $output != *"$A_SOCKET"* ]] || fail "$output"
+}
+
+@test "README: settings, is_a_configuration" {
+  block is_a_configuration >"$SCRATCH/redlock.toml"
+  (umask 077 && echo secret >"$ROOT/etc/redlock.password")
+  REDLOCK_SERVERS='' run --separate-stderr redlock config --config "$SCRATCH/redlock.toml"
+  assert_status 0
+  assert_contains "$output" "$C_SOCKET"
+}
+
+@test "README: servers, checks_the_servers" {
+  local commands
+  mapfile -t commands < <(block checks_the_servers)
+  ((${#commands[@]} == 2))
+  run bash -c "${commands[0]}"
+  assert_status 0
+  assert_contains "$output" "$B_SOCKET"
+  # With warnings: no append-only file, no restart grace.
+  run bash -c "${commands[1]}"
+  assert_status 1
+  grep -qE '^ok +all +trial' <<<"$output" || fail "$output"
+}
+
+# ---- the tables -------------------------------------------------------------------------------
+
+# rows HEADING: `left<tab>right` for each row of that table, the code of each alone.
+rows() {
+  awk -v heading="| $1 | redlock |" '
+    $0 == heading { table = 1; getline; next }
+    !/^\|/ { table = 0 }
+    table { split($0, part, "`"); print part[2] "\t" part[4] }' "$README" | sed "s|/var/lock/b|$SCRATCH/lockfile|g"
+}
+
+# gives COMMAND STATUS: a shell runs the command, which ends with this status.
+gives() {
+  run --separate-stderr bash -c "$1" 3>&- <<<input
+  [[ $status == "$2" ]] || fail "$1: status $status, not $2" "$output" "$stderr"
+}
+
+@test "README: what flock does, redlock does" {
+  local left right count=0
+  printf '#!/bin/sh\nexit 3\n' >"$ROOT/usr/local/bin/cmd"
+  while IFS=$'\t' read -r left right; do
+    count=$((count + 1))
+    if [[ $left == exec* ]]; then
+      gives "$left" 0
+      gives "$right" 0
+      continue
+    fi
+    gives "$left" 3
+    gives "$right" 3
+    # Somebody else has the lock. The others would wait for ever.
+    case $left in *' -n '*) status=1 ;; *' -E 75 '*) status=75 ;; *) continue ;; esac
+    left=${left/-w 10/-w 0.2} right=${right/-w 10/-w 0.2}
+    gives "flock '$SCRATCH/lockfile' -c '${left//\'/}'" "$status"
+    gives "redlock run b -- env -u REDLOCK_HELD $right" "$status"
+  done < <(rows 'flock(1)')
+  ((count == 5)) || fail "$count rows"
+}
+
+@test "README: in place of consul lock" {
+  local left right count=0
+  printf '#!/bin/sh\ncat\nexit 3\n' >"$ROOT/usr/local/bin/cmd"
+  while IFS=$'\t' read -r left right; do
+    count=$((count + 1))
+    gives "$right" 3
+    [[ $output == input ]] || fail "$right: $output"
+  done < <(rows 'consul lock')
+  ((count == 5)) || fail "$count rows"
+}
+
+@test "README: in place of redis-cli, on the same key" {
+  local left right count=0 token=mine
+  export REDLOCK_SERVERS=$A_URI
+  redis_cli() { redis-cli -s "$A_SOCKET" "$@"; }
+  while IFS=$'\t' read -r left right; do
+    count=$((count + 1))
+    # The script has the key, so redlock does not get it, and the other way round.
+    gives "token=$token; ${left/redis-cli/redis-cli -s $A_SOCKET}" 0
+    case $right in
+      token*)
+        [[ $output == OK ]]
+        gives "$right" 1
+        redis_cli del b
+        token=$(bash -c "$right; echo \$token")
+        gives "token=other; ${left/redis-cli/redis-cli -s $A_SOCKET}" 0
+        [[ $output != OK ]] || fail "the script has the lock of redlock"
+        ;;
+      *renew*) gives "token=$token; $right" 0 ;;
+      *)
+        # The script has deleted the key: 80. redlock deletes its own alone.
+        gives "token=$token; $right" 80
+        ;;
+    esac
+  done < <(rows 'script with redis-cli')
+  ((count == 3)) || fail "$count rows"
+}

@@ -271,7 +271,7 @@ gives() {
     gives "$right" 3
     [[ $output == input ]] || fail "$right: $output"
   done < <(rows 'consul lock')
-  ((count == 4)) || fail "$count rows"
+  ((count == 5)) || fail "$count rows"
 }
 
 @test "README: in place of redis-cli, on the same key" {

@@ -84,6 +84,9 @@ refuses() {
   refuses 64 'did you mean: redlock --version' version
   refuses 64 'put redis:// before the host' run -S db1 L -- true
   REDLOCK_SERVERS=redis://db1,redis://db2 refuses 78 'by blanks, not by commas' run L -- true
+}
+
+@test "a shell command in one word: the message names -c" {
   start
   run -127 --separate-stderr "$REDLOCK" run L -- 'echo hi'
   assert_one_line "$stderr"

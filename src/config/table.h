@@ -39,7 +39,8 @@ enum Command : unsigned {
   kHistory = 64,
   kAcquire = 256,
   kRenew = 512,
-  kRelease = 1024
+  kRelease = 1024,
+  kHold = 2048
 };
 
 /// Every row of the table, in its order.
@@ -60,10 +61,13 @@ enum class Key : std::size_t {
   no_reentrant,
   log_entries,
   record_command,
+  message,
   command,
   renew_ttl,
   keep_for,
   on_lost_signal,
+  hold_for,
+  until,
   server,
   server_timeout,
   server_wait,

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "diag/lock_name.h"
 #include "driver/output.h"
@@ -44,6 +45,12 @@ void send_message(const os::Fd& keeper, KeeperMessage message) {
 }
 
 }  // namespace
+
+records::Holder as_of_now(const Grant& grant) {
+  records::Holder holder = records::since_now(grant.who);
+  if (grant.until) holder.ttl = std::max(*grant.until - holder.since, std::chrono::milliseconds(0));
+  return holder;
+}
 
 Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers,
                    os::Stderr& out, diag::Reporter& reporter, driver::Progress::Mode progress,
@@ -214,13 +221,31 @@ std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   if (!grant_.json) return token + "\n";
   const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
       session_.worker_state().valid_until - os::boot_now());
-  return records::Json::object({{"acquired", true},
-                                {"name", grant_.lock_name},
-                                {"token", token},
-                                {"fence", order.fence},
-                                {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
-                                {"keeper", keeper_ > 0 ? records::Json(keeper_) : records::Json()}})
-      .output();
+  std::vector<records::Json::Member> members = {
+      {"acquired", true},
+      {"name", grant_.lock_name},
+      {"token", token},
+      {"fence", order.fence},
+      {"valid_for_s", std::chrono::duration<double>(valid_for).count()}};
+  if (grant_.who.maintenance) {
+    members.emplace_back("until_ms", expiry().count());
+  } else {
+    members.emplace_back("keeper", keeper_ > 0 ? records::Json(keeper_) : records::Json());
+  }
+  return records::Json::object(members).output();
+}
+
+/// The end of the lease leaves room for drift. A person reads when the keys expire by clocks that
+/// agree with ours.
+std::chrono::milliseconds Acquirer::expiry() const {
+  if (grant_.until) return *grant_.until;
+  const lock::Duration rest =
+      session_.worker_state().valid_until + lock::Timing::drift(life_) - os::boot_now();
+  return os::unix_now() + std::chrono::floor<std::chrono::milliseconds>(rest);
+}
+
+std::optional<std::chrono::milliseconds> Acquirer::held_until() const {
+  return held_ ? std::optional(expiry()) : std::nullopt;
 }
 
 /// The reader may be slow, but only until the lock would expire too soon to be of use. Returns the
@@ -253,8 +278,8 @@ lock::Event Acquirer::print_token(const lock::Spawn& order) {
 /// The token is printed. Waits for more servers to grant the lock, so that it survives the loss of
 /// one.
 void Acquirer::linger() {
-  servers_.log(won_, records::word_for(won_.event), to_json(records::log_entry(won_, grant_.who)),
-               os::boot_now());
+  servers_.log(won_, records::word_for(won_.event),
+               to_json(records::log_entry(won_, as_of_now(grant_))), os::boot_now());
   driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
                           driver_.now() + grant_.linger);
 }

@@ -22,6 +22,7 @@
 #include "error.h"
 #include "exit_status.h"
 #include "hold/refused_json.h"
+#include "lock/by_token.h"
 #include "os/clock.h"
 #include "records/json.h"
 #include "records/log_entry.h"
@@ -31,6 +32,12 @@ namespace redlock::hold {
 namespace {
 
 using driver::kSystemRefused;
+
+/// For a loop that only asks servers.
+class Bystander final : public driver::Host {
+  bool perform(const lock::Effect&, lock::Instant) override { return false; }
+  bool take_signal(const lock::Signal&, lock::Instant) override { return true; }
+};
 
 /// A dead keeper needs no message. A live one must get it: without a message the keeper takes us
 /// for dead, and would release a lock whose token is known.
@@ -75,6 +82,7 @@ Exit Acquirer::run() {
     driver_.run();
     if (!held_) driver_.part();
     if (held_ && !grant_.ward) linger();
+    if (held_ && grant_.who.maintenance) spread();
   } catch (const std::exception&) {
     // Once the token is printed, the lock belongs to its reader.
     if (!held_) {
@@ -282,6 +290,30 @@ void Acquirer::linger() {
                to_json(records::log_entry(won_, as_of_now(grant_))), os::boot_now());
   driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
                           driver_.now() + grant_.linger);
+}
+
+/// A job's renewals put its lock on the servers that did not grant it at first. Nobody renews a
+/// maintenance hold, and it would not survive that one more server loses its keys. So this puts it
+/// there at once, and waits a little for a server where another lock is about to end.
+void Acquirer::spread() {
+  constexpr int kRounds = 10;
+  constexpr std::chrono::milliseconds kPause{100};
+  const auto elsewhere = [](const lock::Complaint& complaint) {
+    return std::holds_alternative<lock::NotMine>(complaint.answer);
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    const lock::Duration rest = expiry() - os::unix_now();
+    lock::ByToken renewal(servers_.size(), won_.attempt,
+                          {.op = lock::Op::renew,
+                           .timing = {.ttl = rest, .grace = {}},
+                           .patience = grant_.linger,
+                           .linger = grant_.linger},
+                          driver_.now());
+    Bystander host;
+    driver::Driver(renewal, host, servers_, signals_, {.reporter = &reporter_}).run();
+    if (std::ranges::none_of(renewal.complaints(), elsewhere)) return;
+    driver_.finish_requests([] { return false; }, driver_.now() + kPause);
+  }
 }
 
 }  // namespace redlock::hold

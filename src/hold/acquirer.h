@@ -64,6 +64,7 @@ class Acquirer : private driver::Host {
   void turned(lock::Instant now) override;
 
   void linger();
+  void spread();
   void give_back() noexcept;
 
   std::optional<lock::Event> hand_over(const lock::Spawn& order);

@@ -10,7 +10,7 @@ PAGE=$SOURCE/man/redlock.1
 
 setup() {
   local command
-  for command in run acquire renew release status list history check config sandbox; do "$REDLOCK" "$command" --help; done >"$SCRATCH/help"
+  for command in run acquire hold renew release status list history check config sandbox; do "$REDLOCK" "$command" --help; done >"$SCRATCH/help"
 }
 
 # options_of_help: every option that --help lists, one a line.

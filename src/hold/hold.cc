@@ -26,7 +26,7 @@ namespace {
 /// A hold that begins less than this before its end is of no use.
 constexpr std::chrono::seconds kShortest{1};
 
-records::Holder describe_holder(const cli::Hold& request, const driver::LockId& lock) {
+records::Holder record_for_hold(const cli::Hold& request, const driver::LockId& lock) {
   records::Holder holder =
       driver::describe_ourselves(request.settings, lock, {"redlock", "hold", request.name});
   holder.pid = ::getppid();  // redlock itself does not run while the lock is held
@@ -36,7 +36,7 @@ records::Holder describe_holder(const cli::Hold& request, const driver::LockId& 
 
 /// No process has to be stopped when the lock ends, so it needs no grace. A hold until a fixed
 /// moment gets shorter while redlock waits for it, and then redlock waits no longer than that.
-lock::Plan plan_for(const cli::Hold& request) {
+lock::Plan plan_for_hold(const cli::Hold& request) {
   lock::Plan plan = driver::plan_for(request.settings);
   plan.timing.grace = {};
   if (request.until) {
@@ -71,9 +71,9 @@ Exit hold(const cli::Hold& request) {
                     .json = request.json,
                     .linger = settings.request_timeout(),
                     .ward = std::nullopt,
-                    .who = describe_holder(request, lock),
+                    .who = record_for_hold(request, lock),
                     .until = request.until};
-  const lock::Plan plan = plan_for(request);
+  const lock::Plan plan = plan_for_hold(request);
   redis::ServerSet servers =
       driver::open_servers(settings, lock, [&grant] { return records::to_json(as_of_now(grant)); });
   os::Stderr out;

@@ -151,6 +151,18 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) {
        draft.settings.kill_after = in_milliseconds(to_duration(value));
      }},
+    {Key::hold_for, "for", "--for", nullptr, "TIME", kLasting,
+     "how long a maintenance hold lasts, from now on: 90, 5m, 2h, 3d; at most 30d", "",
+     Type::duration, kHold | kRenew,
+     [](Draft& draft, std::string_view value) {
+       draft.hold_for = to_long_duration(value, {1s, kLongestHold});
+     }},
+    {Key::until, "until", "--until", nullptr, "WHEN", kLasting,
+     "when it ends: 02:30 (the next time), tomorrow, 2026-11-20, 2026-11-20T02:30", "", Type::text,
+     kHold | kRenew,
+     [](Draft& draft, std::string_view value) {
+       draft.until = to_future_moment(value, kLongestHold);
+     }},
     {Key::max_runtime, "max-runtime", "--max-runtime", nullptr, "TIME", kHolding,
      "stop the command after this long", "no limit", Type::duration, kRun, set_max_runtime},
     {Key::signal, "signal", "--signal", nullptr, "SIGNAL", kHolding,
@@ -217,19 +229,6 @@ constexpr Row kTable[] = {
      "with --keep-for: send PID this signal when the lock is lost, or one grace before that",
      "none", Type::text, kAcquire,
      [](Draft& draft, std::string_view value) { draft.on_lost_signal = to_signal(value); }},
-
-    {Key::hold_for, "for", "--for", nullptr, "TIME", kLasting,
-     "how long a maintenance hold lasts, from now on: 90, 5m, 2h, 3d; at most 30d", "",
-     Type::duration, kHold | kRenew,
-     [](Draft& draft, std::string_view value) {
-       draft.hold_for = to_long_duration(value, {1s, kLongestHold});
-     }},
-    {Key::until, "until", "--until", nullptr, "WHEN", kLasting,
-     "when it ends: 02:30 (the next time), tomorrow, 2026-11-20, 2026-11-20T02:30", "", Type::text,
-     kHold | kRenew,
-     [](Draft& draft, std::string_view value) {
-       draft.until = to_future_moment(value, std::chrono::hours(720));
-     }},
 
     {Key::force, "force", "--force", nullptr, "", kForcing,
      "stop the holder's job, and release the lock when the job is gone", "", Type::toggle, kRelease,

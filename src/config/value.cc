@@ -56,10 +56,10 @@ milliseconds in_milliseconds(nanoseconds time) {
   return std::chrono::floor<milliseconds>(time);
 }
 
-milliseconds to_future_moment(std::string_view value, std::chrono::hours most) {
+milliseconds to_future_moment(std::string_view value, nanoseconds most) {
   const milliseconds now = os::unix_now();
   const auto parsed = parse_future_moment(value, now);
-  if (parsed && *parsed >= now + 1s && *parsed <= now + most) return *parsed;
+  if (parsed && *parsed >= now + 1s && *parsed <= now + in_milliseconds(most)) return *parsed;
   refuse("a time in the future, at most " +
              std::to_string(std::chrono::floor<std::chrono::days>(most).count()) +
              " days ahead (2h, 3d, 02:30, tomorrow, 2026-11-20, 2026-11-20T02:30)",

@@ -303,6 +303,7 @@ void Acquirer::spread() {
   };
   for (int round = 0; round < kRounds; ++round) {
     const lock::Duration rest = expiry() - os::unix_now();
+    if (rest <= kPause) return;
     lock::ByToken renewal(servers_.size(), won_.attempt,
                           {.op = lock::Op::renew,
                            .timing = {.ttl = rest, .grace = {}},

@@ -28,7 +28,7 @@ kept_out() {
 }
 
 # force ARG…: a forced release, without a terminal.
-force() { run --separate-stderr "$REDLOCK" release --force --yes "$@"; }
+force() { run --separate-stderr timeout 30 "$REDLOCK" release --force --yes "$@"; }
 
 # in_future DATE: prints that moment, as --until takes it.
 in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
@@ -183,9 +183,12 @@ waits() { [[ $(cli "$1" exists 'redlock:{L}:queue') == 1 ]]; }
   local until now
   until=$(in_future '+1 hour')
   hold --until "$until" L
-  now=$(date +%s)
-  wait_for_life L 1 "$((($(date -d "$until" +%s) - now + 2) * 1000))" A B C
-  assert_between "$((($(date -d "$until" +%s) - now - 20) * 1000))" "$(cli A pttl L)" 3600000
+  wait_for_key A L
+  now=$(now_ms)
+  # A second for the request to reach the server; redlock waited for two.
+  until=$(date -d "$until" +%s%3N)
+  assert_between "$((until - 20000))" "$((now + $(cli A pttl L)))" "$((until + 1000))"
+  wait_for_value L "$token" A B C
   run --separate-stderr "$REDLOCK" status --json L
   is '3400 < l["holder"]["ttl_s"] <= 3600' True
 }

@@ -7,7 +7,7 @@
 //   main.cc    one line per command, see below
 //
 //   run/       a job under a lock, below two processes
-//   hold/      a lock without a job: acquire and its keeper, renew, release
+//   hold/      a lock without a job: acquire and its keeper, hold, renew, release
 //   inspect/   status, list, history, config: looking without touching
 //   force/     release --force: taking a lock from its holder
 //   check/     finds what is wrong with the servers and the settings
@@ -34,6 +34,7 @@
 #include "error.h"
 #include "force/force_release.h"
 #include "hold/acquire.h"
+#include "hold/hold.h"
 #include "hold/release.h"
 #include "hold/renew.h"
 #include "inspect/config.h"
@@ -69,6 +70,11 @@ Exit carry_out(const cli::Run& run) {
 Exit carry_out(const cli::Acquire& acquire) {
   warn(acquire.settings);
   return hold::acquire(acquire);
+}
+
+Exit carry_out(const cli::Hold& hold) {
+  warn(hold.settings);
+  return hold::hold(hold);
 }
 
 Exit carry_out(const cli::Renew& renew) {

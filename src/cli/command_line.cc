@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/command_line.h"
 
+#include <algorithm>
+#include <chrono>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "cli/suggest.h"
 #include "config/quote.h"
 #include "lock/token.h"
+#include "os/clock.h"
 #include "redis/keys.h"
 
 namespace redlock::cli {
@@ -126,6 +129,28 @@ Invocation acquire(Line line, const Environment& environment) {
                  draft.on_lost_signal};
 }
 
+/// The length that --for or --until gives, from now on.
+std::optional<std::chrono::milliseconds> hold_length(const Draft& draft) {
+  if (draft.hold_for && draft.until) misused("--for and --until exclude each other");
+  if (!draft.until) return draft.hold_for;
+  return std::max<std::chrono::milliseconds>(*draft.until - os::unix_now(),
+                                             std::chrono::seconds(1));
+}
+
+Invocation hold(Line line, const Environment& environment) {
+  const std::string& name = lock_name(line, "hold NAME --for TIME");
+  if (line.words.size() > 1) {
+    misused(quote(line.words[1]) +
+            " is one word too many: hold runs no command (redlock run NAME -- COMMAND does)");
+  }
+  Draft draft = read_options(std::move(line.options));
+  const auto length = hold_length(draft);
+  if (!length) misused("how long is the hold? give --for TIME or --until WHEN");
+  Hold request{settle(draft, environment, line.words), name, draft.until, draft.json};
+  request.settings.ttl = *length;
+  return request;
+}
+
 /// Takes the second word. It may be a token, so no message repeats it.
 std::string take_token(Line& line, Command command) {
   const std::string form = std::string(command_name(command)) + " NAME TOKEN";
@@ -150,8 +175,17 @@ std::string take_token(Line& line, Command command) {
 Invocation renew(Line line, const Environment& environment) {
   std::string token = take_token(line, config::kRenew);
   Draft draft = read_options(std::move(line.options));
-  return Renew{settle(draft, environment, line.words), line.words.front(), std::move(token),
-               draft.json, draft.origin(Key::renew_ttl) == Origin::flag};
+  const auto length = hold_length(draft);
+  const bool has_ttl = draft.origin(Key::renew_ttl) == Origin::flag;
+  if (length && has_ttl) misused("--ttl excludes --for and --until");
+  Renew request{settle(draft, environment, line.words),
+                line.words.front(),
+                std::move(token),
+                draft.json,
+                has_ttl || length,
+                length.has_value()};
+  if (length) request.settings.ttl = *length;
+  return request;
 }
 
 /// The second word may be a token, so no message repeats it.
@@ -225,6 +259,8 @@ Invocation parse_command(Command command, std::vector<std::string> words,
   switch (command) {
     case config::kAcquire:
       return acquire(std::move(line), environment);
+    case config::kHold:
+      return hold(std::move(line), environment);
     case config::kRenew:
       return renew(std::move(line), environment);
     case config::kRelease:

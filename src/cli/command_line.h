@@ -32,13 +32,24 @@ struct Acquire {
   int on_lost_signal = 0;       ///< 0: none
 };
 
+/// `redlock hold`.
+struct Hold {
+  config::Settings settings;  ///< the ttl is the length of the hold: 1 s to 30 days
+  std::string name;           ///< as in Run
+  /// Unix time; none: the hold begins to count when redlock gets the lock.
+  std::optional<std::chrono::milliseconds> until;
+  bool json = false;
+};
+
 /// `redlock renew`.
 struct Renew {
   config::Settings settings;
   std::string name;
   std::string token;  ///< as acquire prints it; empty: read it from standard input
   bool json = false;
-  bool has_ttl = false;  ///< --ttl was given; else the lock keeps the ttl of its acquire
+  /// --ttl, --for or --until was given; else the lock keeps the ttl of its acquire.
+  bool has_ttl = false;
+  bool only_hold = false;  ///< --for or --until was given, so the lock must be a maintenance hold
 };
 
 /// `redlock release`.
@@ -108,7 +119,7 @@ struct Print {
   std::string text;
 };
 
-using Invocation = std::variant<Run, Acquire, Renew, Release, ForceRelease, ShowConfig, Check,
+using Invocation = std::variant<Run, Acquire, Hold, Renew, Release, ForceRelease, ShowConfig, Check,
                                 Status, List, History, Sandbox, Print>;
 
 /// `args`: argv without argv[0]. Throws Error (64 usage, 78 configuration).

@@ -33,6 +33,10 @@ Hold a lock between the commands of a script:
   release  redlock release [OPTIONS] NAME TOKEN
            release that lock
 
+Keep everybody out for maintenance:
+  hold     redlock hold [OPTIONS] NAME
+           take the lock NAME for a fixed time, with no process left behind
+
 See who holds a lock, and stop its job:
   status   redlock status [OPTIONS] NAME...
            show who holds each lock NAME, since when and with what command
@@ -92,16 +96,46 @@ Exit status:
   78   wrong configuration, or no servers configured
 )";
 
-constexpr std::string_view kRenewHead =
-    R"(redlock renew: renew a lock that redlock acquire took, for another ttl
+constexpr std::string_view kHoldHead =
+    R"(redlock hold: keep everybody out for maintenance: take a lock for a fixed time,
+print its token, and end; no process stays behind, and nobody renews the lock
 
-Example:
+Examples:
+  redlock hold --for 2h -m 'schema migration' nightly-backup
+  redlock hold --until 06:00 -m 'disk of db2 is replaced' nightly-backup
+  redlock release --force nightly-backup
+
+Usage:
+  redlock hold [OPTIONS] NAME
+
+Give --for or --until. If somebody holds the lock, redlock waits, unless -n or
+-w is given. The hold ends when its time is over, or by "redlock release": with
+the token, or with --force. "redlock renew" extends it.
+)";
+
+constexpr std::string_view kHoldFoot = R"(
+Exit status:
+  0    the hold has begun, and redlock printed its token
+  1    redlock did not get the lock in time (or the status that -E gives)
+  64   wrong usage
+  69   too few servers were usable
+  71   the operating system refused, or redlock could not print the token
+  78   wrong configuration, or no servers configured
+)";
+
+constexpr std::string_view kRenewHead =
+    R"(redlock renew: renew a lock that redlock acquire took, for another ttl; or
+extend a maintenance hold
+
+Examples:
   redlock renew deploy "$token"
+  redlock renew --for 1h nightly-backup "$token"
 
 Usage:
   redlock renew [OPTIONS] NAME TOKEN
 
-TOKEN is the token that acquire printed, or "-" to read it from standard input.
+TOKEN is the token that acquire or hold printed, or "-" to read it from
+standard input. redlock never shortens a lock.
 )";
 
 constexpr std::string_view kRenewFoot = R"(
@@ -115,9 +149,9 @@ Exit status:
 )";
 
 constexpr std::string_view kReleaseHead =
-    R"(redlock release: release a lock that redlock acquire took; or, with --force,
-take a lock from its holder: the holder stops its job, and the lock is free
-when the job is gone
+    R"(redlock release: release a lock that redlock acquire or hold took; or, with
+--force, take a lock from its holder: the holder stops its job, and the lock is
+free when the job is gone; a maintenance hold ends at once
 
 Example:
   redlock release --force --wait nightly-backup
@@ -126,9 +160,9 @@ Usage:
   redlock release [OPTIONS] NAME TOKEN
   redlock release --force [OPTIONS] NAME
 
-TOKEN is the token that acquire printed, or "-" to read it from standard input.
-With --force, redlock shows who holds the lock, and asks you. Without a
-terminal, give --yes. redlock then waits for no server, and refuses
+TOKEN is the token that acquire or hold printed, or "-" to read it from
+standard input. With --force, redlock shows who holds the lock, and asks you.
+Without a terminal, give --yes. redlock then waits for no server, and refuses
 --server-wait.
 )";
 
@@ -288,6 +322,7 @@ struct Page {
 constexpr Page kPages[] = {
     {config::kRun, kRunHead, kRunFoot},
     {config::kAcquire, kAcquireHead, kAcquireFoot},
+    {config::kHold, kHoldHead, kHoldFoot},
     {config::kRenew, kRenewHead, kRenewFoot},
     {config::kRelease, kReleaseHead, kReleaseFoot},
     {config::kConfig, kConfigHead, kConfigFoot},

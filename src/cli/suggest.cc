@@ -16,7 +16,7 @@ constexpr Name kNames[] = {
     {config::kRun, "run"},         {config::kAcquire, "acquire"}, {config::kRenew, "renew"},
     {config::kRelease, "release"}, {config::kStatus, "status"},   {config::kList, "list"},
     {config::kHistory, "history"}, {config::kCheck, "check"},     {config::kConfig, "config"},
-    {config::kSandbox, "sandbox"},
+    {config::kSandbox, "sandbox"}, {config::kHold, "hold"},
 };
 
 /// Words that users of other programs type (consul lock, git, docker, systemctl).

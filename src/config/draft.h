@@ -34,17 +34,19 @@ struct Draft {
   std::optional<std::string> shell_command;
   int sandbox_servers = 3;
   bool json = false;
-  std::optional<int> keep_for;                     ///< acquire: a PID
-  int on_lost_signal = 0;                          ///< acquire; 0: none
-  bool force = false;                              ///< release
-  bool now = false;                                ///< release --force
-  bool yes = false;                                ///< release --force
-  bool wait_gone = false;                          ///< release --force
-  std::optional<std::chrono::milliseconds> since;  ///< history: Unix time
-  std::optional<std::chrono::milliseconds> at;     ///< history: Unix time
-  std::string config_file;                         ///< empty: kDefaultFile, which may be missing
-  std::string password;                            ///< REDLOCK_PASSWORD
-  std::string rediscli_auth;                       ///< REDISCLI_AUTH
+  std::optional<int> keep_for;                        ///< acquire: a PID
+  int on_lost_signal = 0;                             ///< acquire; 0: none
+  std::optional<std::chrono::milliseconds> hold_for;  ///< hold, renew
+  std::optional<std::chrono::milliseconds> until;     ///< hold, renew: Unix time
+  bool force = false;                                 ///< release
+  bool now = false;                                   ///< release --force
+  bool yes = false;                                   ///< release --force
+  bool wait_gone = false;                             ///< release --force
+  std::optional<std::chrono::milliseconds> since;     ///< history: Unix time
+  std::optional<std::chrono::milliseconds> at;        ///< history: Unix time
+  std::string config_file;                            ///< empty: kDefaultFile, which may be missing
+  std::string password;                               ///< REDLOCK_PASSWORD
+  std::string rediscli_auth;                          ///< REDISCLI_AUTH
 
   /// Where each value came from, and its text there, except for secrets and servers.
   struct Given {

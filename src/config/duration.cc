@@ -80,6 +80,16 @@ std::optional<nanoseconds> parse_duration(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<std::chrono::milliseconds> parse_long_duration(std::string_view text) {
+  const char unit = text.empty() ? '0' : text.back();
+  const int hours = unit == 'd' ? 24 : unit == 'w' ? 7 * 24 : 0;
+  const std::string plain =
+      hours == 0 ? std::string(text) : std::string(text.substr(0, text.size() - 1)) + "h";
+  const auto duration = parse_duration(plain);
+  if (!duration) return std::nullopt;
+  return std::chrono::ceil<std::chrono::milliseconds>(*duration) * (hours == 0 ? 1 : hours);
+}
+
 std::string format_duration(nanoseconds duration) {
   if (duration < nanoseconds::zero()) return "-" + format_duration(-duration);
   const auto count = static_cast<std::uint64_t>(duration.count());

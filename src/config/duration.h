@@ -17,6 +17,10 @@ inline constexpr std::chrono::hours kLongestDuration{100 * 365 * 24};
 /// of a nanosecond up, so that a positive time never becomes zero.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
+/// The same, and days and weeks: `3d`, `1w`. Only for options about which nobody errs by a day.
+/// Rounds up to milliseconds.
+std::optional<std::chrono::milliseconds> parse_long_duration(std::string_view text);
+
 /// For people, in the notation of parse_duration, with the largest unit that divides the duration:
 /// `500ms`, `1500ms`, `30s`, `5m`, `2h`. Below a millisecond: a decimal number of seconds.
 std::string format_duration(std::chrono::nanoseconds duration);

@@ -86,11 +86,11 @@ std::optional<milliseconds> local(std::tm moment) {
   return seconds(time);
 }
 
-std::tm local_day(milliseconds now, int days_ago) {
+std::tm local_day(milliseconds now, int days_later) {
   const auto time = static_cast<std::time_t>(std::chrono::floor<seconds>(now).count());
   std::tm day{};
   ::localtime_r(&time, &day);
-  day.tm_mday -= days_ago;
+  day.tm_mday += days_later;
   day.tm_hour = day.tm_min = day.tm_sec = 0;
   return day;
 }
@@ -107,26 +107,21 @@ std::optional<milliseconds> parse_day_and_time(std::string_view text) {
   return seconds(::timegm(&moment)) - *offset;
 }
 
-std::optional<milliseconds> parse_time(std::string_view text, milliseconds now) {
+enum class Tense { past, future };
+
+std::optional<milliseconds> parse_time(std::string_view text, milliseconds now, Tense tense) {
   std::tm moment = local_day(now, 0);
   if (!take_time(text, moment) || !text.empty()) return std::nullopt;
   const auto today = local(moment);
-  if (!today || *today <= now) return today;
-  --moment.tm_mday;
+  if (!today || (tense == Tense::past ? *today <= now : *today > now)) return today;
+  moment.tm_mday += tense == Tense::past ? -1 : 1;
   return local(moment);
 }
 
-/// No other setting accepts days and weeks: there they would invite mistakes.
-std::optional<milliseconds> parse_age(std::string_view text) {
+/// A number without a unit may be a mistaken year or time.
+std::optional<milliseconds> parse_distance(std::string_view text) {
   const char unit = text.empty() ? '0' : text.back();
-  if (is_digit(unit) || unit == '.') return std::nullopt;
-  const int factor = unit == 'd' ? 24 : unit == 'w' ? 7 * 24 : 0;
-  const std::string plain =
-      factor == 0 ? std::string(text) : std::string(text.substr(0, text.size() - 1)) + "h";
-  const auto duration = parse_duration(plain);
-  if (!duration) return std::nullopt;
-  const auto age = std::chrono::ceil<milliseconds>(*duration);
-  return factor == 0 ? age : age * factor;
+  return is_digit(unit) || unit == '.' ? std::nullopt : parse_long_duration(text);
 }
 
 }  // namespace
@@ -134,12 +129,19 @@ std::optional<milliseconds> parse_age(std::string_view text) {
 std::optional<milliseconds> parse_moment(std::string_view text, milliseconds now) {
   if (text == "now") return now;
   if (text == "today") return local(local_day(now, 0));
-  if (text == "yesterday") return local(local_day(now, 1));
-  if (const auto age = parse_age(text)) {
+  if (text == "yesterday") return local(local_day(now, -1));
+  if (const auto age = parse_distance(text)) {
     return *age <= now ? std::optional(now - *age) : std::nullopt;
   }
   if (const auto moment = parse_day_and_time(text)) return moment;
-  return parse_time(text, now);
+  return parse_time(text, now, Tense::past);
+}
+
+std::optional<milliseconds> parse_future_moment(std::string_view text, milliseconds now) {
+  if (text == "tomorrow") return local(local_day(now, 1));
+  if (const auto distance = parse_distance(text)) return now + *distance;
+  if (const auto moment = parse_day_and_time(text)) return moment;
+  return parse_time(text, now, Tense::future);
 }
 
 }  // namespace redlock::config

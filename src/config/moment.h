@@ -19,4 +19,15 @@ namespace redlock::config {
 std::optional<std::chrono::milliseconds> parse_moment(std::string_view text,
                                                       std::chrono::milliseconds now);
 
+/// The same for a moment in the future:
+///
+///   90s, 2h, 3d, 1w                         in that time
+///   2026-11-20, 2026-11-20T02:30…           as above
+///   02:30[:15]                              the next time the clock shows 02:30
+///   tomorrow                                the beginning of that day
+///
+/// Also returns moments in the past: a date may be one.
+std::optional<std::chrono::milliseconds> parse_future_moment(std::string_view text,
+                                                             std::chrono::milliseconds now);
+
 }  // namespace redlock::config

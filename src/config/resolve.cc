@@ -137,8 +137,11 @@ void complete(Draft& draft, const Environment& environment) {
   add_environment(draft, environment);
   add_file(draft);
   check_servers(draft);
-  check_kill_after(draft);
-  check_restart_grace(draft.settings);
+  // A maintenance hold has its own length, and no job.
+  if (!draft.hold_for && !draft.until) {
+    check_kill_after(draft);
+    check_restart_grace(draft.settings);
+  }
   add_password(draft);
   warn_of_trust(draft.settings);
 }

@@ -50,6 +50,7 @@ struct Settings {
   bool reentrant = true;        ///< join a lock that an outer redlock run holds
   unsigned log_entries = 1000;  ///< 0: no log; at most 100,000
   RecordCommand record_command = RecordCommand::full;
+  std::string message;       ///< why we take the lock, for others to read; as the user wrote it
   std::string metrics_file;  ///< empty: none
   Progress progress = Progress::automatic;
   bool quiet = false;

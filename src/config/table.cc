@@ -118,7 +118,9 @@ constexpr std::string_view kCompatible = kLastGroups[2];
 constexpr std::string_view kOther = kLastGroups[3];
 
 /// The commands that ask for a lock.
-constexpr unsigned kAsk = kRun | kAcquire;
+constexpr unsigned kAsk = kRun | kAcquire | kHold;
+/// The same, and renew the lock.
+constexpr unsigned kKeep = kRun | kAcquire;
 constexpr unsigned kByToken = kRenew | kRelease;
 /// The commands that speak to the configured servers.
 constexpr unsigned kLook = kAsk | kByToken | kStatus | kList | kHistory;
@@ -143,12 +145,24 @@ constexpr Row kTable[] = {
 
     {Key::ttl, "ttl", "--ttl", "REDLOCK_TTL", "TIME", kLasting,
      "how long the lock lasts without renewal, and so how long it outlives a dead host", "30s",
-     Type::duration, kAsk, set_ttl},
+     Type::duration, kKeep, set_ttl},
     {Key::kill_after, "kill-after", "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kLasting,
      "grace: how long a job that lost its lock has from the first signal to KILL; at most ttl/3",
-     "5s or ttl/6, whichever is less", Type::duration, kAsk,
+     "5s or ttl/6, whichever is less", Type::duration, kKeep,
      [](Draft& draft, std::string_view value) {
        draft.settings.kill_after = in_milliseconds(to_duration(value));
+     }},
+    {Key::hold_for, "for", "--for", nullptr, "TIME", kLasting,
+     "how long a maintenance hold lasts, from now on: 90, 5m, 2h, 3d; at most 30d", "",
+     Type::duration, kHold | kRenew,
+     [](Draft& draft, std::string_view value) {
+       draft.hold_for = to_long_duration(value, {1s, kLongestHold});
+     }},
+    {Key::until, "until", "--until", nullptr, "WHEN", kLasting,
+     "when it ends: 02:30 (the next time), tomorrow, 2026-11-20, 2026-11-20T02:30", "", Type::text,
+     kHold | kRenew,
+     [](Draft& draft, std::string_view value) {
+       draft.until = to_future_moment(value, kLongestHold);
      }},
     {Key::max_runtime, "max-runtime", "--max-runtime", nullptr, "TIME", kHolding,
      "stop the command after this long", "no limit", Type::duration, kRun, set_max_runtime},
@@ -196,7 +210,7 @@ constexpr Row kTable[] = {
      }},
     {Key::log_entries, "log-entries", "--log-entries", "REDLOCK_LOG_ENTRIES", "N", kOther,
      "how many lines the servers keep in the lock's log, see redlock history; 0: none", "1000",
-     Type::integer, kAsk | kRelease,
+     Type::integer, kAsk | kByToken,
      [](Draft& draft, std::string_view value) {
        draft.settings.log_entries = static_cast<unsigned>(to_integer(value, 0, 100'000));
      }},
@@ -204,6 +218,10 @@ constexpr Row kTable[] = {
      "full|name|none", kOther,
      "how much of the command the servers keep, for status and history to show", "full", Type::text,
      kAsk | kRelease, set_record_command},
+    {Key::message, "message", "-m,--message", nullptr, "TEXT", kOther,
+     "say why you take the lock: shown to whoever waits, and by status, list and history", "",
+     Type::text, kAsk,
+     [](Draft& draft, std::string_view value) { draft.settings.message = value; }},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
      [](Draft& draft, std::string_view value) { draft.shell_command = value; }},
@@ -332,7 +350,7 @@ constexpr Row kTable[] = {
     {Key::quiet, "quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "",
      Type::toggle, kLook, [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
     {Key::json, "json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
-     kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew,
+     kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold,
      [](Draft& draft, std::string_view) { draft.json = true; }},
     {Key::help, "help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request,
      kEvery, nullptr},

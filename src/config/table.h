@@ -39,7 +39,8 @@ enum Command : unsigned {
   kHistory = 64,
   kAcquire = 256,
   kRenew = 512,
-  kRelease = 1024
+  kRelease = 1024,
+  kHold = 2048
 };
 
 /// Every row of the table, in its order.
@@ -50,6 +51,8 @@ enum class Key : std::size_t {
   progress,
   ttl,
   kill_after,
+  hold_for,
+  until,
   max_runtime,
   signal,
   wait_all,
@@ -62,6 +65,7 @@ enum class Key : std::size_t {
   slots,
   log_entries,
   record_command,
+  message,
   command,
   renew_ttl,
   keep_for,

@@ -8,6 +8,7 @@
 #include "config/moment.h"
 #include "config/quote.h"
 #include "error.h"
+#include "os/clock.h"
 
 namespace redlock::config {
 
@@ -42,13 +43,31 @@ nanoseconds to_duration(std::string_view value, Bounds bounds) {
   refuse("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 2h)", value);
 }
 
+milliseconds to_long_duration(std::string_view value, Bounds bounds) {
+  const auto parsed = parse_long_duration(value);
+  if (parsed && *parsed >= bounds.least && *parsed <= bounds.most) return *parsed;
+  refuse("a time from " + format_duration(bounds.least) + " to " +
+             std::to_string(std::chrono::floor<std::chrono::days>(bounds.most).count()) +
+             "d (90, 30s, 5m, 2h, 3d, 1w)",
+         value);
+}
+
 milliseconds in_milliseconds(nanoseconds time) {
   return std::chrono::floor<milliseconds>(time);
 }
 
+milliseconds to_future_moment(std::string_view value, nanoseconds most) {
+  const milliseconds now = os::unix_now();
+  const auto parsed = parse_future_moment(value, now);
+  if (parsed && *parsed >= now + 1s && *parsed <= now + in_milliseconds(most)) return *parsed;
+  refuse("a time in the future, at most " +
+             std::to_string(std::chrono::floor<std::chrono::days>(most).count()) +
+             " days ahead (2h, 3d, 02:30, tomorrow, 2026-11-20, 2026-11-20T02:30)",
+         value);
+}
+
 milliseconds to_moment(std::string_view value) {
-  const auto now =
-      std::chrono::floor<milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+  const milliseconds now = os::unix_now();
   const auto parsed = parse_moment(value, now);
   if (parsed && *parsed <= now) return *parsed;
   refuse("a time in the past (2h, 3d, 02:30, yesterday, 2026-11-20, 2026-11-20T02:30)", value);

@@ -17,14 +17,36 @@ namespace redlock::diag {
 
 namespace {
 
-/// "root@web1 (pid 4711, ./backup.sh)"
+/// `root@web1 (pid 4711, ./backup.sh, "every hour")`, or, as no process stands behind a maintenance
+/// hold, `ops@bastion ("schema migration")`.
 std::string run_of(const records::Holder& holder) {
-  const std::string command = printable(holder.command, records::kMostCommandBytes);
-  return fmt::format("{} (pid {}{}{})", person(holder.user, holder.host), holder.pid,
-                     command.empty() ? "" : ", ", command);
+  std::string more;
+  const auto add = [&more](const std::string& text) { more += (more.empty() ? "" : ", ") + text; };
+  if (!holder.maintenance) {
+    add(fmt::format("pid {}", holder.pid));
+    const std::string command = printable(holder.command, records::kMostCommandBytes);
+    if (!command.empty()) add(command);
+  }
+  if (!holder.message.empty()) add('"' + message_of(holder) + '"');
+  return person(holder.user, holder.host) + (more.empty() ? "" : " (" + more + ")");
+}
+
+bool for_maintenance(const std::optional<records::Holder>& holder) {
+  return holder && holder->maintenance;
 }
 
 }  // namespace
+
+std::string message_of(const records::Holder& holder) {
+  return printable(holder.message, records::kMostMessageBytes);
+}
+
+std::string work_of(const records::Holder& holder) {
+  std::string work =
+      holder.maintenance ? "maintenance" : printable(holder.command, records::kMostCommandBytes);
+  if (!holder.message.empty()) work += (work.empty() ? "(" : " (") + message_of(holder) + ")";
+  return work;
+}
 
 std::string name_blocker(const lock::Refused& refusal) {
   using Kind = lock::Value::Kind;
@@ -35,16 +57,18 @@ std::string name_blocker(const lock::Refused& refusal) {
   const bool shared = lock::is_shared(value.token);
   const std::size_t slots = lock::slot_of(value.token).slots;
   const auto by = records::read_revocation(refusal.blocker);
-  std::string verb = cooling   ? "cooling down after "
-                     : by      ? "revoked by " + describe(*by) + " from "
-                     : revoked ? "revoked from "
-                     : shared  ? "held shared by "
-                               : "held by ";
+  const auto holder = records::read_holder(refusal.holder);
+  std::string verb = cooling                   ? "cooling down after "
+                     : by                      ? "revoked by " + describe(*by) + " from "
+                     : revoked                 ? "revoked from "
+                     : for_maintenance(holder) ? "held for maintenance by "
+                     : shared                  ? "held shared by "
+                                               : "held by ";
   if (slots > 0 && !revoked) {
     verb = shared ? fmt::format("held with {} slots by ", slots)
                   : fmt::format("held in all {} slots, one of them by ", slots);
   }
-  if (const auto holder = records::read_holder(refusal.holder)) return verb + run_of(*holder);
+  if (holder) return verb + run_of(*holder);
   if (const auto type = lock::type_of(refusal.blocker)) {
     return verb + fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
                               printable(*type, 20));
@@ -60,7 +84,9 @@ std::string describe(const lock::Refused& refusal) {
   const bool cooling = kind == Kind::cooling;
   const bool revoked = kind == Kind::revoked;
   std::string who = name_blocker(refusal);
-  if (const auto holder = records::read_holder(refusal.holder)) {
+  const auto holder = records::read_holder(refusal.holder);
+  const bool maintenance = for_maintenance(holder);
+  if (holder && !maintenance) {
     if (revoked) {
       who += ", whose job is being stopped";
     } else if (const auto length = ago(holder->since)) {
@@ -71,9 +97,10 @@ std::string describe(const lock::Refused& refusal) {
   if (!refusal.ttl_left) {
     who += "; it never expires by itself";
   } else {
-    who += cooling   ? "; free in "
-           : revoked ? "; free at the latest in "
-                     : "; unless renewed it expires in ";
+    who += cooling       ? "; free in "
+           : revoked     ? "; free at the latest in "
+           : maintenance ? "; the hold ends in "
+                         : "; unless renewed it expires in ";
     who += for_people(*refusal.ttl_left);
   }
   return who;

@@ -11,6 +11,7 @@
 
 #include "lock/effect.h"
 #include "lock/vote.h"
+#include "records/holder.h"
 #include "records/revocation.h"
 
 namespace redlock::diag {
@@ -24,6 +25,13 @@ std::string name_blocker(const lock::Refused& refusal);
 
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
 std::string describe(const lock::Done& done);
+
+/// The message of a holder.
+std::string message_of(const records::Holder& holder);
+
+/// What the lock is held for, for the column COMMAND of a table: "./backup.sh (every hour)",
+/// "maintenance (schema migration)". May be empty.
+std::string work_of(const records::Holder& holder);
 
 /// "ops@bastion (pid 4711)"
 std::string describe(const records::Revocation& revocation);

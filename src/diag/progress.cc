@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/lock_name.h"
 #include "diag/person.h"
@@ -34,7 +35,7 @@ constexpr std::size_t kLeastCommand = 8;
 struct Obstacle {
   std::string verb;
   std::string subject;
-  std::string command;
+  std::string command;  ///< or the holder's message, which says more
   std::string length;
 };
 
@@ -59,21 +60,27 @@ Obstacle somebody(const WaitFacts& facts) {
   const lock::Refused& refusal = *facts.state.refusal;
   const Kind kind = lock::read_value(refusal.blocker).kind;
   Obstacle obstacle;
+  const auto holder = records::read_holder(refusal.holder);
+  const bool maintenance = holder && holder->maintenance;
   obstacle.verb = kind == Kind::cooling   ? "cooling down after "
                   : kind == Kind::revoked ? "revoked from "
+                  : maintenance           ? "held for maintenance by "
                                           : "held by ";
-  const auto holder = records::read_holder(refusal.holder);
   if (holder) {
     obstacle.subject = person(holder->user, holder->host);
-    obstacle.command = printable(holder->command, records::kMostCommandBytes);
+    if (!holder->message.empty()) {
+      obstacle.command = message_of(*holder);
+    } else if (!maintenance) {
+      obstacle.command = printable(holder->command, records::kMostCommandBytes);
+    }
   } else {
     obstacle.subject = kind == Kind::cooling   ? "a run"
                        : kind == Kind::revoked ? "its holder"
                                                : "another program";
   }
-  if (kind == Kind::revoked) {
+  if (kind == Kind::revoked && !maintenance) {
     obstacle.length = ", whose job is being stopped";
-  } else if (kind == Kind::cooling && refusal.ttl_left) {
+  } else if ((kind == Kind::cooling || maintenance) && refusal.ttl_left) {
     const auto left = ceil<seconds>(*refusal.ttl_left - facts.refusal_age);
     obstacle.length = ", free in " + in_seconds(std::max(left, seconds(0)));
   } else if (kind != Kind::cooling && holder && holder->since > milliseconds(0) &&

@@ -46,6 +46,7 @@ records::Holder describe_ourselves(const config::Settings& settings, const LockI
       .user = user_name(),
       .pid = ::getpid(),
       .command = recorded(job, settings.record_command),
+      .message = records::as_message(settings.message),
       .since = {},
       .ttl = settings.ttl,
       .servers = lock.servers,

@@ -75,6 +75,7 @@ class Forcing {
   ExitStatus not_taken(TakeoverResult result, const Takeover& takeover);
   ExitStatus not_deleted(std::size_t deleted, const Takeover& takeover);
   ExitStatus wait();
+  [[nodiscard]] bool removes() const { return hold_ || request_.how == How::remove; }
   void say(const std::string& text) const;
   static void error(const std::string& text) { driver::complain({text}); }
   [[nodiscard]] std::string holder() const;
@@ -84,6 +85,7 @@ class Forcing {
   const config::Settings& settings_;
   std::string name_;  ///< as sentences name the lock
   inspect::Observed lock_;
+  bool hold_ = false;     ///< it is a maintenance hold: there is no job to wait for
   bool revoked_ = false;  ///< on so many servers that its holder has no quorum
 };
 
@@ -104,6 +106,7 @@ std::string Forcing::holder() const {
     return fmt::format("its {} reader{}", readers, readers == 1 ? "" : "s");
   }
   if (!lock_.holder) return "its holder";
+  if (hold_) return diag::person(lock_.holder->user, lock_.holder->host);
   return fmt::format("{} (pid {})", diag::person(lock_.holder->user, lock_.holder->host),
                      lock_.holder->pid);
 }
@@ -138,9 +141,10 @@ ExitStatus Forcing::run() {
     std::fputs(inspect::as_block(lock_, settings_, driver::output_width(STDERR_FILENO)).c_str(),
                stderr);
   }
+  hold_ = lock_.holder && lock_.holder->maintenance;
   const bool others = state == State::foreign || state == State::undecided;
-  if (others && request_.how != How::remove) return refuse_without_now();
-  const bool done_before = state == State::revoked && request_.how == How::revoke;
+  if (others && !removes()) return refuse_without_now();
+  const bool done_before = state == State::revoked && !removes();
   if (!done_before && asks && !confirmed(question())) {
     error("nothing was done");
     return ExitStatus::conflict;
@@ -179,14 +183,14 @@ std::string_view Forcing::question() const {
     default:
       break;
   }
+  if (hold_) return "End the maintenance hold?";
   if (lock_.shared) {
-    return request_.how == How::remove
+    return removes()
                ? "Release the lock at once, although the jobs of its readers may still be running?"
                : "Stop the jobs of all its readers and release the lock?";
   }
-  return request_.how == How::remove
-             ? "Release the lock at once, although its job may still be running?"
-             : "Stop its job and release the lock?";
+  return removes() ? "Release the lock at once, although its job may still be running?"
+                   : "Stop its job and release the lock?";
 }
 
 bool Forcing::confirmed(std::string_view question) {
@@ -223,7 +227,7 @@ ExitStatus Forcing::revoke(Takeover& takeover) {
   const TakeoverResult result = lock::revoked(tally, servers);
   if (result != TakeoverResult::yes) return not_taken(result, takeover);
   revoked_ = true;
-  if (request_.how == How::remove) {
+  if (removes()) {
     if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);
     // The other servers would still be a quorum for the holder.
     return not_deleted(0, takeover);
@@ -262,6 +266,10 @@ ExitStatus Forcing::remove(Takeover& takeover) {
                       name_));
       break;
     default:
+      if (hold_) {
+        say(fmt::format("{} is free: the maintenance hold of {} is over", name_, holder()));
+        break;
+      }
       if (lock_.shared) {
         say(
             fmt::format("{} is free at once: the jobs of its readers may still be running until "
@@ -300,10 +308,11 @@ ExitStatus Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
   const std::string known = fmt::format("known to be deleted on {} of {} servers only", deleted,
                                         settings_.servers.size());
   const std::string why = join(takeover.troubles());
-  error(revoked_ ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be "
-                               "free before that job has ended{}; try again: {}",
-                               name_, holder(), known, latest(), why)
-                 : fmt::format("{} is {}, and may not be free; try again: {}", name_, known, why));
+  error(revoked_ && !hold_
+            ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be "
+                          "free before that job has ended{}; try again: {}",
+                          name_, holder(), known, latest(), why)
+            : fmt::format("{} is {}, and may not be free; try again: {}", name_, known, why));
   return ExitStatus::unavailable;
 }
 

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "diag/lock_name.h"
 #include "driver/output.h"
@@ -21,6 +22,7 @@
 #include "error.h"
 #include "exit_status.h"
 #include "hold/refused_json.h"
+#include "lock/by_token.h"
 #include "os/clock.h"
 #include "records/json.h"
 #include "records/log_entry.h"
@@ -30,6 +32,12 @@ namespace redlock::hold {
 namespace {
 
 using driver::kSystemRefused;
+
+/// For a loop that only asks servers.
+class Bystander final : public driver::Host {
+  bool perform(const lock::Effect&, lock::Instant) override { return false; }
+  bool take_signal(const lock::Signal&, lock::Instant) override { return true; }
+};
 
 /// A dead keeper needs no message. A live one must get it: without a message the keeper takes us
 /// for dead, and would release a lock whose token is known.
@@ -44,6 +52,12 @@ void send_message(const os::Fd& keeper, KeeperMessage message) {
 }
 
 }  // namespace
+
+records::Holder as_of_now(const Grant& grant) {
+  records::Holder holder = records::since_now(grant.who);
+  if (grant.until) holder.ttl = std::max(*grant.until - holder.since, std::chrono::milliseconds(0));
+  return holder;
+}
 
 Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers,
                    os::Stderr& out, diag::Reporter& reporter, driver::Progress::Mode progress,
@@ -68,6 +82,7 @@ Exit Acquirer::run() {
     driver_.run();
     if (!held_) driver_.part();
     if (held_ && !grant_.ward) linger();
+    if (held_ && grant_.who.maintenance) spread();
   } catch (const std::exception&) {
     // Once the token is printed, the lock belongs to its reader.
     if (!held_) {
@@ -214,13 +229,31 @@ std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   if (!grant_.json) return token + "\n";
   const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
       session_.worker_state().valid_until - os::boot_now());
-  return records::Json::object({{"acquired", true},
-                                {"name", grant_.lock_name},
-                                {"token", token},
-                                {"fence", order.fence},
-                                {"valid_for_s", std::chrono::duration<double>(valid_for).count()},
-                                {"keeper", keeper_ > 0 ? records::Json(keeper_) : records::Json()}})
-      .output();
+  std::vector<records::Json::Member> members = {
+      {"acquired", true},
+      {"name", grant_.lock_name},
+      {"token", token},
+      {"fence", order.fence},
+      {"valid_for_s", std::chrono::duration<double>(valid_for).count()}};
+  if (grant_.who.maintenance) {
+    members.emplace_back("until_ms", expiry().count());
+  } else {
+    members.emplace_back("keeper", keeper_ > 0 ? records::Json(keeper_) : records::Json());
+  }
+  return records::Json::object(members).output();
+}
+
+/// The end of the lease leaves room for drift. A person reads when the keys expire by clocks that
+/// agree with ours.
+std::chrono::milliseconds Acquirer::expiry() const {
+  if (grant_.until) return *grant_.until;
+  const lock::Duration rest =
+      session_.worker_state().valid_until + lock::Timing::drift(life_) - os::boot_now();
+  return os::unix_now() + std::chrono::floor<std::chrono::milliseconds>(rest);
+}
+
+std::optional<std::chrono::milliseconds> Acquirer::held_until() const {
+  return held_ ? std::optional(expiry()) : std::nullopt;
 }
 
 /// The reader may be slow, but only until the lock would expire too soon to be of use. Returns the
@@ -253,10 +286,35 @@ lock::Event Acquirer::print_token(const lock::Spawn& order) {
 /// The token is printed. Waits for more servers to grant the lock, so that it survives the loss of
 /// one.
 void Acquirer::linger() {
-  servers_.log(won_, records::word_for(won_.event), to_json(records::log_entry(won_, grant_.who)),
-               os::boot_now());
+  servers_.log(won_, records::word_for(won_.event),
+               to_json(records::log_entry(won_, as_of_now(grant_))), os::boot_now());
   driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
                           driver_.now() + grant_.linger);
+}
+
+/// A job's renewals put its lock on the servers that did not grant it at first. Nobody renews a
+/// maintenance hold, and it would not survive that one more server loses its keys. So this puts it
+/// there at once, and waits a little for a server where another lock is about to end.
+void Acquirer::spread() {
+  constexpr int kRounds = 10;
+  constexpr std::chrono::milliseconds kPause{100};
+  const auto elsewhere = [](const lock::Complaint& complaint) {
+    return std::holds_alternative<lock::NotMine>(complaint.answer);
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    const lock::Duration rest = expiry() - os::unix_now();
+    if (rest <= kPause) return;
+    lock::ByToken renewal(servers_.size(), won_.attempt,
+                          {.op = lock::Op::renew,
+                           .timing = {.ttl = rest, .grace = {}},
+                           .patience = grant_.linger,
+                           .linger = grant_.linger},
+                          driver_.now());
+    Bystander host;
+    driver::Driver(renewal, host, servers_, signals_, {.reporter = &reporter_}).run();
+    if (std::ranges::none_of(renewal.complaints(), elsewhere)) return;
+    driver_.finish_requests([] { return false; }, driver_.now() + kPause);
+  }
 }
 
 }  // namespace redlock::hold

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -22,17 +23,22 @@
 
 namespace redlock::hold {
 
-/// The request to `redlock acquire`.
+/// The request to `redlock acquire` or `redlock hold`.
 struct Grant {
   std::string lock_name;
   bool json;
   lock::Duration linger;     ///< time for late servers to answer, once the lock is held
   std::optional<Ward> ward;  ///< none: there is no keeper to renew the lock
   records::Holder who;       ///< for the lock's log
+  /// The end of a maintenance hold, Unix time; none: it lasts for its ttl.
+  std::optional<std::chrono::milliseconds> until{};
 };
 
-/// The heart of `redlock acquire`: the same session as that of a run. Where a run would start its
-/// job, redlock ends, or hands the session to a keeper.
+/// The holder since now, with the ttl that is left.
+records::Holder as_of_now(const Grant& grant);
+
+/// The heart of `redlock acquire` and `redlock hold`: the same session as that of a run. Where a
+/// run would start its job, redlock ends, or hands the session to a keeper.
 ///
 /// If the system refuses something before the token is printed, redlock gives the lock back
 /// (driver/rescue.h); during the handover the session gives it back.
@@ -45,6 +51,9 @@ class Acquirer : private driver::Host {
   /// redlock ends.
   Exit run();
 
+  /// If redlock got the lock: when it ends unless somebody renews it, in Unix time.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> held_until() const;
+
  private:
   bool perform(const lock::Effect& effect, lock::Instant now) override;
   void stepped() override;
@@ -55,6 +64,7 @@ class Acquirer : private driver::Host {
   void turned(lock::Instant now) override;
 
   void linger();
+  void spread();
   void give_back() noexcept;
 
   std::optional<lock::Event> hand_over(const lock::Spawn& order);
@@ -63,6 +73,7 @@ class Acquirer : private driver::Host {
   lock::JobFailedToStart keeper_failed();
   void end_keeper(int signal);
   bool await_keeper(os::Fd& keeper, lock::Instant latest);
+  [[nodiscard]] std::chrono::milliseconds expiry() const;
   [[nodiscard]] std::string describe_grant(const lock::Spawn& order) const;
   lock::Event print_token(const lock::Spawn& order);
 

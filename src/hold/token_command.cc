@@ -57,6 +57,7 @@ Exit TokenCommand::run() {
   driver::require_connections(servers_.size());
   if (op_ == lock::Op::leave) note_release();
   driver_.run();
+  if (op_ == lock::Op::renew && by_token_.state() == lock::ByToken::State::done) note_renewal();
   const Exit result = interrupted_ != 0 ? Exit::by_signal(interrupted_) : tell();
   out_.drain(std::chrono::milliseconds(100));
   return result;
@@ -73,6 +74,18 @@ void TokenCommand::note_release() {
                        .held = diag::ago(holder->since)};
   servers_.log(line, records::word_for(line.event), to_json(records::log_entry(line, *holder)),
                os::boot_now());
+}
+
+/// The log has no line for the end of a maintenance hold that just expires: history computes it.
+void TokenCommand::note_renewal() {
+  auto holder = records::read_holder(possession_.record);
+  if (!holder || !holder->maintenance) return;
+  holder->ttl = settings_.ttl;
+  const lock::Log line{
+      .event = lock::Log::Event::acquired, .attempt = kTheirs, .fence = possession_.fence};
+  servers_.log(line, "renewed", to_json(records::log_entry(line, *holder)), os::boot_now());
+  driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
+                          driver_.now() + settings_.request_timeout());
 }
 
 bool TokenCommand::take_signal(const lock::Signal& signal, lock::Instant) {
@@ -170,7 +183,8 @@ Possession look_up(const config::Settings& settings, const std::string& lock_nam
 std::optional<std::chrono::milliseconds> recorded_ttl(const Possession& possession) {
   using namespace std::chrono_literals;
   const auto holder = records::read_holder(possession.record);
-  if (!holder || holder->ttl < 1s || holder->ttl > 24h) return std::nullopt;
+  if (!holder) return std::nullopt;
+  if (holder->ttl < 1s || holder->ttl > (holder->maintenance ? 720h : 24h)) return std::nullopt;
   return holder->ttl;
 }
 

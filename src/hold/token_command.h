@@ -49,6 +49,7 @@ class TokenCommand : private driver::Host {
 
  private:
   void note_release();
+  void note_renewal();
   bool perform(const lock::Effect&, lock::Instant) override { return false; }
   bool take_signal(const lock::Signal& signal, lock::Instant now) override;
   ExitStatus tell();

@@ -67,9 +67,13 @@ std::size_t readable(const Logs& logs) {
 
 Present present_of(const Observed& lock) {
   const lock::State state = lock.judgement.state;
-  if (state == lock::State::undecided) return {.sure = false};
-  if (!lock.sighting || (state != lock::State::held && state != lock::State::revoked)) return {};
-  return {.run = lock.sighting->run, .holder = lock.holder, .fence = lock.judgement.fence};
+  const std::chrono::milliseconds now = os::unix_now();
+  if (state == lock::State::undecided) return {.sure = false, .now = now};
+  if (!lock.sighting || (state != lock::State::held && state != lock::State::revoked)) {
+    return {.now = now};
+  }
+  return {
+      .run = lock.sighting->run, .holder = lock.holder, .fence = lock.judgement.fence, .now = now};
 }
 
 /// Says why the table is empty, if it is. With --at the headline says it.

@@ -30,6 +30,8 @@ Json outcome_json(PastRun::Ending ending) {
       return "running";
     case PastRun::Ending::skipped:
       return "skipped";
+    case PastRun::Ending::expired:
+      return "expired";
     case PastRun::Ending::unknown:
       break;
   }
@@ -37,8 +39,12 @@ Json outcome_json(PastRun::Ending ending) {
 }
 
 Json person(const records::Holder& who) {
-  return Json::object(
-      {{"host", who.host}, {"user", who.user}, {"pid", who.pid}, {"command", who.command}});
+  return Json::object({{"host", who.host},
+                       {"user", who.user},
+                       {"pid", who.pid},
+                       {"command", who.command},
+                       {"message", text_or_null(who.message)},
+                       {"maintenance", who.maintenance}});
 }
 
 Json describe(const std::optional<PastRun>& run) {

@@ -6,7 +6,9 @@
 #include <array>
 #include <ctime>
 #include <string_view>
+#include <utility>
 
+#include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/person.h"
 #include "diag/text.h"
@@ -67,8 +69,8 @@ Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
   if (!wide) line[outcome] = diag::cut(line[outcome], kMostOutcome);
   if (!who.host.empty()) {
     line[holder] = diag::person(who.user, who.host);
-    line[pid] = std::to_string(who.pid);
-    if (!who.command.empty()) line[command] = diag::printable(who.command, 200);
+    if (!who.maintenance) line[pid] = std::to_string(who.pid);
+    if (std::string work = diag::work_of(who); !work.empty()) line[command] = std::move(work);
   }
   if (run.entry.waited) line[waited] = diag::for_people(*run.entry.waited);
   if (run.entry.fence > 0) line[fence] = std::to_string(run.entry.fence);

@@ -65,7 +65,9 @@ std::string outcome_of(const PastRun& run, Length length) {
       if (run.forced_by->host.empty()) return "forced";
       return "forced by " + diag::person(run.forced_by->user, run.forced_by->host);
     case Ending::running:
-      return "running";
+      return run.entry.who.maintenance ? "held" : "running";
+    case Ending::expired:
+      return more ? "ended (its time was over)" : "ended";
     case Ending::skipped:
       if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
       return fmt::format("{} run{} skipped (--once)", run.skips, run.skips == 1 ? "" : "s");

@@ -26,6 +26,8 @@ Json holder_json(const std::optional<records::Holder>& holder) {
                        {"user", holder->user},
                        {"pid", holder->pid},
                        {"command", holder->command},
+                       {"message", text_or_null(holder->message)},
+                       {"maintenance", holder->maintenance},
                        {"since_ms", since_or_null(holder->since)},
                        {"for_s", in_seconds(diag::ago(holder->since))},
                        {"ttl_s", in_seconds(holder->ttl)},

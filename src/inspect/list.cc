@@ -10,6 +10,7 @@
 #include <array>
 #include <string_view>
 
+#include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/person.h"
 #include "diag/text.h"
@@ -51,9 +52,9 @@ Line line_of(const Observed& lock) {
   line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (lock.holder) {
     line[holder] = diag::person(lock.holder->user, lock.holder->host);
-    line[pid] = std::to_string(lock.holder->pid);
+    if (!lock.holder->maintenance) line[pid] = std::to_string(lock.holder->pid);
     if (const auto length = diag::ago(lock.holder->since)) line[since] = diag::for_people(*length);
-    line[command] = diag::printable(lock.holder->command, 200);
+    line[command] = diag::work_of(*lock.holder);
   }
   if (lock.sighting && !lock.sighting->owner.empty()) {
     line[holder] = diag::printable(lock.sighting->owner, 80);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -30,6 +31,7 @@ struct Account {
   std::vector<milliseconds> begins;   ///< one per server
   std::vector<milliseconds> revoked;  ///< the times of the revocation; one per server that has it
   std::map<std::string, LogEntry, std::less<>> events;
+  std::optional<milliseconds> hold_ends;  ///< of a maintenance hold, as it was taken or extended
 
   [[nodiscard]] const LogEntry* find(std::string_view event) const {
     const auto found = events.find(event);
@@ -60,11 +62,16 @@ bool is_of_run(std::string_view event) {
 
 void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
   std::map<std::string, milliseconds> begins;
+  std::map<std::string, milliseconds> hold_ends;
   std::map<std::string, Skips> skips;
   std::string previous;
   for (auto line = latest_first.rbegin(); line != latest_first.rend(); ++line) {
     auto entry = records::read_log_entry(line->data);
     if (!entry || line->run.empty()) continue;
+    if (entry->who.maintenance && (line->event == "acquired" || line->event == "renewed")) {
+      milliseconds& ends = hold_ends[line->run];
+      ends = std::max(ends, line->time + entry->who.ttl);
+    }
     if (line->event == "skipped") {
       Skips& here = skips[previous];
       here.count += line->count;
@@ -86,13 +93,31 @@ void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
     }
   }
   for (const auto& [run, began] : begins) accounts_[run].begins.push_back(began);
+  for (const auto& [run, ends] : hold_ends) {
+    const auto account = accounts_.find(run);
+    if (account == accounts_.end()) continue;
+    account->second.hold_ends = std::max(account->second.hold_ends.value_or(ends), ends);
+  }
   for (auto& [run, here] : skips) {
     Skips& most = skips_[run];
     if (here.count > most.count) most = std::move(here);
   }
 }
 
-PastRun past_run(const std::string& run, const Account& account, bool has_lock) {
+/// No process writes a line when a maintenance hold ends by its time or by force.
+void end_hold(PastRun& past, const Account& account, milliseconds now) {
+  constexpr milliseconds kClocksDiffer = std::chrono::seconds(10);
+  if (!account.hold_ends || past.ended || past.goes_on) return;
+  if (past.ending == Ending::forced) {
+    past.ended = std::max(lower_median(account.revoked), past.began);
+  } else if (*account.hold_ends <= now + kClocksDiffer) {
+    past.ending = Ending::expired;
+    past.ended = std::max(*account.hold_ends, past.began);
+  }
+}
+
+PastRun past_run(const std::string& run, const Account& account, const Present& present) {
+  const bool has_lock = run == present.run;
   const LogEntry* const acquired = account.find("acquired");
   const LogEntry* const released = account.find("released");
   const LogEntry* const lost = account.find("lost");
@@ -123,6 +148,7 @@ PastRun past_run(const std::string& run, const Account& account, bool has_lock) 
   } else if (past.goes_on) {
     past.ending = Ending::running;
   }
+  end_hold(past, account, present.now);
   return past;
 }
 
@@ -160,7 +186,7 @@ void doubt_last(std::vector<PastRun>& runs) {
 std::vector<PastRun> Merger::runs(const Present& present) const {
   std::vector<PastRun> all;
   for (const auto& [run, account] : accounts_) {
-    all.push_back(past_run(run, account, run == present.run));
+    all.push_back(past_run(run, account, present));
   }
   for (const auto& [run, skips] : skips_) {
     all.push_back({.ending = Ending::skipped,

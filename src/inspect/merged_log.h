@@ -26,6 +26,7 @@ struct PastRun {
     unknown,  ///< no log has its end: the lock expired, or the host died
     unclear,  ///< likewise, or it still has the lock: too few servers answered
     skipped,  ///< by --once
+    expired,  ///< a maintenance hold whose time was over
   };
   Ending ending = Ending::unknown;
   std::string run;                    ///< its name in the log
@@ -46,6 +47,7 @@ struct Present {
   std::string run = {};  ///< empty: nobody
   std::optional<records::Holder> holder = std::nullopt;
   std::uint64_t fence = 0;
+  std::chrono::milliseconds now{};  ///< Unix time by our clock
 };
 
 /// The runs, in the order in which they began. `logs`: one for each server that answered, the

@@ -65,6 +65,7 @@ Json waiters(const std::optional<WaitingLine>& line) {
                                 {"user", who ? Json(who->user) : Json()},
                                 {"pid", who ? Json(who->pid) : Json()},
                                 {"command", who ? Json(who->command) : Json()},
+                                {"message", who ? text_or_null(who->message) : Json()},
                                 {"waited_s", in_seconds(waiter.waited)}}));
   }
   return Json::array(all);

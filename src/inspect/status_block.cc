@@ -13,9 +13,11 @@
 #include "diag/person.h"
 #include "diag/text.h"
 #include "inspect/grid.h"
+#include "inspect/history_view.h"
 #include "lock/timing.h"
 #include "lock/token.h"
 #include "lock/value.h"
+#include "os/clock.h"
 #include "records/holder.h"
 #include "records/revocation.h"
 
@@ -61,6 +63,10 @@ class Block {
   std::string text_;
 };
 
+bool is_hold(const Observed& lock) {
+  return lock.holder && lock.holder->maintenance;
+}
+
 std::string headline(const Observed& lock) {
   const lock::Judgement& judgement = lock.judgement;
   const std::size_t servers = lock.seen.size();
@@ -70,7 +76,7 @@ std::string headline(const Observed& lock) {
     case State::free:
       return fmt::format("free ({})", count);
     case State::held:
-      return fmt::format("held ({})", count);
+      return fmt::format("held{} ({})", is_hold(lock) ? " for maintenance" : "", count);
     case State::cooling:
       return fmt::format("cooling down: the job is over, its minimum hold is not ({})", count);
     case State::revoked:
@@ -98,9 +104,17 @@ std::string since(const records::Holder& holder, bool over) {
       over ? diag::for_people(*length) + " ago" : "for " + diag::for_people(*length));
 }
 
+/// Nobody renews a maintenance hold, so that its end is certain.
+std::string end_of_hold(const Observed& lock) {
+  return fmt::format("in {}, at {}; to end it now: {}", diag::for_people(*lock.least_left),
+                     for_people(os::unix_now() + *lock.least_left),
+                     records::shell_like({"redlock", "release", "--force", lock.id.name}));
+}
+
 std::string time_left(const Observed& lock) {
   const std::string_view unless = lock.judgement.state == State::held ? ", unless renewed" : "";
   if (!lock.least_left) return "never by itself";
+  if (is_hold(lock) && lock.judgement.state == State::held) return end_of_hold(lock);
   const std::string least = diag::for_people(*lock.least_left);
   const std::string most = diag::for_people(*lock.most_left);
   if (least == most) return fmt::format("in {}{}", least, unless);
@@ -155,11 +169,13 @@ void tell_holder(Block& block, const Observed& lock) {
     block.entry("holder", "not known: its record beside the lock is missing, or may not be read");
   } else {
     const records::Holder& holder = *lock.holder;
+    const std::string person = diag::person(holder.user, holder.host);
     block.entry("holder",
-                fmt::format("{}, pid {}", diag::person(holder.user, holder.host), holder.pid));
-    if (!holder.command.empty()) {
+                holder.maintenance ? person : fmt::format("{}, pid {}", person, holder.pid));
+    if (!holder.command.empty() && !holder.maintenance) {
       block.entry("command", diag::printable(holder.command, kMostShown));
     }
+    if (!holder.message.empty()) block.entry("message", diag::message_of(holder));
     const std::string begun = since(holder, over);
     if (!begun.empty()) block.entry("since", begun);
   }
@@ -216,7 +232,8 @@ std::string as_block(const Observed& lock, const Settings& settings, std::size_t
     tell_holder(block, lock);
   }
   if (state != State::free && state != State::undecided) {
-    block.entry(state == State::cooling ? "free" : "expires", time_left(lock));
+    const bool ends = is_hold(lock) && state == State::held;
+    block.entry(state == State::cooling ? "free" : ends ? "ends" : "expires", time_left(lock));
   }
   if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));

@@ -70,6 +70,9 @@ class Acquisition {
   /// Takes Subscribed.
   void hear(ServerIndex server, Instant now);
 
+  /// The lengths from now on: those of a lock that ends at a fixed moment shrink.
+  void set_timing(const Timing& timing) { timing_ = timing; }
+
   /// Takes the answer to a request to leave the line.
   void record_left(const Reply& reply) { waiter_.record_left(reply); }
 

@@ -65,6 +65,8 @@ void ByToken::ask_round(Effects& effects) {
 }
 
 void ByToken::record(const Reply& reply, Instant now, Effects& effects) {
+  // Our caller may have asked for something else before, and that answer may come late.
+  if (reply.ask.op != terms_.op && reply.ask.op != Op::repair) return;
   Voter& voter = voters_.at(reply.ask.server);
   voter.asked = false;
   take_answer(voter, reply);

@@ -39,6 +39,10 @@ Session::Session(const Plan& plan, Instant now)
 
 Effects Session::step(const Event& event, Instant now) {
   now_ = now;
+  if (plan_.timing.ends_at && acquiring()) {
+    plan_.timing = plan_.timing.at(now_);
+    acquisition_.set_timing(plan_.timing);
+  }
   std::visit(Overloaded{
                  [this](const Tick&) { on_tick(); },
                  [this](const Reply& reply) { on_reply(reply); },

@@ -31,7 +31,7 @@ constexpr Duration pause_after_kill(Duration last_pause, bool found_new) {
 
 /// The lengths of time of one lock, all derived from its ttl and the grace.
 struct Timing {
-  Duration ttl;    ///< life of the key on a server: 1 s to 24 h
+  Duration ttl;    ///< life of the key on a server: 1 s to 24 h; without a job, up to 30 days
   Duration grace;  ///< between TERM and KILL: at most ttl/3
   /// How long the lock stays taken, counted from the request, however early the job ends: hosts
   /// whose clocks are behind must not run the job again. Nothing that must be safe depends on it.
@@ -39,6 +39,15 @@ struct Timing {
   /// A successful run that began less than this ago makes another one superfluous. Zero: no run
   /// does.
   Duration once{};
+  /// A lock that is to end at this moment, however late we get it. Its ttl is the rest until then.
+  std::optional<Instant> ends_at{};
+
+  /// These lengths for a request that is sent at `now`.
+  [[nodiscard]] constexpr Timing at(Instant now) const {
+    Timing timing = *this;
+    if (ends_at) timing.ttl = std::max<Duration>(*ends_at - now, std::chrono::milliseconds(1));
+    return timing;
+  }
 
   /// The life that a key gets when the lock is taken.
   [[nodiscard]] constexpr Duration life() const { return std::max(ttl, min_hold); }

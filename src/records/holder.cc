@@ -35,6 +35,8 @@ std::string to_json(const Holder& holder) {
   JsonRecord json;
   json.add("command", holder.command);
   json.add("host", holder.host);
+  if (holder.maintenance) json.add("maintenance", 1);
+  if (!holder.message.empty()) json.add("message", holder.message);
   json.add("pid", holder.pid);
   json.add("protocol", holder.protocol);
   json.add("servers", holder.servers);
@@ -56,10 +58,26 @@ std::optional<Holder> read_holder(std::string_view json) {
                 .user = object->text("user"),
                 .pid = object->number("pid").value_or(0),
                 .command = object->text("command"),
+                .message = object->text("message"),
+                .maintenance = object->number("maintenance") == 1,
                 .since = object->time("since").value_or(std::chrono::milliseconds::zero()),
                 .ttl = object->time("ttl").value_or(std::chrono::milliseconds::zero()),
                 .servers = object->text("servers"),
                 .protocol = object->number("protocol").value_or(0)};
+}
+
+std::string as_message(std::string_view text) {
+  std::string line;
+  for (const char letter : text) {
+    const bool blank = letter == ' ' || (letter >= '\t' && letter <= '\r');
+    if (!blank) {
+      line += letter;
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+  }
+  if (line.ends_with(' ')) line.pop_back();
+  return os::printable(line, kMostMessageBytes - 3);
 }
 
 std::string shell_like(const std::vector<std::string>& argv) {

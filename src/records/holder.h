@@ -15,13 +15,19 @@ inline constexpr long long kProtocol = 1;
 
 /// The part of a command that is stored and shown is at most this long.
 inline constexpr std::size_t kMostCommandBytes = 200;
+/// The same for a message, with the dots that end one that was cut.
+inline constexpr std::size_t kMostMessageBytes = 203;
 
-/// The holder of a lock, as its servers store it for people to read. No decision depends on it.
+/// The holder of a lock, as its servers store it for people to read. No decision depends on it, but
+/// a forced release waits for no job if this is a maintenance hold: whoever could write a false
+/// record could delete the lock as well.
 struct Holder {
   std::string host;
   std::string user;
   long pid = 0;
-  std::string command;  ///< empty: not recorded
+  std::string command;       ///< empty: not recorded
+  std::string message{};     ///< why it took the lock, in its own words; empty: it does not say
+  bool maintenance = false;  ///< redlock hold: no process holds the lock, and it ends by itself
   /// When the holder sent the request that got the lock: Unix time by the holder's clock.
   std::chrono::milliseconds since{};
   std::chrono::milliseconds ttl{};
@@ -38,6 +44,9 @@ Holder since_now(Holder holder);
 /// Reads what to_json() writes, but from a server, so that nothing in it can be trusted. A missing
 /// field is empty or 0. None if the text is not a JSON object.
 std::optional<Holder> read_holder(std::string_view json);
+
+/// What a user wrote as a message, in one line, without control characters, and cut.
+std::string as_message(std::string_view text);
 
 /// A command line as a person would type it, cut to a length that fits a message.
 std::string shell_like(const std::vector<std::string>& argv);

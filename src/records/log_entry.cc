@@ -61,9 +61,14 @@ std::string to_json(const LogEntry& entry) {
   if (entry.fence > 0) line.add("fence", entry.fence);
   if (entry.held) line.add("held", entry.held->count());
   line.add("host", entry.who.host);
+  if (entry.who.maintenance) line.add("maintenance", 1);
+  if (!entry.who.message.empty()) {
+    line.add("message", os::printable(entry.who.message, kMostMessageBytes));
+  }
   line.add("pid", entry.who.pid);
   if (!entry.reason.empty()) line.add("reason", entry.reason);
   if (entry.status) line.add("status", *entry.status);
+  if (entry.who.maintenance) line.add("ttl", entry.who.ttl.count());
   line.add("user", entry.who.user);
   if (entry.waited) line.add("waited", entry.waited->count());
   return line.object();
@@ -76,8 +81,10 @@ std::optional<LogEntry> read_log_entry(std::string_view text) {
                          .user = object->text("user"),
                          .pid = object->number("pid").value_or(0),
                          .command = object->text("command"),
+                         .message = object->text("message"),
+                         .maintenance = object->number("maintenance") == 1,
                          .since = {},
-                         .ttl = {},
+                         .ttl = object->time("ttl").value_or(milliseconds::zero()),
                          .servers = {}},
                  .fence = 0,
                  .waited = object->time("waited"),

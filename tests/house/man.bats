@@ -8,7 +8,7 @@ load ../lib/common
 
 MAN=$SOURCE/man
 MAIN=$MAN/redlock.1
-COMMANDS='run acquire renew release status list history check config sandbox'
+COMMANDS='run acquire hold renew release status list history check config sandbox'
 
 setup() {
   local command

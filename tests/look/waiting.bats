@@ -72,7 +72,7 @@ pretend() {
   [[ $(grep -cE 'two\) for [0-9.]+ m?s$' <<<"$output") == 1 ]] || fail "$output"
   status --json L
   is 'l["waiting"], [w["pid"] for w in l["waiters"]]' "(2, [$one, $two])"
-  is 'sorted(l["waiters"][0])' "['command', 'host', 'pid', 'user', 'waited_s']"
+  is 'sorted(l["waiters"][0])' "['command', 'host', 'message', 'pid', 'user', 'waited_s']"
   is 'l["waiters"][0]["waited_s"] > l["waiters"][1]["waited_s"] >= 0' True
   is 'l["waiters"][0]["waited_s"] < 60, l["waiters"][0]["user"]' "(True, '$(id -un)')"
   list

@@ -115,5 +115,69 @@ TEST_CASE("renew, release: a wrong token is told, and not repeated") {
   }
 }
 
+TEST_CASE("hold: a name, how long, and run's options for waiting") {
+  const auto plain = parse_as<cli::Hold>({"hold", "L", "--for", "2h"});
+  CHECK(plain.name == "L");
+  CHECK(plain.settings.ttl == 2h);
+  CHECK_FALSE(plain.until);
+  CHECK_FALSE(plain.json);
+  CHECK(plain.settings.message.empty());
+  const auto full = parse_as<cli::Hold>(
+      {"hold", "-nE", "9", "--for=30d", "-m", "new disk", "--json", "L", "-w", "5"});
+  CHECK(full.settings.ttl == 720h);
+  CHECK(full.settings.wait == 0s);
+  CHECK(full.settings.conflict_exit_code == 9);
+  CHECK(full.settings.message == "new disk");
+  CHECK(full.json);
+  const auto until = parse_as<cli::Hold>({"hold", "--until", "1h", "L"});
+  REQUIRE(until.until);
+  CHECK(until.settings.ttl <= 1h);
+  CHECK(until.settings.ttl > 59min);
+}
+
+TEST_CASE("hold: the rules for a ttl are not for its length") {
+  const Variables three = {{"REDLOCK_SERVERS", "redis://one redis://two redis://three"},
+                           {"REDLOCK_KILL_AFTER", "30s"}};
+  CHECK(parse_as<cli::Hold>({"hold", "--for", "2h", "L"}, three).settings.ttl == 2h);
+  check_failure(failure({"acquire", "--ttl", "2h", "L"}, three), ExitStatus::usage,
+                "--restart-grace");
+  check_failure(failure({"acquire", "L"}, three), ExitStatus::config, "a third");
+}
+
+TEST_CASE("hold: what is wrong") {
+  const auto wrong = [](const Words& words, const std::string& part) {
+    check_failure(failure(words, kServer), ExitStatus::usage, part);
+  };
+  wrong({"hold", "L"}, "--until");
+  wrong({"hold", "--for", "1h"}, "no lock name");
+  wrong({"hold", "--for", "1h", "L", "true"}, "redlock run");
+  wrong({"hold", "--for", "1h", "--until", "2h", "L"}, "exclude each other");
+  for (const char* text : {"", "0", "999ms", "31d", "5w", "-1", "1y", "soon"}) {
+    wrong({"hold", std::string("--for=") + text, "L"}, "--for: expected a time from 1s to 30d");
+  }
+  for (const char* text : {"", "now", "yesterday", "today", "2020-01-01", "0s", "31d", "2h ago"}) {
+    wrong({"hold", std::string("--until=") + text, "L"}, "--until: expected a time in the future");
+  }
+  wrong({"hold", "--for", "1h", "--ttl", "30s", "L"}, "unknown option");
+  wrong({"hold", "--for", "1h", "--keep-for", "1", "L"}, "unknown option");
+}
+
+TEST_CASE("renew: a hold's new length") {
+  const auto renew = parse_as<cli::Renew>({"renew", "--for", "3d", "L", kToken});
+  CHECK(renew.settings.ttl == 72h);
+  CHECK(renew.has_ttl);
+  CHECK(renew.only_hold);
+  CHECK_FALSE(parse_as<cli::Renew>({"renew", "--ttl", "3s", "L", kToken}).only_hold);
+  check_failure(failure({"renew", "--for", "1h", "--ttl", "1m", "L", kToken}, kServer),
+                ExitStatus::usage, "--ttl excludes --for");
+}
+
+TEST_CASE("a message is an option of what takes a lock") {
+  CHECK(parse_as<cli::Acquire>({"acquire", "-m", "why", "L"}).settings.message == "why");
+  CHECK(parse_as<cli::Run>({"run", "--message=-x", "L", "true"}).settings.message == "-x");
+  check_failure(failure({"release", "-m", "why", "L", kToken}, kServer), ExitStatus::usage,
+                "unknown option");
+}
+
 }  // namespace
 }  // namespace redlock::tests

@@ -109,5 +109,22 @@ TEST_CASE("moments: what is none") {
   }
 }
 
+TEST_CASE("moments in the future") {
+  const Zone zone;
+  CHECK(parse_future_moment("2h", kNow) == kNow + 2h);
+  CHECK(parse_future_moment("3d", kNow) == kNow + 72h);
+  CHECK(parse_future_moment("1w", kNow) == kNow + 168h);
+  CHECK(parse_future_moment("12:00:01", kNow) == kNow + 1s);
+  CHECK(parse_future_moment("12:00", kNow) == kNow + 24h);
+  CHECK(parse_future_moment("02:30", kNow) == kNow + 14h + 30min);
+  CHECK(parse_future_moment("tomorrow", kNow) == kNow + 12h);
+  CHECK(parse_future_moment("2026-11-21T12:00", kNow) == kNow + 24h);
+  CHECK(parse_future_moment("2026-11-20T12:00Z", kNow) == kNow + 1h);
+  for (const char* text : {"", "90", "now", "today", "yesterday", "-2h", "24:00", "soon"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_future_moment(text, kNow));
+  }
+}
+
 }  // namespace
 }  // namespace redlock::config

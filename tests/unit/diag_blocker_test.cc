@@ -47,3 +47,40 @@ TEST_CASE("a waiter reads who revoked the lock, and that its job is being stoppe
   CHECK(diag::describe(lock::Refused{.blocker = "revoked:x", .ttl_left = 20s, .holder = {}}) ==
         "revoked from its holder (who says nothing about itself); free at the latest in 20 s");
 }
+
+TEST_CASE("a message says why the lock is held") {
+  records::Holder who{
+      .host = "web1", .user = "root", .pid = 7, .command = "b", .since = 1ms, .servers = {}};
+  who.message = "every \"hour\"\x1b";
+  const auto refused = [&who](std::string blocker) {
+    return lock::Refused{
+        .blocker = std::move(blocker), .ttl_left = 20s, .holder = records::to_json(who)};
+  };
+  CHECK(diag::name_blocker(refused(kToken)) == "held by root@web1 (pid 7, b, \"every \"hour\"?\")");
+  CHECK(diag::work_of(who) == "b (every \"hour\"?)");
+  who.command.clear();
+  CHECK(diag::work_of(who) == "(every \"hour\"?)");
+  who.message.clear();
+  CHECK(diag::work_of(who).empty());
+  who.message = std::string(5000, 'x');
+  CHECK(diag::name_blocker(refused(kToken)).size() < 300);
+}
+
+TEST_CASE("a maintenance hold has no process, and ends by itself") {
+  records::Holder who{
+      .host = "web1", .user = "ops", .pid = 7, .command = "b", .since = 1ms, .servers = {}};
+  who.maintenance = true;
+  const auto refused = [&who](std::string blocker) {
+    return lock::Refused{
+        .blocker = std::move(blocker), .ttl_left = 20s, .holder = records::to_json(who)};
+  };
+  CHECK(diag::describe(refused(kToken)) ==
+        "held for maintenance by ops@web1; the hold ends in 20 s");
+  CHECK(diag::work_of(who) == "maintenance");
+  who.message = "new disk";
+  CHECK(diag::describe(refused(kToken)) ==
+        "held for maintenance by ops@web1 (\"new disk\"); the hold ends in 20 s");
+  CHECK(diag::work_of(who) == "maintenance (new disk)");
+  CHECK(diag::describe(refused("revoked:" + kToken)) ==
+        "revoked from ops@web1 (\"new disk\"); free at the latest in 20 s");
+}

@@ -215,5 +215,29 @@ TEST_CASE("progress: times as a clock shows them") {
   CHECK(as_clock(48h) == "48:00:00");
 }
 
+TEST_CASE("progress: a message says more than a command, and a maintenance hold when it ends") {
+  WaitFacts some = facts();
+  records::Holder holder;
+  holder.host = "db7";
+  holder.user = "root";
+  holder.command = "./deploy.sh";
+  holder.message = "new\x1b disk";
+  holder.since = kNow - 192s;
+  some.state.refusal->holder = records::to_json(holder);
+  CHECK(live(some).starts_with("deploy-shop: held by root@db7 (new? disk) for 3m 12s · "));
+  holder.maintenance = true;
+  some.state.refusal->holder = records::to_json(holder);
+  some.state.refusal->ttl_left = 2h;
+  some.refusal_age = 2min;
+  CHECK(live(some).starts_with(
+      "deploy-shop: held for maintenance by root@db7 (new? disk), free in 1h 58m · "));
+  CHECK(plain_line(some).starts_with(
+      "lock \"deploy-shop\" is held for maintenance by root@db7 (new? disk), free in 1h 58m, "));
+  holder.message.clear();
+  some.state.refusal->holder = records::to_json(holder);
+  CHECK(live(some).starts_with("deploy-shop: held for maintenance by root@db7, free in 1h 58m"));
+  for (std::size_t width = 0; width < 100; ++width) live(some, width);
+}
+
 }  // namespace
 }  // namespace redlock::diag

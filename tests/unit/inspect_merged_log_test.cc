@@ -203,5 +203,41 @@ TEST_CASE("merged log: lines of others, and broken ones, are passed over") {
   CHECK(odd[0].began >= 0ms);
 }
 
+redis::LoggedLine hold(milliseconds time, std::string event, milliseconds length) {
+  return line(time, std::move(event), "a",
+              R"({"host":"h","maintenance":1,"ttl":)" + std::to_string(length.count()) + "}");
+}
+
+TEST_CASE("merged log: a maintenance hold ends by its time, which nobody logs") {
+  const Log log = {hold(0s, "acquired", 1h)};
+  auto runs = merge({log, log}, {.now = kFirst + 2h});
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].ending == Ending::expired);
+  CHECK(runs[0].ended == kFirst + 1h);
+  CHECK(runs[0].entry.who.maintenance);
+  runs = merge({log}, {.run = "a", .now = kFirst + 2h});
+  CHECK(runs[0].ending == Ending::running);
+  CHECK_FALSE(runs[0].ended);
+  // It is gone before its time: the servers have lost it.
+  runs = merge({log}, {.now = kFirst + 30min});
+  CHECK(runs[0].ending == Ending::unknown);
+}
+
+TEST_CASE("merged log: a maintenance hold that was extended, released or forced") {
+  const Log extended = latest_first({hold(0s, "acquired", 1h), hold(30min, "renewed", 2h)});
+  auto runs = merge({extended, {hold(0s, "acquired", 1h)}}, {.now = kFirst + 24h});
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].ended == kFirst + 2h + 30min);
+  runs = merge({latest_first({hold(0s, "acquired", 1h), released(10min, "a", 10min)})},
+               {.now = kFirst + 24h});
+  CHECK(runs[0].ending == Ending::ended);
+  CHECK(runs[0].ended == kFirst + 10min);
+  runs = merge({latest_first({hold(0s, "acquired", 1h), line(5min, "revoked", "a", "{}")})},
+               {.now = kFirst + 24h});
+  CHECK(runs[0].ending == Ending::forced);
+  CHECK(runs[0].ended == kFirst + 5min);
+  CHECK(merge({{hold(0s, "renewed", 1h)}}, {.now = kFirst}).empty());
+}
+
 }  // namespace
 }  // namespace redlock::inspect

@@ -290,3 +290,24 @@ TEST_CASE("giving up after a split names nobody") {
   CHECK(told->when == report::Contended::When::gives_up);
   CHECK_FALSE(told->refusal.has_value());
 }
+
+TEST_CASE("a lock that ends at a fixed moment gets shorter while we wait for it") {
+  Plan plan = plan_for(1);
+  plan.timing = {.ttl = 1h, .grace = {}, .ends_at = Harness::start + 1h};
+  Harness harness(plan);
+  std::vector<std::pair<Instant, Duration>> lives;
+  while (!harness.session.finished() && harness.now < Harness::start + 50min) {
+    for (const Ask& ask : harness.asks(Op::acquire)) lives.emplace_back(harness.now, ask.life);
+    harness.answer(0, Op::acquire, held_by("other", 10min));
+    harness.now = std::max(harness.now, harness.session.deadline());
+    harness.step(Tick{});
+  }
+  REQUIRE(lives.size() > 2);
+  for (const auto& [asked, life] : lives) CHECK(asked + life == Harness::start + 1h);
+  // It wins what is left, although that is less than a third of the whole.
+  REQUIRE(harness.answer(0, Op::acquire, Granted{}));
+  const auto* won = harness.reported<report::Acquired>();
+  REQUIRE(won != nullptr);
+  CHECK(won->valid_for < 10min);
+  CHECK(won->valid_for > 9min);
+}

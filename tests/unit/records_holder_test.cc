@@ -66,5 +66,34 @@ TEST_CASE("a command line: a shell would read it so, and it is cut between chara
   CHECK(cut == "'" + std::string(198, 'x') + "...");
 }
 
+TEST_CASE("a holder's message, and that it is a maintenance hold") {
+  Holder holder;
+  CHECK(to_json(holder).find("message") == std::string::npos);
+  CHECK(to_json(holder).find("maintenance") == std::string::npos);
+  CHECK_FALSE(read_holder(to_json(holder))->maintenance);
+  holder.message = "say \"hi\" \\ \xc3\xa4";
+  holder.maintenance = true;
+  const auto read = read_holder(to_json(holder));
+  REQUIRE(read);
+  CHECK(read->message == holder.message);
+  CHECK(read->maintenance);
+  const auto odd = read_holder(R"({"message":7,"maintenance":"1"})");
+  REQUIRE(odd);
+  CHECK(odd->message.empty());
+  CHECK_FALSE(odd->maintenance);
+}
+
+TEST_CASE("a message is one line, without control characters, and cut between characters") {
+  CHECK(as_message("schema migration") == "schema migration");
+  CHECK(as_message("\tone\r\n\r\ntwo  three\n") == "one two three");
+  CHECK(as_message("\x1b[2J\x07 \xff") == "?[2J? ?");
+  CHECK(as_message(" \n") == "");
+  CHECK(as_message(std::string(200, 'x')) == std::string(200, 'x'));
+  CHECK(as_message(std::string(201, 'x')) == std::string(200, 'x') + "...");
+  const std::string cut = as_message(std::string(199, 'x') + "\xc3\xa4");
+  CHECK(cut == std::string(199, 'x') + "...");
+  CHECK(cut.size() <= kMostMessageBytes);
+}
+
 }  // namespace
 }  // namespace redlock::records

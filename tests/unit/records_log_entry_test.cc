@@ -82,5 +82,21 @@ TEST_CASE("nothing in a line of the log is to be trusted") {
   CHECK_FALSE(huge->waited);
 }
 
+TEST_CASE("a line of the log: the message, and the length of a maintenance hold") {
+  const lock::Log log{.event = lock::Log::Event::acquired, .attempt = 1};
+  Holder who = kWho;
+  who.ttl = 2h;
+  CHECK(to_json(log_entry(log, who)).find("ttl") == std::string::npos);
+  who.message = std::string(5000, '"');
+  who.maintenance = true;
+  const std::string json = to_json(log_entry(log, who));
+  CHECK(json.size() < 800);
+  const auto read = read_log_entry(json);
+  REQUIRE(read);
+  CHECK(read->who.message.starts_with(std::string(200, '"')));
+  CHECK(read->who.maintenance);
+  CHECK(read->who.ttl == 2h);
+}
+
 }  // namespace
 }  // namespace redlock::records

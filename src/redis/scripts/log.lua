@@ -4,7 +4,7 @@
 -- not write there, or the key is not a log, it writes nothing.
 --
 -- KEYS[1]  the log
--- ARGV[1]  what happened: acquired, released, lost, revoked, skipped
+-- ARGV[1]  what happened: acquired, renewed (a maintenance hold), released, lost, revoked, skipped
 -- ARGV[2]  the token of the run. Its digest shows which lines belong together; the token is secret
 -- ARGV[3]  the rest, as JSON
 -- ARGV[4]  about how many lines the log keeps: the server drops whole blocks of lines

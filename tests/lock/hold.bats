@@ -1,0 +1,366 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154
+#
+# `redlock hold`: a lock that keeps everybody out for a fixed time, without a process; and the messages that say why
+# a lock is held.
+
+load ../lib/common
+load ../lib/looking
+
+setup() { export USER=ops LOGNAME=ops; }
+teardown() { stop_all; }
+
+# hold ARG…: sets $token; fails unless it is printed alone.
+hold() {
+  run --separate-stderr "$REDLOCK" hold "$@"
+  assert_status 0
+  [[ -z $stderr && $output =~ ^[0-9a-f]{40}$ ]] || fail "not a token alone: $output" "$stderr"
+  token=$output
+}
+
+# kept_out ARG…: a run with -n does not get the lock, and says with -v that it is held for maintenance.
+kept_out() {
+  run --separate-stderr "$REDLOCK" run -n -v "$@" -- touch "$SCRATCH/ran"
+  assert_status 1
+  assert_contains "$stderr" 'is held for maintenance by ops@'
+  [[ ! -e $SCRATCH/ran ]] || fail 'the job ran'
+}
+
+# force ARG…: a forced release, without a terminal.
+force() { run --separate-stderr timeout 30 "$REDLOCK" release --force --yes "$@"; }
+
+# in_future DATE: prints that moment, as --until takes it.
+in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
+
+@test "hold: keeps everybody out for its time, also a client that only sets the key" {
+  servers 1
+  hold --for 2h -m 'schema migration' L
+  [[ $(cli A get L) == "$token" ]]
+  assert_between 7100000 "$(cli A pttl L)" 7200000
+  [[ -z $(cli A set L foreign NX PX 1000) ]]
+  kept_out L
+  assert_contains "$stderr" '("schema migration"); the hold ends in '
+  [[ $(cli A get L) == "$token" ]]
+}
+
+@test "hold: a quorum of five servers, one of them down" {
+  servers 5
+  kill_server B
+  hold --for 2h L
+  for server in A C D E; do
+    wait_for_key "$server" L
+    [[ -z $(cli "$server" set L foreign NX PX 1000) ]]
+    assert_between 7000000 "$(cli "$server" pttl L)" 7200000
+  done
+  kept_out L
+  force L
+  assert_status 0
+  assert_free L
+}
+
+@test "hold: five servers, one of them hangs" {
+  servers 5
+  pause_server C
+  hold --for 2h --server-timeout 300ms L
+  kept_out --server-timeout 300ms L
+  run --separate-stderr "$REDLOCK" release --server-timeout 300ms L "$token"
+  assert_status 0
+  resume_server C
+  wait_until_clean A B C D E
+}
+
+@test "hold: a server that refused at first, or lost the lock, gets it" {
+  servers 3
+  cli C set L foreign PX 300 >/dev/null
+  hold --for 2h L
+  wait_for_value L "$token" A B C
+  wait_for_life L 7100000 7200000 A B C
+}
+
+@test "hold: no process stays behind, and it ends by its time, for a waiter and in the history" {
+  servers 3
+  export HOLD_MARK=$SCRATCH
+  hold --for 2 -m done L
+  [[ -z $(of_mark redlock) ]]
+  run --separate-stderr "$REDLOCK" run -w 20 L -- true
+  assert_status 0
+  run --separate-stderr "$REDLOCK" history L
+  silent
+  has 'ended (its time was over)' 'maintenance (done)'
+  run --separate-stderr "$REDLOCK" history --json L
+  is 'r[0]["outcome"]' expired
+  is '1.9 < r[0]["held_s"] < 2.1' True
+  is 'r[0]["holder"]["message"], r[0]["holder"]["maintenance"]' "('done', True)"
+  is 'r[1]["outcome"], r[1]["holder"]["maintenance"]' "('ended', False)"
+}
+
+# of_mark NAME: prints the PIDs of the programs of that name that were started with HOLD_MARK.
+of_mark() {
+  local file
+  for file in $(grep -lzsxF "HOLD_MARK=$HOLD_MARK" /proc/[0-9]*/environ); do
+    [[ $(cat "${file%/*}/comm" 2>/dev/null) != "$1" ]] || echo "$file"
+  done
+}
+
+@test "hold: a forced release ends it at once, asks first, and waits for nobody" {
+  servers 3
+  hold --for 2h L
+  wait_for_value L "$token" A B C
+  run --separate-stderr "$REDLOCK" release --force L </dev/null
+  assert_status 64
+  background "$REDLOCK" run L -- touch "$SCRATCH/ran"
+  local waiter=$BACKGROUND_PID
+  wait_until "$BOUND" waits A
+  force --wait L
+  assert_status 0
+  assert_contains "$stderr" 'redlock: lock "L" is free: the maintenance hold of ops@'
+  refute_contains "$stderr" 'job'
+  await "$waiter"
+  assert_status 0
+  [[ -e $SCRATCH/ran ]]
+  run --separate-stderr "$REDLOCK" history --json L
+  is 'r[0]["outcome"], r[0]["ended_ms"] is not None, r[0]["has_lock"]' "('forced', True, False)"
+  run --separate-stderr "$REDLOCK" renew L "$token"
+  assert_status 80
+}
+waits() { [[ $(cli "$1" exists 'redlock:{L}:queue') == 1 ]]; }
+
+@test "hold: a forced release without the other servers' answers says that it may not be free" {
+  servers 3
+  hold --for 2h L
+  wait_for_value L "$token" A B C
+  kill_server B
+  kill_server C
+  force L
+  assert_status 69
+  [[ $(cli A get L) == "$token" ]]
+}
+
+@test "hold: its token ends it, and renew extends it, but shortens it never" {
+  servers 3
+  hold --for 1h L
+  wait_for_value L "$token" A B C
+  run --separate-stderr "$REDLOCK" renew --for 3h L "$token"
+  assert_status 0
+  wait_for_life L 10700000 10800000 A B C
+  run --separate-stderr "$REDLOCK" renew L "$token"
+  assert_status 0
+  wait_for_life L 10700000 10800000 A B C
+  run --separate-stderr "$REDLOCK" renew --until "$(in_future '+5 hours')" --json L "$token"
+  assert_status 0
+  wait_for_life L 17900000 18000000 A B C
+  run --separate-stderr "$REDLOCK" release L "$token"
+  assert_status 0
+  wait_until_clean A B C
+  run --separate-stderr "$REDLOCK" history --json L
+  is 'len(r), r[0]["outcome"], r[0]["holder"]["maintenance"]' "(1, 'ended', True)"
+}
+
+@test "hold: one that was extended ends in the history when it did, not before" {
+  servers 1
+  hold --for 1 L
+  run --separate-stderr "$REDLOCK" renew --for 2 L "$token"
+  assert_status 0
+  wait_until "$BOUND" lacks_key A L
+  run --separate-stderr "$REDLOCK" history --json L
+  is 'r[0]["outcome"], r[0]["held_s"] >= 2' "('expired', True)"
+}
+
+@test "renew --for: only of a maintenance hold" {
+  servers 1
+  run --separate-stderr "$REDLOCK" acquire L
+  local token=$output
+  run --separate-stderr "$REDLOCK" renew --for 2h L "$token"
+  assert_status 64
+  assert_contains "$stderr" 'is not a maintenance hold'
+  assert_between 1 "$(cli A pttl L)" 30000
+}
+
+@test "hold --until: the end is that moment, however long redlock waited" {
+  servers 3
+  run --separate-stderr "$REDLOCK" acquire --ttl 2s L
+  local until now
+  until=$(in_future '+1 hour')
+  hold --until "$until" L
+  wait_for_key A L
+  now=$(now_ms)
+  # A second for the request to reach the server; redlock waited for two.
+  until=$(date -d "$until" +%s%3N)
+  assert_between "$((until - 20000))" "$((now + $(cli A pttl L)))" "$((until + 1000))"
+  wait_for_value L "$token" A B C
+  run --separate-stderr "$REDLOCK" status --json L
+  is '3400 < l["holder"]["ttl_s"] <= 3600' True
+}
+
+@test "hold --until: redlock does not wait for longer than that" {
+  servers 1
+  "$REDLOCK" acquire --ttl 60s L >/dev/null
+  run --separate-stderr "$REDLOCK" hold --until 2s L
+  assert_status 1
+  assert_contains "$stderr" 'is still held by ops@'
+}
+
+@test "hold --json: the token, the fence and the end" {
+  servers 3
+  run --separate-stderr "$REDLOCK" hold --json --for 2h L
+  assert_status 0
+  is 'sorted(j)' "['acquired', 'fence', 'name', 'token', 'until_ms', 'valid_for_s']"
+  is '7000 < j["valid_for_s"] < 7150' True
+  local until
+  until=$(json 'j["until_ms"] // 1000')
+  assert_between "$(($(date +%s) + 7150))" "$until" "$(($(date +%s) + 7200))"
+}
+
+@test "hold: the restart grace and the bounds of a ttl are not for it; with an empty restart the others keep it" {
+  servers 3
+  export REDLOCK_RESTART_GRACE=60 REDLOCK_KILL_AFTER=30s
+  hold --for 30d L
+  wait_for_life L 2591000000 2592000000 A B C
+  unset REDLOCK_KILL_AFTER
+  restart_server B
+  assert_no_key B L
+  kept_out L
+  run --separate-stderr "$REDLOCK" renew --for 30d L "$token"
+  assert_status 0
+  wait_for_value L "$token" B # which puts it back
+}
+
+@test "hold: wrong values" {
+  servers 1
+  local words
+  while read -r -a words; do
+    run --separate-stderr "$REDLOCK" hold "${words[@]}"
+    assert_status 64
+    assert_one_line "$stderr"
+  done <<'WRONG'
+L
+--for 1h
+--for 0 L
+--for 31d L
+--for soon L
+--until yesterday L
+--until 2020-01-01 L
+--until 31d L
+--for 1h --until 2h L
+--for 1h L true
+--for 1h --ttl 30s L
+WRONG
+  assert_nothing_left A
+}
+
+@test "hold: of a held lock it is a conflict, and of a hold it names the reason" {
+  servers 1
+  hold --for 1h -m 'new disk' L
+  run --separate-stderr "$REDLOCK" hold -n --for 1h L
+  assert_status 1
+  [[ -z $output$stderr ]] || fail "$output$stderr"
+  run --separate-stderr "$REDLOCK" hold -w 0.3 -E 75 --for 1h L
+  assert_status 75
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'is still held for maintenance by ops@'
+  assert_contains "$stderr" '("new disk") after 300 ms'
+  run --separate-stderr "$REDLOCK" hold -n --json --for 1h L
+  assert_status 1
+  is 'j["acquired"], j["holder"]["maintenance"], j["holder"]["message"]' "(False, True, 'new disk')"
+}
+
+@test "hold: a run that ends gives way to a hold that waits, and then the hold has its whole time" {
+  servers 3
+  background "$REDLOCK" run L -- sh -c 'echo >"$1"; until test -e "$2"; do sleep 0.05; done' job "$SCRATCH/on" "$SCRATCH/off"
+  wait_for "$SCRATCH/on"
+  background "$REDLOCK" hold --for 1h L
+  local hold=$BACKGROUND_PID
+  wait_until "$BOUND" waits A
+  : >"$SCRATCH/off"
+  await "$hold"
+  assert_status 0
+  wait_for_value L "$output" A B C
+  wait_for_life L 3500000 3600000 A B C
+}
+
+@test "status and list of a hold: until when, by whom and why" {
+  servers 3
+  hold --for 2h -m 'schema migration' L
+  wait_for_value L "$token" A B C
+  run --separate-stderr "$REDLOCK" status L
+  assert_status 0
+  silent
+  has 'L: held for maintenance (3 of 3 servers)' 'holder ops@' 'message schema migration' 'ends in 1h 59m, at '
+  has "to end it now: redlock release --force L"
+  for text in warning pid command 'unless renewed'; do refute_contains "$output" "$text"; done
+  run --separate-stderr "$REDLOCK" status --json L
+  is 'l["state"], l["holder"]["maintenance"], l["holder"]["message"]' "('held', True, 'schema migration')"
+  is 'l["warnings"]' '[]'
+  is '7100 < l["least_left_s"] <= 7200' True
+  run --separate-stderr "$REDLOCK" list
+  has 'L held 3/3 ops@' 'maintenance (schema migration)'
+  run --separate-stderr "$REDLOCK" history L
+  has 'held ops@' 'maintenance (schema migration)'
+}
+
+@test "hold on a terminal: a line says until when, and how to end it" {
+  servers 1
+  run on_terminal 200 "$REDLOCK" hold --for 2h L
+  assert_contains "$output" 'redlock: lock "L" is held for maintenance until 20'
+  assert_contains "$output" 'to end that sooner: redlock release --force L'
+  assert_contains "$output" "$(cli A get L)"
+}
+
+@test "message: of a run, shown to a waiter, in status, list and history" {
+  servers 1
+  background "$REDLOCK" run -m 'every hour' L -- sh -c 'echo >"$1"; until test -e "$2"; do sleep 0.05; done' job "$SCRATCH/on" "$SCRATCH/off"
+  local holder=$BACKGROUND_PID
+  wait_for "$SCRATCH/on"
+  background env REDLOCK_PROGRESS=always "$REDLOCK" run -w 20 -m 'by hand' L -- true
+  local waiter=$BACKGROUND_PID errors=$BACKGROUND_ERR
+  wait_for_line "$errors" 'is held by ops@'
+  assert_contains "$(<"$errors")" '(every hour) for '
+  run --separate-stderr "$REDLOCK" run -n -v L -- true
+  assert_status 1
+  assert_contains "$stderr" ', "every hour") for '
+  run --separate-stderr "$REDLOCK" status L
+  has 'message every hour' 'command sh -c'
+  run --separate-stderr "$REDLOCK" status --json L
+  is 'l["holder"]["message"], l["holder"]["maintenance"]' "('every hour', False)"
+  is 'l["waiters"][0]["message"]' 'by hand'
+  run --separate-stderr "$REDLOCK" list
+  has '(every hour)'
+  : >"$SCRATCH/off"
+  await "$holder"
+  await "$waiter"
+  assert_status 0
+  run --separate-stderr "$REDLOCK" history --json L
+  is '[run["holder"]["message"] for run in r]' "['every hour', 'by hand']"
+}
+
+@test "message: of acquire; control characters, quotes, UTF-8 and too much of it" {
+  servers 1
+  run --separate-stderr "$REDLOCK" acquire -m $'a "b" \\ \e[31mred\x07\nnext \xc3\xa4\xff' L
+  assert_status 0
+  run --separate-stderr "$REDLOCK" status --json L
+  is 'l["holder"]["message"]' 'a "b" \ ?[31mred? next ä?'
+  run --separate-stderr "$REDLOCK" status L
+  has 'message a "b" \ ?[31mred? next ä?'
+  run --separate-stderr "$REDLOCK" acquire -m "$(printf 'x%.0s' {1..199})ä and more" M
+  assert_status 0
+  run --separate-stderr "$REDLOCK" status --json M
+  is 'l["holder"]["message"] == "x" * 199 + "..."' True
+  run --separate-stderr "$REDLOCK" acquire -m ' ' N
+  assert_status 0
+  run --separate-stderr "$REDLOCK" status --json N
+  is 'l["holder"]["message"]' None
+}
+
+@test "message: of another program, it has no power over a terminal" {
+  servers 1
+  cli A set L "$(printf 'a%.0s' {1..40})" >/dev/null
+  cli A hset 'redlock:{L}:holder' "$(printf 'a%.0s' {1..40})" \
+    "{\"host\":\"h\",\"user\":\"u\",\"message\":\"\\u001b[2J$(printf 'y%.0s' {1..4000})\",\"maintenance\":1}" >/dev/null
+  run --separate-stderr "$REDLOCK" status L
+  has 'message ?[2Jyyy'
+  (($(grep -o y <<<"$output" | wc -l) < 210)) || fail "$output"
+  run --separate-stderr "$REDLOCK" run -n -v L -- true
+  assert_status 1
+  [[ $stderr != *$'\e'* ]] || fail "$stderr"
+}

@@ -203,7 +203,7 @@ constexpr Row kTable[] = {
        draft.also.emplace_back(value);
      }},
     {Key::slots, "slots", "--slots", nullptr, "N", kHolding,
-     "up to N jobs hold the lock at once; the same N everywhere", "1", Type::integer, kAsk,
+     "up to N jobs hold the lock at once; the same N everywhere", "1", Type::integer, kKeep,
      [](Draft& draft, std::string_view value) {
        const int slots = to_integer(value, 1, static_cast<int>(lock::kMostSlots));
        draft.settings.slots = slots == 1 ? 0 : static_cast<std::size_t>(slots);
@@ -329,11 +329,11 @@ constexpr Row kTable[] = {
      kHistory, [](Draft& draft, std::string_view value) { draft.at = to_moment(value); }},
 
     {Key::exclusive, "exclusive", "-x,-e,--exclusive", nullptr, "", kWaiting,
-     "an exclusive lock, which nobody else has at the same time (default)", "", Type::toggle, kAsk,
+     "an exclusive lock, which nobody else has at the same time (default)", "", Type::toggle, kKeep,
      [](Draft& draft, std::string_view) { draft.settings.shared = false; }},
     {Key::shared, "shared", "-s,--shared", nullptr, "", kWaiting,
      "a shared lock, which others may have at the same time, but no exclusive one", "",
-     Type::toggle, kAsk, [](Draft& draft, std::string_view) { draft.settings.shared = true; }},
+     Type::toggle, kKeep, [](Draft& draft, std::string_view) { draft.settings.shared = true; }},
     {Key::no_fork, "no-fork", "-F,--no-fork", nullptr, "", kCompatible, "no effect; not with -o",
      "", Type::toggle, kRun, [](Draft& draft, std::string_view) { draft.no_fork = true; }},
     {Key::close, "close", "-o,--close", nullptr, "", kCompatible, "no effect; not with -F", "",

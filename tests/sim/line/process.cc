@@ -14,7 +14,7 @@ namespace {
 
 /// Ids are random: their order is not the order in which processes began.
 Waiter random_id(std::uint32_t number) {
-  return ((number + 1) * 0x9e3779b1U) | 1U;
+  return (((number + 1) * 0x9e3779b1U) & ~kReaderBit) | 1U;
 }
 
 }  // namespace

@@ -93,6 +93,11 @@ inline constexpr struct {
     {Mutation::cooling_untold, "cooling_untold"},
 };
 
+/// Those of readers.
+inline constexpr bool is_of_readers(Mutation mutation) {
+  return mutation >= Mutation::readers_stay && mutation <= Mutation::repairs_over;
+}
+
 /// Those of the line of waiters.
 inline constexpr bool is_of_line(Mutation mutation) {
   return mutation >= Mutation::readers_overtake;

@@ -47,7 +47,8 @@ Response Server::execute(const Request& request, Time now) {
 }
 
 Response Server::run_script(const Request& request, std::int64_t now) {
-  if (is_reader(request.token) && request.op != lock::Op::inquire) {
+  const bool marks = request.op == lock::Op::mark || request.op == lock::Op::unmark;
+  if (is_reader(request.token) && request.op != lock::Op::inquire && !marks) {
     return run_for_reader(request, now);
   }
   switch (request.op) {

@@ -193,6 +193,11 @@ void World::serve(ConnectionId id) {
     checks_.granted(real(address), request.hold);
   }
   check_kept(real(address), request, response);
+  // The last reader that leaves takes the lock with it.
+  if (lock::is_release(request.op) && is_shared(server.owner(events_.now())) &&
+      response.word == Response::Word::released && server.readers(events_.now()).empty()) {
+    checks_.fail("left", server_name(address) + " is shared by nobody", events_.now());
+  }
   if (story_.on()) {
     const Token owner = server.owner(events_.now());
     std::string what = "carries out a request of " + token_text(request.token) + "; the lock is ";

@@ -122,6 +122,12 @@ void Takeover::carry_out(Deed deed, const records::Revocation& by) {
   }
   driver::finish(revokers_);
   for (const std::size_t server : servers) answers_[server] = revokers_[server].answer();
+  // Some may have entered since we looked.
+  for (const redis::Revoker& revoker : revokers_) {
+    for (const std::string& reader : revoker.readers()) {
+      if (std::ranges::find(readers_, reader) == readers_.end()) readers_.push_back(reader);
+    }
+  }
 }
 
 void Takeover::ask(Deed deed, std::size_t server, const records::Revocation& by) {

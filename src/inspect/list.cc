@@ -50,7 +50,9 @@ Line line_of(const Observed& lock) {
   line[name] = diag::printable(lock.id.name, 255);
   line[state] = word_for(lock.judgement.state);
   line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
-  if (lock.holder) {
+  if (lock.readers.size() > 1) {
+    line[holder] = fmt::format("{} readers", lock.readers.size());
+  } else if (lock.holder) {
     line[holder] = diag::person(lock.holder->user, lock.holder->host);
     if (!lock.holder->maintenance) line[pid] = std::to_string(lock.holder->pid);
     if (const auto length = diag::ago(lock.holder->since)) line[since] = diag::for_people(*length);

@@ -12,8 +12,11 @@ namespace redlock::lock {
 namespace {
 
 /// A server refuses a number only if it knows a larger one, or cannot vouch for its own; each round
-/// learns from the last. More rounds than this mean that servers fail while we ask.
+/// learns from the last. More rounds in vain than this mean that servers fail while we ask. A round
+/// that another reader won is not in vain: readers that enter together get their numbers one after
+/// the other, so there may be as many rounds as readers.
 constexpr std::uint32_t kMostRounds = 5;
+constexpr std::uint32_t kMostRoundsInAll = 500;
 
 /// Numbers begin at a server's clock, in ms, and rise by one. A number that is so far ahead of the
 /// clocks (317 years) does not come from a grant: somebody wrote it. A sound server refuses to
@@ -54,7 +57,9 @@ void FenceAgreement::learn(std::uint64_t number) {
 }
 
 void FenceAgreement::ask_commit(Effects& effects) {
-  if (++round_ > kMostRounds) {
+  const bool outbid = round_ > 0 && largest_ >= number_;
+  rounds_in_vain_ += outbid ? 0 : 1;
+  if (rounds_in_vain_ > kMostRounds || ++round_ > kMostRoundsInAll) {
     state_ = State::failed;
     return;
   }

@@ -52,6 +52,7 @@ class FenceAgreement {
   std::uint64_t number_ = 0;   ///< agreed, or being committed
   std::uint64_t largest_ = 0;  ///< seen anywhere
   std::uint32_t round_ = 0;
+  std::uint32_t rounds_in_vain_ = 0;
   std::vector<Raised> raised_;
 };
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "redis/revoker.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "lock/token.h"
 #include "lock/value.h"
 #include "redis/keys.h"
 #include "redis/queue.h"
@@ -10,6 +13,21 @@
 #include "redis/trouble.h"
 
 namespace redlock::redis {
+namespace {
+
+/// The generation, which stands in the list too, is no token.
+std::vector<std::string> tokens_in(std::string_view text) {
+  std::vector<std::string> tokens;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (lock::is_token(word)) tokens.emplace_back(word);
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  return tokens;
+}
+
+}  // namespace
+
 Revoker::Revoker(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
                  std::string key)
     : key_(std::move(key)), link_(endpoint, tls, timeouts) {}
@@ -86,8 +104,9 @@ lock::Answer Revoker::read(const Value& reply) {
   const std::string& word = part[0].text;
   if (word == "released") return lock::Released{};
   if (word == "missing") return lock::Missing{};
-  if (word == "revoked" && part.size() == 2 && part[1].type == Value::Type::integer) {
+  if (word == "revoked" && part.size() == 3 && part[1].type == Value::Type::integer) {
     notified_ = part[1].integer;
+    readers_ = tokens_in(part[2].text);
     return lock::Released{};
   }
   if (word == "not_mine" && part.size() == 2) return lock::NotMine{part[1].text};

@@ -47,6 +47,8 @@ class Revoker {
   [[nodiscard]] const std::optional<lock::Answer>& answer() const { return answer_; }
   /// How many subscribers received the notice that their lock was revoked.
   [[nodiscard]] std::int64_t notified() const { return notified_; }
+  /// The tokens of the readers from which this server has revoked the lock.
+  [[nodiscard]] const std::vector<std::string>& readers() const { return readers_; }
 
  private:
   void ask(std::string wire, unsigned replies, lock::Instant now);
@@ -56,6 +58,7 @@ class Revoker {
   Link link_;
   std::optional<lock::Answer> answer_;
   std::int64_t notified_ = 0;
+  std::vector<std::string> readers_;
   std::uint32_t asked_ = 0;
   bool finished_ = true;
 };

@@ -263,6 +263,45 @@ JOB
   done
 }
 
+@test "acl: a shared lock needs the key of its readers, and nothing else" {
+  three_limited
+  run_lock -s --server-wait 30s
+  assert_status 69
+  assert_contains "$stderr" 'redlock-protocol(7)'
+  local server
+  for server in A B C; do
+    assert_nothing_left "$server"
+    denied "$server" >/dev/null
+    cli "$server" acl setuser cron "~redlock:{$LOCK}:readers"
+  done
+  start_job -s -v --ttl 2s
+  run_lock -s -n
+  assert_status 7
+  run_lock -v -n
+  assert_status 1
+  assert_contains "$stderr" "held shared by"
+  # One waits, is passed by nobody, and takes the lock when the readers are gone.
+  background "$REDLOCK" run "$LOCK" -- sh -c 'exit 5'
+  local writer=$BACKGROUND_PID
+  wait_until "$BOUND" has_key C "redlock:{$LOCK}:queue"
+  local token
+  cli B del "$LOCK" "redlock:{$LOCK}:readers" >/dev/null
+  for server in A B C; do wait_for_renewal "$server"; done
+  [[ $(cli B get "$LOCK") == shared:s* ]] || fail "it was not put back"
+  finish_job
+  await "$writer"
+  assert_status 5
+  token=$("$REDLOCK" acquire -s "$LOCK")
+  "$REDLOCK" renew "$LOCK" "$token"
+  "$REDLOCK" release "$LOCK" "$token"
+  "$REDLOCK" acquire -s "$LOCK" >/dev/null
+  run "$REDLOCK" release --force --yes "$LOCK"
+  assert_status 0
+  run "$REDLOCK" release --force --now --yes "$LOCK"
+  assert_status 0
+  assert_nothing_denied A B C
+}
+
 # two_forget: a run on A, B and C; then another one, with A down and the others restarted empty.
 two_forget() {
   export REDLOCK_RESTART_GRACE=60s

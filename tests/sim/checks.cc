@@ -320,6 +320,7 @@ void Checks::check_overlap(std::size_t client, Time at) {
     if (other == client || !leases_[other].live || excused(other, at)) continue;
     if (leases_[other].lock_token == leases_[client].lock_token)
       continue;  // one has joined the other
+    if (is_reader(leases_[other].lock_token) && is_reader(leases_[client].lock_token)) continue;
     // What is deleted by force is anybody's at once; its holder's job is to end soon.
     if (is_deleted(leases_[other].lock_token)) {
       check_lifetime(other, at);
@@ -331,10 +332,13 @@ void Checks::check_overlap(std::size_t client, Time at) {
 }
 
 void Checks::check_fence(const Grant& grant, Time began) {
+  // Others may read with later numbers than the lock that this one joins.
+  const bool joins = std::ranges::count(grants_, grant.lock_token, &Grant::lock_token) > 0;
   for (const Grant& before : grants_) {
     // Where the assumptions fail, two may hold the lock at once: then their order is nobody's.
     const bool alone = schedule_->assumptions_hold && !schedule_->seized;
-    const bool ordered = alone || before.started <= began;
+    const bool beside = is_reader(before.lock_token) && is_reader(grant.lock_token);
+    const bool ordered = (alone && !beside) || (before.started <= began && !(beside && joins));
     if (grant.fence == before.fence && grant.lock_token == before.lock_token) continue;
     if (grant.fence != before.fence && (grant.fence > before.fence || !ordered)) continue;
     fail("fence",

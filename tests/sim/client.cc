@@ -224,7 +224,7 @@ void Client::ask(const lock::Ask& ask, lock::Instant local) {
                                            "inquire", "leave queue"};
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
-    if (ask.attempt != lock::kNoAttempt) what += token_text(own_token(index_, runs_, ask.attempt));
+    if (ask.attempt != lock::kNoAttempt) what += token_text(own(ask.attempt));
     if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
     say(what);
   }
@@ -350,7 +350,7 @@ void Client::say_reply(const lock::Reply& reply) {
                                          "not committed", "released", "missing", "not mine",
                                          "no answer",     "done",     "marked"};
   std::string what = "  hears " + server_name(reply.ask.server) + " on ";
-  what += token_text(own_token(index_, runs_, reply.ask.attempt)) + ": ";
+  what += token_text(own(reply.ask.attempt)) + ": ";
   what += kWords[reply.answer.index()];
   if (const auto* grant = std::get_if<lock::Granted>(&reply.answer)) {
     what += ", fence " + std::to_string(grant->fence);

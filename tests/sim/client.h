@@ -86,6 +86,7 @@ class Client : public lock::Performer {
   };
 
   [[nodiscard]] bool is_inside() const;
+  [[nodiscard]] Token own(lock::AttemptId attempt) const;
   [[nodiscard]] Token lock_token(lock::AttemptId attempt) const;
   template <class Each>
   void each_inside(Each each) const;

@@ -44,7 +44,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
   served_ = scene_->calm;
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
   scene_->checks->job_started(index_, order.attempt, order.fence,
-                              own_token(index_, runs_, order.attempt), lock_token(order.attempt),
+                              own(order.attempt), lock_token(order.attempt),
                               now());
   start_inside({lock_token(order.attempt), order.fence});
   Time runtime = random().between(milliseconds(1), milliseconds(30));
@@ -115,8 +115,12 @@ bool Client::is_inside() const {
   return scene_->schedule->client[index_].inside.has_value();
 }
 
+Token Client::own(lock::AttemptId attempt) const {
+  return for_mode(own_token(index_, runs_, attempt), scene_->schedule->client[index_].reads);
+}
+
 Token Client::lock_token(lock::AttemptId attempt) const {
-  return lock::is_join(attempt) ? inherited_.token : own_token(index_, runs_, attempt);
+  return lock::is_join(attempt) ? inherited_.token : own(attempt);
 }
 
 /// The clients inside this one's job: a redlock each that joins its lock.

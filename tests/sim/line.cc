@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "token.h"
+
 namespace redlock::sim {
 
 namespace {
@@ -13,6 +15,7 @@ constexpr std::size_t kMostCalled = 32;
 constexpr std::size_t kMostSwept = 32;
 constexpr std::size_t kMostCut = 8;
 constexpr std::size_t kMostTold = 8;
+constexpr std::size_t kMostTogether = 8;
 
 /// Asked within this time, a waiter that nobody hears counts as heard: it may not SUBSCRIBE.
 constexpr std::int64_t kJustAskedMs = 500;
@@ -103,33 +106,44 @@ std::optional<Line::Turn> Line::live_turn(std::int64_t now) const {
   return Turn{turn_owner_, left};
 }
 
-/// Calls the first waiter that hears it, and tells the one behind it. Returns whose turn it is now.
-/// With `me`: only the waiters before me.
-Waiter Line::hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Publish& publish) {
+/// Calls the first waiter that hears it, and tells the one behind it. Readers that stand behind one
+/// another are called together; while the lock is shared, only they are. Returns whose turn it is
+/// now. With `me`: only the waiters before me.
+Waiter Line::hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Publish& publish,
+                     bool shared) {
   const std::size_t most = std::min(queue_.size(), kMostCalled);
   const std::vector<Entry> first(queue_.begin(),
                                  queue_.begin() + static_cast<std::ptrdiff_t>(most));
   Waiter owner = kNoWaiter;
   Waiter marked = kNoWaiter;
+  std::size_t called = 0;
   for (const Entry& each : first) {
     if (me != kNoWaiter && !stands_before(each, me, ticket)) break;
+    const bool together = is_reader(each.waiter) && is_reader(owner) &&
+                          mutation_ != Mutation::readers_one_by_one;
     if (!counts(each, now)) {
       forget(each.waiter);
     } else if (each.marked && mutation_ != Mutation::no_marks) {
       if (marked == kNoWaiter) marked = each.waiter;
-    } else if (owner != kNoWaiter) {
+    } else if (shared && !is_reader(each.waiter)) {
+      break;
+    } else if (owner != kNoWaiter && !together) {
       publish(each.waiter, {WakeUp::Text::next});
       break;
-    } else if (give_turn(each.waiter, now, publish)) {
-      owner = each.waiter;
+    } else if (call(each.waiter, owner == kNoWaiter && !shared ? Give::turn : Give::nothing, now,
+                    publish)) {
+      if (owner == kNoWaiter) owner = each.waiter;
+      if (++called == kMostTogether) break;
     }
   }
-  if (owner == kNoWaiter && marked != kNoWaiter) publish(marked, {WakeUp::Text::free});
+  if (owner == kNoWaiter && marked != kNoWaiter && !shared) {
+    publish(marked, {WakeUp::Text::free});
+  }
   return owner;
 }
 
 /// A waiter that nobody hears is dropped: its next ask puts it back, with its old ticket.
-bool Line::give_turn(Waiter waiter, std::int64_t now, const Publish& publish) {
+bool Line::call(Waiter waiter, Give give, std::int64_t now, const Publish& publish) {
   Entry& entry = queue_[index_of(waiter)];
   const bool just_asked = entry.counts_until - kLifeMs >= now - kJustAskedMs;
   const bool heard = publish(waiter, {WakeUp::Text::free}) ||
@@ -139,10 +153,46 @@ bool Line::give_turn(Waiter waiter, std::int64_t now, const Publish& publish) {
     forget(waiter);
     return false;
   }
-  turn_owner_ = waiter;
-  turn_ends_ms_ = now + kTurnMs;
+  if (give == Give::turn) {
+    turn_owner_ = waiter;
+    turn_ends_ms_ = now + kTurnMs;
+  }
   entry.marked = true;
   return true;
+}
+
+std::optional<Line::Bar> Line::refusing_reader(Waiter me, lock::Ticket ticket, bool free,
+                                               std::int64_t now, const Publish& publish) {
+  if (queue_.empty() || mutation_ == Mutation::readers_overtake) return std::nullopt;
+  std::optional<Turn> turn = live_turn(now);
+  if (turn) {
+    const auto owner = queue_.begin() + static_cast<std::ptrdiff_t>(index_of(turn->owner));
+    const bool before =
+        me != kNoWaiter && owner != queue_.end() && !stands_before(*owner, me, ticket);
+    const std::int64_t left = turn->left_ms;
+    if (before) turn->owner = kNoWaiter;
+    if (turn->owner != kNoWaiter && !is_reader(turn->owner)) return Bar{*turn, true};
+    return writer_before(me, ticket, left, now);
+  }
+  if (free && mutation_ != Mutation::no_turn && mutation_ != Mutation::asker_first) {
+    const Waiter owner = hand_on(me, ticket, now, publish);
+    if (owner != kNoWaiter && !is_reader(owner)) return Bar{{owner, kTurnMs}, true};
+  }
+  return writer_before(me, ticket, kTurnMs, now);
+}
+
+/// Beyond the 32nd waiter, each is taken for a writer.
+std::optional<Line::Bar> Line::writer_before(Waiter me, lock::Ticket ticket, std::int64_t left,
+                                             std::int64_t now) const {
+  for (std::size_t i = 0; i < std::min(queue_.size(), kMostCalled); ++i) {
+    const Entry& each = queue_[i];
+    if (me != kNoWaiter && !stands_before(each, me, ticket)) return std::nullopt;
+    if (!is_reader(each.waiter) && counts(each, now) && !each.marked) {
+      return Bar{{each.waiter, left}, true};
+    }
+  }
+  if (queue_.size() < kMostCalled) return std::nullopt;
+  return Bar{{queue_[kMostCalled - 1].waiter, left}, false};
 }
 
 std::optional<Line::Turn> Line::refusing_turn(Waiter me, lock::Ticket ticket, std::int64_t now,
@@ -173,6 +223,7 @@ void Line::leave(Waiter waiter) {
 
 void Line::wake(const Lock& lock, std::int64_t now, const Publish& publish) {
   if (lock.state == Lock::State::free && !live_turn(now)) hand_on(kNoWaiter, 0, now, publish);
+  if (lock.state == Lock::State::shared) hand_on(kNoWaiter, 0, now, publish, true);
   if (lock.state != Lock::State::cooling || mutation_ == Mutation::cooling_untold) return;
   int told = 0;
   for (std::size_t i = 0; i < std::min(queue_.size(), kMostTold) && told < 2; ++i) {

@@ -50,7 +50,7 @@ class Line {
   };
   /// The lock, as far as wake() has to know it.
   struct Lock {
-    enum class State : std::uint8_t { free, cooling, held };
+    enum class State : std::uint8_t { free, cooling, shared, held };
     State state;
     std::int64_t pttl = 0;  ///< cooling
   };
@@ -67,6 +67,14 @@ class Line {
   /// has no ticket.
   std::optional<Turn> refusing_turn(Waiter me, lock::Ticket ticket, std::int64_t now,
                                     const Publish& publish);
+  /// Why a reader may not enter: a writer stands before it, or perhaps one does.
+  struct Bar {
+    Turn turn;
+    bool writer;  ///< it is known to be one
+  };
+  /// A reader asks for a lock that is free, or shared.
+  std::optional<Bar> refusing_reader(Waiter me, lock::Ticket ticket, bool free, std::int64_t now,
+                                     const Publish& publish);
   /// An acquire was granted.
   void granted(Waiter me);
   /// The ticket of a waiter that joins now.
@@ -91,8 +99,12 @@ class Line {
 
  private:
   [[nodiscard]] std::optional<Turn> live_turn(std::int64_t now) const;
-  Waiter hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Publish& publish);
-  bool give_turn(Waiter waiter, std::int64_t now, const Publish& publish);
+  enum class Give { turn, nothing };
+  Waiter hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Publish& publish,
+                 bool shared = false);
+  bool call(Waiter waiter, Give give, std::int64_t now, const Publish& publish);
+  [[nodiscard]] std::optional<Bar> writer_before(Waiter me, lock::Ticket ticket, std::int64_t left,
+                                                 std::int64_t now) const;
   void sweep(std::int64_t now);
   void forget(Waiter waiter);
   [[nodiscard]] std::size_t index_of(Waiter waiter) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "redis/queue.h"
+#include "token.h"
 
 namespace redlock::sim {
 
@@ -15,7 +16,12 @@ const char* const kWhole = "redlock:{line}:";
 
 // The scripts take half a second for a long time; a step that takes longer than this is not judged.
 constexpr std::int64_t kSlowMs = 200;
-constexpr Waiter kWaiters = 6;
+constexpr std::uint32_t kWaiters = 6;
+
+/// Every second one reads.
+Waiter named(std::uint32_t number) {
+  return number == 0 ? kNoWaiter : for_mode(number, number % 2 == 0);
+}
 
 std::string key(const char* name) {
   return std::string(kWhole) + name;
@@ -31,13 +37,14 @@ std::string wake_text(const WakeUp& wake_up) {
 LineCheck::LineCheck(const std::string& socket, std::uint64_t seed, Mutation mutation)
     : redis_(socket), subscriber_(socket), random_(seed), mutation_(mutation) {}
 
-redis::LockContext LineCheck::context_of(Waiter waiter) const {
+redis::LockContext LineCheck::context_of(std::uint32_t number) const {
   return {.lock_key = kKey,
           .holder_key = key("holder"),
           .fence_key = key("fence"),
           .dead_key = key("dead"),
           .done_key = key("done"),
-          .waiter = waiter_text(waiter),
+          .readers_key = key("readers"),
+          .waiter = waiter_text(named(number)),
           .ttl = std::chrono::milliseconds(settings_.ttl_ms),
           .holder_json = "{}"};
 }
@@ -83,7 +90,7 @@ bool LineCheck::same(const std::string& what, const std::string& real, const std
 
 /// A waiter subscribes, or ends its subscription.
 void LineCheck::subscribe() {
-  const Waiter waiter = 1 + random_.below(kWaiters);
+  const Waiter waiter = named(1 + random_.below(kWaiters));
   const bool subscribes = subscribed_.insert(waiter).second;
   if (!subscribes) subscribed_.erase(waiter);
   const std::string channel = redis::wake_channel(kKey, waiter_text(waiter));
@@ -116,33 +123,33 @@ void LineCheck::write_times(std::int64_t now) {
 }
 
 void LineCheck::request() {
-  const Waiter waiter = 1 + random_.below(kWaiters);
+  const std::uint32_t number = 1 + random_.below(kWaiters);
   switch (random_.below(8)) {
     case 0:
-      return join(waiter);
+      return join(number);
     case 1:
-      return leave_line(waiter);
+      return leave_line(number);
     case 2:
       return leave_lock();
     case 3:
-      return acquire(kNoWaiter);
+      return acquire(0);
     default:
-      return acquire(waiter);
+      return acquire(number);
   }
 }
 
 /// A waiter without a ticket asks as anybody, and takes the ticket that it is offered.
-void LineCheck::acquire(Waiter waiter) {
-  const std::uint32_t asker = waiter == kNoWaiter ? kWaiters + 1 : waiter;
-  const lock::Ticket ticket = waiter == kNoWaiter ? 0 : tickets_[waiter];
-  const Waiter in_line = ticket == 0 ? kNoWaiter : waiter;
-  const Token token = make_token(0, 1, asker);
+void LineCheck::acquire(std::uint32_t number) {
+  const std::uint32_t asker = number == 0 ? kWaiters + 1 + random_.below(2) : number;
+  const lock::Ticket ticket = number == 0 ? 0 : tickets_[number];
+  const Waiter in_line = ticket == 0 ? kNoWaiter : named(number);
+  const Token token = for_mode(make_token(0, 1, asker), asker % 2 == 0);
   const lock::Ask ask{.op = lock::Op::acquire,
                       .attempt = asker,
                       .life = std::chrono::milliseconds(settings_.ttl_ms),
                       .ticket = ticket};
   const std::string text = token_text(token);
-  const redis::LockContext context = context_of(waiter);
+  const redis::LockContext context = context_of(number);
   const lock::Answer real = redis::read_answer(
       ask.op, context,
       redis_.send(redis::encode_request(ask, context, {.token = text, .hold = text})));
@@ -172,35 +179,43 @@ void LineCheck::acquire(Waiter waiter) {
     same("the ticket", std::to_string(refused->ticket), std::to_string(offered));
   }
   // Not in the order in which they ask: some take their ticket from another server.
-  if (waiter != kNoWaiter)
-    tickets_[waiter] = refused->ticket + random_.below(2) * random_.below(50);
+  if (number != 0)
+    tickets_[number] = refused->ticket + random_.below(2) * random_.below(50);
 }
 
-void LineCheck::join(Waiter waiter) {
-  if (tickets_[waiter] == 0) return;
-  const redis::LockContext context = context_of(waiter);
-  redis_.send({redis::encode_join_queue(kKey, context.waiter, "{}", tickets_[waiter]), 1});
-  model_.execute({.waiter = waiter, .ticket = tickets_[waiter], .joins_line = true},
+void LineCheck::join(std::uint32_t number) {
+  if (tickets_[number] == 0) return;
+  const redis::LockContext context = context_of(number);
+  redis_.send({redis::encode_join_queue(kKey, context.waiter, "{}", tickets_[number]), 1});
+  model_.execute({.waiter = named(number), .ticket = tickets_[number], .joins_line = true},
                  std::chrono::milliseconds(now_));
-  story_ += waiter_text(waiter) + " joins\n";
+  story_ += context.waiter + " joins\n";
 }
 
-void LineCheck::leave_line(Waiter waiter) {
-  const redis::LockContext context = context_of(waiter);
+void LineCheck::leave_line(std::uint32_t number) {
+  const redis::LockContext context = context_of(number);
   redis_.send({redis::encode_leave_queue(kKey, context.waiter), 1});
-  model_.execute({.op = lock::Op::leave_queue, .waiter = waiter}, std::chrono::milliseconds(now_));
-  story_ += waiter_text(waiter) + " leaves the line\n";
-  if (random_.percent(50)) tickets_[waiter] = 0;
+  model_.execute({.op = lock::Op::leave_queue, .waiter = named(number)},
+                 std::chrono::milliseconds(now_));
+  story_ += context.waiter + " leaves the line\n";
+  if (random_.percent(50)) tickets_[number] = 0;
 }
 
 /// Whoever has the lock releases it, perhaps to cool.
 void LineCheck::leave_lock() {
-  const Token owner = plain(model_.owner(std::chrono::milliseconds(now_)));
+  Token owner = plain(model_.owner(std::chrono::milliseconds(now_)));
+  if (is_shared(owner)) {
+    const std::vector<Token> readers = model_.readers(std::chrono::milliseconds(now_));
+    owner = readers.empty()
+                ? kNoToken
+                : readers[random_.below(static_cast<std::uint32_t>(readers.size()))];
+  }
   if (owner == kNoToken) return;
   const std::string text = token_text(owner);
   const lock::Ask ask{.op = lock::Op::leave,
                       .attempt = 1,
-                      .life = std::chrono::milliseconds(random_.one_of(0, 0, 0, 30'000))};
+                      .life = std::chrono::milliseconds(
+                          is_reader(owner) ? 0 : random_.one_of(0, 0, 0, 30'000))};
   redis_.send(redis::encode_request(ask, context_of(1), {.token = text, .hold = text}));
   model_.execute({.op = ask.op,
                   .token = owner,

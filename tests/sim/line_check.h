@@ -29,14 +29,14 @@ class LineCheck {
   [[nodiscard]] const std::string& story() const { return story_; }
 
  private:
-  [[nodiscard]] redis::LockContext context_of(Waiter waiter) const;
+  [[nodiscard]] redis::LockContext context_of(std::uint32_t number) const;
   void subscribe();
   void let_time_pass();
   void write_times(std::int64_t now);
   void request();
-  void acquire(Waiter waiter);
-  void join(Waiter waiter);
-  void leave_line(Waiter waiter);
+  void acquire(std::uint32_t number);  ///< 0: somebody who is not in line
+  void join(std::uint32_t number);
+  void leave_line(std::uint32_t number);
   void leave_lock();
   void change_lock();
   std::vector<std::string> heard();
@@ -54,7 +54,7 @@ class LineCheck {
   std::int64_t now_ = 0;  ///< what the server's clock showed before the request
   std::set<Waiter> subscribed_;
   std::vector<std::string> published_;  ///< by the model, to those who have subscribed
-  std::vector<lock::Ticket> tickets_;   ///< by waiter; 0: none yet
+  std::vector<lock::Ticket> tickets_;   ///< by the number of the waiter; 0: none yet
   std::string story_;
   bool differs_ = false;
 };

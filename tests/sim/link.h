@@ -53,9 +53,12 @@ class Link {
     return lock::is_join(attempt) ? inherited_ : hold(attempt);
   }
   [[nodiscard]] Token hold(lock::AttemptId attempt) const {
-    return own_token(client_, session_, attempt);
+    return for_mode(own_token(client_, session_, attempt), reads());
   }
-  [[nodiscard]] Waiter waiter() const { return make_token(client_, session_, 0); }
+  [[nodiscard]] Waiter waiter() const {
+    return for_mode(make_token(client_, session_, 0), reads());
+  }
+  [[nodiscard]] bool reads() const { return schedule_->client[client_].reads; }
   void connect(lock::Instant now);
   void write(Pending& pending, lock::Instant now);
   void take_response(const Response& response, std::vector<Arrival>& arrivals);

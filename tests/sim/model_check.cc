@@ -9,6 +9,7 @@
 // Exit status: 0 no difference, 1 a difference, 64 usage, 69 no server.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -40,13 +41,22 @@ const char* const kHolder = "redlock:{model}:holder";
 const char* const kFence = "redlock:{model}:fence";
 const char* const kDead = "redlock:{model}:dead";
 const char* const kDone = "redlock:{model}:done";
+const char* const kReaders = "redlock:{model}:readers";
 
 class ModelCheck {
  public:
-  ModelCheck(const std::string& socket, std::uint64_t seed) : redis_(socket), random_(seed) {
+  ModelCheck(const std::string& socket, std::uint64_t seed,
+             sim::Mutation mutation = sim::Mutation::none)
+      : redis_(socket), random_(seed), mutation_(mutation) {
     const redis::Value info = redis_.command({"INFO", "server"});
     run_id_ = field(info.text, "run_id:");
     uptime_ = std::stoll(field(info.text, "uptime_in_seconds:"));
+  }
+
+  /// Three writers and three readers.
+  static constexpr std::uint32_t kTokens = 6;
+  static Token token_of(std::uint32_t number) {
+    return sim::for_mode(sim::make_token(0, 1, number), number > 3);
   }
 
   /// A sequence of its own: empty keys, a new restart grace.
@@ -57,7 +67,7 @@ class ModelCheck {
     context_.restart_grace = std::chrono::seconds(settings_.restart_grace_s);
     const std::int64_t now = redis_.time_ms();
     model_.reset(0, sim::Clock(0, std::chrono::milliseconds(0)), now - uptime_ * 1000, settings_,
-                 sim::Mutation::none);
+                 mutation_);
     for (int step = 0; step < 30; ++step) {
       const bool same = random_.percent(75) ? ask() : interfere();
       if (!same || !same_keys()) return false;
@@ -80,8 +90,8 @@ class ModelCheck {
     ask.op = random_.one_of(lock::Op::acquire, lock::Op::acquire, lock::Op::commit, lock::Op::renew,
                             lock::Op::repair, lock::Op::mark, lock::Op::unmark, lock::Op::release,
                             lock::Op::leave, lock::Op::leave, lock::Op::inquire);
-    ask.attempt = 1 + random_.below(3);
-    const Token token = sim::make_token(0, 1, ask.attempt);
+    ask.attempt = 1 + random_.below(kTokens);
+    const Token token = token_of(ask.attempt);
     // Its own hold, or one of two that join.
     const std::uint32_t joins = random_.one_of(0U, 0U, 1U, 2U);
     const sim::By by = joins == 0 ? random_.one_of(sim::By::holder, sim::By::owner, sim::By::keeper)
@@ -196,7 +206,7 @@ class ModelCheck {
   bool interfere() {
     Server::Data& data = model_.data();
     const auto now = std::chrono::milliseconds(redis_.time_ms());
-    switch (random_.below(11)) {
+    switch (random_.below(13)) {
       case 0:
         story_ += "the lock expires\n";
         redis_.command({"PEXPIRE", kKey, "1"});
@@ -239,9 +249,16 @@ class ModelCheck {
         return true;
       case 7:
       case 8:
-        return revoke(sim::make_token(0, 1, 1 + random_.below(3)), now);
+        return revoke(force_target(), now);
       case 9:
-        return remove(sim::make_token(0, 1, 1 + random_.below(3)), now);
+        return remove(force_target(), now);
+      case 10:
+        story_ += "the list of readers is gone\n";
+        redis_.command({"DEL", kReaders});
+        data.readers = {};
+        return true;
+      case 11:
+        return reader_dies();
       default:
         story_ += "the lock of A1.2 has lost its end\n";
         redis_.command({"SET", kKey, sim::token_text(sim::make_token(0, 1, 2))});
@@ -250,10 +267,32 @@ class ModelCheck {
     }
   }
 
+  /// A token, or the generation of the readers.
+  Token force_target() {
+    const Token value = sim::plain(model_.data().lock.value);
+    if (sim::is_shared(value) && random_.percent(70)) return value;
+    return sim::make_token(0, 1, 1 + random_.below(3));
+  }
+
+  /// It is over for one of the readers; the lock lives on.
+  bool reader_dies() {
+    std::vector<Server::Reader>& list = model_.data().readers.list;
+    if (list.empty()) return true;
+    Server::Reader& dead = list[random_.below(static_cast<std::uint32_t>(list.size()))];
+    dead.ends_ms = 1;
+    story_ += sim::token_text(dead.token) + " is over\n";
+    redis_.command({"ZADD", kReaders, "1", sim::token_text(dead.token)});
+    return true;
+  }
+
   bool revoke(Token token, sim::Time now) {
     const std::string text = sim::token_text(token);
-    const redis::Value reply = redis_.command(
-        {"EVAL", redis::scripts::revoke, "1", kKey, text, "revoked:" + text, "told"});
+    const redis::Value reply =
+        sim::is_shared(token)
+            ? redis_.command({"EVAL", redis::scripts::revoke, "2", kKey, kReaders, text,
+                              "revoked:" + text, "told"})
+            : redis_.command(
+                  {"EVAL", redis::scripts::revoke, "1", kKey, text, "revoked:" + text, "told"});
     const bool before = model_.owner(now) == sim::revoked(token);
     const bool model = model_.revoke(token, now) || before;
     story_ += text + " is revoked: " + reply.elements.at(0).text + "\n";
@@ -263,6 +302,16 @@ class ModelCheck {
   /// As it would be shown: whatever of the token's is there.
   bool remove(Token token, sim::Time now) {
     const std::string text = sim::token_text(token);
+    if (sim::is_shared(token)) {
+      redis_.command({"EVAL", redis::scripts::remove, "3", kKey, kDead, kReaders, "string", text,
+                      text, "", sim::token_text(token_of(4))});
+      redis_.command({"HDEL", kHolder, sim::token_text(token_of(4)),
+                      "fence:" + sim::token_text(token_of(4)),
+                      "holds:" + sim::token_text(token_of(4))});
+      model_.remove_shared(token, {token_of(4)}, now);
+      story_ += text + " is deleted by force\n";
+      return true;
+    }
     redis_.send({redis::encode_command(
                      {"EVAL", redis::scripts::remove, "2", kKey, kDead, "string", text, text, ""}) +
                      redis::encode_command(
@@ -294,7 +343,7 @@ class ModelCheck {
         (left < 0) == (pttl < 0) &&
         (left < 0 ? left == pttl
                   : pttl - left < kLoadedMachineMs && left - pttl < kLoadedMachineMs);
-    if (real == model && same_ttl && same_holders() && same_life_of_holders(now) &&
+    if (real == model && same_ttl && same_holders() && same_readers(now) && same_life_of_holders(now) &&
         same_tombstone(now) && same_mark() && same_notes() && fence.elements.at(0).text == value &&
         (fence.elements.at(1).text == run_id_) == this_life) {
       return true;
@@ -305,11 +354,48 @@ class ModelCheck {
     return false;
   }
 
+  /// The list as far as it counts: what an earlier lock has left behind may be there or not.
+  bool same_readers(std::int64_t now) {
+    const Server::Data& data = model_.data();
+    if (!sim::is_shared(data.lock.value)) return true;
+    std::string model;
+    for (std::uint32_t number = 4; number <= kTokens; ++number) {
+      for (const Server::Reader& each : data.readers.list) {
+        if (each.token == token_of(number)) model += listed(number, each.ends_ms - now);
+      }
+    }
+    std::string real;
+    for (std::uint32_t number = 4; number <= kTokens; ++number) {
+      const std::string ends =
+          redis_.command({"ZSCORE", kReaders, sim::token_text(token_of(number))}).text;
+      if (!ends.empty()) real += listed(number, std::stoll(ends) - now);
+    }
+    const bool counts =
+        redis_.command({"ZSCORE", kReaders, sim::token_text(sim::plain(data.lock.value))}).text ==
+        "inf";
+    if (counts == (data.readers.value == sim::plain(data.lock.value)) && (!counts || real == model))
+      return true;
+    story_ += "the readers: " + real + (counts ? "" : "(none counts)") + "; the model's: " + model +
+              "\n";
+    return false;
+  }
+  static std::string listed(std::uint32_t number, std::int64_t left) {
+    return std::to_string(number) + " for " +
+           std::to_string(left < 0 ? -1 : (left + kTtlMs / 4) / (kTtlMs / 2)) + ", ";
+  }
+
   bool same_tombstone(std::int64_t now) {
     const std::string real = redis_.command({"GET", kDead}).text;
     const Server::Key& dead = model_.data().dead;
-    const std::string model = dead.value == kNoToken ? "" : sim::token_text(dead.value);
+    std::string model = dead.value == kNoToken ? "" : sim::token_text(dead.value);
     const std::int64_t left = redis_.command({"PTTL", kDead}).integer;
+    if (sim::is_shared(dead.value)) {
+      const std::vector<Token>& readers = model_.data().dead_readers;
+      const bool all = std::ranges::all_of(readers, [&](Token each) {
+        return real.find(sim::token_text(each)) != std::string::npos;
+      });
+      model = all ? real : "other readers";
+    }
     const std::int64_t apart = model.empty() ? 0 : left - (dead.expires_ms - now);
     if (real == model && apart < kLoadedMachineMs && -apart < kLoadedMachineMs) return true;
     story_ += "the tombstone: '" + real + "' for " + std::to_string(left) + " ms, the model's: '" +
@@ -352,8 +438,8 @@ class ModelCheck {
 
   /// The numbers by token; a token that was only repaired has none.
   bool same_holders() {
-    for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
-      const Token token = sim::make_token(0, 1, attempt);
+    for (std::uint32_t attempt = 1; attempt <= kTokens; ++attempt) {
+      const Token token = token_of(attempt);
       const std::string text = sim::token_text(token);
       const redis::Value real = redis_.command({"HMGET", kHolder, text, "fence:" + text});
       bool known = false;
@@ -373,6 +459,7 @@ class ModelCheck {
 
   sim::RealServer redis_;
   Random random_;
+  sim::Mutation mutation_;
   Server model_;
   sim::LockSettings settings_;
   redis::LockContext context_{.lock_key = kKey,
@@ -380,6 +467,7 @@ class ModelCheck {
                               .fence_key = kFence,
                               .dead_key = kDead,
                               .done_key = kDone,
+                              .readers_key = kReaders,
                               .waiter = {},
                               .ttl = std::chrono::milliseconds(kTtlMs),
                               .holder_json = "{}"};
@@ -410,6 +498,21 @@ bool check_line(const char* socket, std::uint64_t seed, std::uint64_t count) {
   return true;
 }
 
+/// That a mistake in the model of the readers would be seen.
+bool check_readers(const char* socket, std::uint64_t seed, std::uint64_t count) {
+  for (const auto& [mutation, name] : sim::kMutations) {
+    if (!sim::is_of_readers(mutation)) continue;
+    ModelCheck wrong(socket, seed, mutation);
+    std::uint64_t number = 0;
+    while (number < 10 * count && wrong.sequence(number)) ++number;
+    if (number < 10 * count) continue;
+    std::printf("%s: a model with this mistake is taken for the server\n",
+                std::string(name).c_str());
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -427,7 +530,7 @@ int main(int argc, char** argv) {
                   static_cast<unsigned long long>(seed));
       return 1;
     }
-    if (!check_line(argv[1], seed, count)) return 1;
+    if (!check_readers(argv[1], seed, count) || !check_line(argv[1], seed, count)) return 1;
     std::printf(
         "%llu sequences of 30 steps: the same answers, the same keys; and as "
         "many of waiters in line\n",

@@ -24,9 +24,18 @@ enum class Mutation {
   no_tombstone,     ///< remove.lua: leaves none
   note_unread,      ///< repair.lua: puts back what its owner has released
   note_unsigned,    ///< leave.lua: what a keeper gave back is missing to the owner
+  readers_stay,      ///< readers.lua: a reader that died counts for ever
+  reader_enters,     ///< acquire_shared.lua: a reader enters beside a writer
+  writer_enters,     ///< acquire.lua: a writer enters beside readers
+  releases_readers,  ///< release_shared.lua: takes all readers away, not only the one that asks
+  renews_list_only,  ///< renew_shared.lua: renews the reader, and not the lock's key
+  renews_any_list,   ///< readers.lua: a list of readers from an earlier lock counts
+  repairs_over,      ///< repair_shared.lua: replaces what others hold
   uptime_untold,    ///< vote.cc: a fresh server counts as an old one
   unsent_kept,      ///< server_set.cc: a release does not cancel what was not sent
   clock_stands_still,   ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
+  readers_overtake,     ///< acquire_shared.lua: a reader enters though a writer stands before it
+  readers_one_by_one,   ///< line.lua: a reader as the head is woken alone, as a writer is
   no_turn,              ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
   no_marks,             ///< line.lua: a waiter that did not use its turn gets the next one, too
   turn_endless,         ///< line.lua: a turn from before the clock was set back counts
@@ -58,9 +67,18 @@ inline constexpr struct {
     {Mutation::no_tombstone, "no_tombstone"},
     {Mutation::note_unread, "note_unread"},
     {Mutation::note_unsigned, "note_unsigned"},
+    {Mutation::readers_stay, "readers_stay"},
+    {Mutation::reader_enters, "reader_enters"},
+    {Mutation::writer_enters, "writer_enters"},
+    {Mutation::releases_readers, "releases_readers"},
+    {Mutation::renews_list_only, "renews_list_only"},
+    {Mutation::renews_any_list, "renews_any_list"},
+    {Mutation::repairs_over, "repairs_over"},
     {Mutation::uptime_untold, "uptime_untold"},
     {Mutation::unsent_kept, "unsent_kept"},
     {Mutation::clock_stands_still, "clock_stands_still"},
+    {Mutation::readers_overtake, "readers_overtake"},
+    {Mutation::readers_one_by_one, "readers_one_by_one"},
     {Mutation::no_turn, "no_turn"},
     {Mutation::no_marks, "no_marks"},
     {Mutation::turn_endless, "turn_endless"},
@@ -75,9 +93,14 @@ inline constexpr struct {
     {Mutation::cooling_untold, "cooling_untold"},
 };
 
+/// Those of readers.
+inline constexpr bool is_of_readers(Mutation mutation) {
+  return mutation >= Mutation::readers_stay && mutation <= Mutation::repairs_over;
+}
+
 /// Those of the line of waiters.
 inline constexpr bool is_of_line(Mutation mutation) {
-  return mutation >= Mutation::no_turn;
+  return mutation >= Mutation::readers_overtake;
 }
 
 inline std::optional<Mutation> mutation_named(std::string_view name) {

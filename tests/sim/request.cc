@@ -56,8 +56,9 @@ lock::Refused read_refused(const Response& response) {
 }  // namespace
 
 std::string waiter_text(Waiter waiter) {
-  char text[9];
-  std::snprintf(text, sizeof text, "%08x", waiter);
+  char text[10];
+  const char* const mode = is_reader(waiter) ? "s" : "";
+  std::snprintf(text, sizeof text, "%s%08x", mode, waiter & ~kReaderBit);
   return text;
 }
 

@@ -71,6 +71,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_holds(random);
   draw_nesting(random);
   draw_keepers();
+  draw_readers();
   if (assumptions_hold) keep_assumptions();
   const bool forgets = std::any_of(faults.begin(), faults.end(),
                                    [](const Fault& fault) { return loses_data(fault.kind); });
@@ -223,6 +224,18 @@ void Schedule::draw_keepers() {
   }
   std::sort(faults.begin(), faults.end(),
             [](const Fault& a, const Fault& b) { return a.at < b.at; });
+}
+
+/// In every second schedule, and by numbers of their own: some hosts read. Who runs inside the job
+/// of a reader reads, too.
+void Schedule::draw_readers() {
+  Random random(seed ^ 0x72656164657273U);
+  if (slow_client != kMostClients || !random.percent(50)) return;
+  const std::uint32_t part = random.one_of(40U, 70U, 100U);
+  for (std::size_t i = 0; i < clients; ++i) {
+    client[i].reads = random.percent(part) || (client[i].inside && client[*client[i].inside].reads);
+    if (client[i].reads) client[i].min_hold = client[i].once = Time::zero();
+  }
 }
 
 /// In every twentieth schedule, by numbers of their own: a client that waits for all answers, as it

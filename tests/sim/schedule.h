@@ -70,6 +70,7 @@ struct ClientHost {
   bool tries_once = false;  ///< every run with -n
   Time min_hold{};
   Time once{};         ///< zero: without
+  bool reads = false;  ///< asks for a shared lock
   bool keeps = false;  ///< the lock for a ward, which has the token
   /// Runs only inside the jobs of that client, and joins its lock.
   std::optional<std::uint8_t> inside{};
@@ -123,6 +124,7 @@ struct Schedule {
   void draw_disagreement(Random& random);
   void draw_revocations();
   void draw_keepers();
+  void draw_readers();
   void draw_slow_connections();
   void draw_straddling(Random& random, const Fault& takeover);
   Fault draw_fault(Random& random, std::uint32_t profile) const;

@@ -3,12 +3,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace redlock::sim {
 
 namespace {
 
 using Word = Response::Word;
+
+bool is_over(const HolderHash::Hold& each, const Request& request, std::int64_t now) {
+  if (each.token != request.token) return false;
+  return each.hold == request.hold || (each.hold != each.token && each.ends_ms <= now);
+}
 
 }  // namespace
 
@@ -41,6 +47,10 @@ Response Server::execute(const Request& request, Time now) {
 }
 
 Response Server::run_script(const Request& request, std::int64_t now) {
+  const bool marks = request.op == lock::Op::mark || request.op == lock::Op::unmark;
+  if (is_reader(request.token) && request.op != lock::Op::inquire && !marks) {
+    return run_for_reader(request, now);
+  }
   switch (request.op) {
     case lock::Op::acquire:
       return acquire(request, now);
@@ -98,7 +108,9 @@ void Server::wake_next(std::int64_t now) {
   const Key& key = data_.lock;
   const auto state = key.value == kNoToken   ? Line::Lock::State::free
                      : is_cooling(key.value) ? Line::Lock::State::cooling
-                                             : Line::Lock::State::held;
+                     : is_shared(key.value) && !is_revoked(key.value)
+                         ? Line::Lock::State::shared
+                         : Line::Lock::State::held;
   data_.line.wake({state, key.expires_ms == 0 ? -1 : key.expires_ms - now}, now, publish_);
 }
 
@@ -115,8 +127,9 @@ Response Server::acquire(const Request& request, std::int64_t now) {
             .pttl = data_.done.expires_ms - now,
             .age = std::max<std::int64_t>(age, 0)};
   }
-  const std::int64_t told = now;
-  if (!free && !ours && mutation_ != Mutation::acquire_shared) {
+  const bool beside = mutation_ == Mutation::acquire_shared ||
+                      (mutation_ == Mutation::writer_enters && is_shared(data_.lock.value));
+  if (!free && !ours && !beside) {
     return refuse(request, refusal(now), now);
   }
 
@@ -127,15 +140,8 @@ Response Server::acquire(const Request& request, std::int64_t now) {
   if (joins && (!ours || !data_.holder.is_held(request.token)))
     return refuse(request, {.word = Word::refused, .pttl = -2}, now);
 
-  const std::int64_t uptime = now / 1000 - started_ms_ / 1000;
-  Trace trace = Trace::none;
-  if (data_.fence.exists) {
-    trace = data_.fence.run_id == run_id() ? Trace::present : Trace::earlier;
-  }
-  const std::int64_t grace = settings_.restart_grace_s;
-  if (!ours && trace == Trace::earlier && grace > 0 && uptime < grace + 1) {
-    return {.word = Word::fresh, .uptime = uptime};
-  }
+  const Trace trace = this->trace();
+  if (const auto refusal = fresh(trace, ours, now)) return *refusal;
 
   // The line decides only about a free lock. A grant uses up no turn: its owner leaves the line
   // when it has a quorum.
@@ -154,11 +160,30 @@ Response Server::acquire(const Request& request, std::int64_t now) {
     data_.lock = {request.token, now + request.life_ms};
     data_.holder.forget_all();
   }
+  return grant(request, trace, ours, now);
+}
+
+Trace Server::trace() const {
+  if (!data_.fence.exists) return Trace::none;
+  return data_.fence.run_id == run_id() ? Trace::present : Trace::earlier;
+}
+
+std::optional<Response> Server::fresh(Trace trace, bool ours, std::int64_t now) const {
+  const std::int64_t uptime = now / 1000 - started_ms_ / 1000;
+  const std::int64_t grace = settings_.restart_grace_s;
+  if (ours || trace != Trace::earlier || grace == 0 || uptime >= grace + 1) return std::nullopt;
+  return Response{.word = Word::fresh, .uptime = uptime};
+}
+
+/// The lock holds the token: grant.lua.
+Response Server::grant(const Request& request, Trace trace, bool ours, std::int64_t now) {
+  const std::int64_t uptime = now / 1000 - started_ms_ / 1000;
+  const bool joins = request.hold != request.token;
   if (joins || !ours) data_.holder.put_hold(request.token, request.hold, now + settings_.ttl_ms);
   data_.holder.expires_ms = data_.lock.expires_ms + 10'000;
   if (joins) {
     return {
-        .word = Word::granted, .trace = trace, .run_id = run_id(), .uptime = uptime, .clock = told};
+        .word = Word::granted, .trace = trace, .run_id = run_id(), .uptime = uptime, .clock = now};
   }
   std::uint64_t fence = ours ? data_.holder.number(request.token) : 0;
   if (fence == 0) fence = next_fence(trace, now);
@@ -169,7 +194,7 @@ Response Server::acquire(const Request& request, std::int64_t now) {
           .run_id = run_id(),
           .uptime = uptime,
           .fence = fence,
-          .clock = told};
+          .clock = now};
 }
 
 /// In a new life the counter may be older than numbers already given out: it goes on from the
@@ -185,8 +210,13 @@ std::uint64_t Server::next_fence(Trace trace, std::int64_t now) {
 }
 
 Response Server::commit(const Request& request, std::int64_t now) {
+  if (data_.lock.value != request.token) return {.word = Word::not_committed};
+  return raise(request, now);
+}
+
+Response Server::raise(const Request& request, std::int64_t now) {
   Fence& fence = data_.fence;
-  if (data_.lock.value != request.token || !fence.exists) return {.word = Word::not_committed};
+  if (!fence.exists) return {.word = Word::not_committed};
   if (fence.run_id != run_id() || fence.value >= request.fence) {
     return {.word = Word::not_committed, .fence = fence.value};
   }
@@ -279,21 +309,12 @@ Response Server::leave(const Request& request, std::int64_t now) {
     }
     return {.word = Word::not_mine, .value = key.value};
   }
-  bool known = request.hold == request.token;
-  bool others = false;
-  const auto is_over = [&](const HolderHash::Hold& each) {
-    if (each.token != request.token) return false;
-    return each.hold == request.hold || (each.hold != each.token && each.ends_ms <= now);
-  };
-  for (const HolderHash::Hold& each : data_.holder.holds) {
-    if (each.token != request.token) continue;
-    known |= each.hold == request.hold;
-    others |= !is_over(each);
-  }
-  if (!known) return {.word = Word::kept};
+  const auto joined = joined_by_others(request, now);
+  if (!joined) return {.word = Word::kept};
+  const bool others = *joined;
   std::int64_t keep = data_.holder.keep_token == request.token ? data_.holder.keep_until_ms : 0;
   if (others && mutation_ != Mutation::holds_forgotten) {
-    std::erase_if(data_.holder.holds, is_over);
+    drop_hold(request, now);
     if (request.life_ms > 0) {
       data_.holder.keep_token = request.token;
       data_.holder.keep_until_ms = std::max(keep, now + request.life_ms);
@@ -313,6 +334,22 @@ Response Server::leave(const Request& request, std::int64_t now) {
   data_.holder.forget(request.token);
   if (request.by != By::holder) note(request, std::max(left, settings_.ttl_ms), now);
   return {.word = Word::released};
+}
+
+/// Whether others hold the lock of this token, too; none: who asks never did.
+std::optional<bool> Server::joined_by_others(const Request& request, std::int64_t now) const {
+  bool known = request.hold == request.token;
+  bool others = false;
+  for (const HolderHash::Hold& each : data_.holder.holds) {
+    if (each.token != request.token) continue;
+    known |= each.hold == request.hold;
+    others |= !is_over(each, request, now);
+  }
+  return known ? std::optional(others) : std::nullopt;
+}
+
+void Server::drop_hold(const Request& request, std::int64_t now) {
+  std::erase_if(data_.holder.holds, [&](const auto& each) { return is_over(each, request, now); });
 }
 
 /// True if the keeper had done what the owner now asks for.
@@ -358,7 +395,11 @@ void Server::expire(std::int64_t now) {
   }
   if (now > data_.holder.expires_ms) data_.holder.forget_all();
   if (now > data_.done.expires_ms) data_.done = {};
-  if (now > data_.dead.expires_ms) data_.dead = {};
+  if (now > data_.dead.expires_ms) {
+    data_.dead = {};
+    data_.dead_readers.clear();
+  }
+  if (now > data_.readers.expires_ms) data_.readers = {};
   data_.line.expire(now);
 }
 
@@ -393,12 +434,22 @@ bool Server::remove(Token token, Time now) {
   std::int64_t left = key.value == kNoToken ? 0 : kLongestTtlMs;
   if (key.expires_ms != 0) left = key.expires_ms - clock;
   key = {};
-  if (mutation_ != Mutation::no_tombstone) data_.dead = {token, clock + left + 10'000};
+  bury(token, {}, clock + left + 10'000);
   return true;
+}
+
+void Server::bury(Token token, std::vector<Token> readers, std::int64_t until) {
+  if (mutation_ == Mutation::no_tombstone) return;
+  data_.dead = {token, until};
+  data_.dead_readers = std::move(readers);
 }
 
 bool Server::lasts(Token token, Time until) const {
   const Key& key = data_.lock;
+  if (is_reader(token)) {
+    const Standing standing = stand(token, now_ms(until));
+    return standing.ours && (key.expires_ms == 0 || key.expires_ms > now_ms(until));
+  }
   return key.value == token && (key.expires_ms == 0 || key.expires_ms > now_ms(until));
 }
 

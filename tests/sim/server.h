@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "clock.h"
@@ -39,9 +40,21 @@ class Server {
     std::int64_t began_ms = 0;  ///< 0: there is no mark
     std::int64_t expires_ms = 0;
   };
+  struct Reader {
+    Token token;
+    std::int64_t ends_ms;
+  };
+  /// They count if the lock's key has this value.
+  struct Readers {
+    Token value = kNoToken;
+    std::vector<Reader> list;
+    std::int64_t expires_ms = 0;
+  };
   struct Data {
     Key lock;
-    Key dead;  ///< the tombstone
+    Key dead;                       ///< the tombstone
+    std::vector<Token> dead_readers;  ///< it names them if the lock was shared
+    Readers readers;
     Done done;
     Fence fence;
     std::vector<Note> notes;
@@ -75,10 +88,14 @@ class Server {
   bool revoke(Token token, Time now);
   /// False if the lock is somebody else's.
   bool remove(Token token, Time now);
+  /// The same for a lock with this value, which is shared. `readers`: as they were seen elsewhere.
+  bool remove_shared(Token value, const std::vector<Token>& readers, Time now);
 
   /// What is in the lock's key.
   [[nodiscard]] Token owner(Time now) const;
   [[nodiscard]] bool lasts(Token token, Time until) const;  ///< it is there, and will be then
+  /// Those that hold the lock, if it is shared.
+  [[nodiscard]] std::vector<Token> readers(Time now) const;
   [[nodiscard]] bool is_released(Token token) const;
   [[nodiscard]] std::int64_t now_ms(Time now) const {
     return clock_.shown(now).count() / 1'000'000;
@@ -91,6 +108,32 @@ class Server {
  private:
   Response run_script(const Request& request, std::int64_t now);
   Response acquire(const Request& request, std::int64_t now);
+  Response grant(const Request& request, Trace trace, bool ours, std::int64_t now);
+  [[nodiscard]] Trace trace() const;
+  [[nodiscard]] std::optional<Response> fresh(Trace trace, bool ours, std::int64_t now) const;
+
+  /// As readers.lua has it.
+  struct Standing {
+    Token shared = kNoToken;  ///< the lock's value, if the list counts
+    bool revoked = false;
+    std::int64_t ends_ms = 0;  ///< 0: we stand nowhere
+    bool ours = false;
+  };
+  [[nodiscard]] Standing stand(Token token, std::int64_t now) const;
+  void enter(Token token, const Standing& standing, std::int64_t life_ms, std::int64_t now);
+  void exit(Token token, std::int64_t now);
+  Response run_for_reader(const Request& request, std::int64_t now);
+  Response acquire_shared(const Request& request, std::int64_t now);
+  Response commit_shared(const Request& request, std::int64_t now);
+  Response renew_shared(const Request& request, std::int64_t now);
+  Response repair_shared(const Request& request, std::int64_t now);
+  Response release_shared(const Request& request, std::int64_t now);
+  Response leave_shared(const Request& request, std::int64_t now);
+  Response raise(const Request& request, std::int64_t now);
+  [[nodiscard]] std::optional<bool> joined_by_others(const Request& request,
+                                                     std::int64_t now) const;
+  void drop_hold(const Request& request, std::int64_t now);
+  void bury(Token token, std::vector<Token> readers, std::int64_t until);
   Response refuse(const Request& request, Response refusal, std::int64_t now);
   Response join_line(const Request& request, std::int64_t now);
   Response leave_line(const Request& request, std::int64_t now);
@@ -105,7 +148,7 @@ class Server {
   Response leave(const Request& request, std::int64_t now);
   bool note(const Request& request, std::int64_t life_ms, std::int64_t now);
   void hold(const Request& request, std::int64_t now);
-  [[nodiscard]] bool is_dead(Token token) const { return data_.dead.value == token; }
+  [[nodiscard]] bool is_dead(Token token) const;
   [[nodiscard]] Response refusal(std::int64_t now) const;
   std::uint64_t next_fence(Trace trace, std::int64_t now);
   void expire(std::int64_t now);

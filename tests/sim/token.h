@@ -16,6 +16,11 @@ inline constexpr Token kNoToken = 0;
 inline constexpr Token kForeignType = ~Token{0};
 inline constexpr std::uint32_t kForeigner = 15;  ///< as a client: some other program
 
+/// A reader's token, and its name in the line of waiters.
+inline constexpr Token kReaderBit = 0x2000U;
+/// What is in the key of a shared lock: the generation, which is a reader's token.
+inline constexpr Token kSharedBit = 0x1000U;
+
 constexpr Token make_token(std::uint32_t client, std::uint32_t session, std::uint32_t attempt) {
   return 1U << 31U | client << 27U | (session & 0x3ffU) << 16U | (attempt & 0x7fffU);
 }
@@ -28,7 +33,20 @@ constexpr std::uint32_t session_of(Token token) {
 /// An attempt's own, also if it is to join another's.
 constexpr Token own_token(std::uint32_t client, std::uint32_t session, lock::AttemptId attempt) {
   return make_token(client, session,
-                    lock::is_join(attempt) ? 0x4000U | (attempt & 0x3fffU) : attempt);
+                    lock::is_join(attempt) ? 0x4000U | (attempt & 0xfffU) : attempt & 0xfffU);
+}
+constexpr Token for_mode(Token token, bool reads) {
+  return reads ? token | kReaderBit : token;
+}
+constexpr bool is_reader(Token token) {
+  return token != kForeignType && (token & kReaderBit) != 0;
+}
+constexpr bool is_shared(Token value) {
+  return is_reader(value) && (value & kSharedBit) != 0;
+}
+/// The value for the generation that begins with this reader.
+constexpr Token shared(Token token) {
+  return token | kSharedBit;
 }
 /// What a release with a minimum hold leaves in the key: the token, cooling.
 constexpr Token cooling(Token token) {

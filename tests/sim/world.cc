@@ -193,6 +193,11 @@ void World::serve(ConnectionId id) {
     checks_.granted(real(address), request.hold);
   }
   check_kept(real(address), request, response);
+  // The last reader that leaves takes the lock with it.
+  if (lock::is_release(request.op) && is_shared(server.owner(events_.now())) &&
+      response.word == Response::Word::released && server.readers(events_.now()).empty()) {
+    checks_.fail("left", server_name(address) + " is shared by nobody", events_.now());
+  }
   if (story_.on()) {
     const Token owner = server.owner(events_.now());
     std::string what = "carries out a request of " + token_text(request.token) + "; the lock is ";
@@ -210,9 +215,14 @@ void World::check_hung_up(ConnectionId id) {
   const Connection& connection = network_.at(id);
   if (!connection.fin || !connection.requests.empty() || schedule_->twins) return;
   Server& server = servers_[real(connection.server)];
-  checks_.hung_up(connection.client, connection.session, connection.server,
-                  server.owner(events_.now()), events_.now());
-  const Waiter waiter = make_token(connection.client, connection.session, 0);
+  const Token owner = server.owner(events_.now());
+  std::vector<Token> owners = {owner};
+  if (is_shared(owner)) owners = server.readers(events_.now());
+  for (const Token each : owners) {
+    checks_.hung_up(connection.client, connection.session, connection.server, each, events_.now());
+  }
+  const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
+                                 schedule_->client[connection.client].reads);
   if (server.data().line.place(waiter) != 0) {
     checks_.fail("queue",
                  client_name(connection.client) + " has ended, and is in line on " +
@@ -288,7 +298,12 @@ void World::begin(const Fault& fault, std::uint32_t number) {
 /// some not.
 void World::hand_back(const Fault& fault) {
   const Time now = events_.now();
-  const Token token = plain(servers_[real(fault.server)].owner(now));
+  Token token = plain(servers_[real(fault.server)].owner(now));
+  if (is_shared(token)) {
+    const std::vector<Token> readers = servers_[real(fault.server)].readers(now);
+    if (readers.empty()) return;
+    token = readers[random_.below(static_cast<std::uint32_t>(readers.size()))];
+  }
   if (token == kNoToken || token == kForeignType || client_of(token) >= schedule_->clients) return;
   if (!clients_[client_of(token)].keeps(token)) return;
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {

@@ -38,12 +38,25 @@ class World {
   [[nodiscard]] const std::string& story() const { return story_.text(); }
 
  private:
+  /// `redlock release --force --now`: a bit for each server.
+  struct Takeover {
+    Token token;
+    std::uint32_t revoked = 0;  ///< it was, or there was nothing any more
+    std::uint32_t deleted = 0;  ///< likewise
+    /// Of a shared lock, of which each server has a generation, the token stands for all readers.
+    std::array<Token, kMostServers> values{};  ///< as they were seen
+    std::vector<Token> readers{};
+  };
+
   void set_up();
   void happen(const Event& event);
   void begin(const Fault& fault, std::uint32_t number);
   void end(const Fault& fault);
   void force(const Fault& fault);
   void seize(Token token, const Fault& fault);
+  void seize_readers(const Fault& fault);
+  void revoke_readers(const Event& event, Takeover& takeover);
+  void remove_readers(const Event& event, Takeover& takeover);
   void take_away(const Event& event);
   void revoke(const Event& event);
   void remove(const Event& event);
@@ -76,12 +89,6 @@ class World {
     Time at;
   };
 
-  /// `redlock release --force --now`: a bit for each server.
-  struct Takeover {
-    Token token;
-    std::uint32_t revoked = 0;  ///< it was, or there was nothing any more
-    std::uint32_t deleted = 0;  ///< likewise
-  };
   [[nodiscard]] bool is_quorum(std::uint32_t servers) const;
 
   const Schedule* schedule_ = nullptr;

@@ -204,6 +204,20 @@ TEST_CASE("servers that store no number are borne like ones that do not answer, 
   CHECK(std::holds_alternative<NotCommitted>(report->complaints[0].answer));
 }
 
+TEST_CASE("readers that raise the numbers one after the other do not end the agreement") {
+  Harness harness = disagreeing();
+  for (std::uint64_t t = 8; t < 40; ++t) {
+    REQUIRE(committing(harness, 0) == t);
+    REQUIRE(committing(harness, 1) == t);
+    harness.answer(0, Op::commit, NotCommitted{t});
+    harness.answer(1, Op::commit, NotCommitted{t});
+    harness.answer(2, Op::commit, no_answer());
+  }
+  harness.answer(0, Op::commit, Committed{});
+  harness.answer(1, Op::commit, Committed{});
+  CHECK(started_with(harness) == 40);
+}
+
 TEST_CASE("-w bounds the agreement, too") {
   Harness harness(plan_for(3, 500ms));
   harness.answer(0, Op::acquire, numbered(7));

@@ -9,7 +9,8 @@
 -- ARGV[2]  the new value: "revoked:TOKEN", a blank, and the revoker as JSON
 -- ARGV[3]  the channel of the notices to the holder; of readers, its beginning, before the token
 --
--- {'revoked', how many subscribers}    also if it was revoked before; then the value stays
+-- {'revoked', how many subscribers, the readers, with blanks between them}    also if it was revoked
+--     before; then the value stays
 -- {'missing'}, {'not_mine', value}
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {'missing'} end
@@ -35,8 +36,9 @@ end
 -- any more.
 local notice = 'revoked ' .. (string.match(value, ' (.*)') or '')
 local told = 0
-for _, reader in ipairs(KEYS[2] and redis.pcall('ZRANGE', KEYS[2], 0, 999) or {''}) do
+local readers = KEYS[2] and redis.pcall('ZRANGE', KEYS[2], 0, 999) or {''}
+for _, reader in ipairs(readers) do
   local heard = redis.pcall('PUBLISH', ARGV[3] .. reader, notice)
   told = told + (type(heard) == 'number' and heard or 0)
 end
-return {'revoked', told}
+return {'revoked', told, table.concat(readers, ' ')}

@@ -14,13 +14,13 @@ namespace {
 
 /// Ids are random: their order is not the order in which processes began.
 Waiter random_id(std::uint32_t number) {
-  return ((number + 1) * 0x9e3779b1U) | 1U;
+  return (((number + 1) * 0x9e3779b1U) & ~kReaderBit) | 1U;
 }
 
 }  // namespace
 
 Process::Process(const Place& place, const ProcessPlan& plan, std::uint32_t number)
-    : place_(place), plan_(plan), number_(number), waiter_(random_id(number)) {}
+    : place_(place), plan_(plan), number_(number), waiter_(for_mode(random_id(number), plan.reads)) {}
 
 void Process::start() {
   began_ = place_.timeline->now();
@@ -111,7 +111,7 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
 
 void Process::spawn(const lock::Spawn& order) {
   if (now() >= order.latest) return step(lock::JobTooLate{});
-  token_ = own_token(number_ >> 10U, number_ & 0x3ffU, order.attempt);
+  token_ = for_mode(own_token(number_ >> 10U, number_ & 0x3ffU, order.attempt), plan_.reads);
   job_runs_ = true;
   state_ = State::running;
   place_.observer->job_started(*this);

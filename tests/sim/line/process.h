@@ -21,6 +21,7 @@ struct ProcessPlan {
   Distance distance{};          ///< from every server
   std::vector<Time> farther{};  ///< by server: one way, in addition
   bool tries_once = false;      ///< -n
+  bool reads = false;           ///< -s
   bool may_subscribe = true;
   Time job = std::chrono::milliseconds(20);
   lock::Duration min_hold{};

@@ -52,12 +52,13 @@ struct Scenario {
   unsigned every = 1;  ///< how many seeds before it is run: it takes long
 };
 
-/// Those of order and of distance, of faults, of many faults, of `-n`, and of cost.
+/// Those of order and of distance, of faults, of many faults, of `-n`, of cost, and of readers.
 std::span<const Scenario> order_scenarios();
 std::span<const Scenario> fault_scenarios();
 std::span<const Scenario> soak_scenarios();
 std::span<const Scenario> herd_scenarios();
 std::span<const Scenario> cost_scenarios();
+std::span<const Scenario> reader_scenarios();
 
 // What several scenarios do.
 

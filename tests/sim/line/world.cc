@@ -67,7 +67,7 @@ void World::start_at(Time when, const ProcessPlan& plan) {
 
 void World::run_until_all_served(Time end) {
   const auto unserved = [this] {
-    return running_ != nullptr || coming_ > 0 ||
+    return !running_.empty() || coming_ > 0 ||
            std::ranges::any_of(waiting_, [](const Process* each) { return !each->frozen(); });
   };
   while (now() < end && unserved()) timeline_.run_until(std::min(end, now() + milliseconds(100)));
@@ -124,7 +124,7 @@ bool World::is_free() {
 }
 
 void World::look_whether_free() {
-  if (running_ != nullptr) return;
+  if (!running_.empty()) return;
   const bool free = is_free();
   if (free && !free_since_) free_since_ = now();
   if (!free) free_since_.reset();
@@ -137,7 +137,7 @@ void World::watch() {
   timeline_.after(kLook, [this] {
     watching_ = false;
     look_whether_free();
-    if (running_ == nullptr && !waiting_.empty()) watch();
+    if (running_.empty() && !waiting_.empty()) watch();
   });
 }
 
@@ -170,10 +170,16 @@ void World::deliver(std::size_t server, Waiter waiter, const WakeUp& wake_up) {
 void World::job_started(Process& process) {
   count_waiting();
   ++numbers_.jobs;
-  if (running_ != nullptr) ++numbers_.two_at_once;
+  const auto excludes = [&](const Process* each) {
+    return !(each->plan().reads && process.plan().reads);
+  };
+  if (std::ranges::any_of(running_, excludes)) ++numbers_.two_at_once;
   note_hand_over(process);
   note_inversions(process);
-  running_ = &process;
+  if (!process.plan().loops) {
+    numbers_.longest_wait = std::max(numbers_.longest_wait, now() - process.began());
+  }
+  running_.push_back(&process);
   free_since_.reset();
   std::erase(waiting_, &process);
 }
@@ -200,6 +206,7 @@ void World::note_hand_over(const Process& process) {
 void World::note_inversions(const Process& process) {
   for (Process* each : waiting_) {
     if (each == &process || !each->notes.queued_at || !can_be_served(*each)) continue;
+    if (each->plan().reads && process.plan().reads) continue;  // they enter together
     if (now() > *each->notes.queued_at) ++each->notes.overtaken;
     if (*each->notes.queued_at < process.began()) ++numbers_.inversions;
   }
@@ -207,8 +214,7 @@ void World::note_inversions(const Process& process) {
 }
 
 void World::job_ended(Process& process) {
-  if (running_ != &process) return;
-  running_ = nullptr;
+  if (std::erase(running_, &process) == 0 || !running_.empty()) return;
   look_whether_free();
   watch();
 }

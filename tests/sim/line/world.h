@@ -31,12 +31,14 @@ struct Settings {
 /// What is measured.
 struct Numbers {
   std::size_t jobs = 0;            ///< that were started
-  std::size_t two_at_once = 0;     ///< jobs that were started while another one ran
+  /// Jobs that were started while another one ran; but any number of readers may run.
+  std::size_t two_at_once = 0;
   std::size_t inversions = 0;      ///< pairs: a later process was served first
   std::size_t most_overtaken = 0;  ///< by others, while it was in line on a quorum: by one process
   std::size_t never_served = 0;
   std::size_t left_behind = 0;  ///< entries of processes that have ended, in lines
   std::size_t slow = 0;         ///< hand-overs of more than 400 ms
+  Time longest_wait{};          ///< of a process that begins only once
   Time longest_stall{};         ///< of a free lock, while somebody waited
   std::size_t evals = 0;        ///< on all servers, but not those of idle waiters
   std::size_t idle_evals = 0;   ///< of waiters that are not among the first two
@@ -68,7 +70,7 @@ class World final : public Observer {
 
   /// The waiters that can be served, in the order of the first server's line.
   [[nodiscard]] std::vector<Process*> line();
-  [[nodiscard]] Process* holder() { return running_; }
+  [[nodiscard]] Process* holder() { return running_.empty() ? nullptr : running_.front(); }
   [[nodiscard]] const std::vector<std::unique_ptr<Process>>& processes() const {
     return processes_;
   }
@@ -105,7 +107,7 @@ class World final : public Observer {
   std::vector<Host> hosts_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<Process*> waiting_;
-  Process* running_ = nullptr;
+  std::vector<Process*> running_;  ///< one, or readers
   std::optional<Time> free_since_{Time::zero()};
   bool watching_ = false;
   bool loops_ = true;

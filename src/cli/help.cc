@@ -100,10 +100,8 @@ constexpr std::string_view kHoldHead =
     R"(redlock hold: keep everybody out for maintenance: take a lock for a fixed time,
 print its token, and end; no process stays behind, and nobody renews the lock
 
-Examples:
-  redlock hold --for 2h -m 'schema migration' nightly-backup
-  redlock hold --until 06:00 -m 'disk of db2 is replaced' nightly-backup
-  redlock release --force nightly-backup
+Example:
+  redlock hold --until 06:00 -m 'new disk in db2' nightly-backup
 
 Usage:
   redlock hold [OPTIONS] NAME
@@ -127,9 +125,8 @@ constexpr std::string_view kRenewHead =
     R"(redlock renew: renew a lock that redlock acquire took, for another ttl; or
 extend a maintenance hold
 
-Examples:
+Example:
   redlock renew deploy "$token"
-  redlock renew --for 1h nightly-backup "$token"
 
 Usage:
   redlock renew [OPTIONS] NAME TOKEN

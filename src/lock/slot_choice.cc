@@ -13,13 +13,13 @@ namespace redlock::lock {
 namespace {
 
 /// What the servers say of one slot.
-struct Report {
+struct SlotView {
   std::size_t free = 0;                               ///< so many servers would give it to us
   std::map<std::string_view, std::size_t> holders{};  ///< so many servers name this one
 };
 
-void add(std::string_view text, std::vector<Report>& reports) {
-  for (Report& report : reports) {
+void add(std::string_view text, std::vector<SlotView>& reports) {
+  for (SlotView& report : reports) {
     const std::size_t end = std::min(text.find(','), text.size());
     const std::string_view holder = text.substr(0, end);
     if (holder.empty()) {
@@ -31,7 +31,7 @@ void add(std::string_view text, std::vector<Report>& reports) {
   }
 }
 
-bool is_held(const Report& report, std::size_t needed) {
+bool is_held(const SlotView& report, std::size_t needed) {
   return std::ranges::any_of(report.holders,
                              [needed](const auto& each) { return each.second >= needed; });
 }
@@ -40,7 +40,7 @@ bool is_held(const Report& report, std::size_t needed) {
 
 SlotChoice::Next SlotChoice::choose(const Attempt& ended) {
   if (slots_ == 0) return Next::as_judged;
-  std::vector<Report> reports(slots_);
+  std::vector<SlotView> reports(slots_);
   std::size_t told = 0;
   bool turn = false;
   for (const Attempt::Vote& vote : ended.votes()) {
@@ -54,7 +54,7 @@ SlotChoice::Next SlotChoice::choose(const Attempt& ended) {
 
   const std::size_t needed = quorum(ended.votes().size());
   const bool all_held = std::ranges::all_of(
-      reports, [needed](const Report& report) { return is_held(report, needed); });
+      reports, [needed](const SlotView& report) { return is_held(report, needed); });
   const std::size_t before = slot_;
   std::size_t most = 0;
   for (std::size_t step = 1; step <= slots_; ++step) {  // from the next one round to our own

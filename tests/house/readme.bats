@@ -20,6 +20,8 @@ declare -gA HOW=(
   ['$ redlock list']=shows_the_holder
   ['redlock release --force --wait nightly-backup']=stops_the_holder
   ['0 3 * * *  /usr/local/bin/redlock run -n -E 0 --metrics-file /var/lib/node_exporter/redlock.prom nightly-backup -- /usr/local/bin/backup']=writes_metrics
+  ['redlock run -s prices -- ./report.sh']=shares_the_locks
+  ["redlock hold --for 2h -m 'schema migration' nightly-backup"]=keeps_everybody_out
   ['redlock sandbox -- ./test-my-script']=has_private_servers
   ['servers = ["redis://db1", "redis://db2", "redis://db3"]']=is_a_configuration
   ['redlock config    # what is set, and where']=checks_the_servers
@@ -42,7 +44,7 @@ setup() {
   mkdir -p "$ROOT"/{usr/local/bin,srv,var/lib/node_exporter,etc} "$SCRATCH/project"
   cd "$SCRATCH/project" || return
   local program
-  for program in "$ROOT"/usr/local/bin/{backup,poll,hourly,make-report,cmd} deploy.sh migrate.sh backup test-my-script; do
+  for program in "$ROOT"/usr/local/bin/{backup,poll,hourly,make-report,cmd} deploy.sh migrate.sh backup test-my-script report.sh import.sh transcode.sh reprice.sh; do
     printf '#!/bin/sh\necho "%s $*" >>"%s/log"\n' "${program##*/}" "$SCRATCH" >"$program"
     chmod +x "$program"
   done
@@ -188,6 +190,25 @@ crontab() {
   assert_status 1
 }
 
+@test "README: more than one at a time, shares_the_locks" {
+  block shares_the_locks >"$SCRATCH/script"
+  run --separate-stderr bash -e "$SCRATCH/script"
+  assert_status 0
+  assert_ran 'report.sh ' 'import.sh ' 'transcode.sh video.mkv' 'reprice.sh '
+}
+
+@test "README: maintenance, keeps_everybody_out" {
+  block keeps_everybody_out >"$SCRATCH/script"
+  bash -e <(head -n 1 "$SCRATCH/script") >/dev/null
+  run --separate-stderr redlock run -w 0.1 nightly-backup -- backup
+  assert_status 1
+  assert_contains "$stderr" 'schema migration'
+  run --separate-stderr bash -e <(tail -n 1 "$SCRATCH/script")
+  assert_status 0
+  redlock run -n nightly-backup -- backup
+  assert_ran 'backup '
+}
+
 @test "README: monitoring, writes_metrics" {
   crontab <<<"$(block writes_metrics)"
   assert_ran 'backup '
@@ -260,7 +281,7 @@ gives() {
     gives "flock '$SCRATCH/lockfile' -c '${left//\'/}'" "$status"
     gives "redlock run b -- env -u REDLOCK_HELD $right" "$status"
   done < <(rows 'flock(1)')
-  ((count == 5)) || fail "$count rows"
+  ((count == 6)) || fail "$count rows"
 }
 
 @test "README: in place of consul lock" {

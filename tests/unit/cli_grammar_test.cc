@@ -200,8 +200,8 @@ TEST_CASE("help: the options for servers and TLS have a page of their own") {
 }
 
 TEST_CASE("help: each command has one example, and what all commands share comes last") {
-  for (const char* command : {"run", "acquire", "renew", "release", "status", "list", "history",
-                              "check", "config", "sandbox"}) {
+  for (const char* command : {"run", "acquire", "hold", "renew", "release", "status", "list",
+                              "history", "check", "config", "sandbox"}) {
     CAPTURE(command);
     const std::string help = printed({command, "--help"});
     const std::size_t example = help.find("\nExample:\n  ");

@@ -23,8 +23,8 @@ struct Value {
 /// The parts of a value, which live as long as `text` does.
 Value read_value(std::string_view text);
 
-/// Whether a Value::token, "shared:GENERATION", stands for the readers of a shared lock. Each server
-/// may have another generation.
+/// Whether a Value::token, "shared:GENERATION", stands for the readers of a shared lock. Each
+/// server may have another generation.
 bool is_shared(std::string_view token);
 
 /// A key may hold something that is not a value. Then "type:" and the name of its type stand for

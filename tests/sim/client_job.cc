@@ -43,9 +43,8 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
           .status = random().percent(20) ? 1 : 0};
   served_ = scene_->calm;
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
-  scene_->checks->job_started(index_, order.attempt, order.fence,
-                              own(order.attempt), lock_token(order.attempt),
-                              now());
+  scene_->checks->job_started(index_, order.attempt, order.fence, own(order.attempt),
+                              lock_token(order.attempt), now());
   start_inside({lock_token(order.attempt), order.fence});
   Time runtime = random().between(milliseconds(1), milliseconds(30));
   if (!scene_->calm) {

@@ -119,8 +119,8 @@ Waiter Line::hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Pub
   std::size_t called = 0;
   for (const Entry& each : first) {
     if (me != kNoWaiter && !stands_before(each, me, ticket)) break;
-    const bool together = is_reader(each.waiter) && is_reader(owner) &&
-                          mutation_ != Mutation::readers_one_by_one;
+    const bool together =
+        is_reader(each.waiter) && is_reader(owner) && mutation_ != Mutation::readers_one_by_one;
     if (!counts(each, now)) {
       forget(each.waiter);
     } else if (each.marked && mutation_ != Mutation::no_marks) {

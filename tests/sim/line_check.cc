@@ -179,8 +179,7 @@ void LineCheck::acquire(std::uint32_t number) {
     same("the ticket", std::to_string(refused->ticket), std::to_string(offered));
   }
   // Not in the order in which they ask: some take their ticket from another server.
-  if (number != 0)
-    tickets_[number] = refused->ticket + random_.below(2) * random_.below(50);
+  if (number != 0) tickets_[number] = refused->ticket + random_.below(2) * random_.below(50);
 }
 
 void LineCheck::join(std::uint32_t number) {
@@ -206,16 +205,15 @@ void LineCheck::leave_lock() {
   Token owner = plain(model_.owner(std::chrono::milliseconds(now_)));
   if (is_shared(owner)) {
     const std::vector<Token> readers = model_.readers(std::chrono::milliseconds(now_));
-    owner = readers.empty()
-                ? kNoToken
-                : readers[random_.below(static_cast<std::uint32_t>(readers.size()))];
+    owner = readers.empty() ? kNoToken
+                            : readers[random_.below(static_cast<std::uint32_t>(readers.size()))];
   }
   if (owner == kNoToken) return;
   const std::string text = token_text(owner);
-  const lock::Ask ask{.op = lock::Op::leave,
-                      .attempt = 1,
-                      .life = std::chrono::milliseconds(
-                          is_reader(owner) ? 0 : random_.one_of(0, 0, 0, 30'000))};
+  const lock::Ask ask{
+      .op = lock::Op::leave,
+      .attempt = 1,
+      .life = std::chrono::milliseconds(is_reader(owner) ? 0 : random_.one_of(0, 0, 0, 30'000))};
   redis_.send(redis::encode_request(ask, context_of(1), {.token = text, .hold = text}));
   model_.execute({.op = ask.op,
                   .token = owner,

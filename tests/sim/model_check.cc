@@ -287,12 +287,11 @@ class ModelCheck {
 
   bool revoke(Token token, sim::Time now) {
     const std::string text = sim::token_text(token);
-    const redis::Value reply =
-        sim::is_shared(token)
-            ? redis_.command({"EVAL", redis::scripts::revoke, "2", kKey, kReaders, text,
-                              "revoked:" + text, "told"})
-            : redis_.command(
-                  {"EVAL", redis::scripts::revoke, "1", kKey, text, "revoked:" + text, "told"});
+    const redis::Value reply = sim::is_shared(token)
+                                   ? redis_.command({"EVAL", redis::scripts::revoke, "2", kKey,
+                                                     kReaders, text, "revoked:" + text, "told"})
+                                   : redis_.command({"EVAL", redis::scripts::revoke, "1", kKey,
+                                                     text, "revoked:" + text, "told"});
     const bool before = model_.owner(now) == sim::revoked(token);
     const bool model = model_.revoke(token, now) || before;
     story_ += text + " is revoked: " + reply.elements.at(0).text + "\n";
@@ -343,9 +342,9 @@ class ModelCheck {
         (left < 0) == (pttl < 0) &&
         (left < 0 ? left == pttl
                   : pttl - left < kLoadedMachineMs && left - pttl < kLoadedMachineMs);
-    if (real == model && same_ttl && same_holders() && same_readers(now) && same_life_of_holders(now) &&
-        same_tombstone(now) && same_mark() && same_notes() && fence.elements.at(0).text == value &&
-        (fence.elements.at(1).text == run_id_) == this_life) {
+    if (real == model && same_ttl && same_holders() && same_readers(now) &&
+        same_life_of_holders(now) && same_tombstone(now) && same_mark() && same_notes() &&
+        fence.elements.at(0).text == value && (fence.elements.at(1).text == run_id_) == this_life) {
       return true;
     }
     story_ += "the key: " + real + " for " + std::to_string(pttl) + " ms, the model's: " + model +
@@ -375,8 +374,8 @@ class ModelCheck {
         "inf";
     if (counts == (data.readers.value == sim::plain(data.lock.value)) && (!counts || real == model))
       return true;
-    story_ += "the readers: " + real + (counts ? "" : "(none counts)") + "; the model's: " + model +
-              "\n";
+    story_ +=
+        "the readers: " + real + (counts ? "" : "(none counts)") + "; the model's: " + model + "\n";
     return false;
   }
   static std::string listed(std::uint32_t number, std::int64_t left) {

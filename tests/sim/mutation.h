@@ -11,19 +11,19 @@ namespace redlock::sim {
 /// tests/sim/mutants.
 enum class Mutation {
   none,
-  run_id_ignored,   ///< acquire.lua: the counter of an old snapshot goes on as if nothing had been
-  fence_from_one,   ///< acquire.lua: a counter that is gone starts at 1, not at the clock
-  release_any,      ///< release.lua: deletes whatever is there
-  cool_any,         ///< release.lua: makes whatever is there cooling
-  mark_unseen,      ///< acquire.lua: does not look whether a run was successful
-  mark_on_arrival,  ///< mark.lua: a run began when its mark arrives
-  holds_forgotten,  ///< leave.lua: deletes the lock although others hold it
-  acquire_shared,   ///< acquire.lua: grants although another token is there
-  revoked_free,     ///< acquire.lua: a revoked lock is taken for a free one
-  revoke_any,       ///< revoke.lua: does not compare
-  no_tombstone,     ///< remove.lua: leaves none
-  note_unread,      ///< repair.lua: puts back what its owner has released
-  note_unsigned,    ///< leave.lua: what a keeper gave back is missing to the owner
+  run_id_ignored,    ///< acquire.lua: the counter of an old snapshot goes on as if nothing had been
+  fence_from_one,    ///< acquire.lua: a counter that is gone starts at 1, not at the clock
+  release_any,       ///< release.lua: deletes whatever is there
+  cool_any,          ///< release.lua: makes whatever is there cooling
+  mark_unseen,       ///< acquire.lua: does not look whether a run was successful
+  mark_on_arrival,   ///< mark.lua: a run began when its mark arrives
+  holds_forgotten,   ///< leave.lua: deletes the lock although others hold it
+  acquire_shared,    ///< acquire.lua: grants although another token is there
+  revoked_free,      ///< acquire.lua: a revoked lock is taken for a free one
+  revoke_any,        ///< revoke.lua: does not compare
+  no_tombstone,      ///< remove.lua: leaves none
+  note_unread,       ///< repair.lua: puts back what its owner has released
+  note_unsigned,     ///< leave.lua: what a keeper gave back is missing to the owner
   readers_stay,      ///< readers.lua: a reader that died counts for ever
   reader_enters,     ///< acquire_shared.lua: a reader enters beside a writer
   writer_enters,     ///< acquire.lua: a writer enters beside readers
@@ -31,8 +31,8 @@ enum class Mutation {
   renews_list_only,  ///< renew_shared.lua: renews the reader, and not the lock's key
   renews_any_list,   ///< readers.lua: a list of readers from an earlier lock counts
   repairs_over,      ///< repair_shared.lua: replaces what others hold
-  uptime_untold,    ///< vote.cc: a fresh server counts as an old one
-  unsent_kept,      ///< server_set.cc: a release does not cancel what was not sent
+  uptime_untold,     ///< vote.cc: a fresh server counts as an old one
+  unsent_kept,       ///< server_set.cc: a release does not cancel what was not sent
   clock_stands_still,   ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
   readers_overtake,     ///< acquire_shared.lua: a reader enters though a writer stands before it
   readers_one_by_one,   ///< line.lua: a reader as the head is woken alone, as a writer is

@@ -106,11 +106,10 @@ Response Server::leave_line(const Request& request, std::int64_t now) {
 
 void Server::wake_next(std::int64_t now) {
   const Key& key = data_.lock;
-  const auto state = key.value == kNoToken   ? Line::Lock::State::free
-                     : is_cooling(key.value) ? Line::Lock::State::cooling
-                     : is_shared(key.value) && !is_revoked(key.value)
-                         ? Line::Lock::State::shared
-                         : Line::Lock::State::held;
+  const auto state = key.value == kNoToken                            ? Line::Lock::State::free
+                     : is_cooling(key.value)                          ? Line::Lock::State::cooling
+                     : is_shared(key.value) && !is_revoked(key.value) ? Line::Lock::State::shared
+                                                                      : Line::Lock::State::held;
   data_.line.wake({state, key.expires_ms == 0 ? -1 : key.expires_ms - now}, now, publish_);
 }
 

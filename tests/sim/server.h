@@ -52,7 +52,7 @@ class Server {
   };
   struct Data {
     Key lock;
-    Key dead;                       ///< the tombstone
+    Key dead;                         ///< the tombstone
     std::vector<Token> dead_readers;  ///< it names them if the lock was shared
     Readers readers;
     Done done;

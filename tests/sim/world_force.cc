@@ -59,7 +59,8 @@ void World::seize_readers(const Fault& fault) {
   std::uint32_t shown = 0;
   std::uint32_t asked = 0;
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
-    if (stopped_[server] > 0 || crashed_[server] > 0 || random_.percent(deletes ? 20 : 10)) continue;
+    if (stopped_[server] > 0 || crashed_[server] > 0 || random_.percent(deletes ? 20 : 10))
+      continue;
     if (real(server) != server) continue;
     const Token value = servers_[server].owner(now);
     if (is_shared(value)) shown |= 1U << server;
@@ -96,8 +97,7 @@ void World::revoke_readers(const Event& event, Takeover& takeover) {
     checks_.revoked(each);
     takeover.readers.push_back(each);
     if (random_.percent(40)) continue;  // nobody listens
-    events_.add(EventKind::told,
-                now + random_.between(schedule_->delay_low, schedule_->delay_high),
+    events_.add(EventKind::told, now + random_.between(schedule_->delay_low, schedule_->delay_high),
                 client_of(each), session_of(each));
   }
   if (story_.on()) {

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "lock/token.h"
 #include "redis/queue.h"
 #include "redis/request.h"
 #include "redis/scripts.h"
@@ -44,6 +45,7 @@ LockContext context_of(const std::string& name, const std::string& holder) {
           .fence_key = "redlock:{" + name + "}:fence",
           .dead_key = "redlock:{" + name + "}:dead",
           .done_key = "redlock:{" + name + "}:done",
+          .readers_key = "redlock:{" + name + "}:readers",
           .waiter = std::string(20, 'w'),
           .ttl = std::chrono::hours(24),
           .holder_json = holder,
@@ -359,7 +361,9 @@ TEST_CASE("context: the embedded scripts are whole and bare of comments") {
        {redis::scripts::acquire, redis::scripts::commit, redis::scripts::mark,
         redis::scripts::renew, redis::scripts::repair, redis::scripts::release,
         redis::scripts::hold, redis::scripts::inquire, redis::scripts::leave,
-        redis::scripts::hand_on, redis::scripts::join_queue}) {
+        redis::scripts::hand_on, redis::scripts::join_queue, redis::scripts::acquire_shared,
+        redis::scripts::commit_shared, redis::scripts::renew_shared, redis::scripts::repair_shared,
+        redis::scripts::release_shared, redis::scripts::leave_shared}) {
     CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);
     CHECK(script.find("--") == std::string_view::npos);
@@ -370,8 +374,33 @@ TEST_CASE("context: the embedded scripts are whole and bare of comments") {
   }
 }
 
+TEST_CASE("a token says whose it is: a reader's requests go to the lock and its readers") {
+  const LockContext context = context_of("name", "{}");
+  const auto wire = [&](Op op, char first, bool adopted = false) {
+    redis::Secrets secrets{std::string(40, 'a'), std::string(40, 'a'), adopted};
+    secrets.token.front() = secrets.hold.front() = first;
+    return redis::encode_request({.op = op, .attempt = 1}, context, secrets);
+  };
+  const auto asks = [](const redis::Flight& flight, std::string_view script) {
+    return flight.wire.find(script) != std::string::npos;
+  };
+  CHECK(asks(wire(Op::acquire, 's'), redis::scripts::acquire_shared));
+  CHECK(asks(wire(Op::acquire, 'a'), redis::scripts::acquire));
+  CHECK(asks(wire(Op::renew, 's'), redis::scripts::renew_shared));
+  CHECK(asks(wire(Op::renew, 'a'), redis::scripts::renew));
+  CHECK(asks(wire(Op::repair, 's'), redis::scripts::repair_shared));
+  CHECK(asks(wire(Op::release, 's'), redis::scripts::release_shared));
+  CHECK(asks(wire(Op::commit, 's'), redis::scripts::commit_shared));
+  CHECK(asks(wire(Op::leave, 's'), redis::scripts::leave_shared));
+  CHECK(wire(Op::leave, 's').replies == 2);
+  CHECK(wire(Op::leave, 's', true).replies == 3);
+  CHECK(lock::is_token(std::string(39, 'a').insert(0, 1, 's')));
+  CHECK_FALSE(lock::is_token(std::string(39, 'a').insert(0, 1, 'x')));
+  CHECK_FALSE(lock::is_token(std::string(40, 's')));
+}
+
 TEST_CASE("a waking server reads an acquire and what takes it back at once") {
-  const redis::Secrets secrets{std::string(40, 't'), std::string(40, 'h'), false};
+  redis::Secrets secrets{std::string(40, 't'), std::string(40, 'h'), false};
   constexpr std::size_t kReadAtOnce = 16 * 1024;
   // While an acquire is unanswered, at most 8 KiB are sent in all but for what stands at the end.
   constexpr std::size_t kMaxUnread = 8 * 1024;
@@ -394,5 +423,10 @@ TEST_CASE("a waking server reads an acquire and what takes it back at once") {
     const LockContext usual = context_of(std::string(128, 'n'), std::string(800, 'j'));
     CHECK(std::max(size(Op::acquire, usual), kMaxUnread) + size(Op::mark, usual) + leave(usual) <
           kReadAtOnce);
+  }
+  SUBCASE("a leave of a reader, whose scripts are longer, for a name of at most 200 bytes") {
+    secrets.token.front() = 's';
+    const LockContext usual = context_of(std::string(200, 'n'), std::string(1500, 'j'));
+    CHECK(std::max(size(Op::acquire, usual), kMaxUnread) + leave(usual) < kReadAtOnce);
   }
 }

@@ -93,9 +93,10 @@ else
   end
   local writer, known = owner, true
   if not owner or string.byte(owner) == 115 then writer, known = writer_before(ticket) end
-  if writer and (kind == 'none' or not known) then return refuse('turn', writer, left or 500) end
-  if writer then
+  if writer and kind ~= 'none' and known then
     return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
+  elseif writer then
+    return refuse('turn', writer, left or 500)
   end
   if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
 end

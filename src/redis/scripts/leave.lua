@@ -20,6 +20,14 @@
 -- {'released'}, {'cooling'}, {'kept'}: others still hold it, {'missing'}, {'not_mine', value}
 --include leaving
 
+-- If the value is longer than any of ours, this script reads only the head.
+local function read()
+  local size = redis.pcall('STRLEN', KEYS[1])
+  local long = type(size) == 'number' and size > 1024
+  local head = long and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
+  return type(head) == 'string' and head or redis.call('GET', KEYS[1])
+end
+
 local kind = redis.call('TYPE', KEYS[1]).ok
 local value = kind == 'string' and read()
 local cooling = 'cooling:' .. token
@@ -33,6 +41,15 @@ if value ~= token and value ~= cooling and
 end
 
 --include others
+
+local keep = tonumber(string.match(field(KEYS[2], 'keep:' .. token, 16), '^%d+$')) or 0
+if #others > 0 then
+  redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))
+  if rest > 0 then
+    redis.pcall('HSET', KEYS[2], 'keep:' .. token, string.format('%.0f', math.max(keep, clock + rest)))
+  end
+  return {'kept'}
+end
 
 rest = math.max(rest, keep - clock)
 if rest > 0 and value == cooling then return {'cooling'} end

@@ -24,6 +24,10 @@ if not ours then
 end
 --include others
 
+if #others > 0 then
+  redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))
+  return {'kept'}
+end
 exit()
 if ARGV[4] then note(math.max(ends - clock, tonumber(ARGV[5]))) end
 return {'released'}

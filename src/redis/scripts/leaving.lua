@@ -7,15 +7,8 @@ local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local time = redis.pcall('TIME')
 local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
 
--- Other programs may have written the keys and fields, of any size: this script asks for the sizes
--- first, where the user may. If a value is longer than any of ours, it reads only the head.
-local function read()
-  local size = redis.pcall('STRLEN', KEYS[1])
-  local long = type(size) == 'number' and size > 1024
-  local head = long and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-  return type(head) == 'string' and head or redis.call('GET', KEYS[1])
-end
-
+-- Other programs may have written the fields, of any size: this script asks for the size first, where
+-- the user may.
 local function field(key, name, longest)
   local size = redis.pcall('HSTRLEN', key, name)
   if type(size) == 'number' and size > longest then return '' end

@@ -20,7 +20,10 @@ Waiter random_id(std::uint32_t number) {
 }  // namespace
 
 Process::Process(const Place& place, const ProcessPlan& plan, std::uint32_t number)
-    : place_(place), plan_(plan), number_(number), waiter_(for_mode(random_id(number), plan.reads)) {}
+    : place_(place),
+      plan_(plan),
+      number_(number),
+      waiter_(for_mode(random_id(number), plan.reads)) {}
 
 void Process::start() {
   began_ = place_.timeline->now();

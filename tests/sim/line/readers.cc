@@ -11,8 +11,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 /// Forty readers stand behind a writer, and each of them stays for long. From afar, one after the
-/// other would take more than a second. (On several servers they also need a round trip each to agree
-/// on their numbers.)
+/// other would take more than a second. (On several servers they also need a round trip each to
+/// agree on their numbers.)
 Result together(std::size_t servers, Time distance, std::uint64_t seed, Mutation mutation) {
   World world({.servers = servers, .seed = seed, .mutation = mutation});
   constexpr Time kFree = seconds(3);

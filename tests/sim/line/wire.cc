@@ -102,9 +102,8 @@ void Wire::connected() {
 Request Wire::request_of(const lock::Ask& ask) const {
   const bool of_attempt = ask.attempt != lock::kNoAttempt;
   const bool waits = ask.ticket != 0 || ask.op == lock::Op::leave_queue;
-  const Token token =
-      for_mode(own_token(ends_.process >> 10U, ends_.process & 0x3ffU, ask.attempt),
-               is_reader(ends_.waiter));
+  const Token token = for_mode(own_token(ends_.process >> 10U, ends_.process & 0x3ffU, ask.attempt),
+                               is_reader(ends_.waiter));
   return {.op = ask.op,
           .token = of_attempt ? token : kNoToken,
           .fence = ask.fence,

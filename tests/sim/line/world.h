@@ -30,7 +30,7 @@ struct Settings {
 
 /// What is measured.
 struct Numbers {
-  std::size_t jobs = 0;            ///< that were started
+  std::size_t jobs = 0;  ///< that were started
   /// Jobs that were started while another one ran; but any number of readers may run.
   std::size_t two_at_once = 0;
   std::size_t inversions = 0;      ///< pairs: a later process was served first

@@ -146,6 +146,30 @@ stop_all_of() {
   assert_between $((end - 3000)) "$(last TERM)" $((end - 400))
 }
 
+@test "worker killed: a stopped job whose worker was killed sees its TERM all the same" {
+  run_job --ttl 3s --kill-after 1s -- 5
+  kill -STOP "$JOB"
+  wait_until "$BOUND" stopped "$JOB"
+  kill -KILL "$WORKER"
+  await "$TOP"
+  assert_status 80
+  (($(last TERM) > 0)) || fail "$(tail -n 3 "$LOG")"
+}
+
+@test "lost: a stopped descendant is continued, so that it sees its TERM" {
+  local stopped
+  background "$REDLOCK" run --ttl 3s --kill-after 1s L -- sh -c '"$@" & exec "$@"' sh \
+    "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5
+  wait_until "$BOUND" eval '(($(cat "$LOG.pids" 2>/dev/null | wc -l) == 2))'
+  stopped=$(grep -vx "$(child_of "$(child_of "$BACKGROUND_PID")")" "$LOG.pids")
+  kill -STOP "$stopped"
+  wait_until "$BOUND" stopped "$stopped"
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 80
+  [[ $(grep -c ^TERM "$LOG") == 2 ]] || fail "$(grep -v ^beat "$LOG")"
+}
+
 @test "worker killed: a stubborn tree is dead before the lease is over" {
   stubborn_until_the_end KILL
 }

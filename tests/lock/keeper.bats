@@ -167,6 +167,39 @@ end_ward() { kill -KILL "$WARD"; }
   wait_until "$BOUND" no_keeper || fail "a keeper is left"
 }
 
+# full_pipe: $SCRATCH/pipe takes no byte more.
+full_pipe() {
+  mkfifo "$SCRATCH/pipe"
+  "$PYTHON" -c 'import os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+os.set_blocking(fd, False)
+try:
+  while True: os.write(fd, b"x" * 4096)
+except BlockingIOError: pass
+open(sys.argv[2], "w").write("full")
+time.sleep(60)' "$SCRATCH/pipe" "$SCRATCH/full" 3>&- &
+  STARTED+=($!)
+  wait_for "$SCRATCH/full"
+}
+
+@test "keeper: its parent is killed before its word: the keeper gives back a lock whose token nobody knows" {
+  local parent
+  ward
+  full_pipe
+  background bash -c 'exec "$REDLOCK" acquire --ttl 60s --keep-for "$0" L >"$1"' "$WARD" "$SCRATCH/pipe"
+  parent=$BACKGROUND_PID
+  has_child() { KEEPER=$(tr -d ' ' <"/proc/$parent/task/$parent/children") && [[ -n $KEEPER ]]; }
+  wait_until "$BOUND" has_child
+  KEEPERS+=("$KEEPER")
+  # It has got a session of its own, and waits for the word: an epoll, at first, then a poll.
+  waits() { [[ $(cut -d' ' -f1 "/proc/$KEEPER/syscall") == 7 ]]; }
+  wait_until "$BOUND" waits
+  has_key A L
+  kill -KILL "$parent"
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+}
+
 @test "keeper: a token that is released ends it at once, and the process is told nothing" {
   local before
   ward

@@ -222,6 +222,25 @@ notes() { cli A hget "$FENCE" released; }
   answers "not_mine $OTHER" remove 2 L 'redlock:{L}:dead' string "$TOKEN" "$TOKEN" ''
 }
 
+# ---- the mark of --once ----------------------------------------------------------------------------
+
+@test "scripts: a mark is of the latest run, and stays for the longest time that a run asked for" {
+  local mark='redlock:{L}:done' now
+  now=$(now_ms)
+  answers marked mark 1 "$mark" $((now - 10000)) 3600000 first
+  answers marked mark 1 "$mark" $((now - 5000)) 60000 second
+  [[ $(cli A get "$mark") == "$((now - 5000)) second" ]]
+  assert_between 3000000 "$(cli A pttl "$mark")" 3600000
+  # A late request.
+  answers marked mark 1 "$mark" $((now - 9000)) 7200000 late
+  [[ $(cli A get "$mark") == "$((now - 5000)) second" ]]
+  assert_between 3000000 "$(cli A pttl "$mark")" 3600000
+  # One whose time is over.
+  cli A del "$mark"
+  answers marked mark 1 "$mark" $((now - 10000)) 5000 over
+  assert_no_key A "$mark"
+}
+
 # ---- the line --------------------------------------------------------------------------------------
 
 @test "scripts: who joins the line cuts an end far ahead, and waiting shows only the living" {

@@ -145,6 +145,20 @@ end_ward() { kill -KILL "$WARD"; }
   assert_nothing_left A
 }
 
+@test "keeper: a process that is dead, and that its parent has not reaped: 64" {
+  background "$PYTHON" -SEIc 'import os, sys, time
+pid = os.fork() or os._exit(0)
+print(pid, file=open(sys.argv[1], "w"))
+time.sleep(60)' "$SCRATCH/zombie"
+  wait_for "$SCRATCH/zombie"
+  is_zombie() { [[ $(cut -d' ' -f3 "/proc/$(<"$SCRATCH/zombie")/stat") == Z ]]; }
+  wait_until "$BOUND" is_zombie
+  run --separate-stderr "$REDLOCK" acquire --keep-for "$(<"$SCRATCH/zombie")" L
+  assert_status 64
+  assert_contains "$stderr" "there is no process $(<"$SCRATCH/zombie")"
+  assert_nothing_left A
+}
+
 @test "keeper: a process that ends while its lock is waited for ends the wait" {
   "$REDLOCK" acquire L >"$SCRATCH/token"
   ward

@@ -228,6 +228,16 @@ run_warned() {
   [[ -L $FILE && ! -e $SCRATCH/elsewhere ]] || fail 'the link is no more what it was'
 }
 
+@test "metrics: the file never gets longer than redlock would read it again" {
+  # One sample of each lock, to which the others would be added.
+  local padding
+  padding=$(printf 'x%.0s' {1..200})
+  for number in {1..800}; do echo "redlock_last_fence{lock=\"$padding$number\"} 5"; done >"$FILE"
+  cp "$FILE" "$SCRATCH/before"
+  run_warned 'it is longer than 1 MiB'
+  cmp "$FILE" "$SCRATCH/before"
+}
+
 @test "metrics: a path that cannot be is told at the start, once, unless -q" {
   export REDLOCK_METRICS_FILE=$SCRATCH/none/redlock.prom
   run_warned 'No such file or directory'

@@ -218,9 +218,9 @@ time.sleep(60)' "$SCRATCH/pipe" "$SCRATCH/full" 3>&- &
   local before
   ward
   before=$(evals A)
-  keep --ttl 60s --on-lost-signal USR1 L
+  keep --ttl 10m --on-lost-signal USR1 L
   # It renews once when it begins to listen, which is two: the acquire and the log are the others. The next time
-  # is 20 s away.
+  # is minutes away: it ends because it is told.
   renewed() { (($(evals A) >= before + 4)); }
   wait_until "$BOUND" renewed
   "$REDLOCK" release L "$token"

@@ -17,6 +17,8 @@
 #include "contains.h"
 #include "os/fd.h"
 #include "redis/dialer.h"
+#include "redis/inspector.h"
+#include "redis/log_reader.h"
 #include "redis/revoker.h"
 #include "redis/routes.h"
 #include "redis/subscriber.h"
@@ -258,4 +260,69 @@ TEST_CASE(
   };
   CHECK(option(TCP_USER_TIMEOUT) == 12'345);
   CHECK(option(TCP_NODELAY) == 1);
+}
+
+TEST_CASE("an acquire that was not sent yet is forgotten with the release of its attempt") {
+  PlayedServer server;
+  Holder holder(server);
+  // One of another attempt waits for the answer to this.
+  holder.voters.ask(ask(lock::Op::renew), kStart);
+  lock::Ask second = ask(lock::Op::acquire);
+  second.attempt = 2;
+  holder.voters.ask(second, kStart);
+  CHECK_FALSE(contains(server.read(), holder.tokens.of(2).token));
+  second.op = lock::Op::release;
+  holder.voters.ask(second, kStart);
+  const std::vector<lock::Reply> replies = holder.voters.turn(kStart);
+  REQUIRE(replies.size() == 1);
+  CHECK(std::holds_alternative<lock::Missing>(replies.front().answer));
+  server.write(array_of({"renewed"}) + array_of({"held"}));
+  CHECK(holder.voters.turn(kStart).size() == 1);
+  CHECK(server.read().empty());
+}
+
+TEST_CASE("a late answer to an inspection begins nothing while its lock is swept away") {
+  PlayedServer server;
+  redis::Inspector inspector(server.endpoint(), nullptr, {.request = 200ms}, "L");
+  inspector.start(kStart);
+  CHECK(contains(server.read(), "TIME"));
+  inspector.turn(kStart + 201ms);
+  REQUIRE(inspector.finished());
+  inspector.sweep(redis::Inspector::Remains::expected, kStart + 202ms);
+  CHECK(contains(server.read(), "DEL"));
+  server.write(array_of({"1700000000", "0"}));
+  inspector.turn(kStart + 203ms);
+  CHECK_FALSE(inspector.finished());
+  CHECK(server.read().empty());
+  server.write("+OK\r\n:2\r\n");
+  inspector.turn(kStart + 204ms);
+  CHECK(inspector.finished());
+}
+
+TEST_CASE("of a log without an end, so many lines are read and no more") {
+  PlayedServer server;
+  redis::LogReader reader(server.endpoint(), nullptr, {});
+  reader.read("L", kStart);
+  int number = 2'000'000;
+  int pages = 0;
+  std::string wire = server.read();
+  for (; !reader.finished() && contains(wire, "EVAL") && pages < 400; ++pages) {
+    // Each page begins with the last line of the one before.
+    std::string page;
+    int lines = 0;
+    for (; lines < 1001; ++lines, --number) {
+      page += array_of({std::to_string(number) + "-0", "released", "r", "{}", "1"});
+    }
+    ++number;
+    page = "*" + std::to_string(lines + 1) + "\r\n$3\r\nlog\r\n" + page;
+    for (std::size_t at = 0; at < page.size(); at += 16'000) {
+      server.write(page.substr(at, 16'000));
+      reader.turn(kStart);
+    }
+    wire = server.read();
+  }
+  CHECK(reader.finished());
+  CHECK(reader.overflowed());
+  CHECK_FALSE(reader.trouble());
+  CHECK(pages < 400);
 }

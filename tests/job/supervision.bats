@@ -159,7 +159,7 @@ stop_all_of() {
 @test "lost: a stopped descendant is continued, so that it sees its TERM" {
   local stopped
   background "$REDLOCK" run --ttl 3s --kill-after 1s L -- sh -c '"$@" & exec "$@"' sh \
-    "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5
+    "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5 stubborn # or it would leave its child to redlock
   wait_until "$BOUND" eval '(($(cat "$LOG.pids" 2>/dev/null | wc -l) == 2))'
   stopped=$(grep -vx "$(child_of "$(child_of "$BACKGROUND_PID")")" "$LOG.pids")
   kill -STOP "$stopped"

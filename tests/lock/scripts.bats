@@ -259,6 +259,16 @@ notes() { cli A hget "$FENCE" released; }
   [[ $(cli A zscore "${LINE}queue" me) == 3 ]]
 }
 
+@test "scripts: a hand-over looks at 32 waiters, whatever the number of those behind" {
+  local now entries=()
+  now=$(now_ms)
+  for number in {1..60}; do entries+=("$number" "waiter$number"); done
+  cli A zadd "${LINE}queue" "${entries[@]}" >/dev/null
+  # None of them is alive: what it looked at is forgotten.
+  answers free hand_on 1 L "$LINE" ''
+  [[ $(cli A zcard "${LINE}queue") == 28 ]] || fail "$(cli A zcard "${LINE}queue")"
+}
+
 @test "scripts: who joins the line forgets 32 of the dead, and no more" {
   local now
   now=$(now_ms)

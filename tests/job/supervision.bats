@@ -402,13 +402,14 @@ HOP
 }
 
 @test "--on-lost is bounded in time" {
-  run_job --ttl 1s --on-lost "echo \$\$ >>'$SCRATCH/told'; sleep 60" -- 5
+  run_job --ttl 1s --on-lost "echo \$\$ >>'$SCRATCH/told'; sleep 60 & echo \$! >'$SCRATCH/below'; wait" -- 5
   cli A del L
   await "$TOP" 30
   assert_status 80
   assert_contains "$stderr" '--on-lost took longer than 10 s'
   [[ $(wc -l <"$SCRATCH/told") == 1 ]] || fail 'it was run twice'
   wait_until "$BOUND" gone "$(<"$SCRATCH/told")"
+  wait_until "$BOUND" gone "$(<"$SCRATCH/below")"
 }
 
 @test "redlock that is waited for by a pipe: it ends when the lock is free, not before" {

@@ -417,6 +417,9 @@ sys.exit(size[0])' "$SCRATCH/pipe"; }
   release L "$OTHER"
   assert_80
   wait_for_value L "$token" A B C
+  # Nor is it logged.
+  local server
+  for server in A B C; do refute_contains "$(cli "$server" xrange 'redlock:{L}:log' - +)" released; done
   cli A set redis-py theirs >/dev/null
   cli B set redis-py theirs >/dev/null
   release redis-py "$OTHER"

@@ -393,7 +393,11 @@ PARTS
   pid=$!
   STARTED+=("$pid")
   token=$("$REDLOCK" acquire -S "$A_TLS_URI" --ttl 2s --keep-for "$pid" L)
+  connections() { cli A client list | sed -n 's/ addr=127.*//p' | sort; }
+  local before
+  before=$(connections)
   outlast A L
+  [[ $(connections) == "$before" ]] || fail "it has made another connection: $before" "$(connections)"
   [[ $(cli A get L) == "$token" ]]
   kill -KILL "$pid"
   wait_until "$BOUND" has_no_keys A

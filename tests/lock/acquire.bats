@@ -273,6 +273,17 @@ sys.exit(size[0])' "$SCRATCH/pipe"; }
   assert_between 900 "$elapsed" 20000
 }
 
+@test "release: the servers remember it for as long as a keeper may live that does not know of it" {
+  servers 1
+  local note
+  acquire --ttl 60s L
+  cli A pexpire L 2000
+  release L "$token"
+  assert_status 0
+  note=$(cli A hget 'redlock:{L}:fence' released)
+  assert_between $(($(now_ms) + 30000)) "${note#"$token "}" $(($(now_ms) + 60000))
+}
+
 @test "renew: a foreign record with a ttl that cannot be is not followed" {
   servers 1
   local ttl

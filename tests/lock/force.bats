@@ -381,6 +381,8 @@ SCENARIO
   assert_status 69
   assert_contains "$stderr" 'on 0 of 3 servers only, its holder may go on'
   assert_contains "$stderr" "$C_URI: "
+  # That helps no second time.
+  [[ $(cli A acl log | paste -sd' ') == *'count 1 reason command context '*' object set '* ]] || fail "$(cli A acl log)"
 }
 
 @test "force: without a terminal --yes is needed, and the words are in order" {

@@ -512,7 +512,7 @@ HOLD = [
     M("hold/token_command.cc", "if (text.ends_with('\\r')) text.pop_back();", ";",
       "a token from a file with CRLF is refused", ["lock/acquire: the token from standard input"]),
     M("hold/release.cc", "recorded_ttl(possession).value_or(settings.ttl)", "std::chrono::milliseconds(1000)",
-      "a keeper puts back what was released", ["lock/keeper: stopped beyond the lease, in which"]),
+      "a keeper puts back what was released", ["lock/acquire: release: the servers remember it"]),
     M("hold/renew.cc", "if (!request.has_ttl) settings.ttl", "if (true) settings.ttl",
       "--ttl of renew is not heeded", ["lock/acquire: renew: for what it was taken with"]),
     M("hold/refused_json.cc", "std::max(*refusal->ttl_left - since, milliseconds(0))", "*refusal->ttl_left",

@@ -117,6 +117,13 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   has 'late@a' 'begun 1m '
 }
 
+@test "status: servers give a lock different times: the least and the most are told" {
+  everywhere set L $TOKEN px 600000
+  cli B pexpire L 60000
+  status --json L
+  is '0 < l["least_left_s"] <= 60 and 500 < l["most_left_s"] <= 600' True
+}
+
 @test "status: a run inside the holder that was killed is no hold any more" {
   everywhere set L $TOKEN px 600000
   everywhere hset 'redlock:{L}:holder' $TOKEN '{"pid":1}' "holds:$TOKEN" "$TOKEN 1 $OTHER 1"

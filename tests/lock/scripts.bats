@@ -259,6 +259,15 @@ notes() { cli A hget "$FENCE" released; }
   [[ $(cli A zscore "${LINE}queue" me) == 3 ]]
 }
 
+@test "scripts: a waiter that gets the lock of one server is not passed over there the next time" {
+  cli A zadd "${LINE}queue" 1 me 2 other
+  cli A zadd "${LINE}alive" $(($(now_ms) + 20000)) me $(($(now_ms) + 20000)) other
+  cli A hset "${LINE}waiters" me '{}' mark:me 1 other '{}'
+  cli A set "${LINE}turn" me px 400
+  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" me 1 "$LINE"
+  [[ $output == granted* && $(cli A hexists "${LINE}waiters" mark:me) == 0 ]] || fail "$output"
+}
+
 @test "scripts: a hand-over looks at 32 waiters, whatever the number of those behind" {
   local now entries=()
   now=$(now_ms)

@@ -6,7 +6,8 @@
 #include <cstdlib>
 #include <ctime>
 
-using namespace redlock;
+namespace redlock::timeline_test {
+
 using namespace std::chrono_literals;
 using diag::Charset;
 using inspect::Timeline;
@@ -55,3 +56,5 @@ TEST_CASE("the head of a timeline says when it begins and ends") {
   CHECK(Timeline(kNoon, kNoon + 365 * 24h, 20, Charset::ascii).head() == "11-20          11-20");
   CHECK(Timeline(kNoon, kNoon + 3h, 9, Charset::ascii).head() == "         ");
 }
+
+}  // namespace redlock::timeline_test

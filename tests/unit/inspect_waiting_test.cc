@@ -7,7 +7,8 @@
 
 #include "os/clock.h"
 
-using namespace redlock;
+namespace redlock::waiting_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -58,3 +59,5 @@ TEST_CASE("servers that know different waiters: all are shown, and the most that
   CHECK(line->known[0].who->pid == 8);
   CHECK(line->known[1].waited == 5s);
 }
+
+}  // namespace redlock::waiting_test

@@ -24,7 +24,8 @@
 #include "redis/subscriber.h"
 #include "redis/voters.h"
 
-using namespace redlock;
+namespace redlock::connections_test {
+
 using namespace std::chrono_literals;
 using tests::contains;
 
@@ -326,3 +327,5 @@ TEST_CASE("of a log without an end, so many lines are read and no more") {
   CHECK_FALSE(reader.trouble());
   CHECK(pages < 400);
 }
+
+}  // namespace redlock::connections_test

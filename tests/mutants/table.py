@@ -216,11 +216,10 @@ SCRIPTS = [
 REDIS = [
     M("redis/dialer.cc", "if (sockets_.empty()) fail(connect_failed(endpoint_, error));\n}\n\n/// 0 if",
       "if (sockets_.empty() || MUTATED) fail(connect_failed(endpoint_, error));\n}\n\n/// 0 if",
-      "gives up while another address is pending", ["servers/names: the first address"]),
+      "gives up a pending address if the last one fails at once", ["servers/names: all addresses are dead"]),
     M("redis/dialer.cc", "} else if (sockets_.empty()) {\n    fail(connect_failed(endpoint_, error));",
       "} else if (sockets_.empty() || MUTATED) {\n    fail(connect_failed(endpoint_, error));",
-      "gives up while another address is pending", ["servers/names"],
-      "needs a refusal that comes after connect(2) has returned, which loopback does not give"),
+      "gives up while another address is pending", ["servers/names: all addresses are dead"]),
     M("redis/dialer.cc", "static_cast<unsigned>(user_timeout_.count())",
       "static_cast<unsigned>(user_timeout_.count() / 1000)",
       "TCP_USER_TIMEOUT in seconds: a packet lost twice ends the connection", ["unit"]),

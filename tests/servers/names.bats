@@ -104,6 +104,10 @@ has_ipv6() {
   timed "${NAMED[@]}"
   assert_status 69
   assert_contains "$stderr" 'no connection within 1000 ms'
+  # The last one fails at once, and the first one is not given up for that.
+  hosts 127.0.0.2 db1.test 255.255.255.255 db1.test
+  timed "${NAMED[@]}"
+  assert_contains "$stderr" 'no connection within 1000 ms'
   hosts 127.0.0.3 db1.test 127.0.0.4 db1.test
   timed "${NAMED[@]}"
   assert_status 69

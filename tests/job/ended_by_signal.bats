@@ -111,6 +111,26 @@ ends(start("run", "--ttl", "2s", "L", "--", "sh", "-c", f"redis-cli -s {os.envir
 SCRIPT
 }
 
+@test "the worker is stopped after its job was killed: the top dies of what killed the job" {
+  endings <<'SCRIPT'
+from terminal import Process, descendants
+process = start("run", "--ttl", "60s", "--server-timeout", "100ms", "L", "--", "sleep", "60")
+held("L")
+until("worker and job", lambda: len(descendants(process.pid)) == 2)
+worker, job = sorted(descendants(process.pid), key=lambda pid: Process(pid).parent().pid != process.pid)
+until("the job", lambda: open(f"/proc/{job}/comm").read() == "sleep\n")
+os.kill(int(os.environ["A_PID"]), signal.SIGSTOP)
+os.kill(job, signal.SIGUSR1)
+until("its end", lambda: not os.path.exists(f"/proc/{job}"))
+until("the worker waits", lambda: open(f"/proc/{worker}/stat").read().rpartition(")")[2].split()[0] == "S")
+os.kill(worker, signal.SIGSTOP)
+try:
+    ends(process, signal.SIGUSR1)
+finally:
+    os.kill(int(os.environ["A_PID"]), signal.SIGCONT)
+SCRIPT
+}
+
 @test "the worker is killed: the top dies of what ends the job, too" {
   endings <<'SCRIPT'
 from terminal import Process, descendants

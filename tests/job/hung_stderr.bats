@@ -136,3 +136,18 @@ last_beat() { awk '$1 == "beat" { time = $2 } END { print time }' "$LOG"; }
   assert_status 5
   [[ ! -s $SCRATCH/said ]]
 }
+
+@test "stderr hangs and the worker is killed: what writes for it is not waited for, with --wait-all neither" {
+  local worker
+  run_job --ttl 6s --wait-all --
+  wait_until "$BOUND" watches "$TOP"
+  worker=$(tr -d ' ' <"/proc/$TOP/task/$TOP/children")
+  touch "$HANG"
+  kill_server A
+  writes() { pgrep -x redlock-stderr -P "$worker" >/dev/null; }
+  wait_until "$BOUND" writes # that the lock cannot be renewed
+  touch "$LOG.end"
+  kill -KILL "$worker"
+  await "$TOP"
+  assert_status 5
+}

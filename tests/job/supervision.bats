@@ -146,6 +146,30 @@ stop_all_of() {
   assert_between $((end - 3000)) "$(last TERM)" $((end - 400))
 }
 
+@test "worker killed: a stopped job whose worker was killed sees its TERM all the same" {
+  run_job --ttl 3s --kill-after 1s -- 5
+  kill -STOP "$JOB"
+  wait_until "$BOUND" stopped "$JOB"
+  kill -KILL "$WORKER"
+  await "$TOP"
+  assert_status 80
+  (($(last TERM) > 0)) || fail "$(tail -n 3 "$LOG")"
+}
+
+@test "lost: a stopped descendant is continued, so that it sees its TERM" {
+  local stopped
+  background "$REDLOCK" run --ttl 3s --kill-after 1s L -- sh -c '"$@" & exec "$@"' sh \
+    "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5 stubborn # or it would leave its child to redlock
+  wait_until "$BOUND" eval '(($(cat "$LOG.pids" 2>/dev/null | wc -l) == 2))'
+  stopped=$(grep -vx "$(child_of "$(child_of "$BACKGROUND_PID")")" "$LOG.pids")
+  kill -STOP "$stopped"
+  wait_until "$BOUND" stopped "$stopped"
+  cli A del L
+  await "$BACKGROUND_PID"
+  assert_status 80
+  [[ $(grep -c ^TERM "$LOG") == 2 ]] || fail "$(grep -v ^beat "$LOG")"
+}
+
 @test "worker killed: a stubborn tree is dead before the lease is over" {
   stubborn_until_the_end KILL
 }
@@ -378,13 +402,14 @@ HOP
 }
 
 @test "--on-lost is bounded in time" {
-  run_job --ttl 1s --on-lost "echo \$\$ >>'$SCRATCH/told'; sleep 60" -- 5
+  run_job --ttl 1s --on-lost "echo \$\$ >>'$SCRATCH/told'; sleep 60 & echo \$! >'$SCRATCH/below'; wait" -- 5
   cli A del L
   await "$TOP" 30
   assert_status 80
   assert_contains "$stderr" '--on-lost took longer than 10 s'
   [[ $(wc -l <"$SCRATCH/told") == 1 ]] || fail 'it was run twice'
   wait_until "$BOUND" gone "$(<"$SCRATCH/told")"
+  wait_until "$BOUND" gone "$(<"$SCRATCH/below")"
 }
 
 @test "redlock that is waited for by a pipe: it ends when the lock is free, not before" {

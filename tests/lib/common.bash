@@ -185,6 +185,31 @@ await() {
   stderr=$(cat "$SCRATCH/background.$1.err" 2>/dev/null || true)
 }
 
+# ---- time-outs --------------------------------------------------------------------------------
+
+# bats_kill_childprocesses_of PID: replaces bats' own, which it calls when BATS_TEST_TIMEOUT is over. That one
+# sends a TERM to the children of the test's shell only, and a test whose grandchild hangs goes on to hang. This
+# one kills, by their PIDs, all processes below that shell, and those that have left it but have its environment.
+bats_kill_childprocesses_of() {
+  local pid entry children next below=("$1") doomed=()
+  while ((${#below[@]})); do
+    next=()
+    for pid in "${below[@]}"; do
+      read -ra children 2>/dev/null <"/proc/$pid/task/$pid/children" || true
+      for entry in "${children[@]}"; do [[ $entry == "$BASHPID" ]] || next+=("$entry"); done
+    done
+    doomed+=("${next[@]}")
+    below=("${next[@]}")
+  done
+  for entry in /proc/[0-9]*/environ; do
+    pid=${entry//[!0-9]/}
+    # shellcheck disable=SC2094 # it is only read
+    [[ $pid == "$1" || $pid == "$BASHPID" ]] ||
+      ! grep -qzsxF "BATS_TEST_TMPDIR=$BATS_TEST_TMPDIR" "$entry" || doomed+=("$pid")
+  done
+  kill -KILL "${doomed[@]}" 2>/dev/null || true
+}
+
 # ---- jobs ------------------------------------------------------------------------------------
 
 # background CMD…: starts CMD, sets $BACKGROUND_PID (of CMD itself), $BACKGROUND_OUT and

@@ -84,6 +84,7 @@ queued() {
   for server in "${SERVERS[@]:-A}"; do [[ $(waiters "$server") == "$1" ]] || return 1; done
 }
 queued_at_least() { (($(waiters "$1") >= $2)); }
+SOON=10 # seconds: who does not leave counts for 20 s, and is forgotten then
 nobody_waits() { queued 0; }
 assert_nobody_waits() { nobody_waits || fail "somebody waits: $(in_line A)"; }
 

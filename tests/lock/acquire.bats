@@ -203,8 +203,9 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
   assert_nothing_left A
 }
 
-@test "acquire: a reader that does not read gets no token, and nobody the lock from it" {
-  servers 1
+# full_pipe: $SCRATCH/pipe takes no byte more, until $SCRATCH/read is there; then what else has come is
+# written to it.
+full_pipe() {
   mkfifo "$SCRATCH/pipe"
   "$PYTHON" -c 'import os, sys, time
 fd = os.open(sys.argv[1], os.O_RDWR)
@@ -212,14 +213,92 @@ os.set_blocking(fd, False)
 try:
   while True: os.write(fd, b"x" * 4096)
 except BlockingIOError: pass
-open(sys.argv[2], "w").write("full")
-time.sleep(60)' "$SCRATCH/pipe" "$SCRATCH/full" 3>&- &
+open(sys.argv[2] + "/full", "w").write("full")
+while not os.path.exists(sys.argv[2] + "/read"): time.sleep(0.01)
+while True:
+  try: text = os.read(fd, 65536).strip(b"x")
+  except BlockingIOError: text = time.sleep(0.01)
+  if text: open(sys.argv[2] + "/read", "ab").write(text)' "$SCRATCH/pipe" "$SCRATCH" 3>&- &
   STARTED+=($!)
   wait_for "$SCRATCH/full"
+}
+
+@test "acquire: a reader that does not read gets no token, and nobody the lock from it" {
+  servers 1
+  full_pipe
   run --separate-stderr bash -c '"$REDLOCK" acquire --ttl 1s L >"$1"' _ "$SCRATCH/pipe"
   assert_status 71
   assert_contains "$stderr" 'nobody reads it'
   assert_nothing_left A
+}
+
+@test "acquire: a reader that reads too late gets no token of a lock that has expired" {
+  servers 1
+  full_pipe
+  background bash -c 'exec "$REDLOCK" acquire -n --ttl 1s L >"$0"' "$SCRATCH/pipe"
+  wait_for_key A L
+  kill -STOP "$BACKGROUND_PID"
+  wait_until "$BOUND" lacks_key A L
+  cli A set L another
+  : >"$SCRATCH/read"
+  empty() { "$PYTHON" -c 'import array, fcntl, os, sys, termios
+size = array.array("i", [0])
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), termios.FIONREAD, size)
+sys.exit(size[0])' "$SCRATCH/pipe"; }
+  wait_until "$BOUND" empty
+  kill -CONT "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 1
+  wait_until "$BOUND" empty
+  [[ ! -s $SCRATCH/read ]] || fail "$(<"$SCRATCH/read")"
+}
+
+@test "acquire: a signal while the token waits for its reader is the end of it, and nothing is left" {
+  servers 1
+  full_pipe
+  # A shell makes one number of an exit with 143 and of a death by TERM.
+  background "$PYTHON" -SEIc 'import subprocess, sys
+process = subprocess.Popen([sys.argv[1], "acquire", "L"], stdout=open(sys.argv[2], "w"))
+print(process.pid, flush=True)
+sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
+  wait_for_key A L
+  kill -TERM "$(<"$BACKGROUND_OUT")"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_nothing_left A
+}
+
+@test "renew: gives up while a lock that it renewed first would still last" {
+  servers 1
+  acquire --ttl 60s L
+  kill_server A
+  timed "$REDLOCK" renew --ttl 2s --server-wait 40s L "$token"
+  assert_status 69
+  assert_between 900 "$elapsed" 20000
+}
+
+@test "release: the servers remember it for as long as a keeper may live that does not know of it" {
+  servers 1
+  local note
+  acquire --ttl 60s L
+  cli A pexpire L 2000
+  release L "$token"
+  assert_status 0
+  note=$(cli A hget 'redlock:{L}:fence' released)
+  assert_between $(($(now_ms) + 30000)) "${note#"$token "}" $(($(now_ms) + 60000))
+}
+
+@test "renew: a foreign record with a ttl that cannot be is not followed" {
+  servers 1
+  local ttl
+  for ttl in 99999999999 1 -5; do
+    acquire --ttl 20s L
+    cli A hset 'redlock:{L}:holder' "$token" "{\"ttl\":$ttl}"
+    renew L "$token"
+    assert_status 0
+    assert_between 25000 "$(cli A pttl L)" 30000
+    release L "$token"
+  done
 }
 
 @test "renew: for what it was taken with, or for --ttl; never less than it has" {
@@ -343,6 +422,9 @@ time.sleep(60)' "$SCRATCH/pipe" "$SCRATCH/full" 3>&- &
   release L "$OTHER"
   assert_80
   wait_for_value L "$token" A B C
+  # Nor is it logged.
+  local server
+  for server in A B C; do refute_contains "$(cli "$server" xrange 'redlock:{L}:log' - +)" released; done
   cli A set redis-py theirs >/dev/null
   cli B set redis-py theirs >/dev/null
   release redis-py "$OTHER"

@@ -381,6 +381,8 @@ SCENARIO
   assert_status 69
   assert_contains "$stderr" 'on 0 of 3 servers only, its holder may go on'
   assert_contains "$stderr" "$C_URI: "
+  # That helps no second time.
+  [[ $(cli A acl log | paste -sd' ') == *'count 1 reason command context '*' object set '* ]] || fail "$(cli A acl log)"
 }
 
 @test "force: without a terminal --yes is needed, and the words are in order" {
@@ -430,6 +432,35 @@ assert at.status() == 0
 at.hang_up()
 SCENARIO
   wait_for_value L "revoked:$TOKEN *" A
+}
+
+@test "force: a server that loses a request is asked once more" {
+  everywhere set L $TOKEN px 600000
+  start_listener LOSING hang_up_proxy.py "$C_SOCKET" ':told:'
+  kill_server B
+  REDLOCK_SERVERS="$A_URI $B_URI $LOSING_URI" force --yes L
+  assert_status 0
+  [[ $(cli C get L) == "revoked:$TOKEN "* ]] || fail "$(cli C get L)"
+}
+
+@test "force --now: nothing of the holder stays in its hash" {
+  everywhere set L $TOKEN px 600000
+  everywhere hset 'redlock:{L}:holder' $TOKEN '{}' fence:$TOKEN 1 holds:$TOKEN "$TOKEN 1" keep:$TOKEN 1
+  force --yes --now L
+  assert_status 0
+  assert_no_key A 'redlock:{L}:holder'
+  assert_no_key B 'redlock:{L}:holder'
+}
+
+@test "force: --log-entries 0 writes no log" {
+  everywhere set L $TOKEN px 600000
+  REDLOCK_LOG_ENTRIES=0 force --yes L
+  assert_status 0
+  assert_no_key A 'redlock:{L}:log'
+  REDLOCK_LOG_ENTRIES=9 force --yes --now L
+  everywhere set L $TOKEN px 600000
+  REDLOCK_LOG_ENTRIES=9 force --yes L
+  has_key A 'redlock:{L}:log'
 }
 
 @test "force: waiting can be interrupted" {

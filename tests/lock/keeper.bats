@@ -145,6 +145,20 @@ end_ward() { kill -KILL "$WARD"; }
   assert_nothing_left A
 }
 
+@test "keeper: a process that is dead, and that its parent has not reaped: 64" {
+  background "$PYTHON" -SEIc 'import os, sys, time
+pid = os.fork() or os._exit(0)
+print(pid, file=open(sys.argv[1], "w"))
+time.sleep(60)' "$SCRATCH/zombie"
+  wait_for "$SCRATCH/zombie"
+  is_zombie() { [[ $(cut -d' ' -f3 "/proc/$(<"$SCRATCH/zombie")/stat") == Z ]]; }
+  wait_until "$BOUND" is_zombie
+  run --separate-stderr "$REDLOCK" acquire --keep-for "$(<"$SCRATCH/zombie")" L
+  assert_status 64
+  assert_contains "$stderr" "there is no process $(<"$SCRATCH/zombie")"
+  assert_nothing_left A
+}
+
 @test "keeper: a process that ends while its lock is waited for ends the wait" {
   "$REDLOCK" acquire L >"$SCRATCH/token"
   ward
@@ -167,13 +181,46 @@ end_ward() { kill -KILL "$WARD"; }
   wait_until "$BOUND" no_keeper || fail "a keeper is left"
 }
 
+# full_pipe: $SCRATCH/pipe takes no byte more.
+full_pipe() {
+  mkfifo "$SCRATCH/pipe"
+  "$PYTHON" -c 'import os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+os.set_blocking(fd, False)
+try:
+  while True: os.write(fd, b"x" * 4096)
+except BlockingIOError: pass
+open(sys.argv[2], "w").write("full")
+time.sleep(60)' "$SCRATCH/pipe" "$SCRATCH/full" 3>&- &
+  STARTED+=($!)
+  wait_for "$SCRATCH/full"
+}
+
+@test "keeper: its parent is killed before its word: the keeper gives back a lock whose token nobody knows" {
+  local parent
+  ward
+  full_pipe
+  background bash -c 'exec "$REDLOCK" acquire --ttl 60s --keep-for "$0" L >"$1"' "$WARD" "$SCRATCH/pipe"
+  parent=$BACKGROUND_PID
+  has_child() { KEEPER=$(tr -d ' ' <"/proc/$parent/task/$parent/children") && [[ -n $KEEPER ]]; }
+  wait_until "$BOUND" has_child
+  KEEPERS+=("$KEEPER")
+  # It has got a session of its own, and waits for the word: an epoll, at first, then a poll.
+  waits() { [[ $(cut -d' ' -f1 "/proc/$KEEPER/syscall") == 7 ]]; }
+  wait_until "$BOUND" waits
+  has_key A L
+  kill -KILL "$parent"
+  wait_gone "$KEEPER"
+  assert_nothing_left A
+}
+
 @test "keeper: a token that is released ends it at once, and the process is told nothing" {
   local before
   ward
   before=$(evals A)
-  keep --ttl 60s --on-lost-signal USR1 L
+  keep --ttl 10m --on-lost-signal USR1 L
   # It renews once when it begins to listen, which is two: the acquire and the log are the others. The next time
-  # is 20 s away.
+  # is minutes away: it ends because it is told.
   renewed() { (($(evals A) >= before + 4)); }
   wait_until "$BOUND" renewed
   "$REDLOCK" release L "$token"

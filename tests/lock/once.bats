@@ -78,6 +78,23 @@ older_than_a_second() {
   assert_ran 2
 }
 
+@test "once: a mark from the future counts for as long as a run that just began, and not for ever" {
+  servers 1
+  cli A set "$MARK" "$(($(now_ms) + 600000)) {}" px 90000000
+  job
+  assert_ran 0
+  cli A set "$MARK" "$(($(now_ms) + 7200000)) {}" px 90000000
+  job
+  assert_ran 1
+}
+
+@test "once: how long ago the last run began is told" {
+  servers 1
+  cli A set "$MARK" "$(($(now_ms) - 1800000)) {}" px 90000000
+  run --separate-stderr "$REDLOCK" run -v --once 1h L -- true
+  assert_contains "$stderr" 'begun 30m '
+}
+
 @test "once: a run without it, and other locks, are not concerned" {
   servers 1
   job

@@ -46,7 +46,7 @@ teardown() { stop_all; }
   await "$one"
   assert_status 0
   local server
-  for server in A B C; do wait_until "$BOUND" has_no_keys "$server"; done
+  for server in A B C; do wait_until "$SOON" has_no_keys "$server"; done
 }
 
 @test "queue: nor is the one that has the lock in it, while its job runs" {
@@ -56,7 +56,7 @@ teardown() { stop_all; }
   wait_until "$BOUND" queued 1
   let_go
   wait_for "$SCRATCH/second"
-  wait_until "$BOUND" nobody_waits
+  wait_until "$SOON" nobody_waits
 }
 
 @test "queue: who gives up leaves it: at the limit of -w, and by a signal" {
@@ -67,20 +67,20 @@ teardown() { stop_all; }
   run "$REDLOCK" run -w 1s L -- true
   assert_status 1
   wait_for_line "$SCRATCH/monitor.A" '"ZADD" "redlock:{L}:queue"' # it was in it
-  wait_until "$BOUND" nobody_waits
+  wait_until "$SOON" nobody_waits
   for signal in TERM INT HUP; do
     waiter one
     kill -s "$signal" "$one"
     await "$one"
     assert_status "$((128 + $(kill -l "$signal")))"
-    wait_until "$BOUND" nobody_waits
+    wait_until "$SOON" nobody_waits
   done
   background "$REDLOCK" acquire L
   wait_until "$BOUND" queued 1
   kill -TERM "$BACKGROUND_PID"
   await "$BACKGROUND_PID"
   assert_status 143
-  wait_until "$BOUND" nobody_waits
+  wait_until "$SOON" nobody_waits
   # And as nobody is left for whom the lock was to be kept.
   background sleep 600
   local ward=$BACKGROUND_PID
@@ -89,7 +89,7 @@ teardown() { stop_all; }
   kill -KILL "$ward"
   await "$BACKGROUND_PID"
   assert_status 64
-  wait_until "$BOUND" nobody_waits
+  wait_until "$SOON" nobody_waits
 }
 
 @test "queue: a waiter that was killed is in it until its time is over, and holds nobody up" {

@@ -92,6 +92,8 @@ assert_words() {
   [[ ${lines[0]} =~ ^REDLOCK_FENCE=[0-9]+$ && ${lines[0]} != REDLOCK_FENCE=7 ]] || fail "$output"
   [[ ${lines[3]} =~ ^REDLOCK_TOKEN=[0-9a-f]{40}$ ]] || fail "$output"
   [[ ${lines[1]} == "REDLOCK_HELD=${lines[3]#*=}:${lines[0]#*=}:"* ]] || fail "$output"
+  # A longer name is another variable.
+  [[ $(REDLOCK_NAMES=mine "$REDLOCK" run L -- sh -c 'echo "$REDLOCK_NAMES"') == mine ]]
 }
 
 @test "a job may take a lock of another name" {

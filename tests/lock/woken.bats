@@ -97,7 +97,7 @@ teardown() { stop_all; }
   heard_by A free "$first"
   await "$BACKGROUND_PID"
   assert_status 0
-  wait_until "$BOUND" nobody_waits
+  wait_until "$SOON" nobody_waits
   "$REDLOCK" release L "$output"
 }
 
@@ -130,7 +130,7 @@ wakes() {
   wait_until "$BOUND" woken
   await "$one"
   assert_status 0
-  wait_until "$BOUND" nobody_waits
+  wait_until "$SOON" nobody_waits
 }
 
 # one_waits: a waiter, whose number goes to FIRST.

@@ -107,6 +107,52 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   is '3500 < l["last_run"]["told_for_s"] <= 3600' True
 }
 
+@test "status: of runs that servers know differently, the latest is the last run" {
+  local now
+  now=$(now_ms)
+  cli A set 'redlock:{daily}:done' "$((now - 60000)) {\"user\":\"late\",\"host\":\"a\"}" px 3600000
+  cli B set 'redlock:{daily}:done' "$((now - 7200000)) {\"user\":\"early\",\"host\":\"b\"}" px 3600000
+  cli C set 'redlock:{daily}:done' "$((now - 3600000)) {\"user\":\"early\",\"host\":\"b\"}" px 3600000
+  status daily
+  has 'late@a' 'begun 1m '
+}
+
+@test "status: servers give a lock different times: the least and the most are told" {
+  everywhere set L $TOKEN px 600000
+  cli B pexpire L 60000
+  status --json L
+  is '0 < l["least_left_s"] <= 60 and 500 < l["most_left_s"] <= 600' True
+}
+
+@test "status: a run inside the holder that was killed is no hold any more" {
+  everywhere set L $TOKEN px 600000
+  everywhere hset 'redlock:{L}:holder' $TOKEN '{"pid":1}' "holds:$TOKEN" "$TOKEN 1 $OTHER 1"
+  status --json L
+  is 'l["holds"]' 1
+  everywhere hset 'redlock:{L}:holder' "holds:$TOKEN" "$TOKEN 1 $OTHER $(($(now_ms) + 60000))"
+  status --json L
+  is 'l["holds"]' 2
+}
+
+@test "status: the same servers in another order are the same, in another database they are not" {
+  hold L
+  REDLOCK_SERVERS="$C_URI $A_URI $B_URI" status L
+  refute_contains "$output$stderr" 'other servers'
+  everywhere -n 1 set L $TOKEN px 600000
+  everywhere -n 1 hset 'redlock:{L}:holder' $TOKEN "$(cli A hget 'redlock:{L}:holder' "$(cli A get L)")"
+  REDLOCK_SERVERS="$A_URI?db=1 $B_URI?db=1 $C_URI?db=1" status L
+  assert_contains "$output$stderr" 'other servers'
+}
+
+@test "list: a server that has failed is not asked a second time" {
+  hold L
+  delay_proxy "$SCRATCH/nobody" 0
+  REDLOCK_SERVERS="$A_URI $B_URI $PROXY_URI" list
+  assert_status 0
+  has 'L held 2/3'
+  [[ $(proxy_count connections) == 1 ]] || fail "$(proxy_count connections) connections"
+}
+
 @test "status: holds of runs inside the holder" {
   export READY=$SCRATCH/ready
   background "$REDLOCK" run twice -- "$REDLOCK" run twice -- sh -c 'echo x >"$READY"; exec sleep 600'

@@ -81,6 +81,15 @@ pretend() {
   is 'l["waiting"], len(l["waiters"])' '(2, 2)'
 }
 
+@test "waiting: the server where one stood longest says how long it has waited" {
+  everywhere set L x px 60000
+  pretend 100 102 backup 60000
+  cli B zadd "$QUEUE" $(($(now_ms) - 1000)) pretended100
+  cli C zadd "$QUEUE" $(($(now_ms) - 1000)) pretended100
+  status --json L
+  [[ $(pids_of L) == '[100, 101, 102]' ]] || fail "$(pids_of L)"
+}
+
 @test "waiting: the first five of many, with -v twenty, and how many more" {
   hold
   pretend 1 25 command 100000

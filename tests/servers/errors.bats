@@ -189,6 +189,9 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 @test "READONLY: a replica" {
   start_server R --replicaof 127.0.0.1 "$A_PORT"
   fatal "$R_URI" 'replica' 'primary'
+  # Nor does one that takes writes.
+  cli R config set replica-read-only no
+  fatal "$R_URI" 'replica' 'primary'
 }
 
 @test "LOADING" {

@@ -104,6 +104,10 @@ has_ipv6() {
   timed "${NAMED[@]}"
   assert_status 69
   assert_contains "$stderr" 'no connection within 1000 ms'
+  # The last one fails at once, and the first one is not given up for that.
+  hosts 127.0.0.2 db1.test 255.255.255.255 db1.test
+  timed "${NAMED[@]}"
+  assert_contains "$stderr" 'no connection within 1000 ms'
   hosts 127.0.0.3 db1.test 127.0.0.4 db1.test
   timed "${NAMED[@]}"
   assert_status 69
@@ -122,6 +126,19 @@ has_ipv6() {
   stop_servers
   start_server A --tcp
   holds "redis://other.test:$A_PORT"
+}
+
+@test "names: of two families, one of which is dead, the other one is tried second" {
+  local port
+  port=$(free_port)
+  has_ipv6 "$port" || skip 'no IPv6 here'
+  start_server A --tcp --bind ::1
+  local address
+  for address in 127.0.0.{2..4}; do black_hole "$address" "$A_PORT"; done
+  hosts 127.0.0.2 db1.test 127.0.0.3 db1.test 127.0.0.4 db1.test ::1 db1.test
+  named run -n -S "redis://db1.test:$A_PORT" L -- echo in
+  timed_below 700 "${NAMED[@]}" # the next address has its turn after 250 ms
+  assert_status 0
 }
 
 @test "names: a resolver that hangs delays neither the other servers nor the end" {

@@ -297,6 +297,40 @@ config"
   assert_contains "$stderr" 'no TLS handshake within 1000 ms'
 }
 
+@test "tls: a write that the kernel takes in parts" {
+  cat >"$SCRATCH/parts.c" <<'PARTS'
+#include <errno.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+ssize_t send(int fd, const void* bytes, size_t size, int flags) {
+  static int calls;
+  if (++calls % 3 == 0) {
+    errno = EAGAIN;
+    return -1;
+  }
+  return syscall(SYS_sendto, fd, bytes, size < 700 ? size : 700, flags, NULL, 0);
+}
+PARTS
+  cc -shared -fPIC -o "$SCRATCH/parts.so" "$SCRATCH/parts.c"
+  start_tls_server A server
+  local uri
+  for uri in "$A_TLS_URI" "$A_TCP_URI"; do
+    run --separate-stderr env LD_PRELOAD="$SCRATCH/parts.so" \
+      ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
+      "$REDLOCK" run -n -S "$uri" L -- echo in
+    assert_status 0
+    [[ $output == in && -z $stderr ]] || fail "$stderr"
+    assert_nothing_left A
+  done
+}
+
+@test "tls: a name with a dot at its end, and an address with a zone, are verified without these" {
+  start_tls_server A server
+  holds -S "$A_TLS_URI" --tls-sni localhost.
+  holds -S "$A_TLS_URI" --tls-sni 127.0.0.1%lo
+}
+
 @test "tls: a server that is restarted is connected to anew, and the lock put back" {
   start_tls_server A server
   start_tls_server B server
@@ -359,7 +393,11 @@ config"
   pid=$!
   STARTED+=("$pid")
   token=$("$REDLOCK" acquire -S "$A_TLS_URI" --ttl 2s --keep-for "$pid" L)
+  connections() { cli A client list | sed -n 's/ addr=127.*//p' | sort; }
+  local before
+  before=$(connections)
   outlast A L
+  [[ $(connections) == "$before" ]] || fail "it has made another connection: $before" "$(connections)"
   [[ $(cli A get L) == "$token" ]]
   kill -KILL "$pid"
   wait_until "$BOUND" has_no_keys A

@@ -133,6 +133,12 @@ TEST_CASE("run: unknown and abbreviated options") {
   check_failure(failure({"run", "--conflict", "5", "L", "x"}), ExitStatus::usage,
                 "did you mean --conflict-exit-code?");
   check_failure(failure({"run", "--nonblok", "L", "x"}), ExitStatus::usage, "mean --nonblock?");
+  check_failure(failure({"run", "--rsync", "L", "x"}), ExitStatus::usage,
+                "unknown option '--rsync' (see");
+  check_failure(failure({"run", "--xx", "L", "x"}), ExitStatus::usage,
+                "unknown option '--xx' (see");
+  // An option of other commands.
+  check_failure(failure({"status", "--max-runtme", "5"}), ExitStatus::usage, "'--max-runtme' (see");
   check_failure(failure({"run", "-z", "L", "x"}), ExitStatus::usage, "unknown option '-z' (see");
   check_failure(failure({"run", "L", "-vz", "x"}), ExitStatus::usage, "'-z' in '-vz'");
   check_failure(failure({"run", "-5", "L", "x"}), ExitStatus::usage, "unknown option '-5'");

@@ -185,6 +185,7 @@ TEST_CASE("merged log: skipped runs are counted between two others, by the serve
   CHECK(runs[1].skips == 4);
   CHECK(runs[1].began == kFirst + 12s);
   CHECK(runs[3].skips == 1);
+  CHECK(merge({two, one}, {})[1].skips == 4);
   // Who may not delete lines leaves one for each.
   const Log many =
       latest_first({released(10s, "a", 10s), skipped(11s), skipped(12s), skipped(13s)});

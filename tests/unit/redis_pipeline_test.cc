@@ -151,6 +151,18 @@ TEST_CASE("what the server may hold is known, also after the connection ended") 
   CHECK(pipeline.sent_attempts() == std::set<lock::AttemptId>{1});
 }
 
+TEST_CASE("when the connection ends, what was sent may have been carried out, and nothing else") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1);
+  send(pipeline);
+  add(pipeline, Op::acquire, 2);
+  pipeline.fail({.maybe_applied = true, .permanent = false, .why = "gone"});
+  const auto arrivals = pipeline.take_arrivals();
+  REQUIRE(arrivals.size() == 2);
+  CHECK(std::get<lock::Unreachable>(arrivals[0].content).maybe_applied);
+  CHECK_FALSE(std::get<lock::Unreachable>(arrivals[1].content).maybe_applied);
+}
+
 TEST_CASE("a request of which the kernel took nothing is not at the server") {
   Pipeline pipeline;
   Pipeline::Pending* const added = add(pipeline, Op::acquire, 1);

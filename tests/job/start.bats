@@ -1,0 +1,82 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck shell=bash disable=SC2016,SC2034,SC2153,SC2154
+#
+# The moments around the start of a job: a worker that is stopped or killed there, or whose top is. A preloaded
+# library stops the worker exactly there.
+
+load ../lib/common
+
+setup_file() { "${CC:-cc}" -O2 -shared -fPIC -o "$BATS_FILE_TMPDIR/stop_at.so" "$TESTS/lib/stop_at.c" -ldl; }
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI
+  # A sanitizer wants to be first.
+  export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
+}
+teardown() {
+  # What is stopped would not notice that its test has failed.
+  [[ -z ${WORKER-} ]] || kill -CONT "$WORKER" 2>/dev/null || true
+  [[ -z ${TOP-} ]] || kill -CONT "$TOP" 2>/dev/null || true
+  stop_all
+}
+
+# run_until PLACE OPTION…: a job under L that writes its PID to $SCRATCH/job and stays, and whose worker is stopped
+# at that place; sets TOP and WORKER.
+run_until() {
+  rm -f "$SCRATCH/once"
+  background env LD_PRELOAD="$BATS_FILE_TMPDIR/stop_at.so" STOP_AT="$1" STOP_ONCE="$SCRATCH/once" \
+    "$REDLOCK" run "${@:2}" L -- sh -c 'echo $$ >"$0"; exec sleep 60' "$SCRATCH/job"
+  TOP=$BACKGROUND_PID
+  wait_until "$BOUND" test -e "$SCRATCH/once"
+  WORKER=$(tr -d ' ' <"/proc/$TOP/task/$TOP/children")
+  wait_until "$BOUND" stopped "$WORKER"
+}
+
+@test "start: a worker stopped after the fork starts no job when its lease is over" {
+  run_until subreaper -n --ttl 1s
+  kill -STOP "$TOP"
+  wait_until "$BOUND" stopped "$TOP"
+  wait_until "$BOUND" lacks_key A L
+  cli A set L another
+  kill -CONT "$WORKER"
+  wait_gone "$WORKER"
+  kill -CONT "$TOP"
+  await "$TOP"
+  assert_status 1
+  [[ ! -e $SCRATCH/job ]] || fail 'the job ran'
+  [[ $(cli A get L) == another ]]
+}
+
+@test "start: a worker stopped after the fork is given up while the lease lasts" {
+  run_until subreaper --ttl 1s
+  wait_gone "$WORKER"
+  wait_for "$SCRATCH/job" # another worker's
+  has_key A L
+  kill -TERM "$TOP"
+  await "$TOP"
+  assert_nothing_left A
+}
+
+@test "start: the worker is killed just after it has started the job, and the job dies before the lock is free" {
+  run_until session
+  wait_for "$SCRATCH/job"
+  kill -KILL "$WORKER"
+  await "$TOP"
+  assert_status 71
+  assert_contains "$stderr" 'the process that was to start the job was killed'
+  gone "$(<"$SCRATCH/job")" || fail 'the job lives on'
+  assert_nothing_left A
+}
+
+@test "start: the top is killed just after the worker has started the job, and the job dies" {
+  run_until session --ttl 1s
+  wait_for "$SCRATCH/job"
+  kill -KILL "$TOP"
+  wait_gone "$TOP"
+  kill -CONT "$WORKER"
+  wait_gone "$WORKER"
+  gone "$(<"$SCRATCH/job")" || fail 'the job lives on'
+}

@@ -1,0 +1,288 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+#
+# The scripts called one by one, as redlock calls them: what they answer and leave behind in cases that a usual
+# run does not bring about.
+
+# shellcheck disable=SC2034,SC2153,SC2154 # set by start_server and run
+load ../lib/common
+
+TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+HOLDER='redlock:{L}:holder'
+FENCE='redlock:{L}:fence'
+LINE='redlock:{L}:'
+
+setup() { start_server A; }
+teardown() { stop_all; }
+
+# answer_of SCRIPT KEYS ARG…: sends it; sets $output, its answer in one line.
+answer_of() {
+  run cli A eval "$(script_of "$1")" "${@:2}"
+  output=${lines[*]}
+}
+
+# answers TEXT SCRIPT KEYS ARG…: sends the script, which answers so.
+answers() {
+  answer_of "${@:2}"
+  [[ $output == "$1" ]] || fail "${*:2}: it answers '$output', not '$1'"
+}
+
+# held [MS]: the lock has $TOKEN for so long (60000), held once, and the records of it.
+held() {
+  cli A set L "$TOKEN" px "${1-60000}" >/dev/null
+  cli A hset "$HOLDER" "$TOKEN" '{"pid":1}' "fence:$TOKEN" 5 "holds:$TOKEN" "$TOKEN $(($(now_ms) + 60000))" >/dev/null
+  cli A pexpire "$HOLDER" 70000 >/dev/null
+}
+
+# fields: the names of the fields of the holder hash, in one line.
+fields() { cli A hkeys "$HOLDER" | sort | paste -sd' '; }
+
+# leave HOLD REST [WHO TTL]: our hold of the lock is given up.
+leave() {
+  if [[ -n ${3-} ]]; then
+    answer_of leave 3 L "$HOLDER" "$FENCE" "$TOKEN" "$@"
+  else
+    answer_of leave 2 L "$HOLDER" "$TOKEN" "$@"
+  fi
+}
+
+notes() { cli A hget "$FENCE" released; }
+
+# ---- giving back -----------------------------------------------------------------------------------
+
+@test "scripts: of a lock that was given back nothing of it stays" {
+  held
+  cli A hset "$HOLDER" "$OTHER" '{}' "keep:$TOKEN" 5
+  leave "$TOKEN" 0
+  [[ $output == released ]]
+  assert_no_key A L
+  [[ $(fields) == "$OTHER" ]] || fail "$(fields)"
+  # Nor of one that is gone.
+  cli A hset "$HOLDER" "$TOKEN" '{}' "fence:$TOKEN" 5 "holds:$TOKEN" "$TOKEN 1" "keep:$TOKEN" 5
+  leave "$TOKEN" 0
+  [[ $output == missing && $(fields) == "$OTHER" ]] || fail "$output $(fields)"
+}
+
+@test "scripts: a late request to give back does not prolong the minimum hold" {
+  held 5000
+  leave "$TOKEN" 20000
+  [[ $output == cooling ]]
+  assert_between 1 "$(cli A pttl L)" 5000
+  # While it cools, the hash outlives it.
+  assert_between 5000 "$(cli A pttl "$HOLDER")" 15000
+  leave "$TOKEN" 20000
+  [[ $output == cooling ]]
+  assert_between 1 "$(cli A pttl L)" 5000
+}
+
+@test "scripts: a minimum hold longer than the hash has to live: the hash outlives it" {
+  held 40000
+  cli A pexpire "$HOLDER" 1000
+  leave "$TOKEN" 30000
+  [[ $output == cooling ]]
+  assert_between 30000 "$(cli A pttl "$HOLDER")" 40000
+}
+
+@test "scripts: a hold that is not there gives nothing back" {
+  held
+  leave "$OTHER" 0
+  [[ $output == kept && $(cli A get L) == "$TOKEN" && $(cli A hexists "$HOLDER" "holds:$TOKEN") == 1 ]]
+  # Nor one that was given up already.
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN 1 $OTHER $(($(now_ms) + 60000))"
+  leave "$OTHER" 0
+  leave "$OTHER" 0
+  [[ $output == kept && $(cli A get L) == "$TOKEN" ]]
+}
+
+@test "scripts: joiners that are dead do not keep the lock, the one that took it does" {
+  held
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN 1 $OTHER 1"
+  leave "$TOKEN" 0
+  [[ $output == released ]] || fail "$output"
+  held
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN 1 $OTHER $(($(now_ms) + 60000))"
+  leave "$OTHER" 0
+  [[ $output == kept && $(cli A get L) == "$TOKEN" ]] || fail "$output"
+}
+
+@test "scripts: the longest minimum hold of all that had the lock is kept" {
+  held
+  local now
+  now=$(now_ms)
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN $((now + 60000)) c $((now + 60000)) $OTHER $((now + 60000))"
+  leave "$TOKEN" 30000
+  leave "$OTHER" 5000
+  [[ $output == kept ]] || fail "$output"
+  leave c 0
+  [[ $output == cooling ]] || fail "$output"
+  assert_between 20000 "$(cli A pttl L)" 30000
+}
+
+@test "scripts: who releases a lock that a keeper renews leaves a note, among those of others" {
+  local now
+  now=$(now_ms)
+  held
+  cli A hset "$FENCE" value 5 released "$OTHER $((now + 60000)) dead 1"
+  leave "$TOKEN" 0 owner 7000
+  [[ $output == released ]]
+  [[ $(notes) =~ ^$TOKEN\ [0-9]+\ $OTHER\ [0-9]+$ ]] || fail "$(notes)"
+  answers released inquire 1 "$FENCE" "$TOKEN"
+  answers released inquire 1 "$FENCE" "$OTHER"
+  answers missing inquire 1 "$FENCE" dead
+}
+
+@test "scripts: inquire knows the keeper's own note, and says no more than that" {
+  held
+  leave "$TOKEN" 0 keeper 7000
+  [[ $output == released && $(notes) == "~$TOKEN "* ]] || fail "$output $(notes)"
+  answers released inquire 1 "$FENCE" "$TOKEN"
+  answers missing inquire 1 "$FENCE" "$OTHER"
+  cli A del "$FENCE"
+  answers missing inquire 1 "$FENCE" "$TOKEN"
+}
+
+@test "scripts: the owner's note stays when the keeper gives back, too" {
+  held
+  leave "$TOKEN" 0 owner 7000
+  held # the keeper has put it back
+  leave "$TOKEN" 0 keeper 7000
+  [[ $output == released && $(notes) == "$TOKEN "* ]] || fail "$output $(notes)"
+  # The other way round the owner's request finds its work done.
+  cli A hdel "$FENCE" released
+  held
+  leave "$TOKEN" 0 keeper 7000
+  leave "$TOKEN" 0 owner 7000
+  [[ $output == released && $(notes) == "$TOKEN "* ]] || fail "$output $(notes)"
+  # Without the keeper's note the lock was gone.
+  cli A hdel "$FENCE" released
+  leave "$TOKEN" 0 owner 7000
+  [[ $output == missing ]] || fail "$output"
+}
+
+@test "scripts: release deletes what is ours, even if it cools or was revoked, and nothing else" {
+  local value
+  for value in "$TOKEN" "cooling:$TOKEN" "revoked:$TOKEN {}" "revoked:$TOKEN"; do
+    cli A set L "$value"
+    answers released release 1 L "$TOKEN"
+    assert_no_key A L
+  done
+  answers missing release 1 L "$TOKEN"
+  for value in "$OTHER" "cooling:$OTHER" "revoked:$OTHER $TOKEN" "$TOKEN$TOKEN"; do
+    cli A set L "$value"
+    answers "not_mine $value" release 1 L "$TOKEN"
+    [[ $(cli A get L) == "$value" ]]
+  done
+}
+
+# ---- holding ---------------------------------------------------------------------------------------
+
+@test "scripts: a renewal notes its hold once, with the others, and longer life" {
+  held
+  local end
+  end=$(($(now_ms) + 60000))
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN 1 $OTHER $end"
+  answers held hold 1 "$HOLDER" "$TOKEN" "$TOKEN" 60000 90000
+  answers held hold 1 "$HOLDER" "$TOKEN" "$TOKEN" 60000 80000
+  [[ $(cli A hget "$HOLDER" "holds:$TOKEN") =~ ^\ $OTHER\ $end\ $TOKEN\ [0-9]{13}$ ]] ||
+    fail "hold keeps one entry: $(cli A hget "$HOLDER" "holds:$TOKEN")"
+  assert_between 80001 "$(cli A pttl "$HOLDER")" 90000
+}
+
+@test "scripts: where a record has expired, hold makes no record out of a hold alone" {
+  answers missing hold 1 "$HOLDER" "$TOKEN" "$TOKEN" 60000 90000
+  assert_no_key A "$HOLDER"
+}
+
+@test "scripts: a lock is had: nothing of former holders is left in its hash" {
+  cli A hset "$HOLDER" "$OTHER" '{}' "fence:$OTHER" 1 "holds:$OTHER" "$OTHER 1" "keep:$OTHER" 1
+  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" '' '' "$LINE"
+  [[ $output == granted* && $(fields) == "$TOKEN fence:$TOKEN holds:$TOKEN" ]] || fail "$output $(fields)"
+}
+
+@test "scripts: repair says who holds it, and gives the record an end" {
+  answers granted repair 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{"pid":7}'
+  [[ $(cli A hget "$HOLDER" "$TOKEN") == '{"pid":7}' ]]
+  assert_between 60001 "$(cli A pttl "$HOLDER")" 70000
+  answers granted repair 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{"pid":7}'
+  cli A set L "$OTHER" px 60000
+  answer_of repair 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{"pid":7}'
+  [[ $output == "refused $OTHER "* && $(cli A get L) == "$OTHER" ]] || fail "$output"
+}
+
+@test "scripts: remove leaves the tombstone of an endless lock for a day, and of others for their life" {
+  cli A set L "$TOKEN"
+  answers released remove 2 L 'redlock:{L}:dead' string "$TOKEN" "$TOKEN" ''
+  assert_between 86400000 "$(cli A pttl 'redlock:{L}:dead')" 86410000
+  cli A set L "cooling:$TOKEN" px 5000 # it cools since the user looked
+  answers released remove 2 L 'redlock:{L}:dead' string "$TOKEN" "$TOKEN" ''
+  assert_between 10001 "$(cli A pttl 'redlock:{L}:dead')" 15000
+  cli A set L "$OTHER" px 5000
+  answers "not_mine $OTHER" remove 2 L 'redlock:{L}:dead' string "$TOKEN" "$TOKEN" ''
+}
+
+# ---- the mark of --once ----------------------------------------------------------------------------
+
+@test "scripts: a mark is of the latest run, and stays for the longest time that a run asked for" {
+  local mark='redlock:{L}:done' now
+  now=$(now_ms)
+  answers marked mark 1 "$mark" $((now - 10000)) 3600000 first
+  answers marked mark 1 "$mark" $((now - 5000)) 60000 second
+  [[ $(cli A get "$mark") == "$((now - 5000)) second" ]]
+  assert_between 3000000 "$(cli A pttl "$mark")" 3600000
+  # A late request.
+  answers marked mark 1 "$mark" $((now - 9000)) 7200000 late
+  [[ $(cli A get "$mark") == "$((now - 5000)) second" ]]
+  assert_between 3000000 "$(cli A pttl "$mark")" 3600000
+  # One whose time is over.
+  cli A del "$mark"
+  answers marked mark 1 "$mark" $((now - 10000)) 5000 over
+  assert_no_key A "$mark"
+}
+
+# ---- the line --------------------------------------------------------------------------------------
+
+@test "scripts: who joins the line cuts an end far ahead, and waiting shows only the living" {
+  local now
+  now=$(now_ms)
+  cli A zadd "${LINE}queue" 1 far 2 dead
+  cli A zadd "${LINE}alive" $((now + 3600000)) far $((now - 1)) dead
+  answer_of waiting 3 "${LINE}queue" "${LINE}alive" "${LINE}waiters"
+  answer_of waiting 3 "${LINE}queue" "${LINE}alive" "${LINE}waiters"
+  refute_contains "$output" dead
+  answers joined join_queue 1 L "$LINE" me '{}' 3
+  assert_between "$now" "$(cli A zscore "${LINE}alive" far)" $(($(now_ms) + 20000))
+  [[ $(cli A zrange "${LINE}queue" 0 -1 | paste -sd' ') == 'far me' ]]
+  # A ticket stays as it was.
+  answers joined join_queue 1 L "$LINE" me '{}' 9
+  [[ $(cli A zscore "${LINE}queue" me) == 3 ]]
+}
+
+@test "scripts: a waiter that gets the lock of one server is not passed over there the next time" {
+  cli A zadd "${LINE}queue" 1 me 2 other
+  cli A zadd "${LINE}alive" $(($(now_ms) + 20000)) me $(($(now_ms) + 20000)) other
+  cli A hset "${LINE}waiters" me '{}' mark:me 1 other '{}'
+  cli A set "${LINE}turn" me px 400
+  answer_of acquire 4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead' "$TOKEN" 60000 '{}' 0 60000 "$TOKEN" me 1 "$LINE"
+  [[ $output == granted* && $(cli A hexists "${LINE}waiters" mark:me) == 0 ]] || fail "$output"
+}
+
+@test "scripts: a hand-over looks at 32 waiters, whatever the number of those behind" {
+  local now entries=()
+  now=$(now_ms)
+  for number in {1..60}; do entries+=("$number" "waiter$number"); done
+  cli A zadd "${LINE}queue" "${entries[@]}" >/dev/null
+  # None of them is alive: what it looked at is forgotten.
+  answers free hand_on 1 L "$LINE" ''
+  [[ $(cli A zcard "${LINE}queue") == 28 ]] || fail "$(cli A zcard "${LINE}queue")"
+}
+
+@test "scripts: who joins the line forgets 32 of the dead, and no more" {
+  local now
+  now=$(now_ms)
+  # shellcheck disable=SC2046 # words
+  cli A zadd "${LINE}alive" $(for i in {1..40}; do echo "$((now - 1)) dead$i"; done)
+  answers joined join_queue 1 L "$LINE" me '{}' 3
+  [[ $(cli A zcard "${LINE}alive") == 9 ]] || fail "$(cli A zcard "${LINE}alive")"
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+//
+// Connections to a server that this test plays itself, on a Unix socket, at times that it chooses.
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "contains.h"
+#include "os/fd.h"
+#include "redis/dialer.h"
+#include "redis/inspector.h"
+#include "redis/log_reader.h"
+#include "redis/revoker.h"
+#include "redis/routes.h"
+#include "redis/subscriber.h"
+#include "redis/voters.h"
+
+namespace redlock::connections_test {
+
+using namespace std::chrono_literals;
+using tests::contains;
+
+namespace {
+
+const lock::Instant kStart = lock::Instant{} + 100s;
+const std::string kToken(40, 'a');
+
+class PlayedServer {
+ public:
+  explicit PlayedServer(int backlog = 8) : listener_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+    std::string directory = "/tmp/redlock-unit.XXXXXX";
+    REQUIRE(::mkdtemp(directory.data()) != nullptr);
+    directory_ = directory;
+    endpoint_.kind = redis::Endpoint::Kind::unix_socket;
+    endpoint_.path = directory + "/sock";
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    endpoint_.path.copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+            0);
+    REQUIRE(::listen(listener_.get(), backlog) == 0);
+  }
+  ~PlayedServer() {
+    ::unlink(endpoint_.path.c_str());
+    ::rmdir(directory_.c_str());
+  }
+  PlayedServer(const PlayedServer&) = delete;
+  PlayedServer& operator=(const PlayedServer&) = delete;
+
+  [[nodiscard]] redis::Endpoint& endpoint() { return endpoint_; }
+
+  [[nodiscard]] bool is_called() const { return readable(listener_.get()); }
+  void accept() { connection_ = os::Fd(::accept(listener_.get(), nullptr, nullptr)); }
+
+  /// What the client has sent since the last call.
+  std::string read() {
+    if (!connection_) accept();
+    std::string text;
+    std::array<char, 4096> chunk{};
+    while (readable(connection_.get())) {
+      const ssize_t n = ::read(connection_.get(), chunk.data(), chunk.size());
+      if (n <= 0) break;
+      text.append(chunk.data(), static_cast<std::size_t>(n));
+    }
+    return text;
+  }
+  void write(const std::string& text) {
+    REQUIRE(::write(connection_.get(), text.data(), text.size()) ==
+            static_cast<ssize_t>(text.size()));
+  }
+
+ private:
+  static bool readable(int fd) {
+    pollfd waiting{fd, POLLIN, 0};
+    return ::poll(&waiting, 1, 0) > 0;
+  }
+
+  os::Fd listener_;
+  os::Fd connection_;
+  redis::Endpoint endpoint_;
+  std::string directory_;
+};
+
+/// An array of texts.
+std::string array_of(const std::vector<std::string>& texts) {
+  std::string wire = "*" + std::to_string(texts.size()) + "\r\n";
+  for (const std::string& text : texts) {
+    wire += "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+  }
+  return wire;
+}
+
+lock::Ask ask(lock::Op op) {
+  return {.server = 0, .op = op, .attempt = 1};
+}
+
+redis::LockContext context() {
+  redis::LockContext context{};
+  context.lock_key = "L";
+  context.ttl = 30s;
+  return context;
+}
+
+/// An attempt of ours on a played server, which has granted it.
+struct Holder {
+  explicit Holder(PlayedServer& played)
+      : server(played),
+        routes({played.endpoint()}, {}, 30s, {}),
+        tokens(""),
+        voters(routes, tokens, context(), [] { return std::string("{}"); }) {
+    voters.ask(ask(lock::Op::acquire), kStart);
+    server.read();
+    server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
+    REQUIRE(voters.turn(kStart).size() == 1);
+  }
+  /// The server's answer to this request, given in these words.
+  lock::Answer answer(lock::Op op, const std::string& wire) {
+    voters.ask(ask(op), kStart);
+    server.read();
+    server.write(wire);
+    const std::vector<lock::Reply> replies = voters.turn(kStart);
+    REQUIRE(replies.size() == 1);
+    return replies.front().answer;
+  }
+
+  PlayedServer& server;
+  redis::Routes routes;
+  redis::AttemptTokens tokens;
+  redis::Voters voters;
+};
+
+}  // namespace
+
+TEST_CASE("a late answer is not taken for that to the next request") {
+  PlayedServer server;
+  redis::Revoker revoker(server.endpoint(), nullptr, {.request = 200ms}, "L");
+  revoker.revoke(kToken, "revoked:" + kToken, kStart);
+  server.read();
+  revoker.turn(kStart + 201ms);
+  REQUIRE(revoker.finished());
+  CHECK(std::holds_alternative<lock::Unreachable>(*revoker.answer()));
+  lock::Sighting seen;
+  seen.kind = lock::Sighting::Kind::value;
+  seen.value = kToken;
+  revoker.remove(seen, kToken, kStart + 202ms);
+  CHECK(contains(server.read(), "DEL"));
+  server.write("*2\r\n$7\r\nrevoked\r\n:1\r\n");
+  revoker.turn(kStart + 203ms);
+  CHECK_FALSE(revoker.finished());
+  server.write(array_of({"missing"}));
+  revoker.turn(kStart + 204ms);
+  REQUIRE(revoker.finished());
+  CHECK(std::holds_alternative<lock::Missing>(*revoker.answer()));
+}
+
+TEST_CASE("only the revocation of our own token is a revocation of ours") {
+  PlayedServer server;
+  Holder holder(server);
+  const auto refused = [&](const std::string& token) {
+    const lock::Answer answer =
+        holder.answer(lock::Op::renew,
+                      array_of({"not_mine", "revoked:" + token + " {}"}) + array_of({"missing"}));
+    return std::get<lock::NotMine>(answer).revoked;
+  };
+  CHECK(refused(holder.tokens.of(1).token));
+  CHECK_FALSE(refused(kToken));
+}
+
+TEST_CASE("what was given back is not given back again; what only cools, and what failed, is") {
+  PlayedServer server;
+  Holder holder(server);
+  CHECK(holder.voters.owes());
+  holder.answer(lock::Op::leave, array_of({"cooling"}) + array_of({"held"}));
+  CHECK(holder.voters.owes());
+  holder.answer(lock::Op::leave, "-OOM\r\n" + array_of({"held"}));
+  CHECK(holder.voters.owes());
+  holder.answer(lock::Op::leave, array_of({"released"}) + array_of({"free", ""}));
+  CHECK_FALSE(holder.voters.owes());
+  holder.voters.give_back(0, kStart);
+  CHECK(server.read().empty());
+}
+
+TEST_CASE("a subscription that was refused is not asked for again, and one that failed is") {
+  PlayedServer server;
+  redis::Endpoint& endpoint = server.endpoint();
+  redis::Subscriber open(endpoint, nullptr, {}, 1s, "channel");
+  open.subscribe(kStart);
+  CHECK(contains(server.read(), "SUBSCRIBE"));
+  server.write("-NOPERM this user has no permissions\r\n");
+  open.turn(kStart);
+  open.subscribe(kStart);
+  open.turn(kStart);
+  CHECK(server.read().empty());
+  CHECK_FALSE(server.is_called());
+
+  endpoint.credentials.password = "secret";
+  redis::Subscriber locked(endpoint, nullptr, {}, 1s, "channel");
+  locked.subscribe(kStart);
+  server.accept();
+  CHECK(contains(server.read(), "AUTH"));
+  server.write("-LOADING\r\n");
+  locked.turn(kStart);
+  locked.subscribe(kStart);
+  server.accept();
+  CHECK(contains(server.read(), "AUTH"));
+  server.write("-WRONGPASS\r\n");
+  locked.turn(kStart);
+  locked.subscribe(kStart);
+  CHECK_FALSE(server.is_called());
+}
+
+TEST_CASE("a server whose backlog is full is tried again") {
+  PlayedServer server(0);
+  std::vector<os::Fd> others;
+  redis::Dialer dialer(server.endpoint(), 1s);
+  for (int tries = 0; tries < 10; ++tries) {
+    dialer.start(kStart, kStart + 1s);
+    if (dialer.sockets().empty()) break;
+    others.push_back(dialer.take(0));
+  }
+  REQUIRE(dialer.sockets().empty());
+  CHECK_FALSE(dialer.failure());
+  CHECK(dialer.deadline() == kStart + 10ms);
+  dialer.turn(kStart + 10ms);
+  CHECK(dialer.deadline() == kStart + 20ms);
+  for (std::size_t i = 0; i < others.size(); ++i) server.accept();
+  dialer.turn(kStart + 20ms);
+  CHECK(dialer.sockets().size() == 1);
+}
+
+TEST_CASE(
+    "a TCP connection sends at once, and gives up a host that is gone in the time it is told") {
+  const os::Fd listener(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0);
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  redis::Endpoint endpoint;
+  endpoint.host = "127.0.0.1";
+  endpoint.port = ntohs(address.sin_port);
+  redis::Dialer dialer(endpoint, 12'345ms);
+  dialer.start(kStart, kStart + 1s);
+  REQUIRE(dialer.sockets().size() == 1);
+  const auto option = [&](int name) {
+    int value = -1;
+    socklen_t length = sizeof value;
+    ::getsockopt(dialer.sockets()[0].get(), IPPROTO_TCP, name, &value, &length);
+    return value;
+  };
+  CHECK(option(TCP_USER_TIMEOUT) == 12'345);
+  CHECK(option(TCP_NODELAY) == 1);
+}
+
+TEST_CASE("an acquire that was not sent yet is forgotten with the release of its attempt") {
+  PlayedServer server;
+  Holder holder(server);
+  // One of another attempt waits for the answer to this.
+  holder.voters.ask(ask(lock::Op::renew), kStart);
+  lock::Ask second = ask(lock::Op::acquire);
+  second.attempt = 2;
+  holder.voters.ask(second, kStart);
+  CHECK_FALSE(contains(server.read(), holder.tokens.of(2).token));
+  second.op = lock::Op::release;
+  holder.voters.ask(second, kStart);
+  const std::vector<lock::Reply> replies = holder.voters.turn(kStart);
+  REQUIRE(replies.size() == 1);
+  CHECK(std::holds_alternative<lock::Missing>(replies.front().answer));
+  server.write(array_of({"renewed"}) + array_of({"held"}));
+  CHECK(holder.voters.turn(kStart).size() == 1);
+  CHECK(holder.voters.turn(kStart).empty());  // what waited may be sent now
+  CHECK(server.read().empty());
+}
+
+TEST_CASE("a late answer to an inspection begins nothing while its lock is swept away") {
+  PlayedServer server;
+  redis::Inspector inspector(server.endpoint(), nullptr, {.request = 200ms}, "L");
+  inspector.start(kStart);
+  CHECK(contains(server.read(), "TIME"));
+  inspector.turn(kStart + 201ms);
+  REQUIRE(inspector.finished());
+  inspector.sweep(redis::Inspector::Remains::expected, kStart + 202ms);
+  CHECK(contains(server.read(), "DEL"));
+  server.write(array_of({"1700000000", "0"}));
+  inspector.turn(kStart + 203ms);
+  CHECK_FALSE(inspector.finished());
+  CHECK(server.read().empty());
+  server.write("+OK\r\n:2\r\n");
+  inspector.turn(kStart + 204ms);
+  CHECK(inspector.finished());
+}
+
+TEST_CASE("of a log without an end, so many lines are read and no more") {
+  PlayedServer server;
+  redis::LogReader reader(server.endpoint(), nullptr, {});
+  reader.read("L", kStart);
+  int number = 2'000'000;
+  int pages = 0;
+  std::string wire = server.read();
+  for (; !reader.finished() && contains(wire, "EVAL") && pages < 400; ++pages) {
+    // Each page begins with the last line of the one before.
+    std::string page;
+    int lines = 0;
+    for (; lines < 1001; ++lines, --number) {
+      page += array_of({std::to_string(number) + "-0", "released", "r", "{}", "1"});
+    }
+    ++number;
+    page = "*" + std::to_string(lines + 1) + "\r\n$3\r\nlog\r\n" + page;
+    for (std::size_t at = 0; at < page.size(); at += 16'000) {
+      server.write(page.substr(at, 16'000));
+      reader.turn(kStart);
+    }
+    wire = server.read();
+  }
+  CHECK(reader.finished());
+  CHECK(reader.overflowed());
+  CHECK_FALSE(reader.trouble());
+  CHECK(pages < 400);
+}
+
+}  // namespace redlock::connections_test

@@ -9,9 +9,11 @@
 #include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/lock_name.h"
+#include "diag/person.h"
 #include "diag/text.h"
 #include "lock/overloaded.h"
 #include "lock/value.h"
+#include "records/holder.h"
 #include "records/revocation.h"
 
 namespace redlock::diag {
@@ -293,6 +295,22 @@ void Reporter::say_vote(const lock::Reply& reply) {
   if (reply.ask.op == lock::Op::leave_queue) return;  // no vote
   line(Verbosity::verbose, fmt::format("{}: {}: {}", servers_.at(reply.ask.server),
                                        op_name(reply.ask.op), vote_text(reply.answer)));
+  if (const auto* refusal = std::get_if<lock::Refused>(&reply.answer)) {
+    warn_of_other_servers(*refusal);
+  }
+}
+
+/// Even if we get the lock: two quorums of different sets need not have a server in common.
+void Reporter::warn_of_other_servers(const lock::Refused& refusal) {
+  if (warned_of_other_servers_ || news_.fingerprint.empty()) return;
+  const auto holder = records::read_holder(refusal.holder);
+  if (!holder || holder->servers.empty() || holder->servers == news_.fingerprint) return;
+  warned_of_other_servers_ = true;
+  line(Verbosity::normal,
+       fmt::format("warning: {} is held by {} with other servers than here (fingerprint {}, here "
+                   "{}): two jobs may run at once; compare redlock config on both hosts",
+                   lock_, person(holder->user, holder->host), printable(holder->servers, 32),
+                   news_.fingerprint));
 }
 
 void Reporter::say_notice(lock::ServerIndex server, const std::string& text) {

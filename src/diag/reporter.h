@@ -21,6 +21,8 @@ enum class Verbosity {
 struct WaitNews {
   bool shown = false;       ///< a user watches, so every change is reported
   int conflict_status = 1;  ///< redlock's exit status after a wait in vain
+  /// Fingerprint of our set of servers: a holder with another one is a mistake. Empty: not known.
+  std::string fingerprint{};
 };
 
 /// Words the events of a lock: one line each on standard error, "redlock: ...".
@@ -38,7 +40,7 @@ class Reporter {
   /// A release by token did not reach enough servers.
   void say_not_released(const std::vector<lock::Complaint>& complaints);
 
-  /// An answer of a server. Only said when verbose.
+  /// An answer of a server. Only said when verbose, except for a holder with other servers.
   void say_vote(const lock::Reply& reply);
 
   /// A notice from a server for the holder. Only said when verbose. Empty: the subscription has
@@ -53,6 +55,7 @@ class Reporter {
   void line(Verbosity from, const std::string& text);
   void to_person(const std::string& text);
   void say_contended(const lock::report::Contended& contended);
+  void warn_of_other_servers(const lock::Refused& refusal);
   void say_missing(const lock::report::QuorumMissing& missing);
   void say_acquired(const lock::report::Acquired& acquired);
   void say_stopping(const lock::report::Stopping& stopping);
@@ -62,6 +65,7 @@ class Reporter {
   std::vector<std::string> servers_;
   Verbosity verbosity_;
   WaitNews news_;
+  bool warned_of_other_servers_ = false;
   std::string revocation_notice_;  ///< the last notice that the lock was revoked
 };
 

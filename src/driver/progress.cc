@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "diag/text.h"
+#include "driver/lock_id.h"
 #include "driver/output.h"
 #include "os/terminal.h"
 
@@ -45,7 +46,8 @@ Progress::Mode progress_mode(const config::Settings& settings) {
 
 diag::WaitNews wait_news(const config::Settings& settings) {
   return {.shown = progress_mode(settings) != Progress::Mode::none,
-          .conflict_status = settings.conflict_exit_code};
+          .conflict_status = settings.conflict_exit_code,
+          .fingerprint = server_set_fingerprint(settings.servers)};
 }
 
 Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patience,

@@ -187,7 +187,9 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
   const bool shared = lock::is_of_reader(secrets.token);
   const std::string line = line_of(context.lock_key);
   std::vector<std::string_view> words{"EVAL",
-                                      shared ? scripts::acquire_shared : scripts::acquire,
+                                      lock::is_of_slot(secrets.token) ? scripts::acquire_slot
+                                      : shared                        ? scripts::acquire_shared
+                                                                      : scripts::acquire,
                                       asks_once || shared ? "5" : "4",
                                       context.lock_key,
                                       context.holder_key,

@@ -100,7 +100,7 @@ os.kill(os.getpid(), $number)" || status=$?
   refuses 64 'follows' run L -c true more
   refuses 64 'nothing to unlock' run -u L -- true
   refuses 64 '-F' run -o -F L -- true
-  refuses 64 '-s' run -s L -- true
+  refuses 64 '-s' run -s --once 1h L -- true
 }
 
 @test "64: values out of their range" {

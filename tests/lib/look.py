@@ -63,5 +63,5 @@ for name, number in ("dumpable", 3), ("keepcaps", 7), ("securebits", 27), ("mach
 say("timers", [signal.getitimer(which) for which in (0, 1, 2)])
 for entry in sorted(read(me + "environ").split("\0")):
     name = entry.partition("=")[0]
-    if name not in ("REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_HELD", "_"):
+    if name not in ("REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_FENCES", "REDLOCK_HELD", "_"):
         say("environment", entry)

@@ -257,3 +257,28 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   export REDLOCK_SERVERS="redis://:right@127.0.0.1:$A_PORT redis://:another@127.0.0.1:$B_PORT"
   assert_runs
 }
+
+@test "quorum: a holder with another list of servers is pointed out, once, also to who gets the lock" {
+  servers 3
+  background "$REDLOCK" run -S "$A_URI" L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/held"
+  local holder=$BACKGROUND_PID
+  wait_for "$SCRATCH/held"
+  run --separate-stderr "$REDLOCK" run -n L -- echo ran
+  assert_status 0
+  [[ $output == ran ]]
+  assert_contains "$stderr" 'warning: lock "L" is held by '
+  assert_contains "$stderr" 'with other servers than here (fingerprint '
+  run --separate-stderr "$REDLOCK" run -w 0.5 -S "$B_URI" -S "$A_URI" L -- true
+  assert_status 1
+  [[ $(grep -c 'with other servers' <<<"$stderr") == 1 ]] || fail "$stderr"
+  run --separate-stderr "$REDLOCK" run -q -n L -- true
+  [[ -z $stderr ]] || fail "$stderr"
+  kill -TERM "$holder"
+  await "$holder"
+  # The same servers in another order are the same.
+  background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/again"
+  wait_for "$SCRATCH/again"
+  run --separate-stderr "$REDLOCK" run -w 0.2 -S "$C_URI" -S "$B_URI" -S "$A_URI" L -- true
+  assert_status 1
+  [[ $stderr != *'other servers'* ]] || fail "$stderr"
+}

@@ -151,7 +151,7 @@ TEST_CASE("a late answer is not taken for that to the next request") {
   lock::Sighting seen;
   seen.kind = lock::Sighting::Kind::value;
   seen.value = kToken;
-  revoker.remove(seen, kToken, kStart + 202ms);
+  revoker.remove(seen, kToken, {}, kStart + 202ms);
   CHECK(contains(server.read(), "DEL"));
   server.write("*2\r\n$7\r\nrevoked\r\n:1\r\n");
   revoker.turn(kStart + 203ms);

@@ -362,8 +362,9 @@ TEST_CASE("context: the embedded scripts are whole and bare of comments") {
         redis::scripts::renew, redis::scripts::repair, redis::scripts::release,
         redis::scripts::hold, redis::scripts::inquire, redis::scripts::leave,
         redis::scripts::hand_on, redis::scripts::join_queue, redis::scripts::acquire_shared,
-        redis::scripts::commit_shared, redis::scripts::renew_shared, redis::scripts::repair_shared,
-        redis::scripts::release_shared, redis::scripts::leave_shared}) {
+        redis::scripts::acquire_slot, redis::scripts::commit_shared, redis::scripts::renew_shared,
+        redis::scripts::repair_shared, redis::scripts::release_shared,
+        redis::scripts::leave_shared}) {
     CHECK((script.starts_with("local ") || script.starts_with("if ")));
     CHECK(script.find("\n ") == std::string_view::npos);
     CHECK(script.find("--") == std::string_view::npos);
@@ -385,6 +386,7 @@ TEST_CASE("a token says whose it is: a reader's requests go to the lock and its 
     return flight.wire.find(script) != std::string::npos;
   };
   CHECK(asks(wire(Op::acquire, 's'), redis::scripts::acquire_shared));
+  CHECK(asks(wire(Op::acquire, 'p'), redis::scripts::acquire_slot));
   CHECK(asks(wire(Op::acquire, 'a'), redis::scripts::acquire));
   CHECK(asks(wire(Op::renew, 's'), redis::scripts::renew_shared));
   CHECK(asks(wire(Op::renew, 'a'), redis::scripts::renew));
@@ -395,6 +397,7 @@ TEST_CASE("a token says whose it is: a reader's requests go to the lock and its 
   CHECK(wire(Op::leave, 's').replies == 2);
   CHECK(wire(Op::leave, 's', true).replies == 3);
   CHECK(lock::is_token(std::string(39, 'a').insert(0, 1, 's')));
+  CHECK(lock::is_token(std::string(39, 'a').insert(0, 1, 'p')));
   CHECK_FALSE(lock::is_token(std::string(39, 'a').insert(0, 1, 'x')));
   CHECK_FALSE(lock::is_token(std::string(40, 's')));
 }
@@ -424,9 +427,12 @@ TEST_CASE("a waking server reads an acquire and what takes it back at once") {
     CHECK(std::max(size(Op::acquire, usual), kMaxUnread) + size(Op::mark, usual) + leave(usual) <
           kReadAtOnce);
   }
-  SUBCASE("a leave of a reader, whose scripts are longer, for a name of at most 200 bytes") {
-    secrets.token.front() = 's';
+  SUBCASE("a leave of a reader or a slot, whose scripts are longer, for shorter names") {
     const LockContext usual = context_of(std::string(200, 'n'), std::string(1500, 'j'));
+    secrets.token.front() = 's';
     CHECK(std::max(size(Op::acquire, usual), kMaxUnread) + leave(usual) < kReadAtOnce);
+    const LockContext shorter = context_of(std::string(128, 'n'), std::string(800, 'j'));
+    secrets.token.front() = 'p';
+    CHECK(std::max(size(Op::acquire, shorter), kMaxUnread) + leave(shorter) < kReadAtOnce);
   }
 }

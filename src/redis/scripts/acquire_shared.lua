@@ -7,8 +7,6 @@
 -- KEYS[5]  the readers: see readers.lua
 --
 -- Replies as acquire.lua. {'refused', 'shared:GENERATION', …}: others read, but a writer waits before us.
--- For a slot: {'refused' or 'turn', the token that has our slot or the waiter, …, who has each slot}, if the
--- lock has as many slots as our token says; the time is until the first slot may be free.
 --
 -- A name in the line that begins with 's' is a reader's: see turn.lua.
 local token, readers = ARGV[1], KEYS[5]
@@ -23,23 +21,9 @@ local line = ARGV[9]
 --include turn
 --include stand
 --include asked
---include slots
 --include enter
 
--- A refusal for a slot also tells who has each slot: 4 digits of the holder's token, or nothing.
-if slot and fits then
-  local refuse_any, map = refuse, {}
-  for at = 1, tonumber(slots, 16) do
-    map[at] = string.sub(taken[string.format('%02x', at)] or '', 6, 9)
-  end
-  refuse = function(...)
-    local answer = refuse_any(...)
-    answer[9] = table.concat(map, ',')
-    return answer
-  end
-end
-
-if kind ~= 'none' and (revoked or not fits) then
+if kind ~= 'none' and (revoked or not shared or string.byte(shared, 8) ~= 115) then
   local holder = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
   return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], holder, 8192))
 end
@@ -48,9 +32,6 @@ end
 local buried = not ours and read(KEYS[4], 65536)
 if type(buried) == 'string' and string.find(buried, token, 1, true) then
   return refuse('refused', 'revoked:' .. token, -2)
-end
-if occupant and not joins then
-  return refuse('refused', occupant, soonest - clock, field(KEYS[2], occupant, 8192))
 end
 --include vouch
 
@@ -68,22 +49,8 @@ local function writer_before(ticket)
   return first[63]
 end
 
-if ours or joins or (try('ZCARD', queue) or 0) == 0 then
-  -- The line decides about newcomers alone.
-elseif slot then
-  -- A free slot is like a free lock: see acquire.lua.
-  local ticket = tonumber(ARGV[8])
-  local owner, left, theirs = standing_turn()
-  if not owner then
-    owner, left = hand_on(ARGV[7], ticket), 500
-  elseif owner == ARGV[7] or
-         (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
-    owner = nil
-  end
-  if owner then return refuse('turn', owner, left) end
-  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
-else
-  -- Whoever holds the lock, a writer that waits comes before the readers that come after it.
+-- Whoever holds the lock, a writer that waits comes before the readers that come after it.
+if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
   local owner, left, theirs = standing_turn()
   if owner and ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner)) then
@@ -101,17 +68,5 @@ else
   if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
 end
 
--- Readers that died are removed, some at a time.
-for _, each in ipairs(shared and try('ZRANGEBYSCORE', readers, '-inf', clock, 'LIMIT', 0, 32) or {}) do
-  if each ~= token then
-    try('ZREM', readers, each)
-    try('HDEL', KEYS[2], each, 'fence:' .. each, 'holds:' .. each)
-  end
-end
--- If nobody held the lock, all that the hash still says is about former holders.
-local first = not shared
-local life = enter(ttl)
-if first then try('DEL', KEYS[2]) end
-if not joins then try('HSET', KEYS[2], shared, ARGV[3]) end
-
+--include seat
 --include grant

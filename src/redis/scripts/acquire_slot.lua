@@ -1,0 +1,67 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Takes the slot of the lock that our token names, if nobody has it, it is not another waiter's turn, and
+-- this server can vouch for that; or joins the slot of an ancestor.
+--
+-- KEYS[1] to KEYS[5], ARGV[1] to ARGV[9]  as in acquire_shared.lua
+--
+-- Replies as acquire.lua. If the lock has as many slots as our token says, a refusal has a last element: for
+-- each slot 4 digits of its holder's token, or nothing, separated by commas. Then the value is the token that
+-- has our slot, and the time is until the first slot may be free.
+local token, readers = ARGV[1], KEYS[5]
+local ttl = tonumber(ARGV[2])
+local hold = ARGV[6]
+local joins = hold ~= token
+--include readers
+
+local stamp = string.format('%.0f', clock)
+local line = ARGV[9]
+--include line
+--include turn
+--include stand
+--include asked
+--include slots
+--include enter
+
+if fits then
+  local refuse_any, map = refuse, {}
+  for at = 1, tonumber(slots, 16) do
+    map[at] = string.sub(taken[string.format('%02x', at)] or '', 6, 9)
+  end
+  refuse = function(...)
+    local answer = refuse_any(...)
+    answer[9] = table.concat(map, ',')
+    return answer
+  end
+end
+
+if kind ~= 'none' and (revoked or not fits) then
+  local holder = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
+  return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], holder, 8192))
+end
+
+-- The tombstone of a shared lock names all readers.
+local buried = not ours and read(KEYS[4], 65536)
+if type(buried) == 'string' and string.find(buried, token, 1, true) then
+  return refuse('refused', 'revoked:' .. token, -2)
+end
+if occupant and not joins then
+  return refuse('refused', occupant, soonest - clock, field(KEYS[2], occupant, 8192))
+end
+--include vouch
+
+-- The line decides only about a free slot, as about a free lock in acquire.lua.
+if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
+  local ticket = tonumber(ARGV[8])
+  local owner, left, theirs = standing_turn()
+  if not owner then
+    owner, left = hand_on(ARGV[7], ticket), 500
+  elseif owner == ARGV[7] or
+         (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
+    owner = nil
+  end
+  if owner then return refuse('turn', owner, left) end
+  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
+end
+--include seat
+--include grant

@@ -10,7 +10,11 @@
 -- For a slot: {'refused' or 'turn', the token that has our slot or the waiter, …, who has each slot}, if the
 -- lock has as many slots as our token says; the time is until the first slot may be free.
 --
--- A name in the line that begins with 's' is a reader's: see turn.lua.
+-- {'refused', 'shared:GENERATION', …}, without who has each slot: our slot is free, but a waiter that is
+-- not for one of as many slots stands before us.
+--
+-- A name in the line that begins with 's' is a reader's, one with "p00NN" waits for one of NN slots: see
+-- turn.lua.
 local token, readers = ARGV[1], KEYS[5]
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
@@ -27,8 +31,9 @@ local line = ARGV[9]
 --include enter
 
 -- A refusal for a slot also tells who has each slot: 4 digits of the holder's token, or nothing.
+local refuse_any = refuse
 if slot and fits then
-  local refuse_any, map = refuse, {}
+  local map = {}
   for at = 1, tonumber(slots, 16) do
     map[at] = string.sub(taken[string.format('%02x', at)] or '', 6, 9)
   end
@@ -54,13 +59,19 @@ if occupant and not joins then
 end
 --include vouch
 
--- The first writer that stands before us. Beyond the 32nd waiter, this script takes each for one.
-local function writer_before(ticket)
+local function enters_with_us(waiter)
+  if slot then return string.match(waiter, '^p00(%x%x)') == slots end
+  return string.byte(waiter) == 115
+end
+
+-- The first waiter before us that cannot hold the lock together with us: for a reader, a writer. Beyond
+-- the 32nd waiter, this script takes each for one.
+local function other_before(ticket)
   local first = try('ZRANGE', queue, 0, 31, 'WITHSCORES') or {}
   for at = 1, #first, 2 do
     local each, theirs = first[at], tonumber(first[at + 1])
     if ticket and (theirs > ticket or (theirs == ticket and each >= ARGV[7])) then return end
-    if string.byte(each) ~= 115 and tonumber(try('ZSCORE', alive, each) or 0) > clock and
+    if not enters_with_us(each) and tonumber(try('ZSCORE', alive, each) or 0) > clock and
        not is_marked(each) then
       return each, true
     end
@@ -71,8 +82,13 @@ end
 if ours or joins or (try('ZCARD', queue) or 0) == 0 then
   -- The line decides about newcomers alone.
 elseif slot then
-  -- A free slot is like a free lock: see acquire.lua.
+  -- A free slot is like a free lock, see acquire.lua, unless others wait for all slots to be free.
   local ticket = tonumber(ARGV[8])
+  local _, other = nil, nil
+  if kind ~= 'none' then _, other = other_before(ticket) end
+  if other then
+    return refuse_any('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
+  end
   local owner, left, theirs = standing_turn()
   if not owner then
     owner, left = hand_on(ARGV[7], ticket), 500
@@ -92,7 +108,7 @@ else
     owner = hand_on(ARGV[7], ticket)
   end
   local writer, known = owner, true
-  if not owner or string.byte(owner) == 115 then writer, known = writer_before(ticket) end
+  if not owner or enters_with_us(owner) then writer, known = other_before(ticket) end
   if writer and (kind == 'none' or not known) then return refuse('turn', writer, left or 500) end
   if writer then
     return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))

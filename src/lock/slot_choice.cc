@@ -41,18 +41,23 @@ bool is_held(const SlotView& report, std::size_t needed) {
 SlotChoice::Next SlotChoice::choose(const Attempt& ended) {
   if (slots_ == 0) return Next::as_judged;
   std::vector<SlotView> reports(slots_);
+  const std::size_t needed = quorum(ended.votes().size());
   std::size_t told = 0;
+  std::size_t not_ours = 0;  // refused, and not for a slot: the lock is held in another way
   bool turn = false;
   for (const Attempt::Vote& vote : ended.votes()) {
     if (vote.state == Attempt::VoteState::granted) ++reports[slot_ - 1].free;
-    if (vote.state != Attempt::VoteState::refused || vote.refusal.slots.empty()) continue;
+    if (vote.state != Attempt::VoteState::refused) continue;
+    if (vote.refusal.slots.empty()) {
+      not_ours += vote.refusal.turn ? 0 : 1;
+      continue;
+    }
     add(vote.refusal.slots, reports);
     turn = turn || vote.refusal.turn;
     ++told;
   }
-  if (told == 0) return Next::as_judged;
+  if (told == 0 || not_ours >= needed) return Next::as_judged;
 
-  const std::size_t needed = quorum(ended.votes().size());
   const bool all_held = std::ranges::all_of(
       reports, [needed](const SlotView& report) { return is_held(report, needed); });
   const std::size_t before = slot_;

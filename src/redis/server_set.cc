@@ -23,6 +23,10 @@ LockContext context_of(const LockKeys& keys, std::chrono::milliseconds ttl,
   const std::string& key = keys.key;
   std::string waiter = os::random_hex(kWaiterBytes);
   if (keys.shared) waiter.front() = lock::kReader;
+  if (keys.slots != 0) {
+    const std::string head = lock::slot_head(0, keys.slots);
+    waiter.replace(0, head.size(), head);
+  }
   return {.lock_key = key,
           .holder_key = helper_key(key, "holder"),
           .fence_key = helper_key(key, "fence"),

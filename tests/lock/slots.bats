@@ -160,6 +160,32 @@ crowd() {
   [[ ! -e $SCRATCH/ran ]]
 }
 
+@test "slots: a run that waits for all slots comes before later ones, which do not ask all the time" {
+  local n
+  for n in 1 3; do
+    servers "$n"
+    rm -f "$LOG" "$SCRATCH"/go.* "$SCRATCH"/slot.*
+    in_slot one
+    waiter writer
+    run --separate-stderr "$REDLOCK" run -n -v --slots 3 L -- true
+    assert_status 1
+    assert_contains "$stderr" 'held with 3 slots by'
+    refute_contains "$stderr" 'has its turn'
+    waiter slot --slots 3
+    local asked
+    asked=$(refusals "$slot")
+    nap 1.2 # two turns and more
+    (($(refusals "$slot") <= asked + 1)) || fail "$(cat "$BACKGROUND_ERR")"
+    let_out one
+    await "$writer"
+    assert_status 0
+    await "$slot"
+    assert_status 0
+    [[ $(grep start "$LOG" | cut -d ' ' -f 2 | paste -sd ' ') == 'one writer slot' ]] || fail "$(cat "$LOG")"
+    stop_servers
+  done
+}
+
 @test "slots: a job that loses its slot is stopped, the others go on" {
   servers 3
   in_slot one --ttl 1s

@@ -92,6 +92,9 @@ TEST_CASE("slots: servers that hold the lock otherwise, or say odd things") {
   SlotChoice choice(2, 0);
   CHECK(after(choice, {held_by("x"), held_by("x"), held_by("x")}) == Next::as_judged);
   CHECK(choice.slot() == 1);
+  CHECK_MESSAGE(after(choice, {held_by("x"), with_slots("aa,"), held_by("x")}) == Next::as_judged,
+                "a holder that has no slot has the lock, and one server is behind");
+  CHECK(choice.slot() == 1);
   CHECK(after(choice, {with_slots(std::string(100'000, ','))}) == Next::elsewhere);
   CHECK(choice.slot() == 2);
   CHECK(after(choice, {with_slots("a")}) == Next::split);

@@ -35,19 +35,10 @@ if type(buried) == 'string' and string.find(buried, token, 1, true) then
 end
 --include vouch
 
--- The first writer that stands before us. Beyond the 32nd waiter, this script takes each for one.
-local function writer_before(ticket)
-  local first = try('ZRANGE', queue, 0, 31, 'WITHSCORES') or {}
-  for at = 1, #first, 2 do
-    local each, theirs = first[at], tonumber(first[at + 1])
-    if ticket and (theirs > ticket or (theirs == ticket and each >= ARGV[7])) then return end
-    if string.byte(each) ~= 115 and tonumber(try('ZSCORE', alive, each) or 0) > clock and
-       not is_marked(each) then
-      return each, true
-    end
-  end
-  return first[63]
+local function enters_with_us(waiter)
+  return string.byte(waiter) == 115
 end
+--include before
 
 -- Whoever holds the lock, a writer that waits comes before the readers that come after it.
 if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
@@ -59,7 +50,7 @@ if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
     owner = hand_on(ARGV[7], ticket)
   end
   local writer, known = owner, true
-  if not owner or string.byte(owner) == 115 then writer, known = writer_before(ticket) end
+  if not owner or enters_with_us(owner) then writer, known = other_before(ticket) end
   if writer and kind ~= 'none' and known then
     return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
   elseif writer then

@@ -7,7 +7,10 @@
 --
 -- Replies as acquire.lua. If the lock has as many slots as our token says, a refusal has a last element: for
 -- each slot 4 digits of its holder's token, or nothing, separated by commas. Then the value is the token that
--- has our slot, and the time is until the first slot may be free.
+-- has our slot, and the time is until the first slot may be free. {'refused', 'shared:GENERATION', …}
+-- without that element: a waiter that is not for one of as many slots stands before us.
+--
+-- A name in the line that begins with "p00NN" is that of a waiter for one of NN slots: see turn.lua.
 local token, readers = ARGV[1], KEYS[5]
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
@@ -23,8 +26,9 @@ local line = ARGV[9]
 --include slots
 --include enter
 
+local refuse_any = refuse
 if fits then
-  local refuse_any, map = refuse, {}
+  local map = {}
   for at = 1, tonumber(slots, 16) do
     map[at] = string.sub(taken[string.format('%02x', at)] or '', 6, 9)
   end
@@ -50,9 +54,20 @@ if occupant and not joins then
 end
 --include vouch
 
--- The line decides only about a free slot, as about a free lock in acquire.lua.
+local function enters_with_us(waiter)
+  return string.match(waiter, '^p00(%x%x)') == slots
+end
+--include before
+
+-- The line decides only about a free slot, as about a free lock in acquire.lua, unless others before us
+-- wait until no slot is taken.
 if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
+  local _, other = nil, nil
+  if kind ~= 'none' then _, other = other_before(ticket) end
+  if other then
+    return refuse_any('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
+  end
   local owner, left, theirs = standing_turn()
   if not owner then
     owner, left = hand_on(ARGV[7], ticket), 500

@@ -7,8 +7,8 @@
 -- ARGV[1]  the beginning of the names of the line's keys: see line.lua
 -- ARGV[2]  the waiter that leaves; '': nobody does
 --
--- {'held'}: the lock is held, and has no free slot. If it only cools, the first two waiters learn for how long. If readers
---     hold it, the readers at the head of the line are woken
+-- {'held'}: the lock is held, and has no free slot. If it only cools, the first two waiters learn for how
+--     long. If readers hold it, the readers at the head of the line are woken
 -- {'free', the waiter that has the turn now, or ''}
 local line = ARGV[1]
 local time = redis.call('TIME')
@@ -32,7 +32,8 @@ end
 -- The list of readers has one member more than there are readers: see readers.lua and slots.lua.
 local slots = head and string.match(head, '^shared:p%x%x(%x%x)')
 local free = kind == 'none' or
-             (slots and (try('ZCOUNT', line .. 'readers', '(' .. clock, '+inf') or 1000) <= tonumber(slots, 16))
+             (slots and (try('ZCOUNT', line .. 'readers', '(' .. clock, '+inf') or 1000) <=
+                        tonumber(slots, 16))
 if head and not slots and string.sub(head, 1, 7) == 'shared:' then hand_on(nil, nil, true) end
 if not free then return {'held'} end
-return {'free', standing_turn() or hand_on() or ''}
+return {'free', standing_turn() or hand_on(nil, nil, false, slots) or ''}

@@ -26,11 +26,12 @@ end
 --
 -- Readers, which enter together, have names that begin with 's'. If the first waiter is one, this
 -- function wakes up to eight readers that stand behind one another; while the lock is shared, it wakes
--- only those.
+-- only those. The name of a waiter for a slot of NN begins with "p00NN"; `slots`: NN, while holders of
+-- slots have the lock: then it wakes only such a waiter.
 --
 -- A waiter that had its turn here and has not asked since is passed over: it may be stopped. A waiter
 -- that nobody can wake is dropped unless it has just asked; its next request puts it back.
-local function hand_on(waiter, ticket, shared)
+local function hand_on(waiter, ticket, shared, slots)
   local owner, passed, woken, offset, dropped = nil, nil, 0, 0, {}
   local function look(each)
     local ends = tonumber(try('ZSCORE', alive, each) or 0)
@@ -39,7 +40,7 @@ local function hand_on(waiter, ticket, shared)
       dropped[#dropped + 1] = each
     elseif is_marked(each) then
       passed = passed or each
-    elseif shared and not reads then
+    elseif (shared and not reads) or (slots and string.match(each, '^p00(%x%x)') ~= slots) then
       return true
     elseif owner and not (reads and string.byte(owner) == 115) then
       tell(each, 'next')

@@ -54,6 +54,8 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       began_(os::boot_now()),
       session_(plan, began_),
       progress_(progress, job_.lock.name, plan.patience, out, began_),
+      status_(manager_.listens() ? driver::Progress::Mode::status : driver::Progress::Mode::none,
+              job_.lock.name, plan.patience, out, began_, &manager_),
       driver_(session_, *this, servers, signals_, {&reporter, &job_.who}) {
   os::require_free_descriptors(kDescriptors + 2 * servers.size());
   reserve_.emplace();
@@ -177,6 +179,7 @@ void Runner::look(bool woken, lock::Instant now) {
 
 void Runner::turned(lock::Instant now) {
   progress_.turn(session_, now);
+  status_.turn(session_, now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
     worker_->continue_supervisor();
@@ -234,7 +237,8 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 
 std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
   environment_ = os::environment_with(
-      {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD"},
+      {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT", "REDLOCK_HELD",
+       os::ServiceManager::kVariable},
       {"REDLOCK_NAME=" + job_.lock.name, "REDLOCK_TOKEN=" + servers_.token(order.attempt),
        "REDLOCK_FENCE=" + std::to_string(order.fence),
        "REDLOCK_HELD=" + add_held(job_.held, job_.lock,
@@ -332,6 +336,8 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();
+  // This process is the service's main process.
+  manager_.tell("READY=1\nSTATUS=holds the lock, the job runs");
   return std::nullopt;
 }
 

@@ -46,7 +46,10 @@ endif()
 
 # What the binary does not use it does not load: start-up is most of what `redlock run` costs.
 add_link_options(-Wl,--as-needed)
-if(REDLOCK_STATIC_RUNTIME)
+if(REDLOCK_STATIC)
+  add_compile_definitions(REDLOCK_STATIC=1)
+  set(CMAKE_CXX_LINK_OPTIONS_PIE -static-pie)  # in place of -pie, which wins over -static
+elseif(REDLOCK_STATIC_RUNTIME)
   add_link_options(-static-libstdc++ -static-libgcc)
 endif()
 

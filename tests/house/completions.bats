@@ -130,6 +130,11 @@ shell_completes() {
   shell_completes zsh
 }
 
+@test "completions: in zsh, from the directory where zsh looks for them" {
+  command -v zsh >/dev/null || skip "zsh is not installed"
+  shell_completes zsh-installed
+}
+
 @test "completions: in fish" {
   command -v fish >/dev/null || skip "fish is not installed"
   shell_completes fish

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# complete.py SHELL LINE...: types each line and a tab into that shell (bash, zsh or fish) on a terminal, and
-# prints the words that it became, one line for each: <redlock><run>. The shell carries out one key after the
-# other: the keys behind the tab put a command before the line that prints it, and need no pause.
+# complete.py SHELL LINE...: types each line and a tab into that shell (bash, zsh, zsh-installed or fish) on a
+# terminal, and prints the words that it became, one line for each: <redlock><run>. The shell carries out one key
+# after the other: the keys behind the tab put a command before the line that prints it, and need no pause.
 import os
 import pty
 import select
@@ -13,6 +13,7 @@ import time
 COMMANDS = {
     "bash": ["bash", "--noprofile", "--norc", "-i"],
     "zsh": ["zsh", "-f", "-i"],
+    "zsh-installed": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
 SHOW = "shown() { printf '<%s>' \"$@\" >>$SHOWN; echo >>$SHOWN; }"
@@ -20,6 +21,8 @@ SETUP = {
     "bash": [SHOW, "bind 'set bell-style none'", "source <(redlock completions bash)"],
     "zsh": [SHOW, "bindkey -e", "unsetopt beep", "autoload -U compinit && compinit -D -u",
             "source <(redlock completions zsh)"],
+    "zsh-installed": [SHOW, "bindkey -e", "unsetopt beep", "fpath=($SOURCE/src/cli/completions $fpath)",
+                      "autoload -U compinit && compinit -D -u"],
     "fish": ["function shown; printf '<%s>' $argv >>$SHOWN; echo >>$SHOWN; end",
              "redlock completions fish | source"],
 }

@@ -67,6 +67,9 @@ need_to_test() {
 }
 
 need_for_all() {
+  need lintian has_command lintian # deb.bats
+  need zsh has_command zsh # completions.bats types into these two
+  need fish has_command fish
   need clang has_command clang++
   need clang-tidy has_command clang-tidy
   need shellcheck has_command shellcheck

@@ -37,6 +37,7 @@
 #include "hold/hold.h"
 #include "hold/release.h"
 #include "hold/renew.h"
+#include "inspect/complete.h"
 #include "inspect/config.h"
 #include "inspect/history.h"
 #include "inspect/list.h"
@@ -114,6 +115,10 @@ Exit carry_out(const cli::List& list) {
 Exit carry_out(const cli::History& history) {
   warn(history.settings);
   return inspect::history(history);
+}
+
+Exit carry_out(const cli::Complete& line) {
+  return inspect::complete(line);
 }
 
 Exit carry_out(const cli::Sandbox& sandbox) {

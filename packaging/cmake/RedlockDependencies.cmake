@@ -3,7 +3,8 @@
 # The libraries of others, as targets:
 #
 #   redlock_hiredis       hiredis 0.14 to 1.x, statically where there is an archive
-#   redlock_openssl       the headers of OpenSSL 3 only: it is loaded when a server needs TLS
+#   redlock_openssl       the headers of OpenSSL 3 only: it is loaded when a server needs TLS; with
+#                         REDLOCK_STATIC its archives, too
 #   redlock_fmt           fmt. Debian has no libfmt.a, and one more shared library is slower to load.
 #                         Version 9 is compiled here, once (fmt.cc). Another version is header only in
 #                         what is installed, and a shared library in Debug builds: to compile it into
@@ -42,7 +43,14 @@ endif()
 pkg_check_modules(OPENSSL REQUIRED libssl>=3)
 add_library(redlock_openssl INTERFACE)
 target_include_directories(redlock_openssl SYSTEM INTERFACE ${OPENSSL_INCLUDE_DIRS})
-target_link_libraries(redlock_openssl INTERFACE ${CMAKE_DL_LIBS})
+if(REDLOCK_STATIC)
+  # Paths: after a mere name, CMake would switch back to shared libraries.
+  find_library(REDLOCK_SSL_ARCHIVE NAMES libssl.a HINTS ${OPENSSL_LIBRARY_DIRS} REQUIRED)
+  find_library(REDLOCK_CRYPTO_ARCHIVE NAMES libcrypto.a HINTS ${OPENSSL_LIBRARY_DIRS} REQUIRED)
+  target_link_libraries(redlock_openssl INTERFACE ${REDLOCK_SSL_ARCHIVE} ${REDLOCK_CRYPTO_ARCHIVE})
+else()
+  target_link_libraries(redlock_openssl INTERFACE ${CMAKE_DL_LIBS})
+endif()
 find_path(REDLOCK_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 add_library(redlock_tomlplusplus INTERFACE)
 target_include_directories(redlock_tomlplusplus SYSTEM INTERFACE ${REDLOCK_TOMLPLUSPLUS_INCLUDE})

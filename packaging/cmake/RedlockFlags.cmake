@@ -13,6 +13,11 @@ check_pie_supported(LANGUAGES CXX)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 add_compile_options(-Wall -Wextra -Wconversion -Wshadow)
+# With libstdc++ 12, newer releases of clang warn of get_temporary_buffer(), which std::stable_sort calls. g++
+# looks at our own calls.
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 15)
+  add_compile_options(-Wno-deprecated-declarations)
+endif()
 if(REDLOCK_WERROR)
   add_compile_options(-Werror)
 endif()
@@ -46,7 +51,10 @@ endif()
 
 # What the binary does not use it does not load: start-up is most of what `redlock run` costs.
 add_link_options(-Wl,--as-needed)
-if(REDLOCK_STATIC_RUNTIME)
+if(REDLOCK_STATIC)
+  add_compile_definitions(REDLOCK_STATIC=1)
+  set(CMAKE_CXX_LINK_OPTIONS_PIE -static-pie)  # in place of -pie, which wins over -static
+elseif(REDLOCK_STATIC_RUNTIME)
   add_link_options(-static-libstdc++ -static-libgcc)
 endif()
 

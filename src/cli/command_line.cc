@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/completions.h"
 #include "cli/help.h"
 #include "cli/misuse.h"
 #include "cli/options.h"
@@ -310,6 +311,7 @@ Invocation parse(std::vector<std::string> args, const Environment& environment) 
   if (word == "-V" || word == "--version") return Print{version()};
   if (word == "-h" || word == "--help") return Print{main_help()};
   if (word == "--help-servers") return Print{servers_help(config::kRun)};
+  if (word == "completions") return completions(args, environment);
   if (word != "help") unknown_command(word, args);
   if (args.empty()) return Print{main_help()};
   if (const auto command = find_command(args.front())) return Print{help(*command)};

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/complete.h"
 #include "config/resolve.h"
 #include "config/settings.h"
 
@@ -114,13 +115,22 @@ struct Sandbox {
   std::vector<std::string> command;  ///< empty: the user's shell
 };
 
+/// `redlock completions for`, which the completions of the shells call.
+struct Complete {
+  Completion completion;
+  std::string word;  ///< under the cursor
+  /// To ask the servers for the names of locks. No value: the line needs none, or the settings are
+  /// not valid.
+  std::optional<config::Settings> settings;
+};
+
 /// --help, --version: the text goes to stdout, the status is 0.
 struct Print {
   std::string text;
 };
 
 using Invocation = std::variant<Run, Acquire, Hold, Renew, Release, ForceRelease, ShowConfig, Check,
-                                Status, List, History, Sandbox, Print>;
+                                Status, List, History, Sandbox, Complete, Print>;
 
 /// `args`: argv without argv[0]. Throws Error (64 usage, 78 configuration).
 Invocation parse(std::vector<std::string> args, const config::Environment& environment);

@@ -55,6 +55,8 @@ Servers and settings:
   sandbox  redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
            start private Redis servers, run COMMAND (default: your shell) with
            REDLOCK_SERVERS set to them, and stop the servers
+  completions  redlock completions bash|zsh|fish
+           print a script that completes redlock's words in that shell
 
   -h, --help      show this help; "redlock run --help" shows the options of run
   --help-servers  show the options for the servers, passwords and TLS

@@ -50,6 +50,12 @@ std::optional<config::Command> find_command(std::string_view word) {
   return std::nullopt;
 }
 
+std::vector<config::Command> commands() {
+  std::vector<config::Command> all;
+  for (const Name& name : kNames) all.push_back(name.command);
+  return all;
+}
+
 std::string meant_command(std::string_view word) {
   for (const Habit& habit : kHabits) {
     if (habit.word == word) return std::string(habit.meant);
@@ -57,6 +63,7 @@ std::string meant_command(std::string_view word) {
   config::Nearest nearest(word);
   for (const Name& name : kNames) nearest.offer(name.text);
   nearest.offer("help");
+  nearest.offer("completions");
   return nearest.best();
 }
 

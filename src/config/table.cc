@@ -138,9 +138,9 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) {
        draft.settings.conflict_exit_code = to_integer(value, 0, 255);
      }},
-    {Key::progress, "progress", "--progress", "REDLOCK_PROGRESS", "WHEN", kWaiting,
-     "show who holds the lock, our place in the queue and the time: auto (live on a terminal, a "
-     "line each minute where CI is set), always, never",
+    {Key::progress, "progress", "--progress", "REDLOCK_PROGRESS", "auto|always|never", kWaiting,
+     "show who holds the lock, our place in the queue and the time; auto: live on a terminal, a "
+     "line each minute where CI is set",
      "auto", Type::text, kAsk, set_progress},
 
     {Key::ttl, "ttl", "--ttl", "REDLOCK_TTL", "TIME", kLasting,

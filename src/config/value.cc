@@ -89,6 +89,14 @@ int to_signal(std::string_view value) {
   refuse("a signal (TERM, SIGTERM, 15)", value);
 }
 
+std::vector<std::string> signal_names() {
+  std::vector<std::string> names;
+  for (int signal = 1; signal < SIGRTMIN; ++signal) {
+    if (const char* const name = ::sigabbrev_np(signal)) names.emplace_back(name);
+  }
+  return names;
+}
+
 std::string to_file(std::string_view value) {
   if (value.empty()) refuse("the name of a file", value);
   return std::string(value);

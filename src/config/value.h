@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/duration.h"
 
@@ -37,6 +38,9 @@ int to_integer(std::string_view value, int least, int most);
 
 /// A signal as kill(1) takes it: TERM, SIGTERM or 15.
 int to_signal(std::string_view value);
+
+/// The names that to_signal() takes, without SIG, in the order of their numbers.
+std::vector<std::string> signal_names();
 
 std::string to_file(std::string_view value);
 

@@ -35,6 +35,11 @@ bool is_ci() {
   return !text.empty() && text != "0" && text != "false";
 }
 
+lock::Duration interval(Progress::Mode mode) {
+  if (mode == Progress::Mode::live) return seconds(1);
+  return mode == Progress::Mode::status ? seconds(5) : seconds(60);
+}
+
 }  // namespace
 
 Progress::Mode progress_mode(const config::Settings& settings) {
@@ -51,17 +56,18 @@ diag::WaitNews wait_news(const config::Settings& settings) {
 }
 
 Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patience,
-                   os::Stderr& out, lock::Instant began)
+                   os::Stderr& out, lock::Instant began, const os::ServiceManager* manager)
     : mode_(mode),
       lock_(std::move(lock_name)),
       limit_(patience.wait),
       out_(out),
+      manager_(manager),
       began_(began),
       next_(mode == Mode::none ? lock::kNever : began + kFirstLook) {
   const bool try_once = limit_ == lock::Duration::zero();
   if (!try_once) return;
   limit_.reset();  // the user has not asked for the short wait of -n
-  if (mode_ == Mode::lines) next_ = lock::kNever;
+  if (mode_ != Mode::live) next_ = lock::kNever;
 }
 
 void Progress::turn(const lock::Session& session, lock::Instant now) {
@@ -73,8 +79,7 @@ void Progress::turn(const lock::Session& session, lock::Instant now) {
     return;
   }
   show(facts(state, now));
-  const lock::Duration every = mode_ == Mode::live ? seconds(1) : seconds(60);
-  next_ = diag::next_due(began_, every, now);
+  next_ = diag::next_due(began_, interval(mode_), now);
 }
 
 diag::WaitFacts Progress::facts(const lock::Waiting& state, lock::Instant now) const {
@@ -92,6 +97,7 @@ diag::WaitFacts Progress::facts(const lock::Waiting& state, lock::Instant now) c
 
 /// The last column stays empty: some terminals begin a new line when a program writes to it.
 void Progress::show(const diag::WaitFacts& facts) const {
+  if (mode_ == Mode::status) return manager_->tell("STATUS=" + diag::plain_line(facts));
   if (mode_ == Mode::lines) return out_.line("redlock: " + diag::plain_line(facts));
   const std::size_t width = os::terminal_width(STDERR_FILENO).value_or(kUsualWidth) - 1;
   const std::string line = diag::live_line(facts, width, charset_of_locale());

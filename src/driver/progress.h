@@ -9,6 +9,7 @@
 #include "diag/reporter.h"
 #include "lock/session.h"
 #include "lock/time.h"
+#include "os/service_manager.h"
 #include "os/stderr.h"
 
 namespace redlock::driver {
@@ -19,13 +20,14 @@ class Progress {
  public:
   enum class Mode {
     none,
-    live,  ///< one line, rewritten each second
-    lines  ///< a line at once, and then every minute
+    live,   ///< one line, rewritten each second
+    lines,  ///< a line at once, and then every minute
+    status  ///< for the service manager, every 5 s; nothing on standard error
   };
 
-  /// `began`: the moment from which the session measures its limits.
+  /// `began`: the moment from which the session measures its limits. `manager`: for Mode::status.
   Progress(Mode mode, std::string lock_name, const lock::Patience& patience, os::Stderr& out,
-           lock::Instant began);
+           lock::Instant began, const os::ServiceManager* manager = nullptr);
   ~Progress() { hide(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -51,6 +53,7 @@ class Progress {
   std::string lock_;
   std::optional<lock::Duration> limit_;
   os::Stderr& out_;
+  const os::ServiceManager* manager_;
   lock::Instant began_;
   lock::Instant next_;
 };

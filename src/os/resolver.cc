@@ -2,6 +2,7 @@
 #include "os/resolver.h"
 
 #include <netdb.h>
+#include <nss.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -20,6 +21,14 @@
 namespace redlock::os {
 namespace {
 
+/// A static program has only these two services inside. For another one in /etc/nsswitch.conf, libc
+/// would load a plug-in for the libc of this machine, which need not be ours.
+void use_own_services() {
+#if REDLOCK_STATIC
+  [[maybe_unused]] static const int once = ::__nss_configure_lookup("hosts", "files dns");
+#endif
+}
+
 struct FreeAddrinfo {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
@@ -31,6 +40,7 @@ Resolution resolve(const std::string& host, std::uint16_t port, int flags) {
   hints.ai_flags = flags | AI_NUMERICSERV;
   char service[8]{};
   std::to_chars(service, service + sizeof service - 1, port);
+  use_own_services();
   addrinfo* list = nullptr;
   Resolution result;
   result.error = getaddrinfo(host.c_str(), service, &hints, &list);

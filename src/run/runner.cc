@@ -54,6 +54,8 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       began_(os::boot_now()),
       session_(plan, began_),
       progress_(progress, job_.lock.name, plan.patience, out, began_),
+      status_(manager_.listens() ? driver::Progress::Mode::status : driver::Progress::Mode::none,
+              job_.lock.name, plan.patience, out, began_, &manager_),
       driver_(session_, *this, servers, signals_, {&reporter, &job_.who}) {
   os::require_free_descriptors(kDescriptors + 2 * servers.size());
   reserve_.emplace();
@@ -177,6 +179,7 @@ void Runner::look(bool woken, lock::Instant now) {
 
 void Runner::turned(lock::Instant now) {
   progress_.turn(session_, now);
+  status_.turn(session_, now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
     worker_->continue_supervisor();
@@ -236,6 +239,8 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
   const Held held{.token = servers_.token(order.attempt), .fence = order.fence};
   auto [dropped, added] = job_.stage.variables(held.token, held.fence);
   dropped.emplace_back("REDLOCK_HELD");
+  // The last stage tells the manager that all locks are held.
+  if (job_.stage.is_last()) dropped.emplace_back(os::ServiceManager::kVariable);
   added.push_back("REDLOCK_HELD=" + add_held(job_.held, job_.lock, held));
   environment_ = os::environment_with(dropped, added);
   hook_.emplace(job_.on_lost, environment_);
@@ -331,6 +336,9 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();
+  // This process is the service's main process, or below it, where the last of several locks is
+  // taken.
+  if (job_.stage.is_last()) manager_.tell("READY=1\nSTATUS=holds the lock, the job runs");
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "driver/rescue.h"
 #include "lock/session.h"
 #include "os/process_tree.h"
+#include "os/service_manager.h"
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "records/holder.h"
@@ -71,7 +73,9 @@ class Runner : private driver::Host {
   bool perform(const lock::Effect& effect, lock::Instant now) override;
   void stepped() override;
   [[nodiscard]] os::Interest watch() const override;
-  [[nodiscard]] lock::Instant deadline() const override { return progress_.deadline(session_); }
+  [[nodiscard]] lock::Instant deadline() const override {
+    return std::min(progress_.deadline(session_), status_.deadline(session_));
+  }
   bool take_signal(const lock::Signal& signal, lock::Instant now) override;
   void look(bool woken, lock::Instant now) override;
   void turned(lock::Instant now) override;
@@ -106,7 +110,9 @@ class Runner : private driver::Host {
   JobKiller killer_;
   lock::Instant began_;  ///< session and metrics both measure the wait from here
   lock::Session session_;
+  os::ServiceManager manager_;
   driver::Progress progress_;
+  driver::Progress status_;  ///< of the wait, for the service manager
   driver::Driver driver_;
 
   std::vector<std::string> environment_;  ///< the job's

@@ -278,7 +278,62 @@ while :; do sleep 0.02; done'
 try: import yaml
 except ImportError: sys.exit(0)
 class Loader(yaml.SafeLoader): pass
-yaml.load(open(sys.argv[1]), Loader)' "$file" || fail "$file"
+list(yaml.load_all(open(sys.argv[1]), Loader))' "$file" || fail "$file"
   done
   sh -n "$EXAMPLES/script-with-trap"
+}
+
+# wrapped: the lines that these systems run as one command, each in the words of a shell: of the Jobs of
+# Kubernetes, Ansible's tasks, systemd's services. The lock is `deploy`, and the job is ./migrate.sh.
+wrapped() {
+  {
+    awk '/^ *command: \[/ { command = $0 } /^ *args: \[/ { print command $0 }' "$EXAMPLES/kubernetes.yml"
+    grep '^ *argv: \[' "$EXAMPLES/ansible.yml"
+    sed -n 's/^ExecStart=//p' "$EXAMPLES"/*.service
+  } | sed -E 's/^ *(command|argv): \[//; s/\] *args: \[/ /; s/\]$//; s/, / /g; s/"//g; s|/usr/bin/redlock|redlock|
+    s/nightly-backup|leader/deploy/; s#/usr/local/bin/(backup --full|daemon)|\./migrate\.sh#./migrate.sh#'
+}
+
+@test "examples: Kubernetes, Ansible and systemd run their commands under the lock" {
+  local line lines
+  mapfile -t lines < <(wrapped)
+  ((${#lines[@]} == 6)) || fail "${lines[@]}"
+  for line in "${lines[@]}"; do
+    rm -f "$SCRATCH/log"
+    [[ $line == 'redlock run '*'deploy -- ./migrate.sh' ]] || fail "unexpected: $line"
+    for server in A B C; do cli "$server" flushall >/dev/null; done # the marks of --once
+    run bash -c "$line"
+    assert_status 0
+    assert_log 'migrate locked'
+  done
+}
+
+@test "examples: GitHub's composite action" {
+  sed -n 's/^      run: //p' "$EXAMPLES/github-action.yml" >"$SCRATCH/step.sh"
+  [[ -s $SCRATCH/step.sh ]]
+  LOCK=deploy WAIT=10m COMMAND='./migrate.sh && ./deploy.sh' run bash --noprofile --norc -eo pipefail "$SCRATCH/step.sh"
+  assert_status 0
+  assert_log 'migrate locked' 'deploy locked'
+  hold
+  LOCK=deploy WAIT=0 COMMAND=./migrate.sh run bash --noprofile --norc -eo pipefail "$SCRATCH/step.sh"
+  assert_status 1
+}
+
+@test "examples: the steps of the Dockerfile are lines for a shell, and its files exist" {
+  sed -e ':join; /\\$/ { N; s/\\\n//; b join }' "$EXAMPLES/Dockerfile" | sed -n 's/^RUN //p' >"$SCRATCH/steps"
+  (($(wc -l <"$SCRATCH/steps") == 3))
+  sh -n "$SCRATCH/steps"
+  local file
+  while read -r file; do [[ -e $SOURCE/$file ]] || fail "$file"; done < <(grep -oE 'packaging/[a-z./-]+' "$SCRATCH/steps")
+}
+
+@test "examples: systemd understands the units" {
+  command -v systemd-analyze >/dev/null || skip "systemd is not installed"
+  mkdir "$SCRATCH/units"
+  local unit
+  for unit in "$EXAMPLES"/*.service "$EXAMPLES"/*.timer; do
+    sed 's|^ExecStart=.*|ExecStart=/bin/true|' "$unit" >"$SCRATCH/units/${unit##*/}"
+  done
+  run systemd-analyze verify "$SCRATCH"/units/*
+  [[ $status == 0 && -z $output ]] || fail "$output"
 }

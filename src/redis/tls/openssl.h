@@ -2,8 +2,9 @@
 //
 // OpenSSL's functions, loaded when the first server with TLS is set up. If OpenSSL were linked in
 // the ordinary way (or statically, because of its relocations), it would slow down every start of
-// redlock, with TLS or without; loaded like this, it costs nothing unless it is used. Here are only
-// the functions that redlock calls, each under its own name and with the type from its header.
+// redlock, with TLS or without; loaded like this, it costs nothing unless it is used. Only the
+// portable build (REDLOCK_STATIC) has it inside. Here are only the functions that redlock calls,
+// each under its own name and with the type from its header.
 #pragma once
 
 #include <openssl/err.h>
@@ -21,7 +22,9 @@ class OpenSslLibrary {
   [[nodiscard]] void* find(const char* function) const;
 
  private:
-  void* handle_;
+  static void* open();
+
+  void* handle_;  ///< null where OpenSSL is linked in (REDLOCK_STATIC)
 };
 
 template <typename Signature>

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// Completes a command line, for the shells' scripts in cli/completions/. The settings table gives
+// the options and their values, so the scripts know none. Deliberately absent: the names of locks,
+// which are on the servers (inspect/complete.h).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "cli/split.h"
+
+namespace redlock::cli {
+
+struct Candidate {
+  std::string word;
+  std::string help;  ///< one line; may be empty
+};
+
+struct Completion {
+  /// What the shell offers besides the candidates.
+  enum class Also {
+    nothing,
+    the_rest,     ///< no blank after a candidate: the user continues the word
+    files,        ///< for the part after the `=`, if the word is `--option=...`
+    directories,  ///< the same
+    lock_names,
+    job,  ///< the job's own completion
+  };
+  std::vector<Candidate> candidates;  ///< all of them begin with the word under the cursor
+  Also also = Also::nothing;
+  std::size_t job = 0;         ///< Also::job: the index of the job's first word
+  std::vector<Given> options;  ///< the options before the word under the cursor
+};
+
+/// `words`: the command line after `redlock`, up to the word under the cursor, which may be empty.
+/// Never fails: for a line that redlock would refuse there may be no candidates.
+Completion complete(const std::vector<std::string>& words);
+
+/// One candidate a line, with its help after a tab. The last line is `:` and a word for
+/// Completion::also; `:job` has the index after a blank.
+std::string to_text(const Completion& completion);
+
+/// The script for `bash`, `zsh` or `fish`; empty for other shells.
+std::string_view completion_script(std::string_view shell);
+
+}  // namespace redlock::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace redlock::os {
+
+/// The service manager that started this process and wants to hear of its state: systemd with
+/// Type=notify. The protocol is sd_notify(3): a datagram to the socket that NOTIFY_SOCKET names.
+class ServiceManager {
+ public:
+  /// The variable. Processes that are not ours must not inherit it: most managers take the word of
+  /// the main process alone.
+  static constexpr const char* kVariable = "NOTIFY_SOCKET";
+
+  ServiceManager();
+
+  /// Whether anybody wants to hear.
+  [[nodiscard]] bool listens() const { return !address_.empty(); }
+
+  /// `state`: lines such as `READY=1`. Waits no longer than 100 ms for a manager that is busy, and
+  /// says nothing if it does not take the message: our work does not depend on it.
+  void tell(std::string_view state) const noexcept;
+
+ private:
+  std::string address_;  ///< as in unix(7); begins with a null byte for an abstract one
+};
+
+}  // namespace redlock::os

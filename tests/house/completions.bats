@@ -1,0 +1,141 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2030,SC2031,SC2153
+#
+# The completions of the shells: what redlock answers their scripts, and what each shell makes of it.
+
+load ../lib/common
+
+SCRIPTS=$SOURCE/src/cli/completions
+
+setup() {
+  export SCRATCH_OF_TEST=$SCRATCH
+  cd "$SCRATCH" || return
+}
+teardown() { stop_all; }
+
+# offered WORD…: the candidates for the last of the words, without their help.
+offered() { "$REDLOCK" completions for "$@" | sed '/^:/d; s/\t.*//'; }
+
+# also WORD…: what the shell is told to offer besides.
+also() { "$REDLOCK" completions for "$@" | tail -n 1; }
+
+@test "completions: every command and every option of --help" {
+  local command
+  offered '' >"$SCRATCH/commands"
+  for command in $("$REDLOCK" --help | sed -n 's/^  \([a-z]*\)  *redlock .*/\1/p' | sort -u); do
+    grep -qx "$command" "$SCRATCH/commands" || fail "not offered: $command"
+    [[ $command != completions ]] || continue
+    "$REDLOCK" "$command" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/   *.*//' |
+      grep -oE -- '(^|[ ,])--?[A-Za-z][a-z-]*' | tr -d ' ,' >"$SCRATCH/in_help"
+    [[ $command == sandbox ]] || (($(wc -l <"$SCRATCH/in_help") > 5)) || fail "options of $command not found"
+    while read -r flag; do
+      offered "$command" "$flag" | grep -qx -- "$flag" || fail "not offered: $command $flag"
+    done <"$SCRATCH/in_help"
+  done
+}
+
+@test "completions: values, and only options that are not on the line already" {
+  [[ $(offered run --progress '') == $'auto\nalways\nnever' ]]
+  [[ $(offered run --record-command=n) == $'--record-command=name\n--record-command=none' ]]
+  [[ $(offered run --signal TE) == TERM ]]
+  [[ $(offered acquire --on-lost-signal US) == $'USR1\nUSR2' ]]
+  [[ $(offered run -S r) == $'redis://\nrediss://' ]]
+  [[ $(also run -S r) == :the-rest ]]
+  [[ $(also run --config=/e) == :files ]]
+  [[ $(also run --tls-ca-dir '') == :directories ]]
+  [[ $(offered run --ttl 5s --t) != *--ttl* ]]
+  [[ $(offered run -S redis://a --serv) == *--server* ]]
+  [[ $(offered completions '') == $'bash\nzsh\nfish' ]]
+  [[ $(offered help ru) == run ]]
+}
+
+@test "completions: the job begins after NAME, with or without --" {
+  [[ $(also run L '') == ':job 2' ]]
+  [[ $(also run -nw 5 L -v -- ls -) == ':job 6' ]]
+  [[ $(also run --ttl=5s L ls -) == ':job 3' ]]
+  [[ $(also sandbox -N 1 -- ls) == ':job 4' ]]
+  [[ $(also status L ls) == :nothing ]]
+}
+
+@test "completions: the names of held locks, from the servers that the line names" {
+  start_server A
+  start_server B
+  REDLOCK_SERVERS=$A_URI "$REDLOCK" acquire app:job
+  REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire other
+  REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire --prefix team: ours
+  export REDLOCK_SERVERS=$A_URI
+  [[ $(offered run '') == app:job ]]
+  [[ $(offered status L ap) == app:job ]]
+  [[ -z $(offered run x) ]]
+  [[ $(offered run -n -S "$B_URI" o) == other ]]
+  [[ $(offered release --prefix=team: --server "$B_URI" '') == ours ]]
+  [[ -z $(offered release app:job '') ]]
+}
+
+@test "completions: servers that do not answer, or none, cost little time and no word" {
+  run --separate-stderr "$REDLOCK" completions for run ''
+  assert_status 0
+  [[ $output == :nothing && -z $stderr ]]
+  run --separate-stderr "$REDLOCK" completions for run -S nonsense ''
+  [[ $output == :nothing && -z $stderr ]]
+  black_hole
+  timed_below 5000 "$REDLOCK" completions for run -S "$BLACK_HOLE_URI" ''
+  [[ $output == :nothing && -z $stderr ]]
+}
+
+@test "completions: a script for each shell, and a word about others" {
+  [[ $("$REDLOCK" completions bash) == "$(<"$SCRIPTS/redlock.bash")" ]]
+  [[ $("$REDLOCK" completions zsh) == "$(<"$SCRIPTS/_redlock")" ]]
+  [[ $("$REDLOCK" completions fish) == "$(<"$SCRIPTS/redlock.fish")" ]]
+  run --separate-stderr "$REDLOCK" completions tcsh
+  assert_status 64
+  assert_one_line "$stderr"
+  run --separate-stderr "$REDLOCK" completions
+  assert_status 64
+  assert_one_line "$stderr"
+}
+
+# shell_completes SHELL: a tab does what it should there.
+shell_completes() {
+  start_server A
+  mkdir bin
+  ln -s "$REDLOCK" bin/redlock
+  printf '#!/bin/sh\n' >bin/unusual_program
+  chmod +x bin/unusual_program
+  : >settings.toml
+  export PATH=$SCRATCH/bin:$PATH REDLOCK_SERVERS=$A_URI
+  redlock acquire --ttl 5m app:job
+  redlock acquire --ttl 5m 'two words'
+  run "$PYTHON" "$TESTS/lib/complete.py" "$1" 'redlock acq' 'redlock run --prog' 'redlock run --progress=alw' \
+    'redlock run -n --signal TER' 'redlock status app:j' 'redlock run tw' "redlock list -S $A_URI -S unix:/" \
+    'redlock run --config=sett' 'redlock run app:job -- unusual_p' 'redlock run app:job cat sett'
+  [[ $output == '<redlock><acquire>
+<redlock><run><--progress>
+<redlock><run><--progress=always>
+<redlock><run><-n><--signal><TERM>
+<redlock><status><app:job>
+<redlock><run><two words>
+<redlock><list><-S><'"$A_URI"'><-S><unix:///>
+<redlock><run><--config=settings.toml>
+<redlock><run><app:job><--><unusual_program>
+<redlock><run><app:job><cat><settings.toml>' ]] || fail "$output"
+}
+
+@test "completions: in bash" { shell_completes bash; }
+
+@test "completions: in zsh" {
+  command -v zsh >/dev/null || skip "zsh is not installed"
+  shell_completes zsh
+}
+
+@test "completions: in zsh, from the directory where zsh looks for them" {
+  command -v zsh >/dev/null || skip "zsh is not installed"
+  shell_completes zsh-installed
+}
+
+@test "completions: in fish" {
+  command -v fish >/dev/null || skip "fish is not installed"
+  shell_completes fish
+}

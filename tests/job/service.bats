@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2016,SC2030,SC2031
+#
+# redlock run as a service of systemd with Type=notify: ready once the lock is held.
+
+load ../lib/common
+
+setup() {
+  start_server A
+  export REDLOCK_SERVERS=$A_URI
+  MESSAGES=$SCRATCH/messages
+}
+teardown() { stop_all; }
+
+# manager ADDRESS: a service manager that listens there; redlock hears of it from here on.
+manager() {
+  rm -f "$SCRATCH/listens"
+  : >"$MESSAGES"
+  start_tool "$PYTHON" -SEI "$TESTS/lib/notified.py" "$SCRATCH/listens" "$MESSAGES" "$1"
+  wait_for "$SCRATCH/listens"
+  export NOTIFY_SOCKET=$1
+}
+
+@test "service: the manager hears of the wait, and is told READY once the lock is held, not before" {
+  manager "$SCRATCH/notify"
+  local token
+  token=$("$REDLOCK" acquire L)
+  background "$REDLOCK" run L -- sh -c 'echo runs >"$1"; exec sleep 60' job "$SCRATCH/runs"
+  wait_for_line "$MESSAGES" 'STATUS=lock "L" is held by '
+  ! grep -q READY "$MESSAGES" || fail "ready without the lock"
+  "$REDLOCK" release L "$token"
+  wait_for_line "$MESSAGES" 'READY=1 STATUS=holds the lock'
+  wait_for "$SCRATCH/runs"
+  [[ $(grep -c READY=1 "$MESSAGES") == 1 ]]
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+}
+
+@test "service: with --also it is ready when all locks are held" {
+  manager "$SCRATCH/notify"
+  local token
+  token=$("$REDLOCK" acquire z)
+  background "$REDLOCK" run a --also z -- sh -c 'echo "${NOTIFY_SOCKET-none}" >"$1"; exec sleep 60' job "$SCRATCH/runs"
+  wait_for_line "$MESSAGES" 'STATUS=lock "z" is held by '
+  ! grep -q READY "$MESSAGES" || fail "ready without the second lock"
+  "$REDLOCK" release z "$token"
+  wait_for "$SCRATCH/runs"
+  wait_for_line "$MESSAGES" READY=1
+  [[ $(grep -c READY=1 "$MESSAGES") == 1 && $(<"$SCRATCH/runs") == none ]]
+  kill -TERM "$BACKGROUND_PID"
+  await "$BACKGROUND_PID"
+  assert_status 143
+}
+
+@test "service: a manager at an abstract address" {
+  manager "@redlock-test-$$-$RANDOM"
+  "$REDLOCK" run L -- true
+  wait_for_line "$MESSAGES" READY=1
+}
+
+@test "service: a lock that is not had is not ready" {
+  manager "$SCRATCH/notify"
+  "$REDLOCK" acquire L
+  run "$REDLOCK" run -n L -- true
+  assert_status 1
+  run -127 "$REDLOCK" run L2 -- /nonexistent/program
+  "$REDLOCK" run L3 -- true
+  wait_for_line "$MESSAGES" READY=1
+  [[ $(grep -c READY=1 "$MESSAGES") == 1 ]] || fail "$(<"$MESSAGES")"
+}
+
+@test "service: the job does not get the manager's address" {
+  manager "$SCRATCH/notify"
+  run "$REDLOCK" run L -- printenv NOTIFY_SOCKET
+  assert_status 1
+  [[ -z $output ]]
+}
+
+@test "service: a manager that is gone, or an address that is none, disturbs nothing" {
+  local address
+  for address in "$SCRATCH/nobody" nonsense / @ vsock:2:1 "/$(printf 'x%.0s' {1..200})"; do
+    NOTIFY_SOCKET=$address run --separate-stderr "$REDLOCK" run L -- echo fine
+    assert_status 0
+    [[ $output == fine && -z $stderr ]] || fail "$address: $output $stderr"
+  done
+}

@@ -188,11 +188,11 @@ waits() {
 
 is_stopped() {
   run "$@"
-  ((status != 0)) || fail "$output"
+  ((status != 0)) || fail "status 0:" "$output" "$(<"$SCRATCH/log")"
   assert_log 'migrate locked'
   local server
   for server in A B C; do
-    [[ $(cli "$server" get deploy) == theirs ]]
+    [[ $(cli "$server" get deploy) == theirs ]] || fail "$server has $(cli "$server" get deploy)" "$output"
     cli "$server" del deploy >/dev/null
   done
 }

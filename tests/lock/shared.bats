@@ -389,6 +389,10 @@ numbers = [int(sys.argv[4])] + [r["fence"] for r in lock["readers"]]
 assert numbers == sorted(set(numbers)), numbers
 PY
   assert_contains "$("$REDLOCK" list)" '2 readers'
+  run --separate-stderr "$REDLOCK" history L
+  refute_contains "$output" 'never ended'
+  [[ $(grep running <<<"$output" | grep -cE " ($R1|$R2) .* bash ") == 2 && $(grep -c running <<<"$output") == 2 ]] ||
+    fail "$output"
   finish R1 R2
   ended R1 R2
   wait_until_clean A B C

@@ -424,6 +424,23 @@ PY
   done
 }
 
+@test "shared: when a reader leaves, the lock lives no longer than those that stay" {
+  servers 3
+  local long short option
+  for option in -s '--slots 2'; do
+    # shellcheck disable=SC2086 # words
+    long=$("$REDLOCK" acquire $option --ttl 1h L)
+    # shellcheck disable=SC2086 # words
+    short=$("$REDLOCK" acquire $option --ttl 20s L)
+    wait_for_life L 3500000 3600000 A B C
+    "$REDLOCK" release L "$long"
+    wait_for_life L 1 20000 A B C
+    "$REDLOCK" renew L "$short"
+    "$REDLOCK" release L "$short"
+    wait_until_clean A B C
+  done
+}
+
 @test "shared: while its readers are being stopped, nobody enters a revoked lock" {
   servers 3
   reader R1 --ttl 30s --kill-after 10s

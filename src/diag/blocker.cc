@@ -31,6 +31,11 @@ std::string run_of(const records::Holder& holder) {
   return person(holder.user, holder.host) + (more.empty() ? "" : " (" + more + ")");
 }
 
+/// Whether one server says that a slot is free: see lock/slot_choice.h.
+bool has_free_slot(std::string_view slots) {
+  return slots.starts_with(',') || slots.ends_with(',') || slots.find(",,") != slots.npos;
+}
+
 bool for_maintenance(const std::optional<records::Holder>& holder) {
   return holder && holder->maintenance;
 }
@@ -55,7 +60,7 @@ std::string name_blocker(const lock::Refused& refusal) {
   const bool cooling = kind == Kind::cooling;
   const bool revoked = kind == Kind::revoked;
   const bool shared = lock::is_shared(value.token);
-  const std::size_t slots = lock::slot_of(value.token).slots;
+  const auto [slot, slots] = lock::slot_of(value.token);
   const auto by = records::read_revocation(refusal.blocker);
   const auto holder = records::read_holder(refusal.holder);
   std::string verb = cooling                   ? "cooling down after "
@@ -66,7 +71,9 @@ std::string name_blocker(const lock::Refused& refusal) {
                                                : "held by ";
   if (slots > 0 && !revoked) {
     verb = shared ? fmt::format("held with {} slots by ", slots)
-                  : fmt::format("held in all {} slots, one of them by ", slots);
+           : has_free_slot(refusal.slots)
+               ? fmt::format("slot {} of {} held by ", slot, slots)
+               : fmt::format("held in all {} slots, one of them by ", slots);
   }
   if (holder) return verb + run_of(*holder);
   if (const auto type = lock::type_of(refusal.blocker)) {

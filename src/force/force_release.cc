@@ -103,7 +103,8 @@ void Forcing::say(const std::string& text) const {
 std::string Forcing::holder() const {
   if (lock_.shared) {
     const std::size_t readers = lock_.readers.size();
-    return fmt::format("its {} reader{}", readers, readers == 1 ? "" : "s");
+    return fmt::format("its {} {}{}", readers, lock_.slots > 0 ? "holder" : "reader",
+                       readers == 1 ? "" : "s");
   }
   if (!lock_.holder) return "its holder";
   if (hold_) return diag::person(lock_.holder->user, lock_.holder->host);
@@ -184,6 +185,11 @@ std::string_view Forcing::question() const {
       break;
   }
   if (hold_) return "End the maintenance hold?";
+  if (lock_.slots > 0) {
+    return removes()
+               ? "Release the lock at once, although the jobs in its slots may still be running?"
+               : "Stop the jobs in all its slots and release the lock?";
+  }
   if (lock_.shared) {
     return removes()
                ? "Release the lock at once, although the jobs of its readers may still be running?"
@@ -233,12 +239,13 @@ ExitStatus Forcing::revoke(Takeover& takeover) {
     return not_deleted(0, takeover);
   }
   const std::string how = before ? "had been revoked before" : "is revoked from " + holder();
-  std::string notices = lock_.shared ? "the readers were notified and stop their jobs"
-                                     : "the holder was notified and stops its job";
+  const std::string_view who = lock_.slots > 0 ? "holders" : lock_.shared ? "readers" : "holder";
+  std::string notices = fmt::format(
+      "the {} {}", who,
+      lock_.shared ? "were notified and stop their jobs" : "was notified and stops its job");
   if (takeover.notified() == 0) {
-    notices = lock_.shared
-                  ? "the readers could not be notified, and will notice at their next renewals"
-                  : "the holder could not be notified, and will notice at its next renewal";
+    notices = fmt::format("the {} could not be notified, and will notice at {}", who,
+                          lock_.shared ? "their next renewals" : "its next renewal");
     if (lock_.holder && lock_.holder->ttl.count() > 0) {
       notices += ", within " + diag::for_people(lock_.holder->ttl / 3);
     }
@@ -272,9 +279,9 @@ ExitStatus Forcing::remove(Takeover& takeover) {
       }
       if (lock_.shared) {
         say(
-            fmt::format("{} is free at once: the jobs of its readers may still be running until "
+            fmt::format("{} is free at once: the jobs of its {} may still be running until "
                         "these notice, and for up to their graces after that",
-                        name_));
+                        name_, lock_.slots > 0 ? "holders" : "readers"));
         break;
       }
       say(

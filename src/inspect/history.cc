@@ -72,6 +72,13 @@ Present present_of(const Observed& lock) {
   if (!lock.sighting || (state != lock::State::held && state != lock::State::revoked)) {
     return {.now = now};
   }
+  if (lock.shared) {
+    Present present{.now = now};
+    for (const lock::Reader& reader : lock.readers) {
+      present.readers.push_back({reader.run, records::read_holder(reader.holder), reader.fence});
+    }
+    return present;
+  }
   return {
       .run = lock.sighting->run, .holder = lock.holder, .fence = lock.judgement.fence, .now = now};
 }

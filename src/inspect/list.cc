@@ -51,7 +51,8 @@ Line line_of(const Observed& lock) {
   line[state] = word_for(lock.judgement.state);
   line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (lock.readers.size() > 1) {
-    line[holder] = fmt::format("{} readers", lock.readers.size());
+    line[holder] =
+        lock.slots > 0 ? slots_taken(lock) : fmt::format("{} readers", lock.readers.size());
   } else if (lock.holder) {
     line[holder] = diag::person(lock.holder->user, lock.holder->host);
     if (!lock.holder->maintenance) line[pid] = std::to_string(lock.holder->pid);

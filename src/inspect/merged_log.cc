@@ -117,7 +117,9 @@ void end_hold(PastRun& past, const Account& account, milliseconds now) {
 }
 
 PastRun past_run(const std::string& run, const Account& account, const Present& present) {
-  const bool has_lock = run == present.run;
+  const bool has_lock =
+      run == present.run ||
+      std::ranges::find(present.readers, run, &Present::Reader::run) != present.readers.end();
   const LogEntry* const acquired = account.find("acquired");
   const LogEntry* const released = account.find("released");
   const LogEntry* const lost = account.find("lost");
@@ -153,7 +155,7 @@ PastRun past_run(const std::string& run, const Account& account, const Present& 
 }
 
 /// A run that no log has, or not yet.
-PastRun running(const Present& present) {
+PastRun running(const Present::Reader& present) {
   const records::Holder holder = present.holder.value_or(records::Holder{});
   return {.ending = Ending::running,
           .run = present.run,
@@ -197,8 +199,11 @@ std::vector<PastRun> Merger::runs(const Present& present) const {
                    .forced_by = std::nullopt,
                    .skips = skips.count});
   }
-  if (!present.run.empty() && !accounts_.contains(present.run)) {
-    PastRun run = running(present);
+  std::vector<Present::Reader> holders = present.readers;
+  if (!present.run.empty()) holders.push_back({present.run, present.holder, present.fence});
+  for (const Present::Reader& holder : holders) {
+    if (holder.run.empty() || accounts_.contains(holder.run)) continue;
+    PastRun run = running(holder);
     if (!run.knows_beginning) run.began = end_of(all);
     all.push_back(std::move(run));
   }

@@ -41,13 +41,19 @@ struct PastRun {
   unsigned skips = 0;                        ///< how many runs were skipped
 };
 
-/// The present holder of the lock, by a quorum.
+/// The present holder of the lock, or its readers, by a quorum.
 struct Present {
+  struct Reader {
+    std::string run;
+    std::optional<records::Holder> holder;
+    std::uint64_t fence = 0;
+  };
   bool sure = true;      ///< a quorum agrees
   std::string run = {};  ///< empty: nobody
   std::optional<records::Holder> holder = std::nullopt;
   std::uint64_t fence = 0;
-  std::chrono::milliseconds now{};  ///< Unix time by our clock
+  std::chrono::milliseconds now{};   ///< Unix time by our clock
+  std::vector<Reader> readers = {};  ///< of a shared lock; `run` is empty then
 };
 
 /// The runs, in the order in which they began. `logs`: one for each server that answered, the

@@ -87,6 +87,10 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
   return lock;
 }
 
+std::string slots_taken(const Observed& lock) {
+  return fmt::format("{} of {} slots taken", lock.readers.size(), lock.slots);
+}
+
 std::string_view word_for(lock::State state) {
   switch (state) {
     case lock::State::free:

@@ -48,6 +48,9 @@ lock::Refused as_refusal(const lock::Sighting& sighting);
 /// The name of the state in tables and in JSON: "held", "free"…
 std::string_view word_for(lock::State state);
 
+/// "2 of 3 slots taken". Of a lock with slots.
+std::string slots_taken(const Observed& lock);
+
 /// Warnings for people, about a holder with other servers or another protocol.
 std::vector<std::string> warnings_about(const Observed& lock);
 

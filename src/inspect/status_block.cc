@@ -180,10 +180,7 @@ void tell_holder(Block& block, const Observed& lock) {
     if (!begun.empty()) block.entry("since", begun);
   }
   if (lock.revocation) block.entry("revoked", revoked(*lock.revocation));
-  block.entry("mode", lock.slots > 0
-                          ? fmt::format("{} of {} slots taken", lock.readers.size(), lock.slots)
-                      : lock.shared ? "shared"
-                                    : "exclusive");
+  block.entry("mode", lock.slots > 0 ? slots_taken(lock) : lock.shared ? "shared" : "exclusive");
   if (lock.judgement.fence > 0) block.entry("fence", std::to_string(lock.judgement.fence));
   if (lock.sighting->holds > 1) {
     block.entry("holds",

@@ -21,6 +21,7 @@ struct Reader {
   std::chrono::milliseconds left;  ///< until it counts no more there, unless it renews
   std::string holder;              ///< as in Sighting
   std::uint64_t fence = 0;
+  std::string run{};  ///< as in Sighting
 };
 
 /// What one server shows for a lock. Untrusted.

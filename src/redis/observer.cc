@@ -51,17 +51,18 @@ bool is(const Value& value, Value::Type type) {
 std::optional<lock::Reader> read_reader(const Value& reply) {
   using enum Value::Type;
   const std::vector<Value>& part = reply.elements;
-  if (part.size() != 4 ||
+  if (part.size() != 5 ||
       !std::ranges::all_of(part, [](const Value& each) { return is(each, string); })) {
     return std::nullopt;
   }
   const auto left = read_number(part[1]);
-  if (!lock::is_token(part[0].text) || !left || part[2].text.size() > kMostOfHolder) {
+  if (!lock::is_token(part[0].text) || !left || part[2].text.size() > kMostOfHolder ||
+      part[4].text.size() > kMostOfWord) {
     return std::nullopt;
   }
   constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // more comes from a wrong clock
   return lock::Reader{part[0].text, std::chrono::milliseconds(std::min(*left, kMost)), part[2].text,
-                      read_number(part[3]).value_or(0)};
+                      read_number(part[3]).value_or(0), part[4].text};
 }
 
 std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {

@@ -389,6 +389,10 @@ numbers = [int(sys.argv[4])] + [r["fence"] for r in lock["readers"]]
 assert numbers == sorted(set(numbers)), numbers
 PY
   assert_contains "$("$REDLOCK" list)" '2 readers'
+  run --separate-stderr "$REDLOCK" history L
+  refute_contains "$output" 'never ended'
+  [[ $(grep running <<<"$output" | grep -cE " ($R1|$R2) .* bash ") == 2 && $(grep -c running <<<"$output") == 2 ]] ||
+    fail "$output"
   finish R1 R2
   ended R1 R2
   wait_until_clean A B C
@@ -417,6 +421,23 @@ PY
     run "$REDLOCK" run -n L -- true
     assert_status 0
     stop_servers
+  done
+}
+
+@test "shared: when a reader leaves, the lock lives no longer than those that stay" {
+  servers 3
+  local long short option
+  for option in -s '--slots 2'; do
+    # shellcheck disable=SC2086 # words
+    long=$("$REDLOCK" acquire $option --ttl 1h L)
+    # shellcheck disable=SC2086 # words
+    short=$("$REDLOCK" acquire $option --ttl 20s L)
+    wait_for_life L 3500000 3600000 A B C
+    "$REDLOCK" release L "$long"
+    wait_for_life L 1 20000 A B C
+    "$REDLOCK" renew L "$short"
+    "$REDLOCK" release L "$short"
+    wait_until_clean A B C
   done
 }
 

@@ -64,6 +64,9 @@ crowd() {
     rm -f "$LOG" "$SCRATCH"/go.* "$SCRATCH"/slot.*
     in_slot one
     in_slot two
+    run --separate-stderr "$REDLOCK" run -n -v --slots 3 L -- true
+    assert_status 0
+    refute_contains "$stderr" 'held in all'
     in_slot three
     [[ $(cat "$SCRATCH"/slot.* | sort | paste -sd ' ') == '1 2 3' ]]
     run --separate-stderr "$REDLOCK" run -n -v --slots 3 L -- true
@@ -208,6 +211,10 @@ crowd() {
   run "$REDLOCK" acquire -n --slots 2 L
   assert_status 1
   "$REDLOCK" renew L "$second"
+  assert_contains "$("$REDLOCK" list)" '2 of 2 slots taken'
+  run --separate-stderr "$REDLOCK" history L
+  refute_contains "$output" 'never ended'
+  [[ $(grep -c running <<<"$output") == 2 ]] || fail "$output"
   run --separate-stderr "$REDLOCK" status L
   has 'slot 1 ' 'slot 2 ' '2 of 2 slots taken'
   run --separate-stderr "$REDLOCK" status --json L
@@ -219,8 +226,10 @@ crowd() {
   has '1 of 2 slots taken'
   run "$REDLOCK" release L "$first"
   assert_status 80
-  run "$REDLOCK" release --force --now -y L
+  run --separate-stderr "$REDLOCK" release --force --now -y L
   assert_status 0
+  assert_contains "$stderr" 'the jobs of its holders may still be running'
+  refute_contains "$stderr" reader
   run "$REDLOCK" renew L "$second"
   assert_status 80
   "$REDLOCK" run -n L -- true

@@ -240,5 +240,17 @@ TEST_CASE("merged log: a maintenance hold that was extended, released or forced"
   CHECK(merge({{hold(0s, "renewed", 1h)}}, {.now = kFirst}).empty());
 }
 
+TEST_CASE("merged log: all readers of a shared lock have it, logged or not") {
+  const Log log = latest_first({acquired(1s, "a"), acquired(2s, "b"), acquired(3s, "dead")});
+  Present present{.now = kFirst + 10s};
+  for (const char* run : {"a", "b", "c"}) present.readers.push_back({run, std::nullopt, 9});
+  const auto runs = merge({log}, present);
+  REQUIRE(runs.size() == 4);
+  for (const PastRun& run : runs) {
+    CHECK((run.ending == Ending::running) == (run.run != "dead"));
+    CHECK(run.goes_on == (run.run != "dead"));
+  }
+}
+
 }  // namespace
 }  // namespace redlock::inspect

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Removes us from the readers, for the scripts that include it behind readers.lua. The last one deletes
--- the lock.
+-- the lock. If others stay, the lock lives no longer than they do: ours may have had the longest ttl.
 --
 -- holder  the key of the holder hash: the lock's description there, its field shared, becomes that of
 --         a reader that stays
@@ -17,6 +17,11 @@ local function exit()
     local long = type(size) == 'number' and size > 8192
     local who = not long and redis.pcall('HGET', holder, others[1])
     if type(who) == 'string' then redis.pcall('HSET', holder, shared, who) end
+    local last = redis.pcall('ZRANGE', readers, -2, -2, 'WITHSCORES')
+    local left = last[2] and tonumber(last[2]) and last[2] - clock
+    if left and left >= 1 and left < redis.call('PTTL', KEYS[1]) then
+      redis.call('PEXPIRE', KEYS[1], string.format('%.0f', left))
+    end
   end
   redis.pcall('HDEL', holder, token, 'fence:' .. token, 'holds:' .. token)
 end

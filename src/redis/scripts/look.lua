@@ -8,7 +8,7 @@
 -- ARGV[1]  the key of the readers, which is not in KEYS, as in line.lua
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,
---  {{token, for how many more ms, who or '', fence}, …}}
+--  {{token, for how many more ms, who or '', fence, run}, …}}
 --     pttl -1: for ever. fence: the number of the holder's token on this server, '0' if it has none.
 --     holds: how many processes hold the lock, 0 if that is unknown. member, count: of a Redisson lock,
 --     which is a hash: its holder, and how often it holds it. run: the log's name for the token's run.
@@ -57,7 +57,8 @@ elseif kind == 'string' then
     for at = 1, #list, 2 do
       readers[#readers + 1] = {list[at], string.format('%.0f', list[at + 1] - clock),
                                noted(list[at], 8192),
-                               string.match(noted('fence:' .. list[at], 32), '^%d+$') or '0'}
+                               string.match(noted('fence:' .. list[at], 32), '^%d+$') or '0',
+                               string.sub(redis.sha1hex(list[at]), 1, 16)}
     end
   end
 elseif kind == 'hash' then

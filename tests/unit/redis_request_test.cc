@@ -428,7 +428,7 @@ TEST_CASE("a waking server reads an acquire and what takes it back at once") {
           kReadAtOnce);
   }
   SUBCASE("a leave of a reader or a slot, whose scripts are longer, for shorter names") {
-    const LockContext usual = context_of(std::string(180, 'n'), std::string(1500, 'j'));
+    const LockContext usual = context_of(std::string(160, 'n'), std::string(1500, 'j'));
     secrets.token.front() = 's';
     CHECK(std::max(size(Op::acquire, usual), kMaxUnread) + leave(usual) < kReadAtOnce);
     const LockContext shorter = context_of(std::string(128, 'n'), std::string(800, 'j'));

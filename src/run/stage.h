@@ -30,6 +30,7 @@ class Stage {
   /// The lock that this stage takes.
   [[nodiscard]] const std::string& name() const { return names_[number_]; }
   [[nodiscard]] bool is_first() const { return number_ == 0; }
+  [[nodiscard]] bool is_last() const { return number_ + 1 == names_.size(); }
 
   /// The settings of this stage. All stages together wait as long as the user said, and only the
   /// last one knows the longest runtime.
@@ -46,8 +47,6 @@ class Stage {
   [[nodiscard]] Variables variables(const std::string& token, std::uint64_t fence) const;
 
  private:
-  [[nodiscard]] bool is_last() const { return number_ + 1 == names_.size(); }
-
   const cli::Run& request_;
   std::vector<std::string> names_;  ///< in the order in which redlock takes them
   std::size_t number_ = 0;          ///< ours among them

@@ -204,7 +204,7 @@ Pass ProcessTree::signal(int number, int then) {
   then_ = then;
   done_.clear();
   if (number == SIGKILL) killed_before_ = std::exchange(killed_, {});
-  signal_leader(pass);
+  if (signal_leader(pass) && leader_passes_on_ && number != SIGKILL) return pass;
   const ProcessTable::Loan loan(table_);
   find(&pass);
   signal_found(pass);
@@ -217,18 +217,22 @@ Pass ProcessTree::signal(int number, int then) {
   return pass;
 }
 
-/// Signals the group only if the leader is our child: then nobody but us can free its ID.
-void ProcessTree::signal_leader(Pass& pass) {
+/// Signals the group only if the leader is our child: then nobody but us can free its ID. Returns
+/// whether the leader got the signal.
+bool ProcessTree::signal_leader(Pass& pass) {
   group_done_ = false;
-  if (leader_ < 0) return;
+  if (leader_ < 0) return false;
   const bool is_child = has_child(leader_, true);
   if (leads_group_ && is_child) group_done_ = send_by_pid(-leader_) == Refusal::none;
+  bool got_it = group_done_;
   if (!group_done_ || number_ == SIGKILL || ::getpgid(leader_) != leader_) {
-    if (!is_child && !leader_fd_) return;  // the reading of /proc finds it
+    if (!is_child && !leader_fd_) return false;  // the reading of /proc finds it
     const Refusal refusal = is_child ? send_by_pid(leader_) : send_by_pidfd(leader_fd_);
     note({leader_, kUnknownStart}, refusal, pass);
+    got_it = refusal == Refusal::none;
   }
   done_.push_back(leader_);
+  return got_it;
 }
 
 /// For a process whose parent got the signal just now, or is the root of the tree.

@@ -54,6 +54,9 @@ class ProcessTree {
   void lead(pid_t pid, bool own_group);
   /// The main process has been reaped.
   void leader_reaped();
+  /// The main process passes signals on to the others: as long as it lives, they get from us only
+  /// a KILL, or each signal would reach them twice.
+  void leader_passes_on() { leader_passes_on_ = true; }
 
   /// Names the parent of the job, which never gets a signal. As long as it lives, the tree consists
   /// of its descendants.
@@ -72,10 +75,10 @@ class ProcessTree {
   /// Excludes one process, which has no children of its own.
   void exclude(pid_t pid) { excluded_.push_back(pid); }
 
-  /// Sends the signal to every living descendant, once. A descendant that forks meanwhile may have
-  /// a child that escapes this call: a caller that must be sure calls again until empty(). For some
-  /// milliseconds, a KILL hunts processes that fork and exit in a loop.
-  /// `then`: another signal, sent to each behind the first one; 0: none.
+  /// Sends the signal to every living descendant, once, or to the leader alone that passes it on. A
+  /// descendant that forks meanwhile may have a child that escapes this call: a caller that must be
+  /// sure calls again until empty(). For some milliseconds, a KILL hunts processes that fork and
+  /// exit in a loop. `then`: another signal, sent to each behind the first one; 0: none.
   Pass signal(int number, int then = 0);
 
   /// Sends nothing.
@@ -96,7 +99,7 @@ class ProcessTree {
   [[nodiscard]] bool parent_spared_alive() const;
   [[nodiscard]] bool is_stranger(pid_t child) const;
   [[nodiscard]] bool is_excluded(pid_t pid, pid_t group) const;
-  void signal_leader(Pass& pass);
+  bool signal_leader(Pass& pass);
   void signal_found(Pass& pass);
   void signal_one(const ProcessEntry& process, const Fd* pidfd, Pass& pass);
   bool signal_children(Pass& pass);
@@ -124,6 +127,7 @@ class ProcessTree {
   pid_t leader_ = -1;
   Fd leader_fd_;  ///< pidfd; none if the kernel refuses one
   bool leads_group_ = false;
+  bool leader_passes_on_ = false;
   bool group_done_ = false;  ///< the leader's group has got the signal of the present pass
 };
 

@@ -59,6 +59,7 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       driver_(session_, *this, servers, signals_, {&reporter, &job_.who}) {
   os::require_free_descriptors(kDescriptors + 2 * servers.size());
   reserve_.emplace();
+  if (!job_.stage.is_last()) tree_.leader_passes_on();  // it is a redlock
   // The writer is no part of the job: redlock does not stop it with the job, and does not wait for
   // one that hangs.
   out_.on_writer([this](pid_t pid) {

@@ -134,6 +134,38 @@ all_free() {
   all_free
 }
 
+@test "also: each signal reaches the job once, also the one that ends it when a lock is lost" {
+  servers 1
+  local counter='trap "echo \$1 >>\"\$0.log\"" EXIT
+    for s in INT TERM HUP USR1; do trap "echo $s >>\"\$0.log\"" "$s"; done
+    echo $$ >"$0"; until [[ -e $0.go ]]; do sleep 0.02; done'
+  got() { [[ $(grep -cx "$1" "$SCRATCH/job.log") == "$2" ]]; }
+  background "$REDLOCK" run m --also z --also a -- bash -c "$counter" "$SCRATCH/job" end
+  TOP=$BACKGROUND_PID
+  wait_for "$SCRATCH/job"
+  : >"$SCRATCH/job.log"
+  local signal
+  for signal in INT TERM HUP USR1; do
+    kill "-$signal" "$TOP"
+    wait_until "$BOUND" got "$signal" 1
+  done
+  # What came twice has come by now: the second one would be behind the last signal.
+  nap 0.3
+  : >"$SCRATCH/job.go"
+  await "$TOP"
+  assert_status 0
+  [[ $(paste -sd ' ' "$SCRATCH/job.log") == 'INT TERM HUP USR1 end' ]] || fail "$(cat "$SCRATCH/job.log")"
+  rm "$SCRATCH"/job*
+  background "$REDLOCK" run --ttl 2s --kill-after 600ms m --also z --also a -- bash -c "$counter" "$SCRATCH/job" end
+  wait_for "$SCRATCH/job"
+  cli A set a thief >/dev/null
+  await "$BACKGROUND_PID"
+  assert_status 80
+  [[ $(cat "$SCRATCH/job.log") == TERM ]] || fail "$(cat "$SCRATCH/job.log")"
+  cli A del a >/dev/null
+  all_free
+}
+
 @test "also: --max-runtime begins with the job" {
   servers 1
   background "$REDLOCK" run z -- sh -c 'echo x >"$0"; until [ -e "$0.go" ]; do sleep 0.05; done' "$SCRATCH/held"

@@ -118,9 +118,10 @@ crowd() {
   in_slot one
   in_slot two --ttl 1s
   in_slot three
-  local killed=$SLOT worker
+  local killed worker job
   killed=$(cat "$SCRATCH/slot.two")
   worker=$(tr -d ' ' <"/proc/$two/task/$two/children")
+  job=$(tr -d ' ' <"/proc/$worker/task/$worker/children")
   kill -KILL "$worker" "$two"
   local began=$EPOCHREALTIME
   run --separate-stderr "$REDLOCK" run -w 20 --slots 3 L -- sh -c 'echo "$REDLOCK_SLOT"'
@@ -131,6 +132,8 @@ crowd() {
   assert_status 0
   let_out three
   assert_status 0
+  : >"$SCRATCH/go.two"
+  wait_gone "$job"
 }
 
 @test "slots: another number of slots, and every other way to hold the lock, is kept out, and keeps out" {

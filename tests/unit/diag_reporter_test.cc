@@ -38,8 +38,8 @@ std::string said(const lock::Report& report, WaitNews news,
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
-constexpr WaitNews kShown{.shown = true, .conflict_status = 1};
-constexpr WaitNews kAlone{.shown = false, .conflict_status = 75};
+const WaitNews kShown{.shown = true, .conflict_status = 1};
+const WaitNews kAlone{.shown = false, .conflict_status = 75};
 
 lock::Refused taken() {
   records::Holder holder;

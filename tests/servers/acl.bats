@@ -294,6 +294,16 @@ JOB
   token=$("$REDLOCK" acquire -s "$LOCK")
   "$REDLOCK" renew "$LOCK" "$token"
   "$REDLOCK" release "$LOCK" "$token"
+  # So does a lock with slots: a waiter is woken when one of them is free.
+  "$REDLOCK" acquire --slots 2 "$LOCK" >/dev/null
+  token=$("$REDLOCK" acquire --slots 2 "$LOCK")
+  background "$REDLOCK" run --slots 2 "$LOCK" -- sh -c 'exit 6'
+  wait_until "$BOUND" has_key C "redlock:{$LOCK}:queue"
+  "$REDLOCK" release "$LOCK" "$token"
+  await "$BACKGROUND_PID"
+  assert_status 6
+  run "$REDLOCK" release --force --now --yes "$LOCK"
+  assert_status 0
   "$REDLOCK" acquire -s "$LOCK" >/dev/null
   run "$REDLOCK" release --force --yes "$LOCK"
   assert_status 0

@@ -31,9 +31,9 @@ if head and string.sub(head, 1, 8) == 'cooling:' then
 end
 -- The list of readers has one member more than there are readers: see readers.lua and slots.lua.
 local slots = head and string.match(head, '^shared:p%x%x(%x%x)')
-local free = kind == 'none' or
-             (slots and (try('ZCOUNT', line .. 'readers', '(' .. clock, '+inf') or 1000) <=
-                        tonumber(slots, 16))
+local taken = slots and try('ZRANGEBYSCORE', line .. 'readers', '(' .. string.format('%.0f', clock),
+                            '+inf', 'LIMIT', 0, 256)
+local free = kind == 'none' or (taken and #taken <= tonumber(slots, 16))
 if head and not slots and string.sub(head, 1, 7) == 'shared:' then hand_on(nil, nil, true) end
 if not free then return {'held'} end
 return {'free', standing_turn() or hand_on(nil, nil, false, slots) or ''}

@@ -254,7 +254,7 @@ stubborn_until_the_end() {
   run_job --ttl 2s -- 5 tree
   wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
   # shellcheck disable=SC2046 # PIDs
-  stop_all_of $(<"$LOG.pids") "$WORKER" "$TOP"
+  stop_all_of "$TOP" "$WORKER" $(<"$LOG.pids") # a redlock that runs would continue the job to end it
   stopped_at=$(now_ms)
   wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
   kill -CONT "$WORKER" "$TOP"
@@ -270,7 +270,7 @@ stubborn_until_the_end() {
   for first in TOP WORKER; do
     rm -f "$LOG" "$LOG.pids"
     run_job --ttl 2s -- 5
-    stop_all_of "$JOB" "$WORKER" "$TOP"
+    stop_all_of "$TOP" "$WORKER" "$JOB"
     wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
     kill -CONT "${!first}"
     wait_until "$BOUND" nothing_of_the_job

@@ -75,6 +75,10 @@ void Server::exit(Token token, std::int64_t now) {
   if (!others || mutation_ == Mutation::releases_readers) {
     data_.lock = {};
     data_.readers = {};
+  } else {
+    std::int64_t last = 0;
+    for (const Reader& each : list) last = std::max(last, each.ends_ms);
+    if (last > now) data_.lock.expires_ms = std::min(data_.lock.expires_ms, last);
   }
   data_.holder.forget(token);
 }

@@ -26,10 +26,24 @@ void add_environment(Draft& draft, const Environment& environment) {
   }
 }
 
+/// What two URIs of one server have in common.
+std::vector<std::string> marks_of(const Endpoint& server) {
+  if (server.kind == Endpoint::Kind::unix_socket) return {server.path};
+  if (server.kind == Endpoint::Kind::tcp)
+    return {redis::Address{server.host, server.port}.display()};
+  std::vector<std::string> marks;
+  for (const redis::Address& node : server.nodes) {
+    // The same Sentinels may know several primaries.
+    marks.push_back(node.display() + (server.service.empty() ? "" : "/" + server.service));
+  }
+  return marks;
+}
+
 bool same_server(const Endpoint& one, const Endpoint& other) {
-  if (one.kind != other.kind) return false;
-  if (one.kind == Endpoint::Kind::unix_socket) return one.path == other.path;
-  return one.host == other.host && one.port == other.port;
+  const std::vector<std::string> marks = marks_of(other);
+  return std::ranges::any_of(marks_of(one), [&](const std::string& mark) {
+    return std::ranges::find(marks, mark) != marks.end();
+  });
 }
 
 /// How messages name the origin of a row's value.

@@ -40,9 +40,9 @@ Logs read_logs(const Settings& settings, const driver::LockId& lock) {
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls) tls.emplace(settings.tls);
     readers.emplace_back(server, server.tls ? &*tls : nullptr,
-                         redis::Timeouts{.request = settings.server_timeout});
+                         redis::Timeouts{.request = settings.server_timeout}, lock.key);
   }
-  for (redis::LogReader& reader : readers) reader.read(lock.key, os::boot_now());
+  for (redis::LogReader& reader : readers) reader.read(os::boot_now());
   driver::finish(readers);
   Logs logs;
   for (const redis::LogReader& reader : readers) {

@@ -48,23 +48,23 @@ std::vector<os::Address> interleaved(std::vector<os::Address> addresses) {
 
 }  // namespace
 
-Dialer::Dialer(const Endpoint& endpoint, std::chrono::milliseconds user_timeout)
-    : endpoint_(endpoint), user_timeout_(user_timeout) {}
-
-void Dialer::start(lock::Instant now, lock::Instant deadline) {
+void Dialer::start(const Endpoint& server, lock::Instant now, lock::Instant deadline) {
   stop();
+  endpoint_ = &server;
   deadline_ = deadline;
-  if (endpoint_.kind == Endpoint::Kind::unix_socket) {
+  if (server.kind == Endpoint::Kind::unix_socket) {
     try_unix(now);
-  } else if (auto address = os::numeric_address(endpoint_.host, endpoint_.port)) {
+  } else if (auto address = os::numeric_address(server.host, server.port)) {
     addresses_.push_back(*address);
     try_next(now);
   } else {
     // A lookup that was too slow for the last try may be done for this one. But its result grows
     // old.
-    if (lookup_ && now - asked_ > kLookupLife) lookup_.reset();
+    const Address wanted{server.host, server.port};
+    if (lookup_ && (now - asked_ > kLookupLife || looked_up_ != wanted)) lookup_.reset();
     if (!lookup_) {
-      lookup_.emplace(endpoint_.host, endpoint_.port);
+      lookup_.emplace(server.host, server.port);
+      looked_up_ = wanted;
       asked_ = now;
     }
     turn(now);  // it may be done already
@@ -97,7 +97,7 @@ void Dialer::turn(lock::Instant now) {
 
 void Dialer::resolved(os::Resolution result, lock::Instant now) {
   if (result.error != 0) {
-    fail(lookup_failed(endpoint_, result.error, result.system_error));
+    fail(lookup_failed(*endpoint_, result.error, result.system_error));
     return;
   }
   addresses_ = interleaved(std::move(result.addresses));
@@ -116,7 +116,7 @@ void Dialer::try_next(lock::Instant now) {
     return;
   }
   wake_ = lock::kNever;
-  if (sockets_.empty()) fail(connect_failed(endpoint_, error));
+  if (sockets_.empty()) fail(connect_failed(*endpoint_, error));
 }
 
 /// 0 if there is a socket now, or errno.
@@ -147,12 +147,12 @@ void Dialer::set_options(int socket) const {
 void Dialer::try_unix(lock::Instant now) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, endpoint_.path.data(),
-              std::min(endpoint_.path.size(), sizeof address.sun_path - 1));
+  std::memcpy(address.sun_path, endpoint_->path.data(),
+              std::min(endpoint_->path.size(), sizeof address.sun_path - 1));
   if (!waiting_)
     waiting_ = os::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!waiting_) {
-    fail(connect_failed(endpoint_, errno));
+    fail(connect_failed(*endpoint_, errno));
   } else if (::connect(waiting_.get(), reinterpret_cast<const sockaddr*>(&address),
                        sizeof address) == 0) {
     sockets_.push_back(std::move(waiting_));
@@ -160,7 +160,7 @@ void Dialer::try_unix(lock::Instant now) {
   } else if (errno == EAGAIN || errno == EINTR) {
     wake_ = now + kBacklogRetry;
   } else {
-    fail(connect_failed(endpoint_, errno));
+    fail(connect_failed(*endpoint_, errno));
   }
 }
 
@@ -169,7 +169,7 @@ void Dialer::refused(std::size_t index, int error, lock::Instant now) {
   if (next_ < addresses_.size()) {
     try_next(now);
   } else if (sockets_.empty()) {
-    fail(connect_failed(endpoint_, error));
+    fail(connect_failed(*endpoint_, error));
   }
 }
 

@@ -26,10 +26,11 @@ class Dialer {
  public:
   /// `user_timeout`: how long sent data may stay unacknowledged (TCP_USER_TIMEOUT of tcp(7)). It
   /// cuts a connection to a host that is gone, but not to a stopped process: its kernel still acks.
-  Dialer(const Endpoint& endpoint, std::chrono::milliseconds user_timeout);
+  explicit Dialer(std::chrono::milliseconds user_timeout) : user_timeout_(user_timeout) {}
 
-  /// Begins anew. It tries every address before `deadline`; the caller watches the deadline itself.
-  void start(lock::Instant now, lock::Instant deadline);
+  /// Begins anew. `server`: of kind tcp or unix_socket; it must not change before stop(). It tries
+  /// every address before `deadline`; the caller watches the deadline itself.
+  void start(const Endpoint& server, lock::Instant now, lock::Instant deadline);
   void stop();
 
   /// Takes the next step that can be taken.
@@ -63,11 +64,12 @@ class Dialer {
   void set_options(int socket) const;
   void fail(lock::Unreachable why);
 
-  const Endpoint& endpoint_;
+  const Endpoint* endpoint_ = nullptr;
   std::chrono::milliseconds user_timeout_;
   lock::Instant deadline_ = lock::kNever;  ///< of the whole search
   lock::Instant wake_ = lock::kNever;      ///< time for the next address or try
   std::optional<os::Lookup> lookup_;       ///< outlives stop()
+  Address looked_up_;                      ///< whose name it is
   lock::Instant asked_{};                  ///< when the lookup began
   std::vector<os::Address> addresses_;
   std::size_t next_ = 0;  ///< index of the address to try next

@@ -62,8 +62,8 @@ Inspector::Inspector(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
       dead_key_(helper_key(lock_key_, "dead")),
       log_key_(helper_key(lock_key_, "log")),
       channel_(notice_channel(lock_key_, "")),
-      link_(endpoint, tls, timeouts),
-      subscription_(endpoint, tls, timeouts) {}
+      link_(endpoint, tls, timeouts, lock_key_),
+      subscription_(endpoint, tls, timeouts, lock_key_) {}
 
 void Inspector::interests(std::vector<os::Interest>& out) const {
   link_.interests(out);

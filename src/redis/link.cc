@@ -17,7 +17,7 @@ constexpr std::size_t kReadChunk = 16 * 1024;
 
 /// The server must confirm these commands before any other is sent: a server whose default user may
 /// write would run a request behind a refused AUTH as the wrong user.
-Flight encode_handshake(const Endpoint& endpoint) {
+Flight encode_handshake(const Endpoint& endpoint, const Locator& locator) {
   Flight flight{{}, 0};
   const Credentials& who = endpoint.credentials;
   if (who.given()) {
@@ -27,6 +27,10 @@ Flight encode_handshake(const Endpoint& endpoint) {
   }
   if (endpoint.db != 0) {
     flight.wire += encode_command({"SELECT", std::to_string(endpoint.db)});
+    ++flight.replies;
+  }
+  if (const std::string question = locator.question(); !question.empty()) {
+    flight.wire += question;
     ++flight.replies;
   }
   return flight;
@@ -50,13 +54,14 @@ int unread_of(int socket) {
 
 }  // namespace
 
-Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key,
            std::chrono::milliseconds user_timeout)
     : endpoint_(endpoint),
       tls_(tls),
       timeouts_(timeouts),
-      handshake_(encode_handshake(endpoint)),
-      dialer_(endpoint, user_timeout) {}
+      locator_(endpoint, tls, timeouts, std::move(key)),
+      handshake_(encode_handshake(endpoint, locator_)),
+      dialer_(user_timeout) {}
 
 /// If the machine fails in the middle of the work, the state of the connection is unknown.
 template <class Work>
@@ -90,10 +95,31 @@ void Link::note(Flight flight, lock::Instant now) {
 }
 
 void Link::connect(lock::Instant now) {
-  state_ = State::dialing;
   connect_deadline_ = now + timeouts_.connect;
-  dialer_.start(now, connect_deadline_);
-  dial(now);
+  locator_.start(now, connect_deadline_);
+  approach(now);
+}
+
+/// Connects to the place, as soon as it is known.
+void Link::approach(lock::Instant now) {
+  state_ = State::locating;
+  if (locator_.failure()) {
+    const lock::Unreachable why = *locator_.failure();
+    leave_place(why, now);
+  } else if (locator_.place() != nullptr) {
+    state_ = State::dialing;
+    dialer_.start(*locator_.place(), now, locator_.place_deadline());
+    dial(now);
+  }
+}
+
+/// Another node has the key now: goes there, with all requests that this one has refused.
+void Link::move(lock::Instant now) {
+  hang_up();
+  pipeline_.restore_refused();
+  connect_deadline_ = now + timeouts_.connect;
+  locator_.redirect(std::exchange(redirection_, {}), connect_deadline_);
+  approach(now);
 }
 
 /// Sends the first flight as soon as there is a socket that takes it.
@@ -108,7 +134,7 @@ void Link::dial(lock::Instant now) {
   }
   if (state_ == State::dialing && dialer_.failure()) {
     const lock::Unreachable why = *dialer_.failure();
-    disconnect(why);
+    leave_place(locator_.at_place(why), now);
   }
 }
 
@@ -127,7 +153,7 @@ bool Link::open(std::size_t index, lock::Instant now) {
   if (written < 0 && (error == EPIPE || error == ECONNRESET)) written = 0;
   errno = error;
   if (written < 0) return false;
-  stream_.emplace(dialer_.take(index), tls_, endpoint_);
+  stream_.emplace(dialer_.take(index), tls_, *locator_.place());
   parser_.emplace();
   heard_ = false;
   handshake_answered_ = 0;
@@ -147,7 +173,7 @@ void Link::secure(lock::Instant now) {
   if (progress == Tls::Handshake::under_way) return;
   if (progress == Tls::Handshake::failed) {
     const lock::Unreachable why = *stream_->failure();
-    disconnect(why);
+    leave_place(locator_.at_place(why), now);
   } else if (handshake_.replies > 0) {
     state_ = State::authenticating;
     flush_handshake();
@@ -190,12 +216,13 @@ void Link::receive(lock::Instant now) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) {
-      disconnect(why_it_ended(n < 0 ? errno : 0));
+      const lock::Unreachable why = locator_.at_place(why_it_ended(n < 0 ? errno : 0));
+      leave_place(why, now);
       return;
     }
     if (!std::exchange(heard_, true) &&
         begins_as_tls({chunk.data(), static_cast<std::size_t>(n)})) {
-      disconnect(wants_tls());
+      leave_place(locator_.at_place(wants_tls()), now);
       return;
     }
     parser_->feed({chunk.data(), static_cast<std::size_t>(n)});
@@ -228,7 +255,7 @@ bool Link::amid_answers() const {
 /// The connection ended with an errno, or, if 0, because the server closed it.
 lock::Unreachable Link::why_it_ended(int error) const {
   if (stream_->failure()) return *stream_->failure();
-  if (!heard_) return lost_before_a_word(endpoint_, error);
+  if (!heard_) return lost_before_a_word(*locator_.place(), error);
   return connection_lost(error, Fate::maybe_applied);
 }
 
@@ -236,39 +263,73 @@ void Link::take_replies(lock::Instant now) {
   while (state_ == State::authenticating || state_ == State::ready) {
     std::optional<Value> reply = parser_->next();
     if (!reply) {
-      if (parser_->broken()) disconnect(not_redis(Fate::maybe_applied));
+      if (parser_->broken()) leave_place(locator_.at_place(not_redis(Fate::maybe_applied)), now);
       return;
     }
     if (state_ == State::authenticating) {
       take_handshake_reply(*reply, now);
     } else {
-      take_reply(std::move(*reply));
+      take_reply(std::move(*reply), now);
     }
   }
 }
 
 void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
-  if (reply.type != Value::Type::status || reply.text != "OK") {
-    disconnect(handshake_refused(reply, endpoint_.credentials));
-  } else if (++handshake_answered_ == handshake_.replies) {
+  ++handshake_answered_;
+  const bool last = handshake_answered_ == handshake_.replies;
+  if (last && endpoint_.moves()) {
+    if (locator_.judge(reply) == Locator::Verdict::here) {
+      become_ready(now);
+    } else {
+      hang_up();
+      approach(now);
+    }
+  } else if (reply.type != Value::Type::status || reply.text != "OK") {
+    leave_place(locator_.at_place(handshake_refused(reply, endpoint_.credentials)), now);
+  } else if (last) {
     become_ready(now);
   }
 }
 
-void Link::take_reply(Value reply) {
+void Link::take_reply(Value reply, lock::Instant now) {
+  if (endpoint_.moves()) {
+    if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
+    if (is_redirection(reply)) {
+      redirection_ = reply.text;
+    } else {
+      locator_.confirm();
+    }
+  }
   const Pipeline::Fit fit = pipeline_.take_reply(reply);
+  if (fit == Pipeline::Fit::taken && pipeline_.has_refused()) {
+    if (pipeline_.drained()) move(now);
+    return;
+  }
   if (fit == Pipeline::Fit::taken) return;
   // A server that is full or protected sends an error unasked, and hangs up.
   const bool refusal = fit == Pipeline::Fit::unasked && reply.type == Value::Type::error;
   disconnect(refusal ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
 }
 
-void Link::disconnect(const lock::Unreachable& why) {
-  state_ = State::idle;
-  connect_deadline_ = lock::kNever;
+void Link::hang_up() {
   dialer_.stop();
   stream_.reset();
   parser_.reset();
+}
+
+/// This place is of no use: if we were only on the way to it, there may be another one.
+void Link::leave_place(const lock::Unreachable& why, lock::Instant now) {
+  const bool on_the_way = state_ != State::ready;
+  hang_up();
+  if (on_the_way && !why.permanent && locator_.next(now)) return approach(now);
+  disconnect(why);
+}
+
+void Link::disconnect(const lock::Unreachable& why) {
+  state_ = State::idle;
+  connect_deadline_ = lock::kNever;
+  hang_up();
+  locator_.stop();
   pipeline_.fail(why);
 }
 
@@ -277,22 +338,26 @@ void Link::break_off() noexcept {
   state_ = State::idle;
   connect_deadline_ = lock::kNever;
   dialer_.stop();
+  locator_.stop();
   abandon();
   parser_.reset();
   pipeline_.clear();
 }
 
 void Link::abandon() {
+  locator_.abandon();
   if (stream_) stream_->abandon();
   stream_.reset();
 }
 
 void Link::expire(lock::Instant now) {
-  if (now >= connect_deadline_) {
-    disconnect(connect_timed_out(endpoint_, step(), timeouts_.connect));
-    return;
+  if (state_ == State::ready) {
+    pipeline_.expire(now, timeouts_.request);
+    if (pipeline_.has_refused() && pipeline_.drained()) move(now);
+  } else if (now >= connect_deadline_ || now >= locator_.place_deadline()) {
+    const lock::Unreachable why = connect_timed_out(place(), step(), timeouts_.connect);
+    leave_place(locator_.at_place(why), now);
   }
-  if (state_ == State::ready) pipeline_.expire(now, timeouts_.request);
 }
 
 std::vector<Link::Arrival> Link::turn(lock::Instant now) {
@@ -301,7 +366,10 @@ std::vector<Link::Arrival> Link::turn(lock::Instant now) {
 }
 
 void Link::move_on(lock::Instant now) {
-  if (state_ == State::dialing) {
+  if (state_ == State::locating) {
+    locator_.turn(now);
+    approach(now);
+  } else if (state_ == State::dialing) {
     dial(now);  // first, or a late loop would give up a connection that was made in time
     if (state_ == State::dialing) {
       dialer_.turn(now);
@@ -319,7 +387,9 @@ void Link::move_on(lock::Instant now) {
 }
 
 void Link::interests(std::vector<os::Interest>& out) const {
-  if (state_ == State::dialing) {
+  if (state_ == State::locating) {
+    locator_.interests(out);
+  } else if (state_ == State::dialing) {
     dialer_.interests(out);
   } else if (state_ != State::idle) {
     out.push_back({.fd = stream_->fd(), .read = true, .write = has_unwritten()});
@@ -327,11 +397,14 @@ void Link::interests(std::vector<os::Interest>& out) const {
 }
 
 lock::Instant Link::deadline() const {
-  const lock::Instant earliest = std::min(connect_deadline_, pipeline_.deadline());
+  lock::Instant earliest = std::min(connect_deadline_, pipeline_.deadline());
+  if (state_ == State::idle || state_ == State::ready) return earliest;
+  earliest = std::min(earliest, locator_.deadline());
   return state_ == State::dialing ? std::min(earliest, dialer_.deadline()) : earliest;
 }
 
 Step Link::step() const {
+  if (state_ == State::locating) return Step::locating;
   if (state_ == State::securing) return Step::securing;
   return state_ == State::authenticating ? Step::authenticating : dialer_.step();
 }

@@ -14,6 +14,7 @@
 #include "lock/vote.h"
 #include "os/loop.h"
 #include "redis/dialer.h"
+#include "redis/locator.h"
 #include "redis/pipeline.h"
 #include "redis/request.h"
 #include "redis/resp.h"
@@ -25,12 +26,14 @@
 namespace redlock::redis {
 
 /// One server's ordered connection. It sends the requests in the order of its pipeline, over one
-/// socket, and it never sends a request twice. Passive: it never blocks; the caller polls
-/// interests() and calls turn().
+/// socket, and it never sends a request twice, unless the node of a Cluster has answered that it
+/// has not carried it out (MOVED). Passive: it never blocks; the caller polls interests() and calls
+/// turn().
 ///
-///   idle → dialing → securing → authenticating → ready
+///   idle → locating → dialing → securing → authenticating → ready
 ///
-/// It connects when a request comes, and goes back to idle whenever the connection ends. If a
+/// It connects when a request comes, and goes back to idle whenever the connection ends. A server
+/// that moves may need several places (redis/locator.h) before one of them becomes ready. If a
 /// request times out, the connection stays: the server may still carry the request out, and a later
 /// request (its release!) must come after it.
 class Link {
@@ -38,8 +41,9 @@ class Link {
   using Arrival = Pipeline::Arrival;
 
   /// `endpoint` and `tls` must outlive the link; `tls` is null for an endpoint without TLS.
-  /// `user_timeout` as in Dialer; a command that asks only once may leave it out.
-  Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+  /// `key`: as in Locator. `user_timeout` as in Dialer; a command that asks only once may leave it
+  /// out.
+  Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key,
        std::chrono::milliseconds user_timeout = std::chrono::seconds(1));
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -90,6 +94,11 @@ class Link {
   /// The server has answered that it holds nothing of this attempt.
   void forget_attempt(lock::AttemptId attempt) { pipeline_.forget_attempt(attempt); }
 
+  /// Where the connection is, or leads to.
+  [[nodiscard]] const Endpoint& place() const {
+    return locator_.place() != nullptr ? *locator_.place() : endpoint_;
+  }
+
   /// Appends the descriptors that it waits for to `out`.
   void interests(std::vector<os::Interest>& out) const;
   /// Closes the connection without sending anything: it belongs to a forked child now.
@@ -107,10 +116,12 @@ class Link {
   std::vector<Arrival> turn(lock::Instant now);
 
  private:
-  enum class State { idle, dialing, securing, authenticating, ready };
+  enum class State { idle, locating, dialing, securing, authenticating, ready };
 
   void move_on(lock::Instant now);
   void connect(lock::Instant now);
+  void approach(lock::Instant now);
+  void move(lock::Instant now);
   void dial(lock::Instant now);
   bool open(std::size_t index, lock::Instant now);
   void secure(lock::Instant now);
@@ -120,8 +131,10 @@ class Link {
   void receive(lock::Instant now);
   void take_replies(lock::Instant now);
   void take_handshake_reply(const Value& reply, lock::Instant now);
-  void take_reply(Value reply);
+  void take_reply(Value reply, lock::Instant now);
   void expire(lock::Instant now);
+  void hang_up();
+  void leave_place(const lock::Unreachable& why, lock::Instant now);
   void disconnect(const lock::Unreachable& why);
   void break_off() noexcept;
   template <class Work>
@@ -134,7 +147,8 @@ class Link {
   const Endpoint& endpoint_;
   const TlsContext* tls_;
   Timeouts timeouts_;
-  Flight handshake_;  ///< AUTH and SELECT, as far as needed
+  Locator locator_;
+  Flight handshake_;  ///< AUTH, SELECT and the locator's question, as far as needed
   Dialer dialer_;
   State state_ = State::idle;
   lock::Instant connect_deadline_ = lock::kNever;
@@ -146,6 +160,7 @@ class Link {
   bool has_read_ = false;  ///< the server has read a request that it has not answered
   std::size_t handshake_written_ = 0;
   unsigned handshake_answered_ = 0;
+  std::string redirection_;  ///< the latest one that a request was answered with; empty: none
   Pipeline pipeline_;
 };
 

@@ -46,11 +46,13 @@ std::optional<milliseconds> time_of(std::string_view id) {
 
 }  // namespace
 
-LogReader::LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
-    : link_(endpoint, tls, timeouts), budget_(timeouts.request) {}
+LogReader::LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+                     const std::string& lock_key)
+    : link_(endpoint, tls, timeouts, lock_key),
+      log_key_(helper_key(lock_key, "log")),
+      budget_(timeouts.request) {}
 
-void LogReader::read(const std::string& lock_key, lock::Instant now) {
-  log_key_ = helper_key(lock_key, "log");
+void LogReader::read(lock::Instant now) {
   next_ = "+";
   finished_ = false;
   budget_.begin(now);

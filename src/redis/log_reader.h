@@ -30,10 +30,11 @@ struct LoggedLine {
 class LogReader {
  public:
   /// `endpoint` and `tls` must outlive this, as for Link.
-  LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
+  LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+            const std::string& lock_key);
 
-  /// Reads the log of the lock with this key to its beginning, page by page.
-  void read(const std::string& lock_key, lock::Instant now);
+  /// Reads the log of the lock to its beginning, page by page.
+  void read(lock::Instant now);
 
   void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
   [[nodiscard]] lock::Instant deadline() const { return link_.deadline(); }

@@ -1,36 +1,32 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads locks on one server, for `redlock status` and `redlock list`. Absent on purpose: any change
-// to a key, and the meaning of several servers' answers together (lock/judgement.h).
+// Reads locks on one configured server, for `redlock status` and `redlock list`. Absent on purpose:
+// any change to a key, and the meaning of several servers' answers together (lock/judgement.h).
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "lock/judgement.h"
 #include "lock/time.h"
+#include "lock/vote.h"
 #include "os/loop.h"
-#include "redis/budget.h"
+#include "redis/cluster_map.h"
 #include "redis/link.h"
-#include "redis/queue.h"
+#include "redis/node_observer.h"
 
 namespace redlock::redis {
 
-/// One server's answer about one lock.
-struct Observation {
-  lock::Seen seen;
-  std::optional<lock::Done> done;  ///< the last run with --once, if we asked for it
-  std::optional<Queue> queue;      ///< none: unknown
-};
-
-/// Passive, as Link is: the caller polls interests() and calls turn() until finished().
+/// Looks at one server over one connection, but at a Cluster over a connection to each primary,
+/// after it has asked which primary has which keys. Passive, as Link is: the caller polls
+/// interests() and calls turn() until finished().
 class Observer {
  public:
-  enum class Marks { asked, ignored };
+  using Marks = NodeObserver::Marks;
 
   /// `endpoint` and `tls` must outlive this, as for Link.
   Observer(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
@@ -41,43 +37,39 @@ class Observer {
   /// Reads the locks with these keys; `marks`: whether to read the marks of --once, too.
   void look(std::vector<std::string> keys, Marks marks, lock::Instant now);
 
-  void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
-  [[nodiscard]] lock::Instant deadline() const { return link_.deadline(); }
+  void interests(std::vector<os::Interest>& out) const;
+  [[nodiscard]] lock::Instant deadline() const;
   void turn(lock::Instant now);
-  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] bool finished() const;
 
   /// Why the server could not be asked, or not to the end.
-  [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
+  [[nodiscard]] std::optional<lock::Unreachable> trouble() const;
   /// By scan(); a lock that was taken or released meanwhile may be missing or not.
-  [[nodiscard]] const std::set<std::string>& found() const { return found_; }
+  [[nodiscard]] std::set<std::string> found() const;
   /// Why we stopped reading the server's answers, if they were too many. Safe to print.
-  [[nodiscard]] const std::optional<std::string>& cut() const { return cut_; }
+  [[nodiscard]] std::optional<std::string> cut() const;
   /// By look(), in the order of the keys; each can be taken once.
-  [[nodiscard]] Observation take(std::size_t index) { return std::move(observations_[index]); }
+  [[nodiscard]] Observation take(std::size_t index);
 
  private:
-  enum class Question : std::uint32_t { scan, lock, waiting, mark };
+  void ask_for_map(lock::Instant now);
+  void take_map(const Link::Arrival& arrival, lock::Instant now);
+  void begin(lock::Instant now);
+  void begin_look(lock::Instant now);
 
-  void ask_scan(lock::Instant now);
-  void ask_more(lock::Instant now);
-  void take(Question question, std::size_t index, const Value& reply, lock::Instant now);
-  void take_scan(const Value& reply, lock::Instant now);
-  void give_up(const lock::Unreachable& why);
-  void cut_off(const std::string& why);
-  void finish_with(const lock::Unreachable& why);
-
-  Link link_;
+  const Endpoint& endpoint_;
+  const TlsContext* tls_;
+  Timeouts timeouts_;
+  std::optional<Link> map_link_;  ///< while a Cluster is asked for its map
+  std::optional<ClusterMap> map_;
+  std::vector<Endpoint> primaries_;  ///< of a Cluster
+  std::deque<NodeObserver> nodes_;   ///< a deque, since they cannot move
+  bool looks_ = false;               ///< look() was called last, and not scan()
   std::vector<std::string> keys_;
   Marks marks_ = Marks::ignored;
-  std::vector<Observation> observations_;
-  std::size_t asked_ = 0;       ///< of keys_
-  std::size_t unanswered_ = 0;  ///< requests
-  std::set<std::string> found_;
-  std::string cursor_;  ///< of the scan
-  Budget budget_;
-  std::optional<std::string> cut_;
+  /// By key, the node and the index that it has there; none: no node has it.
+  std::vector<std::optional<std::pair<std::size_t, std::size_t>>> places_;
   std::optional<lock::Unreachable> trouble_;
-  bool finished_ = true;
 };
 
 }  // namespace redlock::redis

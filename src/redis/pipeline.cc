@@ -2,6 +2,7 @@
 #include "redis/pipeline.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "redis/trouble.h"
 
@@ -66,14 +67,19 @@ bool Pipeline::add_note(Flight flight, lock::Instant now) {
 }
 
 void Pipeline::cancel_notes() {
-  std::erase_if(requests_,
-                [](const Pending& other) { return is_note(other) && other.written == 0; });
+  const auto unsent_note = [](const Pending& other) {
+    return is_note(other) && other.written == 0;
+  };
+  std::erase_if(requests_, unsent_note);
+  std::erase_if(refused_, unsent_note);
 }
 
 void Pipeline::cancel_unsent(lock::AttemptId attempt) {
-  std::erase_if(requests_, [attempt](const Pending& pending) {
+  const auto unsent = [attempt](const Pending& pending) {
     return pending.ask.attempt == attempt && pending.written == 0;
-  });
+  };
+  std::erase_if(requests_, unsent);
+  std::erase_if(refused_, unsent);
 }
 
 /// An acquire waits while a request of another attempt is unanswered, be it an acquire or its
@@ -102,6 +108,7 @@ std::deque<Pipeline::Pending>::iterator Pipeline::first_waiting() {
 
 /// The index of next_to_send(), or size().
 std::size_t Pipeline::next() const {
+  if (has_refused()) return requests_.size();
   const auto found = std::ranges::find_if(
       requests_, [](const Pending& pending) { return !pending.rest().empty(); });
   if (found == requests_.end() || must_wait(*found)) return requests_.size();
@@ -134,6 +141,11 @@ Pipeline::Fit Pipeline::take_reply(Value& reply) {
   if (requests_.empty() || !requests_.front().rest().empty()) return Fit::unasked;
   Pending& pending = requests_.front();
   const bool endless = pending.flight.replies == Flight::kEndless;
+  if (pending.answered == 0 && is_redirection(reply)) pending.refused = true;
+  if (pending.refused) {
+    if (++pending.answered == pending.flight.replies || endless) put_aside();
+    return Fit::taken;
+  }
   if (endless && arrivals_.size() >= kMostAtOnce) return Fit::flood;
   if (endless || (pending.answered++ == 0 && pending.reported != Reported::answered)) {
     arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
@@ -141,6 +153,33 @@ Pipeline::Fit Pipeline::take_reply(Value& reply) {
   }
   if (pending.answered == pending.flight.replies) requests_.pop_front();
   return Fit::taken;
+}
+
+/// The first request was refused. Nobody waits any more for one that has timed out, but it must
+/// still give back what it can.
+void Pipeline::put_aside() {
+  Pending& pending = requests_.front();
+  if (pending.reported != Reported::timed_out || takes_away(pending.ask.op)) {
+    pending.refused = false;
+    pending.written = 0;
+    pending.answered = 0;
+    pending.deadline = lock::kNever;
+    refused_.push_back(std::move(pending));
+  }
+  requests_.pop_front();
+}
+
+bool Pipeline::drained() const {
+  return std::ranges::none_of(requests_, [](const Pending& pending) {
+    return pending.written > 0 && pending.reported != Reported::timed_out;
+  });
+}
+
+void Pipeline::restore_refused() {
+  std::erase_if(requests_, [](const Pending& pending) { return pending.written > 0; });
+  requests_.insert(requests_.begin(), std::make_move_iterator(refused_.begin()),
+                   std::make_move_iterator(refused_.end()));
+  refused_.clear();
 }
 
 void Pipeline::report(Pending& pending, lock::Unreachable why) {
@@ -162,12 +201,14 @@ void Pipeline::expire(lock::Instant now, std::chrono::milliseconds limit) {
 }
 
 void Pipeline::fail(const lock::Unreachable& why) {
-  for (Pending& pending : requests_) {
-    lock::Unreachable reason = why;
-    reason.maybe_applied = why.maybe_applied && pending.written > 0;
-    report(pending, std::move(reason));
+  for (std::deque<Pending>* const pendings : {&refused_, &requests_}) {
+    for (Pending& pending : *pendings) {
+      lock::Unreachable reason = why;
+      reason.maybe_applied = why.maybe_applied && pending.written > 0;
+      report(pending, std::move(reason));
+    }
   }
-  requests_.clear();
+  clear();
 }
 
 lock::Instant Pipeline::deadline() const {

@@ -48,6 +48,7 @@ class Pipeline {
     std::size_t written = 0;
     unsigned answered = 0;  ///< replies of the flight that have come
     Reported reported = Reported::nothing;
+    bool refused = false;  ///< with a redirection: the server has not carried it out
 
     [[nodiscard]] std::string_view rest() const {
       return std::string_view(flight.wire).substr(written);
@@ -97,18 +98,31 @@ class Pipeline {
   /// Reports the requests whose deadline has passed; `limit`: the time that they had.
   void expire(lock::Instant now, std::chrono::milliseconds limit);
 
+  /// Of the requests sent, all but those refused have an answer or have timed out.
+  [[nodiscard]] bool drained() const;
+
+  /// The connection has ended after the pipeline was drained: the requests that were refused with a
+  /// redirection become the first ones to be sent.
+  void restore_refused();
+
+  /// A request was refused with a redirection: nothing more is sent before restore_refused().
+  [[nodiscard]] bool has_refused() const { return !refused_.empty(); }
+
   /// The connection has ended: reports that for every request, and forgets them all.
   void fail(const lock::Unreachable& why);
 
   /// Forgets all requests. None of them is answered.
-  void clear() { requests_.clear(); }
+  void clear() {
+    requests_.clear();
+    refused_.clear();
+  }
 
   std::vector<Arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
 
   /// When expire() must be called at the latest; a past instant if there are arrivals.
   [[nodiscard]] lock::Instant deadline() const;
 
-  [[nodiscard]] bool empty() const { return requests_.empty(); }
+  [[nodiscard]] bool empty() const { return requests_.empty() && refused_.empty(); }
   [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
   /// A byte that was sent is not answered to the end.
@@ -128,9 +142,11 @@ class Pipeline {
   [[nodiscard]] std::size_t next() const;
   [[nodiscard]] bool must_wait(const Pending& pending) const;
   std::deque<Pending>::iterator first_waiting();
+  void put_aside();
   void report(Pending& pending, lock::Unreachable why);
 
   std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
+  std::deque<Pending> refused_;   ///< with a redirection, in the order sent
   std::set<lock::AttemptId> sent_attempts_;
   std::vector<Arrival> arrivals_;
 };

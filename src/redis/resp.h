@@ -25,8 +25,8 @@ struct Value {
   enum class Type { string, status, error, integer, nil, array, other };
   Type type = Type::nil;
   std::int64_t integer = 0;
-  std::string text;  ///< string, status, error
-  std::vector<Value> elements;
+  std::string text{};  ///< string, status, error
+  std::vector<Value> elements{};
 };
 
 /// Cuts a stream of bytes into replies. It bounds memory whatever the peer sends: 1 MiB on the wire

@@ -30,7 +30,7 @@ std::vector<std::string> tokens_in(std::string_view text) {
 
 Revoker::Revoker(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
                  std::string key)
-    : key_(std::move(key)), link_(endpoint, tls, timeouts) {}
+    : key_(std::move(key)), link_(endpoint, tls, timeouts, key_) {}
 
 void Revoker::ask(std::string wire, unsigned replies, lock::Instant now) {
   finished_ = false;

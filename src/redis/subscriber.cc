@@ -14,7 +14,9 @@ constexpr std::size_t kMostMessage = 1024;
 
 Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
                        std::chrono::milliseconds user_timeout, std::string channel)
-    : channel_(std::move(channel)), link_(std::in_place, endpoint, tls, timeouts, user_timeout) {}
+    : channel_(std::move(channel)),
+      // Its braces put the channel into the slot of the lock, where messages to it are published.
+      link_(std::in_place, endpoint, tls, timeouts, channel_, user_timeout) {}
 
 void Subscriber::subscribe(lock::Instant now) {
   if (!link_ || link_->busy()) return;

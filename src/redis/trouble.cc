@@ -64,6 +64,12 @@ constexpr std::string_view kIsHostUp = "; is the host up, and does no firewall d
 constexpr std::string_view kNoPermission =
     "the user lacks a permission; redlock-protocol(7) has the ACL it needs";
 
+constexpr std::string_view kIsCluster =
+    "is part of a Redis Cluster; write redis+cluster://HOST:PORT (rediss+cluster:// with TLS), "
+    "without a database";
+constexpr std::string_view kMovesSlot =
+    "is part of a Redis Cluster that moves the lock's slot to another node; that may take a while";
+
 // The error codes with which a server can answer EVAL, AUTH or SELECT: from
 // https://redis.io/docs/reference/protocol-spec/ and the server.c of Redis.
 constexpr Known kCodes[] = {
@@ -88,15 +94,13 @@ constexpr Known kCodes[] = {
      "hangs"},
     {"NOREPLICAS", Cure::time, false,
      "refuses writes since too few replicas are connected (min-replicas-to-write)"},
-    {"CLUSTERDOWN", Cure::person, false,
-     "is part of a Redis Cluster that is down; clusters are not supported, use plain servers"},
-    {"MOVED", Cure::person, false,
-     "is part of a Redis Cluster; clusters are not supported, use plain servers"},
-    {"ASK", Cure::person, false,
-     "is part of a Redis Cluster; clusters are not supported, use plain servers"},
-    {"TRYAGAIN", Cure::time, false, "is part of a Redis Cluster that is moving this key"},
-    {"CROSSSLOT", Cure::person, false,
-     "is part of a Redis Cluster; clusters are not supported, use plain servers"},
+    {"CLUSTERDOWN", Cure::time, false,
+     "is part of a Redis Cluster that is down: too few of its primaries are up, or nobody serves "
+     "this slot"},
+    {"MOVED", Cure::person, false, kIsCluster},
+    {"ASK", Cure::time, false, kMovesSlot},
+    {"TRYAGAIN", Cure::time, false, kMovesSlot},
+    {"CROSSSLOT", Cure::person, false, kIsCluster},
 };
 
 // Many errors share the code ERR. Their wording tells them apart, here for the versions 5 to 7.2.
@@ -115,8 +119,7 @@ constexpr Known kPhrases[] = {
      "knows no users (Redis 5); write the URI with a password alone, redis://:password@host"},
     {"DB index", Cure::person, false,
      "has no database of this number; see \"databases\" in its configuration"},
-    {"SELECT is not allowed in cluster mode", Cure::person, false,
-     "is part of a Redis Cluster; clusters are not supported, use plain servers"},
+    {"SELECT is not allowed in cluster mode", Cure::person, false, kIsCluster},
     {"unknown command", Cure::person, true,
      "lacks a command; EVAL (Lua scripts) must be there and not renamed"},
 };
@@ -154,6 +157,10 @@ const Known* find_known(std::string_view text) {
 
 bool hung_up(int error) {
   return error == 0 || error == ECONNRESET || error == EPIPE;
+}
+
+lock::Unreachable was_demoted() {
+  return never_sent("is a replica by now; is a fail-over under way?");
 }
 
 lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
@@ -213,6 +220,8 @@ lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
     case Step::securing:
       return never_sent("no TLS handshake within " + in_ms(limit) +
                         "; it is stopped or overloaded, or does not speak TLS on this port");
+    case Step::locating:
+      return never_sent("no Sentinel named the primary within " + in_ms(limit));
     case Step::resolving:
       return never_sent("its name was not resolved within " + in_ms(limit) +
                         "; see DNS here, or use an address");
@@ -282,6 +291,39 @@ lock::Unreachable too_many_unanswered() {
 lock::Unreachable not_redis(Fate fate) {
   return {fate == Fate::maybe_applied, true,
           "does not speak the Redis protocol; is this the right port?"};
+}
+
+bool is_redirection(const Value& reply) {
+  return reply.type == Value::Type::error && reply.text.starts_with("MOVED ");
+}
+
+std::optional<lock::Unreachable> outdated(const Value& reply) {
+  const bool says_replica = reply.type == Value::Type::array && reply.elements.size() == 2 &&
+                            reply.elements.front().text == "replica";
+  if (says_replica) return was_demoted();
+  if (reply.type != Value::Type::error) return std::nullopt;
+  const Known* const known = find_known(reply.text);
+  if (known == nullptr) return std::nullopt;
+  if (known->code == "READONLY" || known->code == "MASTERDOWN") return was_demoted();
+  if (known->code == "CLUSTERDOWN") return explain(reply.text, Fate::never_sent);
+  return std::nullopt;
+}
+
+lock::Unreachable sent_in_circles(unsigned steps) {
+  return never_sent("is the end of " + std::to_string(steps) +
+                    " redirections from node to node, and names yet another one; do the nodes "
+                    "agree about their slots (redis-cli --cluster check)?");
+}
+
+lock::Unreachable not_the_primary() {
+  return never_sent(
+      "is a replica, though the Sentinels name it as the primary; is a fail-over under way?");
+}
+
+lock::Unreachable unknown_service(const std::string& service) {
+  return {false, true,
+          "monitors no primary of the name " + untrusted(service) +
+              "; see \"sentinel monitor\" in its configuration"};
 }
 
 lock::Unreachable error_reply(std::string_view text) {

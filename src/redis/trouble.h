@@ -8,6 +8,8 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "lock/vote.h"
@@ -21,7 +23,7 @@ namespace redlock::redis {
 enum class Fate { never_sent, maybe_applied };
 
 /// How far the way to a server had come when its deadline passed.
-enum class Step { resolving, connecting, securing, authenticating };
+enum class Step { locating, resolving, connecting, securing, authenticating };
 
 /// connect(2) or socket(2) failed with `error`, an errno.
 lock::Unreachable connect_failed(const Endpoint& endpoint, int error);
@@ -50,6 +52,23 @@ lock::Unreachable too_many_unanswered();
 
 /// The bytes that came are not RESP, or exceed the limits of ReplyParser.
 lock::Unreachable not_redis(Fate fate);
+
+/// The reply to a request that a node of a Cluster has not carried out, since another node has the
+/// key.
+bool is_redirection(const Value& reply);
+
+/// Why the server that a Cluster or Sentinels led us to is the right one no longer; none: it may
+/// be. It has not carried out the request.
+std::optional<lock::Unreachable> outdated(const Value& reply);
+
+/// The node of a Cluster, the last of `steps` redirections, names yet another node.
+lock::Unreachable sent_in_circles(unsigned steps);
+
+/// The server that the Sentinels name is a replica.
+lock::Unreachable not_the_primary();
+
+/// The Sentinel monitors no primary of this name.
+lock::Unreachable unknown_service(const std::string& service);
 
 /// An error reply to EVAL.
 lock::Unreachable error_reply(std::string_view text);

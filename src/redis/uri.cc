@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // Strict on purpose: if we misunderstand a URI, we lock on the wrong server, or send a password as
-// a user name. For a URI that we refuse, no message repeats anything behind the scheme: we do not
-// know where its password is.
+// a user name.
 #include "redis/uri.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-
 #include <utility>
 
 #include "error.h"
@@ -22,186 +17,138 @@ namespace redlock::redis {
 namespace {
 
 constexpr std::size_t kMaxSocketPath = sizeof(sockaddr_un::sun_path) - 1;
+constexpr std::uint16_t kRedisPort = 6379;
+constexpr std::uint16_t kSentinelPort = 26379;
+constexpr std::size_t kMostNodes = 64;
 
-bool is_control_byte(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// The scheme alone, if there is one: "redis://***".
-std::string redact(std::string_view uri) {
-  const std::size_t end = uri.find("://");
-  const std::string_view scheme = uri.substr(0, end == std::string_view::npos ? 0 : end);
-  const bool plain = std::ranges::all_of(scheme, [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' ||
-           c == '-' || c == '.';
-  });
-  constexpr std::size_t kLongest = 20;
-  if (scheme.empty() || scheme.size() > kLongest || !plain) return "***";
-  return std::string(scheme) + "://***";
-}
-
-/// The URI that is being read, and how to refuse it.
-struct Text {
-  std::string_view whole;
-
-  [[noreturn]] void refuse(std::string_view why) const {
-    std::string message = "server URI \"" + redact(whole) + "\": ";
-    throw Error(ExitStatus::usage, message.append(why));
-  }
-
-  [[nodiscard]] std::string decode(std::string_view part) const {
-    std::string out;
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      char c = part[i];
-      if (c == '%') {
-        unsigned value = 0;
-        const char* const first = part.data() + i + 1;
-        if (part.size() - i < 3 || std::from_chars(first, first + 2, value, 16).ptr != first + 2) {
-          refuse("\"%\" must be followed by two hex digits (a percent sign is written %25)");
-        }
-        c = static_cast<char>(value);
-        i += 2;
-      }
-      if (is_control_byte(c)) refuse("control bytes are not allowed");
-      out += c;
-    }
-    return out;
-  }
+/// What stands behind "://" of a URI of TCP servers.
+struct TcpParts {
+  Credentials credentials;
+  std::string_view authority;  ///< one or more addresses
+  std::string_view path;       ///< behind the "/"; empty: none
+  std::string_view query;      ///< behind the "?"; empty: none
+  bool has_query = false;
 };
 
-int parse_db(const Text& text, std::string_view digits) {
-  int db = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, db);
-  if (digits.empty() || !is_digit(digits.front()) || error != std::errc() || stop != end) {
-    text.refuse("the database must be a number from 0 to 2147483647");
-  }
-  return db;
-}
-
-/// `place`: the name that messages use for the part behind the "@".
-Credentials parse_userinfo(const Text& text, std::string_view userinfo, std::string_view place) {
-  const std::size_t colon = userinfo.find(':');
-  if (userinfo.empty() || userinfo == ":") {
-    text.refuse("there is an \"@\" but no user and no password before it");
-  }
-  if (colon == std::string_view::npos) {
-    const std::string scheme(text.whole.substr(0, text.whole.find("://") + 3));
-    const std::string at = "@" + std::string(place);
-    text.refuse("is the word before \"@\" a password or a user? Write " + scheme + ":PASSWORD" +
-                at + " or " + scheme + "USER:PASSWORD" + at +
-                " (USER: alone if the password comes from --password-file)");
-  }
-  if (userinfo.find('@') != std::string_view::npos) {
-    text.refuse("in a user or password, \"@\" is written %40");
-  }
-  return {text.decode(userinfo.substr(0, colon)), text.decode(userinfo.substr(colon + 1))};
-}
-
-std::uint16_t parse_port(const Text& text, std::string_view digits) {
-  unsigned port = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, port);
-  if (digits.empty() || error != std::errc() || stop != end || port < 1 || port > 65535) {
-    text.refuse("the port must be a number from 1 to 65535");
-  }
-  return static_cast<std::uint16_t>(port);
-}
-
-void check_ipv6(const Text& text, std::string_view host) {
-  // inet_pton does not know zones ("fe80::1%eth0"); connecting finds out whether the zone exists.
-  const std::string address(host.substr(0, host.find('%')));
-  in6_addr parsed{};
-  if (inet_pton(AF_INET6, address.c_str(), &parsed) != 1) {
-    text.refuse("the text in brackets is not an IPv6 address");
-  }
-}
-
-void check_host(const Text& text, std::string_view host) {
-  if (host.empty()) text.refuse("there is no host");
-  const bool plain = std::ranges::all_of(host, [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
-           c == '-' || c == '_';
-  });
-  if (!plain) text.refuse("a host may hold letters, digits, \".\", \"-\" and \"_\" only");
-  if (host.size() > 253) text.refuse("the host is longer than 253 bytes");
-}
-
-void parse_host_and_port(const Text& text, std::string_view authority, Endpoint& endpoint) {
-  std::string_view port;
-  bool has_port = false;
-  if (authority.starts_with('[')) {
-    const std::size_t close = authority.find(']');
-    if (close == std::string_view::npos) text.refuse("\"[\" without \"]\"");
-    endpoint.host = text.decode(authority.substr(1, close - 1));
-    check_ipv6(text, endpoint.host);
-    const std::string_view rest = authority.substr(close + 1);
-    if (!rest.empty() && rest.front() != ':') text.refuse("only :port may follow \"]\"");
-    has_port = !rest.empty();
-    if (has_port) port = rest.substr(1);
-  } else {
-    if (std::ranges::count(authority, ':') > 1) {
-      text.refuse("an IPv6 address must be in brackets, as in redis://[::1]:6379");
-    }
-    const std::size_t colon = authority.find(':');
-    endpoint.host = authority.substr(0, colon);
-    check_host(text, endpoint.host);
-    has_port = colon != std::string_view::npos;
-    if (has_port) port = authority.substr(colon + 1);
-  }
-  if (has_port) endpoint.port = parse_port(text, port);
-}
-
-void parse_tcp(const Text& text, std::string_view rest, Endpoint& endpoint) {
+TcpParts split_tcp(const UriText& text, std::string_view rest) {
+  TcpParts parts;
   const std::size_t query = rest.find('?');
-  if (query != std::string_view::npos) {
-    text.refuse("takes no ?query; the database is written /N, all else has an option of its own");
-  }
+  parts.has_query = query != std::string_view::npos;
+  if (parts.has_query) parts.query = rest.substr(query + 1);
+  rest = rest.substr(0, query);
   const std::size_t slash = rest.find('/');
-  std::string_view authority = rest.substr(0, slash);
-  const std::size_t at = authority.rfind('@');
+  parts.authority = rest.substr(0, slash);
+  if (slash != std::string_view::npos) parts.path = rest.substr(slash + 1);
+  const std::size_t at = parts.authority.rfind('@');
   if (at == std::string_view::npos && rest.find('@') != std::string_view::npos) {
     text.refuse("in a user or password, \"/\" is written %2F");
   }
   if (at != std::string_view::npos) {
-    const std::string_view place = authority.substr(at + 1);
-    endpoint.credentials = parse_userinfo(text, authority.substr(0, at), "HOST");
-    authority = place;
+    parts.credentials = text.user_and_password(parts.authority.substr(0, at), "HOST");
+    parts.authority = parts.authority.substr(at + 1);
   }
-  parse_host_and_port(text, authority, endpoint);
-  if (slash != std::string_view::npos && slash + 1 < rest.size()) {
-    endpoint.db = parse_db(text, rest.substr(slash + 1));
+  return parts;
+}
+
+void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
+  if (rest.find('?') != std::string_view::npos) {
+    text.refuse("takes no ?query; the database is written /N, all else has an option of its own");
+  }
+  TcpParts parts = split_tcp(text, rest);
+  Address address = text.address(parts.authority, kRedisPort);
+  endpoint.credentials = std::move(parts.credentials);
+  endpoint.host = std::move(address.host);
+  endpoint.port = address.port;
+  if (!parts.path.empty()) endpoint.db = text.database(parts.path);
+}
+
+std::vector<Address> parse_nodes(const UriText& text, std::string_view list, std::uint16_t port) {
+  std::vector<Address> nodes;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    Address node = text.address(list.substr(0, comma), port);
+    if (std::ranges::find(nodes, node) != nodes.end()) {
+      text.refuse(node.display() + " occurs twice");
+    }
+    nodes.push_back(std::move(node));
+    if (nodes.size() > kMostNodes) text.refuse("it names more than 64 nodes; a few are enough");
+    if (comma == std::string_view::npos) return nodes;
+    list.remove_prefix(comma + 1);
   }
 }
 
-void parse_query(const Text& text, std::string_view query, Endpoint& endpoint) {
+void parse_cluster(const UriText& text, std::string_view rest, Endpoint& endpoint) {
+  endpoint.kind = Endpoint::Kind::cluster;
+  TcpParts parts = split_tcp(text, rest);
+  if (parts.has_query) text.refuse("takes no ?query");
+  if (!parts.path.empty() && parts.path != "0") text.refuse("a Redis Cluster has only database 0");
+  endpoint.nodes = parse_nodes(text, parts.authority, kRedisPort);
+  endpoint.credentials = std::move(parts.credentials);
+}
+
+void parse_sentinel_query(const UriText& text, std::string_view query, Credentials& credentials) {
+  while (true) {
+    const std::size_t end = query.find('&');
+    const std::string_view item = query.substr(0, end);
+    const std::size_t equals = item.find('=');
+    const std::string_view key = item.substr(0, equals);
+    std::string* const place = key == "sentinel_username"   ? &credentials.user
+                               : key == "sentinel_password" ? &credentials.password
+                                                            : nullptr;
+    if (place == nullptr || equals == std::string_view::npos) {
+      text.refuse("the only query keys are sentinel_username and sentinel_password");
+    }
+    if (!place->empty()) text.refuse(std::string(key) + " is given twice");
+    *place = text.decode(item.substr(equals + 1));
+    if (place->empty()) text.refuse(std::string(key) + " is empty");
+    if (end == std::string_view::npos) break;
+    query.remove_prefix(end + 1);
+  }
+  if (credentials.password.empty()) text.refuse("sentinel_username needs a sentinel_password");
+}
+
+void parse_sentinel(const UriText& text, std::string_view rest, Endpoint& endpoint) {
+  endpoint.kind = Endpoint::Kind::sentinel;
+  TcpParts parts = split_tcp(text, rest);
+  endpoint.nodes = parse_nodes(text, parts.authority, kSentinelPort);
+  endpoint.credentials = std::move(parts.credentials);
+  const std::size_t slash = parts.path.find('/');
+  endpoint.service = text.decode(parts.path.substr(0, slash));
+  if (endpoint.service.empty()) {
+    text.refuse(
+        "the name that the Sentinels have for the primary is missing: …/SERVICE, often "
+        "/mymaster");
+  }
+  if (slash != std::string_view::npos && slash + 1 < parts.path.size()) {
+    endpoint.db = text.database(parts.path.substr(slash + 1));
+  }
+  if (parts.has_query) parse_sentinel_query(text, parts.query, endpoint.sentinel_credentials);
+}
+
+void parse_unix_query(const UriText& text, std::string_view query, Endpoint& endpoint) {
   bool seen = false;
   while (true) {
     const std::size_t end = query.find('&');
     const std::string_view item = query.substr(0, end);
     if (!item.starts_with("db=")) text.refuse("the only query key is db, as in ?db=1");
     if (std::exchange(seen, true)) text.refuse("db is given twice");
-    endpoint.db = parse_db(text, item.substr(3));
+    endpoint.db = text.database(item.substr(3));
     if (end == std::string_view::npos) return;
     query.remove_prefix(end + 1);
   }
 }
 
-void parse_unix(const Text& text, std::string_view rest, Endpoint& endpoint) {
+void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) {
   endpoint.kind = Endpoint::Kind::unix_socket;
   const std::size_t query = rest.find('?');
-  if (query != std::string_view::npos) parse_query(text, rest.substr(query + 1), endpoint);
+  if (query != std::string_view::npos) parse_unix_query(text, rest.substr(query + 1), endpoint);
   rest = rest.substr(0, query);
   if (rest.empty()) text.refuse("there is no path; write unix:///path/to/redis.sock");
   const std::size_t slash = rest.find('/');
   std::string_view authority = rest.substr(0, slash);
   if (authority.ends_with('@')) {
-    endpoint.credentials = parse_userinfo(text, authority.substr(0, authority.size() - 1), "/PATH");
+    endpoint.credentials =
+        text.user_and_password(authority.substr(0, authority.size() - 1), "/PATH");
     authority = {};
   }
   if (slash == std::string_view::npos || !authority.empty()) {
@@ -214,67 +161,54 @@ void parse_unix(const Text& text, std::string_view rest, Endpoint& endpoint) {
   }
 }
 
-[[noreturn]] void refuse_scheme(const Text& text, std::string_view scheme) {
-  for (const std::string_view known : {"redis+sentinel", "redis+cluster"}) {
-    if (scheme != known) continue;
-    text.refuse(std::string(known) +
-                ":// is not supported by this version; give independent servers, each by its own "
-                "redis://HOST:PORT");
-  }
-  text.refuse("unknown scheme; use redis://, rediss:// (TLS) or unix://");
+/// A comma separates nodes of one server, but never servers.
+void check_commas(const UriText& text) {
+  const std::string_view uri = text.whole;
+  const std::size_t comma = uri.find(',');
+  if (comma == std::string_view::npos) return;
+  const bool several = comma + 1 == uri.size() || uri.find("://", comma) != std::string_view::npos;
+  if (several)
+    text.refuse("separate several servers by blanks, not by commas; -S takes one server");
 }
 
-std::string encode(std::string_view text, std::string_view also_plain) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       byte >= 0x80 || std::string_view("-._~").find(c) != std::string_view::npos ||
-                       also_plain.find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
-    }
-  }
-  return out;
+std::string scheme_shown(const Endpoint& endpoint) {
+  if (endpoint.kind == Endpoint::Kind::unix_socket) return "unix://";
+  std::string scheme = endpoint.tls ? "rediss" : "redis";
+  if (endpoint.kind == Endpoint::Kind::cluster) scheme += "+cluster";
+  if (endpoint.kind == Endpoint::Kind::sentinel) scheme += "+sentinel";
+  return scheme + "://";
+}
+
+std::string nodes_shown(const std::vector<Address>& nodes) {
+  std::string shown;
+  for (const Address& node : nodes) shown += (shown.empty() ? "" : ",") + node.display();
+  return shown;
 }
 
 }  // namespace
 
 std::string Endpoint::display() const {
-  std::string shown = kind == Kind::unix_socket ? "unix://" : tls ? "rediss://" : "redis://";
+  std::string shown = scheme_shown(*this);
   if (credentials.given()) {
-    shown += encode(credentials.user, "");
+    shown += percent_encoded(credentials.user, "");
     shown += credentials.password.empty() ? ":@" : ":***@";
   }
   if (kind == Kind::unix_socket) {
-    shown += encode(path, "/:@+,=");
+    shown += percent_encoded(path, "/:@+,=");
     if (db != 0) shown += "?db=" + std::to_string(db);
     return os::printable(shown);
   }
-  // In brackets RFC 6874 wants the "%" of a zone encoded.
-  shown += host.find(':') != std::string::npos ? '[' + encode(host, ":") + ']' : host;
-  shown += ':' + std::to_string(port);
+  shown += moves() ? nodes_shown(nodes) : Address{host, port}.display();
+  if (kind == Kind::sentinel) shown += '/' + percent_encoded(service, ":@+,=");
   if (db != 0) shown += '/' + std::to_string(db);
   return os::printable(shown);
 }
 
 Endpoint parse_uri(std::string_view uri) {
-  const Text text{uri};
+  const UriText text{uri};
   if (uri.empty()) throw Error(ExitStatus::usage, "a server URI is empty");
-  if (std::ranges::any_of(uri, [](char c) { return is_control_byte(c) || c == ' '; })) {
-    text.refuse("spaces and control bytes are not allowed (a space is written %20)");
-  }
-  if (const std::size_t comma = uri.find(','); comma != std::string_view::npos) {
-    const bool several =
-        comma + 1 == uri.size() || uri.find("://", comma) != std::string_view::npos;
-    if (several)
-      text.refuse("separate several servers by blanks, not by commas; -S takes one server");
-  }
+  text.check_bytes();
+  check_commas(text);
   const std::size_t separator = uri.find("://");
   if (separator == std::string_view::npos) {
     text.refuse(uri.starts_with('/')
@@ -285,16 +219,27 @@ Endpoint parse_uri(std::string_view uri) {
   std::ranges::transform(scheme, scheme.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::string_view rest = uri.substr(separator + 3);
-  const bool tls = scheme == "rediss" || scheme == "valkeys";
-  const bool tcp = tls || scheme == "redis" || scheme == "valkey";
-  if (!tcp && scheme != "unix") refuse_scheme(text, scheme);
+  const std::string_view family = std::string_view(scheme).substr(0, scheme.find('+'));
+  const std::string_view topology = std::string_view(scheme).substr(family.size());
+  const bool tls = family == "rediss" || family == "valkeys";
+  const bool tcp = tls || family == "redis" || family == "valkey";
+  const bool known = topology.empty() || topology == "+cluster" || topology == "+sentinel";
+  if (scheme != "unix" && (!tcp || !known)) {
+    text.refuse(
+        "unknown scheme; use redis://, rediss:// (TLS), unix://, redis+cluster:// or "
+        "redis+sentinel://");
+  }
   if (rest.find('#') != std::string_view::npos) text.refuse("\"#\" is written %23");
   Endpoint endpoint;
   endpoint.tls = tls;
-  if (tcp) {
-    parse_tcp(text, rest, endpoint);
-  } else {
+  if (scheme == "unix") {
     parse_unix(text, rest, endpoint);
+  } else if (topology == "+cluster") {
+    parse_cluster(text, rest, endpoint);
+  } else if (topology == "+sentinel") {
+    parse_sentinel(text, rest, endpoint);
+  } else {
+    parse_tcp(text, rest, endpoint);
   }
   return endpoint;
 }

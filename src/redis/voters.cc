@@ -27,7 +27,7 @@ Voters::Voters(const Routes& routes, AttemptTokens& tokens, LockContext context,
     : tokens_(tokens), context_(std::move(context)), holder_(std::move(holder)) {
   for (lock::ServerIndex server = 0; server < routes.size(); ++server) {
     links_.emplace_back(routes.endpoint(server), routes.tls_for(server), routes.timeouts(),
-                        routes.user_timeout());
+                        context_.lock_key, routes.user_timeout());
   }
 }
 

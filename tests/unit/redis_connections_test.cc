@@ -221,9 +221,9 @@ TEST_CASE("a subscription that was refused is not asked for again, and one that 
 TEST_CASE("a server whose backlog is full is tried again") {
   PlayedServer server(0);
   std::vector<os::Fd> others;
-  redis::Dialer dialer(server.endpoint(), 1s);
+  redis::Dialer dialer(1s);
   for (int tries = 0; tries < 10; ++tries) {
-    dialer.start(kStart, kStart + 1s);
+    dialer.start(server.endpoint(), kStart, kStart + 1s);
     if (dialer.sockets().empty()) break;
     others.push_back(dialer.take(0));
   }
@@ -250,8 +250,8 @@ TEST_CASE(
   redis::Endpoint endpoint;
   endpoint.host = "127.0.0.1";
   endpoint.port = ntohs(address.sin_port);
-  redis::Dialer dialer(endpoint, 12'345ms);
-  dialer.start(kStart, kStart + 1s);
+  redis::Dialer dialer(12'345ms);
+  dialer.start(endpoint, kStart, kStart + 1s);
   REQUIRE(dialer.sockets().size() == 1);
   const auto option = [&](int name) {
     int value = -1;
@@ -303,8 +303,8 @@ TEST_CASE("a late answer to an inspection begins nothing while its lock is swept
 
 TEST_CASE("of a log without an end, so many lines are read and no more") {
   PlayedServer server;
-  redis::LogReader reader(server.endpoint(), nullptr, {});
-  reader.read("L", kStart);
+  redis::LogReader reader(server.endpoint(), nullptr, {}, "L");
+  reader.read(kStart);
   int number = 2'000'000;
   int pages = 0;
   std::string wire = server.read();

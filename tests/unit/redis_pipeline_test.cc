@@ -47,7 +47,67 @@ Pipeline::Fit reply(Pipeline& pipeline, const std::string& text = "OK") {
   return pipeline.take_reply(value);
 }
 
+Pipeline::Fit redirect(Pipeline& pipeline) {
+  Value value;
+  value.type = Value::Type::error;
+  value.text = "MOVED 12 10.0.0.5:7001";
+  return pipeline.take_reply(value);
+}
+
 }  // namespace
+
+TEST_CASE("requests that a node has refused with a redirection are sent again, in their order") {
+  Pipeline pipeline;
+  pipeline.add(ask(Op::acquire, 1), {"acquire+log ", 2}, kStart)->deadline = kStart + 1s;
+  add(pipeline, Op::release, 1, "release ");
+  CHECK(send(pipeline) == "acquire+log release ");
+  redirect(pipeline);
+  CHECK_FALSE(pipeline.has_refused());
+  CHECK(reply(pipeline) == Pipeline::Fit::taken);  // to the second command of the first request
+  CHECK(pipeline.has_refused());
+  CHECK_FALSE(pipeline.drained());
+  add(pipeline, Op::mark, 1, "mark ");
+  CHECK_FALSE(pipeline.can_send());
+  redirect(pipeline);
+  CHECK(pipeline.drained());
+  CHECK(pipeline.take_arrivals().empty());
+  pipeline.restore_refused();
+  CHECK(pipeline.deadline() == kStart + 1s);  // of the request that was never sent
+  CHECK(send(pipeline) == "acquire+log release mark ");
+  CHECK(pipeline.sent_attempts().contains(1));
+  reply(pipeline);
+  REQUIRE(pipeline.take_arrivals().size() == 1);
+}
+
+TEST_CASE("behind a redirection, a request that times out is given up and a release is not") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1, "renew ");
+  add(pipeline, Op::release, 1, "release ");
+  add(pipeline, Op::mark, 1, "mark ");
+  send(pipeline);
+  pipeline.expire(kStart + 2s, 1s);
+  CHECK(pipeline.take_arrivals().size() == 3);
+  redirect(pipeline);
+  redirect(pipeline);
+  CHECK(pipeline.drained());
+  pipeline.restore_refused();
+  CHECK(send(pipeline) == "release ");
+}
+
+TEST_CASE(
+    "if the connection ends behind a redirection, the server has not carried the request out") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1);
+  add(pipeline, Op::release, 1);
+  send(pipeline);
+  redirect(pipeline);
+  pipeline.fail({.maybe_applied = true, .permanent = false, .why = "gone"});
+  const auto arrivals = pipeline.take_arrivals();
+  REQUIRE(arrivals.size() == 2);
+  CHECK_FALSE(std::get<lock::Unreachable>(arrivals[0].content).maybe_applied);
+  CHECK(std::get<lock::Unreachable>(arrivals[1].content).maybe_applied);
+  CHECK(pipeline.empty());
+}
 
 TEST_CASE("an acquire waits until the other attempts are answered, and a release does not") {
   Pipeline pipeline;

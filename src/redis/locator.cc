@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "redis/locator.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "redis/sentinels.h"
+#include "redis/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+/// Nodes that disagree about a slot may send us to and fro for ever.
+constexpr unsigned kMostRedirections = 5;
+
+/// "MOVED SLOT HOST:PORT"; an IPv6 address comes without brackets. An empty host: the one that
+/// answered.
+std::optional<Address> read_moved(std::string_view text, const std::string& same_host) {
+  const std::size_t space = text.rfind(' ');
+  const std::size_t colon = text.rfind(':');
+  if (space == text.npos || colon == text.npos || colon < space) return std::nullopt;
+  Address address{.host = std::string(text.substr(space + 1, colon - space - 1)), .port = 0};
+  const std::string_view digits = text.substr(colon + 1);
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, address.port);
+  if (error != std::errc{} || stop != end || address.port == 0) return std::nullopt;
+  if (address.host.empty()) address.host = same_host;
+  return is_host(address.host) ? std::optional(address) : std::nullopt;
+}
+
+}  // namespace
+
+Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+                 std::string key)
+    : endpoint_(endpoint), tls_(tls), timeouts_(timeouts), key_(std::move(key)), here_(endpoint) {
+  here_.kind = endpoint.moves() ? Endpoint::Kind::tcp : endpoint.kind;
+}
+
+Locator::~Locator() = default;
+
+void Locator::start(lock::Instant now, lock::Instant deadline) {
+  stop();
+  deadline_ = deadline;
+  if (endpoint_.kind == Endpoint::Kind::cluster) {
+    left_.assign(endpoint_.nodes.rbegin(), endpoint_.nodes.rend());
+    if (last_) {
+      std::erase(left_, *last_);
+      left_.push_back(*last_);
+    }
+    next(now);
+  } else if (endpoint_.kind == Endpoint::Kind::sentinel) {
+    sentinels_ = std::make_unique<Sentinels>(endpoint_, tls_, timeouts_);
+    sentinels_->ask(now);
+    turn(now);
+  } else {
+    place_ = &endpoint_;
+    place_deadline_ = deadline_;
+  }
+}
+
+void Locator::stop() {
+  sentinels_.reset();
+  place_ = nullptr;
+  left_.clear();
+  redirections_ = 0;
+  failure_.reset();
+  place_deadline_ = lock::kNever;
+}
+
+void Locator::abandon() {
+  if (sentinels_) sentinels_->abandon();
+}
+
+/// Each of the nodes left has an equal share of the time left.
+bool Locator::next(lock::Instant now) {
+  if (left_.empty() || now >= deadline_) return false;
+  failure_.reset();
+  const Address address = std::move(left_.back());
+  const auto shares = static_cast<lock::Duration::rep>(left_.size());
+  left_.pop_back();
+  go_to(address);
+  place_deadline_ = now + (deadline_ - now) / shares;
+  return true;
+}
+
+void Locator::go_to(const Address& address) {
+  here_.host = address.host;
+  here_.port = address.port;
+  place_ = &here_;
+  place_deadline_ = deadline_;
+}
+
+std::string Locator::question() const {
+  // Any script will do: a node runs it only if it has the key.
+  if (endpoint_.kind == Endpoint::Kind::cluster) {
+    return encode_command({"EVAL", "return 1", "1", key_});
+  }
+  return endpoint_.kind == Endpoint::Kind::sentinel ? encode_command({"ROLE"}) : std::string();
+}
+
+Locator::Verdict Locator::judge(const Value& reply) {
+  if (is_redirection(reply)) {
+    redirect(reply.text, deadline_);
+    return Verdict::elsewhere;
+  }
+  const bool error = reply.type == Value::Type::error;
+  if (error && reply.text.starts_with("CLUSTERDOWN")) {
+    fail(error_reply(reply.text));
+    return Verdict::unusable;
+  }
+  const bool role = reply.type == Value::Type::array && !reply.elements.empty();
+  if (role && reply.elements.front().text != "master") {
+    fail(not_the_primary());
+    return Verdict::unusable;
+  }
+  // A user may lack the permission to ask. The requests themselves will show it.
+  if (endpoint_.kind == Endpoint::Kind::cluster) last_ = Address{here_.host, here_.port};
+  return Verdict::here;
+}
+
+void Locator::redirect(std::string_view moved, lock::Instant deadline) {
+  failure_.reset();
+  deadline_ = deadline;
+  const std::optional<Address> address = read_moved(moved, here_.host);
+  if (!address) return fail(not_redis(Fate::never_sent));
+  if (endpoint_.kind != Endpoint::Kind::cluster) return fail(error_reply(moved));
+  if (++redirections_ > kMostRedirections) return fail(sent_in_circles(kMostRedirections));
+  go_to(*address);
+}
+
+lock::Unreachable Locator::at_place(lock::Unreachable trouble) const {
+  if (!endpoint_.moves() || place_ == nullptr) return trouble;
+  const std::string what = endpoint_.kind == Endpoint::Kind::cluster ? "node " : "primary ";
+  trouble.why = what + Address{here_.host, here_.port}.display() + ": " + trouble.why;
+  return trouble;
+}
+
+void Locator::fail(lock::Unreachable why) {
+  failure_ = at_place(std::move(why));
+  place_ = nullptr;
+}
+
+void Locator::interests(std::vector<os::Interest>& out) const {
+  if (sentinels_) sentinels_->interests(out);
+}
+
+lock::Instant Locator::deadline() const {
+  return sentinels_ ? sentinels_->deadline() : place_deadline_;
+}
+
+void Locator::turn(lock::Instant now) {
+  if (!sentinels_) return;
+  sentinels_->turn(now);
+  if (!sentinels_->finished()) return;
+  if (const auto primary = sentinels_->primary()) {
+    go_to(*primary);
+  } else {
+    failure_ = sentinels_->failure();
+  }
+  sentinels_.reset();
+}
+
+}  // namespace redlock::redis

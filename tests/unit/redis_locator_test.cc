@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "redis/locator.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+
+#include "contains.h"
+
+using namespace redlock;
+using namespace std::chrono_literals;
+using redis::Locator;
+using redis::Value;
+using tests::contains;
+
+namespace {
+
+const lock::Instant kStart = lock::Instant{} + 100s;
+
+Value error(const std::string& text) {
+  return {.type = Value::Type::error, .text = text};
+}
+
+const Value kServed{.type = Value::Type::integer, .integer = 1};
+
+std::string place_of(const Locator& locator) {
+  if (locator.place() == nullptr) return locator.failure() ? locator.failure()->why : "none";
+  return locator.place()->host + " " + std::to_string(locator.place()->port);
+}
+
+struct Cluster {
+  redis::Endpoint endpoint = redis::parse_uri("redis+cluster://a,b,c:7000");
+  Locator locator{endpoint, nullptr, {}, "key"};
+};
+
+}  // namespace
+
+TEST_CASE("a plain server is where its URI says, and has no question to answer") {
+  const redis::Endpoint endpoint = redis::parse_uri("redis://db1");
+  Locator locator(endpoint, nullptr, {}, "key");
+  locator.start(kStart, kStart + 1s);
+  CHECK(locator.place() == &endpoint);
+  CHECK(locator.place_deadline() == kStart + 1s);
+  CHECK(locator.question().empty());
+  CHECK_FALSE(locator.next(kStart));
+}
+
+TEST_CASE("the nodes of a Cluster are tried in turn, each for its share of the time") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  locator.start(kStart, kStart + 900ms);
+  CHECK(place_of(locator) == "a 6379");
+  CHECK(locator.place_deadline() == kStart + 300ms);
+  CHECK(locator.next(kStart + 100ms));
+  CHECK(place_of(locator) == "b 6379");
+  CHECK(locator.place_deadline() == kStart + 500ms);
+  CHECK(locator.next(kStart + 500ms));
+  CHECK(place_of(locator) == "c 7000");
+  CHECK(locator.place_deadline() == kStart + 900ms);
+  CHECK_FALSE(locator.next(kStart + 600ms));
+}
+
+TEST_CASE("a redirection leads to another node, and from then on this one is asked first") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  CHECK(contains(locator.question(), "key"));
+  locator.start(kStart, kStart + 900ms);
+  CHECK(locator.judge(error("MOVED 12 10.0.0.5:7001")) == Locator::Verdict::elsewhere);
+  CHECK(place_of(locator) == "10.0.0.5 7001");
+  CHECK(locator.place_deadline() == kStart + 900ms);
+  CHECK(locator.judge(kServed) == Locator::Verdict::here);
+  locator.start(kStart, kStart + 800ms);
+  CHECK(place_of(locator) == "10.0.0.5 7001");
+  CHECK(locator.place_deadline() == kStart + 200ms);
+  CHECK(locator.next(kStart));
+  CHECK(place_of(locator) == "a 6379");
+}
+
+TEST_CASE("an address in a redirection may be of IPv6, or that of the node that gave it") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  locator.start(kStart, kStart + 900ms);
+  locator.redirect("MOVED 12 ::1:7001", kStart + 1s);
+  CHECK(place_of(locator) == "::1 7001");
+  locator.redirect("MOVED 12 :7002", kStart + 1s);
+  CHECK(place_of(locator) == "::1 7002");
+}
+
+TEST_CASE("redirections without an end, or without sense, end in a failure") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  locator.start(kStart, kStart + 900ms);
+  for (int step = 0; step < 5; ++step) {
+    CHECK(locator.judge(error("MOVED 12 b:1")) == Locator::Verdict::elsewhere);
+    CHECK(locator.judge(kServed) == Locator::Verdict::here);  // but the request is redirected
+  }
+  CHECK_FALSE(locator.failure());
+  locator.redirect("MOVED 12 a:1", kStart + 1s);
+  CHECK(place_of(locator) ==
+        "node b:1: is the end of 5 redirections from node to node, and names yet another one; do "
+        "the nodes agree about their slots (redis-cli --cluster check)?");
+
+  for (const std::string moved :
+       {"MOVED", "MOVED 12", "MOVED 12 a", "MOVED 12 a:", "MOVED 12 a:0", "MOVED 12 a:65536",
+        "MOVED 12 a:1x", "MOVED 12 \x1b[1m:1", "MOVED 12 a/b:1", "MOVED 12 a:1 b"}) {
+    CAPTURE(moved);
+    Cluster lying;
+    lying.locator.start(kStart, kStart + 900ms);
+    lying.locator.redirect(moved, kStart + 1s);
+    CHECK(place_of(lying.locator) ==
+          "node a:6379: does not speak the Redis protocol; is this the right port?");
+  }
+}
+
+TEST_CASE("a request that is answered makes room for five more redirections") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  locator.start(kStart, kStart + 900ms);
+  for (int step = 0; step < 20; ++step) {
+    locator.redirect("MOVED 12 b:1", kStart + 1s);
+    REQUIRE_FALSE(locator.failure());
+    locator.confirm();
+  }
+}
+
+TEST_CASE("a node that cannot serve its slot gives way to the next node") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  locator.start(kStart, kStart + 900ms);
+  CHECK(locator.judge(error("CLUSTERDOWN The cluster is down")) == Locator::Verdict::unusable);
+  CHECK(contains(locator.failure()->why, "node a:6379: is part of a Redis Cluster that is down"));
+  CHECK(locator.next(kStart + 10ms));
+  CHECK(place_of(locator) == "b 6379");
+  // These say only that the user may not ask, or that the slot is on its way.
+  for (const std::string harmless :
+       {"NOPERM this user has no permissions", "TRYAGAIN", "ASK 1 x:1"}) {
+    CHECK(locator.judge(error(harmless)) == Locator::Verdict::here);
+  }
+}
+
+TEST_CASE("behind Sentinels, only a primary is the right place") {
+  const redis::Endpoint endpoint = redis::parse_uri("redis+sentinel://s1/svc");
+  Locator locator(endpoint, nullptr, {}, "key");
+  CHECK(contains(locator.question(), "ROLE"));
+  const auto role = [](const std::string& word) {
+    return Value{.type = Value::Type::array,
+                 .elements = {{.type = Value::Type::string, .text = word}}};
+  };
+  CHECK(locator.judge(role("master")) == Locator::Verdict::here);
+  CHECK(locator.judge(error("NOPERM this user")) == Locator::Verdict::here);
+  CHECK(locator.judge(role("slave")) == Locator::Verdict::unusable);
+  CHECK(contains(locator.failure()->why, "is a replica, though the Sentinels name it"));
+  locator.redirect("MOVED 12 a:1", kStart + 1s);
+  CHECK(contains(locator.failure()->why, "write redis+cluster://"));
+}

@@ -53,10 +53,8 @@ std::string mode_of(const Inspection& inspection) {
   return mode.empty() ? inspection.field("server_mode") : mode;
 }
 
-/// Whether the server is neither a sentinel nor a node of a cluster.
-bool is_plain(const Inspection& inspection) {
-  const std::string mode = mode_of(inspection);
-  return mode.empty() || mode == "standalone";
+bool is_sentinel(const Inspection& inspection) {
+  return mode_of(inspection) == "sentinel";
 }
 
 bool is_replica(const Inspection& inspection) {
@@ -86,15 +84,21 @@ Verdict judge_version(const Inspection& inspection) {
           "Redis " + shown(redis) + " is too old; Redis 5 or later is needed"};
 }
 
-Verdict judge_role(const Inspection& inspection) {
-  const std::string mode = mode_of(inspection);
-  if (mode == "sentinel") {
+Verdict judge_role(const redis::Endpoint& server, const Inspection& inspection) {
+  using Kind = redis::Endpoint::Kind;
+  if (is_sentinel(inspection)) {
     return {Level::misconfigured,
-            "is a Sentinel, which holds no data; give the address of a server (usually port 6379)"};
+            "is a Sentinel, which holds no data; write redis+sentinel://HOST:PORT/SERVICE, or give "
+            "the address of a server (usually port 6379)"};
   }
-  if (!is_plain(inspection)) {
-    return {Level::misconfigured,
-            "is part of a Redis Cluster; clusters are not supported, use plain servers"};
+  const bool clustered = mode_of(inspection) == "cluster";
+  if (clustered && server.kind != Kind::cluster) {
+    return {Level::warning,
+            "is a node of a Redis Cluster, and only some locks belong to this node; write "
+            "redis+cluster://HOST:PORT"};
+  }
+  if (!clustered && server.kind == Kind::cluster) {
+    return {Level::warning, "is no Redis Cluster; write redis:// in place of redis+cluster://"};
   }
   if (is_replica(inspection)) {
     return {Level::misconfigured,
@@ -102,12 +106,13 @@ Verdict judge_role(const Inspection& inspection) {
                         shown(inspection.field("master_host")),
                         shown(inspection.field("master_port")))};
   }
+  const std::string who = server.moves() ? inspection.place + " is a primary" : "a primary";
   const std::uint64_t replicas = number(inspection.field("connected_slaves"));
-  if (replicas == 0) return {Level::ok, "a primary without replicas"};
-  return {
-      Level::ok,
-      fmt::format("a primary with {} replica{}; a replica that takes over would not know all locks",
-                  replicas, replicas == 1 ? "" : "s")};
+  if (replicas == 0) return {Level::ok, who + " without replicas"};
+  return {Level::ok,
+          fmt::format("{} with {} replica{}; a replica that takes over may not know the newest "
+                      "locks (see --replicas)",
+                      who, replicas, replicas == 1 ? "" : "s")};
 }
 
 Verdict judge_uptime(const Inspection& inspection, const Settings& settings) {
@@ -243,7 +248,7 @@ std::optional<seconds> uptime(const Inspection& inspection) {
 }
 
 bool can_vote(const Inspection& inspection) {
-  return !inspection.trouble && !inspection.scripts_refused && is_plain(inspection) &&
+  return !inspection.trouble && !inspection.scripts_refused && !is_sentinel(inspection) &&
          !is_replica(inspection);
 }
 
@@ -268,8 +273,8 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
                  "server go unnoticed; give the user +info"});
   } else {
     add("version", judge_version(inspection));
-    add("role", judge_role(inspection));
-    if (!is_plain(inspection)) return findings;
+    add("role", judge_role(server, inspection));
+    if (is_sentinel(inspection)) return findings;
     if (!twin.empty()) {
       add("distinct", {Level::misconfigured, "is one and the same server as " + twin +
                                                  ", and a server has one vote; leave one out"});

@@ -37,6 +37,7 @@ struct Settings {
   std::chrono::milliseconds server_timeout{200};  ///< at least 1 ms; see request_timeout()
   /// Zero: redlock trusts a server as soon as it runs.
   std::chrono::seconds restart_grace{60};
+  unsigned replicas = 0;  ///< at most 15: so many replicas must have a grant before it counts
   std::chrono::milliseconds server_wait{10'000};
   std::string prefix;
   std::optional<std::chrono::nanoseconds> wait;         ///< without a value: for ever; zero: -n

@@ -21,6 +21,7 @@ using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 constexpr nanoseconds kLongestGrace = 48h;  // twice the longest ttl
+constexpr int kMostReplicas = 15;
 constexpr nanoseconds kLongestHold = 720h;  // the servers keep the fence of an idle lock as long
 
 /// A flag or an element of the file's array has one URI, the environment has several.
@@ -256,8 +257,9 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view) { draft.wait_gone = true; }},
 
     {Key::server, "server", "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
-     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS) or unix:///PATH; repeat for each "
-     "further server",
+     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS), unix:///PATH, "
+     "redis+cluster://HOST,HOST or redis+sentinel://HOST,HOST/SERVICE; repeat for each further "
+     "server",
      "", Type::uri_list, kLook, add_servers},
     {Key::server_timeout, "server-timeout", "--server-timeout", "REDLOCK_SERVER_TIMEOUT", "TIME",
      kServers, "how long one server may take to answer", "200ms", Type::duration, kLook,
@@ -277,6 +279,13 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) {
        draft.settings.restart_grace =
            std::chrono::ceil<std::chrono::seconds>(to_duration(value, {0ns, kLongestGrace}));
+     }},
+    {Key::replicas, "replicas", "--replicas", "REDLOCK_REPLICAS", "N", kServers,
+     "a server's vote counts only once N of its replicas have it (WAIT); it narrows what a "
+     "fail-over can forget",
+     "0", Type::integer, kAsk | kRenew,
+     [](Draft& draft, std::string_view value) {
+       draft.settings.replicas = static_cast<unsigned>(to_integer(value, 0, kMostReplicas));
      }},
     {Key::prefix, "prefix", "--prefix", "REDLOCK_PREFIX", "TEXT", kServers,
      "redlock puts this before NAME to form the key in Redis", "none", Type::text, kLook,

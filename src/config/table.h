@@ -74,6 +74,7 @@ enum class Key : std::size_t {
   server_timeout,
   server_wait,
   restart_grace,
+  replicas,
   prefix,
   password_file,
   password,

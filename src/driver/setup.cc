@@ -41,6 +41,7 @@ redis::ServerSet open_servers(const config::Settings& settings, const LockId& lo
            .shared = settings.shared,
            .slots = settings.slots,
            .held_token = std::move(held_token),
+           .replicas = settings.replicas,
            .log_entries = settings.log_entries},
           settings.ttl,
           std::move(record),

@@ -157,6 +157,9 @@ void Inspector::take(Question question, const Value& reply, lock::Duration round
     case Question::first_time:
       if (!is_bearable(reply)) return finish(error_reply(reply.text));
       inspection_.certificate_expires = link_.certificate_expires();
+      if (const Endpoint& place = link_.place(); place.kind == Endpoint::Kind::tcp) {
+        inspection_.place = Address{place.host, place.port}.display();
+      }
       return ask(Question::time, now);  // the first answer also had to wait for the connection
     case Question::time:
       take_time(reply, round_trip);

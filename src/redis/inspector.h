@@ -24,7 +24,8 @@ namespace redlock::redis {
 struct Inspection {
   /// The server could not be used at all, or stopped answering.
   std::optional<lock::Unreachable> trouble;
-  std::optional<lock::Duration> round_trip;        ///< the shortest of a few
+  std::string place;                         ///< the address of a TCP server, wherever it was found
+  std::optional<lock::Duration> round_trip;  ///< the shortest of a few
   std::optional<std::chrono::milliseconds> ahead;  ///< its clock, of ours
   /// The fields of INFO (https://redis.io/docs/latest/commands/info/); empty: not permitted.
   std::map<std::string, std::string, std::less<>> info;

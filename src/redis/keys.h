@@ -15,6 +15,7 @@ struct LockKeys {
   bool shared = false;       ///< we ask as one of many readers
   std::size_t slots = 0;     ///< of the lock; 0: it has none
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
+  unsigned replicas = 0;     ///< of each server: so many must have a grant before it counts
   unsigned log_entries =
       0;  ///< about so many lines are kept in the lock's log; 0: nothing is logged
 };

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <deque>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -63,13 +65,24 @@ Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, s
       handshake_(encode_handshake(endpoint, locator_)),
       dialer_(user_timeout) {}
 
+/// A connection to another node, for a few requests.
+struct Link::Errand {
+  Endpoint endpoint;
+  Link link;
+
+  Errand(Endpoint node, const TlsContext* tls, Timeouts timeouts)
+      : endpoint(std::move(node)), link(endpoint, tls, timeouts, std::string()) {}
+};
+
+Link::~Link() = default;
+
 /// If the machine fails in the middle of the work, the state of the connection is unknown.
 template <class Work>
 void Link::guard(Work work) {
   try {
     work();
   } catch (...) {
-    break_off();
+    close();
     throw;
   }
 }
@@ -111,6 +124,44 @@ void Link::approach(lock::Instant now) {
     dialer_.start(*locator_.place(), now, locator_.place_deadline());
     dial(now);
   }
+}
+
+/// All requests sent before are answered: does what the redirection says.
+void Link::follow(lock::Instant now) {
+  if (is_for_one_request(redirection_)) {
+    run_errand(now);
+  } else {
+    move(now);
+  }
+}
+
+/// While a Cluster moves a slot, some of its keys are on the other node already: there, and only
+/// there, the requests that were refused can be carried out. All others still belong here.
+void Link::run_errand(lock::Instant now) {
+  const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
+  std::deque<Pipeline::Pending> refused = pipeline_.take_refused();
+  if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
+  errand_ = std::make_unique<Errand>(*node, tls_, timeouts_);
+  pipeline_.hold(true);
+  for (Pipeline::Pending& pending : refused) {
+    errand_->link.ask(pending.ask, with_asking(pending.flight), now);
+  }
+}
+
+void Link::turn_errand(lock::Instant now) {
+  for (Arrival& arrival : errand_->link.turn(now)) {
+    const Value* const reply = std::get_if<Value>(&arrival.content);
+    if (reply != nullptr && is_redirection(*reply)) arrival.content = slot_is_moving();
+    from_errand_.push_back(std::move(arrival));
+  }
+  if (!errand_->link.pipeline_.all_reported()) return;
+  errand_.reset();
+  pipeline_.hold(false);
+}
+
+void Link::cancel_unsent(lock::AttemptId attempt) {
+  pipeline_.cancel_unsent(attempt);
+  if (errand_) errand_->link.cancel_unsent(attempt);
 }
 
 /// Another node has the key now: goes there, with all requests that this one has refused.
@@ -247,8 +298,9 @@ ssize_t Link::write(std::string_view wire) {
 }
 
 bool Link::amid_answers() const {
-  if (endpoint_.kind != Endpoint::Kind::unix_socket || state_ != State::ready) return false;
-  if (pipeline_.size() < 2 || owes_answers()) return false;
+  if (state_ != State::ready || pipeline_.size() < 2 || owes_answers()) return false;
+  if (pipeline_.awaits_replicas()) return true;
+  if (endpoint_.kind != Endpoint::Kind::unix_socket) return false;
   return has_read_ || unread_of(stream_->fd()) < unread_;
 }
 
@@ -294,15 +346,16 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 void Link::take_reply(Value reply, lock::Instant now) {
   if (endpoint_.moves()) {
     if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
-    if (is_redirection(reply)) {
-      redirection_ = reply.text;
-    } else {
-      locator_.confirm();
-    }
   }
-  const Pipeline::Fit fit = pipeline_.take_reply(reply);
+  const bool redirected = endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply);
+  if (redirected) {
+    redirection_ = reply.text;
+  } else {
+    locator_.confirm();
+  }
+  const Pipeline::Fit fit = pipeline_.take_reply(reply, redirected);
   if (fit == Pipeline::Fit::taken && pipeline_.has_refused()) {
-    if (pipeline_.drained()) move(now);
+    if (pipeline_.drained()) follow(now);
     return;
   }
   if (fit == Pipeline::Fit::taken) return;
@@ -333,18 +386,21 @@ void Link::disconnect(const lock::Unreachable& why) {
   pipeline_.fail(why);
 }
 
-/// Sends nothing over the connection: that may fail likewise.
-void Link::break_off() noexcept {
+// Sends nothing over the connection: after a failure of the machine, that may fail likewise.
+void Link::close() noexcept {
   state_ = State::idle;
   connect_deadline_ = lock::kNever;
   dialer_.stop();
   locator_.stop();
   abandon();
+  errand_.reset();
+  pipeline_.hold(false);
   parser_.reset();
   pipeline_.clear();
 }
 
 void Link::abandon() {
+  if (errand_) errand_->link.abandon();
   locator_.abandon();
   if (stream_) stream_->abandon();
   stream_.reset();
@@ -353,7 +409,7 @@ void Link::abandon() {
 void Link::expire(lock::Instant now) {
   if (state_ == State::ready) {
     pipeline_.expire(now, timeouts_.request);
-    if (pipeline_.has_refused() && pipeline_.drained()) move(now);
+    if (pipeline_.has_refused() && pipeline_.drained()) follow(now);
   } else if (now >= connect_deadline_ || now >= locator_.place_deadline()) {
     const lock::Unreachable why = connect_timed_out(place(), step(), timeouts_.connect);
     leave_place(locator_.at_place(why), now);
@@ -361,8 +417,13 @@ void Link::expire(lock::Instant now) {
 }
 
 std::vector<Link::Arrival> Link::turn(lock::Instant now) {
-  guard([&] { move_on(now); });
-  return pipeline_.take_arrivals();
+  guard([&] {
+    if (errand_) turn_errand(now);
+    move_on(now);
+  });
+  std::vector<Arrival> arrivals = std::exchange(from_errand_, {});
+  std::ranges::move(pipeline_.take_arrivals(), std::back_inserter(arrivals));
+  return arrivals;
 }
 
 void Link::move_on(lock::Instant now) {
@@ -387,6 +448,7 @@ void Link::move_on(lock::Instant now) {
 }
 
 void Link::interests(std::vector<os::Interest>& out) const {
+  if (errand_) errand_->link.interests(out);
   if (state_ == State::locating) {
     locator_.interests(out);
   } else if (state_ == State::dialing) {
@@ -398,6 +460,7 @@ void Link::interests(std::vector<os::Interest>& out) const {
 
 lock::Instant Link::deadline() const {
   lock::Instant earliest = std::min(connect_deadline_, pipeline_.deadline());
+  if (errand_) earliest = std::min(earliest, errand_->link.deadline());
   if (state_ == State::idle || state_ == State::ready) return earliest;
   earliest = std::min(earliest, locator_.deadline());
   return state_ == State::dialing ? std::min(earliest, dialer_.deadline()) : earliest;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -45,6 +46,7 @@ class Link {
   /// out.
   Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key,
        std::chrono::milliseconds user_timeout = std::chrono::seconds(1));
+  ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -61,21 +63,22 @@ class Link {
 
   /// Forgets the requests of the attempt of which nothing is sent. None of them is answered. A
   /// connection under way stays so: the next attempt will want it.
-  void cancel_unsent(lock::AttemptId attempt) { pipeline_.cancel_unsent(attempt); }
+  void cancel_unsent(lock::AttemptId attempt);
 
   /// There is a connection over which a request can be sent at once.
   [[nodiscard]] bool ready() const { return state_ == State::ready; }
 
   /// A request is neither answered to its end nor given up. A subscription is never answered to its
   /// end while the connection lasts.
-  [[nodiscard]] bool busy() const { return !pipeline_.empty(); }
+  [[nodiscard]] bool busy() const { return !pipeline_.empty() || errand_ != nullptr; }
 
   /// A request was not answered in time, and may yet be.
   [[nodiscard]] bool owes_answers() const { return pipeline_.overdue() > 0; }
 
   /// The server has read a request and has not answered it yet, within its time, and further
   /// requests came since. If the connection has ended when it answers, it does not read the further
-  /// ones. This holds for a Unix socket; to TCP a server can write once more, and reads on.
+  /// ones. This holds for a Unix socket; to TCP a server can write once more, and reads on, unless
+  /// it waits for replicas.
   [[nodiscard]] bool amid_answers() const;
 
   /// A byte of a request of this attempt was sent (and forget_attempt() was not called since).
@@ -104,6 +107,9 @@ class Link {
   /// Closes the connection without sending anything: it belongs to a forked child now.
   void abandon();
 
+  /// Closes the connection. No request is answered any more.
+  void close() noexcept;
+
   /// When the server's certificate expires; none without TLS or a connection.
   [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const {
     return stream_ ? stream_->certificate_expires() : std::nullopt;
@@ -116,12 +122,16 @@ class Link {
   std::vector<Arrival> turn(lock::Instant now);
 
  private:
+  struct Errand;
   enum class State { idle, locating, dialing, securing, authenticating, ready };
 
   void move_on(lock::Instant now);
   void connect(lock::Instant now);
   void approach(lock::Instant now);
+  void follow(lock::Instant now);
   void move(lock::Instant now);
+  void run_errand(lock::Instant now);
+  void turn_errand(lock::Instant now);
   void dial(lock::Instant now);
   bool open(std::size_t index, lock::Instant now);
   void secure(lock::Instant now);
@@ -136,7 +146,6 @@ class Link {
   void hang_up();
   void leave_place(const lock::Unreachable& why, lock::Instant now);
   void disconnect(const lock::Unreachable& why);
-  void break_off() noexcept;
   template <class Work>
   void guard(Work work);
   ssize_t write(std::string_view wire);
@@ -161,6 +170,9 @@ class Link {
   std::size_t handshake_written_ = 0;
   unsigned handshake_answered_ = 0;
   std::string redirection_;  ///< the latest one that a request was answered with; empty: none
+  /// The node of a Cluster to which the key is being moved, with the requests that must go there.
+  std::unique_ptr<Errand> errand_;
+  std::vector<Arrival> from_errand_;
   Pipeline pipeline_;
 };
 

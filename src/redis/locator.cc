@@ -14,9 +14,9 @@ namespace {
 /// Nodes that disagree about a slot may send us to and fro for ever.
 constexpr unsigned kMostRedirections = 5;
 
-/// "MOVED SLOT HOST:PORT"; an IPv6 address comes without brackets. An empty host: the one that
-/// answered.
-std::optional<Address> read_moved(std::string_view text, const std::string& same_host) {
+/// "MOVED SLOT HOST:PORT", or ASK; an IPv6 address comes without brackets. An empty host: the one
+/// that answered.
+std::optional<Address> read_redirection(std::string_view text, const std::string& same_host) {
   const std::size_t space = text.rfind(' ');
   const std::size_t colon = text.rfind(':');
   if (space == text.npos || colon == text.npos || colon < space) return std::nullopt;
@@ -100,7 +100,7 @@ std::string Locator::question() const {
 }
 
 Locator::Verdict Locator::judge(const Value& reply) {
-  if (is_redirection(reply)) {
+  if (is_redirection(reply) && !is_for_one_request(reply.text)) {
     redirect(reply.text, deadline_);
     return Verdict::elsewhere;
   }
@@ -122,11 +122,20 @@ Locator::Verdict Locator::judge(const Value& reply) {
 void Locator::redirect(std::string_view moved, lock::Instant deadline) {
   failure_.reset();
   deadline_ = deadline;
-  const std::optional<Address> address = read_moved(moved, here_.host);
+  const std::optional<Address> address = read_redirection(moved, here_.host);
   if (!address) return fail(not_redis(Fate::never_sent));
   if (endpoint_.kind != Endpoint::Kind::cluster) return fail(error_reply(moved));
   if (++redirections_ > kMostRedirections) return fail(sent_in_circles(kMostRedirections));
   go_to(*address);
+}
+
+std::optional<Endpoint> Locator::named_by(std::string_view redirection) const {
+  const std::optional<Address> address = read_redirection(redirection, here_.host);
+  if (!address) return std::nullopt;
+  Endpoint node = here_;
+  node.host = address->host;
+  node.port = address->port;
+  return node;
 }
 
 lock::Unreachable Locator::at_place(lock::Unreachable trouble) const {

@@ -69,6 +69,9 @@ class Locator {
   /// the node that it names, to be reached before `deadline`, or there is a failure().
   void redirect(std::string_view moved, lock::Instant deadline);
 
+  /// The node that a redirection of place() names; none if it makes no sense.
+  [[nodiscard]] std::optional<Endpoint> named_by(std::string_view redirection) const;
+
   /// The place has answered a request without a redirection.
   void confirm() { redirections_ = 0; }
 

@@ -108,7 +108,7 @@ std::deque<Pipeline::Pending>::iterator Pipeline::first_waiting() {
 
 /// The index of next_to_send(), or size().
 std::size_t Pipeline::next() const {
-  if (has_refused()) return requests_.size();
+  if (has_refused() || held_) return requests_.size();
   const auto found = std::ranges::find_if(
       requests_, [](const Pending& pending) { return !pending.rest().empty(); });
   if (found == requests_.end() || must_wait(*found)) return requests_.size();
@@ -137,21 +137,30 @@ void Pipeline::set_deadlines(lock::Instant deadline) {
   for (Pending& pending : requests_) pending.deadline = deadline;
 }
 
-Pipeline::Fit Pipeline::take_reply(Value& reply) {
+Pipeline::Fit Pipeline::take_reply(Value& reply, bool redirected) {
   if (requests_.empty() || !requests_.front().rest().empty()) return Fit::unasked;
   Pending& pending = requests_.front();
   const bool endless = pending.flight.replies == Flight::kEndless;
-  if (pending.answered == 0 && is_redirection(reply)) pending.refused = true;
+  if (pending.answered == 0 && redirected) pending.refused = true;
   if (pending.refused) {
     if (++pending.answered == pending.flight.replies || endless) put_aside();
     return Fit::taken;
   }
   if (endless && arrivals_.size() >= kMostAtOnce) return Fit::flood;
-  if (endless || (pending.answered++ == 0 && pending.reported != Reported::answered)) {
+  const bool first = pending.answered++ == pending.flight.answer_at;
+  const bool last = pending.answered == pending.flight.replies;
+  if (first && pending.flight.waits) {
+    pending.first = std::move(reply);
+  } else if (endless ||
+             ((pending.flight.waits ? last : first) && pending.reported != Reported::answered)) {
     arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
+    if (pending.flight.waits) {
+      Pipeline::Arrival& arrival = arrivals_.back();
+      arrival.waited = std::exchange(std::get<Value>(arrival.content), std::move(pending.first));
+    }
     pending.reported = Reported::answered;
   }
-  if (pending.answered == pending.flight.replies) requests_.pop_front();
+  if (last) requests_.pop_front();
   return Fit::taken;
 }
 
@@ -218,6 +227,11 @@ lock::Instant Pipeline::deadline() const {
     if (pending.reported == Reported::nothing) earliest = std::min(earliest, pending.deadline);
   }
   return earliest;
+}
+
+bool Pipeline::all_reported() const {
+  return std::ranges::none_of(
+      requests_, [](const Pending& pending) { return pending.reported == Reported::nothing; });
 }
 
 std::size_t Pipeline::overdue() const {

@@ -35,6 +35,7 @@ class Pipeline {
     lock::Ask ask;
     lock::Instant sent;
     std::variant<Value, lock::Unreachable> content;
+    Value waited{};  ///< the reply to WAIT, if the flight has it
   };
 
   /// What the caller knows of a request. A note counts as answered from the beginning.
@@ -48,6 +49,7 @@ class Pipeline {
     std::size_t written = 0;
     unsigned answered = 0;  ///< replies of the flight that have come
     Reported reported = Reported::nothing;
+    Value first{};         ///< the reply to the request, until that to its WAIT has come
     bool refused = false;  ///< with a redirection: the server has not carried it out
 
     [[nodiscard]] std::string_view rest() const {
@@ -92,8 +94,8 @@ class Pipeline {
     unasked,  ///< no request is left for it
     flood     ///< more messages in one turn than a subscription may bring
   };
-  /// Moves from `reply` if it is taken.
-  Fit take_reply(Value& reply);
+  /// Moves from `reply` if it is taken. `redirected`: the server has not carried out the request.
+  Fit take_reply(Value& reply, bool redirected = false);
 
   /// Reports the requests whose deadline has passed; `limit`: the time that they had.
   void expire(lock::Instant now, std::chrono::milliseconds limit);
@@ -105,8 +107,15 @@ class Pipeline {
   /// redirection become the first ones to be sent.
   void restore_refused();
 
-  /// A request was refused with a redirection: nothing more is sent before restore_refused().
+  /// The requests that were refused with a redirection, for the caller to send elsewhere.
+  std::deque<Pending> take_refused() { return std::exchange(refused_, {}); }
+
+  /// A request was refused with a redirection: nothing more is sent before restore_refused() or
+  /// take_refused().
   [[nodiscard]] bool has_refused() const { return !refused_.empty(); }
+
+  /// Whether to send nothing more for the time being.
+  void hold(bool held) { held_ = held; }
 
   /// The connection has ended: reports that for every request, and forgets them all.
   void fail(const lock::Unreachable& why);
@@ -130,6 +139,14 @@ class Pipeline {
     return !requests_.empty() && requests_.front().written > 0;
   }
 
+  /// The server may be waiting for replicas, and reads no further request meanwhile.
+  [[nodiscard]] bool awaits_replicas() const {
+    return awaits_reply() && requests_.front().flight.waits;
+  }
+
+  /// Nobody waits for an answer: each request has one, or the reason why there is none.
+  [[nodiscard]] bool all_reported() const;
+
   /// How many requests were reported as timed out and may yet be answered.
   [[nodiscard]] std::size_t overdue() const;
 
@@ -146,7 +163,8 @@ class Pipeline {
   void report(Pending& pending, lock::Unreachable why);
 
   std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
-  std::deque<Pending> refused_;   ///< with a redirection, in the order sent
+  bool held_ = false;
+  std::deque<Pending> refused_;  ///< with a redirection, in the order sent
   std::set<lock::AttemptId> sent_attempts_;
   std::vector<Arrival> arrivals_;
 };

@@ -2,6 +2,7 @@
 #include "redis/request.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -175,6 +176,24 @@ std::optional<lock::Answer> read(lock::Op op, const LockContext& context, std::s
   return read_other(op, word, reply);
 }
 
+/// Of the first of the commands that we have encoded ourselves.
+std::size_t length_of_command(std::string_view wire) {
+  const auto number_behind = [wire](std::size_t& at) {
+    std::size_t value = 0;
+    const char* const end = wire.data() + wire.size();
+    at = static_cast<std::size_t>(std::from_chars(wire.data() + at + 1, end, value).ptr -
+                                  wire.data()) +
+         2;
+    return value;
+  };
+  std::size_t at = 0;
+  for (std::size_t words = number_behind(at); words > 0; --words) {
+    const std::size_t length = number_behind(at);
+    at += length + 2;
+  }
+  return at;
+}
+
 Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Secrets& secrets,
                       const std::string& life) {
   const std::string grace = std::to_string(context.restart_grace.count());
@@ -309,6 +328,42 @@ std::optional<Flight> encode_for_reader(const lock::Ask& ask, const LockContext&
 }
 
 }  // namespace
+
+bool is_replicated(lock::Op op) {
+  return op == lock::Op::acquire || op == lock::Op::renew || op == lock::Op::repair ||
+         op == lock::Op::commit;
+}
+
+Flight with_wait(Flight flight, unsigned replicas, std::chrono::milliseconds limit) {
+  flight.wire += encode_command({"WAIT", std::to_string(replicas), std::to_string(limit.count())});
+  ++flight.replies;
+  flight.waits = true;
+  return flight;
+}
+
+lock::Answer read_waited(lock::Answer answer, const Value& waited, unsigned replicas) {
+  const bool counts = std::holds_alternative<lock::Granted>(answer) ||
+                      std::holds_alternative<lock::Renewed>(answer) ||
+                      std::holds_alternative<lock::Committed>(answer);
+  if (!counts) return answer;
+  if (waited.type != Value::Type::integer) return unexpected_reply(waited);
+  if (waited.integer >= static_cast<std::int64_t>(replicas)) return answer;
+  return too_few_replicas(waited.integer, replicas);
+}
+
+Flight with_asking(const Flight& flight) {
+  Flight asking = flight;
+  asking.wire.clear();
+  for (std::string_view rest = flight.wire; !rest.empty();) {
+    const std::size_t length = length_of_command(rest);
+    asking.wire += encode_command({"ASKING"});
+    asking.wire += rest.substr(0, length);
+    rest.remove_prefix(length);
+  }
+  asking.replies = 2 * flight.replies;
+  asking.answer_at = 1;
+  return asking;
+}
 
 Flight encode_request(const lock::Ask& ask, const LockContext& context, const Secrets& secrets) {
   const std::string& token = secrets.token;

@@ -24,6 +24,7 @@ struct LockContext {
   std::chrono::milliseconds ttl{};  ///< how long a hold counts without a renewal
   std::string holder_json;
   std::chrono::seconds restart_grace{};  ///< 0: we trust servers as soon as they run
+  unsigned replicas = 0;                 ///< so many must have the grant before it counts
 };
 
 /// The commands of one request, to be sent together. The first one is the request, the others are
@@ -33,6 +34,9 @@ struct Flight {
   static constexpr unsigned kEndless = static_cast<unsigned>(-1);
   std::string wire;
   unsigned replies = 1;
+  unsigned answer_at = 0;  ///< which reply is the answer, from 0
+  /// The last command is WAIT: the request is answered once this command is, too.
+  bool waits = false;
 };
 
 /// The secrets of an attempt.
@@ -44,6 +48,18 @@ struct Secrets {
   /// process finds when it asks for it.
   bool adopted = false;
 };
+
+/// Whether replicas must have the result of such a request before it counts.
+bool is_replicated(lock::Op op);
+
+/// Lets the flight wait until `replicas` replicas have its results, or `limit` has passed.
+Flight with_wait(Flight flight, unsigned replicas, std::chrono::milliseconds limit);
+
+/// The answer, unless fewer than `replicas` replicas have the result. `waited`: the reply to WAIT.
+lock::Answer read_waited(lock::Answer answer, const Value& waited, unsigned replicas);
+
+/// The flight for a node to which a Cluster is moving the key: each command behind an ASKING.
+Flight with_asking(const Flight& flight);
 
 Flight encode_request(const lock::Ask& ask, const LockContext& context, const Secrets& secrets);
 

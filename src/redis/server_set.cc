@@ -36,7 +36,8 @@ LockContext context_of(const LockKeys& keys, std::chrono::milliseconds ttl,
           .waiter = std::move(waiter),
           .ttl = ttl,
           .holder_json = {},
-          .restart_grace = restart_grace};
+          .restart_grace = restart_grace,
+          .replicas = keys.replicas};
 }
 
 }  // namespace

@@ -24,6 +24,12 @@ void Subscriber::subscribe(lock::Instant now) {
   link_->ask({}, {encode_command({"SUBSCRIBE", channel_}), Flight::kEndless}, now);
 }
 
+void Subscriber::follow(const Endpoint& place) {
+  if (!link_ || !link_->ready()) return;
+  const Endpoint& here = link_->place();
+  if (here.host != place.host || here.port != place.port) link_->close();
+}
+
 void Subscriber::interests(std::vector<os::Interest>& out) const {
   if (link_) link_->interests(out);
 }

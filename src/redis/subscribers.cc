@@ -17,6 +17,10 @@ void Subscribers::subscribe(lock::Instant now) {
   for (Subscriber& subscriber : subscribers_) subscriber.subscribe(now);
 }
 
+void Subscribers::follow(lock::ServerIndex server, const Endpoint& place) {
+  subscribers_[server].follow(place);
+}
+
 bool Subscribers::settled() const {
   return std::ranges::none_of(subscribers_, &Subscriber::begins);
 }

@@ -27,6 +27,9 @@ class Subscribers {
   /// Subscribes wherever it has not done so yet.
   void subscribe(lock::Instant now);
 
+  /// As Subscriber::follow(), for one server.
+  void follow(lock::ServerIndex server, const Endpoint& place);
+
   /// No subscription is under way: each server has confirmed its own or cannot be used for the time
   /// being.
   [[nodiscard]] bool settled() const;

@@ -3,6 +3,7 @@
 
 #include <netdb.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -294,7 +295,16 @@ lock::Unreachable not_redis(Fate fate) {
 }
 
 bool is_redirection(const Value& reply) {
-  return reply.type == Value::Type::error && reply.text.starts_with("MOVED ");
+  return reply.type == Value::Type::error &&
+         (reply.text.starts_with("MOVED ") || is_for_one_request(reply.text));
+}
+
+bool is_for_one_request(std::string_view redirection) {
+  return redirection.starts_with("ASK ");
+}
+
+lock::Unreachable slot_is_moving() {
+  return never_sent(std::string(kMovesSlot));
 }
 
 std::optional<lock::Unreachable> outdated(const Value& reply) {
@@ -313,6 +323,12 @@ lock::Unreachable sent_in_circles(unsigned steps) {
   return never_sent("is the end of " + std::to_string(steps) +
                     " redirections from node to node, and names yet another one; do the nodes "
                     "agree about their slots (redis-cli --cluster check)?");
+}
+
+lock::Unreachable too_few_replicas(std::int64_t have, unsigned wanted) {
+  return maybe("only " + std::to_string(std::max<std::int64_t>(have, 0)) + " of " +
+               std::to_string(wanted) +
+               " replicas have the lock in time, so its vote does not count (--replicas)");
 }
 
 lock::Unreachable not_the_primary() {

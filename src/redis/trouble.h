@@ -54,8 +54,14 @@ lock::Unreachable too_many_unanswered();
 lock::Unreachable not_redis(Fate fate);
 
 /// The reply to a request that a node of a Cluster has not carried out, since another node has the
-/// key.
+/// key (MOVED), or the slot is on its way there (ASK).
 bool is_redirection(const Value& reply);
+
+/// The redirection is an ASK.
+bool is_for_one_request(std::string_view redirection);
+
+/// Neither of the nodes between which the slot of the lock moves can carry the request out.
+lock::Unreachable slot_is_moving();
 
 /// Why the server that a Cluster or Sentinels led us to is the right one no longer; none: it may
 /// be. It has not carried out the request.
@@ -63,6 +69,9 @@ std::optional<lock::Unreachable> outdated(const Value& reply);
 
 /// The node of a Cluster, the last of `steps` redirections, names yet another node.
 lock::Unreachable sent_in_circles(unsigned steps);
+
+/// The server has carried the request out, but fewer replicas than --replicas have it.
+lock::Unreachable too_few_replicas(std::int64_t have, unsigned wanted);
 
 /// The server that the Sentinels name is a replica.
 lock::Unreachable not_the_primary();

@@ -24,7 +24,10 @@ bool is_gone(const lock::Answer& answer) {
 
 Voters::Voters(const Routes& routes, AttemptTokens& tokens, LockContext context,
                std::function<std::string()> holder)
-    : tokens_(tokens), context_(std::move(context)), holder_(std::move(holder)) {
+    : tokens_(tokens),
+      context_(std::move(context)),
+      wait_(std::max(routes.timeouts().request / 2, std::chrono::milliseconds(1))),
+      holder_(std::move(holder)) {
   for (lock::ServerIndex server = 0; server < routes.size(); ++server) {
     links_.emplace_back(routes.endpoint(server), routes.tls_for(server), routes.timeouts(),
                         context_.lock_key, routes.user_timeout());
@@ -45,6 +48,9 @@ void Voters::describe_holder_for(const lock::Ask& ask) {
 
 Flight Voters::encode(const lock::Ask& ask) {
   Flight flight = encode_request(ask, context_, tokens_.of(ask.attempt, ask.slot));
+  if (context_.replicas > 0 && is_replicated(ask.op)) {
+    flight = with_wait(std::move(flight), context_.replicas, wait_);
+  }
   if (ask.op != lock::Op::leave) return flight;
   const auto extra = with_leaves_.find(ask.attempt);
   if (extra == with_leaves_.end()) return flight;
@@ -106,6 +112,11 @@ void Voters::give_back(lock::ServerIndex server, lock::Instant now) {
   }
 }
 
+const Endpoint* Voters::place(lock::ServerIndex server) const {
+  const Link& link = links_.at(server);
+  return link.ready() ? &link.place() : nullptr;
+}
+
 bool Voters::owes() const {
   return std::ranges::any_of(links_,
                              [](const Link& link) { return !link.sent_attempts().empty(); });
@@ -136,6 +147,9 @@ lock::Reply Voters::read(Link& link, Link::Arrival arrival) {
     return {arrival.ask, arrival.sent, std::move(*trouble)};
   }
   lock::Answer answer = read_answer(arrival.ask.op, context_, std::get<Value>(arrival.content));
+  if (context_.replicas > 0 && is_replicated(arrival.ask.op)) {
+    answer = read_waited(std::move(answer), arrival.waited, context_.replicas);
+  }
   if (lock::is_release(arrival.ask.op) && is_gone(answer)) {
     link.forget_attempt(arrival.ask.attempt);
   }

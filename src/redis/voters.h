@@ -65,6 +65,9 @@ class Voters {
   /// turn(), and are of no use to a session.
   void give_back(lock::ServerIndex server, lock::Instant now);
 
+  /// Where the server was reached last; null: it is not connected.
+  [[nodiscard]] const Endpoint* place(lock::ServerIndex server) const;
+
   /// A server may hold something of an attempt of ours.
   [[nodiscard]] bool owes() const;
 
@@ -98,6 +101,9 @@ class Voters {
 
   AttemptTokens& tokens_;
   LockContext context_;
+  /// How long a server may wait for replicas: its answer must come before we give up waiting for
+  /// it.
+  std::chrono::milliseconds wait_;
   std::function<std::string()> holder_;
   /// The round for which the context describes us.
   std::pair<lock::AttemptId, std::uint32_t> described_{};

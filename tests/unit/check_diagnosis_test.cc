@@ -58,7 +58,7 @@ TEST_CASE("diagnosis: a sentinel, a node of a cluster, as Redis and as Valkey sa
   for (const char* const field : {"redis_mode", "server_mode"}) {
     for (const auto& [mode, level] : {std::pair{"standalone", Level::ok},
                                       {"sentinel", Level::misconfigured},
-                                      {"cluster", Level::misconfigured}}) {
+                                      {"cluster", Level::warning}}) {
       Inspection inspection = healthy();
       inspection.info.erase("redis_mode");
       inspection.info[field] = mode;

@@ -51,7 +51,7 @@ Pipeline::Fit redirect(Pipeline& pipeline) {
   Value value;
   value.type = Value::Type::error;
   value.text = "MOVED 12 10.0.0.5:7001";
-  return pipeline.take_reply(value);
+  return pipeline.take_reply(value, true);
 }
 
 }  // namespace

@@ -96,6 +96,7 @@ void Link::note(Flight flight, lock::Instant now) {
 
 void Link::connect(lock::Instant now) {
   connect_deadline_ = now + timeouts_.connect;
+  trouble_.reset();
   locator_.start(now, connect_deadline_);
   approach(now);
 }
@@ -117,8 +118,9 @@ void Link::approach(lock::Instant now) {
 void Link::move(lock::Instant now) {
   hang_up();
   pipeline_.restore_refused();
-  connect_deadline_ = now + timeouts_.connect;
-  locator_.redirect(std::exchange(redirection_, {}), connect_deadline_);
+  trouble_.reset();
+  locator_.redirect(std::exchange(redirection_, {}), now);
+  connect_deadline_ = locator_.limit();
   approach(now);
 }
 
@@ -278,14 +280,17 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
   ++handshake_answered_;
   const bool last = handshake_answered_ == handshake_.replies;
   if (last && endpoint_.moves()) {
-    if (locator_.judge(reply) == Locator::Verdict::here) {
+    if (locator_.judge(reply, now) == Locator::Verdict::here) {
       become_ready(now);
     } else {
       hang_up();
       approach(now);
     }
   } else if (reply.type != Value::Type::status || reply.text != "OK") {
-    leave_place(locator_.at_place(handshake_refused(reply, endpoint_.credentials)), now);
+    const lock::Unreachable why =
+        locator_.at_place(handshake_refused(reply, endpoint_.credentials));
+    if (why.permanent) return disconnect(why);  // no other node would take this password
+    leave_place(why, now);
   } else if (last) {
     become_ready(now);
   }
@@ -296,7 +301,7 @@ void Link::take_reply(Value reply, lock::Instant now) {
     if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
     if (is_redirection(reply)) {
       redirection_ = reply.text;
-    } else {
+    } else if (!pipeline_.is_refusing()) {
       locator_.confirm();
     }
   }
@@ -317,12 +322,15 @@ void Link::hang_up() {
   parser_.reset();
 }
 
-/// This place is of no use: if we were only on the way to it, there may be another one.
+/// This place is of no use: if we were only on the way to it, there may be another one. A person
+/// must help only if that holds for each place.
 void Link::leave_place(const lock::Unreachable& why, lock::Instant now) {
   const bool on_the_way = state_ != State::ready;
   hang_up();
-  if (on_the_way && !why.permanent && locator_.next(now)) return approach(now);
-  disconnect(why);
+  if (!on_the_way) return disconnect(why);
+  if (!trouble_ || (trouble_->permanent && !why.permanent)) trouble_ = why;
+  if (locator_.next(now)) return approach(now);
+  disconnect(lock::Unreachable(*trouble_));
 }
 
 void Link::disconnect(const lock::Unreachable& why) {

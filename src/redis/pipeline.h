@@ -105,6 +105,9 @@ class Pipeline {
   /// redirection become the first ones to be sent.
   void restore_refused();
 
+  /// The next reply belongs to a flight that was refused with a redirection.
+  [[nodiscard]] bool is_refusing() const { return !requests_.empty() && requests_.front().refused; }
+
   /// A request was refused with a redirection: nothing more is sent before restore_refused().
   [[nodiscard]] bool has_refused() const { return !refused_.empty(); }
 

@@ -10,7 +10,7 @@ namespace redlock::redis {
 void QueueMember::join(lock::Ticket ticket, lock::Instant now) {
   const LockContext& context = voters_.context();
   if (subscribers_.empty())
-    subscribers_.open(routes_, wake_channel(context.lock_key, context.waiter));
+    subscribers_.open(routes_, context.lock_key, wake_channel(context.lock_key, context.waiter));
   subscribers_.subscribe(now);
   joined_ = true;
   if (ticket == 0) return;

@@ -78,11 +78,16 @@ void Sentinels::turn(lock::Instant now) {
 
 void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
   const auto fail = [&](lock::Unreachable why) {
-    ++failed_;
-    failure_ = std::move(why);
-    failure_.maybe_applied = false;
     const Address where{endpoints_[index].host, endpoints_[index].port};
-    failure_.why = "Sentinel " + where.display() + ": " + failure_.why;
+    why.why = "Sentinel " + where.display() + ": " + why.why;
+    why.maybe_applied = false;
+    // What a person must repair tells more than a Sentinel that is down. But as long as one is only
+    // down, time may help.
+    const bool each_permanent = why.permanent && (failed_ == 0 || permanent_ == failed_);
+    if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure_ = why;
+    if (why.permanent) ++permanent_;
+    ++failed_;
+    failure_.permanent = each_permanent;
   };
   if (const auto* silence = std::get_if<lock::Unreachable>(&arrival.content)) {
     return fail(*silence);

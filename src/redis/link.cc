@@ -299,12 +299,9 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 void Link::take_reply(Value reply, lock::Instant now) {
   if (endpoint_.moves()) {
     if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
-    if (is_redirection(reply)) {
-      redirection_ = reply.text;
-    } else if (!pipeline_.is_refusing()) {
-      locator_.confirm();
-    }
+    if (!is_redirection(reply) && !pipeline_.is_refusing()) locator_.confirm();
   }
+  if (is_redirection(reply)) redirection_ = reply.text;
   const Pipeline::Fit fit = pipeline_.take_reply(reply);
   if (fit == Pipeline::Fit::taken && pipeline_.has_refused()) {
     if (pipeline_.drained()) move(now);

@@ -28,6 +28,21 @@ std::string_view field(const Value& reply, std::string_view name) {
   return {};
 }
 
+/// What an error reply to SENTINEL MASTER means.
+lock::Unreachable refused(std::string_view error, const std::string& service) {
+  if (error.starts_with("ERR No such master")) return unknown_service(service);
+  if (error.starts_with("ERR unknown command")) {
+    return {false, true,
+            "is not a Sentinel; give the addresses of the Sentinels, which have ports of their own "
+            "(26379)"};
+  }
+  if (error.starts_with("NOAUTH")) {
+    return {false, true,
+            "wants a password of its own; append ?sentinel_password=PASSWORD to the URI"};
+  }
+  return error_reply(error);
+}
+
 }  // namespace
 
 Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
@@ -94,8 +109,7 @@ void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
   }
   const Value& reply = std::get<Value>(arrival.content);
   if (reply.type == Value::Type::error) {
-    const bool unknown = reply.text.starts_with("ERR No such master");
-    return fail(unknown ? unknown_service(endpoint_.service) : error_reply(reply.text));
+    return fail(refused(reply.text, endpoint_.service));
   }
   Address primary{.host = std::string(field(reply, "ip")),
                   .port = number<std::uint16_t>(field(reply, "port")).value_or(0)};

@@ -109,6 +109,7 @@ void Link::note(Flight flight, lock::Instant now) {
 
 void Link::connect(lock::Instant now) {
   connect_deadline_ = now + timeouts_.connect;
+  trouble_.reset();
   locator_.start(now, connect_deadline_);
   approach(now);
 }
@@ -139,12 +140,12 @@ void Link::follow(lock::Instant now) {
 /// there, the requests that were refused can be carried out. All others still belong here.
 void Link::run_errand(lock::Instant now) {
   const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
-  std::deque<Pipeline::Pending> refused = pipeline_.take_refused();
   if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
   errand_ = std::make_unique<Errand>(*node, tls_, timeouts_);
   pipeline_.hold(true);
-  for (Pipeline::Pending& pending : refused) {
-    errand_->link.ask(pending.ask, with_asking(pending.flight), now);
+  for (Pipeline::Pending& pending : pipeline_.take_refused()) {
+    const bool awaited = pending.reported != Pipeline::Reported::answered;
+    if (awaited) errand_->link.ask(pending.ask, with_asking(pending.flight), now);
   }
 }
 
@@ -168,8 +169,9 @@ void Link::cancel_unsent(lock::AttemptId attempt) {
 void Link::move(lock::Instant now) {
   hang_up();
   pipeline_.restore_refused();
-  connect_deadline_ = now + timeouts_.connect;
-  locator_.redirect(std::exchange(redirection_, {}), connect_deadline_);
+  trouble_.reset();
+  locator_.redirect(std::exchange(redirection_, {}), now);
+  connect_deadline_ = locator_.limit();
   approach(now);
 }
 
@@ -330,14 +332,17 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
   ++handshake_answered_;
   const bool last = handshake_answered_ == handshake_.replies;
   if (last && endpoint_.moves()) {
-    if (locator_.judge(reply) == Locator::Verdict::here) {
+    if (locator_.judge(reply, now) == Locator::Verdict::here) {
       become_ready(now);
     } else {
       hang_up();
       approach(now);
     }
   } else if (reply.type != Value::Type::status || reply.text != "OK") {
-    leave_place(locator_.at_place(handshake_refused(reply, endpoint_.credentials)), now);
+    const lock::Unreachable why =
+        locator_.at_place(handshake_refused(reply, endpoint_.credentials));
+    if (why.permanent) return disconnect(why);  // no other node would take this password
+    leave_place(why, now);
   } else if (last) {
     become_ready(now);
   }
@@ -350,7 +355,7 @@ void Link::take_reply(Value reply, lock::Instant now) {
   const bool redirected = endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply);
   if (redirected) {
     redirection_ = reply.text;
-  } else {
+  } else if (!pipeline_.is_refusing()) {
     locator_.confirm();
   }
   const Pipeline::Fit fit = pipeline_.take_reply(reply, redirected);
@@ -370,12 +375,15 @@ void Link::hang_up() {
   parser_.reset();
 }
 
-/// This place is of no use: if we were only on the way to it, there may be another one.
+/// This place is of no use: if we were only on the way to it, there may be another one. A person
+/// must help only if that holds for each place.
 void Link::leave_place(const lock::Unreachable& why, lock::Instant now) {
   const bool on_the_way = state_ != State::ready;
   hang_up();
-  if (on_the_way && !why.permanent && locator_.next(now)) return approach(now);
-  disconnect(why);
+  if (!on_the_way) return disconnect(why);
+  if (!trouble_ || (trouble_->permanent && !why.permanent)) trouble_ = why;
+  if (locator_.next(now)) return approach(now);
+  disconnect(lock::Unreachable(*trouble_));
 }
 
 void Link::disconnect(const lock::Unreachable& why) {

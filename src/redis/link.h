@@ -169,6 +169,7 @@ class Link {
   bool has_read_ = false;  ///< the server has read a request that it has not answered
   std::size_t handshake_written_ = 0;
   unsigned handshake_answered_ = 0;
+  std::optional<lock::Unreachable> trouble_;  ///< with a place, on the way
   std::string redirection_;  ///< the latest one that a request was answered with; empty: none
   /// The node of a Cluster to which the key is being moved, with the requests that must go there.
   std::unique_ptr<Errand> errand_;

@@ -29,6 +29,14 @@ std::optional<Address> read_redirection(std::string_view text, const std::string
   return is_host(address.host) ? std::optional(address) : std::nullopt;
 }
 
+/// An error in reply to the question does not mean that the place is of no use: a user may lack the
+/// permission to ask (NOPERM), a provider may have renamed the command, and a slot that moves is
+/// served in part. The requests themselves will show it.
+bool is_harmless(std::string_view error) {
+  return error.starts_with("NOPERM") || error.starts_with("ASK ") ||
+         error.starts_with("TRYAGAIN") || error.starts_with("ERR unknown command");
+}
+
 }  // namespace
 
 Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
@@ -72,40 +80,40 @@ void Locator::abandon() {
   if (sentinels_) sentinels_->abandon();
 }
 
-/// Each of the nodes left has an equal share of the time left.
 bool Locator::next(lock::Instant now) {
   if (left_.empty() || now >= deadline_) return false;
   failure_.reset();
   const Address address = std::move(left_.back());
-  const auto shares = static_cast<lock::Duration::rep>(left_.size());
   left_.pop_back();
-  go_to(address);
-  place_deadline_ = now + (deadline_ - now) / shares;
+  go_to(address, now);
   return true;
 }
 
-void Locator::go_to(const Address& address) {
+/// A place has half of the time left if there is another one to try. Equal shares would be too
+/// short for a distant Cluster with many nodes.
+void Locator::go_to(const Address& address, lock::Instant now) {
   here_.host = address.host;
   here_.port = address.port;
   place_ = &here_;
-  place_deadline_ = deadline_;
+  place_deadline_ = left_.empty() ? deadline_ : now + (deadline_ - now) / 2;
 }
 
 std::string Locator::question() const {
-  // Any script will do: a node runs it only if it has the key.
+  // Any script will do: a node runs it only if it has the key. One without a key shows whether the
+  // node is there and has loaded its data.
   if (endpoint_.kind == Endpoint::Kind::cluster) {
-    return encode_command({"EVAL", "return 1", "1", key_});
+    return key_.empty() ? encode_command({"EVAL", "return 1", "0"})
+                        : encode_command({"EVAL", "return 1", "1", key_});
   }
   return endpoint_.kind == Endpoint::Kind::sentinel ? encode_command({"ROLE"}) : std::string();
 }
 
-Locator::Verdict Locator::judge(const Value& reply) {
+Locator::Verdict Locator::judge(const Value& reply, lock::Instant now) {
   if (is_redirection(reply) && !is_for_one_request(reply.text)) {
-    redirect(reply.text, deadline_);
+    follow(reply.text, now);
     return Verdict::elsewhere;
   }
-  const bool error = reply.type == Value::Type::error;
-  if (error && reply.text.starts_with("CLUSTERDOWN")) {
+  if (reply.type == Value::Type::error && !is_harmless(reply.text)) {
     fail(error_reply(reply.text));
     return Verdict::unusable;
   }
@@ -114,19 +122,22 @@ Locator::Verdict Locator::judge(const Value& reply) {
     fail(not_the_primary());
     return Verdict::unusable;
   }
-  // A user may lack the permission to ask. The requests themselves will show it.
   if (endpoint_.kind == Endpoint::Kind::cluster) last_ = Address{here_.host, here_.port};
   return Verdict::here;
 }
 
-void Locator::redirect(std::string_view moved, lock::Instant deadline) {
+void Locator::redirect(std::string_view moved, lock::Instant now) {
+  if (redirections_ == 0 || now >= deadline_) deadline_ = now + timeouts_.connect;
+  follow(moved, now);
+}
+
+void Locator::follow(std::string_view moved, lock::Instant now) {
   failure_.reset();
-  deadline_ = deadline;
   const std::optional<Address> address = read_redirection(moved, here_.host);
   if (!address) return fail(not_redis(Fate::never_sent));
   if (endpoint_.kind != Endpoint::Kind::cluster) return fail(error_reply(moved));
   if (++redirections_ > kMostRedirections) return fail(sent_in_circles(kMostRedirections));
-  go_to(*address);
+  go_to(*address, now);
 }
 
 std::optional<Endpoint> Locator::named_by(std::string_view redirection) const {
@@ -163,7 +174,7 @@ void Locator::turn(lock::Instant now) {
   sentinels_->turn(now);
   if (!sentinels_->finished()) return;
   if (const auto primary = sentinels_->primary()) {
-    go_to(*primary);
+    go_to(*primary, now);
   } else {
     failure_ = sentinels_->failure();
   }

@@ -32,7 +32,8 @@ class TlsContext;
 /// A place confirms in its handshake that it is the right one. Passive, as Link is.
 class Locator {
  public:
-  /// `endpoint` and `tls` must outlive this. `key`: of the lock, or of the same Cluster slot.
+  /// `endpoint` and `tls` must outlive this. `key`: of the lock; empty: any node of a Cluster will
+  /// do.
   Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
   ~Locator();
   Locator(const Locator&) = delete;
@@ -63,11 +64,15 @@ class Locator {
     unusable    ///< failure() says why; next() may know another place
   };
   /// What the reply to question() means.
-  Verdict judge(const Value& reply);
+  Verdict judge(const Value& reply, lock::Instant now);
 
   /// A node has answered a request with this redirection ("MOVED 3999 10.0.0.5:6379"). place() is
-  /// the node that it names, to be reached before `deadline`, or there is a failure().
-  void redirect(std::string_view moved, lock::Instant deadline);
+  /// the node that it names, or there is a failure(). All redirections of one request have the time
+  /// of one connection together.
+  void redirect(std::string_view moved, lock::Instant now);
+
+  /// When a place must be reached at the latest.
+  [[nodiscard]] lock::Instant limit() const { return deadline_; }
 
   /// The node that a redirection of place() names; none if it makes no sense.
   [[nodiscard]] std::optional<Endpoint> named_by(std::string_view redirection) const;
@@ -86,7 +91,8 @@ class Locator {
   void turn(lock::Instant now);
 
  private:
-  void go_to(const Address& address);
+  void go_to(const Address& address, lock::Instant now);
+  void follow(std::string_view moved, lock::Instant now);
   void fail(lock::Unreachable why);
 
   const Endpoint& endpoint_;

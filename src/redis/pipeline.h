@@ -110,6 +110,9 @@ class Pipeline {
   /// The requests that were refused with a redirection, for the caller to send elsewhere.
   std::deque<Pending> take_refused() { return std::exchange(refused_, {}); }
 
+  /// The next reply belongs to a flight that was refused with a redirection.
+  [[nodiscard]] bool is_refusing() const { return !requests_.empty() && requests_.front().refused; }
+
   /// A request was refused with a redirection: nothing more is sent before restore_refused() or
   /// take_refused().
   [[nodiscard]] bool has_refused() const { return !refused_.empty(); }

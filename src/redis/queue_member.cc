@@ -10,7 +10,7 @@ namespace redlock::redis {
 void QueueMember::join(lock::Ticket ticket, lock::Instant now) {
   const LockContext& context = voters_.context();
   if (subscribers_.empty())
-    subscribers_.open(routes_, wake_channel(context.lock_key, context.waiter));
+    subscribers_.open(routes_, context.lock_key, wake_channel(context.lock_key, context.waiter));
   for (lock::ServerIndex server = 0; server < routes_.size(); ++server) {
     // A waiter that listens elsewhere counts as gone: only subscribers at this node are counted.
     const Endpoint* const place = voters_.place(server);

@@ -28,6 +28,21 @@ std::string_view field(const Value& reply, std::string_view name) {
   return {};
 }
 
+/// What an error reply to SENTINEL MASTER means.
+lock::Unreachable refused(std::string_view error, const std::string& service) {
+  if (error.starts_with("ERR No such master")) return unknown_service(service);
+  if (error.starts_with("ERR unknown command")) {
+    return {false, true,
+            "is not a Sentinel; give the addresses of the Sentinels, which have ports of their own "
+            "(26379)"};
+  }
+  if (error.starts_with("NOAUTH")) {
+    return {false, true,
+            "wants a password of its own; append ?sentinel_password=PASSWORD to the URI"};
+  }
+  return error_reply(error);
+}
+
 }  // namespace
 
 Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
@@ -78,19 +93,23 @@ void Sentinels::turn(lock::Instant now) {
 
 void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
   const auto fail = [&](lock::Unreachable why) {
-    ++failed_;
-    failure_ = std::move(why);
-    failure_.maybe_applied = false;
     const Address where{endpoints_[index].host, endpoints_[index].port};
-    failure_.why = "Sentinel " + where.display() + ": " + failure_.why;
+    why.why = "Sentinel " + where.display() + ": " + why.why;
+    why.maybe_applied = false;
+    // What a person must repair tells more than a Sentinel that is down. But as long as one is only
+    // down, time may help.
+    const bool each_permanent = why.permanent && (failed_ == 0 || permanent_ == failed_);
+    if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure_ = why;
+    if (why.permanent) ++permanent_;
+    ++failed_;
+    failure_.permanent = each_permanent;
   };
   if (const auto* silence = std::get_if<lock::Unreachable>(&arrival.content)) {
     return fail(*silence);
   }
   const Value& reply = std::get<Value>(arrival.content);
   if (reply.type == Value::Type::error) {
-    const bool unknown = reply.text.starts_with("ERR No such master");
-    return fail(unknown ? unknown_service(endpoint_.service) : error_reply(reply.text));
+    return fail(refused(reply.text, endpoint_.service));
   }
   Address primary{.host = std::string(field(reply, "ip")),
                   .port = number<std::uint16_t>(field(reply, "port")).value_or(0)};

@@ -50,7 +50,8 @@ class Sentinels {
   lock::Duration patience_{};
   std::size_t answered_ = 0;  ///< Sentinels that name a primary
   std::size_t failed_ = 0;
-  std::uint64_t epoch_ = 0;  ///< of primary_
+  std::size_t permanent_ = 0;  ///< of those that failed
+  std::uint64_t epoch_ = 0;    ///< of primary_
   std::optional<Address> primary_;
   lock::Unreachable failure_;
   bool finished_ = false;

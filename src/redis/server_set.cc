@@ -85,8 +85,8 @@ void ServerSet::adopt(lock::AttemptId attempt, const std::string& token) {
 void ServerSet::subscribe(lock::AttemptId attempt, lock::Instant now) {
   Subscribers& subscribers = impl_->subscribers;
   if (subscribers.empty()) {
-    subscribers.open(impl_->routes, notice_channel(impl_->voters.context().lock_key,
-                                                   impl_->tokens.of(attempt).token));
+    const std::string& key = impl_->voters.context().lock_key;
+    subscribers.open(impl_->routes, key, notice_channel(key, impl_->tokens.of(attempt).token));
   }
   subscribers.subscribe(now);
 }

@@ -13,10 +13,9 @@ constexpr std::size_t kMostMessage = 1024;
 }  // namespace
 
 Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-                       std::chrono::milliseconds user_timeout, std::string channel)
+                       std::chrono::milliseconds user_timeout, std::string key, std::string channel)
     : channel_(std::move(channel)),
-      // Its braces put the channel into the slot of the lock, where messages to it are published.
-      link_(std::in_place, endpoint, tls, timeouts, channel_, user_timeout) {}
+      link_(std::in_place, endpoint, tls, timeouts, std::move(key), user_timeout) {}
 
 void Subscriber::subscribe(lock::Instant now) {
   if (!link_ || link_->busy()) return;

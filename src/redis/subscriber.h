@@ -19,9 +19,10 @@ namespace redlock::redis {
 /// waits for a message.
 class Subscriber {
  public:
-  /// `endpoint` and `tls` must outlive this, as for Link.
+  /// `endpoint` and `tls` must outlive this, as for Link. `key`: of the lock whose channel it is:
+  /// in a Cluster, messages are published where this key is.
   Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-             std::chrono::milliseconds user_timeout, std::string channel);
+             std::chrono::milliseconds user_timeout, std::string key, std::string channel);
 
   /// Subscribes, unless it has done so or is about to. A server that has refused it once is not
   /// asked again.

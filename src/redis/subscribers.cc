@@ -6,10 +6,10 @@
 
 namespace redlock::redis {
 
-void Subscribers::open(const Routes& routes, const std::string& channel) {
+void Subscribers::open(const Routes& routes, const std::string& key, const std::string& channel) {
   for (lock::ServerIndex server = 0; server < routes.size(); ++server) {
     subscribers_.emplace_back(routes.endpoint(server), routes.tls_for(server), routes.timeouts(),
-                              routes.user_timeout(), channel);
+                              routes.user_timeout(), key, channel);
   }
 }
 

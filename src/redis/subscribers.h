@@ -20,8 +20,9 @@ namespace redlock::redis {
 /// not use the connections of the votes may still subscribe. Passive, as Link is.
 class Subscribers {
  public:
-  /// Names the channel, once, before the first subscribe(). `routes` must outlive this.
-  void open(const Routes& routes, const std::string& channel);
+  /// Names the channel of the lock with this key, once, before the first subscribe(). `routes` must
+  /// outlive this.
+  void open(const Routes& routes, const std::string& key, const std::string& channel);
   [[nodiscard]] bool empty() const { return subscribers_.empty(); }
 
   /// Subscribes wherever it has not done so yet.

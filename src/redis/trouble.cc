@@ -122,7 +122,8 @@ constexpr Known kPhrases[] = {
      "has no database of this number; see \"databases\" in its configuration"},
     {"SELECT is not allowed in cluster mode", Cure::person, false, kIsCluster},
     {"unknown command", Cure::person, true,
-     "lacks a command; EVAL (Lua scripts) must be there and not renamed"},
+     "lacks a command; EVAL (Lua scripts) must be there and not renamed; if this is a Sentinel, "
+     "write redis+sentinel://HOST:PORT/SERVICE"},
 };
 
 bool is_word_byte(char c) {

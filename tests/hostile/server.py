@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""server.py PORT_FILE MODE: a Redis server that means harm; README.md lists the modes.
+"""server.py PORT_FILE MODE [ARG]…: a Redis server that means harm; README.md lists the modes.
 
 It understands requests as far as it must to give answers that look like those of redlock's scripts. The
 port goes into PORT_FILE. It serves until it is killed.
@@ -458,6 +458,73 @@ class Silence(Constant):
     """No answer ever."""
 
 
+class Names(Plausible):
+    """A Sentinel that names the primary HOST PORT, with the config-epoch EPOCH."""
+
+    def answer(self, what, words):
+        host, port, epoch = self.arguments
+        return ["name", "redlock", "ip", host, "port", port, "flags", "master", "config-epoch", epoch]
+
+
+class NamesEscapes(Plausible):
+    """A Sentinel that names such an address."""
+
+    def answer(self, what, words):
+        return ["ip", NASTY, "port", NASTY, "config-epoch", NASTY]
+
+
+class NamesMuch(Plausible):
+    """A Sentinel that answers with 4 MiB."""
+
+    def answer(self, what, words):
+        return ["ip", "x" * MIB, "port", "y" * MIB, "flags", "z" * MIB, "config-epoch", "9" * MIB]
+
+
+class NamesFields(Plausible):
+    """A Sentinel that answers with 200,000 fields, and the primary behind them."""
+
+    def answer(self, what, words):
+        return [*["field", "value"] * 200_000, "ip", "127.0.0.1", "port", "1"]
+
+
+class Moved(Plausible):
+    """A node of a Cluster that sends every client to the address that it is given, or to itself."""
+
+    def answer(self, what, words):
+        address = self.arguments[0] if self.arguments else "127.0.0.1:%d" % self.port
+        return Failure(b"MOVED 12 " + address.encode())
+
+
+class MovedFirst(Plausible):
+    """One that sends to itself those who ask for a lock, but serves all else, also within one flight."""
+
+    def answer(self, what, words):
+        if what in ("acquire", "renew", "release", "SUBSCRIBE", "look", "history"):
+            return Failure(b"MOVED 12 127.0.0.1:%d" % self.port)
+        return super().answer(what, words)
+
+
+class MovedFlood(Plausible):
+    """One that sends to itself, ten thousand times in answer to each request."""
+
+    def answer(self, what, words):
+        return Raw(encode(Failure(b"MOVED 12 127.0.0.1:%d" % self.port)) * 10_000)
+
+
+class MovedEscapes(Plausible):
+    """One that sends to such an address."""
+
+    def answer(self, what, words):
+        return Failure(b"MOVED 12 " + NASTY.replace(b"\r", b"") + b":6379")
+
+
+class MovedHuge(Plausible):
+    """One that sends to an address of half a MiB."""
+
+    def answer(self, what, words):
+        return Failure(b"MOVED 12 " + b"x" * (MIB // 2) + b":6379")
+
+
 MODES = {
     "".join("-" + c.lower() if c.isupper() else c for c in kind.__name__).lstrip("-"): kind
     for kind in list(globals().values())
@@ -490,10 +557,12 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[2] not in MODES:
-        sys.exit("usage: server.py PORT_FILE MODE, MODE being one of: " + " ".join(MODES))
+    if len(sys.argv) < 3 or sys.argv[2] not in MODES:
+        sys.exit("usage: server.py PORT_FILE MODE [ARG]…, MODE being one of: " + " ".join(MODES))
     with Server(("127.0.0.1", 0), Handler) as server:
         server.play = MODES[sys.argv[2]]()
+        server.play.arguments = sys.argv[3:]
+        server.play.port = server.server_address[1]
         with open(sys.argv[1], "w", encoding="ascii") as file:
             file.write(str(server.server_address[1]))
         server.serve_forever()

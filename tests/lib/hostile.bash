@@ -4,8 +4,8 @@
 # Servers that mean harm (tests/hostile/README.md), and what must not reach a terminal. For suites that
 # have loaded lib/common.
 
-# hostile_server MODE: sets HOSTILE_URI, HOSTILE_PORT.
-hostile_server() { start_listener HOSTILE ../hostile/server.py "$1"; }
+# hostile_server MODE [ARG…]: sets HOSTILE_URI, HOSTILE_PORT.
+hostile_server() { start_listener HOSTILE ../hostile/server.py "$@"; }
 
 # memory_bound: prints how many MiB a command may use; the sanitizers need more.
 memory_bound() {

@@ -53,6 +53,26 @@ all_meet() {
   all_meet escapes escapes-held escapes-revoked escapes-replica escapes-error
 }
 
+@test "hostile: nodes of a Cluster that send in circles" {
+  local mode
+  for mode in moved moved-first moved-flood moved-escapes; do
+    hostile_server "$mode"
+    HOSTILE_URI=redis+cluster://127.0.0.1:$HOSTILE_PORT
+    meets || fail "mode $mode"
+    stop_servers
+  done
+}
+
+@test "hostile: Sentinels" {
+  local mode
+  for mode in names-escapes names-much silence; do
+    hostile_server "$mode"
+    HOSTILE_URI=redis+sentinel://127.0.0.1:$HOSTILE_PORT/redlock
+    meets || fail "mode $mode"
+    stop_servers
+  done
+}
+
 @test "hostile: list is not led in circles, and says so" {
   hostile_server same-cursor
   meets list list-json list-none

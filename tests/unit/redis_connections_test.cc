@@ -192,7 +192,7 @@ TEST_CASE("what was given back is not given back again; what only cools, and wha
 TEST_CASE("a subscription that was refused is not asked for again, and one that failed is") {
   PlayedServer server;
   redis::Endpoint& endpoint = server.endpoint();
-  redis::Subscriber open(endpoint, nullptr, {}, 1s, "channel");
+  redis::Subscriber open(endpoint, nullptr, {}, 1s, "key", "channel");
   open.subscribe(kStart);
   CHECK(contains(server.read(), "SUBSCRIBE"));
   server.write("-NOPERM this user has no permissions\r\n");
@@ -203,7 +203,7 @@ TEST_CASE("a subscription that was refused is not asked for again, and one that 
   CHECK_FALSE(server.is_called());
 
   endpoint.credentials.password = "secret";
-  redis::Subscriber locked(endpoint, nullptr, {}, 1s, "channel");
+  redis::Subscriber locked(endpoint, nullptr, {}, 1s, "key", "channel");
   locked.subscribe(kStart);
   server.accept();
   CHECK(contains(server.read(), "AUTH"));

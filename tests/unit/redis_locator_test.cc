@@ -46,12 +46,12 @@ TEST_CASE("a plain server is where its URI says, and has no question to answer")
   CHECK_FALSE(locator.next(kStart));
 }
 
-TEST_CASE("the nodes of a Cluster are tried in turn, each for its share of the time") {
+TEST_CASE("the nodes of a Cluster are tried in turn, each for half of the time left") {
   Cluster cluster;
   Locator& locator = cluster.locator;
   locator.start(kStart, kStart + 900ms);
   CHECK(place_of(locator) == "a 6379");
-  CHECK(locator.place_deadline() == kStart + 300ms);
+  CHECK(locator.place_deadline() == kStart + 450ms);
   CHECK(locator.next(kStart + 100ms));
   CHECK(place_of(locator) == "b 6379");
   CHECK(locator.place_deadline() == kStart + 500ms);
@@ -66,13 +66,13 @@ TEST_CASE("a redirection leads to another node, and from then on this one is ask
   Locator& locator = cluster.locator;
   CHECK(contains(locator.question(), "key"));
   locator.start(kStart, kStart + 900ms);
-  CHECK(locator.judge(error("MOVED 12 10.0.0.5:7001")) == Locator::Verdict::elsewhere);
+  CHECK(locator.judge(error("MOVED 12 10.0.0.5:7001"), kStart) == Locator::Verdict::elsewhere);
   CHECK(place_of(locator) == "10.0.0.5 7001");
-  CHECK(locator.place_deadline() == kStart + 900ms);
-  CHECK(locator.judge(kServed) == Locator::Verdict::here);
+  CHECK(locator.place_deadline() == kStart + 450ms);
+  CHECK(locator.judge(kServed, kStart) == Locator::Verdict::here);
   locator.start(kStart, kStart + 800ms);
   CHECK(place_of(locator) == "10.0.0.5 7001");
-  CHECK(locator.place_deadline() == kStart + 200ms);
+  CHECK(locator.place_deadline() == kStart + 400ms);
   CHECK(locator.next(kStart));
   CHECK(place_of(locator) == "a 6379");
 }
@@ -81,9 +81,9 @@ TEST_CASE("an address in a redirection may be of IPv6, or that of the node that 
   Cluster cluster;
   Locator& locator = cluster.locator;
   locator.start(kStart, kStart + 900ms);
-  locator.redirect("MOVED 12 ::1:7001", kStart + 1s);
+  locator.redirect("MOVED 12 ::1:7001", kStart);
   CHECK(place_of(locator) == "::1 7001");
-  locator.redirect("MOVED 12 :7002", kStart + 1s);
+  locator.redirect("MOVED 12 :7002", kStart);
   CHECK(place_of(locator) == "::1 7002");
 }
 
@@ -92,11 +92,12 @@ TEST_CASE("redirections without an end, or without sense, end in a failure") {
   Locator& locator = cluster.locator;
   locator.start(kStart, kStart + 900ms);
   for (int step = 0; step < 5; ++step) {
-    CHECK(locator.judge(error("MOVED 12 b:1")) == Locator::Verdict::elsewhere);
-    CHECK(locator.judge(kServed) == Locator::Verdict::here);  // but the request is redirected
+    CHECK(locator.judge(error("MOVED 12 b:1"), kStart) == Locator::Verdict::elsewhere);
+    CHECK(locator.judge(kServed, kStart) ==
+          Locator::Verdict::here);  // but the request is redirected
   }
   CHECK_FALSE(locator.failure());
-  locator.redirect("MOVED 12 a:1", kStart + 1s);
+  locator.redirect("MOVED 12 a:1", kStart);
   CHECK(place_of(locator) ==
         "node b:1: is the end of 5 redirections from node to node, and names yet another one; do "
         "the nodes agree about their slots (redis-cli --cluster check)?");
@@ -107,10 +108,29 @@ TEST_CASE("redirections without an end, or without sense, end in a failure") {
     CAPTURE(moved);
     Cluster lying;
     lying.locator.start(kStart, kStart + 900ms);
-    lying.locator.redirect(moved, kStart + 1s);
+    lying.locator.redirect(moved, kStart);
     CHECK(place_of(lying.locator) ==
           "node a:6379: does not speak the Redis protocol; is this the right port?");
   }
+}
+
+TEST_CASE("all redirections of one request have the time of one connection together") {
+  Cluster cluster;
+  Locator& locator = cluster.locator;
+  locator.start(kStart, kStart + 900ms);
+  locator.redirect("MOVED 12 b:1", kStart + 800ms);
+  CHECK(locator.limit() == kStart + 1800ms);
+  locator.redirect("MOVED 12 b:1", kStart + 1700ms);
+  CHECK(locator.limit() == kStart + 1800ms);
+  locator.confirm();
+  locator.redirect("MOVED 12 b:1", kStart + 1700ms);
+  CHECK(locator.limit() == kStart + 2700ms);
+}
+
+TEST_CASE("without a key, any node of a Cluster is the right one") {
+  const redis::Endpoint endpoint = redis::parse_uri("redis+cluster://a,b");
+  const Locator locator(endpoint, nullptr, {}, "");
+  CHECK(contains(locator.question(), "return 1\r\n$1\r\n0\r\n"));
 }
 
 TEST_CASE("a request that is answered makes room for five more redirections") {
@@ -118,7 +138,7 @@ TEST_CASE("a request that is answered makes room for five more redirections") {
   Locator& locator = cluster.locator;
   locator.start(kStart, kStart + 900ms);
   for (int step = 0; step < 20; ++step) {
-    locator.redirect("MOVED 12 b:1", kStart + 1s);
+    locator.redirect("MOVED 12 b:1", kStart);
     REQUIRE_FALSE(locator.failure());
     locator.confirm();
   }
@@ -128,14 +148,18 @@ TEST_CASE("a node that cannot serve its slot gives way to the next node") {
   Cluster cluster;
   Locator& locator = cluster.locator;
   locator.start(kStart, kStart + 900ms);
-  CHECK(locator.judge(error("CLUSTERDOWN The cluster is down")) == Locator::Verdict::unusable);
+  CHECK(locator.judge(error("CLUSTERDOWN The cluster is down"), kStart) ==
+        Locator::Verdict::unusable);
   CHECK(contains(locator.failure()->why, "node a:6379: is part of a Redis Cluster that is down"));
   CHECK(locator.next(kStart + 10ms));
   CHECK(place_of(locator) == "b 6379");
+  CHECK(locator.judge(error("LOADING Redis is loading the dataset in memory"), kStart) ==
+        Locator::Verdict::unusable);
+  CHECK(locator.next(kStart + 10ms));
   // These say only that the user may not ask, or that the slot is on its way.
   for (const std::string harmless :
        {"NOPERM this user has no permissions", "TRYAGAIN", "ASK 1 x:1"}) {
-    CHECK(locator.judge(error(harmless)) == Locator::Verdict::here);
+    CHECK(locator.judge(error(harmless), kStart) == Locator::Verdict::here);
   }
 }
 
@@ -147,10 +171,10 @@ TEST_CASE("behind Sentinels, only a primary is the right place") {
     return Value{.type = Value::Type::array,
                  .elements = {{.type = Value::Type::string, .text = word}}};
   };
-  CHECK(locator.judge(role("master")) == Locator::Verdict::here);
-  CHECK(locator.judge(error("NOPERM this user")) == Locator::Verdict::here);
-  CHECK(locator.judge(role("slave")) == Locator::Verdict::unusable);
+  CHECK(locator.judge(role("master"), kStart) == Locator::Verdict::here);
+  CHECK(locator.judge(error("NOPERM this user"), kStart) == Locator::Verdict::here);
+  CHECK(locator.judge(role("slave"), kStart) == Locator::Verdict::unusable);
   CHECK(contains(locator.failure()->why, "is a replica, though the Sentinels name it"));
-  locator.redirect("MOVED 12 a:1", kStart + 1s);
+  locator.redirect("MOVED 12 a:1", kStart);
   CHECK(contains(locator.failure()->why, "write redis+cluster://"));
 }

@@ -1,0 +1,334 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# The primary that Sentinels name, as one server: redlock finds it, also after a fail-over while a job runs, and says
+# what is wrong where it cannot.
+
+load ../lib/common
+load ../lib/acl
+load ../lib/hostile
+load ../lib/tls
+load ../lib/topology
+
+LOCK=L
+
+setup_file() {
+  make_authority ca
+  make_certificate server ca IP:127.0.0.1
+}
+teardown() { stop_all; }
+
+# quiet_sentinels [OPTION…]: a trio that makes no fail-over by itself.
+quiet_sentinels() {
+  SENTINEL_DOWN_AFTER=60000 start_sentinels "$@"
+  export REDLOCK_SERVERS=$SENTINEL_URI
+}
+
+# failing_sentinels: one in which a replica takes over from a primary that dies.
+failing_sentinels() {
+  start_sentinels
+  export REDLOCK_SERVERS=$SENTINEL_URI
+}
+
+# sentinels_at PORT…: prints a URI with these Sentinels.
+sentinels_at() {
+  local port text=''
+  for port in "$@"; do text+=,127.0.0.1:$port; done
+  echo "redis+sentinel://${text#,}/$SERVICE"
+}
+
+# start_job [OPTION…]: a job under the lock that ends with 7 once let_go is called; sets JOB and JOB_ERR.
+start_job() {
+  rm -f "$SCRATCH/ready" "$SCRATCH/go"
+  background "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE" >"$0"
+    until [ -e "$1" ]; do sleep 0.05; done; exit 7' "$SCRATCH/ready" "$SCRATCH/go"
+  JOB=$BACKGROUND_PID
+  JOB_ERR=$BACKGROUND_ERR
+  wait_for "$SCRATCH/ready"
+}
+let_go() { : >"$SCRATCH/go"; }
+
+# try_run [OPTION…]: `run -n` of a job that does nothing, with stderr apart.
+try_run() { run --separate-stderr "$REDLOCK" run -n "$@" "$LOCK" -- true; }
+
+# says TEXT…: the last try_run ended with 69 and one line that says so.
+says() {
+  local text
+  assert_status 69
+  assert_one_line "$stderr"
+  for text in "$@"; do assert_contains "$stderr" "$text"; done
+}
+
+# fake_sentinel HOST PORT EPOCH: a Sentinel that names this primary at once; sets HOSTILE_PORT.
+fake_sentinel() { hostile_server names "$@"; }
+
+# ---- every day -------------------------------------------------------------------------------
+
+@test "sentinel: run, status, list, history, a token and a forced release" {
+  quiet_sentinels
+  start_job
+  try_run
+  assert_status 1
+  wait_for_key D1 "$LOCK"
+  run --separate-stderr "$REDLOCK" status "$LOCK"
+  assert_status 0
+  assert_contains "$output" 'L: held (1 of 1 server)'
+  run --separate-stderr "$REDLOCK" list
+  assert_status 0
+  [[ ${#lines[@]} == 2 && -z $stderr ]] || fail "$output" "$stderr"
+  let_go
+  await "$JOB"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+  run --separate-stderr "$REDLOCK" history "$LOCK"
+  assert_status 0
+  assert_contains "$output" ' 7 '
+  local token
+  token=$("$REDLOCK" acquire -n --ttl 60s "$LOCK")
+  "$REDLOCK" renew "$LOCK" "$token"
+  "$REDLOCK" release "$LOCK" "$token"
+  "$REDLOCK" acquire -n --ttl 60s "$LOCK" >/dev/null
+  "$REDLOCK" release --force --now --yes "$LOCK"
+  assert_free "$LOCK"
+  wait_until_clean D1
+}
+
+@test "sentinel: with a database of the primary" {
+  quiet_sentinels
+  export REDLOCK_SERVERS=$SENTINEL_URI/3
+  start_job
+  [[ $(cli D1 -n 3 exists "$LOCK") == 1 ]] || fail "$(cli D1 info keyspace)"
+  let_go
+  await "$JOB"
+  assert_status 7
+}
+
+@test "sentinel: check finds nothing wrong" {
+  quiet_sentinels --appendonly yes
+  run --separate-stderr "$REDLOCK" check "$LOCK"
+  [[ $status == 0 ]] || fail "$output" "$stderr"
+  assert_contains "$output" 'trial'
+  assert_contains "$output" '0 failures, 0 warnings'
+}
+
+# ---- a primary that fails --------------------------------------------------------------------
+
+@test "sentinel: a job goes on when the primary dies, and the fence rises" {
+  failing_sentinels
+  start_job --ttl 15s
+  local new fence
+  fence=$(<"$SCRATCH/ready")
+  wait_for_key D2 "$LOCK"
+  wait_for_key D3 "$LOCK"
+  kill_server D1
+  await_other_primary D1
+  new=$(sentinel_primary)
+  wait_for_renewal "$new"
+  let_go
+  await "$JOB"
+  assert_status 7
+  wait_until_clean "$new"
+  run "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
+  assert_status 0
+  ((output > fence)) || fail "$output after $fence"
+}
+
+@test "sentinel: after a planned fail-over the next one in line gets the lock" {
+  failing_sentinels
+  start_job --ttl 60s
+  background "$REDLOCK" run "$LOCK" -- true
+  local waiter=$BACKGROUND_PID
+  wait_for_key D2 "redlock:{$LOCK}:queue"
+  wait_for_key D3 "redlock:{$LOCK}:queue"
+  sentinel_failover
+  let_go
+  await "$JOB"
+  assert_status 7
+  await "$waiter"
+  assert_status 0
+  wait_until_clean "$(sentinel_primary)"
+}
+
+@test "sentinel: a lock that did not survive the fail-over is lost, and the job is ended" {
+  failing_sentinels
+  cli D1 acl setuser default -psync -replconf >/dev/null
+  cli D1 client kill type replica >/dev/null
+  start_job --ttl 15s
+  [[ $(cli D2 exists "$LOCK") == 0 ]] || fail 'the replica has it'
+  kill_server D1
+  await "$JOB"
+  assert_status 80
+  assert_contains "$stderr" 'the lock is gone there'
+}
+
+# ---- Sentinels that are down, or wrong -------------------------------------------------------
+
+@test "sentinel: one of three that answers is enough, and a job needs none" {
+  quiet_sentinels
+  kill_server S1
+  assert_free "$LOCK"
+  kill_server S3
+  assert_free "$LOCK"
+  start_job --ttl 3s
+  kill_server S2
+  wait_for_renewal D1
+  try_run
+  says 'Sentinel 127.0.0.1:' 'connection refused'
+  let_go
+  await "$JOB"
+  assert_status 7
+  wait_until_clean D1
+}
+
+@test "sentinel: those that are stopped cost a bounded time" {
+  quiet_sentinels
+  pause_server S1
+  timed "$REDLOCK" run -n "$LOCK" -- true
+  assert_status 0
+  assert_between 0 "$elapsed" 480 # the other two are a majority
+  pause_server S2
+  timed "$REDLOCK" run -n "$LOCK" -- true
+  assert_status 0
+  assert_between 400 "$elapsed" 1900
+  pause_server S3
+  timed "$REDLOCK" run -n "$LOCK" -- true
+  assert_status 69
+  assert_one_line "$stderr"
+}
+
+@test "sentinel: an unknown service, and servers that are no Sentinels or no data servers" {
+  quiet_sentinels
+  REDLOCK_SERVERS=${SENTINEL_URI%/*}/other try_run
+  says 'monitors no primary of the name other'
+  REDLOCK_SERVERS=redis://127.0.0.1:$S1_PORT try_run
+  says 'Sentinel' 'redis+sentinel://'
+  REDLOCK_SERVERS=$(sentinels_at "$D1_PORT" "$D2_PORT") try_run
+  says "Sentinel 127.0.0.1:$D1_PORT: is not a Sentinel"
+  # One that is wrong does not matter beside a majority that is right.
+  REDLOCK_SERVERS=$(sentinels_at "$D1_PORT" "$S2_PORT" "$S3_PORT") assert_free "$LOCK"
+}
+
+@test "sentinel: the newest configuration counts, though an old one is told first" {
+  quiet_sentinels
+  # D2 is a replica: whoever believed the old configuration would say so.
+  fake_sentinel 127.0.0.1 "$D2_PORT" 0
+  # Two of the three must agree before anything is believed.
+  REDLOCK_SERVERS=$(sentinels_at "$HOSTILE_PORT" "$S2_PORT" "$S3_PORT") assert_free "$LOCK"
+  REDLOCK_SERVERS=$(sentinels_at "$HOSTILE_PORT") try_run
+  says "primary 127.0.0.1:$D2_PORT: is a replica, though the Sentinels name it as the primary"
+}
+
+@test "sentinel: a replica that is named as the primary is used once it is one" {
+  quiet_sentinels
+  fake_sentinel 127.0.0.1 "$D2_PORT" 9
+  REDLOCK_SERVERS=$(sentinels_at "$HOSTILE_PORT")
+  try_run
+  says 'is a replica'
+  background "$REDLOCK" run --server-wait 20s "$LOCK" -- true
+  cli D2 replicaof no one
+  await "$BACKGROUND_PID"
+  assert_status 0
+}
+
+# ---- passwords, users, TLS ------------------------------------------------------------------
+
+@test "sentinel: passwords, and which of them is wrong" {
+  quiet_sentinels --password data --sentinel-password watch
+  (umask 077 && echo data >"$SCRATCH/password")
+  local good=$SENTINEL_URI?sentinel_password=watch
+  REDLOCK_SERVERS=$good try_run --password-file "$SCRATCH/password"
+  assert_status 0
+  REDLOCK_SERVERS=redis+sentinel://:data@${good#*//} try_run
+  assert_status 0
+  # Of the Sentinels.
+  try_run --password-file "$SCRATCH/password"
+  says 'Sentinel 127.0.0.1:' 'sentinel_password'
+  REDLOCK_SERVERS=$SENTINEL_URI?sentinel_password=nonsense try_run --password-file "$SCRATCH/password"
+  says 'Sentinel 127.0.0.1:' 'wrong user or password'
+  refute_contains "$stderr" nonsense
+  # Of the primary.
+  REDLOCK_SERVERS=$good try_run
+  says "primary 127.0.0.1:$D1_PORT: wants a password and none is configured"
+  echo nonsense >"$SCRATCH/password"
+  REDLOCK_SERVERS=$good try_run --password-file "$SCRATCH/password"
+  says "primary 127.0.0.1:$D1_PORT: wrong user or password"
+}
+
+# denied NODE…: prints the commands that these did not permit, each once.
+denied() {
+  local name
+  for name in "$@"; do node_cli "$name" acl log; done | awk 'previous == "object" { print } { previous = $0 }' | sort -u
+}
+
+@test "sentinel: a user with the permissions of the manual, and SENTINEL MASTER at the Sentinels, is enough" {
+  acl_of_page
+  quiet_sentinels
+  LOCK=nightly-backup # as on the page
+  each_node acl setuser "${ACL[@]}" >/dev/null
+  local node
+  for node in "${SENTINELS[@]}"; do
+    cli "$node" acl deluser cron >/dev/null
+    cli "$node" acl setuser watch on '>word' '+sentinel|master' >/dev/null
+  done
+  each_node acl log reset >/dev/null
+  local nodes=${SENTINEL_URI#*//}
+  export REDLOCK_SERVERS="redis+sentinel://cron:password@$nodes?sentinel_username=watch&sentinel_password=word"
+  start_job --ttl 3s
+  background "$REDLOCK" run "$LOCK" -- true
+  wait_for_renewal D1
+  run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
+  assert_status 1
+  let_go
+  await "$JOB"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+  await "$BACKGROUND_PID"
+  assert_status 0
+  # ROLE tells a replica at once; without it, the lock's own scripts tell.
+  [[ $(denied D1 S1 S2 S3) == role ]] || fail "denied: $(denied D1 S1 S2 S3)"
+  fake_sentinel 127.0.0.1 "$D2_PORT" 9
+  REDLOCK_SERVERS=redis+sentinel://cron:password@127.0.0.1:$HOSTILE_PORT/$SERVICE try_run
+  says 'is a replica'
+}
+
+@test "sentinel: with TLS, to the Sentinels and to the primary" {
+  quiet_sentinels --tls server
+  start_job --tls-ca "$TLS/ca.crt" --ttl 3s
+  wait_for_renewal D1
+  let_go
+  await "$JOB"
+  assert_status 7
+  try_run
+  says "Sentinel 127.0.0.1:" certificate
+  # Without TLS.
+  REDLOCK_SERVERS=redis${SENTINEL_URI#rediss} try_run
+  says "Sentinel 127.0.0.1:"
+}
+
+# ---- lies ------------------------------------------------------------------------------------
+
+@test "sentinel: what a lying one says ends in one line" {
+  hostile_server names-escapes
+  REDLOCK_SERVERS=$(sentinels_at "$HOSTILE_PORT") try_run
+  says "Sentinel 127.0.0.1:$HOSTILE_PORT: does not speak the Redis protocol"
+  hostile_server names-much
+  REDLOCK_SERVERS=$(sentinels_at "$HOSTILE_PORT") try_run
+  says "Sentinel 127.0.0.1:$HOSTILE_PORT: does not speak the Redis protocol"
+  hostile_server names-fields
+  REDLOCK_SERVERS=$(sentinels_at "$HOSTILE_PORT") try_run
+  says "127.0.0.1:"
+  garbage_server 'HTTP/1.1 400 Bad Request\r\n\r\n'
+  REDLOCK_SERVERS=$(sentinels_at "$GARBAGE_PORT") try_run
+  says "Sentinel 127.0.0.1:$GARBAGE_PORT: does not speak the Redis protocol"
+  closed_port
+  fake_sentinel 127.0.0.1 "$CLOSED_PORT" 1
+  REDLOCK_SERVERS=$(sentinels_at "$HOSTILE_PORT") try_run
+  says "primary 127.0.0.1:$CLOSED_PORT: connection refused"
+  black_hole
+  fake_sentinel 127.0.0.1 "$BLACK_HOLE_PORT" 1
+  REDLOCK_SERVERS=$(sentinels_at "$HOSTILE_PORT") timed "$REDLOCK" run -n --server-wait 1s "$LOCK" -- true
+  says "primary 127.0.0.1:$BLACK_HOLE_PORT: no connection within"
+  assert_between 0 "$elapsed" 3500
+}

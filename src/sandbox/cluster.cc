@@ -70,57 +70,83 @@ std::string configuration(std::uint16_t port) {
          "repl-diskless-sync-delay 0\n";
 }
 
-/// Whether a node, by its CLUSTER NODES, is connected to all others, and knows whom each replica
-/// follows.
-bool knows_all(const std::string& nodes, const Plan& plan) {
-  const auto says = [&](const std::string& word) { return nodes.find(word) != std::string::npos; };
-  return std::all_of(plan.ids.begin(), plan.ids.begin() + kPrimaries,
-                     [&](const std::string& id) { return says("slave " + id); }) &&
-         !says("disconnected") && !says("handshake") && !says("fail");
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
 }
 
-/// Returns when every node knows whom each replica follows: before, a replica cannot take over.
-/// They would learn it from the next regular ping. CLUSTER MEET connects again and sends one at
-/// once. False: stopped.
-bool introduce(SandboxServers& servers, const Plan& plan, int stop) {
-  std::string meet;
-  for (std::uint16_t port : plan.ports) {
-    meet += "CLUSTER MEET 127.0.0.1 " + std::to_string(port) + '\n';
-  }
-  for (std::size_t i = kPrimaries; i < kNodes; ++i) {
-    // One +OK is enough, even that of AUTH: if a meeting is refused, there is still the ping.
-    if (!servers.until(i, meet, {"+OK"}, stop)) return false;
-  }
-  const auto enough = [&](const std::string& replies) { return knows_all(replies, plan); };
-  for (std::size_t i = 0; i < kNodes; ++i) {
-    if (!servers.until(i, "CLUSTER NODES\n", enough, stop)) return false;
+/// Whether a node, by its CLUSTER NODES, knows that the primaries have their slots.
+bool knows_owners(const std::string& nodes, const Plan& plan) {
+  for (std::size_t i = 0; i < kPrimaries; ++i) {
+    const std::size_t line = nodes.find(plan.ids[i] + " 127.0.0.1:");
+    if (line == std::string::npos) return false;
+    const std::string words = nodes.substr(line, nodes.find('\n', line) - line);
+    if (!words.ends_with(' ' + slots_of(i))) return false;
   }
   return true;
 }
 
-/// Returns when every node calls the cluster ok, without the primaries that never existed, and
-/// every replica is connected to its primary. False: stopped.
+/// Whether a node, by its CLUSTER NODES, is connected to all others, and knows whom each replica
+/// follows.
+bool knows_replicas(const std::string& nodes, const Plan& plan) {
+  return std::all_of(plan.ids.begin(), plan.ids.begin() + kPrimaries,
+                     [&](const std::string& id) { return contains(nodes, "slave " + id); }) &&
+         !contains(nodes, "disconnected") && !contains(nodes, "handshake");
+}
+
+/// Returns when every node knows that the primaries have taken over, and every replica is connected
+/// to its primary. False: stopped.
 bool take_over(SandboxServers& servers, const Plan& plan, int stop) {
-  const std::string role = "INFO replication\n";
-  const std::string state = "CLUSTER INFO\n";
   for (std::size_t i = 0; i < kNodes; ++i) {
     if (!servers.until(i, "PING\n", {"+PONG"}, stop)) return false;
   }
+  const std::string role = "INFO replication\n";
   for (std::size_t i = 0; i < kPrimaries; ++i) {
     const std::string words = "CLUSTER FAILOVER TAKEOVER\n" + role;
     if (!servers.until(i, words, {"role:master"}, stop)) return false;
   }
-  // A replica cannot forget its primary, so it must have another one before.
   for (std::size_t i = kPrimaries; i < kNodes; ++i) {
     if (!servers.until(i, role, {"master_link_status:up"}, stop)) return false;
   }
-  std::string forget = std::string("CONFIG SET cluster-node-timeout ") + kTimeout + '\n';
-  for (const std::string& id : plan.never) forget += "CLUSTER FORGET " + id + '\n';
+  const auto known = [&](const std::string& replies) { return knows_owners(replies, plan); };
   for (std::size_t i = 0; i < kNodes; ++i) {
-    const std::string known = "cluster_known_nodes:" + std::to_string(kNodes) + "\r";
-    if (!servers.until(i, forget + state, {known, "cluster_state:ok"}, stop)) return false;
+    if (!servers.until(i, "CLUSTER NODES\n", known, stop)) return false;
   }
-  return introduce(servers, plan, stop);
+  return true;
+}
+
+/// After take_over(): a node cannot forget its primary, and it calls the cluster down while it
+/// knows nobody who has a slot. False: stopped.
+bool forget(SandboxServers& servers, const Plan& plan, int stop) {
+  std::string commands;
+  for (const std::string& id : plan.never) commands += "CLUSTER FORGET " + id + '\n';
+  const std::string known = "cluster_known_nodes:" + std::to_string(kNodes) + "\r";
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    if (!servers.until(i, commands + "CLUSTER INFO\n", {known}, stop)) return false;
+  }
+  return true;
+}
+
+/// Returns when every node calls the cluster ok and knows whom each replica follows: before, a
+/// replica cannot take over. They would learn it from the next regular ping. CLUSTER MEET connects
+/// again and sends one at once. False: stopped.
+bool introduce(SandboxServers& servers, const Plan& plan, int stop) {
+  const std::string timeout = std::string("CONFIG SET cluster-node-timeout ") + kTimeout + '\n';
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    std::string commands = timeout;
+    for (std::size_t other = 0; i >= kPrimaries && other < kNodes; ++other) {
+      if (other == i) continue;
+      commands += "CLUSTER MEET 127.0.0.1 " + std::to_string(plan.ports[other]) + '\n';
+    }
+    // One +OK is enough, even that of AUTH: if a meeting is refused, there is still the ping.
+    if (!servers.until(i, commands, {"+OK"}, stop)) return false;
+  }
+  const auto complete = [&](const std::string& replies) {
+    return contains(replies, "cluster_state:ok") && knows_replicas(replies, plan);
+  };
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    if (!servers.until(i, "CLUSTER INFO\nCLUSTER NODES\n", complete, stop)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -132,7 +158,9 @@ Uris start_cluster(SandboxServers& servers, int stop) {
     servers.start({.lines = configuration(plan.ports[i]), .nodes = nodes_conf(plan, i)});
     uri += (i == 0 ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(plan.ports[i]);
   }
-  if (!take_over(servers, plan, stop)) return std::nullopt;
+  const bool ready = take_over(servers, plan, stop) && forget(servers, plan, stop) &&
+                     introduce(servers, plan, stop);
+  if (!ready) return std::nullopt;
   return std::vector{uri};
 }
 

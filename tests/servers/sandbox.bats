@@ -275,6 +275,9 @@ while True:
     uri=$REDLOCK_SERVERS
     [[ $uri == redis+cluster://:"$REDISCLI_AUTH"@127.0.0.1:* && ${#REDISCLI_AUTH} == 40 ]] || exit 9
     IFS=, read -ra nodes <<<"${uri#*@}"
+    for node in "${nodes[@]}"; do # whom the replicas follow, as this node knows it
+      redis-cli -p "${node#*:}" cluster nodes | awk "\$3 ~ /slave/ { print \$4 }" | sort -u | grep -cE "[0-9a-f]{40}"
+    done | tr "\n" " "
     for node in "${nodes[@]}"; do
       port=${node#*:}
       redis-cli -p "$port" cluster info | tr -d "\r" | grep -E "state|known|slots_ok" | tr "\n" " "
@@ -287,6 +290,8 @@ while True:
   local primary='cluster_state:ok cluster_slots_ok:16384 cluster_known_nodes:6 role:master connected_slaves:1'
   local replica='cluster_state:ok cluster_slots_ok:16384 cluster_known_nodes:6 role:slave master_link_status:up connected_slaves:0'
   [[ ${#lines[@]} == 8 ]] || fail "$output" "$stderr"
+  [[ ${lines[0]} == '3 3 3 3 3 3 '* ]] || fail "$output"
+  lines[0]=${lines[0]#3 3 3 3 3 3 }
   for i in 0 1 2; do [[ ${lines[i]} == "$primary "*' NOAUTH' ]] || fail "$output"; done
   for i in 3 4 5; do [[ ${lines[i]} == "$replica "*' NOAUTH' ]] || fail "$output"; done
   [[ ${lines[6]} == OK && ${lines[7]} == there ]]
@@ -343,21 +348,25 @@ while True:
   [[ $output == master ]] || fail "$output"
 }
 
-@test "--cluster, --sentinel: nobody else sees the password" {
-  local kind pid
+@test "--cluster, --sentinel: nobody else sees the password, and nothing is left after the end" {
+  local kind password
+  mkdir "$SCRATCH/bin"
+  printf '#!/bin/bash\necho "$*" >>%q\nexec -a redis-server %q "$@"\n' \
+    "$SCRATCH/arguments" "$(server_program)" >"$SCRATCH/bin/redis-server"
+  chmod +x "$SCRATCH/bin/redis-server"
   for kind in --cluster --sentinel; do
-    rm -f "$SCRATCH"/job*
-    start_sandbox 6 "$kind"
+    rm -f "$SCRATCH"/job* "$SCRATCH/arguments"
+    PATH=$SCRATCH/bin:$PATH start_sandbox 6 "$kind"
     password=$(tr '\0' '\n' <"/proc/$JOB/environ" | sed -n 's/^REDISCLI_AUTH=//p')
     [[ ${#password} == 40 ]]
-    for pid in "${SERVERS[@]}" "$SANDBOX" "$JOB"; do
-      refute_contains "$(tr '\0' ' ' <"/proc/$pid/cmdline")" "$password"
-    done
+    [[ $(wc -l <"$SCRATCH/arguments") == 6 ]]
+    refute_contains "$(<"$SCRATCH/arguments")" "$password"
     [[ -z $(find "$TMPDIR" -type f -perm /077 -exec grep -l "$password" {} +) ]]
     kill -TERM "$JOB"
     await "$SANDBOX"
     assert_status 9
-    assert_nothing_left
+    directory_empty
+    for pid in "${SERVERS[@]}"; do gone "$pid"; done
   done
 }
 
@@ -393,15 +402,6 @@ while True:
   assert_contains "$output" "redlock: a private Redis Cluster (3 primaries, 3 replicas) in $TMPDIR/redlock-sandbox."
   run -0 script -qec "'$REDLOCK' sandbox --sentinel -- true" /dev/null
   assert_contains "$output" "redlock: a private primary with 2 replicas and 3 Sentinels in $TMPDIR/redlock-sandbox."
-}
-
-@test "--cluster: a server program that knows no cluster: 69, with the end of its log" {
-  mkdir "$SCRATCH/bin"
-  printf '#!/bin/sh\ngrep -q "^cluster-enabled yes" "$1" && echo "bad directive"\nexit 1\n' >"$SCRATCH/bin/redis-server"
-  chmod +x "$SCRATCH/bin/redis-server"
-  PATH=$SCRATCH/bin:$PATH run -69 "$REDLOCK" sandbox --cluster -- true
-  assert_contains "$output" 'bad directive'
-  directory_empty
 }
 
 @test "example: five contenders never overlap" {

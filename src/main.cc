@@ -122,7 +122,7 @@ Exit carry_out(const cli::Complete& line) {
 }
 
 Exit carry_out(const cli::Sandbox& sandbox) {
-  return sandbox::run_sandbox(sandbox.servers, sandbox.command);
+  return sandbox::run_sandbox(sandbox);
 }
 
 int fail(ExitStatus status, const char* message) {

@@ -249,6 +249,21 @@ Invocation history(Line line, const Environment& environment) {
   return History{settle(draft, environment, line.words), name, draft.since, draft.at, draft.json};
 }
 
+Invocation sandbox(Line line) {
+  const Draft draft = read_options(std::move(line.options));
+  Sandbox::Kind kind = Sandbox::Kind::plain;
+  if (draft.sandbox_cluster && draft.sandbox_sentinel) {
+    misused("--cluster and --sentinel exclude each other");
+  }
+  if (draft.sandbox_cluster) kind = Sandbox::Kind::cluster;
+  if (draft.sandbox_sentinel) kind = Sandbox::Kind::sentinel;
+  if (kind != Sandbox::Kind::plain && draft.origin(Key::sandbox_servers) == config::Origin::flag) {
+    misused(std::string("-N/--servers and ") +
+            (draft.sandbox_cluster ? "--cluster" : "--sentinel") + " exclude each other");
+  }
+  return Sandbox{kind, draft.sandbox_servers, std::move(line.job)};
+}
+
 Invocation parse_command(Command command, std::vector<std::string> words,
                          const Environment& environment) {
   Line line = split(command, words);
@@ -277,7 +292,7 @@ Invocation parse_command(Command command, std::vector<std::string> words,
     case config::kHistory:
       return history(std::move(line), environment);
     case config::kSandbox:
-      return Sandbox{read_options(std::move(line.options)).sandbox_servers, std::move(line.job)};
+      return sandbox(std::move(line));
     case config::kRun:
       break;
   }

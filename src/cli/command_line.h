@@ -111,7 +111,13 @@ struct History {
 
 /// `redlock sandbox`.
 struct Sandbox {
-  int servers = 3;
+  enum class Kind {
+    plain,    ///< independent servers
+    cluster,  ///< a Redis Cluster
+    sentinel  ///< a primary, its replicas and Sentinels
+  };
+  Kind kind = Kind::plain;
+  int servers = 3;  ///< plain: how many
   std::vector<std::string> command;  ///< empty: the user's shell
 };
 

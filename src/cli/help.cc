@@ -52,7 +52,7 @@ Servers and settings:
            look for problems of the servers and settings, and try a lock
   config   redlock config [OPTIONS]
            show the settings, and where each of them comes from
-  sandbox  redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
+  sandbox  redlock sandbox [OPTIONS] [--] [COMMAND [ARG...]]
            start private Redis servers, run COMMAND (default: your shell) with
            REDLOCK_SERVERS set to them, and stop the servers
   completions  redlock completions bash|zsh|fish
@@ -283,9 +283,11 @@ Example:
   redlock sandbox -N 1 -- redlock run demo -- echo 'I hold the lock'
 
 Usage:
-  redlock sandbox [-N SERVERS] [--] [COMMAND [ARG...]]
+  redlock sandbox [-N SERVERS|--cluster|--sentinel] [--] [COMMAND [ARG...]]
 
 Without COMMAND, redlock runs your shell. REDLOCK_SERVERS names the servers.
+Those of --cluster and --sentinel listen on ports of 127.0.0.1 and want a
+password: REDLOCK_SERVERS contains it, and REDISCLI_AUTH for redis-cli.
 )";
 
 constexpr std::string_view kRunFoot = R"(

@@ -33,6 +33,8 @@ struct Draft {
   bool close = false;
   std::optional<std::string> shell_command;
   int sandbox_servers = 3;
+  bool sandbox_cluster = false;
+  bool sandbox_sentinel = false;
   bool json = false;
   std::optional<int> keep_for;                        ///< acquire: a PID
   int on_lost_signal = 0;                             ///< acquire; 0: none

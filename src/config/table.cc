@@ -327,6 +327,12 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) {
        draft.sandbox_servers = to_integer(value, 1, 99);
      }},
+    {Key::sandbox_cluster, "cluster", "--cluster", nullptr, "", kSandboxing,
+     "start a Redis Cluster of 3 primaries and 3 replicas, which has one vote", "", Type::toggle,
+     kSandbox, [](Draft& draft, std::string_view) { draft.sandbox_cluster = true; }},
+    {Key::sandbox_sentinel, "sentinel", "--sentinel", nullptr, "", kSandboxing,
+     "start a primary with 2 replicas and 3 Sentinels, which has one vote", "", Type::toggle,
+     kSandbox, [](Draft& draft, std::string_view) { draft.sandbox_sentinel = true; }},
 
     {Key::since, "since", "--since", nullptr, "WHEN", kRuns,
      "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "

@@ -91,6 +91,8 @@ enum class Key : std::size_t {
   yes,
   wait_gone,
   sandbox_servers,
+  sandbox_cluster,
+  sandbox_sentinel,
   since,
   at,
   exclusive,

@@ -19,18 +19,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "error.h"
 #include "os/fail.h"
 #include "os/fd.h"
 #include "os/pipe.h"
+#include "os/random.h"
 #include "sandbox/sandbox_keeper.h"
 
 namespace redlock::sandbox {
 namespace {
-
-constexpr int kMostServers = 99;
 
 /// Sets the signals of this process while the command runs, and restores them afterwards. INT and
 /// QUIT from the terminal go to the whole foreground group, and only the command reacts. TERM and
@@ -96,13 +96,14 @@ std::string join(const std::vector<std::string>& words) {
 }
 
 /// Sets the command's environment: the servers, and no passwords of other servers.
-void set_environment(const std::vector<std::string>& uris) {
+void set_environment(const std::vector<std::string>& uris, const std::string& password) {
   setenv("REDLOCK_SERVERS", join(uris).c_str(), 1);
   setenv("REDLOCK_RESTART_GRACE", "0", 1);   // the servers are new, and have forgotten nothing
   setenv("REDLOCK_CONFIG", "/dev/null", 1);  // the configuration file is for other servers
   for (const char* name : {"REDLOCK_PASSWORD", "REDLOCK_PASSWORD_FILE", "REDISCLI_AUTH"}) {
     unsetenv(name);
   }
+  if (!password.empty()) setenv("REDISCLI_AUTH", password.c_str(), 1);  // for redis-cli
 }
 
 /// Turns this child into the command. Writes errno to `failure` if exec fails.
@@ -148,7 +149,8 @@ Exit wait_for(pid_t pid, const SignalsAside& signals) {
 }
 
 /// The command stays in our process group, so that it can use the terminal if we can.
-Exit run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris) {
+Exit run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris,
+                 const std::string& password) {
   os::Pipe failure = os::make_pipe();
   const SignalsAside signals;
   const pid_t parent = getpid();
@@ -156,7 +158,7 @@ Exit run_command(const std::vector<std::string>& command, const std::vector<std:
   if (pid < 0) os::fail("cannot fork");
   if (pid == 0) {
     signals.restore();
-    set_environment(uris);
+    set_environment(uris, password);
     become(command, parent, failure.write.get());
   }
   failure.write.reset();
@@ -164,30 +166,39 @@ Exit run_command(const std::vector<std::string>& command, const std::vector<std:
   return wait_for(pid, signals);
 }
 
-void announce(const SandboxKeeper& keeper, bool is_shell, const std::string& program) {
+std::string described(const cli::Sandbox& wanted) {
+  switch (wanted.kind) {
+    case cli::Sandbox::Kind::cluster:
+      return "a private Redis Cluster (3 primaries, 3 replicas)";
+    case cli::Sandbox::Kind::sentinel:
+      return "a private primary with 2 replicas and 3 Sentinels";
+    case cli::Sandbox::Kind::plain:
+      break;
+  }
+  return std::to_string(wanted.servers) + " private server" + (wanted.servers == 1 ? "" : "s");
+}
+
+void announce(const cli::Sandbox& wanted, const std::string& directory,
+              const std::string& program) {
   if (isatty(STDERR_FILENO) == 0) return;
-  const std::size_t count = keeper.uris().size();
-  std::string line =
-      "redlock: " + std::to_string(count) + " private server" + (count == 1 ? "" : "s") + " in " +
-      keeper.directory() + ", named by REDLOCK_SERVERS; gone when " +
-      (is_shell ? "you leave this shell (exit or Ctrl-D)" : program + " ends") + "\n";
+  const std::string line =
+      "redlock: " + described(wanted) + " in " + directory +
+      ", named by REDLOCK_SERVERS; gone when " +
+      (wanted.command.empty() ? "you leave this shell (exit or Ctrl-D)" : program + " ends") + "\n";
   std::fputs(line.c_str(), stderr);
 }
 
 }  // namespace
 
-Exit run_sandbox(int servers, std::vector<std::string> command) {
-  if (servers < 1 || servers > kMostServers) {
-    throw Error(ExitStatus::usage, "sandbox: number of servers must be 1 to " +
-                                       std::to_string(kMostServers) + ", not " +
-                                       std::to_string(servers));
-  }
-  const bool is_shell = command.empty();
-  if (is_shell) command = users_shell();
+Exit run_sandbox(const cli::Sandbox& wanted) {
+  const std::vector<std::string> command = wanted.command.empty() ? users_shell() : wanted.command;
+  // Nobody else reaches a Unix socket in the directory; every user of this host reaches a port.
+  const bool on_ports = wanted.kind != cli::Sandbox::Kind::plain;
+  const std::string password = on_ports ? os::random_hex(20) : "";
 
-  const SandboxKeeper keeper(servers);
-  announce(keeper, is_shell, command.front());
-  return run_command(command, keeper.uris());
+  const SandboxKeeper keeper(wanted, password);
+  announce(wanted, keeper.directory(), command.front());
+  return run_command(command, keeper.uris(), password);
 }
 
 }  // namespace redlock::sandbox

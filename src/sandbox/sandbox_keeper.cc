@@ -31,6 +31,7 @@
 #include "os/fail.h"
 #include "os/pipe.h"
 #include "sandbox/sandbox_servers.h"
+#include "sandbox/topologies.h"
 
 namespace redlock::sandbox {
 namespace {
@@ -85,12 +86,13 @@ void await_end(const os::Fd& lifeline) {
   }
 }
 
-void keep(int count, os::Fd lifeline, os::Fd report) {
+void keep(const cli::Sandbox& wanted, const std::string& password, os::Fd lifeline, os::Fd report) {
   try {
-    SandboxServers servers(count);
-    if (!servers.wait_until_ready(lifeline.get())) return;
+    SandboxServers servers(password);
+    const Uris uris = start(servers, wanted, lifeline.get());
+    if (!uris) return;
     std::string text = "ready\n" + servers.directory() + "\n";
-    for (const std::string& uri : servers.uris()) text.append(uri).append("\n");
+    for (const std::string& uri : *uris) text.append(uri).append("\n");
     tell(std::move(report), text);
     await_end(lifeline);
   } catch (const Error& error) {
@@ -115,7 +117,7 @@ std::string read_all(const os::Fd& fd) {
 
 }  // namespace
 
-SandboxKeeper::SandboxKeeper(int servers) {
+SandboxKeeper::SandboxKeeper(const cli::Sandbox& wanted, const std::string& password) {
   os::Pipe lifeline = os::make_pipe();
   os::Pipe report = os::make_pipe();
   pid_ = fork();
@@ -125,7 +127,7 @@ SandboxKeeper::SandboxKeeper(int servers) {
     close_others(lifeline.read.get(), report.write.get());
     // close_others has closed the other two ends. Their owners must not close the numbers again, so
     // the child ends with _exit and never returns from here.
-    keep(servers, std::move(lifeline.read), std::move(report.write));
+    keep(wanted, password, std::move(lifeline.read), std::move(report.write));
     _exit(0);
   }
   lifeline_ = std::move(lifeline.write);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "os/fd.h"
 
 namespace redlock::sandbox {
@@ -14,9 +15,10 @@ namespace redlock::sandbox {
 /// process that made it ends, the keeper kills the servers, removes their directory and ends.
 class SandboxKeeper {
  public:
-  /// Returns when all servers answer. Throws Error: 69 if there is no server program or a server
-  /// does not start, 71 if the system refused something.
-  explicit SandboxKeeper(int servers);
+  /// Returns when all servers are ready. `password`: what they ask for; empty: nothing. Throws
+  /// Error: 69 if there is no server program or a server does not start, 71 if the system refused
+  /// something.
+  SandboxKeeper(const cli::Sandbox& wanted, const std::string& password);
   ~SandboxKeeper();
   SandboxKeeper(const SandboxKeeper&) = delete;
   SandboxKeeper& operator=(const SandboxKeeper&) = delete;

@@ -2,14 +2,13 @@
 #include "sandbox/sandbox_servers.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -22,9 +21,11 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "error.h"
 #include "os/fd.h"
+#include "sandbox/conversation.h"
 
 namespace redlock::sandbox {
 namespace {
@@ -33,14 +34,8 @@ using std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kPatience = 10s;
-constexpr int kAskAgainMs = 5;
 constexpr int kLogLines = 5;
-constexpr std::string_view kLongestFile = "/99.sock";
-
-struct Program {
-  std::string path;
-  std::string name;  ///< argv[0]
-};
+constexpr std::string_view kLongestFile = "/99/sock";
 
 std::string system_error(const std::string& what) {
   return what + ": " + std::strerror(errno);
@@ -56,24 +51,6 @@ std::optional<std::string> in_path(const std::string& name) {
     if (access(file.c_str(), X_OK) == 0) return file;
   }
   return std::nullopt;
-}
-
-/// redis-check-rdb is the server under another name: it looks at argv[0]. On Debian it is in
-/// redis-tools. Unlike the package redis-server, that starts no service.
-Program find_program() {
-  struct Candidate {
-    const char* file;
-    const char* name;
-  };
-  for (const Candidate& candidate :
-       {Candidate{"redis-server", "redis-server"}, Candidate{"valkey-server", "valkey-server"},
-        Candidate{"redis-check-rdb", "redis-server"},
-        Candidate{"valkey-check-rdb", "valkey-server"}}) {
-    if (auto path = in_path(candidate.file)) return {*path, candidate.name};
-  }
-  throw Error(ExitStatus::unavailable,
-              "sandbox: neither redis-server nor valkey-server nor redis-check-rdb found in PATH; "
-              "install one: apt-get install redis-tools");
 }
 
 /// Throws Error (71). Uses TMPDIR unless a socket's path in it would be too long for sockaddr_un,
@@ -97,50 +74,6 @@ std::string make_directory() {
   return directory;
 }
 
-/// Turns this child into a server.
-[[noreturn]] void become(const Program& program, const std::string& directory,
-                         const std::string& socket, const std::string& log, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);  // it died before prctl
-  const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  dup2(out, STDOUT_FILENO);
-  dup2(out, STDERR_FILENO);
-  if (chdir(directory.c_str()) != 0) _exit(1);
-  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-    if (signal != SIGKILL && signal != SIGSTOP) std::signal(signal, SIG_DFL);
-  }
-  setenv("LC_ALL", "C", 1);  // Redis 7.2 does not start with a locale that is not installed
-  execl(program.path.c_str(), program.name.c_str(), "--port", "0", "--unixsocket", socket.c_str(),
-        "--unixsocketperm", "700", "--save", "", "--appendonly", "no", "--daemonize", "no",
-        static_cast<char*>(nullptr));
-  dprintf(STDERR_FILENO, "cannot execute %s: %s\n", program.path.c_str(), std::strerror(errno));
-  _exit(127);
-}
-
-enum class Answer { ready, not_yet, stop };
-
-/// Connects and sends PING, and waits for the answer for at most 0.1 s.
-Answer ping(const std::string& socket_path, int stop) {
-  const os::Fd connection(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  socket_path.copy(address.sun_path, sizeof address.sun_path - 1);
-  const std::string_view request = "PING\r\n";
-  const bool sent =
-      connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      send(connection.get(), request.data(), request.size(), MSG_NOSIGNAL) ==
-          static_cast<ssize_t>(request.size());
-
-  std::array<pollfd, 2> waiting{pollfd{stop, POLLIN, 0},
-                                pollfd{sent ? connection.get() : -1, POLLIN, 0}};
-  if (poll(waiting.data(), waiting.size(), sent ? 100 : kAskAgainMs) <= 0) return Answer::not_yet;
-  if (waiting[0].revents != 0) return Answer::stop;
-  std::array<char, 16> reply{};
-  const ssize_t got = recv(connection.get(), reply.data(), reply.size(), 0);
-  const std::string_view text(reply.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-  return text.starts_with("+PONG") ? Answer::ready : Answer::not_yet;
-}
-
 std::string log_tail(const std::string& log) {
   std::deque<std::string> tail;
   std::ifstream lines(log);
@@ -153,85 +86,135 @@ std::string log_tail(const std::string& log) {
   return text;
 }
 
-std::string percent_encode(std::string_view path) {
-  const std::string_view hex = "0123456789ABCDEF";
-  std::string encoded;
-  for (char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("/-._~").find(c) != std::string_view::npos;
-    const auto byte = static_cast<unsigned char>(c);
-    if (plain) {
-      encoded += c;
-    } else {
-      encoded.append({'%', hex[byte >> 4U], hex[byte & 15U]});
-    }
+void write_file(const std::string& path, const std::string& text) {
+  const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw Error(ExitStatus::os_error, system_error("sandbox: cannot write " + path));
   }
-  return encoded;
 }
 
 }  // namespace
 
-SandboxServers::SandboxServers(int count) {
-  const Program program = find_program();
-  program_ = program.path;
-  directory_ = make_directory();
-  const pid_t self = getpid();
-  for (int i = 1; i <= count; ++i) {
-    const std::string stem = directory_ + "/" + std::to_string(i);
-    Server server{.pid = -1, .socket = stem + ".sock", .log = stem + ".log"};
-    server.pid = fork();
-    if (server.pid == 0) become(program, directory_, server.socket, server.log, self);
-    if (server.pid < 0) {
-      const std::string message = system_error("sandbox: cannot fork");
-      end();
-      throw Error(ExitStatus::os_error, message);
-    }
-    servers_.push_back(server);
+/// redis-check-rdb is the server under another name: it looks at argv[0]. On Debian it is in
+/// redis-tools. Unlike the package redis-server, that starts no service.
+SandboxServers::Program SandboxServers::find_program() {
+  struct Candidate {
+    const char* file;
+    const char* name;
+  };
+  for (const Candidate& candidate :
+       {Candidate{"redis-server", "redis-server"}, Candidate{"valkey-server", "valkey-server"},
+        Candidate{"redis-check-rdb", "redis-server"},
+        Candidate{"valkey-check-rdb", "valkey-server"}}) {
+    if (auto path = in_path(candidate.file)) return {*path, candidate.name};
   }
+  throw Error(ExitStatus::unavailable,
+              "sandbox: neither redis-server nor valkey-server nor redis-check-rdb found in PATH; "
+              "install one: apt-get install redis-tools");
 }
+
+SandboxServers::SandboxServers(std::string password)
+    : program_(find_program()), password_(std::move(password)), directory_(make_directory()) {}
 
 SandboxServers::~SandboxServers() {
-  end();
-}
-
-bool SandboxServers::wait_until_ready(int stop) {
-  const auto deadline = steady_clock::now() + kPatience;
-  for (Server& server : servers_) {
-    for (;;) {
-      const Answer answer = ping(server.socket, stop);
-      if (answer == Answer::stop) return false;
-      if (answer == Answer::ready) break;
-      if (waitpid(server.pid, nullptr, WNOHANG) == server.pid) {
-        server.pid = -1;
-        throw Error(ExitStatus::unavailable,
-                    "sandbox: " + program_ + " did not start" + log_tail(server.log));
-      }
-      if (steady_clock::now() >= deadline) {
-        throw Error(ExitStatus::unavailable,
-                    "sandbox: " + program_ + " did not answer in 10 s" + log_tail(server.log));
-      }
-    }
+  for (pid_t pid : pids_) {
+    if (pid > 0) kill(pid, SIGKILL);
   }
-  return true;
-}
-
-std::vector<std::string> SandboxServers::uris() const {
-  std::vector<std::string> uris;
-  for (const Server& server : servers_) uris.push_back("unix://" + percent_encode(server.socket));
-  return uris;
-}
-
-void SandboxServers::end() {
-  for (const Server& server : servers_) {
-    if (server.pid > 0) kill(server.pid, SIGKILL);
-  }
-  for (Server& server : servers_) {
-    while (server.pid > 0 && waitpid(server.pid, nullptr, 0) < 0 && errno == EINTR) {
+  for (pid_t pid : pids_) {
+    while (pid > 0 && waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
-    server.pid = -1;
   }
   std::error_code ignored;
   std::filesystem::remove_all(directory_, ignored);
+}
+
+std::string SandboxServers::folder(std::size_t server) const {
+  return directory_ + '/' + std::to_string(server + 1);
+}
+
+std::string SandboxServers::socket(std::size_t server) const {
+  return folder(server) + "/sock";
+}
+
+/// Turns this child into a server. Its files have names relative to its folder, so that the folder
+/// may have any name, and passwords are in a file, because everybody can see the arguments.
+void SandboxServers::become(const std::string& folder, bool sentinel, pid_t parent) const {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // it died before prctl
+  if (chdir(folder.c_str()) != 0) _exit(1);
+  const int out = open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  dup2(out, STDOUT_FILENO);
+  dup2(out, STDERR_FILENO);
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    if (signal != SIGKILL && signal != SIGSTOP) std::signal(signal, SIG_DFL);
+  }
+  setenv("LC_ALL", "C", 1);  // Redis 7.2 does not start with a locale that is not installed
+  execl(program_.path.c_str(), program_.name, "redis.conf", sentinel ? "--sentinel" : nullptr,
+        static_cast<char*>(nullptr));
+  dprintf(STDERR_FILENO, "cannot execute %s: %s\n", program_.path.c_str(), std::strerror(errno));
+  _exit(127);
+}
+
+std::size_t SandboxServers::start(const Configuration& configuration) {
+  const std::size_t server = pids_.size();
+  const std::string place = folder(server);
+  if (mkdir(place.c_str(), 0700) != 0) {
+    throw Error(ExitStatus::os_error, system_error("sandbox: cannot create " + place));
+  }
+  const std::string mode = "700";
+  std::string lines =
+      "unixsocket sock\n"
+      "unixsocketperm " +
+      mode +
+      "\n"
+      "save \"\"\n"
+      "appendonly no\n"
+      "daemonize no\n" +
+      configuration.lines;
+  if (!password_.empty()) {
+    lines += "requirepass " + password_ + '\n';
+    if (!configuration.sentinel) lines += "masterauth " + password_ + '\n';
+  }
+  write_file(place + "/redis.conf", lines);
+  if (!configuration.nodes.empty()) write_file(place + "/nodes.conf", configuration.nodes);
+
+  const pid_t self = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) become(place, configuration.sentinel, self);
+  if (pid < 0) throw Error(ExitStatus::os_error, system_error("sandbox: cannot fork"));
+  pids_.push_back(pid);
+  return server;
+}
+
+bool SandboxServers::until(std::size_t server, const std::string& commands,
+                           std::initializer_list<std::string_view> words, int stop) {
+  const auto has_all = [&](const std::string& replies) {
+    return std::ranges::all_of(
+        words, [&](std::string_view word) { return replies.find(word) != std::string::npos; });
+  };
+  return until(server, commands, has_all, stop);
+}
+
+bool SandboxServers::until(std::size_t server, const std::string& commands,
+                           const Condition& condition, int stop) {
+  const auto deadline = steady_clock::now() + kPatience;
+  const std::string request = password_.empty() ? commands : "AUTH " + password_ + '\n' + commands;
+  const std::string log = folder(server) + "/log";
+  for (;;) {
+    const std::optional<std::string> said = converse(socket(server), request, stop, deadline);
+    if (!said) return false;
+    if (condition(*said)) return true;
+    if (waitpid(pids_[server], nullptr, WNOHANG) == pids_[server]) {
+      pids_[server] = -1;
+      throw Error(ExitStatus::unavailable,
+                  "sandbox: " + program_.path + " did not start" + log_tail(log));
+    }
+    if (steady_clock::now() >= deadline) {
+      throw Error(ExitStatus::unavailable,
+                  "sandbox: " + program_.path + " was not ready in 10 s" + log_tail(log));
+    }
+    if (!wait_a_moment(stop)) return false;
+  }
 }
 
 }  // namespace redlock::sandbox

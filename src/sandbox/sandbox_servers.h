@@ -3,42 +3,69 @@
 
 #include <sys/types.h>
 
+#include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "sandbox/reserved_ports.h"
 
 namespace redlock::sandbox {
 
-/// Servers on Unix sockets in a directory of their own (mode 0700, in $TMPDIR or /tmp), as children
-/// of this process. The destructor kills and reaps them and removes the directory; if somebody
-/// kills this process first, the kernel kills them (PR_SET_PDEATHSIG).
+/// Servers in a directory of their own (mode 0700, in $TMPDIR or /tmp), as children of this
+/// process. The destructor kills and reaps them and removes the directory; if somebody kills this
+/// process first, the kernel kills them (PR_SET_PDEATHSIG).
 class SandboxServers {
  public:
-  /// Starts all servers, and does not wait for them. Throws Error: 69 if there is no server
-  /// program, 71 if the system refused something.
-  explicit SandboxServers(int count);
+  /// `password`: what the servers ask for; empty: nothing. Throws Error: 69 if there is no server
+  /// program, 71 if there is no directory.
+  explicit SandboxServers(std::string password);
   ~SandboxServers();
   SandboxServers(const SandboxServers&) = delete;
   SandboxServers& operator=(const SandboxServers&) = delete;
 
-  /// True when all have answered a PING, false when `stop` (a descriptor) has become readable or
-  /// hung up meanwhile. Throws Error (69), with the end of the server's log, if one has ended or
-  /// has not answered within 10 s.
-  [[nodiscard]] bool wait_until_ready(int stop);
+  /// What is different from server to server.
+  struct Configuration {
+    std::string lines;      ///< of redis.conf
+    std::string nodes{};    ///< nodes.conf; empty: none
+    bool sentinel = false;  ///< it is not a server but a Sentinel
+  };
+
+  /// Starts a server, and does not wait for it. Returns its number, from 0. Throws Error (71) if
+  /// the system refused something.
+  std::size_t start(const Configuration& configuration);
+
+  using Condition = std::function<bool(const std::string& replies)>;
+
+  /// Sends the commands (each ends with a line break) until their replies satisfy `condition`.
+  /// False when `stop` (a descriptor) has become readable or hung up meanwhile. Throws Error (69),
+  /// with the end of the server's log, if the server has ended, or does not reply so within 10 s.
+  [[nodiscard]] bool until(std::size_t server, const std::string& commands,
+                           const Condition& condition, int stop);
+  /// The same, until the replies contain all `words`.
+  [[nodiscard]] bool until(std::size_t server, const std::string& commands,
+                           std::initializer_list<std::string_view> words, int stop);
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
-  [[nodiscard]] std::vector<std::string> uris() const;
+  [[nodiscard]] const std::string& password() const { return password_; }
+  [[nodiscard]] std::string socket(std::size_t server) const;
+  [[nodiscard]] ReservedPorts& ports() { return ports_; }
 
  private:
-  struct Server {
-    pid_t pid = -1;  ///< -1: reaped
-    std::string socket;
-    std::string log;
+  struct Program {
+    std::string path;
+    const char* name;  ///< argv[0]
   };
-  void end();
+  static Program find_program();
+  [[nodiscard]] std::string folder(std::size_t server) const;
+  void become(const std::string& folder, bool sentinel, pid_t parent) const;
 
-  std::string program_;
+  Program program_;
+  std::string password_;
   std::string directory_;
-  std::vector<Server> servers_;
+  ReservedPorts ports_;
+  std::vector<pid_t> pids_;  ///< -1: reaped
 };
 
 }  // namespace redlock::sandbox

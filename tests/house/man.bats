@@ -27,7 +27,6 @@ page_of() {
     renew) echo "$MAN/redlock-acquire.1" ;;
     list | history) echo "$MAN/redlock-status.1" ;;
     config) echo "$MAN/redlock-check.1" ;;
-    sandbox) echo "$MAIN" ;;
     *) echo "$MAN/redlock-$1.1" ;;
   esac
 }

@@ -15,8 +15,8 @@ setup() {
 #!/bin/bash
 trap 'echo TERM >>"$1.signals"; exit 9' TERM
 trap 'echo HUP >>"$1.signals"; exit 8' HUP
-for uri in $REDLOCK_SERVERS; do
-  redis-cli -s "${uri#unix://}" info server | tr -d '\r' | sed -n 's/^process_id://p'
+for socket in "$TMPDIR"/redlock-sandbox.*/*/sock; do
+  redis-cli -s "$socket" info server | tr -d '\r' | sed -n 's/^process_id://p'
 done >"$1.servers"
 echo $$ >"$1.new" && mv "$1.new" "$1"
 while :; do sleep 0.05; done
@@ -26,9 +26,12 @@ END
 
 teardown() { stop_all; }
 
-# start_sandbox N: one in the background with STAY; sets SANDBOX (pid), JOB (pid), SERVERS (pids).
+# start_sandbox N [OPTION…]: one of N processes in the background with STAY, by default that many plain servers; sets
+# SANDBOX (pid), JOB (pid), SERVERS (pids).
 start_sandbox() {
-  background "$REDLOCK" sandbox -N "$1" -- "$STAY" "$SCRATCH/job"
+  local options=("${@:2}")
+  (($# > 1)) || options=(-N "$1")
+  background "$REDLOCK" sandbox "${options[@]}" -- "$STAY" "$SCRATCH/job"
   SANDBOX=$BACKGROUND_PID
   wait_for "$SCRATCH/job"
   JOB=$(<"$SCRATCH/job")
@@ -265,6 +268,140 @@ while True:
   run -0 script -qec "'$REDLOCK' sandbox -N 2 -- true" /dev/null
   assert_contains "$output" "2 private servers in $TMPDIR/redlock-sandbox."
   assert_contains "$output" 'gone when true ends'
+}
+
+@test "--cluster: three primaries with all the slots, a replica for each, and a password" {
+  run -0 --separate-stderr "$REDLOCK" sandbox --cluster -- bash -c '
+    uri=$REDLOCK_SERVERS
+    [[ $uri == redis+cluster://:"$REDISCLI_AUTH"@127.0.0.1:* && ${#REDISCLI_AUTH} == 40 ]] || exit 9
+    IFS=, read -ra nodes <<<"${uri#*@}"
+    for node in "${nodes[@]}"; do # whom the replicas follow, as this node knows it
+      redis-cli -p "${node#*:}" cluster nodes | awk "\$3 ~ /slave/ { print \$4 }" | sort -u | grep -cE "[0-9a-f]{40}"
+    done | tr "\n" " "
+    for node in "${nodes[@]}"; do
+      port=${node#*:}
+      redis-cli -p "$port" cluster info | tr -d "\r" | grep -E "state|known|slots_ok" | tr "\n" " "
+      redis-cli -p "$port" info replication | tr -d "\r" | grep -E "^role|link_status|connected_slaves" | tr "\n" " "
+      redis-cli -p "$port" cluster slots | grep -cx -- "${node%:*}" | tr "\n" " "
+      env -u REDISCLI_AUTH redis-cli -p "$port" ping | grep -o NOAUTH
+    done
+    redis-cli -c -p "${nodes[0]#*:}" set some-key there
+    redis-cli -c -p "${nodes[2]#*:}" get some-key'
+  local primary='cluster_state:ok cluster_slots_ok:16384 cluster_known_nodes:6 role:master connected_slaves:1'
+  local replica='cluster_state:ok cluster_slots_ok:16384 cluster_known_nodes:6 role:slave master_link_status:up connected_slaves:0'
+  [[ ${#lines[@]} == 8 ]] || fail "$output" "$stderr"
+  [[ ${lines[0]} == '3 3 3 3 3 3 '* ]] || fail "$output"
+  lines[0]=${lines[0]#3 3 3 3 3 3 }
+  for i in 0 1 2; do [[ ${lines[i]} == "$primary "*' NOAUTH' ]] || fail "$output"; done
+  for i in 3 4 5; do [[ ${lines[i]} == "$replica "*' NOAUTH' ]] || fail "$output"; done
+  [[ ${lines[6]} == OK && ${lines[7]} == there ]]
+  [[ -z $stderr ]]
+  directory_empty
+}
+
+@test "--cluster: a replica takes over, and keeps what its primary had" {
+  run -0 "$REDLOCK" sandbox --cluster -- bash -c '
+    IFS=, read -ra nodes <<<"${REDLOCK_SERVERS#*@}"
+    primary=${nodes[2]#*:} replica=${nodes[5]#*:} # of slot 12182, the key foo
+    redis-cli -p "$primary" set foo kept
+    redis-cli -p "$primary" wait 1 10000
+    redis-cli -p "$replica" cluster failover
+    for i in {1..1000}; do [[ $(redis-cli -p "$replica" role) != master* ]] || break; sleep 0.02; done
+    redis-cli -p "$replica" get foo'
+  [[ $output == $'OK\n1\nOK\nkept' ]] || fail "$output"
+}
+
+@test "--sentinel: Sentinels that know a primary, its replicas and each other, and a password" {
+  run -0 --separate-stderr "$REDLOCK" sandbox --sentinel -- bash -c '
+    uri=$REDLOCK_SERVERS
+    [[ $uri == redis+sentinel://:"$REDISCLI_AUTH"@127.0.0.1:*/mymaster?sentinel_password="$REDISCLI_AUTH" ]] || exit 9
+    uri=${uri#*@}
+    IFS=, read -ra sentinels <<<"${uri%%/*}"
+    for sentinel in "${sentinels[@]}"; do
+      port=${sentinel#*:}
+      redis-cli -p "$port" info sentinel | tr -d "\r" | sed -n "s/address=[^,]*,//; s/^master0://p"
+      env -u REDISCLI_AUTH redis-cli -p "$port" ping | grep -o NOAUTH
+      redis-cli -p "$port" sentinel get-master-addr-by-name mymaster | tail -n 1 >>"$TMPDIR"/../primary
+    done
+    [[ $(sort -u "$TMPDIR"/../primary | wc -l) == 1 ]] || exit 8
+    port=$(head -n 1 "$TMPDIR"/../primary)
+    redis-cli -p "$port" info replication | tr -d "\r" | grep -E "^role|connected_slaves"
+    env -u REDISCLI_AUTH redis-cli -p "$port" ping | grep -o NOAUTH
+    redis-cli -p "$port" set some-key there
+    redis-cli -p "$port" wait 2 10000'
+  [[ $output == "$(
+    for i in 1 2 3; do printf '%s\n' 'name=mymaster,status=ok,slaves=2,sentinels=3' NOAUTH; done
+    printf '%s\n' role:master connected_slaves:2 NOAUTH OK 2
+  )" ]] || fail "$output" "$stderr"
+  [[ -z $stderr ]]
+  directory_empty
+}
+
+@test "--sentinel: they make a replica the primary" {
+  run -0 "$REDLOCK" sandbox --sentinel -- bash -c '
+    sentinel=${REDLOCK_SERVERS#*@127.0.0.1:}
+    ask() { redis-cli -p "${sentinel%%,*}" sentinel "$@" mymaster; }
+    old=$(ask get-master-addr-by-name)
+    for i in {1..200}; do [[ $(ask failover) != OK ]] || break; sleep 0.1; done # first they look at the replicas
+    for i in {1..1000}; do now=$(ask get-master-addr-by-name) && [[ $now == "$old" ]] || break; sleep 0.02; done
+    redis-cli -p "${now##*$'"'\n'"'}" role | head -n 1'
+  [[ $output == master ]] || fail "$output"
+}
+
+@test "--cluster, --sentinel: nobody else sees the password, and nothing is left after the end" {
+  local kind password
+  mkdir "$SCRATCH/bin"
+  printf '#!/bin/bash\necho "$*" >>%q\nexec -a redis-server %q "$@"\n' \
+    "$SCRATCH/arguments" "$(server_program)" >"$SCRATCH/bin/redis-server"
+  chmod +x "$SCRATCH/bin/redis-server"
+  for kind in --cluster --sentinel; do
+    rm -f "$SCRATCH"/job* "$SCRATCH/arguments"
+    PATH=$SCRATCH/bin:$PATH start_sandbox 6 "$kind"
+    password=$(tr '\0' '\n' <"/proc/$JOB/environ" | sed -n 's/^REDISCLI_AUTH=//p')
+    [[ ${#password} == 40 ]]
+    [[ $(wc -l <"$SCRATCH/arguments") == 6 ]]
+    refute_contains "$(<"$SCRATCH/arguments")" "$password"
+    [[ -z $(find "$TMPDIR" -type f -perm /077 -exec grep -l "$password" {} +) ]]
+    kill -TERM "$JOB"
+    await "$SANDBOX"
+    assert_status 9
+    directory_empty
+    for pid in "${SERVERS[@]}"; do gone "$pid"; done
+  done
+}
+
+@test "--cluster, --sentinel: killed by SIGKILL, nothing is left" {
+  local kind
+  for kind in --cluster --sentinel; do
+    rm -f "$SCRATCH"/job*
+    start_sandbox 6 "$kind"
+    kill -KILL "$SANDBOX"
+    await "$SANDBOX"
+    assert_status 137
+    assert_nothing_left
+    wait_gone "$JOB"
+  done
+}
+
+@test "--cluster, --sentinel: several at the same time" {
+  local pids=() pid
+  for kind in --cluster --sentinel --cluster --sentinel; do
+    background "$REDLOCK" sandbox "$kind" -- sh -c 'echo "$REDLOCK_SERVERS"'
+    pids+=("$BACKGROUND_PID")
+  done
+  for pid in "${pids[@]}"; do
+    await "$pid"
+    assert_status 0
+    grep -oE '127.0.0.1:[0-9]+' <<<"$output" >>"$SCRATCH/addresses"
+  done
+  [[ $(wc -l <"$SCRATCH/addresses") == 18 && -z $(sort "$SCRATCH/addresses" | uniq -d) ]]
+}
+
+@test "--cluster, --sentinel: on a terminal it says what was started" {
+  run -0 script -qec "'$REDLOCK' sandbox --cluster -- true" /dev/null
+  assert_contains "$output" "redlock: a private Redis Cluster (3 primaries, 3 replicas) in $TMPDIR/redlock-sandbox."
+  run -0 script -qec "'$REDLOCK' sandbox --sentinel -- true" /dev/null
+  assert_contains "$output" "redlock: a private primary with 2 replicas and 3 Sentinels in $TMPDIR/redlock-sandbox."
 }
 
 @test "example: five contenders never overlap" {

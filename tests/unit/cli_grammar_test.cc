@@ -165,6 +165,17 @@ TEST_CASE("sandbox") {
                   "-N/--servers: expected a whole");
   }
   check_failure(failure({"sandbox", "-n"}), ExitStatus::usage, "redlock sandbox --help");
+
+  using Kind = cli::Sandbox::Kind;
+  CHECK(sandbox({}).kind == Kind::plain);
+  CHECK(sandbox({"--cluster"}).kind == Kind::cluster);
+  CHECK(sandbox({"--sentinel", "ls", "--cluster"}).kind == Kind::sentinel);
+  check_failure(failure({"sandbox", "--cluster", "--sentinel"}), ExitStatus::usage,
+                "--cluster and --sentinel exclude each other");
+  check_failure(failure({"sandbox", "-N", "3", "--cluster"}), ExitStatus::usage,
+                "-N/--servers and --cluster exclude each other");
+  check_failure(failure({"sandbox", "--sentinel", "-N", "3"}), ExitStatus::usage,
+                "-N/--servers and --sentinel exclude each other");
 }
 
 std::string printed(const Words& words) {

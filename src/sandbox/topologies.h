@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// What a sandbox can start. Deliberately absent: how a server is started and asked
+// (sandbox_servers.h).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "sandbox/sandbox_servers.h"
+
+namespace redlock::sandbox {
+
+/// The URIs, for REDLOCK_SERVERS. No value: `stop` has become readable or hung up meanwhile.
+using Uris = std::optional<std::vector<std::string>>;
+
+/// Starts what the command line asks for. This and what it calls return when all are ready. Throws
+/// Error: 69 if one is not, 71 if the system refused something.
+Uris start(SandboxServers& servers, const cli::Sandbox& wanted, int stop);
+
+/// `count` servers that know nothing of each other, on Unix sockets.
+Uris start_plain(SandboxServers& servers, int count, int stop);
+
+/// A Redis Cluster of three primaries and three replicas, on ports of 127.0.0.1.
+Uris start_cluster(SandboxServers& servers, int stop);
+
+/// A primary, two replicas and three Sentinels, on ports of 127.0.0.1.
+Uris start_sentinels(SandboxServers& servers, int stop);
+
+}  // namespace redlock::sandbox

@@ -404,6 +404,18 @@ while True:
   assert_contains "$output" "redlock: a private primary with 2 replicas and 3 Sentinels in $TMPDIR/redlock-sandbox."
 }
 
+@test "--cluster, --sentinel: redlock run works inside, without any setting" {
+  export REDLOCK_PASSWORD=secret REDLOCK_PASSWORD_FILE=/nowhere REDISCLI_AUTH=secret
+  local kind
+  for kind in --cluster --sentinel; do
+    run -0 --separate-stderr "$REDLOCK" sandbox "$kind" -- "$REDLOCK" run name -- sh -c '
+      echo locked
+      "$REDLOCK" run -n --no-reentrant name -- echo twice 2>/dev/null || echo $?'
+    [[ $output == $'locked\n1' ]] || fail "$kind: $output" "$stderr"
+    [[ -z $stderr ]] || fail "$kind: $stderr"
+  done
+}
+
 @test "example: five contenders never overlap" {
   run -0 "$REDLOCK" sandbox -N 1 -- "$SOURCE/packaging/examples/five-contenders"
   assert_contains "$output" '5 jobs ran, 0 overlapped'

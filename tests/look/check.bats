@@ -199,11 +199,26 @@ of_minutes() {
   found ok role 'a primary with 1 replica'
 }
 
-@test "check: a node of a cluster" {
-  start_server N --cluster-enabled yes
+@test "check: the URI of a node in place of its Cluster, and that of a plain server as one" {
+  start_server N --tcp --cluster-enabled yes
   check -S "$N_URI"
   assert_status 69
-  found failure role 'is part of a Redis Cluster'
+  found warning role 'write redis+cluster://HOST:PORT'
+  found failure permissions 'is part of a Redis Cluster that is down'
+  # A Cluster of one node serves every lock under either URI.
+  local slot slots=()
+  for ((slot = 0; slot < 16384; ++slot)); do slots+=("$slot"); done
+  [ "$(cli N cluster addslots "${slots[@]}")" = OK ]
+  wait_until "$BOUND" eval '[[ $(cli N cluster info) == *cluster_state:ok* ]]'
+  "$REDLOCK" run -S "$N_URI" L -- true
+  check -S "$N_URI"
+  found warning role 'write redis+cluster://HOST:PORT'
+  found ok trial 'was taken'
+  check -S "${N_TCP_URI/redis:/redis+cluster:}"
+  found ok role 'is a primary without replicas'
+  start_server P --tcp
+  check -S "${P_TCP_URI/redis:/redis+cluster:}"
+  found warning role 'is no Redis Cluster; write redis://'
 }
 
 @test "check: a Sentinel" {

@@ -110,7 +110,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
   local uri
   for uri in db1 db1:6379 http://db1 redis:// redis://: redis://host:0 redis://host:65536 redis://host:x \
     redis://host/x redis://host/-1 redis://host?db=1 redis://::1 'redis://[::1' unix:// unix://relative \
-    unix:///x?db=x 'unix:///x?database=1' redis+cluster://host 'redis://ho st' redis://host/0/1; do
+    unix:///x?db=x 'unix:///x?database=1' redis+cluster://host/1 redis+sentinel://host 'redis://ho st' redis://host/0/1; do
     run --separate-stderr "$REDLOCK" run -S "$uri" L -- true
     assert_status 64
     assert_one_line "$stderr"

@@ -29,6 +29,7 @@ LockCheck::LockCheck(const std::string& socket, std::uint64_t seed, Mutation mut
 /// A sequence of its own: empty keys, a new restart grace.
 bool LockCheck::sequence(std::uint64_t number) {
   story_ = "sequence " + std::to_string(number) + "\n";
+  first_ = random_.one_of(1U, 4U, 7U);
   redis_.command({"FLUSHALL"});
   settings_ = {random_.one_of<std::int64_t>(0, 100'000), kTtlMs};
   context_.restart_grace = std::chrono::seconds(settings_.restart_grace_s);
@@ -47,7 +48,7 @@ bool LockCheck::ask() {
   ask.op = random_.one_of(lock::Op::acquire, lock::Op::acquire, lock::Op::commit, lock::Op::renew,
                           lock::Op::repair, lock::Op::mark, lock::Op::unmark, lock::Op::release,
                           lock::Op::leave, lock::Op::leave, lock::Op::inquire);
-  ask.attempt = 1 + random_.below(kTokens);
+  ask.attempt = first_ + random_.below(kTokens + 1 - first_);
   const Token token = token_of(ask.attempt);
   // Its own hold, or one of two that join.
   const std::uint32_t joins = random_.one_of(0U, 0U, 1U, 2U);
@@ -105,6 +106,7 @@ std::string LockCheck::words(lock::Op op, const lock::Answer& answer) const {
     text += granted->clock.count() == 0 ? ", no clock" : "";
   } else if (const auto* refused = std::get_if<lock::Refused>(&answer)) {
     text += " by " + refused->blocker + (refused->ttl_left ? "" : " for ever");
+    text += refused->slots.empty() ? "" : ", slots " + refused->slots;
   } else if (const auto* released = std::get_if<lock::Released>(&answer)) {
     text += released->cooling ? ", cooling" : "";
     text += released->kept ? ", kept" : "";

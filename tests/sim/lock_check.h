@@ -39,10 +39,12 @@ class LockCheck {
   static constexpr const char* kDone = "redlock:{model}:done";
   static constexpr const char* kReaders = "redlock:{model}:readers";
 
-  /// Three writers and three readers.
-  static constexpr std::uint32_t kTokens = 6;
+  /// Three writers, three readers, three that have a slot of two, and one with a slot of three.
+  static constexpr std::uint32_t kTokens = 10;
   static Token token_of(std::uint32_t number) {
-    return for_mode(make_token(0, 1, number), number > 3);
+    const auto slots = static_cast<std::uint8_t>(number <= 6 ? 0 : number == kTokens ? 3 : 2);
+    return for_mode(make_token(0, 1, number), {.reads = number > 3 && number <= 6, .slots = slots},
+                    1 + number % 2);
   }
 
   bool ask();
@@ -78,6 +80,7 @@ class LockCheck {
                               .waiter = {},
                               .ttl = std::chrono::milliseconds(kTtlMs),
                               .holder_json = "{}"};
+  std::uint32_t first_ = 1;  ///< of the tokens that take part in the sequence
   std::string run_id_;
   std::int64_t uptime_ = 0;
   std::string story_;

@@ -43,8 +43,8 @@ Response Server::execute(const Request& request, Time now) {
 
 Response Server::run_script(const Request& request, std::int64_t now) {
   const bool marks = request.op == lock::Op::mark || request.op == lock::Op::unmark;
-  if (is_reader(request.token) && request.op != lock::Op::inquire && !marks) {
-    return run_for_reader(request, now);
+  if (is_listed(request.token) && request.op != lock::Op::inquire && !marks) {
+    return run_for_listed(request, now);
   }
   switch (request.op) {
     case lock::Op::acquire:
@@ -101,11 +101,15 @@ Response Server::leave_line(const Request& request, std::int64_t now) {
 
 void Server::wake_next(std::int64_t now) {
   const Key& key = data_.lock;
-  const auto state = key.value == kNoToken                            ? Line::Lock::State::free
-                     : is_cooling(key.value)                          ? Line::Lock::State::cooling
-                     : is_shared(key.value) && !is_revoked(key.value) ? Line::Lock::State::shared
-                                                                      : Line::Lock::State::held;
-  data_.line.wake({state, key.expires_ms == 0 ? -1 : key.expires_ms - now}, now, publish_);
+  const bool shared = is_shared(key.value) && !is_revoked(key.value);
+  const bool free = key.value == kNoToken;
+  const auto state = free                             ? Line::Lock::State::free
+                     : is_cooling(key.value)          ? Line::Lock::State::cooling
+                     : has_free_slot(now)             ? Line::Lock::State::one_slot_free
+                     : shared && is_reader(key.value) ? Line::Lock::State::shared
+                                                      : Line::Lock::State::held;
+  data_.line.wake({state, key.expires_ms == 0 ? -1 : key.expires_ms - now, key.value}, now,
+                  publish_);
 }
 
 Response Server::acquire(const Request& request, std::int64_t now) {
@@ -347,7 +351,7 @@ void Server::bury(Token token, std::vector<Token> readers, std::int64_t until) {
 
 bool Server::lasts(Token token, Time until) const {
   const Key& key = data_.lock;
-  if (is_reader(token)) {
+  if (is_listed(token)) {
     const Standing standing = stand(token, now_ms(until));
     return standing.ours && (key.expires_ms == 0 || key.expires_ms > now_ms(until));
   }

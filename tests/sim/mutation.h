@@ -31,25 +31,27 @@ enum class Mutation {
   renews_list_only,  ///< renew_shared.lua: renews the reader, and not the lock's key
   renews_any_list,   ///< readers.lua: a list of readers from an earlier lock counts
   repairs_over,      ///< repair_shared.lua: replaces what others hold
-  slots_counted,  ///< acquire_slot.lua: grants while fewer than N have a slot, whichever they have
-  slots_mixed,    ///< slots.lua: a lock that is held in another way, or with other slots, fits
-  slot_repaired_over,   ///< repair_shared.lua: puts a holder back beside the one that has its slot
-  slot_frees_other,     ///< exit.lua: takes away the slot that was taken first
-  uptime_untold,        ///< vote.cc: a fresh server counts as an old one
-  unsent_kept,          ///< server_set.cc: a release does not cancel what was not sent
-  clock_stands_still,   ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
-  readers_overtake,     ///< acquire_shared.lua: a reader enters though a writer stands before it
-  readers_one_by_one,   ///< line.lua: a reader as the head is woken alone, as a writer is
-  no_turn,              ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
-  no_marks,             ///< line.lua: a waiter that did not use its turn gets the next one, too
-  turn_endless,         ///< line.lua: a turn from before the clock was set back counts
-  turn_never_ends,      ///< line.lua: a turn counts though its owner has left the line
-  asker_first,          ///< acquire.lua: an asker that finds the lock free and no turn gets it
-  unheard_kept,         ///< line.lua: a waiter that nobody hears gets the turn, too
-  silent_passed_over,   ///< line.lua: having just asked does not count as being heard
-  ends_ahead_void,      ///< line.lua: a waiter whose end is far ahead of the clock does not count
-  ends_uncut,           ///< line.lua: what ends far ahead of the clock is not cut
-  ticket_of_clock,      ///< acquire.lua: a ticket is the clock alone
+  /// acquire_slot.lua: the naive way, which grants while fewer than N have a slot on this server,
+  /// whichever they have. Two quorums may share one server only, so up to 2N - 1 jobs run at once.
+  slots_counted,
+  slots_mixed,         ///< slots.lua: a lock that is held in another way, or with other slots, fits
+  slot_repaired_over,  ///< repair_shared.lua: puts a holder back beside the one that has its slot
+  slot_frees_other,    ///< exit.lua: takes away the slot that was taken first
+  uptime_untold,       ///< vote.cc: a fresh server counts as an old one
+  unsent_kept,         ///< server_set.cc: a release does not cancel what was not sent
+  clock_stands_still,  ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
+  readers_overtake,    ///< acquire_shared.lua: a reader enters though a writer stands before it
+  readers_one_by_one,  ///< line.lua: a reader as the head is woken alone, as a writer is
+  no_turn,             ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
+  no_marks,            ///< line.lua: a waiter that did not use its turn gets the next one, too
+  turn_endless,        ///< line.lua: a turn from before the clock was set back counts
+  turn_never_ends,     ///< line.lua: a turn counts though its owner has left the line
+  asker_first,         ///< acquire.lua: an asker that finds the lock free and no turn gets it
+  unheard_kept,        ///< line.lua: a waiter that nobody hears gets the turn, too
+  silent_passed_over,  ///< line.lua: having just asked does not count as being heard
+  ends_ahead_void,     ///< line.lua: a waiter whose end is far ahead of the clock does not count
+  ends_uncut,          ///< line.lua: what ends far ahead of the clock is not cut
+  ticket_of_clock,     ///< acquire.lua: a ticket is the clock alone
   refused_out_of_line,  ///< acquire.lua: a refusal does not put its waiter into the line
   cooling_untold,       ///< queue.lua: says nothing of a lock that cools
   slots_overtake,       ///< acquire_slot.lua: takes a free slot, whoever stands in line

@@ -230,6 +230,27 @@ crowd() {
   done
 }
 
+@test "slots: a server that comes back empty gets the holders again, and gives their slots to nobody" {
+  servers 5
+  in_slot one --ttl 3s --restart-grace 4
+  in_slot two --ttl 3s --restart-grace 4
+  restart_server E
+  has_both() { [[ $(cli E zcount 'redlock:{L}:readers' 0 1e15) == 2 ]]; }
+  wait_until "$BOUND" has_both
+  in_slot three --ttl 3s --restart-grace 4
+  run "$REDLOCK" run -n --slots 3 --ttl 3s --restart-grace 4 L -- true
+  assert_status 1
+  let_out one
+  assert_status 0
+  run "$REDLOCK" run -w 10 --slots 3 --ttl 3s --restart-grace 4 L -- true
+  assert_status 0
+  let_out two
+  assert_status 0
+  let_out three
+  assert_status 0
+  never_more_than 3
+}
+
 @test "slots: a job that loses its slot is stopped, the others go on" {
   servers 3
   in_slot one --ttl 1s

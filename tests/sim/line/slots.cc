@@ -73,11 +73,30 @@ Result storm_of_slots(std::uint64_t seed, Mutation mutation) {
   return result;
 }
 
+/// An operator sets the clocks while slots are held: one forward, on which all holders seem to be
+/// over; later all of them back, by an hour each.
+Result slots_and_clocks(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  ProcessPlan plan;
+  plan.mode = kOfThree;
+  plan.job = milliseconds(200);
+  plan.loops = true;
+  start_waiters(world, 8, milliseconds(10), milliseconds(20), plan);
+  const auto server = world.random().below(3);
+  world.at(seconds(1), [&] { world.hosts()[server].set_clock_by(std::chrono::hours(1)); });
+  world.at(seconds(14), [&] {
+    for (Host& host : world.hosts()) host.set_clock_by(-std::chrono::hours(1));
+  });
+  world.run_until(seconds(16));
+  world.end_loops();
+  world.run_until_all_served(seconds(60));
+  return {world.numbers(), {.longest_stall = milliseconds(1500)}};
+}
+
 constexpr Scenario kSlots[] = {
-    {"crowd_for_slots", crowd_of_one},
-    {"crowd_for_slots_of_five", crowd_of_five},
-    {"one_slot_left", one_slot_left},
-    {"storm_of_slots", storm_of_slots},
+    {"crowd_for_slots", crowd_of_one},      {"crowd_for_slots_of_five", crowd_of_five},
+    {"one_slot_left", one_slot_left},       {"storm_of_slots", storm_of_slots},
+    {"slots_and_clocks", slots_and_clocks},
 };
 
 }  // namespace

@@ -53,7 +53,7 @@ std::string work_of(const records::Holder& holder) {
   return work;
 }
 
-std::string name_blocker(const lock::Refused& refusal) {
+std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
   using Kind = lock::Value::Kind;
   const lock::Value value = lock::read_value(refusal.blocker);
   const Kind kind = value.kind;
@@ -70,7 +70,13 @@ std::string name_blocker(const lock::Refused& refusal) {
                      : shared                  ? "held shared by "
                                                : "held by ";
   if (slots > 0 && !revoked) {
-    verb = shared ? fmt::format("held with {} slots by ", slots)
+    // Our slot was free: see acquire_slot.lua.
+    const bool behind = shared && slots == our_slots && refusal.slots.empty();
+    verb = behind ? fmt::format(
+                        "kept for an earlier waiter, which needs all {} slots to be free; one of "
+                        "them is held by ",
+                        slots)
+           : shared ? fmt::format("held with {} slots by ", slots)
            : has_free_slot(refusal.slots)
                ? fmt::format("slot {} of {} held by ", slot, slots)
                : fmt::format("held in all {} slots, one of them by ", slots);
@@ -85,12 +91,12 @@ std::string name_blocker(const lock::Refused& refusal) {
                            : "another program (its key says nothing about itself)");
 }
 
-std::string describe(const lock::Refused& refusal) {
+std::string describe(const lock::Refused& refusal, std::size_t our_slots) {
   using Kind = lock::Value::Kind;
   const Kind kind = lock::read_value(refusal.blocker).kind;
   const bool cooling = kind == Kind::cooling;
   const bool revoked = kind == Kind::revoked;
-  std::string who = name_blocker(refusal);
+  std::string who = name_blocker(refusal, our_slots);
   const auto holder = records::read_holder(refusal.holder);
   const bool maintenance = for_maintenance(holder);
   if (holder && !maintenance) {

@@ -4,6 +4,7 @@
 // superfluous. All text is safe to print: what came from a server is cleaned.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,10 +19,11 @@ namespace redlock::diag {
 
 /// One phrase for the blocker: "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s", "cooling down
 /// after …", or what is known of another program's key.
-std::string describe(const lock::Refused& refusal);
+/// `our_slots`: the refusal was for one of so many slots.
+std::string describe(const lock::Refused& refusal, std::size_t our_slots = 0);
 
 /// The same without times: "held by root@web1 (pid 4711, ./backup.sh)".
-std::string name_blocker(const lock::Refused& refusal);
+std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots = 0);
 
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
 std::string describe(const lock::Done& done);

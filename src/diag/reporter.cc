@@ -12,6 +12,7 @@
 #include "diag/person.h"
 #include "diag/text.h"
 #include "lock/overloaded.h"
+#include "lock/token.h"
 #include "lock/value.h"
 #include "records/holder.h"
 #include "records/revocation.h"
@@ -203,7 +204,7 @@ void Reporter::say(const lock::Report& report) {
 /// The display shows that the wait has begun; a log says so with -v.
 void Reporter::say_contended(const Contended& contended) {
   using When = Contended::When;
-  const std::string who = contended.refusal ? describe(*contended.refusal)
+  const std::string who = contended.refusal ? describe(*contended.refusal, news_.slots)
                                             : std::string("wanted by several processes at once");
   switch (contended.when) {
     case When::begins:
@@ -221,7 +222,8 @@ void Reporter::say_contended(const Contended& contended) {
   const std::string limit = round_for_people(contended.waited);
   const std::string why =
       contended.refusal
-          ? fmt::format("{} is still {} after {}", lock_, name_blocker(*contended.refusal), limit)
+          ? fmt::format("{} is still {} after {}", lock_,
+                        name_blocker(*contended.refusal, news_.slots), limit)
           : fmt::format("could not get {} within {}, because several processes want it at once",
                         lock_, limit);
   line(Verbosity::normal, fmt::format("{}, giving up (status {})", why, news_.conflict_status));
@@ -297,6 +299,7 @@ void Reporter::say_vote(const lock::Reply& reply) {
                                        op_name(reply.ask.op), vote_text(reply.answer)));
   if (const auto* refusal = std::get_if<lock::Refused>(&reply.answer)) {
     warn_of_other_servers(*refusal);
+    warn_of_other_slots(*refusal);
   }
 }
 
@@ -311,6 +314,20 @@ void Reporter::warn_of_other_servers(const lock::Refused& refusal) {
                    "{}): two jobs may run at once; compare redlock config on both hosts",
                    lock_, person(holder->user, holder->host), printable(holder->servers, 32),
                    news_.fingerprint));
+}
+
+/// While some hosts use one number and some another, fewer jobs run at once than either allows.
+void Reporter::warn_of_other_slots(const lock::Refused& refusal) {
+  if (warned_of_other_slots_ || news_.slots == 0 || refusal.turn) return;
+  const std::size_t slots = lock::slot_of(lock::read_value(refusal.blocker).token).slots;
+  if (slots == 0 || slots > lock::kMostSlots || slots == news_.slots) return;
+  warned_of_other_slots_ = true;
+  const auto holder = records::read_holder(refusal.holder);
+  line(Verbosity::normal,
+       fmt::format(
+           "warning: {} is held by {} with --slots {}, and here it is --slots {}: runs with "
+           "different numbers exclude each other; use the same number on all hosts",
+           lock_, holder ? person(holder->user, holder->host) : "another run", slots, news_.slots));
 }
 
 void Reporter::say_notice(lock::ServerIndex server, const std::string& text) {

@@ -23,6 +23,8 @@ struct WaitNews {
   int conflict_status = 1;  ///< redlock's exit status after a wait in vain
   /// Fingerprint of our set of servers: a holder with another one is a mistake. Empty: not known.
   std::string fingerprint{};
+  /// The number of slots that we say the lock has: another number is a mistake. 0: none.
+  std::size_t slots = 0;
 };
 
 /// Words the events of a lock: one line each on standard error, "redlock: ...".
@@ -40,7 +42,8 @@ class Reporter {
   /// A release by token did not reach enough servers.
   void say_not_released(const std::vector<lock::Complaint>& complaints);
 
-  /// An answer of a server. Only said when verbose, except for a holder with other servers.
+  /// An answer of a server. Only said when verbose, except for a holder with other servers or
+  /// another number of slots.
   void say_vote(const lock::Reply& reply);
 
   /// A notice from a server for the holder. Only said when verbose. Empty: the subscription has
@@ -56,6 +59,7 @@ class Reporter {
   void to_person(const std::string& text);
   void say_contended(const lock::report::Contended& contended);
   void warn_of_other_servers(const lock::Refused& refusal);
+  void warn_of_other_slots(const lock::Refused& refusal);
   void say_missing(const lock::report::QuorumMissing& missing);
   void say_acquired(const lock::report::Acquired& acquired);
   void say_stopping(const lock::report::Stopping& stopping);
@@ -66,6 +70,7 @@ class Reporter {
   Verbosity verbosity_;
   WaitNews news_;
   bool warned_of_other_servers_ = false;
+  bool warned_of_other_slots_ = false;
   std::string revocation_notice_;  ///< the last notice that the lock was revoked
 };
 

@@ -52,7 +52,8 @@ Progress::Mode progress_mode(const config::Settings& settings) {
 diag::WaitNews wait_news(const config::Settings& settings) {
   return {.shown = progress_mode(settings) != Progress::Mode::none,
           .conflict_status = settings.conflict_exit_code,
-          .fingerprint = server_set_fingerprint(settings.servers)};
+          .fingerprint = server_set_fingerprint(settings.servers),
+          .slots = settings.slots};
 }
 
 Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patience,

@@ -12,7 +12,6 @@
 #include "driver/setup.h"
 #include "error.h"
 #include "hold/acquirer.h"
-#include "os/standard_fds.h"
 #include "records/holder.h"
 
 namespace redlock::hold {
@@ -46,9 +45,6 @@ records::Holder describe_holder(const cli::Acquire& request, const driver::LockI
 
 Exit acquire(const cli::Acquire& request) {
   const config::Settings& settings = request.settings;
-  if (os::output_was_closed()) {
-    throw Error(ExitStatus::os_error, "standard output is closed: the token cannot be printed");
-  }
   const driver::LockId lock = driver::lock_id(settings, request.name);
   const Grant grant{.lock_name = lock.name,
                     .json = request.json,
@@ -58,13 +54,8 @@ Exit acquire(const cli::Acquire& request) {
   lock::Plan plan = driver::plan_for(settings);
   // Without --on-lost-signal there is no process to stop, and so no grace is needed.
   if (request.on_lost_signal == 0) plan.timing.grace = {};
-  redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(grant.who));
   os::Stderr out;
-  diag::Reporter reporter(out, lock.name, driver::displays_of(settings),
-                          driver::verbosity_of(settings), driver::wait_news(settings));
-  return Acquirer(plan, grant, servers, out, reporter, driver::progress_mode(settings),
-                  {.conflict = settings.conflict_exit_code, .done = 0})
-      .run();
+  return take(settings, lock, plan, grant, out).exit;
 }
 
 }  // namespace redlock::hold

@@ -24,6 +24,7 @@
 #include "hold/refused_json.h"
 #include "lock/by_token.h"
 #include "os/clock.h"
+#include "os/standard_fds.h"
 #include "records/json.h"
 #include "records/log_entry.h"
 
@@ -51,13 +52,14 @@ void send_message(const os::Fd& keeper, KeeperMessage message) {
   }
 }
 
-}  // namespace
-
+/// The holder since now, with the ttl that is left.
 records::Holder as_of_now(const Grant& grant) {
   records::Holder holder = records::since_now(grant.who);
   if (grant.until) holder.ttl = std::max(*grant.until - holder.since, std::chrono::milliseconds(0));
   return holder;
 }
+
+}  // namespace
 
 Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers,
                    os::Stderr& out, diag::Reporter& reporter, driver::Progress::Mode progress,
@@ -315,6 +317,21 @@ void Acquirer::spread() {
     if (std::ranges::none_of(renewal.complaints(), elsewhere)) return;
     driver_.finish_requests([] { return false; }, driver_.now() + kPause);
   }
+}
+
+Taken take(const config::Settings& settings, const driver::LockId& lock, const lock::Plan& plan,
+           const Grant& grant, os::Stderr& out) {
+  if (os::output_was_closed()) {
+    throw Error(ExitStatus::os_error, "standard output is closed: the token cannot be printed");
+  }
+  redis::ServerSet servers =
+      driver::open_servers(settings, lock, [&grant] { return records::to_json(as_of_now(grant)); });
+  diag::Reporter reporter(out, lock.name, driver::displays_of(settings),
+                          driver::verbosity_of(settings), driver::wait_news(settings));
+  Acquirer acquirer(plan, grant, servers, out, reporter, driver::progress_mode(settings),
+                    {.conflict = settings.conflict_exit_code, .done = 0});
+  const Exit exit = acquirer.run();
+  return {exit, acquirer.held_until()};
 }
 
 }  // namespace redlock::hold

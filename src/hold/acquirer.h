@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 
+#include "config/settings.h"
 #include "diag/reporter.h"
 #include "driver/chosen_status.h"
 #include "driver/driver.h"
+#include "driver/lock_id.h"
 #include "driver/progress.h"
 #include "driver/rescue.h"
 #include "exit_status.h"
@@ -33,9 +35,6 @@ struct Grant {
   /// The end of a maintenance hold, Unix time; none: it lasts for its ttl.
   std::optional<std::chrono::milliseconds> until{};
 };
-
-/// The holder since now, with the ttl that is left.
-records::Holder as_of_now(const Grant& grant);
 
 /// The heart of `redlock acquire` and `redlock hold`: the same session as that of a run. Where a
 /// run would start its job, redlock ends, or hands the session to a keeper.
@@ -99,5 +98,14 @@ class Acquirer : private driver::Host {
   bool ward_gone_ = false;
   int interrupted_ = 0;  ///< this signal came after the grant and before the token was printed
 };
+
+/// What `redlock acquire` and `redlock hold` do alike: opens the servers for the lock, and runs an
+/// Acquirer.
+struct Taken {
+  Exit exit;
+  std::optional<std::chrono::milliseconds> held_until;  ///< as Acquirer::held_until
+};
+Taken take(const config::Settings& settings, const driver::LockId& lock, const lock::Plan& plan,
+           const Grant& grant, os::Stderr& out);
 
 }  // namespace redlock::hold

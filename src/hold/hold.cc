@@ -12,11 +12,9 @@
 #include "diag/lock_name.h"
 #include "driver/holder_info.h"
 #include "driver/setup.h"
-#include "error.h"
 #include "hold/acquirer.h"
 #include "inspect/history_view.h"
 #include "os/clock.h"
-#include "os/standard_fds.h"
 #include "records/holder.h"
 
 namespace redlock::hold {
@@ -63,9 +61,6 @@ void say_held(const cli::Hold& request, std::chrono::milliseconds until, os::Std
 
 Exit hold(const cli::Hold& request) {
   const config::Settings& settings = request.settings;
-  if (os::output_was_closed()) {
-    throw Error(ExitStatus::os_error, "standard output is closed: the token cannot be printed");
-  }
   const driver::LockId lock = driver::lock_id(settings, request.name);
   const Grant grant{.lock_name = lock.name,
                     .json = request.json,
@@ -73,17 +68,10 @@ Exit hold(const cli::Hold& request) {
                     .ward = std::nullopt,
                     .who = record_for_hold(request, lock),
                     .until = request.until};
-  const lock::Plan plan = plan_for_hold(request);
-  redis::ServerSet servers =
-      driver::open_servers(settings, lock, [&grant] { return records::to_json(as_of_now(grant)); });
   os::Stderr out;
-  diag::Reporter reporter(out, lock.name, driver::displays_of(settings),
-                          driver::verbosity_of(settings), driver::wait_news(settings));
-  Acquirer acquirer(plan, grant, servers, out, reporter, driver::progress_mode(settings),
-                    {.conflict = settings.conflict_exit_code, .done = 0});
-  const Exit result = acquirer.run();
-  if (acquirer.held_until()) say_held(request, *acquirer.held_until(), out);
-  return result;
+  const Taken taken = take(settings, lock, plan_for_hold(request), grant, out);
+  if (taken.held_until) say_held(request, *taken.held_until, out);
+  return taken.exit;
 }
 
 }  // namespace redlock::hold

@@ -87,8 +87,15 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
   return lock;
 }
 
+std::size_t slot_in(const Observed& lock, const lock::Reader& reader) {
+  const auto [slot, slots] = lock::slot_of(reader.token);
+  return slots == lock.slots && slot <= slots ? slot : 0;
+}
+
 std::string slots_taken(const Observed& lock) {
-  return fmt::format("{} of {} slots taken", lock.readers.size(), lock.slots);
+  const auto taken = std::ranges::count_if(
+      lock.readers, [&lock](const lock::Reader& reader) { return slot_in(lock, reader) != 0; });
+  return fmt::format("{} of {} slots taken", taken, lock.slots);
 }
 
 std::string_view word_for(lock::State state) {

@@ -49,6 +49,9 @@ lock::Refused as_refusal(const lock::Sighting& sighting);
 std::string_view word_for(lock::State state);
 
 /// "2 of 3 slots taken". Of a lock with slots.
+/// The slot of this holder of the lock; 0: it has none that redlock gives out.
+std::size_t slot_in(const Observed& lock, const lock::Reader& reader);
+
 std::string slots_taken(const Observed& lock);
 
 /// Warnings for people, about a holder with other servers or another protocol.

@@ -75,7 +75,7 @@ Json readers(const Observed& lock) {
   if (!lock.shared) return {};
   std::vector<Json> all;
   for (const lock::Reader& reader : lock.readers) {
-    const std::size_t slot = lock::slot_of(reader.token).slot;
+    const std::size_t slot = slot_in(lock, reader);
     all.push_back(Json::object({{"holder", holder_json(records::read_holder(reader.holder))},
                                 {"slot", slot == 0 ? Json() : Json(slot)},
                                 {"fence", reader.fence == 0 ? Json() : Json(reader.fence)},

@@ -154,8 +154,9 @@ void tell_readers(Block& block, const Observed& lock) {
                            : "not known: its record beside the lock is missing";
     if (length) text += " for " + diag::for_people(*length);
     if (reader.fence > 0) text += fmt::format(", fence {}", reader.fence);
-    if (const auto place = lock::slot_of(reader.token); place.slots > 0) {
-      label = fmt::format("slot {}", place.slot);
+    if (lock.slots > 0) {
+      const std::size_t slot = slot_in(lock, reader);
+      label = slot == 0 ? "foreign" : fmt::format("slot {}", slot);
     }
     block.entry(std::exchange(label, {}), text, kSetIn);
   }
@@ -194,8 +195,10 @@ std::string describe(const Waiting& waiter, std::size_t room) {
   if (!waiter.who) return "somebody, for " + length;
   const records::Holder& who = *waiter.who;
   const auto text = [&who, &length](std::string_view command) {
-    return fmt::format("{} (pid {}{}{}) for {}", diag::person(who.user, who.host), who.pid,
-                       who.command.empty() ? "" : ", ", command, length);
+    const std::string message =
+        who.message.empty() ? std::string() : ", \"" + diag::message_of(who) + '"';
+    return fmt::format("{} (pid {}{}{}{}) for {}", diag::person(who.user, who.host), who.pid,
+                       who.command.empty() ? "" : ", ", command, message, length);
   };
   const std::size_t left = room - std::min(room, diag::columns(text("")));
   return text(diag::cut(diag::printable(who.command, kMostShown), std::max(left, kLeastCommand)));

@@ -16,42 +16,9 @@ using report::QuorumMissing;
 
 namespace {
 
-/// How long a single try goes on through split votes and unreachable servers: when the cron of two
-/// hosts starts at the same instant, exactly one run must happen, not none.
-constexpr Duration kTryOnceBears = seconds(2);
-
 /// A pause that would end after the wait limit ends this long before the limit, so that we ask once
 /// more.
 constexpr Duration kLastQuestion = milliseconds(50);
-
-/// The longest time that a turn lasts, whatever a server says.
-constexpr Duration kLongestTurn = milliseconds(501);
-
-/// The shortest pause before we ask again after a turn, even if a server says that the turn is
-/// over.
-constexpr Duration kShortestTurn = milliseconds(10);
-
-/// The pause of a waiter that the servers wake when it is its turn. It must be heard of more often
-/// than every 20 s, and it finds out what no server told it.
-constexpr Duration kIdle = seconds(5);
-
-/// The pause of a waiter that the servers cannot wake while it is among the first two in line.
-constexpr Duration kEarly = milliseconds(100);
-
-/// When a lock expires, the first two waiters ask at once, and the others within this time after
-/// it.
-constexpr Duration kSpread = seconds(1);
-
-/// The shortest time between the beginnings of two rounds of a waiter, however often it is woken.
-/// After kCredit woken rounds in vain the waiter trusts wake-ups less: each further round doubles
-/// this time, up to the most.
-constexpr Duration kBetweenRounds = milliseconds(5);
-constexpr Duration kMostBetweenRounds = milliseconds(100);
-constexpr unsigned kCredit = 32;
-
-/// The shortest pause before a round if the pause before the last round was already cut short for
-/// an expiry.
-constexpr Duration kBetweenExpiries = milliseconds(50);
 
 /// When the reports that too few servers answer are due: see QuorumMissing::When. A report is left
 /// out if the wait ends less than kWorthTelling later, because the end says the same.
@@ -76,7 +43,7 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
                          bool joins, std::size_t slots, std::uint64_t seed, Instant now)
     : timing_(timing),
       patience_(patience),
-      jitter_(seed),
+      pauses_(patience, seed),
       slot_choice_(slots, seed),
       attempt_(joins ? kFirstJoin : 1, servers, slot_choice_.slot()),
       waiter_(servers),
@@ -85,11 +52,7 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
       next_round_(now),
       limit_(limit_of(patience, now)),
       short_since_(now),
-      troubles_(servers),
-      conflict_backoff_(milliseconds(100), seconds(5)),
-      split_backoff_(milliseconds(50),
-                     patience.wait == Duration::zero() ? kTryOnceBears : seconds(1)),
-      unreachable_backoff_(milliseconds(100), seconds(1)) {}
+      troubles_(servers) {}
 
 Instant Acquisition::server_limit() const {
   // Every server is asked once, however short the limit is. Connecting has a limit of its own.
@@ -171,10 +134,7 @@ void Acquisition::wake(Duration in, Instant now) {
     if (in < kNever - now) ask_again_ = std::min(ask_again_, now + in);
     return;
   }
-  Duration apart = kBetweenRounds;
-  for (unsigned vain = kCredit; vain < woken_rounds_ && apart < kMostBetweenRounds; ++vain) {
-    apart = std::min(2 * apart, kMostBetweenRounds);
-  }
+  const Duration apart = between_woken_rounds(woken_rounds_);
   ask_again_ = std::min(ask_again_, std::max(now, round_began_ + apart));
 }
 
@@ -301,11 +261,11 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   // A waiter that lacks only trust in the servers keeps its place: the others lack it, too.
   if (!try_once) waiter_.round_ended(ended, verdict != Verdict::unavailable, effects);
   if (verdict == Verdict::conflict) {
-    rest(now, conflict_pause(ended));
+    rest(now, pauses_.after_conflict(ended, waiter_));
   } else if (verdict == Verdict::split) {
-    rest(now, split_pause(ended, now));
+    rest(now, pauses_.after_split(ended, waiter_, now - round_began_));
   } else {
-    rest(now, unreachable_backoff_.next(jitter_));
+    rest(now, pauses_.after_silence());
   }
 }
 
@@ -334,49 +294,6 @@ void Acquisition::rest(Instant now, Duration pause) {
   next_round_ = now + pause;
   const Instant last_question = limit_ == kNever ? kNever : limit_ - kLastQuestion;
   if (now < last_question) next_round_ = std::min(next_round_, last_question);
-}
-
-/// The servers wake a waiter in line, so it asks seldom. Otherwise it asks often while it is among
-/// the first ones, and with exponential back-off while it is not. In every case it asks when the
-/// time to live has passed that the servers gave for the lock; the first ones first.
-Duration Acquisition::conflict_pause(const Attempt& ended) {
-  const Refused* const main = ended.main_refusal();
-  const std::string holder(main == nullptr ? "" : read_value(main->blocker).token);
-  if (std::exchange(backed_off_from_, holder) != holder) conflict_backoff_.reset();
-  Duration pause = kEarly;
-  if (waiter_.is_called()) {
-    pause = jitter_.between(kIdle - kIdle / 10, kIdle);
-  } else if (!waiter_.is_early()) {
-    pause = conflict_backoff_.next(jitter_);
-  }
-  Duration after_expiry = milliseconds(1);
-  if (waiter_.is_far_back()) after_expiry += jitter_.between(Duration::zero(), kSpread);
-  for (const Attempt::Vote& vote : ended.votes()) {
-    if (vote.state != Attempt::VoteState::refused || vote.refusal.turn) continue;
-    if (!vote.refusal.ttl_left) continue;
-    pause = std::min<Duration>(pause, *vote.refusal.ttl_left + after_expiry);
-  }
-  // When an announced expiry has come, we ask at once, but only the first time: a server that
-  // always announces that the lock is about to expire must not make us ask all the time.
-  const bool soon = pause < kBetweenExpiries;
-  const bool again = soon && asks_at_expiry_;
-  asks_at_expiry_ = soon;
-  return std::max<Duration>(pause, again ? kBetweenExpiries : milliseconds(1));
-}
-
-/// If all that refused did so for another waiter's turn, we ask when the last of these turns ends;
-/// or earlier if the servers cannot wake us, because the lock may soon be free again.
-///
-/// A single try bears splits for longer the longer its rounds take: contenders that are far away
-/// must fall out of step, too.
-Duration Acquisition::split_pause(const Attempt& ended, Instant now) {
-  if (patience_.wait == Duration::zero()) {
-    return split_backoff_.next(jitter_, 2 * (now - round_began_));
-  }
-  const auto turn = ended.turns_left();
-  if (!turn) return split_backoff_.next(jitter_);
-  return std::clamp<Duration>(*turn + milliseconds(1), kShortestTurn,
-                              waiter_.is_called() ? kLongestTurn : kEarly);
 }
 
 /// Contenders that are still taking the lock change from round to round. If the same servers refuse
@@ -449,7 +366,7 @@ void Acquisition::abandon_unnumbered(Instant now, Effects& effects) {
 void Acquisition::try_again(Instant now, Effects& effects) {
   state_ = State::trying;
   end_attempt(effects);
-  rest(now, split_backoff_.next(jitter_));
+  rest(now, pauses_.after_dropped_win());
 }
 
 void Acquisition::reject_twins(Effects& effects) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lock/attempt.h"
-#include "lock/backoff.h"
 #include "lock/effect.h"
+#include "lock/pauses.h"
 #include "lock/release.h"
 #include "lock/slot_choice.h"
 #include "lock/time.h"
@@ -133,14 +133,12 @@ class Acquisition {
   void rest(Instant now, Duration pause);
   [[nodiscard]] Instant wait_limit() const;
   [[nodiscard]] Instant server_limit() const;
-  [[nodiscard]] Duration conflict_pause(const Attempt& ended);
-  [[nodiscard]] Duration split_pause(const Attempt& ended, Instant now);
   [[nodiscard]] bool same_refusals_as_last_round();
   [[nodiscard]] Attempt next_attempt(AttemptId id) const;
 
   Timing timing_;
   Patience patience_;
-  Jitter jitter_;
+  Pauses pauses_;
   State state_ = State::trying;
   SlotChoice slot_choice_;
   Attempt attempt_;
@@ -164,14 +162,9 @@ class Acquisition {
   bool answered_last_round_ = false;    ///< a quorum of servers answered the last round
   std::optional<Announced> announced_;
   std::optional<Refused> last_refusal_;
-  std::string backed_off_from_;  ///< the holder that conflict_backoff_ goes with
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;
   std::vector<std::string> last_refusals_;
-  Backoff conflict_backoff_;
-  bool asks_at_expiry_ = false;  ///< the pause before the latest round was cut to less than 50 ms
-  Backoff split_backoff_;
-  Backoff unreachable_backoff_;
 };
 
 }  // namespace redlock::lock

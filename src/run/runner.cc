@@ -390,6 +390,11 @@ lock::JobFailedToStart Runner::cannot_start(const char* why) {
 }
 
 lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {
+  if (!job_.stage.is_last()) {
+    out_.line(fmt::format("redlock: cannot start itself again to take the next lock: {}",
+                          std::strerror(message.value)));
+    return kSystemRefused;
+  }
   const ExitStatus status = message.kind == Kind::no_process ? ExitStatus::os_error
                             : message.value == ENOENT        ? ExitStatus::not_found
                                                              : ExitStatus::cannot_execute;

@@ -44,6 +44,29 @@ all_free() {
   done
 }
 
+@test "also: a redlock that the system does not let start again for the next lock: 71, and no lock stays" {
+  servers 3
+  background "$REDLOCK" run a -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' "$SCRATCH/holds" "$SCRATCH/go"
+  local holder=$BACKGROUND_PID
+  wait_for "$SCRATCH/holds"
+  cp "$REDLOCK" "$SCRATCH/redlock"
+  background "$SCRATCH/redlock" run b --also a -- touch "$SCRATCH/ran"
+  wait_for_key A 'redlock:{a}:queue'
+  chmod 0 "$SCRATCH/redlock"
+  : >"$SCRATCH/go"
+  await "$holder"
+  await "$BACKGROUND_PID"
+  assert_status 71
+  assert_one_line "$(cat "$BACKGROUND_ERR")"
+  assert_contains "$(cat "$BACKGROUND_ERR")" 'cannot start itself again to take the next lock: Permission denied'
+  [[ ! -e $SCRATCH/ran ]]
+  local server
+  for server in A B C; do
+    wait_until "$BOUND" lacks_key "$server" a
+    lacks_key "$server" b
+  done
+}
+
 @test "also: runs that name the same locks in different order never wait for each other" {
   servers 1
   local pids=() order

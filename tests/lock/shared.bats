@@ -297,8 +297,7 @@ as_flock() {
   wait_for_runs R2
   wait_until "$BOUND" reads B 2
   wait_until_listening B
-  cli B zrem "$READERS" "$(cli B zrange "$READERS" 0 0)" >/dev/null
-  reads B 1
+  [[ $(cli B zrem "$READERS" "$(cli B zrange "$READERS" 0 0)") == 1 ]]
   renew_soon B
   wait_until "$BOUND" reads B 2
   finish R1 R2

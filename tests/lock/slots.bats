@@ -166,6 +166,44 @@ crowd() {
   [[ ! -e $SCRATCH/ran ]]
 }
 
+@test "slots: hosts that disagree about the number are told so, once in each run" {
+  servers 3
+  in_slot one
+  run --separate-stderr "$REDLOCK" run -n --slots 2 L -- true
+  assert_status 1
+  [[ $stderr == "redlock: warning: lock \"L\" is held by $(id -un)@$(hostname) with --slots 3, and here it is --slots 2: "* ]] ||
+    fail "$stderr"
+  [[ $(wc -l <<<"$stderr") == 1 ]] || fail "$stderr"
+  run --separate-stderr "$REDLOCK" acquire -w 0.3 --slots 4 L
+  [[ $(grep -c 'with --slots 3, and here it is --slots 4' <<<"$stderr") == 1 ]] || fail "$stderr"
+  run --separate-stderr "$REDLOCK" run -q -n --slots 2 L -- true
+  [[ -z $stderr ]] || fail "$stderr"
+  # A run for one of as many slots, and runs that want all of them, agree with it.
+  for options in '--slots 3' '-n' '-n -s'; do
+    # shellcheck disable=SC2086 # words
+    run --separate-stderr "$REDLOCK" run $options L -- true
+    refute_contains "$stderr" warning
+  done
+  let_out one
+}
+
+@test "slots: status names foreign holders as such, and does not count them" {
+  servers 1
+  in_slot one
+  local each
+  for each in p0003 p0403 p0102; do # no slot, one too many, one of two
+    cli A zadd 'redlock:{L}:readers' 9999999999999 "$each$(printf '%035d' 0)" >/dev/null
+  done
+  run --separate-stderr "$REDLOCK" status L
+  has "slot $SLOT " '1 of 3 slots taken'
+  [[ $(grep -c 'foreign' <<<"$output") == 3 ]] || fail "$output"
+  refute_contains "$output" 'slot 0'
+  refute_contains "$output" 'slot 4'
+  run --separate-stderr "$REDLOCK" status --json L
+  is 'sorted(r["slot"] or 0 for r in l["readers"])' "[0, 0, 0, $SLOT]"
+  let_out one
+}
+
 @test "slots: a run that waits for all slots comes before later ones, which do not ask all the time" {
   local n
   for n in 1 3; do
@@ -175,7 +213,7 @@ crowd() {
     waiter writer
     run --separate-stderr "$REDLOCK" run -n -v --slots 3 L -- true
     assert_status 1
-    assert_contains "$stderr" 'held with 3 slots by'
+    assert_contains "$stderr" 'kept for an earlier waiter, which needs all 3 slots to be free; one of them is held by'
     refute_contains "$stderr" 'has its turn'
     waiter slot --slots 3
     local asked
@@ -190,6 +228,27 @@ crowd() {
     [[ $(grep start "$LOG" | cut -d ' ' -f 2 | paste -sd ' ') == 'one writer slot' ]] || fail "$(cat "$LOG")"
     stop_servers
   done
+}
+
+@test "slots: a server that comes back empty gets the holders again, and gives their slots to nobody" {
+  servers 5
+  in_slot one --ttl 3s --restart-grace 4
+  in_slot two --ttl 3s --restart-grace 4
+  restart_server E
+  has_both() { [[ $(cli E zcount 'redlock:{L}:readers' 0 1e15) == 2 ]]; }
+  wait_until "$BOUND" has_both
+  in_slot three --ttl 3s --restart-grace 4
+  run "$REDLOCK" run -n --slots 3 --ttl 3s --restart-grace 4 L -- true
+  assert_status 1
+  let_out one
+  assert_status 0
+  run "$REDLOCK" run -w 10 --slots 3 --ttl 3s --restart-grace 4 L -- true
+  assert_status 0
+  let_out two
+  assert_status 0
+  let_out three
+  assert_status 0
+  never_more_than 3
 }
 
 @test "slots: a job that loses its slot is stopped, the others go on" {

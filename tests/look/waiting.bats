@@ -81,6 +81,13 @@ pretend() {
   is 'l["waiting"], len(l["waiters"])' '(2, 2)'
 }
 
+@test "waiting: the message of a waiter, in the text too" {
+  hold
+  waiter one -m 'schema migration'
+  status L
+  has ' for ' ', "schema migration") for '
+}
+
 @test "waiting: the server where one stood longest says how long it has waited" {
   everywhere set L x px 60000
   pretend 100 102 backup 60000

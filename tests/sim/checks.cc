@@ -223,6 +223,7 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   // A job may be started when its lock has just been deleted by force, beside that of the next.
   const bool alone = !is_deleted(lock_token);
   if (schedule_->assumptions_hold && alone) check_overlap(client, at);
+  if (schedule_->assumptions_hold && alone) check_crowd(client, at);
   if (schedule_->holds_are_kept && alone) check_holds(client, at);
   const bool votes_are_its = lease.granted_token == token;
   const int votes = votes_are_its ? std::popcount(lease.granted_by) : 0;
@@ -320,7 +321,7 @@ void Checks::check_overlap(std::size_t client, Time at) {
     if (other == client || !leases_[other].live || excused(other, at)) continue;
     if (leases_[other].lock_token == leases_[client].lock_token)
       continue;  // one has joined the other
-    if (is_reader(leases_[other].lock_token) && is_reader(leases_[client].lock_token)) continue;
+    if (may_be_together(leases_[other].lock_token, leases_[client].lock_token)) continue;
     // What is deleted by force is anybody's at once; its holder's job is to end soon.
     if (is_deleted(leases_[other].lock_token)) {
       check_lifetime(other, at);
@@ -331,13 +332,30 @@ void Checks::check_overlap(std::size_t client, Time at) {
   }
 }
 
+/// No more jobs at once than the lock has slots; those inside a job have its slot.
+void Checks::check_crowd(std::size_t client, Time at) {
+  const Token mine = leases_[client].lock_token;
+  std::vector<Token> tokens = {mine};
+  for (std::size_t other = 0; other < schedule_->clients; ++other) {
+    const Token theirs = leases_[other].lock_token;
+    if (other == client || !leases_[other].live || excused(other, at)) continue;
+    if (is_deleted(theirs) || !same_kind(theirs, mine)) continue;
+    if (std::ranges::find(tokens, theirs) == tokens.end()) tokens.push_back(theirs);
+  }
+  if (slots_of(mine) == 0 || tokens.size() <= slots_of(mine)) return;
+  fail("crowd",
+       client_name(client) + "'s job is one of " + std::to_string(tokens.size()) +
+           " at once, and the lock has " + std::to_string(slots_of(mine)) + " slots",
+       at);
+}
+
 void Checks::check_fence(const Grant& grant, Time began) {
   // Others may read with later numbers than the lock that this one joins.
   const bool joins = std::ranges::count(grants_, grant.lock_token, &Grant::lock_token) > 0;
   for (const Grant& before : grants_) {
     // Where the assumptions fail, two may hold the lock at once: then their order is nobody's.
     const bool alone = schedule_->assumptions_hold && !schedule_->seized;
-    const bool beside = is_reader(before.lock_token) && is_reader(grant.lock_token);
+    const bool beside = may_be_together(before.lock_token, grant.lock_token);
     const bool ordered = (alone && !beside) || (before.started <= began && !(beside && joins));
     if (grant.fence == before.fence && grant.lock_token == before.lock_token) continue;
     if (grant.fence != before.fence && (grant.fence > before.fence || !ordered)) continue;
@@ -352,7 +370,9 @@ void Checks::granted(std::size_t server, Token token) {
   const std::uint32_t client = client_of(token);
   Lease& lease = leases_[client];
   // In the order of attempts: own_token() marks those that join, which come first.
-  const auto rank = [](Token each) { return each == kNoToken ? each : each ^ 0x4000U; };
+  const auto rank = [](Token each) {
+    return each == kNoToken ? each : (each & 0xffffffffU) ^ 0x4000U;
+  };
   if (rank(token) < rank(lease.granted_token)) return;
   if (token != lease.granted_token) lease.granted_by = 0;
   lease.granted_token = token;

@@ -143,6 +143,7 @@ class Checks {
   [[nodiscard]] bool excused(std::size_t client, Time at) const;
   void check_lifetime(std::size_t client, Time at);
   void check_overlap(std::size_t client, Time at);
+  void check_crowd(std::size_t client, Time at);
   void check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at);
   void check_holds(std::size_t client, Time at);
   void check_once(std::size_t client, Time at);

@@ -39,6 +39,7 @@ void Client::plan(lock::Plan& plan) {
   plan.timing.once = schedule.client[index_].once;
   plan.timing.min_hold = schedule.client[index_].min_hold;
   plan.server_timeout = schedule.server_timeout;
+  plan.slots = schedule.client[index_].mode.slots;
   plan.seed = random().next();
   plan.patience.server_wait = random().one_of(seconds(10), seconds(10), seconds(2));
   const std::uint32_t kind = random().below(100);
@@ -64,9 +65,10 @@ void Client::start() {
   if (is_inside()) plan.inherited = inherited_.fence;
   session_.emplace(plan, local);
   drive_.emplace(*session_, *this);
+  tokens_.begin(index_, runs_, scene_->schedule->client[index_].mode, inherited_.token);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
     links_[i].begin(*scene_->network, *scene_->schedule, scene_->settings, scene_->mutation, index_,
-                    static_cast<std::uint8_t>(i), runs_, inherited_.token);
+                    static_cast<std::uint8_t>(i), runs_, tokens_);
   }
   arrivals_.clear();
   next_arrival_ = 0;
@@ -218,13 +220,14 @@ void Client::leave_queue(lock::ServerIndex server) {
 }
 
 void Client::ask(const lock::Ask& ask, lock::Instant local) {
+  tokens_.asks(ask);
   if (scene_->story->on()) {
     constexpr std::string_view kWords[] = {"acquire", "renew",      "repair",  "commit",
                                            "mark",    "unmark",     "release", "leave",
                                            "inquire", "leave queue"};
     std::string what = "asks " + server_name(ask.server) + ": ";
     what.append(kWords[static_cast<std::size_t>(ask.op)]).append(" ");
-    if (ask.attempt != lock::kNoAttempt) what += token_text(own(ask.attempt));
+    if (ask.attempt != lock::kNoAttempt) what += token_text(tokens_.own(ask.attempt));
     if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
     say(what);
   }
@@ -350,7 +353,7 @@ void Client::say_reply(const lock::Reply& reply) {
                                          "not committed", "released", "missing", "not mine",
                                          "no answer",     "done",     "marked"};
   std::string what = "  hears " + server_name(reply.ask.server) + " on ";
-  what += token_text(own(reply.ask.attempt)) + ": ";
+  what += token_text(tokens_.own(reply.ask.attempt)) + ": ";
   what += kWords[reply.answer.index()];
   if (const auto* grant = std::get_if<lock::Granted>(&reply.answer)) {
     what += ", fence " + std::to_string(grant->fence);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "attempt_tokens.h"
 #include "checks.h"
 #include "events.h"
 #include "link.h"
@@ -86,8 +87,6 @@ class Client : public lock::Performer {
   };
 
   [[nodiscard]] bool is_inside() const;
-  [[nodiscard]] Token own(lock::AttemptId attempt) const;
-  [[nodiscard]] Token lock_token(lock::AttemptId attempt) const;
   template <class Each>
   void each_inside(Each each) const;
   void start_inside(const Inherited& lock) const;
@@ -124,6 +123,7 @@ class Client : public lock::Performer {
   std::uint32_t runs_ = 0;
   bool starting_ = false;
   Inherited inherited_;
+  AttemptTokens tokens_;
   bool served_ = false;  ///< in the fair phase
   std::optional<lock::Session> session_;
   std::optional<lock::Keeping> keeping_;  ///< if its lock is kept for a ward

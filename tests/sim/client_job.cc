@@ -43,9 +43,9 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
           .status = random().percent(20) ? 1 : 0};
   served_ = scene_->calm;
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
-  scene_->checks->job_started(index_, order.attempt, order.fence, own(order.attempt),
-                              lock_token(order.attempt), now());
-  start_inside({lock_token(order.attempt), order.fence});
+  scene_->checks->job_started(index_, order.attempt, order.fence, tokens_.own(order.attempt),
+                              tokens_.lock(order.attempt), now());
+  start_inside({tokens_.lock(order.attempt), order.fence});
   Time runtime = random().between(milliseconds(1), milliseconds(30));
   if (!scene_->calm) {
     const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
@@ -112,14 +112,6 @@ void Client::tree_ends(std::uint32_t stamp) {
 
 bool Client::is_inside() const {
   return scene_->schedule->client[index_].inside.has_value();
-}
-
-Token Client::own(lock::AttemptId attempt) const {
-  return for_mode(own_token(index_, runs_, attempt), scene_->schedule->client[index_].reads);
-}
-
-Token Client::lock_token(lock::AttemptId attempt) const {
-  return lock::is_join(attempt) ? inherited_.token : own(attempt);
 }
 
 /// The clients inside this one's job: a redlock each that joins its lock.

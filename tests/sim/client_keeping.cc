@@ -24,7 +24,7 @@ bool Client::is_finished() const {
 
 /// What was started is no job but a ward: it lives on without the lock, if it wants to.
 void Client::begin_keeping(const lock::Spawn& order) {
-  kept_ = lock_token(order.attempt);
+  kept_ = tokens_.lock(order.attempt);
   job_.lingers = false;
   scene_->checks->ward_started(index_);
   keeping_.emplace(

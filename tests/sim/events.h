@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "clock.h"
+#include "token.h"
 
 namespace redlock::sim {
 
@@ -24,7 +25,7 @@ enum class EventKind : std::uint8_t {
   request,
   run_request,  ///< one that waited while the server was stopped
   response,
-  revoke,      ///< who: a server; stamp: the token that is revoked there
+  revoke,      ///< who: a server; token: it is revoked there
   remove,      ///< likewise, deleted
   hand_back,   ///< likewise, released by its owner
   word,        ///< who: a client; stamp: its run. Its owner is said to have released the lock
@@ -36,6 +37,7 @@ enum class EventKind : std::uint8_t {
 
 struct Event {
   Time at;
+  Token token;
   std::uint32_t number;
   std::uint32_t who;
   std::uint32_t stamp;
@@ -51,8 +53,9 @@ class Events {
     count_ = 0;
   }
 
-  void add(EventKind kind, Time at, std::uint32_t who, std::uint32_t stamp = 0) {
-    heap_.push_back({std::max(at, now_), ++count_, who, stamp, kind});
+  void add(EventKind kind, Time at, std::uint32_t who, std::uint32_t stamp = 0,
+           Token token = kNoToken) {
+    heap_.push_back({std::max(at, now_), token, ++count_, who, stamp, kind});
     std::push_heap(heap_.begin(), heap_.end(), later);
   }
 

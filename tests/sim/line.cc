@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "token.h"
-
 namespace redlock::sim {
 
 namespace {
@@ -16,6 +14,8 @@ constexpr std::size_t kMostSwept = 32;
 constexpr std::size_t kMostCut = 8;
 constexpr std::size_t kMostTold = 8;
 constexpr std::size_t kMostTogether = 8;
+
+constexpr Line::Lock kFree{Line::Lock::State::free};
 
 /// Asked within this time, a waiter that nobody hears counts as heard: it may not SUBSCRIBE.
 constexpr std::int64_t kJustAskedMs = 500;
@@ -107,10 +107,12 @@ std::optional<Line::Turn> Line::live_turn(std::int64_t now) const {
 }
 
 /// Calls the first waiter that hears it, and tells the one behind it. Readers that stand behind one
-/// another are called together; while the lock is shared, only they are. Returns whose turn it is
-/// now. With `me`: only the waiters before me.
+/// another are called together; while the lock is shared, only they are, and while others have
+/// slots, only waiters for those. Returns whose turn it is now. With `me`: only the waiters before
+/// me.
 Waiter Line::hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Publish& publish,
-                     bool shared) {
+                     const Lock& lock) {
+  const bool shared = lock.state == Lock::State::shared;
   const std::size_t most = std::min(queue_.size(), kMostCalled);
   const std::vector<Entry> first(queue_.begin(),
                                  queue_.begin() + static_cast<std::ptrdiff_t>(most));
@@ -126,6 +128,8 @@ Waiter Line::hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Pub
     } else if (each.marked && mutation_ != Mutation::no_marks) {
       if (marked == kNoWaiter) marked = each.waiter;
     } else if (shared && !is_reader(each.waiter)) {
+      break;
+    } else if (lock.state == Lock::State::one_slot_free && !same_kind(each.waiter, lock.holders)) {
       break;
     } else if (owner != kNoWaiter && !together) {
       publish(each.waiter, {WakeUp::Text::next});
@@ -172,27 +176,38 @@ std::optional<Line::Bar> Line::refusing_reader(Waiter me, lock::Ticket ticket, b
     const std::int64_t left = turn->left_ms;
     if (before) turn->owner = kNoWaiter;
     if (turn->owner != kNoWaiter && !is_reader(turn->owner)) return Bar{*turn, true};
-    return writer_before(me, ticket, left, now);
+    return other_before(me, kReaderBit, ticket, left, now);
   }
   if (free && mutation_ != Mutation::no_turn && mutation_ != Mutation::asker_first) {
-    const Waiter owner = hand_on(me, ticket, now, publish);
+    const Waiter owner = hand_on(me, ticket, now, publish, kFree);
     if (owner != kNoWaiter && !is_reader(owner)) return Bar{{owner, kTurnMs}, true};
   }
-  return writer_before(me, ticket, kTurnMs, now);
+  return other_before(me, kReaderBit, ticket, kTurnMs, now);
 }
 
-/// Beyond the 32nd waiter, each is taken for a writer.
-std::optional<Line::Bar> Line::writer_before(Waiter me, lock::Ticket ticket, std::int64_t left,
-                                             std::int64_t now) const {
+/// Beyond the 32nd waiter, each is taken for one of another kind.
+std::optional<Line::Bar> Line::other_before(Waiter me, Token kind, lock::Ticket ticket,
+                                            std::int64_t left, std::int64_t now) const {
   for (std::size_t i = 0; i < std::min(queue_.size(), kMostCalled); ++i) {
     const Entry& each = queue_[i];
     if (me != kNoWaiter && !stands_before(each, me, ticket)) return std::nullopt;
-    if (!is_reader(each.waiter) && counts(each, now) && !each.marked) {
+    if (!same_kind(each.waiter, kind) && counts(each, now) && !each.marked) {
       return Bar{{each.waiter, left}, true};
     }
   }
   if (queue_.size() < kMostCalled) return std::nullopt;
   return Bar{{queue_[kMostCalled - 1].waiter, left}, false};
+}
+
+/// A waiter of another kind before us waits until no slot is taken, and so do we.
+std::optional<Line::Bar> Line::refusing_slot(Waiter me, Token token, lock::Ticket ticket, bool free,
+                                             std::int64_t now, const Publish& publish) {
+  if (queue_.empty() || (!free && mutation_ == Mutation::slots_overtake)) return std::nullopt;
+  if (!free) {
+    if (const auto bar = other_before(me, token, ticket, 0, now)) return Bar{bar->turn, true};
+  }
+  if (const auto turn = refusing_turn(me, ticket, now, publish)) return Bar{*turn, false};
+  return std::nullopt;
 }
 
 std::optional<Line::Turn> Line::refusing_turn(Waiter me, lock::Ticket ticket, std::int64_t now,
@@ -206,7 +221,7 @@ std::optional<Line::Turn> Line::refusing_turn(Waiter me, lock::Ticket ticket, st
     return before ? std::nullopt : turn;
   }
   if (mutation_ == Mutation::no_turn || mutation_ == Mutation::asker_first) return std::nullopt;
-  const Waiter owner = hand_on(me, ticket, now, publish);
+  const Waiter owner = hand_on(me, ticket, now, publish, kFree);
   if (owner == kNoWaiter) return std::nullopt;
   return Turn{owner, kTurnMs};
 }
@@ -222,8 +237,9 @@ void Line::leave(Waiter waiter) {
 }
 
 void Line::wake(const Lock& lock, std::int64_t now, const Publish& publish) {
-  if (lock.state == Lock::State::free && !live_turn(now)) hand_on(kNoWaiter, 0, now, publish);
-  if (lock.state == Lock::State::shared) hand_on(kNoWaiter, 0, now, publish, true);
+  const bool free = lock.state == Lock::State::free || lock.state == Lock::State::one_slot_free;
+  if (free && !live_turn(now)) hand_on(kNoWaiter, 0, now, publish, lock);
+  if (lock.state == Lock::State::shared) hand_on(kNoWaiter, 0, now, publish, lock);
   if (lock.state != Lock::State::cooling || mutation_ == Mutation::cooling_untold) return;
   int told = 0;
   for (std::size_t i = 0; i < std::min(queue_.size(), kMostTold) && told < 2; ++i) {

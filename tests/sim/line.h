@@ -14,11 +14,12 @@
 
 #include "lock/vote.h"
 #include "mutation.h"
+#include "token.h"
 
 namespace redlock::sim {
 
 /// A waiter by its number: the order of the numbers is the order of the ids. 0: none.
-using Waiter = std::uint32_t;
+using Waiter = std::uint64_t;
 inline constexpr Waiter kNoWaiter = 0;
 
 /// What a server publishes on a waiter's channel.
@@ -50,9 +51,11 @@ class Line {
   };
   /// The lock, as far as wake() has to know it.
   struct Lock {
-    enum class State : std::uint8_t { free, cooling, shared, held };
+    /// one_slot_free: others have the rest.
+    enum class State : std::uint8_t { free, one_slot_free, cooling, shared, held };
     State state;
-    std::int64_t pttl = 0;  ///< cooling
+    std::int64_t pttl = 0;     ///< cooling
+    Token holders = kNoToken;  ///< one_slot_free: of the kind of this one
   };
 
   void reset(Mutation mutation) {
@@ -67,14 +70,18 @@ class Line {
   /// has no ticket.
   std::optional<Turn> refusing_turn(Waiter me, lock::Ticket ticket, std::int64_t now,
                                     const Publish& publish);
-  /// Why a reader may not enter: a writer stands before it, or perhaps one does.
+  /// Why a reader, or a waiter for a slot, may not enter: another waiter stands before it that
+  /// cannot hold the lock together with it, or perhaps one does.
   struct Bar {
     Turn turn;
-    bool writer;  ///< it is known to be one
+    bool other;  ///< it is known to be one
   };
   /// A reader asks for a lock that is free, or shared.
   std::optional<Bar> refusing_reader(Waiter me, lock::Ticket ticket, bool free, std::int64_t now,
                                      const Publish& publish);
+  /// A token asks for a free slot of a lock that is free, or of which others have slots.
+  std::optional<Bar> refusing_slot(Waiter me, Token token, lock::Ticket ticket, bool free,
+                                   std::int64_t now, const Publish& publish);
   /// An acquire was granted.
   void granted(Waiter me);
   /// The ticket of a waiter that joins now.
@@ -101,10 +108,10 @@ class Line {
   [[nodiscard]] std::optional<Turn> live_turn(std::int64_t now) const;
   enum class Give { turn, nothing };
   Waiter hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Publish& publish,
-                 bool shared = false);
+                 const Lock& lock);
   bool call(Waiter waiter, Give give, std::int64_t now, const Publish& publish);
-  [[nodiscard]] std::optional<Bar> writer_before(Waiter me, lock::Ticket ticket, std::int64_t left,
-                                                 std::int64_t now) const;
+  [[nodiscard]] std::optional<Bar> other_before(Waiter me, Token kind, lock::Ticket ticket,
+                                                std::int64_t left, std::int64_t now) const;
   void sweep(std::int64_t now);
   void forget(Waiter waiter);
   [[nodiscard]] std::size_t index_of(Waiter waiter) const;

@@ -16,11 +16,17 @@ const char* const kWhole = "redlock:{line}:";
 
 // The scripts take half a second for a long time; a step that takes longer than this is not judged.
 constexpr std::int64_t kSlowMs = 200;
-constexpr std::uint32_t kWaiters = 6;
+constexpr std::uint32_t kWaiters = 9;
 
-/// Every second one reads.
+/// A writer, a reader, one for a slot; and so on. The last one wants one of three slots, not of
+/// two.
+Mode mode_of(std::uint32_t number) {
+  const auto slots = static_cast<std::uint8_t>(number == kWaiters ? 3 : number % 3 == 0 ? 2 : 0);
+  return {.reads = number % 3 == 2, .slots = slots};
+}
+
 Waiter named(std::uint32_t number) {
-  return number == 0 ? kNoWaiter : for_mode(number, number % 2 == 0);
+  return number == 0 ? kNoWaiter : for_mode(number, mode_of(number));
 }
 
 std::string key(const char* name) {
@@ -143,7 +149,7 @@ void LineCheck::acquire(std::uint32_t number) {
   const std::uint32_t asker = number == 0 ? kWaiters + 1 + random_.below(2) : number;
   const lock::Ticket ticket = number == 0 ? 0 : tickets_[number];
   const Waiter in_line = ticket == 0 ? kNoWaiter : named(number);
-  const Token token = for_mode(make_token(0, 1, asker), asker % 2 == 0);
+  const Token token = for_mode(make_token(0, 1, asker), mode_of(asker), 1 + random_.below(2));
   const lock::Ask ask{.op = lock::Op::acquire,
                       .attempt = asker,
                       .life = std::chrono::milliseconds(settings_.ttl_ms),
@@ -165,7 +171,8 @@ void LineCheck::acquire(std::uint32_t number) {
     const auto* refused = std::get_if<lock::Refused>(&answer);
     if (refused == nullptr) return std::string("answer " + std::to_string(answer.index()));
     return std::string(refused->turn ? "turn of " : "held by ") + refused->blocker + ", place " +
-           std::to_string(refused->place) + " of " + std::to_string(refused->waiters);
+           std::to_string(refused->place) + " of " + std::to_string(refused->waiters) +
+           (refused->slots.empty() ? "" : ", slots " + refused->slots);
   };
   story_ += text + " asks with ticket " + std::to_string(ticket) + ": " + words(real) + "\n";
   if (!same("the answer", words(real), words(model))) return;
@@ -213,7 +220,7 @@ void LineCheck::leave_lock() {
   const lock::Ask ask{
       .op = lock::Op::leave,
       .attempt = 1,
-      .life = std::chrono::milliseconds(is_reader(owner) ? 0 : random_.one_of(0, 0, 0, 30'000))};
+      .life = std::chrono::milliseconds(is_listed(owner) ? 0 : random_.one_of(0, 0, 0, 30'000))};
   redis_.send(redis::encode_request(ask, context_of(1), {.token = text, .hold = text}));
   model_.execute({.op = ask.op,
                   .token = owner,

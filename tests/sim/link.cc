@@ -24,8 +24,8 @@ bool is_gone(const lock::Answer& answer) {
 
 void Link::begin(Network& network, const Schedule& schedule, const LockSettings& settings,
                  Mutation mutation, std::uint8_t client, std::uint8_t server, std::uint32_t session,
-                 Token inherited) {
-  inherited_ = inherited;
+                 const AttemptTokens& tokens) {
+  tokens_ = &tokens;
   network_ = &network;
   schedule_ = &schedule;
   settings_ = &settings;
@@ -79,7 +79,7 @@ void Link::join_line(lock::Ticket ticket, lock::Instant now) {
   if (state_ != State::ready || !queue_.empty()) return;
   queue_.push_back(
       {.ask = {.attempt = lock::kNoAttempt}, .sent = now, .written = true, .note = true});
-  network_->send(connection_, {.waiter = waiter(), .ticket = ticket, .joins_line = true});
+  network_->send(connection_, {.waiter = tokens_->waiter(), .ticket = ticket, .joins_line = true});
 }
 
 void Link::connect(lock::Instant now) {
@@ -99,14 +99,14 @@ void Link::write(Pending& pending, lock::Instant now) {
   const std::int64_t once_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.once).count();
   const bool waits = ask.ticket != 0 || ask.op == lock::Op::leave_queue;
   network_->send(connection_, {.op = ask.op,
-                               .token = of_attempt ? token(ask.attempt) : kNoToken,
+                               .token = of_attempt ? tokens_->lock(ask.attempt) : kNoToken,
                                .fence = ask.fence,
-                               .hold = of_attempt ? hold(ask.attempt) : kNoToken,
+                               .hold = of_attempt ? tokens_->own(ask.attempt) : kNoToken,
                                .life_ms = life_ms,
                                .once_ms = once_ms,
                                .began_ms = ask.began.count(),
                                .by = ask.for_owner ? By::keeper : By::holder,
-                               .waiter = waits ? waiter() : kNoWaiter,
+                               .waiter = waits ? tokens_->waiter() : kNoWaiter,
                                .ticket = ask.ticket});
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "attempt_tokens.h"
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "network.h"
@@ -23,7 +24,7 @@ class Link {
   /// A new process has no connection yet.
   void begin(Network& network, const Schedule& schedule, const LockSettings& settings,
              Mutation mutation, std::uint8_t client, std::uint8_t server, std::uint32_t session,
-             Token inherited);
+             const AttemptTokens& tokens);
 
   void ask(const lock::Ask& ask, lock::Instant now);
   /// Where the server is connected and owes nothing. The answer says nothing that matters.
@@ -49,16 +50,6 @@ class Link {
     Notice told = Notice::nothing;
   };
 
-  [[nodiscard]] Token token(lock::AttemptId attempt) const {
-    return lock::is_join(attempt) ? inherited_ : hold(attempt);
-  }
-  [[nodiscard]] Token hold(lock::AttemptId attempt) const {
-    return for_mode(own_token(client_, session_, attempt), reads());
-  }
-  [[nodiscard]] Waiter waiter() const {
-    return for_mode(make_token(client_, session_, 0), reads());
-  }
-  [[nodiscard]] bool reads() const { return schedule_->client[client_].reads; }
   void connect(lock::Instant now);
   void write(Pending& pending, lock::Instant now);
   void take_response(const Response& response, std::vector<Arrival>& arrivals);
@@ -73,7 +64,7 @@ class Link {
   std::uint8_t client_ = 0;
   std::uint8_t server_ = 0;
   std::uint32_t session_ = 0;
-  Token inherited_ = kNoToken;
+  const AttemptTokens* tokens_ = nullptr;
   State state_ = State::idle;
   bool clean_ = true;  ///< no connection of this process to the server has failed
   ConnectionId connection_ = kNoConnection;

@@ -31,23 +31,32 @@ enum class Mutation {
   renews_list_only,  ///< renew_shared.lua: renews the reader, and not the lock's key
   renews_any_list,   ///< readers.lua: a list of readers from an earlier lock counts
   repairs_over,      ///< repair_shared.lua: replaces what others hold
-  uptime_untold,     ///< vote.cc: a fresh server counts as an old one
-  unsent_kept,       ///< server_set.cc: a release does not cancel what was not sent
-  clock_stands_still,   ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
-  readers_overtake,     ///< acquire_shared.lua: a reader enters though a writer stands before it
-  readers_one_by_one,   ///< line.lua: a reader as the head is woken alone, as a writer is
-  no_turn,              ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
-  no_marks,             ///< line.lua: a waiter that did not use its turn gets the next one, too
-  turn_endless,         ///< line.lua: a turn from before the clock was set back counts
-  turn_never_ends,      ///< line.lua: a turn counts though its owner has left the line
-  asker_first,          ///< acquire.lua: an asker that finds the lock free and no turn gets it
-  unheard_kept,         ///< line.lua: a waiter that nobody hears gets the turn, too
-  silent_passed_over,   ///< line.lua: having just asked does not count as being heard
-  ends_ahead_void,      ///< line.lua: a waiter whose end is far ahead of the clock does not count
-  ends_uncut,           ///< line.lua: what ends far ahead of the clock is not cut
-  ticket_of_clock,      ///< acquire.lua: a ticket is the clock alone
+  /// acquire_slot.lua: the naive way, which grants while fewer than N have a slot on this server,
+  /// whichever they have. Two quorums may share one server only, so up to 2N - 1 jobs run at once.
+  slots_counted,
+  slots_mixed,         ///< slots.lua: a lock that is held in another way, or with other slots, fits
+  slot_repaired_over,  ///< repair_shared.lua: puts a holder back beside the one that has its slot
+  slot_frees_other,    ///< exit.lua: takes away the slot that was taken first
+  uptime_untold,       ///< vote.cc: a fresh server counts as an old one
+  unsent_kept,         ///< server_set.cc: a release does not cancel what was not sent
+  clock_stands_still,  ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
+  readers_overtake,    ///< acquire_shared.lua: a reader enters though a writer stands before it
+  readers_one_by_one,  ///< line.lua: a reader as the head is woken alone, as a writer is
+  no_turn,             ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
+  no_marks,            ///< line.lua: a waiter that did not use its turn gets the next one, too
+  turn_endless,        ///< line.lua: a turn from before the clock was set back counts
+  turn_never_ends,     ///< line.lua: a turn counts though its owner has left the line
+  asker_first,         ///< acquire.lua: an asker that finds the lock free and no turn gets it
+  unheard_kept,        ///< line.lua: a waiter that nobody hears gets the turn, too
+  silent_passed_over,  ///< line.lua: having just asked does not count as being heard
+  ends_ahead_void,     ///< line.lua: a waiter whose end is far ahead of the clock does not count
+  ends_uncut,          ///< line.lua: what ends far ahead of the clock is not cut
+  ticket_of_clock,     ///< acquire.lua: a ticket is the clock alone
   refused_out_of_line,  ///< acquire.lua: a refusal does not put its waiter into the line
   cooling_untold,       ///< queue.lua: says nothing of a lock that cools
+  slots_overtake,       ///< acquire_slot.lua: takes a free slot, whoever stands in line
+  slots_wake_none,      ///< hand_on.lua: wakes nobody while others have slots
+  slots_untold,         ///< acquire_slot.lua: a refusal does not tell who has which slot
 };
 
 inline constexpr struct {
@@ -74,6 +83,10 @@ inline constexpr struct {
     {Mutation::renews_list_only, "renews_list_only"},
     {Mutation::renews_any_list, "renews_any_list"},
     {Mutation::repairs_over, "repairs_over"},
+    {Mutation::slots_counted, "slots_counted"},
+    {Mutation::slots_mixed, "slots_mixed"},
+    {Mutation::slot_repaired_over, "slot_repaired_over"},
+    {Mutation::slot_frees_other, "slot_frees_other"},
     {Mutation::uptime_untold, "uptime_untold"},
     {Mutation::unsent_kept, "unsent_kept"},
     {Mutation::clock_stands_still, "clock_stands_still"},
@@ -91,11 +104,14 @@ inline constexpr struct {
     {Mutation::ticket_of_clock, "ticket_of_clock"},
     {Mutation::refused_out_of_line, "refused_out_of_line"},
     {Mutation::cooling_untold, "cooling_untold"},
+    {Mutation::slots_overtake, "slots_overtake"},
+    {Mutation::slots_wake_none, "slots_wake_none"},
+    {Mutation::slots_untold, "slots_untold"},
 };
 
-/// Those of readers.
+/// Those of readers, and of holders of slots.
 inline constexpr bool is_of_readers(Mutation mutation) {
-  return mutation >= Mutation::readers_stay && mutation <= Mutation::repairs_over;
+  return mutation >= Mutation::readers_stay && mutation <= Mutation::slot_frees_other;
 }
 
 /// Those of the line of waiters.

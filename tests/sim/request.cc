@@ -50,15 +50,23 @@ lock::Refused read_refused(const Response& response) {
                         .place = response.place,
                         .waiters = response.waiters};
   if (response.pttl != -1) refused.ttl_left = std::chrono::milliseconds(response.pttl);
+  for (std::size_t i = 0; i < response.slots; ++i) {
+    if (i > 0) refused.slots += ',';
+    refused.slots += slot_holder_text(response.taken[i]);
+  }
   return refused;
 }
 
 }  // namespace
 
 std::string waiter_text(Waiter waiter) {
-  char text[10];
-  const char* const mode = is_reader(waiter) ? "s" : "";
-  std::snprintf(text, sizeof text, "%s%08x", mode, waiter & ~kReaderBit);
+  char mode[8] = "";
+  if (is_reader(waiter)) std::snprintf(mode, sizeof mode, "s");
+  if (slots_of(waiter) != 0) {
+    std::snprintf(mode, sizeof mode, "p00%02x", static_cast<unsigned>(slots_of(waiter)));
+  }
+  char text[16];
+  std::snprintf(text, sizeof text, "%s%08x", mode, static_cast<unsigned>(waiter & 0xffffffffU));
   return text;
 }
 

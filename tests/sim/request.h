@@ -3,6 +3,7 @@
 // What a client sends to a simulated server, and what the server answers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -64,6 +65,8 @@ struct Response {
   lock::Ticket ticket = 0;   ///< refused: lock::Refused::ticket, place and waiters
   std::size_t place = 0;
   std::size_t waiters = 0;
+  std::size_t slots = 0;  ///< refused: so many has the lock, and these have them
+  std::array<Token, kMostSlots> taken{};
 };
 
 /// The same for every request on the lock.

@@ -72,6 +72,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_nesting(random);
   draw_keepers();
   draw_readers();
+  draw_slots();
   if (assumptions_hold) keep_assumptions();
   const bool forgets = std::any_of(faults.begin(), faults.end(),
                                    [](const Fault& fault) { return loses_data(fault.kind); });
@@ -96,12 +97,12 @@ void Schedule::draw_nesting(Random& random) {
 void Schedule::draw_holds(Random& random) {
   if (random.percent(25)) {
     const Time period = random.between(timing.ttl / 2, timing.ttl * 4);
-    for (ClientHost& host : client) {
+    for (ClientHost& host : few()) {
       host.once = random.one_of<Time>({period, period, period, period * 2, Time::zero()});
     }
   }
   if (!random.percent(33)) return;
-  for (ClientHost& host : client) {
+  for (ClientHost& host : few()) {
     const Time length = random.between(milliseconds(1), timing.ttl * 3);
     host.min_hold = random.one_of<Time>({Time::zero(), timing.ttl, length, length});
   }
@@ -130,7 +131,7 @@ void Schedule::draw_hosts(Random& random) {
   }
   cron = clients > 1 && random.percent(8);
   const bool together = cron || random.percent(30);
-  for (ClientHost& host : client) {
+  for (ClientHost& host : few()) {
     host.rate = drift * random.one_of(-1, -1, 0, 1);
     host.starts = random.between(Time::zero(), together ? Time(milliseconds(3)) : timing.ttl / 2);
     host.tries_once = cron;
@@ -159,7 +160,7 @@ void Schedule::draw_faults(Random& random) {
   if (profile == agreeing) return draw_disagreement(random);
   if (random.percent(15)) {
     assumptions_hold = false;
-    for (ClientHost& host : client) host.rate *= random.one_of(1, 10);
+    for (ClientHost& host : few()) host.rate *= random.one_of(1, 10);
     for (ServerHost& host : server) host.rate *= random.one_of(1, 10);
   }
   const std::uint32_t count = 1 + random.below(profile == everything ? 8 : 5);
@@ -233,9 +234,41 @@ void Schedule::draw_readers() {
   if (slow_client != kMostClients || !random.percent(50)) return;
   const std::uint32_t part = random.one_of(40U, 70U, 100U);
   for (std::size_t i = 0; i < clients; ++i) {
-    client[i].reads = random.percent(part) || (client[i].inside && client[*client[i].inside].reads);
-    if (client[i].reads) client[i].min_hold = client[i].once = Time::zero();
+    client[i].mode.reads =
+        random.percent(part) || (client[i].inside && client[*client[i].inside].mode.reads);
+    if (client[i].mode.reads) client[i].min_hold = client[i].once = Time::zero();
   }
+}
+
+/// In every third schedule, by numbers of their own: more hosts than slots want one; in some of
+/// these schedules a host wants the lock in another way, as another one of as many slots. Who runs
+/// inside the job of the first asks as it does.
+void Schedule::draw_slots() {
+  Random random(seed ^ 0x736c6f7473U);
+  if (slow_client != kMostClients || !random.percent(33)) return;
+  const auto number = random.one_of<std::size_t>(2, 2, 3, 4);
+  const std::size_t before = clients;
+  clients = std::min(kMostClients, number + 1 + random.below(2));
+  clients = std::max(clients, before);
+  for (std::size_t i = before; i < clients; ++i) {
+    client[i] = {.rate = client[0].rate,
+                 .starts = random.between(Time::zero(), client[0].starts),
+                 .tries_once = cron};
+  }
+  const std::uint32_t others = random.one_of(0U, 0U, 20U, 40U);
+  bool all = true;
+  for (std::size_t i = 0; i < clients; ++i) {
+    ClientHost& host = client[i];
+    const bool other = host.inside ? client[*host.inside].mode.slots == 0 : random.percent(others);
+    const bool confused = other && !host.inside && random.percent(40);
+    all = all && !other;
+    if (other && !confused) continue;
+    const std::size_t wants = confused ? 2 + number % 3 : number;
+    host.mode = {.slots = static_cast<std::uint8_t>(wants)};
+    if (host.inside) host.mode = client[*host.inside].mode;
+    host.min_hold = host.once = Time::zero();
+  }
+  if (all) slots = number;
 }
 
 /// In every twentieth schedule, by numbers of their own: a client that waits for all answers, as it
@@ -254,7 +287,7 @@ void Schedule::draw_slow_connections() {
     host.rate = 0;
     host.wall_offset = {};
   }
-  for (ClientHost& host : client) host.starts = timing.ttl / 8 + host.starts;
+  for (ClientHost& host : few()) host.starts = timing.ttl / 8 + host.starts;
   slow_client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
   client[slow_client].starts = random.between(Time::zero(), milliseconds(5));
   client[slow_client].once = milliseconds(1);

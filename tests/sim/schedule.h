@@ -7,12 +7,14 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "clock.h"
 #include "lock/timing.h"
 #include "random.h"
+#include "token.h"
 
 namespace redlock::sim {
 
@@ -20,7 +22,7 @@ namespace redlock::sim {
 inline constexpr std::uint64_t kStartMs = 1'800'000'000'000;
 
 inline constexpr std::size_t kMostServers = 5;
-inline constexpr std::size_t kMostClients = 4;
+inline constexpr std::size_t kMostClients = 6;
 
 struct Fault {
   enum class Kind : std::uint8_t {
@@ -70,7 +72,7 @@ struct ClientHost {
   bool tries_once = false;  ///< every run with -n
   Time min_hold{};
   Time once{};         ///< zero: without
-  bool reads = false;  ///< asks for a shared lock
+  Mode mode{};         ///< asks for a shared lock, or for a slot
   bool keeps = false;  ///< the lock for a ward, which has the token
   /// Runs only inside the jobs of that client, and joins its lock.
   std::optional<std::uint8_t> inside{};
@@ -110,6 +112,7 @@ struct Schedule {
   bool short_jobs = false;  ///< none lasts longer than a ttl
   bool twins = false;       ///< two addresses of one server
   bool troubled = false;    ///< anything that may keep a message from getting through in time
+  std::size_t slots = 0;    ///< of the lock, if all clients want one of as many
 
   [[nodiscard]] Time longest_hold() const;
 
@@ -117,6 +120,8 @@ struct Schedule {
   void draw(std::uint64_t seed);
 
  private:
+  /// Those of schedules without slots. Only so many take numbers from the draws that all share.
+  [[nodiscard]] std::span<ClientHost> few() { return std::span(client).first(4); }
   void draw_hosts(Random& random);
   void draw_holds(Random& random);
   void draw_nesting(Random& random);
@@ -125,6 +130,7 @@ struct Schedule {
   void draw_revocations();
   void draw_keepers();
   void draw_readers();
+  void draw_slots();
   void draw_slow_connections();
   void draw_straddling(Random& random, const Fault& takeover);
   Fault draw_fault(Random& random, std::uint32_t profile) const;

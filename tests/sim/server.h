@@ -5,6 +5,7 @@
 // wire (network.h) and when a server is up (world.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -120,9 +121,23 @@ class Server {
     bool ours = false;
   };
   [[nodiscard]] Standing stand(Token token, std::int64_t now) const;
+  /// As slots.lua has it, for our token.
+  struct Slots {
+    bool fits = false;                      ///< the lock is shared by holders of our kind
+    std::array<Token, kMostSlots> taken{};  ///< by slot, from 0
+    std::int64_t soonest_ms = INT64_MAX;    ///< when the first of them stops counting
+    Token occupant = kNoToken;              ///< another one that has our slot
+    std::int64_t occupant_ends_ms = 0;
+  };
+  [[nodiscard]] Slots slots(Token token, const Standing& standing, std::int64_t now) const;
+  [[nodiscard]] bool has_free_slot(std::int64_t now) const;
+  Response refuse_slot(const Request& request, Response refusal, const Slots& slots,
+                       std::int64_t now);
+  Response acquire_slot(const Request& request, std::int64_t now);
+  void seat(const Request& request, const Standing& standing, std::int64_t now);
   void enter(Token token, const Standing& standing, std::int64_t life_ms, std::int64_t now);
   void exit(Token token, std::int64_t now);
-  Response run_for_reader(const Request& request, std::int64_t now);
+  Response run_for_listed(const Request& request, std::int64_t now);
   Response acquire_shared(const Request& request, std::int64_t now);
   Response commit_shared(const Request& request, std::int64_t now);
   Response renew_shared(const Request& request, std::int64_t now);

@@ -68,7 +68,9 @@ void Server::enter(Token token, const Standing& standing, std::int64_t life_ms, 
 /// exit.lua
 void Server::exit(Token token, std::int64_t now) {
   std::vector<Reader>& list = data_.readers.list;
-  std::erase_if(list, [token](const Reader& each) { return each.token == token; });
+  const Token gone =
+      mutation_ == Mutation::slot_frees_other && slots_of(token) != 0 ? list.front().token : token;
+  std::erase_if(list, [gone](const Reader& each) { return each.token == gone; });
   const bool others = std::ranges::any_of(list, [&](const Reader& each) {
     return each.ends_ms > now || mutation_ == Mutation::readers_stay;
   });
@@ -83,10 +85,10 @@ void Server::exit(Token token, std::int64_t now) {
   data_.holder.forget(token);
 }
 
-Response Server::run_for_reader(const Request& request, std::int64_t now) {
+Response Server::run_for_listed(const Request& request, std::int64_t now) {
   switch (request.op) {
     case lock::Op::acquire:
-      return acquire_shared(request, now);
+      return is_reader(request.token) ? acquire_shared(request, now) : acquire_slot(request, now);
     case lock::Op::commit:
       return commit_shared(request, now);
     case lock::Op::renew:
@@ -104,7 +106,7 @@ Response Server::acquire_shared(const Request& request, std::int64_t now) {
   const Standing standing = stand(request.token, now);
   const bool free = data_.lock.value == kNoToken;
   const bool joins = request.hold != request.token;
-  if (!free && (standing.revoked || standing.shared == kNoToken)) {
+  if (!free && (standing.revoked || !slots(request.token, standing, now).fits)) {
     if (mutation_ != Mutation::reader_enters) return refuse(request, refusal(now), now);
   }
   if (!standing.ours && is_dead(request.token)) {
@@ -120,7 +122,7 @@ Response Server::acquire_shared(const Request& request, std::int64_t now) {
   if (!standing.ours && !joins) {
     Line& line = data_.line;
     const auto bar = line.refusing_reader(request.waiter, request.ticket, free, now, publish_);
-    if (bar && (free || !bar->writer)) {
+    if (bar && (free || !bar->other)) {
       return refuse(request,
                     {.word = Word::refused, .pttl = bar->turn.left_ms, .turn = bar->turn.owner},
                     now);
@@ -128,6 +130,12 @@ Response Server::acquire_shared(const Request& request, std::int64_t now) {
     if (bar) return refuse(request, refusal(now), now);
     line.granted(request.waiter);
   }
+  seat(request, standing, now);
+  return grant(request, trace, standing.ours, now);
+}
+
+/// seat.lua
+void Server::seat(const Request& request, const Standing& standing, std::int64_t now) {
   if (standing.shared != kNoToken && mutation_ != Mutation::readers_stay) {
     std::size_t purged = 0;
     std::vector<Reader>& list = data_.readers.list;
@@ -141,7 +149,6 @@ Response Server::acquire_shared(const Request& request, std::int64_t now) {
   }
   enter(request.token, standing, request.life_ms, now);
   if (standing.shared == kNoToken) data_.holder.forget_all();
-  return grant(request, trace, standing.ours, now);
 }
 
 Response Server::commit_shared(const Request& request, std::int64_t now) {
@@ -174,8 +181,12 @@ Response Server::repair_shared(const Request& request, std::int64_t now) {
       return {.word = Word::refused, .value = revoked(request.token), .pttl = -2};
     }
     const Standing standing = stand(request.token, now);
+    const Slots slots = this->slots(request.token, standing, now);
+    if (slots.occupant != kNoToken && mutation_ != Mutation::slot_repaired_over) {
+      return {.word = Word::refused, .value = slots.occupant, .pttl = slots.occupant_ends_ms - now};
+    }
     const bool free = data_.lock.value == kNoToken || mutation_ == Mutation::repairs_over;
-    if (!free && (standing.revoked || standing.shared == kNoToken)) return refusal(now);
+    if (!free && (standing.revoked || !slots.fits)) return refusal(now);
     enter(request.token, standing, request.life_ms, now);
     data_.holder.numbered(request.token).who = true;
     data_.holder.expires_ms = data_.lock.expires_ms + 10'000;
@@ -229,6 +240,8 @@ bool Server::remove_shared(Token value, const std::vector<Token>& readers, Time 
   if (key.expires_ms != 0) left = key.expires_ms - clock;
   std::vector<Token> dead = readers;
   for (const Reader& each : data_.readers.list) dead.push_back(each.token);
+  // A member of the list, too; and it has its first reader's token in it.
+  if (data_.readers.value != kNoToken) dead.push_back(first_of(data_.readers.value));
   for (const Token each : readers) data_.holder.forget(each);
   key = {};
   if (mutation_ != Mutation::renews_any_list) data_.readers = {};

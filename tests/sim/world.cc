@@ -222,7 +222,7 @@ void World::check_hung_up(ConnectionId id) {
     checks_.hung_up(connection.client, connection.session, connection.server, each, events_.now());
   }
   const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
-                                 schedule_->client[connection.client].reads);
+                                 schedule_->client[connection.client].mode);
   if (server.data().line.place(waiter) != 0) {
     checks_.fail("queue",
                  client_name(connection.client) + " has ended, and is in line on " +
@@ -312,14 +312,14 @@ void World::hand_back(const Fault& fault) {
     if (servers_[server].lasts(token, now + length + milliseconds(10))) {
       owed_.push_back({token, server, servers_[server].memory(), now + length});
     }
-    events_.add(EventKind::hand_back, now + length, server, token);
+    events_.add(EventKind::hand_back, now + length, server, 0, token);
   }
 }
 
 void World::carry_out_release(const Event& event) {
   if (stopped_[event.who] > 0 || crashed_[event.who] > 0) return;
   Server& server = servers_[event.who];
-  const Token token = event.stamp;
+  const Token token = event.token;
   const Response response = server.execute({.op = lock::Op::leave,
                                             .token = token,
                                             .fence = 0,

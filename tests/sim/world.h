@@ -2,6 +2,12 @@
 //
 // Runs one schedule from its seed to its end or its first violation. A world is used again and
 // again, so that it allocates next to nothing.
+//
+// There is one lock. Several locks (`run --also`) need no more: each of them is taken by a redlock
+// of its own, whose job is the redlock that takes the next one (run/stage.h). So each lock has its
+// clients, jobs that wait for long, and jobs that end because a later lock was lost. They cannot
+// wait for one another in a circle: all runs take their locks in the order of the names, so of
+// those that wait, the run that has the last of these names waits for none of the others.
 #pragma once
 
 #include <array>

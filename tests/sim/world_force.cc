@@ -22,7 +22,7 @@ void World::force(const Fault& fault) {
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
     if (real(server) != server || random_.percent(10)) continue;
     const Time at = events_.now() + random_.between(Time::zero(), fault.length);
-    events_.add(EventKind::revoke, at, server, token);
+    events_.add(EventKind::revoke, at, server, 0, token);
   }
 }
 
@@ -45,8 +45,8 @@ void World::seize(Token token, const Fault& fault) {
     const Time first = now + random_.between(Time::zero(), fault.length);
     const Time then = now + fault.length + milliseconds(1);
     const Time second = then + random_.between(Time::zero(), fault.length);
-    if ((shown >> server & 1U) != 0) events_.add(EventKind::revoke, first, server, token);
-    if ((asked >> server & 1U) != 0) events_.add(EventKind::remove, second, server, token);
+    if ((shown >> server & 1U) != 0) events_.add(EventKind::revoke, first, server, 0, token);
+    if ((asked >> server & 1U) != 0) events_.add(EventKind::remove, second, server, 0, token);
   }
 }
 
@@ -55,7 +55,7 @@ void World::seize_readers(const Fault& fault) {
   const Time now = events_.now();
   const bool deletes = fault.kind == Kind::seize;
   // No server has this as a value: it names the takeover.
-  Takeover takeover{.token = shared(kReaderBit | static_cast<Token>(takeovers_.size()) << 16U)};
+  Takeover takeover{.token = shared(kReaderBit | Token{takeovers_.size()} << 16U)};
   std::uint32_t shown = 0;
   std::uint32_t asked = 0;
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
@@ -75,10 +75,10 @@ void World::seize_readers(const Fault& fault) {
     const Time then = now + fault.length + milliseconds(1);
     const Time second = then + random_.between(Time::zero(), fault.length);
     if ((shown >> server & 1U) != 0) {
-      events_.add(EventKind::revoke, first, server, takeover.token);
+      events_.add(EventKind::revoke, first, server, 0, takeover.token);
     }
     if (deletes && (asked >> server & 1U) != 0) {
-      events_.add(EventKind::remove, second, server, takeover.token);
+      events_.add(EventKind::remove, second, server, 0, takeover.token);
     }
   }
 }
@@ -127,8 +127,8 @@ bool World::is_quorum(std::uint32_t servers) const {
 
 void World::take_away(const Event& event) {
   if (stopped_[event.who] > 0 || crashed_[event.who] > 0) return;
-  if (is_shared(event.stamp)) {
-    Takeover& takeover = *std::ranges::find(takeovers_, event.stamp, &Takeover::token);
+  if (is_shared(event.token)) {
+    Takeover& takeover = *std::ranges::find(takeovers_, event.token, &Takeover::token);
     return event.kind == EventKind::remove ? remove_readers(event, takeover)
                                            : revoke_readers(event, takeover);
   }
@@ -141,37 +141,37 @@ void World::take_away(const Event& event) {
 
 /// Only what has been revoked on a quorum is deleted anywhere.
 void World::remove(const Event& event) {
-  const auto takeover = std::ranges::find(takeovers_, event.stamp, &Takeover::token);
+  const auto takeover = std::ranges::find(takeovers_, event.token, &Takeover::token);
   if (!is_quorum(takeover->revoked)) return;
   const bool before = is_quorum(takeover->deleted);
-  if (!servers_[event.who].remove(event.stamp, events_.now())) return;
+  if (!servers_[event.who].remove(event.token, events_.now())) return;
   takeover->deleted |= 1U << event.who;
-  checks_.deleted(event.stamp);
+  checks_.deleted(event.token);
   if (story_.on()) {
     story_.say(events_.now(), server_name(event.who),
-               "has " + token_text(event.stamp) + " deleted by force");
+               "has " + token_text(event.token) + " deleted by force");
   }
-  if (!before && is_quorum(takeover->deleted)) checks_.seized(event.stamp, events_.now());
+  if (!before && is_quorum(takeover->deleted)) checks_.seized(event.token, events_.now());
 }
 
 void World::revoke(const Event& event) {
   Server& server = servers_[event.who];
-  const bool done = server.revoke(event.stamp, events_.now());
+  const bool done = server.revoke(event.token, events_.now());
   const Token left = server.owner(events_.now());
-  const auto takeover = std::ranges::find(takeovers_, event.stamp, &Takeover::token);
-  if (takeover != takeovers_.end() && (left == kNoToken || left == sim::revoked(event.stamp))) {
+  const auto takeover = std::ranges::find(takeovers_, event.token, &Takeover::token);
+  if (takeover != takeovers_.end() && (left == kNoToken || left == sim::revoked(event.token))) {
     takeover->revoked |= 1U << event.who;
   }
   if (!done) return;
-  checks_.revoked(event.stamp);
+  checks_.revoked(event.token);
   if (story_.on()) {
     story_.say(events_.now(), server_name(event.who),
-               "has " + token_text(event.stamp) + " revoked");
+               "has " + token_text(event.token) + " revoked");
   }
   if (random_.percent(takeover == takeovers_.end() ? 30 : 60)) return;  // nobody listens
   events_.add(EventKind::told,
               events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
-              client_of(event.stamp), session_of(event.stamp));
+              client_of(event.token), session_of(event.token));
 }
 
 }  // namespace redlock::sim

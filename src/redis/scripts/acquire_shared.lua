@@ -23,16 +23,8 @@ local line = ARGV[9]
 --include asked
 --include enter
 
-if kind ~= 'none' and (revoked or not shared or string.byte(shared, 8) ~= 115) then
-  local holder = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
-  return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], holder, 8192))
-end
-
--- The tombstone of a shared lock names all readers.
-local buried = not ours and read(KEYS[4], 65536)
-if type(buried) == 'string' and string.find(buried, token, 1, true) then
-  return refuse('refused', 'revoked:' .. token, -2)
-end
+local fits = shared and string.byte(shared, 8) == 115
+--include barred
 --include vouch
 
 local function enters_with_us(waiter)

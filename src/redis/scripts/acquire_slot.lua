@@ -39,16 +39,7 @@ if fits then
   end
 end
 
-if kind ~= 'none' and (revoked or not fits) then
-  local holder = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
-  return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], holder, 8192))
-end
-
--- The tombstone of a shared lock names all readers.
-local buried = not ours and read(KEYS[4], 65536)
-if type(buried) == 'string' and string.find(buried, token, 1, true) then
-  return refuse('refused', 'revoked:' .. token, -2)
-end
+--include barred
 if occupant and not joins then
   return refuse('refused', occupant, soonest - clock, field(KEYS[2], occupant, 8192))
 end

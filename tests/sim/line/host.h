@@ -58,6 +58,8 @@ class Host {
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] Server& server() { return server_; }
   [[nodiscard]] Token owner() const { return server_.owner(timeline_->now()); }
+  /// Of a shared lock, or one with slots.
+  [[nodiscard]] std::vector<Token> holders() const { return server_.readers(timeline_->now()); }
 
  private:
   struct Arrived {

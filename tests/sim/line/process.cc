@@ -14,7 +14,7 @@ namespace {
 
 /// Ids are random: their order is not the order in which processes began.
 Waiter random_id(std::uint32_t number) {
-  return (((number + 1) * 0x9e3779b1U) & ~kReaderBit) | 1U;
+  return ((number + 1) * 0x9e3779b1U) | 1U;
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ Process::Process(const Place& place, const ProcessPlan& plan, std::uint32_t numb
     : place_(place),
       plan_(plan),
       number_(number),
-      waiter_(for_mode(random_id(number), plan.reads)) {}
+      waiter_(for_mode(random_id(number), plan.mode)) {}
 
 void Process::start() {
   began_ = place_.timeline->now();
@@ -31,12 +31,14 @@ void Process::start() {
   plan.servers = place_.hosts->size();
   plan.timing = place_.timing;
   plan.timing.min_hold = plan_.min_hold;
+  plan.slots = plan_.mode.slots;
   plan.server_timeout = place_.timeout;
   plan.seed = place_.random->next();
   plan.patience.server_wait = seconds(3600);
   if (plan_.tries_once) plan.patience = {lock::Duration::zero(), seconds(10)};
   session_ = std::make_unique<lock::Session>(plan, now());
   drive_ = std::make_unique<lock::Drive>(*session_, *this);
+  tokens_.begin(number_ >> 10U, number_ & 0x3ffU, plan_.mode, kNoToken);
   for (std::size_t i = 0; i < place_.hosts->size(); ++i) {
     Distance distance = plan_.distance;
     if (i < plan_.farther.size()) distance.one_way += plan_.farther[i];
@@ -45,7 +47,7 @@ void Process::start() {
                                                        .host = &(*place_.hosts)[i],
                                                        .listener = this,
                                                        .settings = place_.settings,
-                                                       .process = number_,
+                                                       .tokens = &tokens_,
                                                        .waiter = waiter_,
                                                        .distance = distance,
                                                        .timeout = place_.timeout,
@@ -100,6 +102,7 @@ void Process::after_turn() {
 
 void Process::perform(const lock::Effect& effect, lock::Instant) {
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
+    tokens_.asks(*ask);
     wires_[ask->server]->ask(*ask);
   } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
     for (const auto& wire : wires_) wire->join_line(join->ticket);
@@ -114,7 +117,7 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
 
 void Process::spawn(const lock::Spawn& order) {
   if (now() >= order.latest) return step(lock::JobTooLate{});
-  token_ = for_mode(own_token(number_ >> 10U, number_ & 0x3ffU, order.attempt), plan_.reads);
+  token_ = tokens_.own(order.attempt);
   job_runs_ = true;
   state_ = State::running;
   place_.observer->job_started(*this);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "attempt_tokens.h"
 #include "line/timeline.h"
 #include "line/wire.h"
 #include "lock/drive.h"
@@ -21,7 +22,7 @@ struct ProcessPlan {
   Distance distance{};          ///< from every server
   std::vector<Time> farther{};  ///< by server: one way, in addition
   bool tries_once = false;      ///< -n
-  bool reads = false;           ///< -s
+  Mode mode{};                  ///< -s, --slots
   bool may_subscribe = true;
   Time job = std::chrono::milliseconds(20);
   lock::Duration min_hold{};
@@ -106,6 +107,7 @@ class Process final : public lock::Performer, public Listener {
   ProcessPlan plan_;
   std::uint32_t number_;
   Waiter waiter_;
+  AttemptTokens tokens_;
   Token token_ = kNoToken;
   Time began_{};
   State state_ = State::waiting;

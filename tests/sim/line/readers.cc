@@ -18,7 +18,7 @@ Result together(std::size_t servers, Time distance, std::uint64_t seed, Mutation
   constexpr Time kFree = seconds(3);
   hold_first(world, kFree);
   ProcessPlan plan;
-  plan.reads = true;
+  plan.mode.reads = true;
   plan.distance = {distance, distance / 10};
   plan.job = seconds(2);
   start_waiters(world, 40, milliseconds(100), milliseconds(20), plan);
@@ -43,7 +43,7 @@ Result readers_together_on_five(std::uint64_t seed, Mutation mutation) {
 Result storm_of_readers(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 3, .seed = seed, .mutation = mutation});
   ProcessPlan reader;
-  reader.reads = true;
+  reader.mode.reads = true;
   reader.loops = true;
   reader.job = milliseconds(150);
   start_waiters(world, 12, milliseconds(10), milliseconds(13), reader);
@@ -67,7 +67,7 @@ Result readers_and_writers(std::uint64_t seed, Mutation mutation) {
   ProcessPlan plan;
   plan.job = milliseconds(20);
   for (int i = 0; i < 60; ++i) {
-    plan.reads = world.random().percent(60);
+    plan.mode.reads = world.random().percent(60);
     world.start_at(milliseconds(100) + i * milliseconds(30), plan);
   }
   world.run_until_all_served(seconds(60));

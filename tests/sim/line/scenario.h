@@ -59,6 +59,7 @@ std::span<const Scenario> soak_scenarios();
 std::span<const Scenario> herd_scenarios();
 std::span<const Scenario> cost_scenarios();
 std::span<const Scenario> reader_scenarios();
+std::span<const Scenario> slot_scenarios();
 
 // What several scenarios do.
 

@@ -102,8 +102,7 @@ void Wire::connected() {
 Request Wire::request_of(const lock::Ask& ask) const {
   const bool of_attempt = ask.attempt != lock::kNoAttempt;
   const bool waits = ask.ticket != 0 || ask.op == lock::Op::leave_queue;
-  const Token token = for_mode(own_token(ends_.process >> 10U, ends_.process & 0x3ffU, ask.attempt),
-                               is_reader(ends_.waiter));
+  const Token token = ends_.tokens->own(ask.attempt);
   return {.op = ask.op,
           .token = of_attempt ? token : kNoToken,
           .fence = ask.fence,

@@ -9,6 +9,7 @@
 #include <functional>
 #include <vector>
 
+#include "attempt_tokens.h"
 #include "line/host.h"
 #include "line/timeline.h"
 #include "lock/vote.h"
@@ -41,7 +42,7 @@ class Wire {
     Host* host;
     Listener* listener;
     const LockSettings* settings;
-    std::uint32_t process;
+    const AttemptTokens* tokens;
     Waiter waiter;
     Distance distance;
     lock::Duration timeout;

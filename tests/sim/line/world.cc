@@ -111,20 +111,38 @@ Process* World::owner_of(Token token) {
   return number < processes_.size() ? processes_[number].get() : nullptr;
 }
 
-/// A quorum of servers holds it for nobody, but perhaps for waiters that take each other's votes.
+/// It holds it for nobody, but perhaps for waiters that take each other's votes; of slots, not all.
+bool World::is_free_on(const Host& host) {
+  const auto is_held = [this](Token owner) {
+    const Process* process = owner_of(owner);
+    return process == nullptr || !process->waits() || process->frozen();
+  };
+  const Token owner = host.owner();
+  if (owner == kNoToken || slots_of(owner) == 0) return owner == kNoToken || !is_held(owner);
+  const auto held = std::ranges::count_if(host.holders(), is_held);
+  return held == 0 || (!running_.empty() && static_cast<std::size_t>(held) < slots_of(owner));
+}
+
 bool World::is_free() {
   std::size_t free = 0;
-  for (const Host& host : hosts_) {
-    const Token owner = host.owner();
-    const Process* process = owner == kNoToken ? nullptr : owner_of(owner);
-    const bool vote = process != nullptr && process->waits() && !process->frozen();
-    free += host.working() && (owner == kNoToken || vote) ? 1 : 0;
-  }
+  for (const Host& host : hosts_) free += host.working() && is_free_on(host) ? 1 : 0;
   return free >= lock::quorum(hosts_.size());
 }
 
+/// Nobody has it, or others have slots and the first one in line wants one, too.
+bool World::has_room() {
+  if (running_.empty()) return true;
+  const std::size_t slots = running_.front()->plan().mode.slots;
+  if (running_.size() >= slots) return false;
+  const std::vector<Process*> line = this->line();
+  return !line.empty() && line.front()->plan().mode.slots == slots;
+}
+
 void World::look_whether_free() {
-  if (!running_.empty()) return;
+  if (!has_room()) {
+    if (!running_.empty()) free_since_.reset();
+    return;
+  }
   const bool free = is_free();
   if (free && !free_since_) free_since_ = now();
   if (!free) free_since_.reset();
@@ -137,7 +155,8 @@ void World::watch() {
   timeline_.after(kLook, [this] {
     watching_ = false;
     look_whether_free();
-    if (running_.empty() && !waiting_.empty()) watch();
+    const bool one = running_.empty() || running_.front()->plan().mode.slots > running_.size();
+    if (one && !waiting_.empty()) watch();
   });
 }
 
@@ -171,7 +190,7 @@ void World::job_started(Process& process) {
   count_waiting();
   ++numbers_.jobs;
   const auto excludes = [&](const Process* each) {
-    return !(each->plan().reads && process.plan().reads);
+    return !may_be_together(each->token(), process.token());
   };
   if (std::ranges::any_of(running_, excludes)) ++numbers_.two_at_once;
   note_hand_over(process);
@@ -182,6 +201,7 @@ void World::job_started(Process& process) {
   running_.push_back(&process);
   free_since_.reset();
   std::erase(waiting_, &process);
+  look_whether_free();
 }
 
 Time World::can_win_since(const Process& process) {
@@ -206,7 +226,7 @@ void World::note_hand_over(const Process& process) {
 void World::note_inversions(const Process& process) {
   for (Process* each : waiting_) {
     if (each == &process || !each->notes.queued_at || !can_be_served(*each)) continue;
-    if (each->plan().reads && process.plan().reads) continue;  // they enter together
+    if (each->plan().mode.reads && process.plan().mode.reads) continue;  // they enter together
     if (now() > *each->notes.queued_at) ++each->notes.overtaken;
     if (*each->notes.queued_at < process.began()) ++numbers_.inversions;
   }
@@ -214,7 +234,7 @@ void World::note_inversions(const Process& process) {
 }
 
 void World::job_ended(Process& process) {
-  if (std::erase(running_, &process) == 0 || !running_.empty()) return;
+  if (std::erase(running_, &process) == 0) return;
   look_whether_free();
   watch();
 }

@@ -31,7 +31,8 @@ struct Settings {
 /// What is measured.
 struct Numbers {
   std::size_t jobs = 0;  ///< that were started
-  /// Jobs that were started while another one ran; but any number of readers may run.
+  /// Jobs that were started beside one that excludes them. Readers may run together, and jobs that
+  /// have different slots.
   std::size_t two_at_once = 0;
   std::size_t inversions = 0;      ///< pairs: a later process was served first
   std::size_t most_overtaken = 0;  ///< by others, while it was in line on a quorum: by one process
@@ -39,7 +40,7 @@ struct Numbers {
   std::size_t left_behind = 0;  ///< entries of processes that have ended, in lines
   std::size_t slow = 0;         ///< hand-overs of more than 400 ms
   Time longest_wait{};          ///< of a process that begins only once
-  Time longest_stall{};         ///< of a free lock, while somebody waited
+  Time longest_stall{};         ///< of a free lock, or a free slot, while somebody waited
   std::size_t evals = 0;        ///< on all servers, but not those of idle waiters
   std::size_t idle_evals = 0;   ///< of waiters that are not among the first two
   Time waited{};                ///< the sum over all waiters
@@ -92,6 +93,8 @@ class World final : public Observer {
   void deliver(std::size_t server, Waiter waiter, const WakeUp& wake_up);
   [[nodiscard]] bool can_be_served(const Process& process) const;
   [[nodiscard]] bool is_free();
+  [[nodiscard]] bool is_free_on(const Host& host);
+  [[nodiscard]] bool has_room();
   [[nodiscard]] Process* owner_of(Token token);
   void look_whether_free();
   void watch();
@@ -107,7 +110,7 @@ class World final : public Observer {
   std::vector<Host> hosts_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<Process*> waiting_;
-  std::vector<Process*> running_;  ///< one, or readers
+  std::vector<Process*> running_;  ///< one, or several that may run together
   std::optional<Time> free_since_{Time::zero()};
   bool watching_ = false;
   bool loops_ = true;

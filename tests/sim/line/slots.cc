@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+//
+// More waiters than a lock has slots: none of its slots is idle while somebody waits for one.
+#include "line/scenario.h"
+
+namespace redlock::sim::line {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Mode kOfThree{.slots = 3};
+
+/// Sixty runs, all of them there from the beginning.
+Result crowd(std::size_t servers, std::uint64_t seed, Mutation mutation) {
+  World world({.servers = servers, .seed = seed, .mutation = mutation});
+  ProcessPlan plan;
+  plan.mode = kOfThree;
+  plan.job = milliseconds(100);
+  start_waiters(world, 60, milliseconds(10), milliseconds(5), plan);
+  world.run_until_all_served(seconds(60));
+  Result result(world.numbers(), {.longest_stall = milliseconds(1500)});
+  result.note("done after " + milliseconds_text(world.now()));
+  result.demand(world.now() < seconds(4), "sixty runs of 100 ms take three slots too long");
+  return result;
+}
+
+Result crowd_of_one(std::uint64_t seed, Mutation mutation) {
+  return crowd(1, seed, mutation);
+}
+
+Result crowd_of_five(std::uint64_t seed, Mutation mutation) {
+  return crowd(5, seed, mutation);
+}
+
+/// Two long jobs have a slot each: the others share what is left, whichever slot that is.
+Result one_slot_left(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  ProcessPlan plan;
+  plan.mode = kOfThree;
+  plan.job = seconds(60);
+  world.start(plan);
+  world.run_until(milliseconds(100));
+  world.start(plan);
+  plan.job = milliseconds(50);
+  start_waiters(world, 30, milliseconds(500), milliseconds(30), plan);
+  world.run_until(seconds(10));
+  Result result(world.numbers(), {.longest_stall = milliseconds(1500)});
+  result.demand(world.jobs() == 32, "a waiter for the slot that is left does not get it");
+  return result;
+}
+
+/// Two runs take slots again and again, so that one of them always has one, and one slot is always
+/// free; now and then comes a run that wants the lock alone.
+Result storm_of_slots(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  ProcessPlan of_slot;
+  of_slot.mode = kOfThree;
+  of_slot.loops = true;
+  of_slot.job = milliseconds(150);
+  start_waiters(world, 2, milliseconds(10), milliseconds(75), of_slot);
+  ProcessPlan alone;
+  alone.job = milliseconds(30);
+  start_waiters(world, 8, milliseconds(500), milliseconds(1000), alone);
+  world.run_until(seconds(11));
+  world.end_loops();
+  world.run_until_all_served(seconds(30));
+  const Numbers& numbers = world.numbers();
+  Result result(numbers, {});
+  result.note("a writer waited " + milliseconds_text(numbers.longest_wait) + " at most");
+  result.demand(numbers.longest_wait < milliseconds(600), "a writer waits too long for slots");
+  return result;
+}
+
+/// An operator sets the clocks while slots are held: one forward, on which all holders seem to be
+/// over; later all of them back, by an hour each.
+Result slots_and_clocks(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 3, .seed = seed, .mutation = mutation});
+  ProcessPlan plan;
+  plan.mode = kOfThree;
+  plan.job = milliseconds(200);
+  plan.loops = true;
+  start_waiters(world, 8, milliseconds(10), milliseconds(20), plan);
+  const auto server = world.random().below(3);
+  world.at(seconds(1), [&] { world.hosts()[server].set_clock_by(std::chrono::hours(1)); });
+  world.at(seconds(14), [&] {
+    for (Host& host : world.hosts()) host.set_clock_by(-std::chrono::hours(1));
+  });
+  world.run_until(seconds(16));
+  world.end_loops();
+  world.run_until_all_served(seconds(60));
+  return {world.numbers(), {.longest_stall = milliseconds(1500)}};
+}
+
+constexpr Scenario kSlots[] = {
+    {"crowd_for_slots", crowd_of_one},      {"crowd_for_slots_of_five", crowd_of_five},
+    {"one_slot_left", one_slot_left},       {"storm_of_slots", storm_of_slots},
+    {"slots_and_clocks", slots_and_clocks},
+};
+
+}  // namespace
+
+std::span<const Scenario> slot_scenarios() {
+  return kSlots;
+}
+
+}  // namespace redlock::sim::line

@@ -47,6 +47,8 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   [[ $(also run --tls-ca-dir '') == :directories ]]
   [[ $(offered run --ttl 5s --t) != *--ttl* ]]
   [[ $(offered run -S redis://a --serv) == *--server* ]]
+  [[ -z $(offered acquire --max) ]]
+  [[ $(offered run --nonb) == --nonblock ]]
   [[ $(offered completions '') == $'bash\nzsh\nfish' ]]
   [[ $(offered help ru) == run ]]
 }
@@ -55,6 +57,7 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   [[ $(also run L '') == ':job 2' ]]
   [[ $(also run -nw 5 L -v -- ls -) == ':job 6' ]]
   [[ $(also run --ttl=5s L ls -) == ':job 3' ]]
+  [[ $(also run -nv L ls -) == ':job 3' ]]
   [[ $(also sandbox -N 1 -- ls) == ':job 4' ]]
   [[ $(also status L ls) == :nothing ]]
 }
@@ -66,6 +69,8 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire other
   REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire --prefix team: ours
   export REDLOCK_SERVERS=$A_URI
+  cli A set $'app:\e[31m' foreign >/dev/null
+  cli A set $'app:\nx' foreign >/dev/null
   [[ $(offered run '') == app:job ]]
   [[ $(offered status L ap) == app:job ]]
   [[ -z $(offered run x) ]]

@@ -210,11 +210,20 @@ waits() { [[ $(cli "$1" exists 'redlock:{L}:queue') == 1 ]]; }
   local until
   until=$(json 'j["until_ms"] // 1000')
   assert_between "$(($(date +%s) + 7150))" "$until" "$(($(date +%s) + 7200))"
+  until=$(in_future '+3 hours')
+  run --separate-stderr "$REDLOCK" hold --json --until "$until" M
+  is 'j["until_ms"]' "$(date -d "$until" +%s)000"
+  # redlock has ended: the record names the process that started it.
+  local caller
+  caller=$(sh -c 'echo $$; "$0" hold --for 2h N >/dev/null; exit' "$REDLOCK")
+  run --separate-stderr "$REDLOCK" status --json N
+  is 'l["holder"]["pid"]' "$caller"
 }
 
 @test "hold: the restart grace and the bounds of a ttl are not for it; with an empty restart the others keep it" {
   servers 3
   export REDLOCK_RESTART_GRACE=60 REDLOCK_KILL_AFTER=30s
+  hold --until 20s M
   hold --for 30d L
   wait_for_life L 2591000000 2592000000 A B C
   unset REDLOCK_KILL_AFTER
@@ -246,6 +255,9 @@ L
 --for 1h L true
 --for 1h --ttl 30s L
 WRONG
+  # Nobody would have the token.
+  run sh -c 'exec "$0" hold --for 1h L >&-' "$REDLOCK"
+  assert_status 71
   assert_nothing_left A
 }
 

@@ -127,6 +127,24 @@ refuse() {
 
 @test "acquire --keep-for: every call is refused" { refuse 3 keeper --jobs 12; }
 
+@test "run: two waits in a row are refused; the lock is given back all the same, in a second attempt" {
+  refuse 1 run --call poll --for 2 --given-back --jobs 4
+}
+
+@test "acquire --keep-for: a keeper that the system refuses something signals its process" {
+  servers 1
+  background bash -c 'trap "echo told >>\"$0\"" USR1; echo x >"$0.ready"; while :; do sleep 0.05; done' "$SCRATCH/ward"
+  wait_for "$SCRATCH/ward.ready"
+  local state=$SCRATCH/state
+  head -c 4096 /dev/zero >"$state"
+  LD_PRELOAD=$BATS_FILE_TMPDIR/refuse.so REFUSE_STATE=$state REFUSE_AT=1000001 REFUSE_FOR=1000000 \
+    run --separate-stderr "$REDLOCK" acquire --ttl 2s --keep-for "$BACKGROUND_PID" --on-lost-signal USR1 L
+  assert_status 0
+  # Its memory is that of the keeper, which has counted to a million from here on.
+  printf '\x40\x42\x0f' | dd of="$state" conv=notrunc status=none
+  wait_for_line "$SCRATCH/ward" told
+}
+
 @test "run: no memory for a dozen allocations" { refuse 1 run --memory --for 12 --jobs 4; }
 
 @test "run: no memory any more; the lock is given back all the same" { refuse 3 run --memory --for 1000000 --jobs 4; }

@@ -287,6 +287,14 @@ notes() { cli A hget "$FENCE" released; }
   [[ $(cli A zcard "${LINE}alive") == 9 ]] || fail "$(cli A zcard "${LINE}alive")"
 }
 
+@test "scripts: a waiter that leaves the line leaves nothing of it" {
+  in_line me
+  cli A hset "${LINE}waiters" me '{}' mark:me 1
+  cli A set "${LINE}turn" me px 20000
+  answers free hand_on 1 L "$LINE" me
+  assert_nothing_left A
+}
+
 @test "scripts: a list of waiters has the first 20, and nobody has waited for less than nothing" {
   # shellcheck disable=SC2046 # words
   in_line $(for i in {10..34}; do echo "w$i"; done)

@@ -90,6 +90,7 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
   told "refused revoked:shared:$(slot 1 3 c)"
   answer_of repair_shared 5 L "$HOLDER" "$FENCE" "$DEAD" "$READERS" "$(slot 2 3 e)" 60000 '{}'
   told "refused revoked:shared:$(slot 1 3 c)"
+  answers 'not_committed 0' commit_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(slot 1 3 c)" 9000000000000
 }
 
 @test "scripts: a list of readers ends a little after its lock, and not before a lock without an end" {
@@ -124,8 +125,22 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
   told released
   [[ $(cli A hget "$HOLDER" "shared:$(reader b)") == '{"pid":7}' ]]
   [[ $(cli A hkeys "$HOLDER" | grep -c "^[a-z]*:*$(reader b)") == 1 ]] || fail "$(cli A hkeys "$HOLDER")"
+  # One that is dead does not count.
+  take "$(reader d)"
+  cli A zadd "$READERS" 1 "$(reader d)"
+  cli A hdel "$HOLDER" "$(reader d)" "fence:$(reader d)" "holds:$(reader d)"
   answer_of leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader c)" "$(reader c)" 0
   assert_no_key A "$HOLDER"
+  assert_no_key A L
+}
+
+@test "scripts: who joins a reader and gives that up keeps the reader's place for nobody" {
+  take "$(reader b)"
+  take "$(reader b)" "$OTHER"
+  told granted
+  answers kept leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader b)" "$OTHER" 0
+  answers released leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader b)" "$(reader b)" 0
+  assert_no_key A L
 }
 
 @test "scripts: a reader that enters wakes the readers at the head of the line, and no writer" {
@@ -144,6 +159,9 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
   take "$(slot 1 12 b)"
   in_line p000c1 p000c2
   answers 'free p000c1' hand_on 1 L "$LINE" ''
+  # A newcomer does not take it.
+  take "$(slot 2 12 c)"
+  told 'turn p000c1'
   no_line
   in_line w1 p000c2
   answers 'free' hand_on 1 L "$LINE" ''

@@ -46,7 +46,7 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   [[ $(also run --config=/e) == :files ]]
   [[ $(also run --tls-ca-dir '') == :directories ]]
   [[ $(offered run --ttl 5s --t) != *--ttl* ]]
-  [[ $(offered run -S redis://a --serv) == *--server* ]]
+  offered run -S redis://a --serv | grep -qx -- --server
   [[ -z $(offered acquire --max) ]]
   [[ $(offered run --nonb) == --nonblock ]]
   [[ $(offered completions '') == $'bash\nzsh\nfish' ]]
@@ -69,8 +69,8 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire other
   REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire --prefix team: ours
   export REDLOCK_SERVERS=$A_URI
-  cli A set $'app:\e[31m' foreign >/dev/null
-  cli A set $'app:\nx' foreign >/dev/null
+  # No command takes such a name.
+  cli A hset $'redlock:{app:\e[31m}:holder' x y >/dev/null
   [[ $(offered run '') == app:job ]]
   [[ $(offered status L ap) == app:job ]]
   [[ -z $(offered run x) ]]
@@ -85,6 +85,8 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   [[ $output == :nothing && -z $stderr ]]
   run --separate-stderr "$REDLOCK" completions for run -S nonsense ''
   [[ $output == :nothing && -z $stderr ]]
+  run --separate-stderr "$REDLOCK" completions for run -S rediss://localhost --tls-ca "$SCRATCH/none" ''
+  [[ $output == :nothing && -z $stderr ]] || fail "$output" "$stderr"
   black_hole
   timed_below 5000 "$REDLOCK" completions for run -S "$BLACK_HOLE_URI" ''
   [[ $output == :nothing && -z $stderr ]]

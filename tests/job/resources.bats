@@ -7,6 +7,8 @@
 # shellcheck disable=SC2030,SC2031 # each test has a shell of its own
 
 load ../lib/common
+load ../lib/looking
+load ../lib/queue
 
 setup_file() { "${CC:-cc}" -O2 -shared -fPIC -o "$BATS_FILE_TMPDIR/refuse.so" "$TESTS/faults/refuse.c" -ldl; }
 setup() { export LOCK=L; }
@@ -135,15 +137,34 @@ refuse() {
   servers 1
   background bash -c 'trap "echo told >>\"$0\"" USR1; echo x >"$0.ready"; while :; do sleep 0.05; done' "$SCRATCH/ward"
   wait_for "$SCRATCH/ward.ready"
-  local state=$SCRATCH/state
-  head -c 4096 /dev/zero >"$state"
-  LD_PRELOAD=$BATS_FILE_TMPDIR/refuse.so REFUSE_STATE=$state REFUSE_AT=1000001 REFUSE_FOR=1000000 \
-    run --separate-stderr "$REDLOCK" acquire --ttl 2s --keep-for "$BACKGROUND_PID" --on-lost-signal USR1 L
+  refuse_later REFUSE_FOR=1000000
+  run --separate-stderr "${LATER[@]}" acquire --ttl 2s --keep-for "$BACKGROUND_PID" --on-lost-signal USR1 L
   assert_status 0
-  # Its memory is that of the keeper, which has counted to a million from here on.
-  printf '\x40\x42\x0f' | dd of="$state" conv=notrunc status=none
+  refuse_now
   wait_for_line "$SCRATCH/ward" told
 }
+
+@test "run: a waiter that the system refuses something leaves the line" {
+  servers 1
+  "$REDLOCK" acquire L
+  refuse_later REFUSE_CALL=poll
+  background "${LATER[@]}" run L -- true
+  wait_until "$BOUND" queued 1
+  wait_until "$BOUND" hears "$BACKGROUND_PID"
+  refuse_now
+  word A free "$(in_line A)"
+  await "$BACKGROUND_PID"
+  refused
+  assert_nobody_waits
+}
+
+# refuse_later VARIABLE=VALUE…: sets LATER, a redlock to which something is refused after refuse_now: they share the
+# count of its calls, which goes up to a million.
+refuse_later() {
+  head -c 4096 /dev/zero >"$SCRATCH/calls"
+  LATER=(env "LD_PRELOAD=$BATS_FILE_TMPDIR/refuse.so" "REFUSE_STATE=$SCRATCH/calls" REFUSE_AT=1000001 "$@" "$REDLOCK")
+}
+refuse_now() { printf '\x40\x42\x0f' | dd of="$SCRATCH/calls" conv=notrunc status=none; }
 
 @test "run: no memory for a dozen allocations" { refuse 1 run --memory --for 12 --jobs 4; }
 

@@ -807,6 +807,9 @@ SHARED = [
       "a list of readers from an earlier lock counts", ["lock/shared: a list of readers from an earlier"]),
     M("redis/scripts/readers.lua", "local ours = ends and ends > clock", "local ours = ends and true",
       "a reader whose time is over still has the lock", ["model"]),
+    M("redis/scripts/readers.lua", "'^revoked:(shared:%S+)(.*)'", "'^revoked:(shared:%S+)$'",
+      "readers that were revoked cannot give back their lock", ["lock/shared: force stops the jobs"]),
+
     M("redis/scripts/acquire_shared.lua", "string.byte(shared, 8) ~= 115", "false",
       "a reader enters beside the holders of slots", ["lock/slots: another number of slots"]),
     M("redis/scripts/acquire_shared.lua", "if type(buried) == 'string' and string.find(buried, token, 1, true) then",
@@ -1126,7 +1129,8 @@ NEWER = [
     M("inspect/complete.cc", "name.starts_with(request.word) && valid_name(name)", "name.starts_with(request.word)",
       "a foreign key's name breaks the command line, or the terminal", ["house/completions: the names of held locks"]),
     M("inspect/complete.cc", "::alarm(2);", ";",
-      "a server that hangs makes the shell wait", ["house/completions: servers that do not answer"]),
+      "a server that hangs makes the shell wait", ["house/completions: servers that do not answer"],
+      "each request has a limit of its own: it is for many servers that all use theirs up"),
     M("inspect/complete.cc", "} catch (const Error&) {\n    return {};\n  }\n}\n\n}  // namespace\n",
       "} catch (const Error&) {\n    if (MUTATED) throw;\n    return {};\n  }\n}\n\n}  // namespace\n",
       "a server that does not answer writes into the command line", ["house/completions: servers that do not answer"]),
@@ -1203,6 +1207,15 @@ NEWER = [
       "a hold that was extended ends in the history when it would have before", ["lock/hold: one that was extended"]),
     M("hold/renew.cc", "request.only_hold && possession.held && (!holder || !holder->maintenance)", "false",
       "renew --for makes the lock of a job last for hours", ["lock/hold: only of a maintenance hold"]),
+    M("redis/server_set.cc", "if (joined) {", "if (false) {",
+      "a waiter that the system refuses something stays in line, and the next ones wait for it",
+      ["job/resources: a waiter that the system refuses something"]),
+    M("redis/queue_member.cc", "if (std::exchange(joined_, false)) {", "if (false) {",
+      "who has the lock goes on listening as a waiter", ["lock/queue: a waiter that wins leaves it"]),
+    M("redis/pipeline.cc", "lock::is_release(op) || op == lock::Op::leave_queue", "lock::is_release(op)",
+      "a waiter's farewell to a slow server is not sent", ["unit", "lock/queue"]),
+    M("lock/waiter.cc", "  heard_.assign(heard_.size(), false);\n  best_place_", "  if (!MUTATED) heard_.assign(heard_.size(), false);\n  best_place_",
+      "a waiter that left and comes back asks seldom, and nobody wakes it", ["unit_lock"]),
 ]
 
 MISTAKES = SCRIPTS + REDIS + PROCESSES + HOLD + VIEWS + WORDS + SHARED + NEWER

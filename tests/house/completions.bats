@@ -69,13 +69,14 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire other
   REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire --prefix team: ours
   export REDLOCK_SERVERS=$A_URI
-  # No command takes such a name.
-  cli A hset $'redlock:{app:\e[31m}:holder' x y >/dev/null
+  # No command takes the name that is left of this one.
+  cli B hset 'redlock:{team:-x}:holder' x y >/dev/null
   [[ $(offered run '') == app:job ]]
   [[ $(offered status L ap) == app:job ]]
   [[ -z $(offered run x) ]]
   [[ $(offered run -n -S "$B_URI" o) == other ]]
-  [[ $(offered release --prefix=team: --server "$B_URI" '') == ours ]]
+  [[ $(offered release --prefix=team: --server "$B_URI" '') == ours ]] ||
+    fail "$(offered release --prefix=team: --server "$B_URI" '')"
   [[ -z $(offered release app:job '') ]]
 }
 

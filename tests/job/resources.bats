@@ -4,7 +4,7 @@
 #
 # A system that refuses something: descriptors, memory, processes. Whatever it is, and whenever: no lock
 # stays behind, no job runs without one, and one line says what was refused.
-# shellcheck disable=SC2030,SC2031 # each test has a shell of its own
+# shellcheck disable=SC2016,SC2030,SC2031 # each test has a shell of its own
 
 load ../lib/common
 load ../lib/looking

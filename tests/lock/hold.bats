@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# shellcheck disable=SC2030,SC2031,SC2153,SC2154
+# shellcheck disable=SC2013,SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # `redlock hold`: a lock that keeps everybody out for a fixed time, without a process; and the messages that say why
 # a lock is held.
@@ -85,7 +85,7 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
 @test "hold: no process stays behind, and it ends by its time, for a waiter and in the history" {
   servers 3
   export HOLD_MARK=$SCRATCH
-  hold --for 2 -m done L
+  hold --for 2 -m 'done' L
   [[ -z $(of_mark redlock) ]]
   run --separate-stderr "$REDLOCK" run -w 20 L -- true
   assert_status 0

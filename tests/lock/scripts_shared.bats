@@ -5,7 +5,7 @@
 # The scripts of shared locks and of slots, called one by one, as in scripts.bats: what they answer and leave behind in
 # cases that a usual run does not bring about.
 
-# shellcheck disable=SC2034,SC2153,SC2154 # set by start_server and run
+# shellcheck disable=SC2030,SC2031,SC2034,SC2153,SC2154 # each test has a shell of its own
 load ../lib/common
 load ../lib/scripts
 

@@ -100,7 +100,7 @@ except BlockingIOError:
     open(sys.argv[2], "w").write("full\n")
 time.sleep(600)' "$SCRATCH/notify" "$SCRATCH/full"
   wait_for "$SCRATCH/full"
-  NOTIFY_SOCKET=$SCRATCH/notify run --separate-stderr timeout 20 "$REDLOCK" run L -- echo fine
+  NOTIFY_SOCKET=$SCRATCH/notify run --separate-stderr timeout -k 1 10 "$REDLOCK" run L -- echo fine
   assert_status 0
   [[ $output == fine && -z $stderr ]] || fail "$output" "$stderr"
 }

@@ -7,6 +7,7 @@
  *   REFUSE_AT      1, 2, 3…; 0: none, only count
  *   REFUSE_FOR     so many calls in a row are refused (1)
  *   REFUSE_MEMORY  anything: only allocations count
+ *   REFUSE_CALL    only calls of this function count
  *   REFUSE_TRACE   a file that gets a backtrace of each refusal
  *
  * It acts in programs called "redlock" only: the job, which inherits the preloading, is left alone.
@@ -43,6 +44,7 @@ struct state {
 static struct state *state; /* shared by all processes; null: inactive */
 static uint64_t at, until;
 static int memory_only;
+static const char *only;
 static int trace = -1;
 static __thread int within; /* our own calls are not counted */
 
@@ -60,7 +62,7 @@ void *__libc_memalign(size_t, size_t);
   }
 
 static int refuses(const char *name, int error) {
-  if (!state || within || (memory_only && error != ENOMEM)) return 0;
+  if (!state || within || (memory_only && error != ENOMEM) || (only && strcmp(only, name) != 0)) return 0;
   const uint64_t number = __atomic_add_fetch(&state->count, 1, __ATOMIC_SEQ_CST);
   if (number < at || number >= until) return 0;
   ++within;
@@ -89,6 +91,7 @@ __attribute__((constructor)) static void begin(void) {
   at = (text = getenv("REFUSE_AT")) ? strtoull(text, 0, 10) : 0;
   until = at ? at + ((text = getenv("REFUSE_FOR")) ? strtoull(text, 0, 10) : 1) : 0;
   memory_only = getenv("REFUSE_MEMORY") != NULL;
+  only = getenv("REFUSE_CALL");
   if ((text = getenv("REFUSE_TRACE"))) {
     /* Far from the numbers that the program gets. */
     const int opened = open(text, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

@@ -46,7 +46,9 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   [[ $(also run --config=/e) == :files ]]
   [[ $(also run --tls-ca-dir '') == :directories ]]
   [[ $(offered run --ttl 5s --t) != *--ttl* ]]
-  [[ $(offered run -S redis://a --serv) == *--server* ]]
+  offered run -S redis://a --serv | grep -qx -- --server
+  [[ -z $(offered acquire --max) ]]
+  [[ $(offered run --nonb) == --nonblock ]]
   [[ $(offered completions '') == $'bash\nzsh\nfish' ]]
   [[ $(offered help ru) == run ]]
 }
@@ -55,6 +57,7 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   [[ $(also run L '') == ':job 2' ]]
   [[ $(also run -nw 5 L -v -- ls -) == ':job 6' ]]
   [[ $(also run --ttl=5s L ls -) == ':job 3' ]]
+  [[ $(also run -nv L ls -) == ':job 3' ]]
   [[ $(also sandbox -N 1 -- ls) == ':job 4' ]]
   [[ $(also status L ls) == :nothing ]]
 }
@@ -66,11 +69,14 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire other
   REDLOCK_SERVERS=$B_URI "$REDLOCK" acquire --prefix team: ours
   export REDLOCK_SERVERS=$A_URI
+  # No command takes the name that is left of this one.
+  cli B hset 'redlock:{team:-x}:holder' x y >/dev/null
   [[ $(offered run '') == app:job ]]
   [[ $(offered status L ap) == app:job ]]
   [[ -z $(offered run x) ]]
   [[ $(offered run -n -S "$B_URI" o) == other ]]
-  [[ $(offered release --prefix=team: --server "$B_URI" '') == ours ]]
+  [[ $(offered release --prefix=team: --server "$B_URI" '') == ours ]] ||
+    fail "$(offered release --prefix=team: --server "$B_URI" '')"
   [[ -z $(offered release app:job '') ]]
 }
 
@@ -80,6 +86,8 @@ also() { "$REDLOCK" completions for "$@" | tail -n 1; }
   [[ $output == :nothing && -z $stderr ]]
   run --separate-stderr "$REDLOCK" completions for run -S nonsense ''
   [[ $output == :nothing && -z $stderr ]]
+  run --separate-stderr "$REDLOCK" completions for run -S rediss://localhost --tls-ca "$SCRATCH/none" ''
+  [[ $output == :nothing && -z $stderr ]] || fail "$output" "$stderr"
   black_hole
   timed_below 5000 "$REDLOCK" completions for run -S "$BLACK_HOLE_URI" ''
   [[ $output == :nothing && -z $stderr ]]

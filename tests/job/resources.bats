@@ -4,9 +4,11 @@
 #
 # A system that refuses something: descriptors, memory, processes. Whatever it is, and whenever: no lock
 # stays behind, no job runs without one, and one line says what was refused.
-# shellcheck disable=SC2030,SC2031 # each test has a shell of its own
+# shellcheck disable=SC2016,SC2030,SC2031 # each test has a shell of its own
 
 load ../lib/common
+load ../lib/looking
+load ../lib/queue
 
 setup_file() { "${CC:-cc}" -O2 -shared -fPIC -o "$BATS_FILE_TMPDIR/refuse.so" "$TESTS/faults/refuse.c" -ldl; }
 setup() { export LOCK=L; }
@@ -126,6 +128,43 @@ refuse() {
 @test "acquire: every call is refused" { refuse 1 acquire --jobs 4; }
 
 @test "acquire --keep-for: every call is refused" { refuse 3 keeper --jobs 12; }
+
+@test "run: two waits in a row are refused; the lock is given back all the same, in a second attempt" {
+  refuse 1 run --call poll --for 2 --given-back --jobs 4
+}
+
+@test "acquire --keep-for: a keeper that the system refuses something signals its process" {
+  servers 1
+  background bash -c 'trap "echo told >>\"$0\"" USR1; echo x >"$0.ready"; while :; do sleep 0.05; done' "$SCRATCH/ward"
+  wait_for "$SCRATCH/ward.ready"
+  refuse_later REFUSE_FOR=1000000
+  run --separate-stderr "${LATER[@]}" acquire --ttl 2s --keep-for "$BACKGROUND_PID" --on-lost-signal USR1 L
+  assert_status 0
+  refuse_now
+  wait_for_line "$SCRATCH/ward" told
+}
+
+@test "run: a waiter that the system refuses something leaves the line" {
+  servers 1
+  "$REDLOCK" acquire L
+  refuse_later REFUSE_CALL=poll
+  background "${LATER[@]}" run L -- true
+  wait_until "$BOUND" queued 1
+  wait_until "$BOUND" hears "$BACKGROUND_PID"
+  refuse_now
+  word A free "$(in_line A)"
+  await "$BACKGROUND_PID"
+  refused
+  assert_nobody_waits
+}
+
+# refuse_later VARIABLE=VALUE…: sets LATER, a redlock to which something is refused after refuse_now: they share the
+# count of its calls, which goes up to a million.
+refuse_later() {
+  head -c 4096 /dev/zero >"$SCRATCH/calls"
+  LATER=(env "LD_PRELOAD=$BATS_FILE_TMPDIR/refuse.so" "REFUSE_STATE=$SCRATCH/calls" REFUSE_AT=1000001 "$@" "$REDLOCK")
+}
+refuse_now() { printf '\x40\x42\x0f' | dd of="$SCRATCH/calls" conv=notrunc status=none; }
 
 @test "run: no memory for a dozen allocations" { refuse 1 run --memory --for 12 --jobs 4; }
 

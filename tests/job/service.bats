@@ -87,3 +87,20 @@ manager() {
     [[ $output == fine && -z $stderr ]] || fail "$address: $output $stderr"
   done
 }
+
+@test "service: a manager that does not read delays the job by little, and is left alone" {
+  # Its queue is full.
+  start_tool "$PYTHON" -SEc 'import socket, sys, time
+manager, sender = (socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2))
+manager.bind(sys.argv[1])
+sender.setblocking(False)
+try:
+    while True: sender.sendto(b"x", sys.argv[1])
+except BlockingIOError:
+    open(sys.argv[2], "w").write("full\n")
+time.sleep(600)' "$SCRATCH/notify" "$SCRATCH/full"
+  wait_for "$SCRATCH/full"
+  NOTIFY_SOCKET=$SCRATCH/notify run --separate-stderr timeout -k 1 10 "$REDLOCK" run L -- echo fine
+  assert_status 0
+  [[ $output == fine && -z $stderr ]] || fail "$output" "$stderr"
+}

@@ -304,14 +304,14 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
 @test "renew: for what it was taken with, or for --ttl; never less than it has" {
   servers 3
   acquire --ttl 15s L
-  cli A pexpire L 2000
-  cli B pexpire L 2000
+  cli A pexpire L 6000
+  cli B pexpire L 6000
   renew L "$token"
   assert_status 0
   [[ -z $output$stderr ]] || fail "$output$stderr"
   wait_for_life L 12000 15000 A B C
-  cli A pexpire L 2000
-  cli B pexpire L 2000
+  cli A pexpire L 6000
+  cli B pexpire L 6000
   REDLOCK_TTL=40s renew L "$token"
   wait_for_life L 12000 15000 A B C
   renew --json --ttl 50s L "$token"

@@ -179,12 +179,20 @@ all_free() {
   assert_status 0
   [[ $(paste -sd ' ' "$SCRATCH/job.log") == 'INT TERM HUP USR1 end' ]] || fail "$(cat "$SCRATCH/job.log")"
   rm "$SCRATCH"/job*
-  background "$REDLOCK" run --ttl 2s --kill-after 600ms m --also z --also a -- bash -c "$counter" "$SCRATCH/job" end
+  background "$REDLOCK" run --ttl 30s --kill-after 10s m --also z --also a -- bash -c "$counter" "$SCRATCH/job" end
   wait_for "$SCRATCH/job"
+  : >"$SCRATCH/job.log"
+  told() { channel=$(cli A pubsub channels 'redlock:{a}:told:*') && [[ -n $channel ]]; }
+  local channel
+  wait_until "$BOUND" told
   cli A set a thief >/dev/null
+  cli A publish "$channel" x >/dev/null # it renews at once
+  wait_until "$BOUND" got TERM 1
+  nap 0.3
+  : >"$SCRATCH/job.go"
   await "$BACKGROUND_PID"
   assert_status 80
-  [[ $(cat "$SCRATCH/job.log") == TERM ]] || fail "$(cat "$SCRATCH/job.log")"
+  [[ $(paste -sd ' ' "$SCRATCH/job.log") == 'TERM end' ]] || fail "$(cat "$SCRATCH/job.log")"
   cli A del a >/dev/null
   all_free
 }

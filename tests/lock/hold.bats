@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# shellcheck disable=SC2030,SC2031,SC2153,SC2154
+# shellcheck disable=SC2013,SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # `redlock hold`: a lock that keeps everybody out for a fixed time, without a process; and the messages that say why
 # a lock is held.
@@ -47,7 +47,11 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
 @test "hold: a quorum of five servers, one of them down" {
   servers 5
   kill_server B
+  local before
+  before=$(evals A)
   hold --for 2h L
+  # It does not ask again and again for the one that is down.
+  assert_between 1 $(($(evals A) - before)) 9
   for server in A C D E; do
     wait_for_key "$server" L
     [[ -z $(cli "$server" set L foreign NX PX 1000) ]]
@@ -81,7 +85,7 @@ in_future() { date -d "$1" +%Y-%m-%dT%H:%M:%S; }
 @test "hold: no process stays behind, and it ends by its time, for a waiter and in the history" {
   servers 3
   export HOLD_MARK=$SCRATCH
-  hold --for 2 -m done L
+  hold --for 2 -m 'done' L
   [[ -z $(of_mark redlock) ]]
   run --separate-stderr "$REDLOCK" run -w 20 L -- true
   assert_status 0
@@ -190,7 +194,7 @@ waits() { [[ $(cli "$1" exists 'redlock:{L}:queue') == 1 ]]; }
   assert_between "$((until - 20000))" "$((now + $(cli A pttl L)))" "$((until + 1000))"
   wait_for_value L "$token" A B C
   run --separate-stderr "$REDLOCK" status --json L
-  is '3400 < l["holder"]["ttl_s"] <= 3600' True
+  is 'round(l["holder"]["since_ms"] + l["holder"]["ttl_s"] * 1000)' "$until"
 }
 
 @test "hold --until: redlock does not wait for longer than that" {
@@ -210,11 +214,20 @@ waits() { [[ $(cli "$1" exists 'redlock:{L}:queue') == 1 ]]; }
   local until
   until=$(json 'j["until_ms"] // 1000')
   assert_between "$(($(date +%s) + 7150))" "$until" "$(($(date +%s) + 7200))"
+  until=$(in_future '+3 hours')
+  run --separate-stderr "$REDLOCK" hold --json --until "$until" M
+  is 'j["until_ms"]' "$(date -d "$until" +%s)000"
+  # redlock has ended: the record names the process that started it.
+  local caller
+  caller=$(sh -c 'echo $$; "$0" hold --for 2h N >/dev/null; exit' "$REDLOCK")
+  run --separate-stderr "$REDLOCK" status --json N
+  is 'l["holder"]["pid"]' "$caller"
 }
 
 @test "hold: the restart grace and the bounds of a ttl are not for it; with an empty restart the others keep it" {
   servers 3
   export REDLOCK_RESTART_GRACE=60 REDLOCK_KILL_AFTER=30s
+  hold --until 20s M
   hold --for 30d L
   wait_for_life L 2591000000 2592000000 A B C
   unset REDLOCK_KILL_AFTER
@@ -246,6 +259,9 @@ L
 --for 1h L true
 --for 1h --ttl 30s L
 WRONG
+  # Nobody would have the token.
+  run sh -c 'exec "$0" hold --for 1h L >&-' "$REDLOCK"
+  assert_status 71
   assert_nothing_left A
 }
 

@@ -57,6 +57,7 @@ teardown() { stop_all; }
   let_go
   wait_for "$SCRATCH/second"
   wait_until "$SOON" nobody_waits
+  wait_until "$SOON" listening 0
 }
 
 @test "queue: who gives up leaves it: at the limit of -w, and by a signal" {

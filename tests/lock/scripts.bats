@@ -5,29 +5,12 @@
 # The scripts called one by one, as redlock calls them: what they answer and leave behind in cases that a usual
 # run does not bring about.
 
-# shellcheck disable=SC2034,SC2153,SC2154 # set by start_server and run
+# shellcheck disable=SC2030,SC2031,SC2034,SC2153,SC2154 # each test has a shell of its own
 load ../lib/common
-
-TOKEN=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
-OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
-HOLDER='redlock:{L}:holder'
-FENCE='redlock:{L}:fence'
-LINE='redlock:{L}:'
+load ../lib/scripts
 
 setup() { start_server A; }
 teardown() { stop_all; }
-
-# answer_of SCRIPT KEYS ARG…: sends it; sets $output, its answer in one line.
-answer_of() {
-  run cli A eval "$(script_of "$1")" "${@:2}"
-  output=${lines[*]}
-}
-
-# answers TEXT SCRIPT KEYS ARG…: sends the script, which answers so.
-answers() {
-  answer_of "${@:2}"
-  [[ $output == "$1" ]] || fail "${*:2}: it answers '$output', not '$1'"
-}
 
 # held [MS]: the lock has $TOKEN for so long (60000), held once, and the records of it.
 held() {
@@ -131,6 +114,21 @@ notes() { cli A hget "$FENCE" released; }
   answers released inquire 1 "$FENCE" "$TOKEN"
   answers released inquire 1 "$FENCE" "$OTHER"
   answers missing inquire 1 "$FENCE" dead
+}
+
+@test "scripts: a note of a release stays when others follow, and of many the latest" {
+  local first=$TOKEN TOKEN=$OTHER
+  held
+  leave "$OTHER" 0 owner 7000
+  TOKEN=$first
+  held
+  leave "$TOKEN" 0 owner 7000
+  [[ $(notes) =~ ^$TOKEN\ [0-9]+\ $OTHER\ [0-9]+$ ]] || fail "$(notes)"
+  cli A hset "$FENCE" released "$(for i in {1..140}; do printf '%s ' "$OTHER $(($(now_ms) + 60000))"; done)"
+  held
+  leave "$TOKEN" 0 owner 7000
+  [[ $(notes) == "$TOKEN "* ]] || fail "$(notes)"
+  assert_between 3000 "$(cli A hstrlen "$FENCE" released)" 4100
 }
 
 @test "scripts: inquire knows the keeper's own note, and says no more than that" {
@@ -254,6 +252,8 @@ notes() { cli A hget "$FENCE" released; }
   answers joined join_queue 1 L "$LINE" me '{}' 3
   assert_between "$now" "$(cli A zscore "${LINE}alive" far)" $(($(now_ms) + 20000))
   [[ $(cli A zrange "${LINE}queue" 0 -1 | paste -sd' ') == 'far me' ]]
+  local key
+  for key in queue alive waiters; do assert_between 10000 "$(cli A pttl "$LINE$key")" 20000; done
   # A ticket stays as it was.
   answers joined join_queue 1 L "$LINE" me '{}' 9
   [[ $(cli A zscore "${LINE}queue" me) == 3 ]]
@@ -285,4 +285,83 @@ notes() { cli A hget "$FENCE" released; }
   cli A zadd "${LINE}alive" $(for i in {1..40}; do echo "$((now - 1)) dead$i"; done)
   answers joined join_queue 1 L "$LINE" me '{}' 3
   [[ $(cli A zcard "${LINE}alive") == 9 ]] || fail "$(cli A zcard "${LINE}alive")"
+}
+
+@test "scripts: a waiter that leaves the line leaves nothing of it" {
+  in_line me
+  cli A hset "${LINE}waiters" me '{}' mark:me 1
+  cli A set "${LINE}turn" me px 20000
+  answers free hand_on 1 L "$LINE" me
+  assert_nothing_left A
+}
+
+@test "scripts: a list of waiters has the first 20, and nobody has waited for less than nothing" {
+  # shellcheck disable=SC2046 # words
+  in_line $(for i in {10..34}; do echo "w$i"; done)
+  answer_of waiting 3 "${LINE}queue" "${LINE}alive" "${LINE}waiters"
+  told 'waiting 25 w10 '
+  [[ $(printf '%s\n' "${lines[@]}" | grep -c '^w[0-9]') == 20 ]] || fail "$output"
+  no_line
+  in_line w1
+  cli A zadd "${LINE}queue" $(($(now_ms) + 60000)) w1
+  answers 'waiting 1 w1 0' waiting 3 "${LINE}queue" "${LINE}alive" "${LINE}waiters"
+}
+
+@test "scripts: a refusal tells the place in the line, and a newcomer a ticket behind all others" {
+  local ahead=$(($(now_ms) + 60000))
+  held
+  in_line a b
+  take "$OTHER" "$OTHER" me 3
+  told "refused $TOKEN"
+  [[ ${lines[*]: -3} == '3 3 3' ]] || fail "$output"
+  cli A zadd "${LINE}queue" "$ahead" b
+  take "$OTHER"
+  [[ ${lines[*]: -3} == "$((ahead + 1)) 0 3" ]] || fail "$output"
+  # A user who may not read the clock: the others stay as they are.
+  as_user -time
+  take "$OTHER" "$OTHER" me 3
+  assert_between "$((ahead - 60000))" "$(cli A zscore "${LINE}alive" a)" "$ahead"
+}
+
+# as_user LIMIT…: what follows is sent by a user who may do all but this.
+as_user() {
+  cli A acl setuser limited on nopass '~*' '&*' +@all "$@" >/dev/null
+  eval "$(declare -f cli | sed '1s/cli/cli_of_all/')"
+  cli() { cli_of_all "$1" --user limited --pass x --no-auth-warning "${@:2}"; }
+}
+
+# ---- the number, and who joins -----------------------------------------------------------------------
+
+@test "scripts: after a restart a number goes on from the last one, even if the clock was set back" {
+  local ahead=$(($(now_ms) + 3600000))
+  cli A hset "$FENCE" value "$ahead" run_id 0000
+  take "$TOKEN"
+  told granted
+  [[ ${lines[-2]} == $((ahead + 1)) ]] || fail "$output"
+  # A request that is sent twice, before and after a restart, is granted both times.
+  cli A hset "$FENCE" run_id 0000
+  GRACE=100000 take "$TOKEN"
+  told granted
+  GRACE=100000 take "$OTHER"
+  told refused
+  cli A del L
+  GRACE=100000 take "$OTHER"
+  told fresh
+}
+
+@test "scripts: who joins a lock is noted in its list of holds, or does not join" {
+  held
+  cli A pexpire "$HOLDER" 1000
+  take "$TOKEN" "$OTHER"
+  told granted
+  assert_between 60001 "$(cli A pttl "$HOLDER")" 70000
+  # No script reads a longer list.
+  held
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN $(($(now_ms) + 60000)) $(printf 'x%.0s' {1..65450}) 1"
+  take "$TOKEN" "$OTHER"
+  told 'refused -2'
+  held
+  as_user -hset
+  take "$TOKEN" "$OTHER"
+  told 'refused -2'
 }

@@ -318,3 +318,19 @@ crowd() {
   assert_status 0
   [[ $output == none ]]
 }
+
+@test "slots: a job inside joins its slot although others wait" {
+  servers 1
+  background "$REDLOCK" run --slots 2 L -- sh -c 'echo x >"$1"; until [ -e "$2" ]; do sleep 0.05; done
+    exec "$0" run -n --slots 2 L -- true' "$REDLOCK" "$SCRATCH/in" "$SCRATCH/go"
+  local outer=$BACKGROUND_PID
+  wait_for "$SCRATCH/in"
+  "$REDLOCK" acquire --slots 2 L >/dev/null
+  background "$REDLOCK" run --slots 2 L -- true
+  wait_until "$BOUND" queued 1
+  : >"$SCRATCH/go"
+  await "$outer"
+  assert_status 0
+  await "$BACKGROUND_PID"
+  assert_status 0
+}

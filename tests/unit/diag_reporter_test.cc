@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "os/fd.h"
 #include "records/holder.h"
@@ -19,16 +21,17 @@ namespace {
 using namespace std::chrono_literals;
 using namespace lock::report;
 
-/// What a reporter with these settings writes.
-std::string said(const lock::Report& report, WaitNews news,
-                 Verbosity verbosity = Verbosity::normal) {
+/// What a reporter with these settings writes while it has that to do.
+std::string written(const std::function<void(Reporter&)>& task, WaitNews news,
+                    Verbosity verbosity = Verbosity::normal) {
   const os::Fd before(::dup(STDERR_FILENO));
   const os::Fd file(::memfd_create("stderr", MFD_CLOEXEC));
   REQUIRE(file);
   REQUIRE(::dup2(file.get(), STDERR_FILENO) >= 0);
   {
     os::Stderr out;
-    Reporter(out, "L", {"db1", "db2", "db3"}, verbosity, news).say(report);
+    Reporter reporter(out, "L", {"db1", "db2", "db3"}, verbosity, std::move(news));
+    task(reporter);
     out.drain(10s);  // a child process writes to a file, and may be slow to start
   }
   REQUIRE(::dup2(before.get(), STDERR_FILENO) >= 0);
@@ -36,6 +39,12 @@ std::string said(const lock::Report& report, WaitNews news,
   const ssize_t length = ::pread(file.get(), text.data(), text.size(), 0);
   REQUIRE(length >= 0);
   return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string said(const lock::Report& report, WaitNews news,
+                 Verbosity verbosity = Verbosity::normal) {
+  return written([&report](Reporter& reporter) { reporter.say(report); }, std::move(news),
+                 verbosity);
 }
 
 const WaitNews kShown{.shown = true, .conflict_status = 1};
@@ -115,6 +124,30 @@ TEST_CASE("a win after more than a second is reported to a user who watches") {
   CHECK_MESSAGE(verbose.find("got lock") == std::string::npos, "once is enough");
   acquired.waited = 1s;
   CHECK(said(acquired, kShown).empty());
+}
+
+TEST_CASE("a holder with other servers is pointed out, once") {
+  const WaitNews news{.fingerprint = "0123456789abcdef"};
+  const auto refused_by = [](const std::string& servers, unsigned times) {
+    records::Holder holder;
+    holder.host = "db7";
+    holder.user = "root";
+    holder.servers = servers;
+    const lock::Refused refusal{
+        .blocker = "aaaa", .ttl_left = {}, .holder = records::to_json(holder)};
+    return [refusal, times](Reporter& reporter) {
+      for (unsigned i = 0; i < times; ++i) reporter.say_vote({{}, lock::Instant{}, refusal});
+    };
+  };
+  CHECK(written(refused_by("fedcba9876543210", 3), news) ==
+        "redlock: warning: lock \"L\" is held by root@db7 with other servers than here "
+        "(fingerprint fedcba9876543210, here 0123456789abcdef): two jobs may run at once; compare "
+        "redlock config on both hosts\n");
+  CHECK(written(refused_by("0123456789abcdef", 1), news).empty());
+  CHECK_MESSAGE(written(refused_by("", 1), news).empty(), "another program's holder");
+  CHECK(written(refused_by("fedcba9876543210", 1), {}).empty());
+  CHECK(written(refused_by("fedcba9876543210", 1), news, Verbosity::quiet).empty());
+  CHECK(written(refused_by(std::string(400, 'x'), 1), news).size() < 300);
 }
 
 }  // namespace

@@ -81,6 +81,7 @@ TEST_CASE("a holder's message, and that it is a maintenance hold") {
   REQUIRE(odd);
   CHECK(odd->message.empty());
   CHECK_FALSE(odd->maintenance);
+  CHECK_FALSE(read_holder(R"({"maintenance":0})")->maintenance);
 }
 
 TEST_CASE("a message is one line, without control characters, and cut between characters") {

@@ -155,18 +155,19 @@ TEST_CASE("the reply to a note is no arrival") {
   CHECK(pipeline.take_arrivals().empty());
 }
 
-TEST_CASE("an unsent request that times out is never sent; a release is") {
+TEST_CASE("an unsent request that times out is never sent; a release and a farewell are") {
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1);
-  add(pipeline, Op::release, 2, "release");
+  add(pipeline, Op::release, 2, "release ");
+  add(pipeline, Op::leave_queue, lock::kNoAttempt, "farewell");
   pipeline.expire(kStart + 999ms, 1s);
   CHECK(pipeline.take_arrivals().empty());
   pipeline.expire(kStart + 1s, 1s);
   const auto arrivals = pipeline.take_arrivals();
-  REQUIRE(arrivals.size() == 2);
+  REQUIRE(arrivals.size() == 3);
   CHECK_FALSE(std::get<lock::Unreachable>(arrivals[0].content).maybe_applied);
   CHECK(std::get<lock::Unreachable>(arrivals[1].content).maybe_applied);
-  CHECK(send(pipeline) == "release");
+  CHECK(send(pipeline) == "release farewell");
 }
 
 TEST_CASE("a request that times out keeps its place, and its late reply answers it") {

@@ -1,0 +1,187 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+#
+# The scripts of shared locks and of slots, called one by one, as in scripts.bats: what they answer and leave behind in
+# cases that a usual run does not bring about.
+
+# shellcheck disable=SC2030,SC2031,SC2034,SC2153,SC2154 # each test has a shell of its own
+load ../lib/common
+load ../lib/scripts
+
+setup() { start_server A; }
+teardown() { stop_all; }
+
+DIGITS=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+
+# reader LETTER: prints the token of a reader. slot NUMBER OF LETTER: prints that of the holder of a slot.
+reader() { echo "saaaa${DIGITS//a/$1}"; }
+slot() { printf 'p%02x%02x%s\n' "$1" "$2" "${DIGITS//a/$3}"; }
+
+# marks: prints the waiters that had their turn, and have not asked since.
+marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd ' '; }
+
+@test "scripts: a slot asked for twice: the same number, and no second place" {
+  local token fence
+  token=$(slot 2 3 b)
+  take "$token"
+  told granted
+  fence=${lines[-2]}
+  take "$token"
+  told granted
+  [[ ${lines[-2]} == "$fence" && $(cli A zcard "$READERS") == 2 ]] || fail "$output" "$(cli A zrange "$READERS" 0 -1)"
+}
+
+@test "scripts: what a refusal says of the slots: who has each, and when the first may be free" {
+  take "$(slot 1 16 b)"
+  TTL=5000 take "$(slot 15 16 c)"
+  told granted
+  take "$(slot 1 16 d)"
+  told "refused $(slot 1 16 b)"
+  assert_between 1 "${lines[2]}" 5000
+  [[ ${lines[-1]} == 'bbbb,,,,,,,,,,,,,,cccc,' ]] || fail "$output"
+}
+
+@test "scripts: who comes before a reader that asks: a living writer, and nobody who can read with it" {
+  take "$(reader b)"
+  told granted
+  in_line s1 s2
+  take "$(reader c)"
+  told granted
+  # A writer that is dead, or had its turn and has not asked since.
+  in_line w1
+  cli A zadd "${LINE}alive" 1 w1
+  take "$(reader d)"
+  told granted
+  in_line w1
+  cli A hset "${LINE}waiters" mark:w1 1
+  take "$(reader e)"
+  told granted
+  # One that waits.
+  no_line
+  in_line w1
+  take "$(reader f)"
+  told "refused shared:$(reader b)"
+  # Nobody looks further than at 32.
+  no_line
+  in_line s{1..33} w1
+  take "$(reader g)"
+  told turn
+}
+
+@test "scripts: a slot that was taken by force, or is taken: no late request and no repair gives it away" {
+  local token
+  for token in "$(slot 1 3 b)" "$(reader b)"; do
+    cli A set "$DEAD" "$(reader z) $token" px 60000
+    take "$token"
+    told "refused revoked:$token"
+    answer_of repair_shared 5 L "$HOLDER" "$FENCE" "$DEAD" "$READERS" "$token" 60000 '{}'
+    told "refused revoked:$token"
+    assert_no_key A L
+  done
+  cli A del "$DEAD"
+  take "$(slot 1 3 c)"
+  answer_of repair_shared 5 L "$HOLDER" "$FENCE" "$DEAD" "$READERS" "$(slot 1 3 d)" 60000 '{}'
+  told "refused $(slot 1 3 c)"
+  [[ $(cli A zcard "$READERS") == 2 ]]
+  # While the jobs of its holders are being stopped.
+  cli A set L "revoked:shared:$(slot 1 3 c)" px 60000
+  take "$(slot 2 3 e)"
+  told "refused revoked:shared:$(slot 1 3 c)"
+  answer_of repair_shared 5 L "$HOLDER" "$FENCE" "$DEAD" "$READERS" "$(slot 2 3 e)" 60000 '{}'
+  told "refused revoked:shared:$(slot 1 3 c)"
+  answers 'not_committed 0' commit_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(slot 1 3 c)" 9000000000000
+}
+
+@test "scripts: a list of readers ends a little after its lock, and not before a lock without an end" {
+  take "$(reader b)"
+  assert_between 60001 "$(cli A pttl "$READERS")" 70000
+  TTL=90000 take "$(reader c)"
+  assert_between 80001 "$(cli A pttl L)" 90000
+  assert_between 90001 "$(cli A pttl "$READERS")" 100000
+  cli A persist L
+  take "$(reader d)"
+  told granted
+  [[ $(cli A pttl L) == -1 ]]
+  assert_between 31000000000 "$(cli A pttl "$READERS")" 32000000000
+}
+
+@test "scripts: the note of a reader's release stays as long as the keeper could put it back" {
+  local now
+  take "$(reader b)"
+  now=$(now_ms)
+  answer_of leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader b)" "$(reader b)" 0 owner 7000
+  told released
+  run cli A hget "$FENCE" released
+  [[ $output == "$(reader b) "* ]] || fail "$output"
+  assert_between $((now + 50000)) "${output#* }" $((now + 80000))
+}
+
+@test "scripts: when readers stay, the lock is described as one of theirs" {
+  take "$(reader b)"
+  take "$(reader c)"
+  cli A hset "$HOLDER" "$(reader c)" '{"pid":7}'
+  answer_of leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader b)" "$(reader b)" 0
+  told released
+  [[ $(cli A hget "$HOLDER" "shared:$(reader b)") == '{"pid":7}' ]]
+  [[ $(cli A hkeys "$HOLDER" | grep -c "^[a-z]*:*$(reader b)") == 1 ]] || fail "$(cli A hkeys "$HOLDER")"
+  # One that is dead does not count.
+  take "$(reader d)"
+  cli A zadd "$READERS" 1 "$(reader d)"
+  cli A hdel "$HOLDER" "$(reader d)" "fence:$(reader d)" "holds:$(reader d)"
+  answer_of leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader c)" "$(reader c)" 0
+  assert_no_key A "$HOLDER"
+  assert_no_key A L
+}
+
+@test "scripts: who joins a reader and gives that up keeps the reader's place for nobody" {
+  take "$(reader b)"
+  take "$(reader b)" "$OTHER"
+  told granted
+  answers kept leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader b)" "$OTHER" 0
+  answers released leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$(reader b)" "$(reader b)" 0
+  assert_no_key A L
+}
+
+@test "scripts: a reader that enters wakes the readers at the head of the line, and no writer" {
+  take "$(reader b)"
+  in_line s1 s2 s3 w1 s5
+  answers held hand_on 1 L "$LINE" ''
+  [[ $(marks) == 's1 s2 s3' ]] || fail "$(marks)"
+  assert_no_key A "${LINE}turn"
+  no_line
+  in_line w1 s2
+  answers held hand_on 1 L "$LINE" ''
+  [[ -z $(marks) ]] || fail "$(marks)"
+}
+
+@test "scripts: a free slot is offered to a waiter for a slot, not to one that needs the whole lock" {
+  take "$(slot 1 12 b)"
+  in_line p000c1 p000c2
+  answers 'free p000c1' hand_on 1 L "$LINE" ''
+  # A newcomer does not take it.
+  take "$(slot 2 12 c)"
+  told 'turn p000c1'
+  no_line
+  in_line w1 p000c2
+  answers 'free' hand_on 1 L "$LINE" ''
+  assert_no_key A "${LINE}turn"
+  no_line
+  in_line p00041 p000c2 # one of 4 slots
+  answers 'free' hand_on 1 L "$LINE" ''
+}
+
+@test "scripts: a reader or a slot's waiter that gets the lock of one server is not passed over there" {
+  local waiter token
+  for token in "$(reader b)" "$(slot 1 3 b)"; do
+    waiter=${token:0:1}00031
+    cli A del L
+    no_line
+    in_line "$waiter" other
+    cli A hset "${LINE}waiters" "mark:$waiter" 1
+    cli A set "${LINE}turn" "$waiter" px 400
+    take "$token" "$token" "$waiter" 1
+    told granted
+    [[ -z $(marks) ]] || fail "$(marks)"
+  done
+}

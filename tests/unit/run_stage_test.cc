@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+//
+// The redlocks of a run with several locks: which lock each takes, and what it hands on.
+#include "run/stage.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "driver/lock_id.h"
+#include "error.h"
+#include "run/reentrancy.h"
+
+namespace redlock::run {
+namespace {
+
+using namespace std::chrono_literals;
+
+const lock::Instant kNow(1000s);
+const std::string kToken(40, 'a');
+
+/// The variables of the environment that a stage reads; unset again at the end.
+class Environment {
+ public:
+  Environment(const std::string& stage, const std::string& fences) {
+    ::setenv("REDLOCK_STAGE", stage.c_str(), 1);
+    ::setenv("REDLOCK_FENCES", fences.c_str(), 1);
+  }
+  ~Environment() {
+    ::unsetenv("REDLOCK_STAGE");
+    ::unsetenv("REDLOCK_FENCES");
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+};
+
+/// `redlock run m --also z --also a`.
+cli::Run request() {
+  return {.settings = {},
+          .name = "m",
+          .job = {"job"},
+          .also = {"z", "a"},
+          .words = {"m", "--also", "z", "--also", "a", "job"}};
+}
+
+std::string held(const std::vector<std::string>& names) {
+  std::string words;
+  for (const std::string& name : names) {
+    words = add_held(words, driver::lock_id({}, name), {.token = kToken, .fence = 1});
+  }
+  return words;
+}
+
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+TEST_CASE("stages: the locks in the order of their names, the job in the last one") {
+  const cli::Run run = request();
+  const Stage first(run, "", kNow);
+  CHECK(first.name() == "a");
+  CHECK(first.is_first());
+  CHECK(first.argv() == std::vector<std::string>{"/proc/self/exe", "run", "m", "--also", "z",
+                                                 "--also", "a", "job"});
+  const Environment environment("2 99", "7 a\n8 m");
+  const Stage last(run, held({"a", "m"}), kNow);
+  CHECK(last.name() == "z");
+  CHECK(last.is_last());
+  CHECK(last.argv() == run.job);
+}
+
+TEST_CASE("stages: a REDLOCK_STAGE that does not come from the redlock outside is refused") {
+  const cli::Run run = request();
+  for (const char* value : {"x", "1", "1 x", "-1 9", "3 9", "2 9", "1 9 9", "1 9x"}) {
+    CAPTURE(value);
+    const Environment environment(value, "");
+    CHECK_THROWS_AS(Stage(run, held({"a"}), kNow), Error);
+  }
+  const Environment environment("1 9", "");
+  CHECK(Stage(run, held({"a"}), kNow).name() == "m");
+  CHECK_THROWS_AS(Stage(run, held({"m"}), kNow), Error);
+}
+
+TEST_CASE("stages: one limit for the waits of all; only the last knows the longest runtime") {
+  cli::Run run = request();
+  run.settings.wait = 10s;
+  run.settings.max_runtime = 5s;
+  const Stage first(run, "", kNow);
+  CHECK(first.settings(kNow + 4s).wait == 6s);
+  CHECK_MESSAGE(first.settings(kNow + 11s).wait == 1ms, "not for ever");
+  CHECK_FALSE(first.settings(kNow).max_runtime.has_value());
+  CHECK(has(first.variables(kToken, 7).added, "REDLOCK_STAGE=1 1010000000000"));
+  const Environment environment("2 1010000000000", "");
+  const Stage last(run, held({"a", "m"}), kNow + 8s);
+  CHECK(last.settings(kNow + 8s).wait == 2s);
+  CHECK(last.settings(kNow).max_runtime == 5s);
+  run.settings.wait.reset();
+  CHECK_FALSE(Stage(run, held({"a", "m"}), kNow).settings(kNow).wait == std::optional(0ns));
+}
+
+TEST_CASE("stages: the variables are those of the first named lock, the numbers those of all") {
+  const cli::Run run = request();
+  const std::string slot = "p0203" + std::string(35, 'b');
+  {
+    const auto first = Stage(run, "", kNow).variables(slot, 7);
+    CHECK(has(first.added, "REDLOCK_FENCES=7 a"));
+    CHECK(has(first.dropped, "REDLOCK_STAGE"));
+    for (const std::string& each : first.added) {
+      CHECK_FALSE(each.starts_with("REDLOCK_TOKEN="));
+      CHECK_FALSE(each.starts_with("REDLOCK_SLOT="));
+    }
+  }
+  {
+    const Environment environment("1 99", "7 a");
+    const auto named = Stage(run, held({"a"}), kNow).variables(slot, 8);
+    CHECK(has(named.added, "REDLOCK_NAME=m"));
+    CHECK(has(named.added, "REDLOCK_TOKEN=" + slot));
+    CHECK(has(named.added, "REDLOCK_FENCE=8"));
+    CHECK(has(named.added, "REDLOCK_SLOT=2"));
+    CHECK(has(named.added, "REDLOCK_FENCES=7 a\n8 m"));
+    CHECK_MESSAGE(has(named.dropped, "REDLOCK_SLOT"), "that of an outer run");
+  }
+  const Environment environment("2 99", "7 a\n8 m");
+  const auto last = Stage(run, held({"a", "m"}), kNow).variables(slot, 9);
+  CHECK(has(last.added, "REDLOCK_FENCES=7 a\n8 m\n9 z"));
+  CHECK(last.added.size() == 1);
+  CHECK(has(last.dropped, "REDLOCK_STAGE"));
+}
+
+}  // namespace
+}  // namespace redlock::run

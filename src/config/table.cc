@@ -90,6 +90,11 @@ void set_progress(Draft& draft, std::string_view value) {
       to_choice<Progress>(value, "auto, always or never", {"auto", "always", "never"});
 }
 
+void set_color(Draft& draft, std::string_view value) {
+  draft.settings.color =
+      to_choice<Color>(value, "auto, always or never", {"auto", "always", "never"});
+}
+
 void set_max_runtime(Draft& draft, std::string_view value) {
   const nanoseconds time = to_duration(value);
   draft.settings.max_runtime.reset();
@@ -344,6 +349,9 @@ constexpr Row kTable[] = {
     {Key::metrics_file, "metrics-file", "--metrics-file", "REDLOCK_METRICS_FILE", "FILE", kOther,
      "add the result of the run to this file, for Prometheus' node_exporter", "", Type::text, kRun,
      set_metrics_file},
+    {Key::color, "color", "--color", nullptr, "auto|always|never", kOther,
+     "colours; auto: on a terminal, unless NO_COLOR is set", "auto", Type::text,
+     kCheck | kStatus | kList | kHistory, set_color},
     {Key::verbose, "verbose", "-v,--verbose", nullptr, "", kOther,
      "say more: who holds the lock, what each server says, how long it took", "", Type::toggle,
      kLook, [](Draft& draft, std::string_view) { draft.settings.verbose = true; }},

@@ -98,6 +98,7 @@ enum class Key : std::size_t {
   close,
   unlock,
   metrics_file,
+  color,
   verbose,
   quiet,
   json,

@@ -4,18 +4,41 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
+#include "os/locale.h"
 #include "os/standard_fds.h"
 #include "os/stderr.h"
 #include "os/terminal.h"
 
 namespace redlock::driver {
+
+namespace {
+
+/// https://no-color.org, and a terminal that can show them.
+bool wants_colors() {
+  const char* const no_color = std::getenv("NO_COLOR");
+  const char* const kind = std::getenv("TERM");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  return kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+}
+
+std::size_t output_width(int fd) {
+  constexpr std::size_t kLeast = 20;
+  std::size_t width = 0;
+  if (const char* columns = std::getenv("COLUMNS")) {
+    static_cast<void>(std::from_chars(columns, columns + std::strlen(columns), width));
+  }
+  if (width == 0) width = os::terminal_width(fd).value_or(diag::kNoLimit);
+  return std::max(width, kLeast);
+}
+
+}  // namespace
 
 Exit print(const std::string& text, Exit exit) {
   if (!text.empty() && os::output_was_closed()) {
@@ -34,31 +57,17 @@ void complain(const std::vector<std::string>& lines) {
   out.drain(std::chrono::milliseconds(100));
 }
 
-bool output_is_terminal() {
-  return ::isatty(STDOUT_FILENO) == 1;
-}
-
-std::size_t output_width(int fd) {
-  constexpr std::size_t kLeast = 20;
-  std::size_t width = 0;
-  if (const char* columns = std::getenv("COLUMNS")) {
-    static_cast<void>(std::from_chars(columns, columns + std::strlen(columns), width));
-  }
-  if (width == 0) width = os::terminal_width(fd).value_or(diag::kNoLimit);
-  return std::max(width, kLeast);
-}
-
 diag::Charset charset_of_locale() {
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* const value = std::getenv(variable);
-    if (value == nullptr || *value == '\0') continue;
-    std::string name(value);
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-    const bool utf8 =
-        name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
-    return utf8 ? diag::Charset::utf8 : diag::Charset::ascii;
-  }
-  return diag::Charset::ascii;
+  return os::locale_is_utf8() ? diag::Charset::utf8 : diag::Charset::ascii;
+}
+
+diag::Screen output_screen(const config::Settings& settings, int fd) {
+  const bool terminal = ::isatty(fd) == 1;
+  return {.width = output_width(fd),
+          .charset = charset_of_locale(),
+          .terminal = terminal,
+          .colors = settings.color == config::Color::always ||
+                    (settings.color == config::Color::automatic && terminal && wants_colors())};
 }
 
 }  // namespace redlock::driver

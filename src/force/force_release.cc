@@ -139,8 +139,8 @@ ExitStatus Forcing::run() {
   const State state = lock_.judgement.state;
   if (state == State::free) return nothing_to_take();
   if (asks || !settings_.quiet) {
-    std::fputs(inspect::as_block(lock_, settings_, driver::output_width(STDERR_FILENO)).c_str(),
-               stderr);
+    const diag::Screen screen = driver::output_screen(settings_, STDERR_FILENO);
+    std::fputs(inspect::as_block(lock_, settings_, screen).c_str(), stderr);
   }
   hold_ = lock_.holder && lock_.holder->maintenance;
   const bool others = state == State::foreign || state == State::undecided;

@@ -108,15 +108,16 @@ std::string headline(const HistoryView& view, const cli::History& request) {
 }
 
 std::string as_text(const HistoryView& view, const cli::History& request) {
-  const std::size_t width = driver::output_width();
+  const diag::Screen screen = driver::output_screen(request.settings);
   if (!request.at) {
-    return as_table(view.runs, request, width,
-                    driver::output_is_terminal() ? Beside::timeline : Beside::nothing);
+    return as_table(view.runs, request, screen,
+                    screen.terminal ? Beside::timeline : Beside::nothing);
   }
   std::vector<PastRun> runs = view.runs;
   if (runs.empty() && view.before) runs.push_back(*view.before);
   if (view.runs.empty() && view.after) runs.push_back(*view.after);
-  return headline(view, request) + as_table(runs, request, width, Beside::nothing);
+  return diag::for_screen(headline(view, request), screen) +
+         as_table(runs, request, screen, Beside::nothing);
 }
 
 void complain_of(const Logs& logs, const Settings& settings, bool blind) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "diag/screen.h"
 #include "exit_status.h"
 #include "inspect/merged_log.h"
 
@@ -31,9 +32,9 @@ std::string outcome_of(const PastRun& run, Length length);
 
 enum class Beside { nothing, timeline };
 
-/// A table that is `width` columns wide, with one line per run.
+/// A table that fits the screen, with one line per run.
 std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
-                     std::size_t width, Beside beside);
+                     const diag::Screen& screen, Beside beside);
 
 /// A time in the local time zone, for people.
 std::string for_people(std::chrono::milliseconds unix_time);

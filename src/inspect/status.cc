@@ -61,11 +61,11 @@ Exit status(const cli::Status& request) {
   driver::complain(undecided_lines(locks));
   if (request.json)
     return driver::print(to_json(locks, settings, query.troubles(), status), status);
-  const std::size_t width = driver::output_width();
+  const diag::Screen screen = driver::output_screen(settings);
   std::string text;
   for (const Observed& lock : locks) {
     if (!text.empty()) text += '\n';
-    text += as_block(lock, settings, width);
+    text += as_block(lock, settings, screen);
   }
   return driver::print(text, status);
 }

@@ -118,13 +118,13 @@ TEST_CASE("history: outcomes in few words and in more") {
 }
 
 TEST_CASE("grid: columns are left out in their order until the lines fit") {
-  const std::vector<Line> lines = {{"A", "B", "C"}, {"aaaa", "größe", "cccccccccc"}};
+  const std::vector<Line> lines = {{{"A"}, {"B"}, {"C"}}, {{"aaaa"}, {"größe"}, {"cccccccccc"}}};
   const std::array<std::size_t, 2> left_out = {1, 2};
   const Widths all = fit(lines, left_out, {2, 5}, diag::kNoLimit);
   CHECK(sum(all) == 4 + 2 + 5 + 2 + 10);
-  CHECK(lay_out(lines, all, diag::kNoLimit) == "A     B      C\naaaa  größe  cccccccccc\n");
+  CHECK(lay_out(lines, all, {}) == "A     B      C\naaaa  größe  cccccccccc\n");
   CHECK(fit(lines, left_out, {2, 5}, 18) == all);  // the last one is cut
-  CHECK(lay_out(lines, all, 18) == "A     B      C\naaaa  größe  cccc…\n");
+  CHECK(lay_out(lines, all, {.width = 18}) == "A     B      C\naaaa  größe  cccc…\n");
   CHECK(fit(lines, left_out, {2, 5}, 17) == Widths{4, 0, 10});
   CHECK(fit(lines, left_out, {2, 5}, 10) == Widths{4, 0, 0});
   CHECK(fit(lines, left_out, {2, 5}, 1) == Widths{4, 0, 0});

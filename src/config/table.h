@@ -101,6 +101,8 @@ enum class Key : std::size_t {
   color,
   verbose,
   quiet,
+  every_finding,
+  only_status,
   json,
   help,
   help_servers,

@@ -242,11 +242,27 @@ Invocation list(Line line, const Environment& environment) {
 }
 
 Invocation history(Line line, const Environment& environment) {
-  allow_words(1, line, config::kHistory);
-  const std::string& name = lock_name(line, "history NAME");
+  std::vector<std::string> names;
+  for (const std::string& word : line.words) {
+    if (is_pattern(word)) continue;
+    redis::check_lock_name(word);
+    names.push_back(word);
+  }
   Draft draft = read_options(std::move(line.options));
-  if (draft.since && draft.at) misused("--since and --at exclude each other");
-  return History{settle(draft, environment, line.words), name, draft.since, draft.at, draft.json};
+  const bool some = draft.last || draft.failed;
+  if (draft.at && (draft.since || some)) {
+    misused(std::string(draft.since  ? "--since"
+                        : draft.last ? "--last"
+                                     : "--failed") +
+            " and --at exclude each other");
+  }
+  return History{settle(draft, environment, names),
+                 std::move(line.words),
+                 draft.since,
+                 draft.at,
+                 draft.last,
+                 draft.failed,
+                 draft.json};
 }
 
 Invocation parse_command(Command command, std::vector<std::string> words,
@@ -300,6 +316,14 @@ Invocation parse_command(Command command, std::vector<std::string> words,
 }
 
 }  // namespace
+
+bool is_pattern(std::string_view word) {
+  return word.find_first_of("*?[") != std::string_view::npos;
+}
+
+bool History::about_one() const {
+  return names.size() == 1 && !is_pattern(names.front());
+}
 
 Invocation parse(std::vector<std::string> args, const Environment& environment) {
   if (args.empty()) misused("no command: redlock run NAME -- COMMAND (see: redlock --help)");

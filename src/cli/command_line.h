@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -102,12 +103,21 @@ struct List {
 /// `redlock history`.
 struct History {
   config::Settings settings;
-  std::string name;  ///< as in Run
+  /// Names as in Run, and patterns as in List; empty: all locks.
+  std::vector<std::string> names;
   /// Unix time. At most one of the two is set.
   std::optional<std::chrono::milliseconds> since;
   std::optional<std::chrono::milliseconds> at;
+  std::optional<std::size_t> last;  ///< only so many runs of each lock; at least 1
+  bool failed = false;              ///< only runs that failed
   bool json = false;
+
+  /// The user asks about the one lock of this name.
+  [[nodiscard]] bool about_one() const;
 };
+
+/// Whether a word of `redlock history` is a pattern.
+bool is_pattern(std::string_view word);
 
 /// `redlock sandbox`.
 struct Sandbox {

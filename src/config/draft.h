@@ -44,6 +44,8 @@ struct Draft {
   bool wait_gone = false;                             ///< release --force
   std::optional<std::chrono::milliseconds> since;     ///< history: Unix time
   std::optional<std::chrono::milliseconds> at;        ///< history: Unix time
+  std::optional<std::size_t> last;                    ///< history
+  bool failed = false;                                ///< history
   std::string config_file;                            ///< empty: kDefaultFile, which may be missing
   std::string password;                               ///< REDLOCK_PASSWORD
   std::string rediscli_auth;                          ///< REDISCLI_AUTH

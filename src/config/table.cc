@@ -332,6 +332,14 @@ constexpr Row kTable[] = {
     {Key::at, "at", "--at", nullptr, "WHEN", kRuns,
      "only the run at that time; if there was none, the runs before and after it", "", Type::text,
      kHistory, [](Draft& draft, std::string_view value) { draft.at = to_moment(value); }},
+    {Key::last, "last", "--last", nullptr, "N", kRuns, "only the last N runs of each lock", "all",
+     Type::integer, kHistory,
+     [](Draft& draft,
+        std::string_view
+            value) { draft.last = static_cast<std::size_t>(to_integer(value, 1, 1'000'000)); }},
+    {Key::failed, "failed", "--failed", nullptr, "", kRuns,
+     "only runs that failed: another exit status than 0, lost, forced, or never ended", "",
+     Type::toggle, kHistory, [](Draft& draft, std::string_view) { draft.failed = true; }},
 
     {Key::exclusive, "exclusive", "-x,-e,--exclusive", nullptr, "", kWaiting,
      "an exclusive lock, which nobody else has at the same time (default)", "", Type::toggle, kKeep,

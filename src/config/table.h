@@ -92,6 +92,8 @@ enum class Key : std::size_t {
   sandbox_servers,
   since,
   at,
+  last,
+  failed,
   exclusive,
   shared,
   no_fork,

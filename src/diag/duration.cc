@@ -29,6 +29,13 @@ std::string round_for_people(std::chrono::nanoseconds length) {
   return text;
 }
 
+std::string roughly(std::chrono::nanoseconds length) {
+  using namespace std::chrono;
+  if (length < seconds(1)) return for_people(round<milliseconds>(length));
+  if (length < minutes(1)) return for_people(round<seconds>(length));
+  return round_for_people(round<minutes>(length));
+}
+
 std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time) {
   const std::chrono::milliseconds now = os::unix_now();
   if (unix_time.count() <= 0 || unix_time >= now) return std::nullopt;

@@ -21,6 +21,9 @@ std::string for_people(std::chrono::duration<Rep, Period> length) {
 /// The same for a length that the user chose: "10m" and "1h", not "10m 0s" and "1h 0m".
 std::string round_for_people(std::chrono::nanoseconds length);
 
+/// The same without the digits that do not matter: "4m", "2h 5m".
+std::string roughly(std::chrono::nanoseconds length);
+
 /// The time since a moment that this or another host recorded. None if the moment is unknown or in
 /// the future.
 std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time);

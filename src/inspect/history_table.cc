@@ -24,9 +24,20 @@ namespace {
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
-enum Column : std::size_t { when, held, outcome, holder, pid, waited, fence, command, count_ };
-constexpr std::array<std::string_view, count_> kHeads = {"WHEN", "HELD",   "OUTCOME", "HOLDER",
-                                                         "PID",  "WAITED", "FENCE",   "COMMAND"};
+enum Column : std::size_t {
+  when,
+  name,
+  held,
+  outcome,
+  holder,
+  pid,
+  waited,
+  fence,
+  command,
+  count_
+};
+constexpr std::array<std::string_view, count_> kHeads = {
+    "WHEN", "NAME", "HELD", "OUTCOME", "HOLDER", "PID", "WAITED", "FENCE", "COMMAND"};
 /// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 6> kLeftOut = {fence, pid, command, waited, holder, held};
 
@@ -83,6 +94,7 @@ Line line_of(const PastRun& run, milliseconds now, const diag::Screen& screen) {
   const records::Holder& who = run.entry.who;
   const bool wide = width >= kManyWords;
   Line line(count_, {"-"});
+  line[name].text = diag::printable(run.lock, 255);
   if (run.knows_beginning) line[when].text = time_of(run.began, width);
   if (const auto length = length_of(run, now)) line[held].text = diag::for_people(*length);
   line[outcome] = {outcome_of(run, wide ? Length::more : Length::few), tint_of(run)};
@@ -126,8 +138,15 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   const std::size_t width = screen.width;
   const milliseconds now = unix_now();
   std::vector<Line> lines(1, heading(kHeads));
+  const bool several =
+      std::ranges::any_of(runs, [](const PastRun& run) { return !run.lock.empty(); });
+  if (!several) lines.front()[name].text.clear();
   for (const PastRun& run : runs) lines.push_back(line_of(run, now, screen));
   fit_charset(lines, screen);
+  if (several && width != diag::kNoLimit) {
+    for (Line& line : lines)
+      line[name].text = diag::cut(line[name].text, width / 2, screen.charset);
+  }
   if (beside == Beside::nothing) {
     return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), screen);
   }

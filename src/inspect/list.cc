@@ -109,7 +109,7 @@ bool unknown(const Observed& lock) {
 Exit list(const cli::List& request) {
   const config::Settings& settings = request.settings;
   Query query(settings);
-  std::vector<std::string> names = query.names();
+  std::vector<std::string> names = query.names(Query::Which::held);
   std::erase_if(names, [&request](const std::string& name) {
     return !request.pattern.empty() && ::fnmatch(request.pattern.c_str(), name.c_str(), 0) != 0;
   });

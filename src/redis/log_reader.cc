@@ -50,7 +50,11 @@ LogReader::LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
     : link_(endpoint, tls, timeouts), budget_(timeouts.request) {}
 
 void LogReader::read(const std::string& lock_key, lock::Instant now) {
+  if (trouble_) return;
   log_key_ = helper_key(lock_key, "log");
+  lines_.clear();
+  bytes_ = 0;
+  overflowed_ = false;
   next_ = "+";
   finished_ = false;
   budget_.begin(now);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lock/time.h"
@@ -32,7 +33,8 @@ class LogReader {
   /// `endpoint` and `tls` must outlive this, as for Link.
   LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
 
-  /// Reads the log of the lock with this key to its beginning, page by page.
+  /// Reads the log of the lock with this key to its beginning, page by page. Can be called again
+  /// when it has finished, for another lock, unless there was trouble.
   void read(const std::string& lock_key, lock::Instant now);
 
   void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
@@ -44,8 +46,8 @@ class LogReader {
   [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
   /// The log has more lines than redlock ever keeps; the oldest lines were not read.
   [[nodiscard]] bool overflowed() const { return overflowed_; }
-  /// The latest first.
-  [[nodiscard]] const std::vector<LoggedLine>& lines() const { return lines_; }
+  /// The latest first; can be taken once.
+  [[nodiscard]] std::vector<LoggedLine> take_lines() { return std::move(lines_); }
 
  private:
   void ask(lock::Instant now);

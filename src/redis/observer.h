@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,9 @@ class Observer {
   /// `endpoint` and `tls` must outlive this, as for Link.
   Observer(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
 
-  /// Finds the keys of all locks that redlock holds there, by SCAN in bounded steps.
-  void scan(lock::Instant now);
+  /// Finds the keys of all locks that have this helper key there, by SCAN in bounded steps:
+  /// "holder" of the locks that redlock holds, "log" of those that it has held.
+  void scan(std::string_view part, lock::Instant now);
 
   /// Reads the locks with these keys; `marks`: whether to read the marks of --once, too.
   void look(std::vector<std::string> keys, Marks marks, lock::Instant now);
@@ -73,6 +75,7 @@ class Observer {
   std::size_t asked_ = 0;       ///< of keys_
   std::size_t unanswered_ = 0;  ///< requests
   std::set<std::string> found_;
+  std::string part_;    ///< of the scan
   std::string cursor_;  ///< of the scan
   Budget budget_;
   std::optional<std::string> cut_;

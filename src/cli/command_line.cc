@@ -227,18 +227,27 @@ Invocation check(Line line, const Environment& environment) {
   return Check{std::move(settings), line.words.empty() ? "" : line.words.front(), draft.json};
 }
 
+std::optional<std::chrono::milliseconds> watch_of(const Draft& draft) {
+  const bool interval = draft.origin(Key::interval) == Origin::flag;
+  if (!draft.watch && interval) misused("--interval needs --watch");
+  if (!draft.watch) return std::nullopt;
+  if (draft.json) misused("--watch and --json exclude each other");
+  return draft.interval;
+}
+
 Invocation status(Line line, const Environment& environment) {
   lock_name(line, "status NAME... (for all held locks: redlock list)");
   for (const std::string& name : line.words) redis::check_lock_name(name);
   Draft draft = read_options(std::move(line.options));
-  return Status{settle(draft, environment, line.words), std::move(line.words), draft.json};
+  return Status{settle(draft, environment, line.words), std::move(line.words), draft.json,
+                watch_of(draft)};
 }
 
 Invocation list(Line line, const Environment& environment) {
   allow_words(1, line, config::kList);
   Draft draft = read_options(std::move(line.options));
   return List{settle(draft, environment, {}), line.words.empty() ? "" : line.words.front(),
-              draft.json};
+              draft.json, watch_of(draft)};
 }
 
 Invocation history(Line line, const Environment& environment) {

@@ -91,6 +91,7 @@ struct Status {
   config::Settings settings;
   std::vector<std::string> names;  ///< at least one, each as in Run
   bool json = false;
+  std::optional<std::chrono::milliseconds> watch;  ///< show it again so often
 };
 
 /// `redlock list`.
@@ -98,6 +99,7 @@ struct List {
   config::Settings settings;
   std::string pattern;  ///< for the names, as in fnmatch(3); empty: all names
   bool json = false;
+  std::optional<std::chrono::milliseconds> watch;  ///< as in Status
 };
 
 /// `redlock history`.

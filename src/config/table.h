@@ -100,6 +100,8 @@ enum class Key : std::size_t {
   close,
   unlock,
   metrics_file,
+  watch,
+  interval,
   color,
   verbose,
   quiet,

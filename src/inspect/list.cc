@@ -18,6 +18,7 @@
 #include "inspect/grid.h"
 #include "inspect/observed.h"
 #include "inspect/query.h"
+#include "inspect/watch.h"
 #include "lock/timing.h"
 
 namespace redlock::inspect {
@@ -104,9 +105,7 @@ bool unknown(const Observed& lock) {
   return lock.judgement.answered < lock::quorum(lock.seen.size());
 }
 
-}  // namespace
-
-Exit list(const cli::List& request) {
+Frame look(const cli::List& request, const diag::Screen& screen) {
   const config::Settings& settings = request.settings;
   Query query(settings);
   std::vector<std::string> names = query.names(Query::Which::held);
@@ -118,22 +117,37 @@ Exit list(const cli::List& request) {
   std::erase_if(locks, [](const Observed& lock) { return lock.judgement.state == State::free; });
   const std::size_t quorum = lock::quorum(settings.servers.size());
   const bool blind = query.reached() < quorum || std::ranges::any_of(locks, unknown);
-  const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
-  if (!settings.quiet || status == ExitStatus::unavailable) driver::complain(query.complaints());
+  Frame frame{.status = blind ? ExitStatus::unavailable : ExitStatus::ok};
+  if (!settings.quiet || blind) frame.complaints = query.complaints();
   if (blind) {
     const auto troubles = query.troubles();
     const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });
-    driver::complain({fmt::format(
-        "the list may be incomplete: {} of {} servers could be asked about everything, "
-        "and a quorum is {}",
-        willing, troubles.size(), quorum)});
+    frame.complaints.push_back(
+        fmt::format("the list may be incomplete: {} of {} servers could be asked about everything, "
+                    "and a quorum is {}",
+                    willing, troubles.size(), quorum));
   }
   if (request.json) {
-    return driver::print(to_json(locks, settings, query.troubles(), status), status);
+    frame.text = to_json(locks, settings, query.troubles(), frame.status);
+  } else if (!locks.empty()) {
+    frame.text = as_table(locks, screen);
+  } else if (!blind) {
+    frame.text = nothing_held(request, screen);
   }
-  const diag::Screen screen = driver::output_screen(settings);
-  if (!locks.empty()) return driver::print(as_table(locks, screen), status);
-  return driver::print(blind ? "" : nothing_held(request, screen), status);
+  return frame;
+}
+
+}  // namespace
+
+Exit list(const cli::List& request) {
+  if (request.watch) {
+    const std::string what = request.pattern.empty() ? "" : " " + request.pattern;
+    return watch(request.settings, "redlock list" + diag::printable(what, 255), *request.watch,
+                 [&request](const diag::Screen& screen) { return look(request, screen); });
+  }
+  const Frame frame = look(request, driver::output_screen(request.settings));
+  driver::complain(frame.complaints);
+  return driver::print(frame.text, frame.status);
 }
 
 }  // namespace redlock::inspect

@@ -222,7 +222,7 @@ TEST_CASE("help: each command has one example, and what all commands share comes
 TEST_CASE("help: all of the table, within 80 columns") {
   std::string all;
   for (const char* command :
-       {"run", "acquire", "renew", "release", "history", "check", "config", "sandbox"}) {
+       {"run", "acquire", "renew", "release", "list", "history", "check", "config", "sandbox"}) {
     all += printed({command, "--help"});
     if (command != std::string_view("sandbox")) all += printed({command, "--help-servers"});
   }

@@ -62,7 +62,7 @@ struct Settings {
   Progress progress = Progress::automatic;
   Color color = Color::automatic;
   bool quiet = false;
-  bool verbose = false;
+  unsigned verbose = 0;  ///< how often -v was given
   /// Warnings about the settings and their files, one line each.
   std::vector<std::string> warnings;
 

@@ -74,7 +74,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   kill_server C
   start_job
   wait_until_listening A B
-  background "$REDLOCK" run -v L -- "$SCRATCH/job" "$LOG.next"
+  background "$REDLOCK" run -vv L -- "$SCRATCH/job" "$LOG.next"
   local next=$BACKGROUND_PID messages=$BACKGROUND_ERR
   wait_for_line "$messages" 'lock "L" is held by ops@'
   touch "$LOG.stay"

@@ -265,12 +265,24 @@ Invocation history(Line line, const Environment& environment) {
                                      : "--failed") +
             " and --at exclude each other");
   }
+  const bool svg = !draft.svg.empty();
+  if (svg || !draft.html.empty()) {
+    const std::string flag = svg ? "--svg" : "--html";
+    if (draft.json || draft.at) {
+      misused(flag + " and " + (draft.json ? "--json" : "--at") + " exclude each other");
+    }
+    if (draft.svg == "-" && draft.html == "-") {
+      misused("--svg and --html cannot both go to standard output");
+    }
+  }
   return History{settle(draft, environment, names),
                  std::move(line.words),
                  draft.since,
                  draft.at,
                  draft.last,
                  draft.failed,
+                 draft.svg,
+                 draft.html,
                  draft.json};
 }
 

@@ -112,6 +112,8 @@ struct History {
   std::optional<std::chrono::milliseconds> at;
   std::optional<std::size_t> last;  ///< only so many runs of each lock; at least 1
   bool failed = false;              ///< only runs that failed
+  std::string svg;                  ///< a file, or "-"; empty: no such picture
+  std::string html;                 ///< the same
   bool json = false;
 
   /// The user asks about the one lock of this name.

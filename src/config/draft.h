@@ -46,6 +46,8 @@ struct Draft {
   std::optional<std::chrono::milliseconds> at;        ///< history: Unix time
   std::optional<std::size_t> last;                    ///< history
   bool failed = false;                                ///< history
+  std::string svg;                                    ///< history
+  std::string html;                                   ///< history
   bool watch = false;                                 ///< status, list
   std::chrono::milliseconds interval{2000};           ///< status, list
   std::string config_file;                            ///< empty: kDefaultFile, which may be missing

@@ -340,6 +340,13 @@ constexpr Row kTable[] = {
     {Key::failed, "failed", "--failed", nullptr, "", kRuns,
      "only runs that failed: another exit status than 0, lost, forced, or never ended", "",
      Type::toggle, kHistory, [](Draft& draft, std::string_view) { draft.failed = true; }},
+    {Key::svg, "svg", "--svg", nullptr, "FILE", kOther,
+     "write a picture of the last 24 hours, or since --since; -: to standard output", "",
+     Type::text, kHistory,
+     [](Draft& draft, std::string_view value) { draft.svg = to_file(value); }},
+    {Key::html, "html", "--html", nullptr, "FILE", kOther,
+     "the same as a page, with a table of the runs", "", Type::text, kHistory,
+     [](Draft& draft, std::string_view value) { draft.html = to_file(value); }},
 
     {Key::exclusive, "exclusive", "-x,-e,--exclusive", nullptr, "", kWaiting,
      "an exclusive lock, which nobody else has at the same time (default)", "", Type::toggle, kKeep,

@@ -94,6 +94,8 @@ enum class Key : std::size_t {
   at,
   last,
   failed,
+  svg,
+  html,
   exclusive,
   shared,
   no_fork,

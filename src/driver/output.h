@@ -17,6 +17,10 @@ namespace redlock::driver {
 /// Writes to standard output. Gives `exit`; if writing failed, says why and gives status 71.
 Exit print(const std::string& text, Exit exit);
 
+/// Writes `text` to a file, so that a reader sees the old content or the new one; "-": to standard
+/// output. What is no regular file, /dev/null for instance, is written to. Results as of print().
+Exit print_to(const std::string& path, const std::string& text, Exit exit);
+
 /// "redlock: …" on standard error, a line each.
 void complain(const std::vector<std::string>& lines);
 

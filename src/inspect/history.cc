@@ -17,6 +17,7 @@
 #include "driver/finish.h"
 #include "driver/output.h"
 #include "inspect/history_view.h"
+#include "inspect/picture.h"
 #include "inspect/query.h"
 #include "lock/timing.h"
 #include "os/clock.h"
@@ -204,9 +205,25 @@ void complain_of(const Troubles& troubles, std::vector<std::string> complaints,
   driver::complain(lines);
 }
 
+bool wants_picture(const cli::History& request) {
+  return !request.svg.empty() || !request.html.empty();
+}
+
+Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Exit exit) {
+  const std::chrono::milliseconds now = os::unix_now();
+  const Span span{std::min(*request.since, now - std::chrono::seconds(1)), now};
+  if (!request.svg.empty()) exit = driver::print_to(request.svg, as_svg(views, span), exit);
+  if (!request.html.empty()) exit = driver::print_to(request.html, as_html(views, span), exit);
+  return exit;
+}
+
 }  // namespace
 
-Exit history(const cli::History& request) {
+Exit history(const cli::History& asked) {
+  cli::History request = asked;
+  if (wants_picture(request) && !request.since) {
+    request.since = os::unix_now() - std::chrono::hours(24);
+  }
   const Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks =
@@ -226,6 +243,7 @@ Exit history(const cli::History& request) {
   const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
   if (!settings.quiet || blind) complain_of(troubles, logs.complaints(), settings, blind);
   if (request.json) return driver::print(to_json(views, request, troubles, status), status);
+  if (wants_picture(request)) return draw(views, request, status);
   if (!blind && !settings.quiet) driver::complain(nothing_found(views, request));
   return driver::print(as_text(views, request), status);
 }

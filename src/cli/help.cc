@@ -292,7 +292,7 @@ Without COMMAND, redlock runs your shell. REDLOCK_SERVERS names the servers.
 )";
 
 constexpr std::string_view kRunFoot = R"(
-TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 2h.
+TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w.
 
 Exit status: the command's own (128+N if signal N killed it), or
   1    redlock did not get the lock in time (or the status that -E gives)
@@ -394,7 +394,7 @@ std::string servers_foot(config::Command command) {
     if (row.flags.empty() && takes(command, row)) foot += entry(row.environment, row.help);
   }
   return foot + R"(
-TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 2h.
+TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w.
 
 The manual: man redlock, man redlock.toml
 )";

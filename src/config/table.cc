@@ -158,10 +158,10 @@ constexpr Row kTable[] = {
        draft.settings.kill_after = in_milliseconds(to_duration(value));
      }},
     {Key::hold_for, "for", "--for", nullptr, "TIME", kLasting,
-     "how long a maintenance hold lasts, from now on: 90, 5m, 2h, 3d; at most 30d", "",
+     "how long a maintenance hold lasts, from now on: 90, 5m, 1h30m, 3d; at most 30d", "",
      Type::duration, kHold | kRenew,
      [](Draft& draft, std::string_view value) {
-       draft.hold_for = to_long_duration(value, {1s, kLongestHold});
+       draft.hold_for = std::chrono::ceil<milliseconds>(to_duration(value, {1s, kLongestHold}));
      }},
     {Key::until, "until", "--until", nullptr, "WHEN", kLasting,
      "when it ends: 02:30 (the next time), tomorrow, 2026-11-20, 2026-11-20T02:30", "", Type::text,

@@ -9,7 +9,8 @@
 
 namespace redlock::diag {
 
-/// A length of time for people: "250 ms", "28 s", "3m 2s", "1h 5m".
+/// A length of time for people: "250 ms", "1.4 s", "28 s", "3m 2s", "1h 5m",
+/// "3d 4h".
 std::string for_people(std::chrono::nanoseconds length);
 
 /// The same for a length in any unit, however long.

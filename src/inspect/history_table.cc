@@ -130,6 +130,20 @@ std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now
   return timeline.mark(run.began, '?');
 }
 
+/// Cuts long names, so that the time and the outcome stay visible, and on a wide screen the
+/// timeline.
+void cut_names(std::vector<Line>& lines, const diag::Screen& screen, Beside beside) {
+  constexpr std::size_t kLeastName = 8;
+  if (screen.width == diag::kNoLimit) return;
+  std::size_t others = widest(lines, when) + widest(lines, outcome) + 2 * kGap;
+  if (beside == Beside::timeline && screen.width >= kFullTime) {
+    others += std::clamp(screen.width / kTimelinePart, kLeastTimeline, kMostTimeline) + kGap;
+  }
+  const std::size_t room = screen.width - std::min(screen.width, others);
+  const std::size_t most = std::clamp(room, kLeastName, std::max(screen.width / 2, kLeastName));
+  for (Line& line : lines) line[name].text = diag::cut(line[name].text, most, screen.charset);
+}
+
 }  // namespace
 
 std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
@@ -143,10 +157,7 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   if (!several) lines.front()[name].text.clear();
   for (const PastRun& run : runs) lines.push_back(line_of(run, now, screen));
   fit_charset(lines, screen);
-  if (several && width != diag::kNoLimit) {
-    for (Line& line : lines)
-      line[name].text = diag::cut(line[name].text, width / 2, screen.charset);
-  }
+  if (several) cut_names(lines, screen, beside);
   if (beside == Beside::nothing) {
     return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), screen);
   }

@@ -60,7 +60,7 @@ text { fill: var(--ink); }
 @media (max-width: 560px) { .odd { display: none; } }
 )";
 
-std::tm local(milliseconds time) {
+std::tm local_time(milliseconds time) {
   return fmt::localtime(std::time_t{std::chrono::floor<std::chrono::seconds>(time).count()});
 }
 
@@ -240,7 +240,7 @@ std::vector<milliseconds> ticks(const Span& span) {
     return (span.end - span.begin) / each < static_cast<std::int64_t>(kMostTicks);
   });
   const auto length = step == kSteps.end() ? (span.end - span.begin) / 6 : milliseconds(*step);
-  std::tm moment = local(span.begin);
+  std::tm moment = local_time(span.begin);
   moment.tm_hour = moment.tm_min = moment.tm_sec = 0;
   std::vector<milliseconds> all;
   for (int guard = 0; guard < 2000; ++guard) {
@@ -258,7 +258,7 @@ std::vector<milliseconds> ticks(const Span& span) {
 void draw_axis(Drawing& canvas, int from, int to) {
   int number = 0;
   for (const milliseconds at : ticks(canvas.span())) {
-    const std::tm time = local(at);
+    const std::tm time = local_time(at);
     const bool midnight = time.tm_hour == 0 && time.tm_min == 0;
     const std::string odd = number++ % 2 == 1 ? " odd" : "";
     canvas.line(canvas.place(at), from, to, "tick");
@@ -336,17 +336,18 @@ table { border-collapse: collapse; }
 th, td { text-align: left; padding: 0.2em 0.8em 0.2em 0; border-bottom: 1px solid var(--line);
   white-space: nowrap; }
 td.bad { color: var(--failed); }
+td.name { white-space: normal; overflow-wrap: anywhere; min-width: 8em; }
 )";
 
 std::string row_of_table(const PastRun& run) {
-  const auto cell = [](std::string_view text, bool bad = false) {
-    return std::string(bad ? "<td class=\"bad\">" : "<td>").append(escaped(text)).append("</td>");
+  const auto cell = [](std::string_view text, std::string_view kind = "") {
+    return fmt::format("<td class=\"{}\">{}</td>", kind, escaped(text));
   };
   const bool length = run.ended && run.ending != Ending::skipped;
   return "<tr>" + cell(run.knows_beginning ? for_people(run.began) : "-") +
-         cell(diag::printable(run.lock, 255)) +
+         cell(diag::printable(run.lock, 255), "name") +
          cell(length ? diag::for_people(*run.ended - run.began) : "-") +
-         cell(outcome_of(run, Length::more), has_failed(run)) + cell(who_of(run)) +
+         cell(outcome_of(run, Length::more), has_failed(run) ? "bad" : "") + cell(who_of(run)) +
          cell(run.entry.waited ? diag::for_people(*run.entry.waited) : "-") +
          cell(diag::work_of(run.entry.who)) + "</tr>\n";
 }

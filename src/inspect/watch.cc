@@ -40,8 +40,10 @@ class Canvas {
     if (::tcgetpgrp(STDOUT_FILENO) != ::getpgrp()) return;
     std::string text = shown_ ? "" : "\x1b[?1049h\x1b[?25l\x1b[?7l";  // no cursor, no line wrap
     shown_ = true;
-    text += "\x1b[H";
-    for (const char c : lines) text += c == '\n' ? std::string("\x1b[K\r\n") : std::string(1, c);
+    // Each line is erased before it is written: after its last column, this would erase that
+    // column.
+    text += "\x1b[H\x1b[K";
+    for (const char c : lines) text += c == '\n' ? std::string("\r\n\x1b[K") : std::string(1, c);
     write(text + "\x1b[J");
   }
 

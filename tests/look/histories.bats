@@ -73,6 +73,19 @@ rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
   [[ $(rows) == $'02:30:00 x[1] exit 0\n02:31:00 x1 exit 0' ]] || fail "$output"
 }
 
+@test "history: with long names the outcome stays on the screen, and so does the timeline if there is room" {
+  local width
+  ran "$(printf 'n%.0s' {1..70})" 0 60 0
+  ran short 1 60 3
+  for width in 120 80 60 40; do
+    output=$(LC_ALL=C.UTF-8 on_terminal $width "$REDLOCK" history)
+    (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
+    has 'n… ' 'exit 3'
+    refute_contains "${output%%$'\n'*}" …
+    ((width == 40)) || grep -q '[█▌▐]' <<<"$output" || fail "$output"
+  done
+}
+
 @test "history --last, --failed: of each lock, and together" {
   ran a 0 60 0
   ran a 2 60 2

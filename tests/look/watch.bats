@@ -38,6 +38,7 @@ def frames():
     at._take(0)
     return at.all.count("\x1b[H")
 until("an empty list", lambda: frames() and "no locks" in frame())
+assert "\x1b[K\r" not in at.all, "the last column of a line may be erased"
 assert "redlock list  " in frame() and "every 100ms" in frame(), frame()
 assert at.all.count("\x1b[?1049h") == 1
 everywhere("set", "work", "a" * 40, "px", "600000")

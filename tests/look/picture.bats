@@ -106,9 +106,14 @@ print(sum(e.tag == "tr" for e in tree.fromstring(sys.stdin.read()).iter()))') ==
   [[ $(cat <&8) == old && -L $SCRATCH/link && $(stat -c %a "$SCRATCH/p.svg") == 640 ]]
   exec 8<&-
   grep -q '</svg>' "$SCRATCH/p.svg"
-  history --svg /dev/null
+  # What is no regular file, as /dev/null, is written to, and not replaced.
+  mkfifo "$SCRATCH/pipe"
+  background cat "$SCRATCH/pipe"
+  history --svg "$SCRATCH/pipe"
   assert_status 0
-  [[ -c /dev/null ]]
+  [[ -p $SCRATCH/pipe ]]
+  await "$BACKGROUND_PID"
+  assert_contains "$output" '</svg>'
   history --svg "$SCRATCH/none/p.svg"
   assert_status 71
   assert_one_line "$stderr"

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "check/diagnosis.h"
+#include "check/report.h"
 #include "check/self_test.h"
 #include "driver/finish.h"
 #include "driver/lock_id.h"
@@ -71,45 +72,10 @@ ExitStatus status_of(const std::vector<Finding>& findings, const SelfTestResult&
   return worst == Level::ok ? ExitStatus::ok : ExitStatus::conflict;
 }
 
-std::string_view word_for(Level level) {
-  if (level == Level::ok) return "ok";
-  return level == Level::warning ? "warning" : "failure";
-}
-
-struct Totals {
-  std::size_t warnings = 0;
-  std::size_t failures = 0;
-};
-
-Totals count(const std::vector<Finding>& findings) {
-  Totals totals;
-  for (const Finding& finding : findings) {
-    if (finding.level == Level::warning) ++totals.warnings;
-    if (finding.level > Level::warning) ++totals.failures;
-  }
-  return totals;
-}
-
-std::string as_table(const std::vector<Finding>& findings) {
-  constexpr std::string_view all = "all";
-  const auto server = [all](const Finding& finding) {
-    return finding.server.empty() ? all : std::string_view(finding.server);
-  };
-  std::size_t servers = 0;
-  std::size_t checks = 0;
-  for (const Finding& finding : findings) {
-    servers = std::max(servers, server(finding).size());
-    checks = std::max(checks, finding.check.size());
-  }
-  std::string out;
-  for (const Finding& finding : findings) {
-    out += fmt::format("{:7}  {:{}}  {:{}}  {}\n", word_for(finding.level), server(finding),
-                       servers, finding.check, checks, finding.text);
-  }
-  const Totals totals = count(findings);
-  return out + fmt::format("{} failure{}, {} warning{}\n", totals.failures,
-                           totals.failures == 1 ? "" : "s", totals.warnings,
-                           totals.warnings == 1 ? "" : "s");
+std::size_t usable(const Inspectors& inspectors) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      inspectors,
+      [](const redis::Inspector& inspector) { return can_vote(inspector.inspection()); }));
 }
 
 /// See redlock-check(1).
@@ -194,9 +160,14 @@ Exit check(const cli::Check& request) {
   }
   append(findings, std::move(of_test));
   const ExitStatus status = status_of(findings, self_test);
-  const std::string text =
-      request.json ? as_json(findings, inspectors, settings, status) : as_table(findings);
-  return driver::print(text, status);
+  if (request.json) {
+    return driver::print(as_json(findings, inspectors, settings, status), status);
+  }
+  if (settings.quiet) return status;
+  const Shown shown = settings.verbose ? Shown::everything : Shown::problems;
+  return driver::print(as_report(findings, shown, usable(inspectors), inspectors.size(), status,
+                                 driver::output_screen(settings)),
+                       status);
 }
 
 }  // namespace redlock::check

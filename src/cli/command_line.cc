@@ -227,26 +227,63 @@ Invocation check(Line line, const Environment& environment) {
   return Check{std::move(settings), line.words.empty() ? "" : line.words.front(), draft.json};
 }
 
+std::optional<std::chrono::milliseconds> watch_of(const Draft& draft) {
+  const bool interval = draft.origin(Key::interval) == Origin::flag;
+  if (!draft.watch && interval) misused("--interval needs --watch");
+  if (!draft.watch) return std::nullopt;
+  if (draft.json) misused("--watch and --json exclude each other");
+  return draft.interval;
+}
+
 Invocation status(Line line, const Environment& environment) {
   lock_name(line, "status NAME... (for all held locks: redlock list)");
   for (const std::string& name : line.words) redis::check_lock_name(name);
   Draft draft = read_options(std::move(line.options));
-  return Status{settle(draft, environment, line.words), std::move(line.words), draft.json};
+  return Status{settle(draft, environment, line.words), std::move(line.words), draft.json,
+                watch_of(draft)};
 }
 
 Invocation list(Line line, const Environment& environment) {
   allow_words(1, line, config::kList);
   Draft draft = read_options(std::move(line.options));
   return List{settle(draft, environment, {}), line.words.empty() ? "" : line.words.front(),
-              draft.json};
+              draft.json, watch_of(draft)};
 }
 
 Invocation history(Line line, const Environment& environment) {
-  allow_words(1, line, config::kHistory);
-  const std::string& name = lock_name(line, "history NAME");
+  std::vector<std::string> names;
+  for (const std::string& word : line.words) {
+    if (is_pattern(word)) continue;
+    redis::check_lock_name(word);
+    names.push_back(word);
+  }
   Draft draft = read_options(std::move(line.options));
-  if (draft.since && draft.at) misused("--since and --at exclude each other");
-  return History{settle(draft, environment, line.words), name, draft.since, draft.at, draft.json};
+  const bool some = draft.last || draft.failed;
+  if (draft.at && (draft.since || some)) {
+    misused(std::string(draft.since  ? "--since"
+                        : draft.last ? "--last"
+                                     : "--failed") +
+            " and --at exclude each other");
+  }
+  const bool svg = !draft.svg.empty();
+  if (svg || !draft.html.empty()) {
+    const std::string flag = svg ? "--svg" : "--html";
+    if (draft.json || draft.at) {
+      misused(flag + " and " + (draft.json ? "--json" : "--at") + " exclude each other");
+    }
+    if (draft.svg == "-" && draft.html == "-") {
+      misused("--svg and --html cannot both go to standard output");
+    }
+  }
+  return History{settle(draft, environment, names),
+                 std::move(line.words),
+                 draft.since,
+                 draft.at,
+                 draft.last,
+                 draft.failed,
+                 draft.svg,
+                 draft.html,
+                 draft.json};
 }
 
 Invocation sandbox(Line line) {
@@ -315,6 +352,14 @@ Invocation parse_command(Command command, std::vector<std::string> words,
 }
 
 }  // namespace
+
+bool is_pattern(std::string_view word) {
+  return word.find_first_of("*?[") != std::string_view::npos;
+}
+
+bool History::about_one() const {
+  return names.size() == 1 && !is_pattern(names.front());
+}
 
 Invocation parse(std::vector<std::string> args, const Environment& environment) {
   if (args.empty()) misused("no command: redlock run NAME -- COMMAND (see: redlock --help)");

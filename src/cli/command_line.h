@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -90,6 +91,7 @@ struct Status {
   config::Settings settings;
   std::vector<std::string> names;  ///< at least one, each as in Run
   bool json = false;
+  std::optional<std::chrono::milliseconds> watch;  ///< show it again so often
 };
 
 /// `redlock list`.
@@ -97,17 +99,29 @@ struct List {
   config::Settings settings;
   std::string pattern;  ///< for the names, as in fnmatch(3); empty: all names
   bool json = false;
+  std::optional<std::chrono::milliseconds> watch;  ///< as in Status
 };
 
 /// `redlock history`.
 struct History {
   config::Settings settings;
-  std::string name;  ///< as in Run
+  /// Names as in Run, and patterns as in List; empty: all locks.
+  std::vector<std::string> names;
   /// Unix time. At most one of the two is set.
   std::optional<std::chrono::milliseconds> since;
   std::optional<std::chrono::milliseconds> at;
+  std::optional<std::size_t> last;  ///< only so many runs of each lock; at least 1
+  bool failed = false;              ///< only runs that failed
+  std::string svg;                  ///< a file, or "-"; empty: no such picture
+  std::string html;                 ///< the same
   bool json = false;
+
+  /// The user asks about the one lock of this name.
+  [[nodiscard]] bool about_one() const;
 };
+
+/// Whether a word of `redlock history` is a pattern.
+bool is_pattern(std::string_view word);
 
 /// `redlock sandbox`.
 struct Sandbox {

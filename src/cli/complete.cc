@@ -111,7 +111,7 @@ class Completer {
       for (const Row& row : config::table()) offer_flags(row);
     } else if (may_begin_job()) {
       begin_job(words_.size() - 1);
-    } else if (names_ == 0 || command_ == config::kStatus) {
+    } else if (names_ == 0 || command_ == config::kStatus || command_ == config::kHistory) {
       result_.also = Also::lock_names;
     }
   }

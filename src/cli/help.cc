@@ -42,8 +42,8 @@ See who holds a lock, and stop its job:
            show who holds each lock NAME, since when and with what command
   list     redlock list [OPTIONS] [PATTERN]
            list all held locks
-  history  redlock history [OPTIONS] NAME
-           show who held the lock NAME, when, for how long and how it ended
+  history  redlock history [OPTIONS] [NAME...]
+           show who held each lock NAME, when, for how long and how it ended
   release  redlock release --force [OPTIONS] NAME
            stop the holder's job, and release the lock when the job is gone
 
@@ -272,7 +272,10 @@ Example:
   redlock history --at 2026-11-20T02:30 nightly-backup
 
 Usage:
-  redlock history [OPTIONS] NAME
+  redlock history [OPTIONS] [NAME...]
+
+NAME may be a pattern, as for "redlock list". Without NAME, redlock shows the
+runs of all locks, in one table.
 )";
 
 constexpr std::string_view kSandboxHead =
@@ -291,7 +294,7 @@ password: REDLOCK_SERVERS contains it, and REDISCLI_AUTH for redis-cli.
 )";
 
 constexpr std::string_view kRunFoot = R"(
-TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 2h.
+TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w.
 
 Exit status: the command's own (128+N if signal N killed it), or
   1    redlock did not get the lock in time (or the status that -E gives)
@@ -393,7 +396,7 @@ std::string servers_foot(config::Command command) {
     if (row.flags.empty() && takes(command, row)) foot += entry(row.environment, row.help);
   }
   return foot + R"(
-TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 2h.
+TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w.
 
 The manual: man redlock, man redlock.toml
 )";

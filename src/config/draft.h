@@ -46,6 +46,12 @@ struct Draft {
   bool wait_gone = false;                             ///< release --force
   std::optional<std::chrono::milliseconds> since;     ///< history: Unix time
   std::optional<std::chrono::milliseconds> at;        ///< history: Unix time
+  std::optional<std::size_t> last;                    ///< history
+  bool failed = false;                                ///< history
+  std::string svg;                                    ///< history
+  std::string html;                                   ///< history
+  bool watch = false;                                 ///< status, list
+  std::chrono::milliseconds interval{2000};           ///< status, list
   std::string config_file;                            ///< empty: kDefaultFile, which may be missing
   std::string password;                               ///< REDLOCK_PASSWORD
   std::string rediscli_auth;                          ///< REDISCLI_AUTH

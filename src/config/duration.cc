@@ -4,7 +4,9 @@
 // have to refuse nan, inf and hexadecimal by hand.
 #include "config/duration.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "config/digits.h"
 
@@ -20,13 +22,14 @@ struct Unit {
   std::string_view name;
   std::uint64_t in_nanoseconds;
 };
-constexpr Unit kUnits[] = {
-    {"", 1'000'000'000},
-    {"s", 1'000'000'000},
-    {"ms", 1'000'000},
-    {"m", 60 * std::uint64_t{1'000'000'000}},
-    {"h", 3600 * std::uint64_t{1'000'000'000}},
-};
+constexpr std::uint64_t kSecond = 1'000'000'000;
+/// The largest first.
+constexpr Unit kUnits[] = {{"w", 7 * 24 * 3600 * kSecond},
+                           {"d", 24 * 3600 * kSecond},
+                           {"h", 3600 * kSecond},
+                           {"m", 60 * kSecond},
+                           {"s", kSecond},
+                           {"ms", 1'000'000}};
 
 /// Removes the leading digits from `text`, and returns them.
 std::string_view take_digits(std::string_view& text) {
@@ -59,51 +62,82 @@ std::uint64_t fraction(std::string_view digits, std::uint64_t unit) {
   return value + (lost ? 1 : 0);
 }
 
-}  // namespace
+std::string_view take_unit(std::string_view& text) {
+  std::size_t count = 0;
+  while (count < text.size() && text[count] >= 'a' && text[count] <= 'z') ++count;
+  const std::string_view unit = text.substr(0, count);
+  text.remove_prefix(count);
+  return unit;
+}
 
-std::optional<nanoseconds> parse_duration(std::string_view text) {
+/// A number and its unit, taken from the beginning of a text.
+struct Part {
+  std::uint64_t nanoseconds;
+  const Unit* unit;  ///< null: without one, so in seconds
+  bool fraction;
+};
+
+std::optional<Part> take_part(std::string_view& text) {
   const std::string_view whole = take_digits(text);
   std::string_view decimals;
-  if (text.starts_with('.')) {
+  const bool point = text.starts_with('.');
+  if (point) {
     text.remove_prefix(1);
     decimals = take_digits(text);
   }
   if (whole.empty() && decimals.empty()) return std::nullopt;
-  for (const Unit& unit : kUnits) {
-    if (text != unit.name) continue;
-    const auto value = whole_part(whole, unit.in_nanoseconds);
-    if (!value) return std::nullopt;
-    const std::uint64_t sum = *value + fraction(decimals, unit.in_nanoseconds);
-    if (sum > kLongest) return std::nullopt;
-    return nanoseconds{static_cast<std::int64_t>(sum)};
-  }
-  return std::nullopt;
+  const std::string_view name = take_unit(text);
+  const Unit* const unit = std::ranges::find(kUnits, name, &Unit::name);
+  if (unit == std::end(kUnits) && !name.empty()) return std::nullopt;
+  const std::uint64_t length = name.empty() ? kSecond : unit->in_nanoseconds;
+  const auto value = whole_part(whole, length);
+  if (!value) return std::nullopt;
+  return Part{*value + fraction(decimals, length), name.empty() ? nullptr : unit, point};
 }
 
-std::optional<std::chrono::milliseconds> parse_long_duration(std::string_view text) {
-  const char unit = text.empty() ? '0' : text.back();
-  const int hours = unit == 'd' ? 24 : unit == 'w' ? 7 * 24 : 0;
-  const std::string plain =
-      hours == 0 ? std::string(text) : std::string(text.substr(0, text.size() - 1)) + "h";
-  const auto duration = parse_duration(plain);
-  if (!duration) return std::nullopt;
-  return std::chrono::ceil<std::chrono::milliseconds>(*duration) * (hours == 0 ? 1 : hours);
+}  // namespace
+
+std::optional<nanoseconds> parse_duration(std::string_view text) {
+  std::uint64_t sum = 0;
+  const Unit* last = nullptr;
+  do {
+    const auto part = take_part(text);
+    if (!part) return std::nullopt;
+    const bool more = !text.empty();
+    // Only the last part may have a fraction, and only a lone part may have no unit.
+    if (more && (part->fraction || part->unit == nullptr)) return std::nullopt;
+    if (last != nullptr && (part->unit == nullptr || part->unit <= last)) return std::nullopt;
+    last = part->unit;
+    sum += part->nanoseconds;
+    if (sum > kLongest) return std::nullopt;
+  } while (!text.empty());
+  return nanoseconds{static_cast<std::int64_t>(sum)};
 }
 
 std::string format_duration(nanoseconds duration) {
   if (duration < nanoseconds::zero()) return "-" + format_duration(-duration);
-  const auto count = static_cast<std::uint64_t>(duration.count());
-  if (count == 0) return "0s";
-  for (const std::string_view name : {"h", "m", "s", "ms"}) {
-    for (const Unit& unit : kUnits) {
-      if (unit.name != name || count % unit.in_nanoseconds != 0) continue;
-      return std::to_string(count / unit.in_nanoseconds) + std::string(name);
-    }
+  auto left = static_cast<std::uint64_t>(duration.count());
+  if (left == 0) return "0s";
+  const bool seconds = left % kSecond == 0;
+  if (left < 60 * kSecond && !seconds && left % 1'000'000 == 0) {
+    return std::to_string(left / 1'000'000) + "ms";
   }
-  constexpr std::uint64_t second = 1'000'000'000;
-  std::string decimals = std::to_string(second + count % second).substr(1);
-  while (decimals.ends_with('0')) decimals.pop_back();
-  return std::to_string(count / second) + "." + decimals + "s";
+  std::string text;
+  for (const Unit& unit : kUnits) {
+    if (unit.name == "w" || unit.in_nanoseconds <= kSecond) continue;
+    // Up to two days, people count hours.
+    if (left < (unit.name == "d" ? 2 : 1) * unit.in_nanoseconds) continue;
+    text += std::to_string(left / unit.in_nanoseconds) + std::string(unit.name);
+    left %= unit.in_nanoseconds;
+  }
+  if (left == 0) return text;
+  text += std::to_string(left / kSecond);
+  if (left % kSecond != 0) {
+    std::string decimals = std::to_string(kSecond + left % kSecond).substr(1);
+    while (decimals.ends_with('0')) decimals.pop_back();
+    text += "." + decimals;
+  }
+  return text + "s";
 }
 
 }  // namespace redlock::config

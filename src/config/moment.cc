@@ -121,7 +121,9 @@ std::optional<milliseconds> parse_time(std::string_view text, milliseconds now, 
 /// A number without a unit may be a mistaken year or time.
 std::optional<milliseconds> parse_distance(std::string_view text) {
   const char unit = text.empty() ? '0' : text.back();
-  return is_digit(unit) || unit == '.' ? std::nullopt : parse_long_duration(text);
+  const auto distance = is_digit(unit) || unit == '.' ? std::nullopt : parse_duration(text);
+  if (!distance) return std::nullopt;
+  return std::chrono::ceil<milliseconds>(*distance);
 }
 
 }  // namespace

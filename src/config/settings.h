@@ -19,6 +19,13 @@ enum class Progress {
   never
 };
 
+/// Whether the output has colours.
+enum class Color {
+  automatic,  ///< on a terminal
+  always,
+  never
+};
+
 /// How much of a command the servers store, for people to read.
 enum class RecordCommand { full, name, none };
 
@@ -54,8 +61,9 @@ struct Settings {
   std::string message;       ///< why we take the lock, for others to read; as the user wrote it
   std::string metrics_file;  ///< empty: none
   Progress progress = Progress::automatic;
+  Color color = Color::automatic;
   bool quiet = false;
-  bool verbose = false;
+  unsigned verbose = 0;  ///< how often -v was given
   /// Warnings about the settings and their files, one line each.
   std::vector<std::string> warnings;
 

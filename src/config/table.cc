@@ -91,6 +91,11 @@ void set_progress(Draft& draft, std::string_view value) {
       to_choice<Progress>(value, "auto, always or never", {"auto", "always", "never"});
 }
 
+void set_color(Draft& draft, std::string_view value) {
+  draft.settings.color =
+      to_choice<Color>(value, "auto, always or never", {"auto", "always", "never"});
+}
+
 void set_max_runtime(Draft& draft, std::string_view value) {
   const nanoseconds time = to_duration(value);
   draft.settings.max_runtime.reset();
@@ -154,10 +159,10 @@ constexpr Row kTable[] = {
        draft.settings.kill_after = in_milliseconds(to_duration(value));
      }},
     {Key::hold_for, "for", "--for", nullptr, "TIME", kLasting,
-     "how long a maintenance hold lasts, from now on: 90, 5m, 2h, 3d; at most 30d", "",
+     "how long a maintenance hold lasts, from now on: 90, 5m, 1h30m, 3d; at most 30d", "",
      Type::duration, kHold | kRenew,
      [](Draft& draft, std::string_view value) {
-       draft.hold_for = to_long_duration(value, {1s, kLongestHold});
+       draft.hold_for = std::chrono::ceil<milliseconds>(to_duration(value, {1s, kLongestHold}));
      }},
     {Key::until, "until", "--until", nullptr, "WHEN", kLasting,
      "when it ends: 02:30 (the next time), tomorrow, 2026-11-20, 2026-11-20T02:30", "", Type::text,
@@ -342,6 +347,21 @@ constexpr Row kTable[] = {
     {Key::at, "at", "--at", nullptr, "WHEN", kRuns,
      "only the run at that time; if there was none, the runs before and after it", "", Type::text,
      kHistory, [](Draft& draft, std::string_view value) { draft.at = to_moment(value); }},
+    {Key::last, "last", "--last", nullptr, "N", kRuns, "only the last N runs of each lock", "all",
+     Type::integer, kHistory,
+     [](Draft& draft,
+        std::string_view
+            value) { draft.last = static_cast<std::size_t>(to_integer(value, 1, 1'000'000)); }},
+    {Key::failed, "failed", "--failed", nullptr, "", kRuns,
+     "only runs that failed: another exit status than 0, lost, forced, or never ended", "",
+     Type::toggle, kHistory, [](Draft& draft, std::string_view) { draft.failed = true; }},
+    {Key::svg, "svg", "--svg", nullptr, "FILE", kOther,
+     "write a picture of the last 24 hours, or since --since; -: to standard output", "",
+     Type::text, kHistory,
+     [](Draft& draft, std::string_view value) { draft.svg = to_file(value); }},
+    {Key::html, "html", "--html", nullptr, "FILE", kOther,
+     "the same as a page, with a table of the runs", "", Type::text, kHistory,
+     [](Draft& draft, std::string_view value) { draft.html = to_file(value); }},
 
     {Key::exclusive, "exclusive", "-x,-e,--exclusive", nullptr, "", kWaiting,
      "an exclusive lock, which nobody else has at the same time (default)", "", Type::toggle, kKeep,
@@ -359,11 +379,28 @@ constexpr Row kTable[] = {
     {Key::metrics_file, "metrics-file", "--metrics-file", "REDLOCK_METRICS_FILE", "FILE", kOther,
      "add the result of the run to this file, for Prometheus' node_exporter", "", Type::text, kRun,
      set_metrics_file},
+    {Key::watch, "watch", "--watch", nullptr, "", kOther,
+     "show the same again and again, on a terminal, until Ctrl-C", "", Type::toggle,
+     kStatus | kList, [](Draft& draft, std::string_view) { draft.watch = true; }},
+    {Key::interval, "interval", "--interval", nullptr, "TIME", kOther, "with --watch: how often",
+     "2s", Type::duration, kStatus | kList,
+     [](Draft& draft,
+        std::string_view
+            value) { draft.interval = in_milliseconds(to_duration(value, {100ms, 24h})); }},
+    {Key::color, "color", "--color", nullptr, "auto|always|never", kOther,
+     "colours; auto: on a terminal, unless NO_COLOR is set", "auto", Type::text,
+     kCheck | kStatus | kList | kHistory, set_color},
     {Key::verbose, "verbose", "-v,--verbose", nullptr, "", kOther,
-     "say more: who holds the lock, what each server says, how long it took", "", Type::toggle,
-     kLook, [](Draft& draft, std::string_view) { draft.settings.verbose = true; }},
+     "say more: who holds the lock, how long it took; twice: what each server answers", "",
+     Type::toggle, kLook, [](Draft& draft, std::string_view) { ++draft.settings.verbose; }},
     {Key::quiet, "quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "",
      Type::toggle, kLook, [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
+    {Key::every_finding, "every-finding", "-v,--verbose", nullptr, "", kOther,
+     "show all findings, not only the problems", "", Type::toggle, kCheck,
+     [](Draft& draft, std::string_view) { ++draft.settings.verbose; }},
+    {Key::only_status, "only-status", "-q,--quiet", nullptr, "", kOther,
+     "print nothing: the exit status says it", "", Type::toggle, kCheck,
+     [](Draft& draft, std::string_view) { draft.settings.quiet = true; }},
     {Key::json, "json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
      kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold,
      [](Draft& draft, std::string_view) { draft.json = true; }},

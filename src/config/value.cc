@@ -40,16 +40,7 @@ nanoseconds to_duration(std::string_view value, Bounds bounds) {
   } else if (bounds.least > 0ns) {
     range = " of at least " + format_duration(bounds.least);
   }
-  refuse("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 2h)", value);
-}
-
-milliseconds to_long_duration(std::string_view value, Bounds bounds) {
-  const auto parsed = parse_long_duration(value);
-  if (parsed && *parsed >= bounds.least && *parsed <= bounds.most) return *parsed;
-  refuse("a time from " + format_duration(bounds.least) + " to " +
-             std::to_string(std::chrono::floor<std::chrono::days>(bounds.most).count()) +
-             "d (90, 30s, 5m, 2h, 3d, 1w)",
-         value);
+  refuse("a time" + range + " (90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w)", value);
 }
 
 milliseconds in_milliseconds(nanoseconds time) {

@@ -25,9 +25,6 @@ std::chrono::nanoseconds to_duration(std::string_view value, Bounds bounds = kAn
 
 std::chrono::milliseconds in_milliseconds(std::chrono::nanoseconds time);
 
-/// Also days and weeks: 3d, 1w.
-std::chrono::milliseconds to_long_duration(std::string_view value, Bounds bounds);
-
 /// A moment in the future, at least 1 s and at most `most` ahead, in Unix time.
 std::chrono::milliseconds to_future_moment(std::string_view value, std::chrono::nanoseconds most);
 

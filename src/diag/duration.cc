@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 
 #include "os/clock.h"
 
@@ -11,22 +13,34 @@ namespace redlock::diag {
 
 std::string for_people(std::chrono::nanoseconds length) {
   using namespace std::chrono;
-  // A length that three digits would round up to the next unit is shown in that unit.
-  constexpr nanoseconds almost_second = microseconds(999'500);
-  constexpr nanoseconds almost_minute = milliseconds(59'950);
-  if (length < almost_second) {
-    return fmt::format("{:.3g} ms", std::max(duration<double, std::milli>(length).count(), 0.0));
+  // Two digits below ten, so that "1.4 s" and "2.4 ms" stay apart from their neighbours; more
+  // digits say nothing. A length that rounds up to the next unit is shown in that unit.
+  const auto shown = [](double number, std::string_view unit) {
+    const int digits = number < 1 ? 1 : number < 9.95 ? 2 : 3;
+    return fmt::format("{:.{}g} {}", digits > 2 ? std::round(number) : number, digits, unit);
+  };
+  if (length < microseconds(999'500)) {
+    return shown(std::max(duration<double, std::milli>(length).count(), 0.0), "ms");
   }
-  if (length < almost_minute) return fmt::format("{:.3g} s", duration<double>(length).count());
+  if (length < milliseconds(59'500)) return shown(duration<double>(length).count(), "s");
   const auto whole = std::max(duration_cast<seconds>(length), seconds(60)).count();
   if (whole < 3600) return fmt::format("{}m {}s", whole / 60, whole % 60);
-  return fmt::format("{}h {}m", whole / 3600, whole % 3600 / 60);
+  if (whole < 2 * 86400) return fmt::format("{}h {}m", whole / 3600, whole % 3600 / 60);
+  return fmt::format("{}d {}h", whole / 86400, whole % 86400 / 3600);
 }
 
 std::string round_for_people(std::chrono::nanoseconds length) {
   std::string text = for_people(length);
-  if (text.ends_with(" 0s") || text.ends_with(" 0m")) text.resize(text.size() - 3);
+  if (text.ends_with(" 0s") || text.ends_with(" 0m") || text.ends_with(" 0h"))
+    text.resize(text.size() - 3);
   return text;
+}
+
+std::string roughly(std::chrono::nanoseconds length) {
+  using namespace std::chrono;
+  if (length < seconds(1)) return for_people(round<milliseconds>(length));
+  if (length < minutes(1)) return for_people(round<seconds>(length));
+  return round_for_people(round<minutes>(length));
 }
 
 std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time) {

@@ -9,7 +9,8 @@
 
 namespace redlock::diag {
 
-/// A length of time for people: "250 ms", "28 s", "3m 2s", "1h 5m".
+/// A length of time for people: "250 ms", "1.4 s", "28 s", "3m 2s", "1h 5m",
+/// "3d 4h".
 std::string for_people(std::chrono::nanoseconds length);
 
 /// The same for a length in any unit, however long.
@@ -20,6 +21,9 @@ std::string for_people(std::chrono::duration<Rep, Period> length) {
 
 /// The same for a length that the user chose: "10m" and "1h", not "10m 0s" and "1h 0m".
 std::string round_for_people(std::chrono::nanoseconds length);
+
+/// The same without the digits that do not matter: "4m", "2h 5m".
+std::string roughly(std::chrono::nanoseconds length);
 
 /// The time since a moment that this or another host recorded. None if the moment is unknown or in
 /// the future.

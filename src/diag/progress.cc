@@ -14,6 +14,7 @@
 #include "diag/text.h"
 #include "lock/timing.h"
 #include "lock/value.h"
+#include "os/printable.h"
 #include "records/holder.h"
 
 namespace redlock::diag {
@@ -130,20 +131,6 @@ std::string time_text(const WaitFacts& facts) {
   return facts.limit ? waited + " of " + as_clock(ceil<seconds>(*facts.limit)) : waited;
 }
 
-/// '?' for each character that is not ASCII.
-std::string to_ascii(std::string_view text) {
-  std::string clean;
-  for (const char byte : text) {
-    const auto value = static_cast<unsigned char>(byte);
-    if (value < 0x80U) {
-      clean += byte;
-    } else if ((value & 0xc0U) != 0x80U) {
-      clean += '?';
-    }
-  }
-  return clean;
-}
-
 /// What a line says; each row says less than the one before.
 struct Detail {
   bool command;
@@ -177,7 +164,7 @@ class Composer {
         separator_(separator) {
     if (charset == Charset::utf8) return;
     for (std::string* text : {&lock_, &obstacle_.subject, &obstacle_.command}) {
-      *text = to_ascii(*text);
+      *text = os::to_ascii(*text);
     }
   }
 
@@ -216,14 +203,6 @@ class Composer {
   std::string_view separator_;
 };
 
-/// Like cut(), but without UTF-8 the dots are ASCII.
-std::string cut_to(std::string_view text, std::size_t width, Charset charset) {
-  if (charset == Charset::utf8 || columns(text) <= width) return cut(text, width);
-  constexpr std::string_view kDots = "...";
-  if (width <= kDots.size()) return std::string(text.substr(0, width));
-  return std::string(text.substr(0, width - kDots.size())).append(kDots);
-}
-
 std::string fit(const Composer& composer, std::size_t width, Charset charset) {
   for (const Detail& detail : kDetails) {
     std::string line = composer.line(detail, composer.command());
@@ -233,15 +212,15 @@ std::string fit(const Composer& composer, std::size_t width, Charset charset) {
     const std::size_t excess = length - width;
     const std::size_t whole = columns(composer.command());
     if (whole < excess + kLeastCommand) continue;
-    return composer.line(detail, cut_to(composer.command(), whole - excess, charset));
+    return composer.line(detail, cut(composer.command(), whole - excess, charset));
   }
   // The time shows that something still goes on, so it stays.
   const Detail& least = kDetails.back();
   const std::string tail = composer.tail(least);
   const std::string head = composer.head(least, {});
   const std::size_t reserved = columns(tail);
-  if (reserved + kLeastCommand > width) return cut_to(head + tail, width, charset);
-  return cut_to(head, width - reserved, charset) + tail;
+  if (reserved + kLeastCommand > width) return cut(head + tail, width, charset);
+  return cut(head, width - reserved, charset) + tail;
 }
 
 }  // namespace

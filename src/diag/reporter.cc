@@ -230,7 +230,7 @@ void Reporter::say_contended(const Contended& contended) {
 }
 
 void Reporter::say_missing(const QuorumMissing& missing) {
-  const bool said_soon = news_.shown || verbosity_ == Verbosity::verbose;
+  const bool said_soon = news_.shown || verbosity_ >= Verbosity::verbose;
   if (said_soon != (missing.when == QuorumMissing::When::soon)) return;
   constexpr std::chrono::hours for_ever(24 * 365);
   const std::string how_long =
@@ -249,7 +249,7 @@ void Reporter::say_acquired(const Acquired& acquired) {
        fmt::format("{} was acquired after {} with {} of {} votes, fence {}, valid for {}", lock_,
                    for_people(acquired.waited), acquired.votes, servers_.size(), acquired.fence,
                    for_people(acquired.valid_for)));
-  if (!news_.shown || verbosity_ == Verbosity::verbose || acquired.waited <= seconds(1)) return;
+  if (!news_.shown || verbosity_ >= Verbosity::verbose || acquired.waited <= seconds(1)) return;
   line(Verbosity::normal,
        fmt::format("got {} after {}", lock_,
                    round_for_people(std::chrono::floor<seconds>(acquired.waited))));
@@ -295,7 +295,7 @@ void Reporter::say_not_released(const std::vector<lock::Complaint>& complaints) 
 
 void Reporter::say_vote(const lock::Reply& reply) {
   if (reply.ask.op == lock::Op::leave_queue) return;  // no vote
-  line(Verbosity::verbose, fmt::format("{}: {}: {}", servers_.at(reply.ask.server),
+  line(Verbosity::detailed, fmt::format("{}: {}: {}", servers_.at(reply.ask.server),
                                        op_name(reply.ask.op), vote_text(reply.answer)));
   if (const auto* refusal = std::get_if<lock::Refused>(&reply.answer)) {
     warn_of_other_servers(*refusal);
@@ -332,7 +332,7 @@ void Reporter::warn_of_other_slots(const lock::Refused& refusal) {
 
 void Reporter::say_notice(lock::ServerIndex server, const std::string& text) {
   if (records::revocation_in_notice(text)) revocation_notice_ = text;
-  line(Verbosity::verbose,
+  line(Verbosity::detailed,
        fmt::format("{}: {}", servers_.at(server),
                    text.empty() ? "subscribed to notices for the holder"
                                 : "notice for the holder: " + printable(text, 100)));
@@ -342,7 +342,7 @@ void Reporter::say_wake_up(lock::ServerIndex server, lock::Duration in) {
   const std::string when = in == lock::Duration::zero()
                                ? "the lock is free, and it is our turn"
                                : "the lock may be ours in " + for_people(in);
-  line(Verbosity::verbose, fmt::format("{}: {}", servers_.at(server), when));
+  line(Verbosity::detailed, fmt::format("{}: {}", servers_.at(server), when));
 }
 
 }  // namespace redlock::diag

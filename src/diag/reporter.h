@@ -12,9 +12,10 @@
 namespace redlock::diag {
 
 enum class Verbosity {
-  quiet,    ///< only messages that lead to status 69, 78 or 80
-  normal,   ///< and warnings; the blocker only on a terminal
-  verbose,  ///< and every step
+  quiet,     ///< only messages that lead to status 69, 78 or 80
+  normal,    ///< and warnings; the blocker only on a terminal
+  verbose,   ///< and what happens to the lock
+  detailed,  ///< and each answer of each server
 };
 
 /// What to say about the wait for a lock.
@@ -42,15 +43,15 @@ class Reporter {
   /// A release by token did not reach enough servers.
   void say_not_released(const std::vector<lock::Complaint>& complaints);
 
-  /// An answer of a server. Only said when verbose, except for a holder with other servers or
+  /// An answer of a server. Only said when detailed, except for a holder with other servers or
   /// another number of slots.
   void say_vote(const lock::Reply& reply);
 
-  /// A notice from a server for the holder. Only said when verbose. Empty: the subscription has
+  /// A notice from a server for the holder. Only said when detailed. Empty: the subscription has
   /// begun.
   void say_notice(lock::ServerIndex server, const std::string& text);
 
-  /// A wake-up from a server. Only said when verbose. `in`: as in lock::Woken.
+  /// A wake-up from a server. Only said when detailed. `in`: as in lock::Woken.
   void say_wake_up(lock::ServerIndex server, lock::Duration in);
 
  private:

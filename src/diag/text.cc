@@ -36,11 +36,12 @@ std::size_t columns(std::string_view text) {
   return count;
 }
 
-std::string cut(std::string_view text, std::size_t width) {
+std::string cut(std::string_view text, std::size_t width, Charset charset) {
   if (columns(text) <= width) return std::string(text);
+  const std::string_view dots = charset == Charset::utf8 ? "…" : width > 3 ? "..." : "";
   if (width == 0) return {};
   std::string out;
-  std::size_t used = 1;  // the "…"
+  std::size_t used = columns(dots);
   while (!text.empty()) {
     const std::string_view character = text.substr(0, length_of_first(text));
     used += columns_of(character);
@@ -48,7 +49,7 @@ std::string cut(std::string_view text, std::size_t width) {
     out += character;
     text.remove_prefix(character.size());
   }
-  return out + "…";
+  return out.append(dots);
 }
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {

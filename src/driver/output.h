@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "config/settings.h"
+#include "diag/screen.h"
 #include "diag/text.h"
 #include "exit_status.h"
 
@@ -15,14 +17,16 @@ namespace redlock::driver {
 /// Writes to standard output. Gives `exit`; if writing failed, says why and gives status 71.
 Exit print(const std::string& text, Exit exit);
 
+/// Writes `text` to a file, so that a reader sees the old content or the new one; "-": to standard
+/// output. What is no regular file, /dev/null for instance, is written to. Results as of print().
+Exit print_to(const std::string& path, const std::string& text, Exit exit);
+
 /// "redlock: …" on standard error, a line each.
 void complain(const std::vector<std::string>& lines);
 
-[[nodiscard]] bool output_is_terminal();
-
-/// The value of COLUMNS, or else the width of the terminal `fd`; diag::kNoLimit if `fd` is no
-/// terminal.
-std::size_t output_width(int fd = STDOUT_FILENO);
+/// What the output `fd` can show. Its width is the value of COLUMNS, or else that of the terminal;
+/// diag::kNoLimit if `fd` is no terminal.
+[[nodiscard]] diag::Screen output_screen(const config::Settings& settings, int fd = STDOUT_FILENO);
 
 /// UTF-8 if LC_ALL, LC_CTYPE or LANG, the first that is set, names it.
 diag::Charset charset_of_locale();

@@ -26,7 +26,8 @@ lock::Plan plan_for(const config::Settings& settings) {
 }
 
 diag::Verbosity verbosity_of(const config::Settings& settings) {
-  if (settings.verbose) return diag::Verbosity::verbose;
+  if (settings.verbose > 1) return diag::Verbosity::detailed;
+  if (settings.verbose > 0) return diag::Verbosity::verbose;
   return settings.quiet ? diag::Verbosity::quiet : diag::Verbosity::normal;
 }
 

@@ -79,6 +79,8 @@ class Forcing {
   void say(const std::string& text) const;
   static void error(const std::string& text) { driver::complain({text}); }
   [[nodiscard]] std::string holder() const;
+  /// `redlock acquire` took it for no process: no redlock renews it.
+  [[nodiscard]] bool unattended() const;
   [[nodiscard]] std::string latest() const;
 
   const cli::ForceRelease& request_;
@@ -112,6 +114,10 @@ std::string Forcing::holder() const {
                      lock_.holder->pid);
 }
 
+bool Forcing::unattended() const {
+  return lock_.holder && lock_.holder->unattended && !lock_.shared;
+}
+
 std::string Forcing::latest() const {
   return lock_.most_left ? fmt::format(", in {} at the latest", diag::for_people(*lock_.most_left))
                          : std::string(
@@ -139,8 +145,8 @@ ExitStatus Forcing::run() {
   const State state = lock_.judgement.state;
   if (state == State::free) return nothing_to_take();
   if (asks || !settings_.quiet) {
-    std::fputs(inspect::as_block(lock_, settings_, driver::output_width(STDERR_FILENO)).c_str(),
-               stderr);
+    const diag::Screen screen = driver::output_screen(settings_, STDERR_FILENO);
+    std::fputs(inspect::as_block(lock_, settings_, screen).c_str(), stderr);
   }
   hold_ = lock_.holder && lock_.holder->maintenance;
   const bool others = state == State::foreign || state == State::undecided;
@@ -185,6 +191,9 @@ std::string_view Forcing::question() const {
       break;
   }
   if (hold_) return "End the maintenance hold?";
+  if (unattended() && !removes()) {
+    return "Nobody renews the lock, and redlock would stop no job. Revoke it all the same?";
+  }
   if (lock_.slots > 0) {
     return removes()
                ? "Release the lock at once, although the jobs in its slots may still be running?"
@@ -249,6 +258,14 @@ ExitStatus Forcing::revoke(Takeover& takeover) {
     if (lock_.holder && lock_.holder->ttl.count() > 0) {
       notices += ", within " + diag::for_people(lock_.holder->ttl / 3);
     }
+  }
+  if (unattended() && takeover.notified() == 0) {
+    say(
+        fmt::format("{} {}: redlock acquire took it without --keep-for, so that nobody renews it, "
+                    "and redlock stops no job; the lock is free when it expires{}; --now frees it "
+                    "at once",
+                    name_, how, latest()));
+    return request_.waits ? wait() : ExitStatus::ok;
   }
   say(fmt::format("{} {}: {}; the lock is free when {} ended{}", name_, how, notices,
                   lock_.shared ? "the jobs have" : "the job has", latest()));

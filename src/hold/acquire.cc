@@ -38,6 +38,7 @@ records::Holder describe_holder(const cli::Acquire& request, const driver::LockI
   command.push_back(request.name);
   records::Holder holder = driver::describe_ourselves(request.settings, lock, command);
   holder.pid = request.keep_for.value_or(::getppid());
+  holder.unattended = !request.keep_for;
   return holder;
 }
 

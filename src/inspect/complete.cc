@@ -33,7 +33,7 @@ std::vector<std::string> lock_names(config::Settings settings) {
   ::alarm(2);
   try {
     Query query(settings);
-    return query.names();
+    return query.names(Query::Which::held);
   } catch (const Error&) {
     return {};
   }

@@ -6,12 +6,23 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "diag/screen.h"
 
 namespace redlock::inspect {
 
+struct Cell {
+  std::string text;
+  diag::Tint tint = diag::Tint::none;
+};
+
 /// The cells of a line, one per column. The headings are a line, too.
-using Line = std::vector<std::string>;
+using Line = std::vector<Cell>;
+
+/// The headings of a table.
+Line heading(std::span<const std::string_view> words);
 
 /// The blanks between two columns.
 inline constexpr std::size_t kGap = 2;
@@ -37,7 +48,14 @@ Widths fit(const std::vector<Line>& lines, std::span<const std::size_t> left_out
 /// The width of a line with these columns.
 std::size_t sum(const Widths& widths);
 
-/// The text: one line of text per line, cut at `width`.
-std::string lay_out(const std::vector<Line>& lines, const Widths& widths, std::size_t width);
+/// The width of the widest cell.
+std::size_t widest(const std::vector<Line>& lines, std::size_t column);
+
+/// Replaces what the screen cannot show. Must come before fit().
+void fit_charset(std::vector<Line>& lines, const diag::Screen& screen);
+
+/// The text: one line of text per line, cut at the screen's width.
+std::string lay_out(const std::vector<Line>& lines, const Widths& widths,
+                    const diag::Screen& screen);
 
 }  // namespace redlock::inspect

@@ -66,9 +66,28 @@ Json describe(const std::optional<PastRun>& run) {
        {"run", text_or_null(run->run)}});
 }
 
+Json usual_json(const std::optional<Usual>& usual) {
+  if (!usual) return {};
+  return Json::object({{"runs", usual->runs},
+                       {"least_s", in_seconds(usual->least)},
+                       {"most_s", in_seconds(usual->most)}});
+}
+
+using Members = std::vector<std::pair<std::string_view, Json>>;
+
+void add_view(Members& members, const HistoryView& view) {
+  std::vector<Json> runs;
+  for (const PastRun& run : view.runs) runs.push_back(describe(run));
+  members.emplace_back("log_begins_ms", or_null(view.log_begins));
+  members.emplace_back("usual", usual_json(view.usual));
+  members.emplace_back("runs", Json::array(runs));
+  members.emplace_back("before", describe(view.before));
+  members.emplace_back("after", describe(view.after));
+}
+
 }  // namespace
 
-std::string to_json(const HistoryView& view, const cli::History& request,
+std::string to_json(const std::vector<HistoryView>& views, const cli::History& request,
                     const std::vector<std::optional<std::string>>& troubles, ExitStatus status) {
   const auto& configured = request.settings.servers;
   std::vector<Json> servers;
@@ -76,19 +95,24 @@ std::string to_json(const HistoryView& view, const cli::History& request,
     servers.push_back(Json::object({{"server", configured[server].display()},
                                     {"error", text_or_null(troubles[server].value_or(""))}}));
   }
-  std::vector<Json> runs;
-  for (const PastRun& run : view.runs) runs.push_back(describe(run));
-  return Json::object({{"status", static_cast<int>(status)},
-                       {"quorum", lock::quorum(configured.size())},
-                       {"servers", Json::array(servers)},
-                       {"name", request.name},
-                       {"since_ms", or_null(request.since)},
-                       {"at_ms", or_null(request.at)},
-                       {"log_begins_ms", or_null(view.log_begins)},
-                       {"runs", Json::array(runs)},
-                       {"before", describe(view.before)},
-                       {"after", describe(view.after)}})
-      .output();
+  Members members{{"status", static_cast<int>(status)},
+                  {"quorum", lock::quorum(configured.size())},
+                  {"servers", Json::array(servers)}};
+  if (request.about_one()) members.emplace_back("name", views.front().name);
+  members.emplace_back("since_ms", or_null(request.since));
+  members.emplace_back("at_ms", or_null(request.at));
+  if (request.about_one()) {
+    add_view(members, views.front());
+    return Json::object(members).output();
+  }
+  std::vector<Json> locks;
+  for (const HistoryView& view : views) {
+    Members lock{{"name", view.name}};
+    add_view(lock, view);
+    locks.push_back(Json::object(lock));
+  }
+  members.emplace_back("locks", Json::array(locks));
+  return Json::object(members).output();
 }
 
 }  // namespace redlock::inspect

@@ -12,7 +12,6 @@
 #include "diag/duration.h"
 #include "diag/person.h"
 #include "diag/text.h"
-#include "driver/output.h"
 #include "inspect/grid.h"
 #include "inspect/history_view.h"
 #include "inspect/timeline.h"
@@ -25,9 +24,20 @@ namespace {
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
-enum Column : std::size_t { when, held, outcome, holder, pid, waited, fence, command, count_ };
-constexpr std::array<std::string_view, count_> kHeads = {"WHEN", "HELD",   "OUTCOME", "HOLDER",
-                                                         "PID",  "WAITED", "FENCE",   "COMMAND"};
+enum Column : std::size_t {
+  when,
+  name,
+  held,
+  outcome,
+  holder,
+  pid,
+  waited,
+  fence,
+  command,
+  count_
+};
+constexpr std::array<std::string_view, count_> kHeads = {
+    "WHEN", "NAME", "HELD", "OUTCOME", "HOLDER", "PID", "WAITED", "FENCE", "COMMAND"};
 /// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 6> kLeftOut = {fence, pid, command, waited, holder, held};
 
@@ -59,27 +69,49 @@ std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
   return std::nullopt;
 }
 
-Line line_of(const PastRun& run, milliseconds now, std::size_t width) {
+/// A command that failed, and a lock that did not last as long as it should.
+diag::Tint tint_of(const PastRun& run) {
+  switch (run.ending) {
+    case Ending::ended:
+      return run.entry.status.value_or(0) == 0 ? diag::Tint::none : diag::Tint::bad;
+    case Ending::lost:
+    case Ending::unknown:
+      return diag::Tint::bad;
+    case Ending::forced:
+    case Ending::unclear:
+      return diag::Tint::notice;
+    case Ending::running:
+      return diag::Tint::good;
+    case Ending::skipped:
+    case Ending::expired:
+      break;
+  }
+  return diag::Tint::none;
+}
+
+Line line_of(const PastRun& run, milliseconds now, const diag::Screen& screen) {
+  const std::size_t width = screen.width;
   const records::Holder& who = run.entry.who;
   const bool wide = width >= kManyWords;
-  Line line(count_, "-");
-  if (run.knows_beginning) line[when] = time_of(run.began, width);
-  if (const auto length = length_of(run, now)) line[held] = diag::for_people(*length);
-  line[outcome] = outcome_of(run, wide ? Length::more : Length::few);
-  if (!wide) line[outcome] = diag::cut(line[outcome], kMostOutcome);
+  Line line(count_, {"-"});
+  line[name].text = diag::printable(run.lock, 255);
+  if (run.knows_beginning) line[when].text = time_of(run.began, width);
+  if (const auto length = length_of(run, now)) line[held].text = diag::for_people(*length);
+  line[outcome] = {outcome_of(run, wide ? Length::more : Length::few), tint_of(run)};
+  if (!wide) line[outcome].text = diag::cut(line[outcome].text, kMostOutcome, screen.charset);
   if (!who.host.empty()) {
-    line[holder] = diag::person(who.user, who.host);
-    if (!who.maintenance) line[pid] = std::to_string(who.pid);
-    if (std::string work = diag::work_of(who); !work.empty()) line[command] = std::move(work);
+    line[holder].text = diag::person(who.user, who.host);
+    if (!who.maintenance) line[pid].text = std::to_string(who.pid);
+    if (std::string work = diag::work_of(who); !work.empty()) line[command].text = std::move(work);
   }
-  if (run.entry.waited) line[waited] = diag::for_people(*run.entry.waited);
-  if (run.entry.fence > 0) line[fence] = std::to_string(run.entry.fence);
+  if (run.entry.waited) line[waited].text = diag::for_people(*run.entry.waited);
+  if (run.entry.fence > 0) line[fence].text = std::to_string(run.entry.fence);
   return line;
 }
 
 /// The time from the first run to the last, or to now if a run goes on.
 Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& request,
-                     milliseconds now, std::size_t width) {
+                     milliseconds now, std::size_t width, diag::Charset charset) {
   milliseconds end = runs.front().began;
   for (const PastRun& run : runs) {
     end = std::max(end, run.goes_on ? now : run.ended.value_or(run.began));
@@ -87,7 +119,7 @@ Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& reque
   if (request.since) end = now;
   const PastRun& first = runs.front();
   const milliseconds begin = first.began > milliseconds::zero() ? first.began : now;
-  return {request.since.value_or(begin), end, width, driver::charset_of_locale()};
+  return {request.since.value_or(begin), end, width, charset};
 }
 
 std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now) {
@@ -98,16 +130,36 @@ std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now
   return timeline.mark(run.began, '?');
 }
 
+/// Cuts long names, so that the time and the outcome stay visible, and on a wide screen the
+/// timeline.
+void cut_names(std::vector<Line>& lines, const diag::Screen& screen, Beside beside) {
+  constexpr std::size_t kLeastName = 8;
+  if (screen.width == diag::kNoLimit) return;
+  std::size_t others = widest(lines, when) + widest(lines, outcome) + 2 * kGap;
+  if (beside == Beside::timeline && screen.width >= kFullTime) {
+    others += std::clamp(screen.width / kTimelinePart, kLeastTimeline, kMostTimeline) + kGap;
+  }
+  const std::size_t room = screen.width - std::min(screen.width, others);
+  const std::size_t most = std::clamp(room, kLeastName, std::max(screen.width / 2, kLeastName));
+  for (Line& line : lines) line[name].text = diag::cut(line[name].text, most, screen.charset);
+}
+
 }  // namespace
 
 std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
-                     std::size_t width, Beside beside) {
+                     const diag::Screen& screen, Beside beside) {
   if (runs.empty()) return {};
+  const std::size_t width = screen.width;
   const milliseconds now = unix_now();
-  std::vector<Line> lines(1, Line(kHeads.begin(), kHeads.end()));
-  for (const PastRun& run : runs) lines.push_back(line_of(run, now, width));
+  std::vector<Line> lines(1, heading(kHeads));
+  const bool several =
+      std::ranges::any_of(runs, [](const PastRun& run) { return !run.lock.empty(); });
+  if (!several) lines.front()[name].text.clear();
+  for (const PastRun& run : runs) lines.push_back(line_of(run, now, screen));
+  fit_charset(lines, screen);
+  if (several) cut_names(lines, screen, beside);
   if (beside == Beside::nothing) {
-    return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), width);
+    return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), screen);
   }
   const std::size_t least = std::clamp(width / kTimelinePart, kLeastTimeline, kMostTimeline);
   const std::size_t kept = least + kGap;
@@ -117,17 +169,18 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
     const std::size_t others = sum(widths) - widths[command];
     const std::size_t room = width - std::min(width, others + kept);
     widths[command] = std::min(widths[command], std::max(room / 2, kLeastCommand));
-    for (Line& line : lines) line[command] = diag::cut(line[command], widths[command]);
+    for (Line& line : lines)
+      line[command].text = diag::cut(line[command].text, widths[command], screen.charset);
   }
   const std::size_t used = sum(widths) + kGap;
-  if (used + kLeastTimeline > width) return lay_out(lines, widths, width);
+  if (used + kLeastTimeline > width) return lay_out(lines, widths, screen);
   widths.push_back(std::clamp(width - std::min(width, used), least, kMostTimeline));
-  const Timeline timeline = timeline_of(runs, request, now, widths.back());
-  lines.front().push_back(timeline.head());
+  const Timeline timeline = timeline_of(runs, request, now, widths.back(), screen.charset);
+  lines.front().push_back({timeline.head(), diag::Tint::faint});
   for (std::size_t run = 0; run < runs.size(); ++run) {
-    lines[run + 1].push_back(drawn(runs[run], timeline, now));
+    lines[run + 1].push_back({drawn(runs[run], timeline, now), tint_of(runs[run])});
   }
-  return lay_out(lines, widths, width);
+  return lay_out(lines, widths, screen);
 }
 
 }  // namespace redlock::inspect

@@ -4,9 +4,11 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
+#include "diag/duration.h"
 #include "diag/person.h"
 #include "diag/text.h"
 
@@ -32,10 +34,11 @@ bool goes_on_after(const PastRun& run, milliseconds moment) {
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   HistoryView view;
   if (!runs.empty()) view.log_begins = runs.front().began;
+  view.usual = usual_of(runs);
   for (PastRun& run : runs) {
-    const bool shown = request.at      ? held_at(run, *request.at)
-                       : request.since ? goes_on_after(run, *request.since)
-                                       : true;
+    const bool shown = request.at ? held_at(run, *request.at)
+                                  : (!request.since || goes_on_after(run, *request.since)) &&
+                                        (!request.failed || has_failed(run));
     if (shown) {
       view.runs.push_back(std::move(run));
     } else if (request.at && run.ending != Ending::skipped) {
@@ -46,7 +49,47 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
       }
     }
   }
+  if (request.last && view.runs.size() > *request.last) {
+    view.runs.erase(view.runs.begin(),
+                    view.runs.end() - static_cast<std::ptrdiff_t>(*request.last));
+  }
   return view;
+}
+
+bool has_failed(const PastRun& run) {
+  switch (run.ending) {
+    case Ending::ended:
+      return run.entry.status.value_or(0) != 0;
+    case Ending::lost:
+    case Ending::forced:
+    case Ending::unknown:
+      return true;
+    case Ending::running:
+    case Ending::unclear:
+    case Ending::skipped:
+    case Ending::expired:
+      break;
+  }
+  return false;
+}
+
+std::optional<Usual> usual_of(const std::vector<PastRun>& runs) {
+  constexpr std::size_t kMostRuns = 5;
+  Usual usual{0, milliseconds::max(), milliseconds::min()};
+  for (auto run = runs.rbegin(); run != runs.rend() && usual.runs < kMostRuns; ++run) {
+    if (run->ending != Ending::ended || run->entry.status != 0 || !run->ended) continue;
+    ++usual.runs;
+    usual.least = std::min(usual.least, *run->ended - run->began);
+    usual.most = std::max(usual.most, *run->ended - run->began);
+  }
+  return usual.runs < 2 ? std::nullopt : std::optional(usual);
+}
+
+std::string describe(const Usual& usual) {
+  const std::string least = diag::roughly(usual.least);
+  const std::string most = diag::roughly(usual.most);
+  return fmt::format("the last {} runs took {}", usual.runs,
+                     least == most ? "about " + least : least + " to " + most);
 }
 
 std::string outcome_of(const PastRun& run, Length length) {

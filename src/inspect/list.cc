@@ -18,6 +18,7 @@
 #include "inspect/grid.h"
 #include "inspect/observed.h"
 #include "inspect/query.h"
+#include "inspect/watch.h"
 #include "lock/timing.h"
 
 namespace redlock::inspect {
@@ -42,68 +43,72 @@ enum Column : std::size_t {
 constexpr std::array<std::string_view, count_> kHeads = {
     "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
 /// These columns are left out if the terminal is too narrow, in this order.
-constexpr std::array<std::size_t, 8> kLeftOut = {fence, pid,     left,    servers,
-                                                 since, waiting, command, holder};
+constexpr std::array<std::size_t, 8> kLeftOut = {fence,   pid,     servers, left,
+                                                 waiting, command, holder,  since};
 
 Line line_of(const Observed& lock) {
   Line line(count_);
-  line[name] = diag::printable(lock.id.name, 255);
-  line[state] = word_for(lock.judgement.state);
-  line[servers] = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
+  line[name].text = diag::printable(lock.id.name, 255);
+  line[state] = {std::string(word_for(lock.judgement.state)), tint_of(lock.judgement.state)};
+  line[servers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (lock.readers.size() > 1) {
-    line[holder] =
+    line[holder].text =
         lock.slots > 0 ? slots_taken(lock) : fmt::format("{} readers", lock.readers.size());
   } else if (lock.holder) {
-    line[holder] = diag::person(lock.holder->user, lock.holder->host);
-    if (!lock.holder->maintenance) line[pid] = std::to_string(lock.holder->pid);
-    if (const auto length = diag::ago(lock.holder->since)) line[since] = diag::for_people(*length);
-    line[command] = diag::work_of(*lock.holder);
+    line[holder].text = diag::person(lock.holder->user, lock.holder->host);
+    if (!lock.holder->maintenance) line[pid].text = std::to_string(lock.holder->pid);
+    if (const auto length = diag::ago(lock.holder->since))
+      line[since].text = diag::for_people(*length);
+    line[command].text = diag::work_of(*lock.holder);
   }
   if (lock.sighting && !lock.sighting->owner.empty()) {
-    line[holder] = diag::printable(lock.sighting->owner, 80);
+    line[holder].text = diag::printable(lock.sighting->owner, 80);
   }
-  if (lock.least_left) line[left] = diag::for_people(*lock.least_left);
+  if (lock.least_left) line[left].text = diag::for_people(*lock.least_left);
   if (lock.waiting)
-    line[waiting] = std::to_string(lock.waiting->known.size() + lock.waiting->others);
-  if (lock.judgement.fence > 0) line[fence] = std::to_string(lock.judgement.fence);
-  for (std::string& cell : line) {
-    if (cell.empty()) cell = "-";
+    line[waiting].text = std::to_string(lock.waiting->known.size() + lock.waiting->others);
+  if (lock.judgement.fence > 0) line[fence].text = std::to_string(lock.judgement.fence);
+  for (Cell& cell : line) {
+    if (cell.text.empty()) cell.text = "-";
   }
   return line;
 }
 
-/// Cuts long names, so that the holders of the other locks stay visible. Names keep at least half
-/// the line.
-void cut_names(std::vector<Line>& lines, std::size_t width) {
-  if (width == diag::kNoLimit) return;
-  const auto widest = [&lines](std::size_t column) {
-    std::size_t most = 0;
-    for (const Line& line : lines) most = std::max(most, diag::columns(line[column]));
-    return most;
-  };
-  const std::size_t beside = widest(state) + widest(holder) + 2 * kGap;
-  const std::size_t most = std::max(width / 2, width - std::min(width, beside));
-  for (Line& line : lines) line[name] = diag::cut(line[name], most);
+/// Cuts long names only if there would be no room for the holders of all locks beside them. Names
+/// keep at least half the line.
+void cut_names(std::vector<Line>& lines, const diag::Screen& screen) {
+  if (screen.width == diag::kNoLimit) return;
+  const std::size_t beside =
+      widest(lines, state) + widest(lines, holder) + widest(lines, since) + 3 * kGap;
+  const std::size_t most =
+      std::max(screen.width / 2, screen.width - std::min(screen.width, beside));
+  for (Line& line : lines) line[name].text = diag::cut(line[name].text, most, screen.charset);
 }
 
-std::string as_table(const std::vector<Observed>& locks, std::size_t width) {
-  if (locks.empty()) return {};
-  std::vector<Line> lines(1, Line(kHeads.begin(), kHeads.end()));
+std::string as_table(const std::vector<Observed>& locks, const diag::Screen& screen) {
+  std::vector<Line> lines(1, heading(kHeads));
   for (const Observed& lock : locks) lines.push_back(line_of(lock));
-  cut_names(lines, width);
-  return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), width);
+  fit_charset(lines, screen);
+  cut_names(lines, screen);
+  return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, screen.width), screen);
+}
+
+/// A program that reads the output gets nothing, a person gets a word.
+std::string nothing_held(const cli::List& request, const diag::Screen& screen) {
+  if (!screen.terminal) return {};
+  if (request.pattern.empty()) return "no locks\n";
+  return diag::for_screen(
+      fmt::format("no locks match \"{}\"\n", diag::printable(request.pattern, 255)), screen);
 }
 
 bool unknown(const Observed& lock) {
   return lock.judgement.answered < lock::quorum(lock.seen.size());
 }
 
-}  // namespace
-
-Exit list(const cli::List& request) {
+Frame look(const cli::List& request, const diag::Screen& screen) {
   const config::Settings& settings = request.settings;
   Query query(settings);
-  std::vector<std::string> names = query.names();
+  std::vector<std::string> names = query.names(Query::Which::held);
   std::erase_if(names, [&request](const std::string& name) {
     return !request.pattern.empty() && ::fnmatch(request.pattern.c_str(), name.c_str(), 0) != 0;
   });
@@ -112,19 +117,37 @@ Exit list(const cli::List& request) {
   std::erase_if(locks, [](const Observed& lock) { return lock.judgement.state == State::free; });
   const std::size_t quorum = lock::quorum(settings.servers.size());
   const bool blind = query.reached() < quorum || std::ranges::any_of(locks, unknown);
-  const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
-  if (!settings.quiet || status == ExitStatus::unavailable) driver::complain(query.complaints());
+  Frame frame{.status = blind ? ExitStatus::unavailable : ExitStatus::ok};
+  if (!settings.quiet || blind) frame.complaints = query.complaints();
   if (blind) {
     const auto troubles = query.troubles();
     const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });
-    driver::complain({fmt::format(
-        "the list may be incomplete: {} of {} servers could be asked about everything, "
-        "and a quorum is {}",
-        willing, troubles.size(), quorum)});
+    frame.complaints.push_back(
+        fmt::format("the list may be incomplete: {} of {} servers could be asked about everything, "
+                    "and a quorum is {}",
+                    willing, troubles.size(), quorum));
   }
-  return driver::print(request.json ? to_json(locks, settings, query.troubles(), status)
-                                    : as_table(locks, driver::output_width()),
-                       status);
+  if (request.json) {
+    frame.text = to_json(locks, settings, query.troubles(), frame.status);
+  } else if (!locks.empty()) {
+    frame.text = as_table(locks, screen);
+  } else if (!blind) {
+    frame.text = nothing_held(request, screen);
+  }
+  return frame;
+}
+
+}  // namespace
+
+Exit list(const cli::List& request) {
+  if (request.watch) {
+    const std::string what = request.pattern.empty() ? "" : " " + request.pattern;
+    return watch(request.settings, "redlock list" + diag::printable(what, 255), *request.watch,
+                 [&request](const diag::Screen& screen) { return look(request, screen); });
+  }
+  const Frame frame = look(request, driver::output_screen(request.settings));
+  driver::complain(frame.complaints);
+  return driver::print(frame.text, frame.status);
 }
 
 }  // namespace redlock::inspect

@@ -30,6 +30,7 @@ struct PastRun {
   };
   Ending ending = Ending::unknown;
   std::string run;                    ///< its name in the log
+  std::string lock = {};              ///< the lock's name, for a table of several locks
   std::chrono::milliseconds began{};  ///< Unix time, by most servers' clocks
   /// Whether `began` is known. If neither the holder's record nor the log has it, `began` is the
   /// end of the run before, or 0.

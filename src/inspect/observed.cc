@@ -116,6 +116,22 @@ std::string_view word_for(lock::State state) {
   return "undecided";
 }
 
+diag::Tint tint_of(lock::State state) {
+  switch (state) {
+    case lock::State::held:
+      return diag::Tint::good;
+    case lock::State::undecided:
+      return diag::Tint::bad;
+    case lock::State::cooling:
+    case lock::State::revoked:
+    case lock::State::foreign:
+      return diag::Tint::notice;
+    case lock::State::free:
+      break;
+  }
+  return diag::Tint::none;
+}
+
 std::vector<std::string> warnings_about(const Observed& lock) {
   std::vector<std::string> warnings;
   if (!lock.holder) return warnings;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "diag/screen.h"
 #include "driver/lock_id.h"
 #include "exit_status.h"
 #include "inspect/waiting.h"
@@ -47,6 +48,8 @@ lock::Refused as_refusal(const lock::Sighting& sighting);
 
 /// The name of the state in tables and in JSON: "held", "free"…
 std::string_view word_for(lock::State state);
+
+diag::Tint tint_of(lock::State state);
 
 /// "2 of 3 slots taken". Of a lock with slots.
 /// The slot of this holder of the lock; 0: it has none that redlock gives out.

@@ -23,8 +23,9 @@ Query::Query(const config::Settings& settings)
   }
 }
 
-std::vector<std::string> Query::names() {
-  for (redis::Observer& observer : observers_) observer.scan(os::boot_now());
+std::vector<std::string> Query::names(Which which) {
+  const char* const part = which == Which::held ? "holder" : "log";
+  for (redis::Observer& observer : observers_) observer.scan(part, os::boot_now());
   driver::finish(observers_);
   std::set<std::string> names;
   for (const redis::Observer& observer : observers_) {

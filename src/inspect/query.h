@@ -19,8 +19,10 @@ class Query {
   /// `settings` must outlive this.
   explicit Query(const config::Settings& settings);
 
+  enum class Which { held, logged };
+
   /// The names of all locks with the configured prefix on any server, sorted.
-  std::vector<std::string> names();
+  std::vector<std::string> names(Which which);
 
   std::vector<Observed> look(const std::vector<std::string>& names, redis::Observer::Marks marks);
 

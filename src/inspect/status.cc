@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "diag/lock_name.h"
 #include "driver/output.h"
 #include "inspect/observed.h"
 #include "inspect/query.h"
 #include "inspect/status_block.h"
+#include "inspect/watch.h"
 #include "lock/timing.h"
 
 namespace redlock::inspect {
@@ -50,24 +52,38 @@ std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
   return lines;
 }
 
-}  // namespace
-
-Exit status(const cli::Status& request) {
+Frame look(const cli::Status& request, const diag::Screen& screen) {
   const Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look(request.names, redis::Observer::Marks::asked);
-  const ExitStatus status = status_of(locks);
-  if (!settings.quiet || status == ExitStatus::unavailable) driver::complain(query.complaints());
-  driver::complain(undecided_lines(locks));
-  if (request.json)
-    return driver::print(to_json(locks, settings, query.troubles(), status), status);
-  const std::size_t width = driver::output_width();
-  std::string text;
-  for (const Observed& lock : locks) {
-    if (!text.empty()) text += '\n';
-    text += as_block(lock, settings, width);
+  Frame frame{.status = status_of(locks)};
+  if (!settings.quiet || frame.status == ExitStatus::unavailable) {
+    frame.complaints = query.complaints();
   }
-  return driver::print(text, status);
+  std::ranges::move(undecided_lines(locks), std::back_inserter(frame.complaints));
+  if (request.json) {
+    frame.text = to_json(locks, settings, query.troubles(), frame.status);
+    return frame;
+  }
+  for (const Observed& lock : locks) {
+    if (!frame.text.empty()) frame.text += '\n';
+    frame.text += as_block(lock, settings, screen);
+  }
+  return frame;
+}
+
+}  // namespace
+
+Exit status(const cli::Status& request) {
+  if (request.watch) {
+    std::string title = "redlock status";
+    for (const std::string& name : request.names) title += " " + diag::printable(name, 255);
+    return watch(request.settings, title, *request.watch,
+                 [&request](const diag::Screen& screen) { return look(request, screen); });
+  }
+  const Frame frame = look(request, driver::output_screen(request.settings));
+  driver::complain(frame.complaints);
+  return driver::print(frame.text, frame.status);
 }
 
 }  // namespace redlock::inspect

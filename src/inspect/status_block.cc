@@ -33,18 +33,22 @@ constexpr std::size_t kSetIn = 2;
 constexpr std::size_t kMostShown = 300;
 constexpr std::size_t kMostWaiting = 5;
 
-/// One block, line by line, for a terminal of a given width.
+/// One block, line by line, for a screen.
 class Block {
  public:
-  explicit Block(std::size_t width) : width_(width) {}
+  explicit Block(const diag::Screen& screen) : screen_(screen) {}
 
-  void head(std::string_view text) { text_.append(text).append("\n"); }
+  void head(const std::string& name, const std::string& state, diag::Tint tint) {
+    text_ += diag::for_screen(name, screen_) + ": " + diag::paint(state, tint, screen_) + "\n";
+  }
 
   /// The further lines of an entry have no label, and are indented by `set_in`.
-  void entry(std::string_view label, const std::string& text, std::size_t set_in = 0) {
+  void entry(std::string_view label, const std::string& text, std::size_t set_in = 0,
+             diag::Tint tint = diag::Tint::none) {
     std::size_t indent = 0;
-    for (const std::string& line : diag::wrap(text, room() - set_in)) {
-      text_ += fmt::format("  {:{}}{:{}}{}\n", label, kLabel, "", indent, line);
+    for (const std::string& line : diag::wrap(diag::for_screen(text, screen_), room() - set_in)) {
+      text_ += "  " + diag::paint(std::string(label), tint, screen_);
+      text_ += fmt::format("{:{}}{}\n", "", kLabel - label.size() + indent, line);
       label = {};
       indent = set_in;
     }
@@ -53,13 +57,15 @@ class Block {
   /// The columns for the text of an entry.
   [[nodiscard]] std::size_t room() const {
     const std::size_t left = kLabel + 2;
-    return width_ == diag::kNoLimit ? width_ : std::max(width_, 2 * left) - left;
+    const std::size_t width = screen_.width;
+    return width == diag::kNoLimit ? width : std::max(width, 2 * left) - left;
   }
 
+  [[nodiscard]] const diag::Screen& screen() const { return screen_; }
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  std::size_t width_;
+  const diag::Screen& screen_;
   std::string text_;
 };
 
@@ -190,7 +196,7 @@ void tell_holder(Block& block, const Observed& lock) {
 }
 
 /// In one line if it fits, with as much of the command as fits.
-std::string describe(const Waiting& waiter, std::size_t room) {
+std::string describe(const Waiting& waiter, std::size_t room, diag::Charset charset) {
   const std::string length = diag::for_people(waiter.waited);
   if (!waiter.who) return "somebody, for " + length;
   const records::Holder& who = *waiter.who;
@@ -201,7 +207,8 @@ std::string describe(const Waiting& waiter, std::size_t room) {
                        who.command.empty() ? "" : ", ", command, message, length);
   };
   const std::size_t left = room - std::min(room, diag::columns(text("")));
-  return text(diag::cut(diag::printable(who.command, kMostShown), std::max(left, kLeastCommand)));
+  return text(
+      diag::cut(diag::printable(who.command, kMostShown), std::max(left, kLeastCommand), charset));
 }
 
 /// The longest waiter comes first. Each waiter begins a new line.
@@ -210,7 +217,9 @@ void tell_waiting(Block& block, const WaitingLine& line, bool all) {
   std::string_view label = "waiting";
   for (std::size_t at = 0; at < shown; ++at) {
     block.entry(std::exchange(label, {}),
-                describe(line.known[at], all ? diag::kNoLimit : block.room() - kSetIn), kSetIn);
+                describe(line.known[at], all ? diag::kNoLimit : block.room() - kSetIn,
+                         block.screen().charset),
+                kSetIn);
   }
   const std::size_t more = line.known.size() - shown + line.others;
   if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
@@ -222,10 +231,10 @@ bool unanimous(const Observed& lock) {
 
 }  // namespace
 
-std::string as_block(const Observed& lock, const Settings& settings, std::size_t width) {
-  Block block(width);
+std::string as_block(const Observed& lock, const Settings& settings, const diag::Screen& screen) {
+  Block block(screen);
   const State state = lock.judgement.state;
-  block.head(diag::printable(lock.id.name, kMostShown) + ": " + headline(lock));
+  block.head(diag::printable(lock.id.name, kMostShown), headline(lock), tint_of(state));
   if (state == State::foreign) {
     tell_foreign(block, *lock.sighting);
   } else if (state != State::free && state != State::undecided) {
@@ -238,7 +247,7 @@ std::string as_block(const Observed& lock, const Settings& settings, std::size_t
   if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
   if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
   for (const std::string& text : warnings_about(lock)) {
-    block.entry("warning", text);
+    block.entry("warning", text, 0, diag::Tint::notice);
   }
   if (settings.verbose || !unanimous(lock)) {
     for (std::size_t server = 0; server < lock.seen.size(); ++server) {

@@ -77,6 +77,19 @@ std::string printable(std::string_view text) {
   return printable(text, std::string_view::npos);
 }
 
+std::string to_ascii(std::string_view text) {
+  std::string clean;
+  for (const char byte : text) {
+    const auto value = static_cast<unsigned char>(byte);
+    if (value < 0x80U) {
+      clean += byte;
+    } else if ((value & 0xc0U) != 0x80U) {
+      clean += '?';
+    }
+  }
+  return clean;
+}
+
 std::string_view clip(std::string_view text, std::size_t most_bytes) {
   std::size_t length = 0;
   while (length < text.size()) {

@@ -30,6 +30,9 @@ std::string printable(std::string_view text, std::size_t most_bytes);
 /// The same, of any length.
 std::string printable(std::string_view text);
 
+/// '?' for each character that is not ASCII.
+std::string to_ascii(std::string_view text);
+
 /// The longest beginning of `text` that fits into `most_bytes` and does not end inside a character.
 std::string_view clip(std::string_view text, std::size_t most_bytes);
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "os/locale.h"
 #include "os/printable.h"
 #include "os/signals.h"
 #include "os/terminal.h"
@@ -30,10 +31,11 @@ std::string printable_lines(std::string_view text) {
   while (true) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     clean += printable(text.substr(0, end));
-    if (end == text.size()) return clean;
+    if (end == text.size()) break;
     clean += '\n';
     text.remove_prefix(end + 1);
   }
+  return Stderr::is_terminal() && !locale_is_utf8() ? to_ascii(clean) : clean;
 }
 
 }  // namespace

@@ -29,6 +29,12 @@ std::optional<std::size_t> terminal_width(int fd) {
   return size.ws_col;
 }
 
+std::optional<std::size_t> terminal_height(int fd) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return std::nullopt;
+  return size.ws_row;
+}
+
 bool leads_session() {
   return ::getsid(0) == ::getpid();
 }

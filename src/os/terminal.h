@@ -22,6 +22,9 @@ bool does_job_control(pid_t pid);
 /// The columns of the terminal `fd`; none if it is not a terminal, or does not know.
 std::optional<std::size_t> terminal_width(int fd);
 
+/// Its lines; none likewise.
+std::optional<std::size_t> terminal_height(int fd);
+
 /// The controlling terminal of a job that gets it for itself. Only if this process leads the
 /// terminal's foreground group, below a shell with job control, and none of its standard
 /// descriptors is part of a pipeline, as in `redlock run L -- job 2>&1 >file | less`: there a job

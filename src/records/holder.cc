@@ -42,6 +42,7 @@ std::string to_json(const Holder& holder) {
   json.add("servers", holder.servers);
   json.add("since", holder.since.count());
   json.add("ttl", holder.ttl.count());
+  if (holder.unattended) json.add("unattended", 1);
   json.add("user", holder.user);
   return json.object();
 }
@@ -60,6 +61,7 @@ std::optional<Holder> read_holder(std::string_view json) {
                 .command = object->text("command"),
                 .message = object->text("message"),
                 .maintenance = object->number("maintenance") == 1,
+                .unattended = object->number("unattended") == 1,
                 .since = object->time("since").value_or(std::chrono::milliseconds::zero()),
                 .ttl = object->time("ttl").value_or(std::chrono::milliseconds::zero()),
                 .servers = object->text("servers"),

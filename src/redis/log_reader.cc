@@ -46,13 +46,19 @@ std::optional<milliseconds> time_of(std::string_view id) {
 
 }  // namespace
 
-LogReader::LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-                     const std::string& lock_key)
-    : link_(endpoint, tls, timeouts, lock_key),
-      log_key_(helper_key(lock_key, "log")),
-      budget_(timeouts.request) {}
+LogReader::LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
+    : endpoint_(endpoint), tls_(tls), timeouts_(timeouts), budget_(timeouts.request) {}
 
-void LogReader::read(lock::Instant now) {
+void LogReader::read(const std::string& lock_key, lock::Instant now) {
+  if (trouble_) return;
+  // In a Cluster the next lock may be on another node.
+  if (!link_ || endpoint_.kind == Endpoint::Kind::cluster) {
+    link_.emplace(endpoint_, tls_, timeouts_, lock_key);
+  }
+  log_key_ = helper_key(lock_key, "log");
+  lines_.clear();
+  bytes_ = 0;
+  overflowed_ = false;
   next_ = "+";
   finished_ = false;
   budget_.begin(now);
@@ -62,7 +68,7 @@ void LogReader::read(lock::Instant now) {
 void LogReader::ask(lock::Instant now) {
   // One line more than a page: the first line is known already, except on the first page. (Only
   // since Redis 6.2 can a request exclude an ID.)
-  link_.ask(
+  link_->ask(
       {},
       {encode_command({"EVAL", scripts::history, "1", log_key_, next_, std::to_string(kPage + 1)}),
        1},
@@ -70,7 +76,7 @@ void LogReader::ask(lock::Instant now) {
 }
 
 void LogReader::turn(lock::Instant now) {
-  for (Link::Arrival& arrival : link_.turn(now)) {
+  for (Link::Arrival& arrival : link_->turn(now)) {
     if (finished_) return;  // the answer came too late
     if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
       trouble_ = std::move(*trouble);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lock/time.h"
@@ -30,14 +31,14 @@ struct LoggedLine {
 class LogReader {
  public:
   /// `endpoint` and `tls` must outlive this, as for Link.
-  LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-            const std::string& lock_key);
+  LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
 
-  /// Reads the log of the lock to its beginning, page by page.
-  void read(lock::Instant now);
+  /// Reads the log of the lock with this key to its beginning, page by page. Can be called again
+  /// when it has finished, for another lock, unless there was trouble.
+  void read(const std::string& lock_key, lock::Instant now);
 
-  void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
-  [[nodiscard]] lock::Instant deadline() const { return link_.deadline(); }
+  void interests(std::vector<os::Interest>& out) const { link_->interests(out); }
+  [[nodiscard]] lock::Instant deadline() const { return link_->deadline(); }
   void turn(lock::Instant now);
   [[nodiscard]] bool finished() const { return finished_; }
 
@@ -45,15 +46,18 @@ class LogReader {
   [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
   /// The log has more lines than redlock ever keeps; the oldest lines were not read.
   [[nodiscard]] bool overflowed() const { return overflowed_; }
-  /// The latest first.
-  [[nodiscard]] const std::vector<LoggedLine>& lines() const { return lines_; }
+  /// The latest first; can be taken once.
+  [[nodiscard]] std::vector<LoggedLine> take_lines() { return std::move(lines_); }
 
  private:
   void ask(lock::Instant now);
   void take(const Value& reply, lock::Instant now);
   bool take_line(const Value& value, bool known);
 
-  Link link_;
+  const Endpoint& endpoint_;
+  const TlsContext* tls_;
+  Timeouts timeouts_;
+  std::optional<Link> link_;  ///< none before the first read()
   std::string log_key_;
   std::vector<LoggedLine> lines_;
   Budget budget_;

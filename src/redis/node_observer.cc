@@ -123,18 +123,18 @@ NodeObserver::NodeObserver(const Endpoint& endpoint, const TlsContext* tls, Time
                            std::string key)
     : link_(endpoint, tls, timeouts, std::move(key)), budget_(timeouts.request) {}
 
-void NodeObserver::scan(lock::Instant now) {
+void NodeObserver::scan(std::string_view part, lock::Instant now) {
   finished_ = false;
+  part_ = part;
   budget_.begin(now);
   cursor_ = "0";
   ask_scan(now);
 }
 
 void NodeObserver::ask_scan(lock::Instant now) {
-  link_.ask(
-      label(static_cast<std::uint32_t>(Question::scan)),
-      {encode_command({"SCAN", cursor_, "MATCH", helper_pattern("holder"), "COUNT", kStep}), 1},
-      now);
+  link_.ask(label(static_cast<std::uint32_t>(Question::scan)),
+            {encode_command({"SCAN", cursor_, "MATCH", helper_pattern(part_), "COUNT", kStep}), 1},
+            now);
 }
 
 void NodeObserver::look(std::vector<std::string> keys, Marks marks, lock::Instant now) {
@@ -201,7 +201,7 @@ void NodeObserver::take_scan(const Value& reply, lock::Instant now) {
     return give_up(unexpected_reply(reply));
   }
   for (const Value& helper : part[1].elements) {
-    if (auto key = key_of_helper(helper.text, "holder")) found_.insert(std::move(*key));
+    if (auto key = key_of_helper(helper.text, part_)) found_.insert(std::move(*key));
   }
   const bool in_circles = part[0].text == cursor_;
   cursor_ = part[0].text;

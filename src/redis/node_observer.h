@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,8 +37,8 @@ class NodeObserver {
   NodeObserver(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
                std::string key = {});
 
-  /// Finds the keys of all locks that redlock holds there, by SCAN in bounded steps.
-  void scan(lock::Instant now);
+  /// As Observer::scan().
+  void scan(std::string_view part, lock::Instant now);
 
   /// Reads the locks with these keys; `marks`: whether to read the marks of --once, too.
   void look(std::vector<std::string> keys, Marks marks, lock::Instant now);
@@ -74,6 +75,7 @@ class NodeObserver {
   std::size_t asked_ = 0;       ///< of keys_
   std::size_t unanswered_ = 0;  ///< requests
   std::set<std::string> found_;
+  std::string part_;    ///< of the scan
   std::string cursor_;  ///< of the scan
   Budget budget_;
   std::optional<std::string> cut_;

@@ -12,8 +12,9 @@ Observer::Observer(const Endpoint& endpoint, const TlsContext* tls, Timeouts tim
   if (endpoint.kind != Endpoint::Kind::cluster) nodes_.emplace_back(endpoint, tls, timeouts);
 }
 
-void Observer::scan(lock::Instant now) {
+void Observer::scan(std::string_view part, lock::Instant now) {
   looks_ = false;
+  part_ = part;
   if (nodes_.empty()) return ask_for_map(now);
   begin(now);
 }
@@ -60,7 +61,7 @@ void Observer::take_map(const Link::Arrival& arrival, lock::Instant now) {
 
 void Observer::begin(lock::Instant now) {
   if (looks_) return begin_look(now);
-  for (NodeObserver& node : nodes_) node.scan(now);
+  for (NodeObserver& node : nodes_) node.scan(part_, now);
 }
 
 void Observer::begin_look(lock::Instant now) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,8 +32,9 @@ class Observer {
   /// `endpoint` and `tls` must outlive this, as for Link.
   Observer(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
 
-  /// Finds the keys of all locks that redlock holds there, by SCAN in bounded steps.
-  void scan(lock::Instant now);
+  /// Finds the keys of all locks that have this helper key there, by SCAN in bounded steps:
+  /// "holder" of the locks that redlock holds, "log" of those that it has held.
+  void scan(std::string_view part, lock::Instant now);
 
   /// Reads the locks with these keys; `marks`: whether to read the marks of --once, too.
   void look(std::vector<std::string> keys, Marks marks, lock::Instant now);
@@ -65,6 +67,7 @@ class Observer {
   std::vector<Endpoint> primaries_;  ///< of a Cluster
   std::deque<NodeObserver> nodes_;   ///< a deque, since they cannot move
   bool looks_ = false;               ///< look() was called last, and not scan()
+  std::string part_;                 ///< of the scan
   std::vector<std::string> keys_;
   Marks marks_ = Marks::ignored;
   /// By key, the node and the index that it has there; none: no node has it.

@@ -28,8 +28,8 @@ class Subscriber {
   /// asked again.
   void subscribe(lock::Instant now);
 
-  /// Messages are published at `place` from now on: leaves a subscription that is elsewhere, so that
-  /// the next subscribe() makes it there.
+  /// Messages are published at `place` from now on: leaves a subscription that is elsewhere, so
+  /// that the next subscribe() makes it there.
   void follow(const Endpoint& place);
 
   /// It has asked for the subscription and has neither got it nor failed.

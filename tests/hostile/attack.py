@@ -20,7 +20,7 @@ import unicodedata
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 COMMANDS = {
     "run": "run -n lock -- true",
-    "run-v": "run -v -w 300ms lock -- true",
+    "run-v": "run -vv -w 300ms lock -- true",
     "acquire": "acquire -n lock",
     "renew": f"renew lock {TOKEN}",
     "release": f"release lock {TOKEN}",

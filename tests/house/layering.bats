@@ -84,6 +84,7 @@ may_include() {
     echo ./driver/finish.h:1        # status, list, history, check: they only look
     echo ./force/wait_gone.cc:1     # until somebody else's lock is gone
     echo ./hold/keeper.cc:1         # the parent's last word; it must need nothing of the system
+    echo ./inspect/watch.cc:1       # --watch: it has no session
     echo ./run/lost_hook.cc:1       # the command of --on-lost, when all is over
     echo ./run/supervisor.cc:1      # it has no session
     echo ./run/worker.cc:1          # no wait: a look whether the supervisor is there

@@ -89,10 +89,10 @@ SCRIPT
   endings <<'SCRIPT'
 redis("set", "L", "somebody")
 waits = [
-    ["run", "-v", "L", "--", "true"],
-    ["acquire", "-v", "L"],
-    ["run", "-v", "-E", "7", "-w", "60", "L", "--", "true"],
-    ["run", "M", "--", redlock, "run", "-v", "L", "--", "true"],
+    ["run", "-vv", "L", "--", "true"],
+    ["acquire", "-vv", "L"],
+    ["run", "-vv", "-E", "7", "-w", "60", "L", "--", "true"],
+    ["run", "M", "--", redlock, "run", "-vv", "L", "--", "true"],
 ]
 for words in waits:
     for number in signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGALRM:
@@ -158,7 +158,7 @@ SCRIPT
 token = subprocess.run([redlock, "acquire", "--ttl", "60s", "L"], stdout=subprocess.PIPE, text=True).stdout.strip()
 os.kill(int(os.environ["A_PID"]), signal.SIGKILL)
 for word in "renew", "release":
-    process = start(word, "-v", "--server-wait", "30s", "L", token)
+    process = start(word, "-vv", "--server-wait", "30s", "L", token)
     said(f"{word}: ")
     process.terminate()
     ends(process, signal.SIGTERM)
@@ -172,7 +172,7 @@ SCRIPT
 # In the loop of an interactive bash the job has a group of its own, in a script it is in the script's.
 loop = 'for i in 1 2 3; do echo "round $i"; %s; done; echo "loop over"\n'
 script = "bash -c '" + loop.strip() + "'\n"
-wait = '"$REDLOCK" run -v L -- true'
+wait = '"$REDLOCK" run -vv L -- true'
 for form in loop, script:
     for busy in False, True:
         at = Terminal("bash")

@@ -114,7 +114,7 @@ last_beat() { awk '$1 == "beat" { time = $2 } END { print time }' "$LOG"; }
 @test "stderr hangs while redlock waits: a signal ends it" {
   cli A set L somebody
   touch "$HANG"
-  background env LD_PRELOAD="$SCRATCH/shim.so" "$REDLOCK" run -v L -- true
+  background env LD_PRELOAD="$SCRATCH/shim.so" "$REDLOCK" run -vv L -- true
   wait_until "$BOUND" eval '[[ $(cli A pubsub channels "*:wake:*") == *wake* ]]'
   kill -TERM "$BACKGROUND_PID"
   await "$BACKGROUND_PID"
@@ -124,7 +124,7 @@ last_beat() { awk '$1 == "beat" { time = $2 } END { print time }' "$LOG"; }
 @test "a file gets all lines in order, between those of the job, and no process stays behind" {
   local try
   for try in 1 2 3; do
-    "$REDLOCK" run -v L -- sh -c 'echo "the job" >&2' 2>"$SCRATCH/said" 3>&-
+    "$REDLOCK" run -vv L -- sh -c 'echo "the job" >&2' 2>"$SCRATCH/said" 3>&-
     no_writer
     awk '/acquired after/ { ++n } /^the job$/ && n == 1 { ++n } /released after/ && n == 2 { ++n }
       END { exit n != 3 }' "$SCRATCH/said" || fail "$(<"$SCRATCH/said")"
@@ -132,7 +132,7 @@ last_beat() { awk '$1 == "beat" { time = $2 } END { print time }' "$LOG"; }
 }
 
 @test "a file that must not grow (ulimit -f): the messages are lost, the job runs on" {
-  run env --default-signal sh -c 'ulimit -f 0; exec "$0" run -v L -- sh -c "sleep 0.3; exit 5" 2>"$1"' "$REDLOCK" "$SCRATCH/said"
+  run env --default-signal sh -c 'ulimit -f 0; exec "$0" run -vv L -- sh -c "sleep 0.3; exit 5" 2>"$1"' "$REDLOCK" "$SCRATCH/said"
   assert_status 5
   [[ ! -s $SCRATCH/said ]]
 }

@@ -250,7 +250,7 @@ SCENARIO
 
 @test "under nohup a HUP does not end the wait" {
   cli A set L somebody
-  background env --ignore-signal=HUP "$REDLOCK" run -v L -- sh -c 'exit 6'
+  background env --ignore-signal=HUP "$REDLOCK" run -vv L -- sh -c 'exit 6'
   wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   kill -HUP "$BACKGROUND_PID"
   cli A del L
@@ -262,7 +262,7 @@ SCENARIO
   cli A set L somebody
   local name
   for name in TERM INT HUP QUIT USR1; do
-    background "$REDLOCK" run -v L -- true
+    background "$REDLOCK" run -vv L -- true
     wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
     assert_ends_by "$name" "$BACKGROUND_PID"
   done
@@ -273,7 +273,7 @@ SCENARIO
 
 @test "while waiting, WINCH and its like change nothing" {
   cli A set L somebody
-  background "$REDLOCK" run -v L -- sh -c 'exit 6'
+  background "$REDLOCK" run -vv L -- sh -c 'exit 6'
   wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   local name
   for name in WINCH URG CONT CHLD; do kill -"$name" "$BACKGROUND_PID"; done
@@ -286,14 +286,14 @@ SCENARIO
   black_hole
   local name
   for name in INT TERM; do
-    background "$REDLOCK" run -v --server-wait 30s -S "$BLACK_HOLE_URI" L -- true
+    background "$REDLOCK" run -vv --server-wait 30s -S "$BLACK_HOLE_URI" L -- true
     wait_for_line "$BACKGROUND_ERR" 'no connection within' # and tries again
     assert_ends_by "$name" "$BACKGROUND_PID"
   done
 }
 
 @test "while looking for an unreachable server, TERM ends it" {
-  background "$REDLOCK" run -v --server-wait 30s -S "unix://$SCRATCH/none" L -- true
+  background "$REDLOCK" run -vv --server-wait 30s -S "unix://$SCRATCH/none" L -- true
   wait_for_line "$BACKGROUND_ERR" 'no such socket'
   assert_ends_by TERM "$BACKGROUND_PID"
 }
@@ -303,7 +303,7 @@ SCENARIO
   for name in TERM INT; do
     before=$(evals A)
     pause_server A
-    background "$REDLOCK" run -v --server-wait 30s L -- touch "$SCRATCH/ran"
+    background "$REDLOCK" run -vv --server-wait 30s L -- touch "$SCRATCH/ran"
     wait_for_line "$BACKGROUND_ERR" 'acquire: did not answer'
     assert_ends_by "$name" "$BACKGROUND_PID"
     resume_server A
@@ -317,7 +317,7 @@ SCENARIO
 @test "the same before the first time-out, and over TCP" {
   start_server B --tcp
   pause_server B
-  background "$REDLOCK" run -v --server-timeout 5s --ttl 60s --server-wait 30s -S "$B_TCP_URI" L -- touch "$SCRATCH/ran"
+  background "$REDLOCK" run -vv --server-timeout 5s --ttl 60s --server-wait 30s -S "$B_TCP_URI" L -- touch "$SCRATCH/ran"
   # The kernel accepts for the stopped server: its queue holds the request.
   wait_until "$BOUND" awk -v "port=$(printf '0100007F:%04X' "$B_PORT")" \
     '$2 == port && $4 == "01" { split($5, queue, ":"); if (queue[2] != "00000000") found = 1 } END { exit !found }' /proc/net/tcp
@@ -350,7 +350,7 @@ class Run:
 
     def __init__(self, name, options, habits="", start=()):
         self.name, self.job = name, Job(habits)
-        words = [redlock, "run", "-v", *options.split(), name, "--", *self.job.words.split("--", 1)[1].split()]
+        words = [redlock, "run", "-vv", *options.split(), name, "--", *self.job.words.split("--", 1)[1].split()]
         self.said = f"{scratch}/said.{Job.made}"
         if environment == "terminal":  # below a shell with job control
             self.at = Terminal(["bash", "-mc", '"$@" 2>"$0"; exit $?', self.said, *start, *words])

@@ -29,7 +29,8 @@ export REDLOCK_RESTART_GRACE=0
 export REDLOCK_SERVER_TIMEOUT=1s
 export REDLOCK_CONFIG=/dev/null # not this machine's
 unset REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH REDLOCK_PROGRESS
-unset CI # where tests are run is no matter of theirs
+unset CI          # where tests are run is no matter of theirs
+export NO_COLOR=1 # nor is the terminal
 
 # A test starts some hundred processes; what can be done without one is: it takes the time of running them all.
 NAP=${BATS_RUN_TMPDIR:-/tmp}/nap # a pipe that never has anything to read

@@ -56,7 +56,7 @@ let_go() { : >"$SCRATCH/go.$LOCK"; }
 waiter() {
   local before
   before=$(waiters A)
-  background "$REDLOCK" run -v "${@:2}" "$LOCK" -- bash -c 'echo "start $1 $((${EPOCHREALTIME/[.,]/} / 1000))" >>"$0"
+  background "$REDLOCK" run -vv "${@:2}" "$LOCK" -- bash -c 'echo "start $1 $((${EPOCHREALTIME/[.,]/} / 1000))" >>"$0"
     echo "end $1" >>"$0"' "$LOG" "$1"
   declare -g "$1=$BACKGROUND_PID"
   wait_until "$BOUND" queued $((before + 1)) || return 1

@@ -108,7 +108,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   assert_status 1
   run "$REDLOCK" acquire -n -E 75 L
   assert_status 75
-  run "$REDLOCK" acquire -n -v L
+  run "$REDLOCK" acquire -n -vv L
   assert_status 1
   assert_contains "$output" 'lock "L" is held by '
   assert_contains "$output" "(pid $(<"$SCRATCH/caller"), redlock acquire L)"
@@ -128,7 +128,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 @test "acquire: a signal while it waits ends it, with nothing left" {
   servers 1
   acquire L
-  background "$REDLOCK" acquire -v L
+  background "$REDLOCK" acquire -vv L
   wait_for_line "$BACKGROUND_ERR" 'waiting'
   kill -TERM "$BACKGROUND_PID"
   await "$BACKGROUND_PID"
@@ -392,13 +392,13 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   servers 1
   acquire --ttl 60s L
   pause_server A
-  background "$REDLOCK" renew --ttl 60s --server-wait 20s -v L "$token"
+  background "$REDLOCK" renew --ttl 60s --server-wait 20s -vv L "$token"
   wait_for_line "$BACKGROUND_ERR" 'did not answer'
   resume_server A
   await "$BACKGROUND_PID" 20
   assert_status 0
   pause_server A
-  background "$REDLOCK" release --server-wait 20s -v L "$token"
+  background "$REDLOCK" release --server-wait 20s -vv L "$token"
   wait_for_line "$BACKGROUND_ERR" 'did not answer'
   resume_server A
   await "$BACKGROUND_PID" 20

@@ -162,7 +162,7 @@ refused() {
   local last=$output value
   for value in 9007199254740991 abc; do
     cli B hset "$FENCE" value "$value" >/dev/null
-    run_lock -v
+    run_lock -vv
     assert_status 0
     ((last < output && output < last + 1000000000)) || fail "$output after $last"
     last=$output

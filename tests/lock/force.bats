@@ -74,7 +74,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   kill_server C
   start_job
   wait_until_listening A B
-  background "$REDLOCK" run -v L -- "$SCRATCH/job" "$LOG.next"
+  background "$REDLOCK" run -vv L -- "$SCRATCH/job" "$LOG.next"
   local next=$BACKGROUND_PID messages=$BACKGROUND_ERR
   wait_for_line "$messages" 'lock "L" is held by ops@'
   touch "$LOG.stay"
@@ -118,6 +118,26 @@ at.prompt()
 assert at.status() == 130
 at.hang_up()
 SCENARIO
+}
+
+@test "force: of a lock that redlock acquire took without a keeper, redlock says that nobody renews it" {
+  local token
+  token=$("$REDLOCK" acquire --ttl 60s L)
+  force --yes L
+  assert_status 0
+  assert_contains "$stderr" 'redlock acquire took it without --keep-for, so that nobody renews it'
+  assert_contains "$stderr" 'the lock is free when it expires, in '
+  refute_contains "$stderr" 'next renewal'
+  run "$REDLOCK" renew L "$token"
+  assert_status 80
+  # Of a shared lock too little is known.
+  token=$("$REDLOCK" acquire --ttl 60s -s M)
+  force --yes M
+  assert_contains "$stderr" 'next renewals'
+  # A keeper renews it, and hears of it.
+  token=$("$REDLOCK" acquire --keep-for $$ N)
+  force --yes N
+  refute_contains "$stderr" 'nobody renews it'
 }
 
 @test "force: a revoked lock keeps its time to live, and says so to who looks" {

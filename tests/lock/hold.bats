@@ -21,7 +21,7 @@ hold() {
 
 # kept_out ARG…: a run with -n does not get the lock, and says with -v that it is held for maintenance.
 kept_out() {
-  run --separate-stderr "$REDLOCK" run -n -v "$@" -- touch "$SCRATCH/ran"
+  run --separate-stderr "$REDLOCK" run -n -vv "$@" -- touch "$SCRATCH/ran"
   assert_status 1
   assert_contains "$stderr" 'is held for maintenance by ops@'
   [[ ! -e $SCRATCH/ran ]] || fail 'the job ran'
@@ -332,7 +332,7 @@ WRONG
   local waiter=$BACKGROUND_PID errors=$BACKGROUND_ERR
   wait_for_line "$errors" 'is held by ops@'
   assert_contains "$(<"$errors")" '(every hour) for '
-  run --separate-stderr "$REDLOCK" run -n -v L -- true
+  run --separate-stderr "$REDLOCK" run -n -vv L -- true
   assert_status 1
   assert_contains "$stderr" ', "every hour") for '
   run --separate-stderr "$REDLOCK" status L
@@ -376,7 +376,7 @@ WRONG
   run --separate-stderr "$REDLOCK" status L
   has 'message ?[2Jyyy'
   (($(grep -o y <<<"$output" | wc -l) < 210)) || fail "$output"
-  run --separate-stderr "$REDLOCK" run -n -v L -- true
+  run --separate-stderr "$REDLOCK" run -n -vv L -- true
   assert_status 1
   [[ $stderr != *$'\e'* ]] || fail "$stderr"
 }

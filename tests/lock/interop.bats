@@ -83,7 +83,7 @@ held.release()"
 @test "redlock gets the lock when redis-py's Lock releases it" {
   needs_redis_py
   hold_by_redis_py L
-  background "$REDLOCK" run -v -w 30 L -- echo ran
+  background "$REDLOCK" run -vv -w 30 L -- echo ran
   wait_for_line "$BACKGROUND_ERR" refused
   [[ ! -s $BACKGROUND_OUT ]] || fail "the job ran"
   local waiter=$BACKGROUND_PID
@@ -221,7 +221,7 @@ assert_foreign() {
 
 @test "a waiter gets the lock when a foreign key is deleted" {
   cli A hset L 8743c9c0-0795-4907-87fd-6c719a6b4586:1 1
-  background "$REDLOCK" run -v -w 30 L -- echo ran
+  background "$REDLOCK" run -vv -w 30 L -- echo ran
   wait_for_line "$BACKGROUND_ERR" refused
   cli A del L
   await "$BACKGROUND_PID"

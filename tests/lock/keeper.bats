@@ -111,7 +111,7 @@ end_ward() { kill -KILL "$WARD"; }
 
 @test "keeper: \$(…) ends at once, with standard error and other descriptors in the pipe, too" {
   ward
-  timed bash -c 'all=$(exec 7>&1; "$REDLOCK" acquire -v --keep-for "$0" L 2>&1); echo "$all"' "$WARD"
+  timed bash -c 'all=$(exec 7>&1; "$REDLOCK" acquire -vv --keep-for "$0" L 2>&1); echo "$all"' "$WARD"
   assert_status 0
   assert_between 0 "$elapsed" 8000
   assert_contains "$output" 'acquired after'
@@ -162,7 +162,7 @@ time.sleep(60)' "$SCRATCH/zombie"
 @test "keeper: a process that ends while its lock is waited for ends the wait" {
   "$REDLOCK" acquire L >"$SCRATCH/token"
   ward
-  background "$REDLOCK" acquire -v --keep-for "$WARD" L
+  background "$REDLOCK" acquire -vv --keep-for "$WARD" L
   wait_for_line "$BACKGROUND_ERR" 'waiting'
   end_ward
   await "$BACKGROUND_PID"

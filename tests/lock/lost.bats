@@ -303,7 +303,7 @@ ends_before_the_lease() {
 }
 
 @test "at release: the server comes back within a moment, and the release succeeds" {
-  background "$REDLOCK" run -v --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
+  background "$REDLOCK" run -vv --ttl 60s L -- sh -c 'kill -STOP "$0"; exit 7' "$A_PID"
   wait_for_line "$BACKGROUND_ERR" 'release: did not answer'
   resume_server A
   await "$BACKGROUND_PID"
@@ -319,7 +319,7 @@ ends_before_the_lease() {
   dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=4096 2>/dev/null || true
   dd if=/dev/zero of="$SCRATCH/full" oflag=nonblock bs=1 2>/dev/null || true
   background bash -c 'exec "$@" 2>"$0" 8>&-' "$SCRATCH/full" \
-    "$REDLOCK" run -v --ttl 2s L -- "$SCRATCH/job" "$LOG"
+    "$REDLOCK" run -vv --ttl 2s L -- "$SCRATCH/job" "$LOG"
   wait_for_line "$LOG" beat
   local try
   for try in 1 2 3; do wait_for_renewal A; done

@@ -43,7 +43,7 @@ cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
 @test "min-hold: who asks is told that the lock is cooling down, after whom, and for how long" {
   servers 3
   "$REDLOCK" run --min-hold 60s L -- true it was me
-  run --separate-stderr "$REDLOCK" run -v -n L -- true
+  run --separate-stderr "$REDLOCK" run -vv -n L -- true
   assert_status 1
   assert_contains "$stderr" 'lock "L" is cooling down after '
   assert_contains "$stderr" 'true it was me'
@@ -67,7 +67,7 @@ cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
 
 @test "min-hold: renewals leave the rest of it, and a job that outlasts it releases the lock" {
   servers 1
-  run --separate-stderr "$REDLOCK" run --ttl 2s --min-hold 3s -v L -- \
+  run --separate-stderr "$REDLOCK" run --ttl 2s --min-hold 3s -vv L -- \
     sh -c 'sleep 1.2; redis-cli -s "$0" pttl L >"$1"; sleep 2' "$A_SOCKET" "$SCRATCH/pttl"
   assert_status 0
   assert_contains "$stderr" 'renewed'

@@ -38,7 +38,7 @@ assert_ran() {
 @test "once: -v says who did it and when; --once-exit-code" {
   servers 3
   "$REDLOCK" run --once 1h L -- true it was me
-  run --separate-stderr "$REDLOCK" run -v --once 1h --once-exit-code 9 L -- true
+  run --separate-stderr "$REDLOCK" run -vv --once 1h --once-exit-code 9 L -- true
   assert_status 9
   assert_contains "$stderr" 'lock "L": job skipped, done by '
   assert_contains "$stderr" 'true it was me), begun '
@@ -91,7 +91,7 @@ older_than_a_second() {
 @test "once: how long ago the last run began is told" {
   servers 1
   cli A set "$MARK" "$(($(now_ms) - 1800000)) {}" px 90000000
-  run --separate-stderr "$REDLOCK" run -v --once 1h L -- true
+  run --separate-stderr "$REDLOCK" run -vv --once 1h L -- true
   assert_contains "$stderr" 'begun 30m '
 }
 
@@ -109,7 +109,7 @@ older_than_a_second() {
     "$SCRATCH/ran" "$SCRATCH/end"
   local first=$BACKGROUND_PID second
   wait_for "$SCRATCH/ran"
-  background "$REDLOCK" run -v --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
+  background "$REDLOCK" run -vv --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
   second=$BACKGROUND_PID
   wait_for_line "$BACKGROUND_ERR" 'waiting'
   echo >"$SCRATCH/end"
@@ -127,7 +127,7 @@ older_than_a_second() {
     "$SCRATCH/ran" "$SCRATCH/end"
   local first=$BACKGROUND_PID second
   wait_for "$SCRATCH/ran"
-  background "$REDLOCK" run -v --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
+  background "$REDLOCK" run -vv --once 1h L -- sh -c 'echo ran >>"$0"' "$SCRATCH/ran"
   second=$BACKGROUND_PID
   wait_for_line "$BACKGROUND_ERR" 'waiting'
   echo >"$SCRATCH/end"

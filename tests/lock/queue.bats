@@ -266,7 +266,7 @@ limited() {
   for made in "5 set $QUEUE x" "5 hset $ALIVE x 1" "2 sadd $WAITERS x" "2 lpush $TURN x"; do
     # shellcheck disable=SC2086 # words
     cli A ${made#* } >/dev/null
-    background "$REDLOCK" run -v L -- true
+    background "$REDLOCK" run -vv L -- true
     waits=$BACKGROUND_PID
     wait_until 10 refused_more "$waits" $((${made%% *} - 1))
     run --separate-stderr "$REDLOCK" status L
@@ -322,7 +322,7 @@ limited() {
   servers 1
   hold
   plant A 5000 1 15000 '{"user":"u","host":"h","pid":7}'
-  background "$REDLOCK" run -v L -- true
+  background "$REDLOCK" run -vv L -- true
   local waits=$BACKGROUND_PID
   wait_until "$BOUND" queued_at_least A 5001
   timed_below 2000 "$REDLOCK" status L
@@ -368,7 +368,7 @@ limited() {
   start_listener DEAF deaf_proxy.py "$A_SOCKET"
   local began seen most
   began=$(now_ms)
-  background "$REDLOCK" run -v -S "$DEAF_URI" L -- true
+  background "$REDLOCK" run -vv -S "$DEAF_URI" L -- true
   local waits=$BACKGROUND_PID
   wait_until "$BOUND" refused_more "$waits" 1
   nap 1

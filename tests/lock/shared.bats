@@ -123,14 +123,14 @@ as_flock() {
   reader R2
   wait_for_runs R1 R2
   [[ $(cli A get L) == shared:s* && $(cli A exists "$READERS") == 1 ]] || fail "$(cli A get L)"
-  run --separate-stderr "$REDLOCK" run -n -v L -- true
+  run --separate-stderr "$REDLOCK" run -n -vv L -- true
   assert_status 1
   assert_contains "$stderr" 'lock "L" is held shared by '
   assert_contains "$stderr" "(pid "
   writer W
   wait_until "$BOUND" queued 1
   # Who comes after the writer waits behind it, although readers have the lock.
-  run --separate-stderr "$REDLOCK" run -s -n -v L -- true
+  run --separate-stderr "$REDLOCK" run -s -n -vv L -- true
   assert_status 1
   assert_contains "$stderr" 'lock "L" is held shared by '
   reader R3

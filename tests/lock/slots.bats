@@ -64,12 +64,12 @@ crowd() {
     rm -f "$LOG" "$SCRATCH"/go.* "$SCRATCH"/slot.*
     in_slot one
     in_slot two
-    run --separate-stderr "$REDLOCK" run -n -v --slots 3 L -- true
+    run --separate-stderr "$REDLOCK" run -n -vv --slots 3 L -- true
     assert_status 0
     refute_contains "$stderr" 'held in all'
     in_slot three
     [[ $(cat "$SCRATCH"/slot.* | sort | paste -sd ' ') == '1 2 3' ]]
-    run --separate-stderr "$REDLOCK" run -n -v --slots 3 L -- true
+    run --separate-stderr "$REDLOCK" run -n -vv --slots 3 L -- true
     assert_status 1
     assert_contains "$stderr" 'held in all 3 slots, one of them by'
     background "$REDLOCK" run --slots 3 L -- sh -c 'echo "start four $REDLOCK_SLOT" >>"$0"; echo "end four $REDLOCK_SLOT" >>"$0"' "$LOG"
@@ -140,7 +140,7 @@ crowd() {
   servers 3
   in_slot one
   kept_out() {
-    run --separate-stderr "$REDLOCK" run -n -v "$@" L -- touch "$SCRATCH/ran"
+    run --separate-stderr "$REDLOCK" run -n -vv "$@" L -- touch "$SCRATCH/ran"
     assert_status 1
     assert_contains "$stderr" "$expected"
   }
@@ -211,7 +211,7 @@ crowd() {
     rm -f "$LOG" "$SCRATCH"/go.* "$SCRATCH"/slot.*
     in_slot one
     waiter writer
-    run --separate-stderr "$REDLOCK" run -n -v --slots 3 L -- true
+    run --separate-stderr "$REDLOCK" run -n -vv --slots 3 L -- true
     assert_status 1
     assert_contains "$stderr" 'kept for an earlier waiter, which needs all 3 slots to be free; one of them is held by'
     refute_contains "$stderr" 'has its turn'

@@ -28,7 +28,7 @@ teardown() { stop_all; }
   # A machine that makes half a second of it gets another chance.
   local try
   for try in 1 2 3 4 5; do
-    run --separate-stderr "$REDLOCK" run -v L -- true
+    run --separate-stderr "$REDLOCK" run -vv L -- true
     assert_status 0
     [[ $stderr == *listening* ]] || break
   done

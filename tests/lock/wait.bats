@@ -69,7 +69,7 @@ timed_conflict() {
 
 @test "a waiter gets the lock when the holder's job has ended" {
   hold L
-  background "$REDLOCK" run -v -w 20 L -- sh -c 'echo start >>"$0/log"' "$SCRATCH"
+  background "$REDLOCK" run -vv -w 20 L -- sh -c 'echo start >>"$0/log"' "$SCRATCH"
   wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   [[ ! -e $SCRATCH/log ]]
   touch "$SCRATCH/release"
@@ -130,7 +130,7 @@ timed_conflict() {
 
 @test "an unreachable server may come back within --server-wait" {
   kill_server A
-  background "$REDLOCK" run -v --server-wait 30s L -- echo in
+  background "$REDLOCK" run -vv --server-wait 30s L -- echo in
   wait_for_line "$BACKGROUND_ERR" 'acquire:'
   restart_server A
   await "$BACKGROUND_PID"
@@ -174,7 +174,7 @@ timed_conflict() {
 
 @test "a server that goes away while we wait ends it after --server-wait" {
   cli A set L somebody
-  background "$REDLOCK" run -v --server-wait 300ms L -- true
+  background "$REDLOCK" run -vv --server-wait 300ms L -- true
   wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
   kill_server A
   await "$BACKGROUND_PID"
@@ -221,6 +221,7 @@ timed_conflict() {
   assert_contains "$stderr" "lock \"L\" is held by someone@$(hostname) (pid $HOLDER, bash -c "
   assert_contains "$stderr" 'expires in'
   refute_contains "$stderr" "$token"
+  assert_one_line "$stderr"
   run --separate-stderr "$REDLOCK" run --verbose -w 1 L -- true
   assert_contains "$stderr" '; waiting'
 }
@@ -267,10 +268,18 @@ timed_conflict() {
   assert_one_line "$stderr"
 }
 
-@test "-v tells of the votes, the acquire and the release" {
+@test "-v tells of the acquire and the release, -vv also of each server's answers" {
   run --separate-stderr "$REDLOCK" run -v L -- true
   assert_status 0
-  assert_contains "$stderr" "$A_URI: acquire: granted"
+  [[ $stderr == 'redlock: lock "L" was acquired after '*$'\nredlock: lock "L" was released after '* ]] || fail "$stderr"
+  refute_contains "$stderr" "$A_URI"
+  local flags
+  for flags in -vv '-v -v' '--verbose --verbose'; do
+    # shellcheck disable=SC2086 # several words
+    run --separate-stderr "$REDLOCK" run $flags L -- true
+    assert_status 0
+    assert_contains "$stderr" "$A_URI: acquire: granted"
+  done
   assert_contains "$stderr" 'lock "L" was acquired after'
   assert_contains "$stderr" 'lock "L" was released after'
   [[ ! $stderr =~ [0-9a-f]{20} ]] ||

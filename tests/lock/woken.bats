@@ -85,7 +85,7 @@ teardown() { stop_all; }
 @test "woken: who waits by acquire is in it, and is woken" {
   servers 1
   hold
-  background "$REDLOCK" acquire -v -w 60 L
+  background "$REDLOCK" acquire -vv -w 60 L
   wait_until "$BOUND" queued 1
   wait_until "$BOUND" listening 1
   waiting L
@@ -108,7 +108,7 @@ teardown() { stop_all; }
   background "$REDLOCK" run --prefix app: 'x{tag}' -- sh -c 'echo x >"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
     "$SCRATCH/held" "$SCRATCH/go"
   wait_for "$SCRATCH/held"
-  background "$REDLOCK" run -v --prefix app: 'x{tag}' -- true
+  background "$REDLOCK" run -vv --prefix app: 'x{tag}' -- true
   wait_until "$BOUND" eval '[[ $(cli A -a secret pubsub channels "*:wake:*" 2>/dev/null) ]]'
   [[ $(cli A -a secret -n 3 zcard 'redlock-tag:app:x{tag}:queue' 2>/dev/null) == 1 ]]
   touch "$SCRATCH/go"

@@ -15,13 +15,16 @@ setup() {
 }
 teardown() { stop_all; }
 
-# check ARG…: `redlock check ARG…`
-check() { run --separate-stderr "$REDLOCK" check "$@"; }
+# check ARG…: `redlock check -v ARG…`
+check() { run --separate-stderr "$REDLOCK" check -v "$@"; }
+
+# findings: prints one line for each, with its server in front.
+findings() { awk '/^[^ ]/ { server = $1; next } { print server $0 }' <<<"$output"; }
 
 # found LEVEL CHECK TEXT…: one line is a finding of this level and check, with every TEXT.
 found() {
   local lines text
-  lines=$(grep -E "^$1 +[^ ]+ +$2 " <<<"$output") || fail "no $1 of $2:" "$output" "$stderr"
+  lines=$(grep -E "^[^ ]+ +$1 +$2 " < <(findings)) || fail "no $1 of $2:" "$output" "$stderr"
   for text in "${@:3}"; do
     grep -qF -- "$text" <<<"$lines" || fail "no $1 of $2 says '$text':" "$lines"
   done
@@ -29,8 +32,8 @@ found() {
 
 # flawless: nothing was found.
 flawless() {
-  [[ $output == *$'\n0 failures, 0 warnings' ]] || fail "$output" "$stderr"
-  ! grep -vE '^(ok  |0 failures)' <<<"$output" || fail "$output"
+  [[ $output == *' usable, 0 failures, 0 warnings' ]] || fail "$output" "$stderr"
+  ! grep -vE '^[^ ]+ +ok  ' < <(findings) || fail "$output"
   assert_status 0
 }
 
@@ -66,6 +69,53 @@ rewritten() {
   nothing_left A
 }
 
+@test "check: without -v only the problems, by server, and one line that sums up; -q: only the status" {
+  three
+  kill_server B
+  cli C config set maxmemory 100mb
+  cli C config set maxmemory-policy allkeys-lru
+  run --separate-stderr "$REDLOCK" check
+  assert_status 78
+  [[ -z $stderr && $output != *'  ok '* ]] || fail "$output" "$stderr"
+  [[ $(sed 's/^  *\([a-z]*\) *\([a-z-]*\) .*/- \1 \2/' <<<"$output") == "$B_URI
+- failure reachable
+$C_URI
+- warning persistence
+- failure memory
+all servers
+- warning restart-grace
+2 of 3 servers usable, 2 failures, 2 warnings" ]] || fail "$output"
+  kill_server C
+  run --separate-stderr "$REDLOCK" check
+  assert_status 69
+  [[ ${lines[-1]} == '1 of 3 servers usable, 3 failures, '*'; redlock cannot take a lock' ]] || fail "$output"
+  run --separate-stderr "$REDLOCK" check -q
+  assert_status 69
+  [[ -z $output$stderr ]] || fail "$output" "$stderr"
+  export REDLOCK_SERVERS=$A_URI
+  run --separate-stderr "$REDLOCK" check
+  assert_status 0
+  [[ $output == '1 of 1 server usable, 0 failures, 0 warnings' ]] || fail "$output"
+}
+
+@test "check: fits the screen and loses no word, in colours if the user wants them" {
+  local width words
+  three
+  run "$REDLOCK" check
+  words=$(tr -s ' \n' '\n' <<<"$output")
+  for width in 120 80 50 40; do
+    COLUMNS=$width run "$REDLOCK" check
+    "$PYTHON" -c 'import sys
+sys.exit(any(len(line) > int(sys.argv[1]) for line in sys.stdin.read().splitlines()))' $width <<<"$output" ||
+      fail "wider than $width:" "$output"
+    ((width < 80)) || [[ $(tr -s ' \n' '\n' <<<"$output") == "$words" ]] || fail "$output"
+  done
+  run "$REDLOCK" check -v --color always
+  assert_contains "$output" $'  \e[33mwarning\e[m  restart-grace '
+  assert_contains "$output" $'  \e[32mok\e[m '
+  assert_contains "$output" $'\e[33m3 of 3 servers usable, '
+}
+
 # good: nothing is found, on servers where no earlier check has come too late.
 good() {
   local server
@@ -84,7 +134,7 @@ good() {
 }
 
 @test "check: the lock is tried with the settings' ttl, and yet nobody waits for a renewal" {
-  timed "$REDLOCK" check --ttl 24h
+  timed "$REDLOCK" check -v --ttl 24h
   flawless
   assert_between 0 "$elapsed" 5000
 }

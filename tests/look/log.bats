@@ -127,12 +127,12 @@ last_line() {
 @test "log: one that cannot be written disturbs nothing, not even with -v" {
   local server
   for server in A B C; do cli "$server" set "$LOG" other >/dev/null; done
-  run --separate-stderr "$REDLOCK" run -v L -- true
+  run --separate-stderr "$REDLOCK" run -vv L -- true
   assert_status 0
   refute_contains "$stderr" log
   [[ $(cli A get "$LOG") == other ]]
   # Nothing is heard of a line that goes by itself.
-  run --separate-stderr "$REDLOCK" run -v L -- sleep 0.8
+  run --separate-stderr "$REDLOCK" run -vv L -- sleep 0.8
   assert_status 0
   [[ $(grep -c ': acquire: ' <<<"$stderr") == 3 ]] || fail "$stderr"
   # Nor do servers that are down, or do not answer.

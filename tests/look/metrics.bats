@@ -116,7 +116,7 @@ run_warned() {
   assert_sample runs_total 0
   assert_sample conflicts_total 0
   cli A set L somebody
-  background "$REDLOCK" run -v L -- true
+  background "$REDLOCK" run -vv L -- true
   wait_for_line "$BACKGROUND_ERR" 'waiting'
   kill -TERM "$BACKGROUND_PID"
   await "$BACKGROUND_PID"

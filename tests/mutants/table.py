@@ -749,7 +749,7 @@ WORDS = [
       "the job's options are ours", ["unit"]),
     M("cli/suggest.cc", "if (!takes(command, row) || row.group.empty()) continue;", ";",
       "options of other commands are suggested", ["unit", "settings/cli"]),
-    M("diag/duration.cc", "if (length < almost_second) {", "if (length < seconds(1)) {",
+    M("diag/duration.cc", "if (length < microseconds(999'500)) {", "if (length < seconds(1)) {",
       "1e+03 ms", ["unit"]),
     M("diag/duration.cc", "unix_time.count() <= 0 || unix_time >= now", "unix_time.count() <= 0",
       "a time in the future was -5 s ago", ["unit"]),

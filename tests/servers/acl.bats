@@ -111,10 +111,10 @@ run_lock() {
       "$(cli "$server" info server | sed -n 's/^run_id:\([0-9a-f]*\).*/\1/p')"
     number=$((number + 1000))
   done
-  start_job -v --ttl 3s
+  start_job -vv --ttl 3s
   wait_for_line "$BACKGROUND_ERR" 'commit fence: stored'
   # A contender is refused, and told by whom.
-  run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
+  run --separate-stderr "$REDLOCK" run -vv -n "$LOCK" -- true
   assert_status 1
   assert_contains "$stderr" "(pid "
   # So is one that waits, and stands in the queue until then.
@@ -274,10 +274,10 @@ JOB
     denied "$server" >/dev/null
     cli "$server" acl setuser cron "~redlock:{$LOCK}:readers"
   done
-  start_job -s -v --ttl 2s
+  start_job -s -vv --ttl 2s
   run_lock -s -n
   assert_status 7
-  run_lock -v -n
+  run_lock -vv -n
   assert_status 1
   assert_contains "$stderr" "held shared by"
   # One waits, is passed by nobody, and takes the lock when the readers are gone.
@@ -393,7 +393,7 @@ two_forget() {
 @test "acl: without hget who holds the lock is not known" {
   one_limited +hget
   start_job
-  run --separate-stderr "$REDLOCK" run -v -n "$LOCK" -- true
+  run --separate-stderr "$REDLOCK" run -vv -n "$LOCK" -- true
   assert_status 1
   refute_contains "$stderr" '(pid '
   finish_job
@@ -412,7 +412,7 @@ two_forget() {
   local lacking
   for lacking in +xadd "~redlock:{$LOCK}:log"; do
     one_limited "$lacking"
-    run_lock -v
+    run_lock -vv
     assert_status 7
     refute_contains "$stderr" log
     refute_contains "$stderr" permission

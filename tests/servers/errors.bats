@@ -81,7 +81,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 @test "no connection within the time-out" {
   black_hole
   unavailable "$BLACK_HOLE_URI"
-  run --separate-stderr "$REDLOCK" run -v --ttl 1s --server-wait 600ms -S "$BLACK_HOLE_URI" L -- true
+  run --separate-stderr "$REDLOCK" run -vv --ttl 1s --server-wait 600ms -S "$BLACK_HOLE_URI" L -- true
   assert_status 69
   assert_contains "$stderr" "$BLACK_HOLE_URI: acquire: no connection within 100 ms; is the host up"
 }
@@ -89,7 +89,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 @test "a server that does not answer" {
   pause_server A
   unset REDLOCK_SERVER_TIMEOUT
-  run --separate-stderr "$REDLOCK" run -v --server-wait 600ms -S "$A_URI" L -- true
+  run --separate-stderr "$REDLOCK" run -vv --server-wait 600ms -S "$A_URI" L -- true
   assert_status 69
   assert_contains "$stderr" "$A_URI: acquire: did not answer within 200 ms; it is stopped, overloaded or cut off"
   SHOWN="unix://:***@$A_SOCKET" unavailable "unix://:secret@$A_SOCKET"
@@ -123,7 +123,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
   for uri in redis://user:s3cret@ redis://s3cret@host redis://u:s3cret@host:x redis://u:s3c@s3cret@host \
     redis://u:s3cret/x@host http://u:s3cret@host unix://u:s3cret@relative redis://u:s3cret@host/x \
     's3cret@host' redis://host?password=s3cret unix:///x?password=s3cret 'redis://u:%zzs3cret@host'; do
-    run --separate-stderr "$REDLOCK" run -v -S "$uri" L -- true
+    run --separate-stderr "$REDLOCK" run -vv -S "$uri" L -- true
     assert_status 64
     assert_one_line "$stderr"
     refute_contains "$stderr" s3c
@@ -281,7 +281,7 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
 }
 
 @test "a server that hangs up once is asked again" {
-  background "$REDLOCK" run -v --server-wait 20s -S "unix://$SCRATCH/late" L -- echo in
+  background "$REDLOCK" run -vv --server-wait 20s -S "unix://$SCRATCH/late" L -- echo in
   wait_for_line "$BACKGROUND_ERR" 'no such socket'
   ln -s "$A_SOCKET" "$SCRATCH/late"
   await "$BACKGROUND_PID"
@@ -293,16 +293,16 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
   echo s3cret >"$SCRATCH/password"
   local look='for pid in $(ps -o ppid= -p "$PPID") "$PPID" "$$"; do tr "\0" " " <"/proc/$pid/cmdline"; done
     REDISCLI_AUTH=$(cat "$1") redis-cli -s "$0" hgetall "redlock:{L}:holder"'
-  run "$REDLOCK" run -v -S "$P_TCP_URI" --password-file "$SCRATCH/password" L -- \
+  run "$REDLOCK" run -vv -S "$P_TCP_URI" --password-file "$SCRATCH/password" L -- \
     sh -c "$look" "$P_SOCKET" "$SCRATCH/password"
   assert_status 0
   assert_contains "$output" '"pid":'
   refute_contains "$output" s3cret
-  run env REDLOCK_PASSWORD=s3cret "$REDLOCK" run -v -S "$P_TCP_URI" L -- \
+  run env REDLOCK_PASSWORD=s3cret "$REDLOCK" run -vv -S "$P_TCP_URI" L -- \
     sh -c "$look" "$P_SOCKET" "$SCRATCH/password"
   assert_status 0
   refute_contains "$output" s3cret
-  run "$REDLOCK" run -v -S "redis://:s3cret@127.0.0.1:$P_PORT" L -- true
+  run "$REDLOCK" run -vv -S "redis://:s3cret@127.0.0.1:$P_PORT" L -- true
   assert_status 0
   assert_contains "$output" "redis://:***@127.0.0.1:$P_PORT: acquire: granted"
   refute_contains "$output" s3cret

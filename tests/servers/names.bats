@@ -176,7 +176,7 @@ has_ipv6() {
   start_server C
   start_server D
   hosts 127.0.0.1 db1.test
-  named run -v --ttl 6s -S "redis://db1.test:$A_PORT" -S "$C_URI" -S "$D_URI" L -- sh -c 'echo in >"$1"
+  named run -vv --ttl 6s -S "redis://db1.test:$A_PORT" -S "$C_URI" -S "$D_URI" L -- sh -c 'echo in >"$1"
     for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$SCRATCH/ready" "$SCRATCH/finish"
   background "${NAMED[@]}"
   wait_for "$SCRATCH/ready"
@@ -209,7 +209,7 @@ int getaddrinfo(const char* host, const char* port, const struct addrinfo* hints
 SLOW
   cc -shared -fPIC -o "$SCRATCH/slow.so" "$SCRATCH/slow.c"
   background env "ANSWER=$SCRATCH/answer" "LD_PRELOAD=$SCRATCH/slow.so" "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
-    "$REDLOCK" run -v -S "redis://localhost:$A_PORT" -S "$B_URI" -S "$C_URI" L -- \
+    "$REDLOCK" run -vv -S "redis://localhost:$A_PORT" -S "$B_URI" -S "$C_URI" L -- \
     sh -c 'echo in >"$1"; for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' \
     job "$SCRATCH/ready" "$SCRATCH/finish"
   wait_for "$SCRATCH/ready"

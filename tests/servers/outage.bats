@@ -327,7 +327,7 @@ rests_with_nothing() {
     for server in A B; do cli "$server" set L somebody px 3600000 >/dev/null; done
     [[ $word == unix ]] || REDLOCK_SERVERS="$A_URI $B_URI $C_TCP_URI"
     pause_server C
-    background "$REDLOCK" run -v -w 60 L -- true
+    background "$REDLOCK" run -vv -w 60 L -- true
     wait_until "$BOUND" eval '(($(grep -c "$A_URI: acquire: refused" "$BACKGROUND_ERR") >= 5))'
     kill -TERM "$BACKGROUND_PID"
     await "$BACKGROUND_PID"
@@ -351,7 +351,7 @@ renews_at_word() {
   for word in '' --once=1h; do
     rm -f "$READY" "$FINISH"
     pause_server C
-    start_job --ttl 30s ${word:+"$word"} -v
+    start_job --ttl 30s ${word:+"$word"} -vv
     wait_until_listening A B
     CHANNEL=$(cli A pubsub channels '*:told:*')
     for _ in {1..16}; do renews_at_word; done
@@ -399,7 +399,7 @@ leaves_nothing_on_C() {
 @test "a server stands still while one waits for it alone, and wakes: it is asked again, and has the lock" {
   start_server D
   pause_server D
-  background "$REDLOCK" run -v --server-wait 60s -S "$D_URI" L -- true
+  background "$REDLOCK" run -vv --server-wait 60s -S "$D_URI" L -- true
   wait_until "$BOUND" eval '(($(grep -c "acquire: did not answer" "$BACKGROUND_ERR") >= 3))'
   resume_server D
   await "$BACKGROUND_PID"

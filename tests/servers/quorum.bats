@@ -32,7 +32,7 @@ assert_runs() {
 
 # assert_verbose_names URI: with -v a job that runs says what became of this server.
 assert_verbose_names() {
-  promptly "$REDLOCK" run -v L -- true
+  promptly "$REDLOCK" run -vv L -- true
   assert_status 0
   assert_contains "$stderr" "$1: "
 }
@@ -147,7 +147,7 @@ assert_unavailable() {
 
 # start_waiting: a run that has asked at least once, in vain, and waits for servers.
 start_waiting() {
-  background "$REDLOCK" run -v --server-wait 60s L -- echo ran
+  background "$REDLOCK" run -vv --server-wait 60s L -- echo ran
   wait_for_line "$BACKGROUND_ERR" "$A_URI: acquire: "
 }
 
@@ -228,7 +228,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   REDLOCK_SERVERS="redis://:wrong@127.0.0.1:$C_PORT $REDLOCK_SERVERS"
   assert_runs
   # The job lasts until C has answered: two votes are enough to begin.
-  background "$REDLOCK" run -v L -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/answered"
+  background "$REDLOCK" run -vv L -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/answered"
   wait_for_line "$BACKGROUND_ERR" "127.0.0.1:$C_PORT: acquire: wrong"
   : >"$SCRATCH/answered"
   await "$BACKGROUND_PID"

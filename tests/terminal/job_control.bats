@@ -154,7 +154,7 @@ at.in_order()
 
 # And while it waits.
 redis("set", "L", "somebody")
-at.type('"$REDLOCK" run -v L -- true &\n')
+at.type('"$REDLOCK" run -vv L -- true &\n')
 at.expect('lock "L" is held by')
 redis("del", "L")
 at.type("wait\n")
@@ -417,7 +417,7 @@ SCENARIO
 redis("set", "L", "somebody")
 for shell in SHELLS:
     at = Terminal(shell)
-    at.type('"$REDLOCK" run -v L -- sh -c "exit 6"\n')
+    at.type('"$REDLOCK" run -vv L -- sh -c "exit 6"\n')
     at.expect('lock "L" is held by')
     at.type(CTRL_Z)
     at.prompt()

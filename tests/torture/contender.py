@@ -80,7 +80,7 @@ class Contender:
         self.run = f"{self.number}.{self.runs}"
         world.log("asks", self.number, self.lock, self.run, " ".join(patience) or "for ever")
         self.process = await asyncio.create_subprocess_exec(
-            "setpriv", "--pdeathsig", "KILL", "--", world.redlock, "run", "-v",
+            "setpriv", "--pdeathsig", "KILL", "--", world.redlock, "run", "-vv",
             "--ttl", f"{world.ttl}s", "--restart-grace", f"{world.restart_grace}s",
             "--kill-after", f"{self.rng.uniform(0.05, world.ttl / 3 - 0.01):.2f}",
             *patience, self.lock, "--", *self.job(),

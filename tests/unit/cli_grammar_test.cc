@@ -233,7 +233,7 @@ TEST_CASE("help: each command has one example, and what all commands share comes
 TEST_CASE("help: all of the table, within 80 columns") {
   std::string all;
   for (const char* command :
-       {"run", "acquire", "renew", "release", "history", "check", "config", "sandbox"}) {
+       {"run", "acquire", "renew", "release", "list", "history", "check", "config", "sandbox"}) {
     all += printed({command, "--help"});
     if (command != std::string_view("sandbox")) all += printed({command, "--help-servers"});
   }
@@ -362,18 +362,24 @@ TEST_CASE("list: at most one pattern, which may be anything") {
   check_failure(failure({"list"}), ExitStatus::config, "no servers");
 }
 
-TEST_CASE("history: one name, and times that have passed") {
+TEST_CASE("history: names, patterns, and times that have passed") {
   const auto of = [](Words words) {
     words.insert(words.begin(), "history");
     return std::get<cli::History>(parse(std::move(words), {{"REDLOCK_SERVERS", "redis://one"}}));
   };
-  CHECK(of({"a"}).name == "a");
+  CHECK(of({"a"}).about_one());
+  CHECK(of({}).names.empty());
+  CHECK_FALSE(of({}).about_one());
+  CHECK_FALSE(of({"a*"}).about_one());
+  CHECK(of({"a", "{*"}).names == std::vector<std::string>{"a", "{*"});
+  CHECK(of({"--last", "3", "--failed"}).last == 3);
   CHECK_FALSE(of({"a"}).since);
   CHECK(of({"a", "--json"}).json);
   CHECK(of({"--at", "1970-01-02T00:00Z", "a"}).at == std::chrono::hours(24));
   CHECK(of({"a", "--since", "2h"}).since > std::chrono::hours(24 * 365 * 50));
-  check_failure(failure({"history"}), ExitStatus::usage, "no lock name");
-  check_failure(failure({"history", "a", "b"}), ExitStatus::usage, "one word too many");
+  check_failure(failure({"history", "a", "--last", "0"}), ExitStatus::usage, "--last: expected");
+  check_failure(failure({"history", "--last", "3", "--at", "2h"}), ExitStatus::usage,
+                "--last and --at exclude each other");
   check_failure(failure({"history", "{"}), ExitStatus::usage, "braces");
   check_failure(failure({"history", "a"}), ExitStatus::config, "no servers");
   check_failure(failure({"history", "a", "--since", "2h", "--at", "2h"}), ExitStatus::usage,

@@ -89,6 +89,17 @@ TEST_CASE("settings: flock's other options") {
   check_failure(refused({"--unlock"}), ExitStatus::usage, "nothing to unlock");
 }
 
+TEST_CASE("settings: every duration is read alike") {
+  for (const config::Row& row : config::table()) {
+    if (row.type != config::Type::duration) continue;
+    CAPTURE(row.name);
+    for (const char* text : {"90", "1m30s", "90000ms", "1h", "0.5d"}) {
+      config::Draft draft;
+      CHECK_NOTHROW(config::store(row, draft, text, {config::Origin::flag}));
+    }
+  }
+}
+
 TEST_CASE("settings: each bad flag is 64, each bad variable 78, and both are named") {
   struct Case {
     const char* flag;
@@ -102,7 +113,7 @@ TEST_CASE("settings: each bad flag is 64, each bad variable 78, and both are nam
                         {"--kill-after", "REDLOCK_KILL_AFTER", "soon"},
                         {"--kill-after", "REDLOCK_KILL_AFTER", "10001ms"},
                         {"--server-timeout", "REDLOCK_SERVER_TIMEOUT", "0"},
-                        {"--server-wait", "REDLOCK_SERVER_WAIT", "1d"},
+                        {"--server-wait", "REDLOCK_SERVER_WAIT", "1y"},
                         {"--prefix", "REDLOCK_PREFIX", "redlock:"},
                         {"--server", "REDLOCK_SERVERS", "db1"},
                         {"--server", "REDLOCK_SERVERS", "http://db1"}}) {

@@ -32,6 +32,13 @@ TEST_CASE("durations: what people write") {
                         {"0.3", 300ms},
                         {"1.5h", 90min},
                         {"0.5ms", 500us},
+                        {"1d", 24h},
+                        {"1w", 168h},
+                        {"1.5d", 36h},
+                        {"1h30m", 90min},
+                        {"2d12h", 60h},
+                        {"1w2d3h4m5s6ms", 219h + 4min + 5s + 6ms},
+                        {"1m1.5s", 61500ms},
                         {"007", 7s},
                         {"1.123456789", 1'123'456'789ns},
                         {"876000h", kLongestDuration}}) {
@@ -66,8 +73,15 @@ TEST_CASE("durations: all else is refused") {
                            "5 s",
                            "5S",
                            "5sec",
-                           "5d",
-                           "1m30s",
+                           "1h30",
+                           "30m1h",
+                           "1h1h",
+                           "1.5h30m",
+                           "1h.",
+                           "1h 30m",
+                           "1hm",
+                           "1y",
+                           "5215w",
                            "1.2.3",
                            "5us",
                            "5ms1",
@@ -84,11 +98,14 @@ TEST_CASE("durations: all else is refused") {
 }
 
 TEST_CASE("durations: printed as they are read") {
-  for (const char* text : {"500ms", "1500ms", "30s", "90s", "5m", "2h", "0s", "0.0000005s"}) {
+  for (const char* text : {"500ms", "1500ms", "30s", "1m30s", "5m", "2h", "1h30m", "30d", "24h",
+                           "2d2h3m4.005s", "0s", "0.0000005s"}) {
     CHECK(format_duration(parse_duration(text).value()) == text);
   }
   CHECK(format_duration(-5s) == "-5s");
   CHECK(format_duration(120s) == "2m");
+  CHECK(format_duration(90min) == "1h30m");
+  CHECK(format_duration(168h) == "7d");
 }
 
 TEST_CASE("quote: one line, no secrets") {

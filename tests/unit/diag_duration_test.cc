@@ -19,19 +19,34 @@ TEST_CASE("ago: nothing of clocks that are wrong") {
   CHECK(*length > milliseconds(0));
 }
 
-TEST_CASE("for_people: three digits, in the unit that fits") {
+TEST_CASE("for_people: the digits that matter, in the unit that fits") {
   using namespace std::chrono_literals;
   CHECK(for_people(0ns) == "0 ms");
-  CHECK(for_people(1500us) == "1.5 ms");
+  CHECK(for_people(66'900ns) == "0.07 ms");
+  CHECK(for_people(1540us) == "1.5 ms");
+  CHECK(for_people(9'960us) == "10 ms");
+  CHECK(for_people(25'300us) == "25 ms");
   CHECK(for_people(999ms) == "999 ms");
   CHECK_MESSAGE(for_people(999'700us) == "1 s", "rounded up into the next unit");
-  CHECK(for_people(28'140ms) == "28.1 s");
-  CHECK(for_people(59'900ms) == "59.9 s");
-  CHECK_MESSAGE(for_people(59'970ms) == "1m 0s", "and here");
+  CHECK(for_people(1440ms) == "1.4 s");
+  CHECK(for_people(28'140ms) == "28 s");
+  CHECK(for_people(59'400ms) == "59 s");
+  CHECK_MESSAGE(for_people(59'600ms) == "1m 0s", "and here");
   CHECK(for_people(182s) == "3m 2s");
   CHECK(for_people(3h + 12min + 59s) == "3h 12m");
-  CHECK_MESSAGE(for_people(milliseconds::max()) == "2562047h 47m", "292 years, and no overflow");
+  CHECK(for_people(47h + 59min) == "47h 59m");
+  CHECK(for_people(76h + 59min) == "3d 4h");
+  CHECK_MESSAGE(for_people(milliseconds::max()) == "106751d 23h", "292 years, and no overflow");
   CHECK(for_people(milliseconds::min()) == "0 ms");
+}
+
+TEST_CASE("roughly: without the digits that do not matter") {
+  using namespace std::chrono_literals;
+  CHECK(roughly(1'234'567ns) == "1 ms");
+  CHECK(roughly(1440ms) == "1 s");
+  CHECK(roughly(4min + 3s) == "4m");
+  CHECK(roughly(2h + 5min + 40s) == "2h 6m");
+  CHECK(roughly(48h) == "2d");
 }
 
 }  // namespace

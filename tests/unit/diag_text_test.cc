@@ -20,13 +20,15 @@ TEST_CASE("columns: characters, and two for the wide ones") {
 }
 
 TEST_CASE("cut: never wider than it may be") {
-  CHECK(cut("abc", 3) == "abc");
-  CHECK(cut("abcd", 3) == "ab…");
-  CHECK(cut("abcd", kNoLimit) == "abcd");
-  CHECK(cut("abcd", 1) == "…");
-  CHECK(cut("abcd", 0).empty());
-  CHECK(cut("\xe6\x97\xa5\xe6\x9c\xac", 3) == "\xe6\x97\xa5…");
-  CHECK(columns(cut("\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5", 4)) <= 4);
+  CHECK(cut("abc", 3, Charset::utf8) == "abc");
+  CHECK(cut("abcd", 3, Charset::utf8) == "ab…");
+  CHECK(cut("abcdef", 5, Charset::ascii) == "ab...");
+  CHECK(cut("abcd", 3, Charset::ascii) == "abc");
+  CHECK(cut("abcd", kNoLimit, Charset::utf8) == "abcd");
+  CHECK(cut("abcd", 1, Charset::utf8) == "…");
+  CHECK(cut("abcd", 0, Charset::utf8).empty());
+  CHECK(cut("\xe6\x97\xa5\xe6\x9c\xac", 3, Charset::utf8) == "\xe6\x97\xa5…");
+  CHECK(columns(cut("\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5", 4, Charset::utf8)) <= 4);
 }
 
 TEST_CASE("wrap: at blanks") {

@@ -117,14 +117,42 @@ TEST_CASE("history: outcomes in few words and in more") {
   CHECK(outcome_of(past, Length::more) == "1 run skipped (--once)");
 }
 
+TEST_CASE("history: failed runs, and the last ones") {
+  cli::History request;
+  request.failed = true;
+  HistoryView view = view_of(kRuns, request);
+  REQUIRE(view.runs.size() == 2);
+  CHECK(view.runs[0].ending == Ending::lost);
+  CHECK(view.runs[1].ending == Ending::unknown);
+  request.last = 1;
+  view = view_of(kRuns, request);
+  REQUIRE(view.runs.size() == 1);
+  CHECK(view.runs[0].ending == Ending::unknown);
+}
+
+TEST_CASE("history: the usual length is that of the last five runs that ended well") {
+  std::vector<PastRun> runs;
+  for (const int minutes : {50, 4, 5, 6, 5, 4}) {
+    runs.push_back(run(0s, std::chrono::minutes(minutes)));
+    runs.back().entry.status = 0;
+  }
+  runs.push_back(run(0s, 1s));
+  runs.back().entry.status = 1;
+  const auto usual = usual_of(runs);
+  REQUIRE(usual);
+  CHECK(describe(*usual) == "the last 5 runs took 4m to 6m");
+  runs.erase(runs.begin(), runs.begin() + 5);
+  CHECK_FALSE(usual_of(runs));
+}
+
 TEST_CASE("grid: columns are left out in their order until the lines fit") {
-  const std::vector<Line> lines = {{"A", "B", "C"}, {"aaaa", "größe", "cccccccccc"}};
+  const std::vector<Line> lines = {{{"A"}, {"B"}, {"C"}}, {{"aaaa"}, {"größe"}, {"cccccccccc"}}};
   const std::array<std::size_t, 2> left_out = {1, 2};
   const Widths all = fit(lines, left_out, {2, 5}, diag::kNoLimit);
   CHECK(sum(all) == 4 + 2 + 5 + 2 + 10);
-  CHECK(lay_out(lines, all, diag::kNoLimit) == "A     B      C\naaaa  größe  cccccccccc\n");
+  CHECK(lay_out(lines, all, {}) == "A     B      C\naaaa  größe  cccccccccc\n");
   CHECK(fit(lines, left_out, {2, 5}, 18) == all);  // the last one is cut
-  CHECK(lay_out(lines, all, 18) == "A     B      C\naaaa  größe  cccc…\n");
+  CHECK(lay_out(lines, all, {.width = 18}) == "A     B      C\naaaa  größe  cccc…\n");
   CHECK(fit(lines, left_out, {2, 5}, 17) == Widths{4, 0, 10});
   CHECK(fit(lines, left_out, {2, 5}, 10) == Widths{4, 0, 0});
   CHECK(fit(lines, left_out, {2, 5}, 1) == Widths{4, 0, 0});

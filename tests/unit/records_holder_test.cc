@@ -70,7 +70,11 @@ TEST_CASE("a holder's message, and that it is a maintenance hold") {
   Holder holder;
   CHECK(to_json(holder).find("message") == std::string::npos);
   CHECK(to_json(holder).find("maintenance") == std::string::npos);
+  CHECK(to_json(holder).find("unattended") == std::string::npos);
   CHECK_FALSE(read_holder(to_json(holder))->maintenance);
+  CHECK_FALSE(read_holder(to_json(holder))->unattended);
+  holder.unattended = true;
+  CHECK(read_holder(to_json(holder))->unattended);
   holder.message = "say \"hi\" \\ \xc3\xa4";
   holder.maintenance = true;
   const auto read = read_holder(to_json(holder));

@@ -303,8 +303,8 @@ TEST_CASE("a late answer to an inspection begins nothing while its lock is swept
 
 TEST_CASE("of a log without an end, so many lines are read and no more") {
   PlayedServer server;
-  redis::LogReader reader(server.endpoint(), nullptr, {}, "L");
-  reader.read(kStart);
+  redis::LogReader reader(server.endpoint(), nullptr, {});
+  reader.read("L", kStart);
   int number = 2'000'000;
   int pages = 0;
   std::string wire = server.read();

@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
+#
+# `redlock history` of several locks, and of some runs only.
+
+load ../lib/common
+load ../lib/looking
+
+setup() {
+  unset COLUMNS
+  export TZ=UTC
+  servers 3
+}
+teardown() { stop_all; }
+
+# history ARG…: the command.
+history() { run --separate-stderr "$REDLOCK" history "$@"; }
+
+# 2026-11-20 02:30:00 UTC
+NIGHT=1795141800000
+
+# ran LOCK MINUTE LENGTH STATUS: a run of LOCK that began so many minutes after NIGHT and took LENGTH seconds, in all logs.
+ran() {
+  local began=$((NIGHT + $2 * 60000)) server
+  for server in A B C; do
+    cli $server xadd "redlock:{$1}:log" $((began + $3 * 1000)) event released run "$1$2" count 1 data \
+      "{\"host\":\"web1\",\"user\":\"cron\",\"pid\":7,\"command\":\"./$1\",\"fence\":1,\"waited\":0,\"held\":$3000,\"status\":$4}" >/dev/null
+  done
+}
+
+# rows: prints of each line of the table the time, the lock and the outcome.
+rows() { awk 'NR > 1 { print $2, $3, $6, $7 }' <<<"$output"; }
+
+@test "history: several names, a pattern, and all locks, in one table by time" {
+  ran nightly-a 0 60 0
+  ran nightly-b 1 60 3
+  ran daily 2 60 0
+  ran nightly-a 5 60 1
+  history nightly-a daily
+  assert_status 0
+  [[ -z $stderr && $output == WHEN\ *NAME\ * ]] || fail "$output" "$stderr"
+  [[ $(rows) == $'02:30:00 nightly-a exit 0\n02:32:00 daily exit 0\n02:35:00 nightly-a exit 1' ]] || fail "$output"
+  history 'nightly-*'
+  [[ $(rows) == $'02:30:00 nightly-a exit 0\n02:31:00 nightly-b exit 3\n02:35:00 nightly-a exit 1' ]] || fail "$output"
+  history
+  [[ $(rows | wc -l) == 4 ]] || fail "$output"
+  history --prefix nightly- # as in list
+  [[ $(rows) == $'02:30:00 a exit 0\n02:31:00 b exit 3\n02:35:00 a exit 1' ]] || fail "$output"
+  history daily never
+  [[ $(rows) == '02:32:00 daily exit 0' ]] || fail "$output"
+  [[ $stderr == 'redlock: nothing is logged about lock "never"' ]] || fail "$stderr"
+  history 'x*'
+  assert_status 0
+  [[ -z $output && $stderr == 'redlock: nothing is logged about any such lock' ]] || fail "$output" "$stderr"
+  history 'nightly-*' --at 2026-11-20T02:31:30
+  [[ ${lines[0]} == 'held at 2026-11-20 02:31:30 +0000:' && $(tail -n +2 <<<"$output" | wc -l) == 2 ]] || fail "$output"
+  has '02:31:00 nightly-b'
+  # One name has the table and the JSON that it always had.
+  history daily
+  [[ ${lines[0]} != *NAME* ]] || fail "$output"
+  history --json daily
+  is 'j["name"], len(r)' "('daily', 1)"
+  history --json 'nightly-*' daily
+  is '[(l["name"], len(l["runs"])) for l in j["locks"]], "name" in j' "([('daily', 1), ('nightly-a', 2), ('nightly-b', 1)], False)"
+}
+
+@test "history: a lock whose name looks like a pattern" {
+  ran 'x[1]' 0 60 0
+  ran x1 1 60 0
+  history 'x[1]'
+  [[ $(rows) == $'02:30:00 x[1] exit 0\n02:31:00 x1 exit 0' ]] || fail "$output"
+}
+
+@test "history: with long names the outcome stays on the screen, and so does the timeline if there is room" {
+  local width
+  ran "$(printf 'n%.0s' {1..70})" 0 60 0
+  ran short 1 60 3
+  for width in 120 80 60 40; do
+    output=$(LC_ALL=C.UTF-8 on_terminal $width "$REDLOCK" history)
+    (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
+    has 'n… ' 'exit 3'
+    refute_contains "${output%%$'\n'*}" …
+    ((width == 40)) || grep -q '[█▌▐]' <<<"$output" || fail "$output"
+  done
+}
+
+@test "history --last, --failed: of each lock, and together" {
+  ran a 0 60 0
+  ran a 2 60 2
+  ran a 4 60 4
+  ran a 6 60 0
+  ran b 1 60 5
+  history --last 2 a
+  [[ $(awk 'NR > 1 { print $5, $6 }' <<<"$output") == $'exit 4\nexit 0' ]] || fail "$output"
+  history --failed
+  [[ $(rows) == $'02:31:00 b exit 5\n02:32:00 a exit 2\n02:34:00 a exit 4' ]] || fail "$output"
+  history --failed --last 1
+  [[ $(rows) == $'02:31:00 b exit 5\n02:34:00 a exit 4' ]] || fail "$output"
+  history --failed --since 2026-11-20T02:35:30 a
+  assert_status 0
+  [[ -z $output ]] || fail "$output"
+  [[ $stderr == 'redlock: no failed run of lock "a" is logged since 2026-11-20 02:35:30 +0000' ]] || fail "$stderr"
+  history --last 0 a
+  assert_status 64
+  history --failed --at 02:30 a
+  assert_status 64
+  assert_contains "$stderr" '--failed and --at exclude each other'
+}
+
+@test "history: how long the last runs took, on a terminal and in JSON" {
+  local minutes at=0
+  for minutes in 50 4 5 6 5 4; do ran a $((at += 60)) $((minutes * 60 + 3)) 0; done
+  ran a 500 9 1 # a failed run says nothing about it
+  output=$(on_terminal 80 "$REDLOCK" history a)
+  [[ $(tail -n 1 <<<"$output") == 'the last 5 runs took 4m to 6m' ]] || fail "$output"
+  history a
+  refute_contains "$output" 'the last'
+  history --json a
+  is 'j["usual"]' "{'runs': 5, 'least_s': 243.0, 'most_s': 363.0}"
+  ran b 0 60 0
+  history --json b
+  is 'j["usual"]' None
+}

@@ -1,0 +1,128 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
+#
+# `redlock history --svg` and `--html`: a picture that stands for itself.
+
+load ../lib/common
+load ../lib/looking
+
+setup() {
+  export TZ=UTC
+  servers 3
+}
+teardown() { stop_all; }
+
+history() { run --separate-stderr "$REDLOCK" history "$@"; }
+
+# wrote LOCK MINUTES EVENT RUN JSON: a line in all logs, so many minutes ago. The oldest line comes first.
+wrote() {
+  local server now
+  now=$(now_ms)
+  for server in A B C; do
+    cli $server xadd "redlock:{$1}:log" $((now - $2 * 60000)) event "$3" run "$4" count 2 data "$5" >/dev/null
+  done
+}
+
+# a_night: runs of several kinds of two locks, in the last day.
+a_night() {
+  wrote backup 3000 released old '{"host":"web1","user":"cron","held":60000,"status":0}'
+  wrote backup 600 released a '{"host":"web1","user":"cron","command":"./backup","held":3600000,"waited":600000,"status":0}'
+  wrote backup 500 skipped s '{"host":"web2","user":"cron"}'
+  wrote backup 300 released b '{"host":"web1","user":"cron","command":"./backup","held":1800000,"status":3}'
+  wrote backup 200 acquired c '{"host":"web1","user":"cron"}'
+  wrote deploy 100 lost d '{"host":"ci","user":"ci","held":600000,"status":143}'
+}
+
+# drawn EXPRESSION: prints the value of a Python expression over the picture, as `root`; `all(NAME)` are its elements,
+# `kinds` the classes of its bars in their order, but for those of the legend, and `said` their tooltips.
+drawn() {
+  "$PYTHON" -SEIc 'import sys, xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[2]).getroot()
+def all(name): return [e for e in root.iter() if e.tag.split("}")[-1] == name]
+bars = [e for e in all("rect") + all("line") if e.get("class") and e[:] and e.get("class") not in ("track", "tick")]
+bars = [e for e in bars if e[0].text not in ("exit 0", "failed, lost", "forced", "runs now", "end unknown", "waited", "skipped")]
+kinds = [e.get("class") for e in bars]
+said = [e[0].text for e in bars]
+print(eval(sys.argv[1]))' "$1" "$2"
+}
+
+@test "picture: runs, waits, losses and gaps of all locks, as valid XML" {
+  a_night
+  history --svg "$SCRATCH/p.svg" --html "$SCRATCH/p.html"
+  assert_status 0
+  [[ -z $output$stderr ]] || fail "$output" "$stderr"
+  [[ $(drawn '" ".join(sorted(kinds))' "$SCRATCH/p.svg") == \
+    'run failed run failed run good run unknown skipped wait' ]] || fail "$(<"$SCRATCH/p.svg")"
+  # 24 hours: the run of 3000 minutes ago is not there.
+  [[ $(drawn 'sum("held for 1h 0m, waited 10m 0s, cron@web1, ./backup" in s for s in said)' "$SCRATCH/p.svg") == 1 ]]
+  [[ $(drawn 'sum(e.get("class") == "track" for e in all("rect"))' "$SCRATCH/p.svg") == 2 ]]
+  [[ $(drawn '[t.text for t in all("text") if t.get("class") == "name"]' "$SCRATCH/p.svg") == "['backup', 'deploy']" ]]
+  # The later, the further to the right, and all within the picture.
+  [[ $(drawn '[2 <= float(e.get("x")[:-1]) < 98 for e in bars if e.get("x")] == [True] * 5' "$SCRATCH/p.svg") == True ]]
+  # Nothing is fetched, and nothing is run.
+  ! grep -iE '<script|href|src=|url\(|@import|https?://' "$SCRATCH/p.svg" "$SCRATCH/p.html" |
+    grep -v 'xmlns="http://www.w3.org/2000/svg"' || fail 'the picture needs something else'
+  assert_contains "$(<"$SCRATCH/p.svg")" '@media (prefers-color-scheme: dark)'
+  [[ $(tail -n +2 "$SCRATCH/p.html" | "$PYTHON" -SEIc 'import sys, xml.etree.ElementTree as tree
+print(sum(e.tag == "tr" for e in tree.fromstring(sys.stdin.read()).iter()))') == 6 ]] || fail "$(<"$SCRATCH/p.html")"
+}
+
+@test "picture: one lock over a week, to standard output" {
+  a_night
+  history --since 1w --svg - backup
+  assert_status 0
+  printf '%s\n' "$output" >"$SCRATCH/p.svg"
+  [[ $(drawn 'kinds.count("run good")' "$SCRATCH/p.svg") == 2 ]] || fail "$output"
+  history --since 1w --failed --svg - backup
+  printf '%s\n' "$output" >"$SCRATCH/p.svg"
+  [[ $(drawn '" ".join(sorted(kinds))' "$SCRATCH/p.svg") == 'run failed run unknown' ]] || fail "$output"
+  history --html - nothing
+  assert_status 0
+  assert_contains "$output" '</html>'
+}
+
+@test "picture: foreign text has no power over it" {
+  local evil='</title><script>alert(1)</script>&\"'\''\u001b[31m\uffff]]>'
+  wrote 'a<b>&"c' 60 released r "{\"host\":\"$evil\",\"user\":\"$evil\",\"command\":\"$evil\",\"reason\":\"$evil\",\"held\":60000,\"status\":1}"
+  history --svg "$SCRATCH/p.svg" --html "$SCRATCH/p.html"
+  assert_status 0
+  [[ $(drawn 'len(all("script")), [t.text for t in all("text") if t.get("class") == "name"]' "$SCRATCH/p.svg") == "(0, ['a<b>&\"c'])" ]] || fail "$(<"$SCRATCH/p.svg")"
+  [[ $(drawn 'sum("<script>alert(1)</script>" in s for s in said)' "$SCRATCH/p.svg") == 1 ]]
+  ! grep -qF '<script' "$SCRATCH/p.html" || fail "$(<"$SCRATCH/p.html")"
+  ! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f]' "$SCRATCH/p.svg" || fail 'control characters'
+}
+
+@test "picture: the file is the old one or the new one, and no other file is harmed" {
+  a_night
+  echo old >"$SCRATCH/p.svg"
+  chmod 640 "$SCRATCH/p.svg"
+  ln -s p.svg "$SCRATCH/link"
+  exec 8<"$SCRATCH/p.svg"
+  history --svg "$SCRATCH/link"
+  assert_status 0
+  # Who reads the old file goes on to do so; the link and the mode stay.
+  [[ $(cat <&8) == old && -L $SCRATCH/link && $(stat -c %a "$SCRATCH/p.svg") == 640 ]]
+  exec 8<&-
+  grep -q '</svg>' "$SCRATCH/p.svg"
+  # What is no regular file, as /dev/null, is written to, and not replaced.
+  mkfifo "$SCRATCH/pipe"
+  background cat "$SCRATCH/pipe"
+  history --svg "$SCRATCH/pipe"
+  assert_status 0
+  [[ -p $SCRATCH/pipe ]]
+  await "$BACKGROUND_PID"
+  assert_contains "$output" '</svg>'
+  history --svg "$SCRATCH/none/p.svg"
+  assert_status 71
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "cannot write to '$SCRATCH/none/p.svg': No such file or directory"
+  [[ -z $(find "$SCRATCH" -name '.p.svg*') ]]
+  local arguments
+  for arguments in '--svg - --html -' '--svg - --json' '--html - --at 2h'; do
+    # shellcheck disable=SC2086 # several words
+    history $arguments backup
+    assert_status 64
+  done
+}

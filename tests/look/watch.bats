@@ -1,0 +1,83 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
+#
+# --watch of list and status: on a terminal, in place, until Ctrl-C.
+
+load ../lib/common
+load ../lib/looking
+
+setup() {
+  unset COLUMNS
+  servers 3
+  export A_SOCKET B_SOCKET C_SOCKET SCRATCH
+}
+teardown() { stop_all; }
+
+@test "watch: only where it can draw, and not with --json" {
+  run --separate-stderr "$REDLOCK" list --watch
+  assert_status 64
+  assert_contains "$stderr" '--watch draws on a terminal'
+  run env TERM=dumb "$PYTHON" -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$REDLOCK" status --watch L
+  assert_status 64
+  run --separate-stderr "$REDLOCK" list --watch --json
+  assert_status 64
+  run --separate-stderr "$REDLOCK" list --interval 1s
+  assert_status 64
+  [[ $stderr == 'redlock: --interval needs --watch' ]] || fail "$stderr"
+}
+
+# The frames: what stands between two of the sequences that begin one.
+@test "watch: redraws in place, shows what changes, and ends with 0 by Ctrl-C and the old screen back" {
+  scenario <<'CODE'
+import time
+at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "--interval", "100ms"], 80)
+frame = lambda: at.all.split("\x1b[H")[-1]
+def frames():
+    at._take(0)
+    return at.all.count("\x1b[H")
+until("an empty list", lambda: frames() and "no locks" in frame())
+assert "\x1b[K\r" not in at.all, "the last column of a line may be erased"
+assert "redlock list  " in frame() and "every 100ms" in frame(), frame()
+assert at.all.count("\x1b[?1049h") == 1
+everywhere("set", "work", "a" * 40, "px", "600000")
+everywhere("hset", "redlock:{work}:holder", "a" * 40, "{}")
+until("the lock", lambda: frames() and "work" in frame() and "held" in frame())
+many = frames()
+until("it is drawn again", lambda: frames() > many + 1)
+at.resize(30)
+until("narrower", lambda: frames() and "SERVERS" not in frame())
+at.type(CTRL_C)
+assert at.ended() == 0
+assert at.all.endswith("\x1b[?7h\x1b[?25h\x1b[?1049l"), at.all[-100:]
+CODE
+}
+
+@test "watch: Ctrl-Z gives the screen back, TERM ends it by the signal, servers that are down are named" {
+  export TERM=xterm
+  scenario <<'CODE'
+at = Terminal("bash", 80)
+at.type('TERM=xterm "$REDLOCK" status --watch --interval 100ms L\n')
+at.expect("L: free")
+at.type(CTRL_Z)
+at.expect(r"\x1b\[\?1049l")
+at.prompt()
+at.in_order()
+at.type("fg\n")
+at.expect(r"\x1b\[\?1049h(.|\n)*L: free")
+os.kill(at.foreground(), signal.SIGTERM)
+at.expect(r"\x1b\[\?1049l")
+at.prompt()
+assert at.status() == 143
+CODE
+  kill_server B
+  kill_server C
+  scenario <<'CODE'
+at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "--interval", "100ms"], 60)
+at.expect("connection refused")
+at.expect("the list may be incomplete: 1 of 3 servers")
+at.type(CTRL_C)
+assert at.ended() == 0
+CODE
+}

@@ -133,6 +133,10 @@ class Pipeline {
     return !requests_.empty() && requests_.front().written > 0;
   }
 
+  /// A request has timed out, and whatever the server still carries out does no harm when the next
+  /// requests go to another one: a renewal that comes late finds our lock or changes nothing.
+  [[nodiscard]] bool can_be_left() const;
+
   /// How many requests were reported as timed out and may yet be answered.
   [[nodiscard]] std::size_t overdue() const;
 

@@ -427,7 +427,7 @@ has_renewed() { (($(time_given "$1") > 0)); }
 
 # cut_off_replica: C4 hears no more from its primary, C1. fail_over_without_key: and then takes over from it.
 cut_off_replica() {
-  cli C1 acl setuser default -psync -replconf >/dev/null
+  cli C1 acl setuser default -psync -sync -replconf >/dev/null
   cli C1 client kill type replica >/dev/null
 }
 fail_over_without_key() {

@@ -171,7 +171,7 @@ has_renewed() { (($(time_given "$1") > 0)); }
 
 @test "sentinel: a lock that did not survive the fail-over is lost, and the job is ended" {
   failing_sentinels
-  cli D1 acl setuser default -psync -replconf >/dev/null
+  cli D1 acl setuser default -psync -sync -replconf >/dev/null
   cli D1 client kill type replica >/dev/null
   start_job --ttl 15s
   [[ $(cli D2 exists "$LOCK") == 0 ]] || fail 'the replica has it'

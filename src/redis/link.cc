@@ -417,7 +417,12 @@ void Link::abandon() {
 void Link::expire(lock::Instant now) {
   if (state_ == State::ready) {
     pipeline_.expire(now, timeouts_.request);
-    if (pipeline_.has_refused() && pipeline_.drained()) follow(now);
+    if (pipeline_.has_refused() && pipeline_.drained()) {
+      follow(now);
+    } else if (endpoint_.moves() && pipeline_.can_be_left()) {
+      // It may hang, and have a successor by now: the next request looks for it.
+      disconnect(locator_.at_place(request_timed_out(timeouts_.request)));
+    }
   } else if (now >= connect_deadline_ || now >= locator_.place_deadline()) {
     const lock::Unreachable why = connect_timed_out(place(), step(), timeouts_.connect);
     leave_place(locator_.at_place(why), now);

@@ -165,10 +165,18 @@ Pipeline::Fit Pipeline::take_reply(Value& reply, bool redirected) {
 }
 
 /// The first request was refused. Nobody waits any more for one that has timed out, but it must
-/// still give back what it can.
+/// still give back what it can. A token that was released is never asked for again: the release
+/// behind this acquire may time out, and then it stays with the old node.
 void Pipeline::put_aside() {
   Pending& pending = requests_.front();
-  if (pending.reported != Reported::timed_out || takes_away(pending.ask.op)) {
+  const bool gave_up =
+      pending.ask.op == lock::Op::acquire &&
+      std::ranges::any_of(requests_, [&pending](const Pending& other) {
+        return lock::is_release(other.ask.op) && other.ask.attempt == pending.ask.attempt;
+      });
+  if (gave_up) report(pending, slot_is_moving());
+  const bool awaited = pending.reported != Reported::timed_out;
+  if (awaited || takes_away(pending.ask.op)) {
     pending.refused = false;
     pending.written = 0;
     pending.answered = 0;

@@ -58,9 +58,9 @@ Pipeline::Fit redirect(Pipeline& pipeline) {
 
 TEST_CASE("requests that a node has refused with a redirection are sent again, in their order") {
   Pipeline pipeline;
-  pipeline.add(ask(Op::acquire, 1), {"acquire+log ", 2}, kStart)->deadline = kStart + 1s;
+  pipeline.add(ask(Op::renew, 1), {"renew+hold ", 2}, kStart)->deadline = kStart + 1s;
   add(pipeline, Op::release, 1, "release ");
-  CHECK(send(pipeline) == "acquire+log release ");
+  CHECK(send(pipeline) == "renew+hold release ");
   redirect(pipeline);
   CHECK_FALSE(pipeline.has_refused());
   CHECK(reply(pipeline) == Pipeline::Fit::taken);  // to the second command of the first request
@@ -73,10 +73,24 @@ TEST_CASE("requests that a node has refused with a redirection are sent again, i
   CHECK(pipeline.take_arrivals().empty());
   pipeline.restore_refused();
   CHECK(pipeline.deadline() == kStart + 1s);  // of the request that was never sent
-  CHECK(send(pipeline) == "acquire+log release mark ");
+  CHECK(send(pipeline) == "renew+hold release mark ");
   CHECK(pipeline.sent_attempts().contains(1));
   reply(pipeline);
   REQUIRE(pipeline.take_arrivals().size() == 1);
+}
+
+TEST_CASE("a token that was released is not asked for again where a redirection leads") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1, "acquire ");
+  send(pipeline);
+  add(pipeline, Op::release, 1, "release ");
+  send(pipeline);
+  redirect(pipeline);
+  // The node hangs before it refuses the release, too.
+  pipeline.expire(kStart + 2s, 1s);
+  CHECK(pipeline.take_arrivals().size() == 2);
+  pipeline.restore_refused();
+  CHECK(send(pipeline).empty());
 }
 
 TEST_CASE("behind a redirection, a request that times out is given up and a release is not") {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slow
+# bats file_tags=whole,slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # The primary that Sentinels name, as one server: redlock finds it, also after a fail-over while a job runs, and says
@@ -203,9 +203,8 @@ has_renewed() { (($(time_given "$1") > 0)); }
 @test "sentinel: those that are stopped cost a bounded time" {
   quiet_sentinels
   pause_server S1
-  timed "$REDLOCK" run -n "$LOCK" -- true
+  timed_below 480 "$REDLOCK" run -n "$LOCK" -- true # the other two are a majority
   assert_status 0
-  assert_between 0 "$elapsed" 480 # the other two are a majority
   pause_server S2
   timed "$REDLOCK" run -n "$LOCK" -- true
   assert_status 0
@@ -223,7 +222,7 @@ has_renewed() { (($(time_given "$1") > 0)); }
   REDLOCK_SERVERS=redis://127.0.0.1:$S1_PORT try_run
   says 'Sentinel' 'redis+sentinel://'
   REDLOCK_SERVERS=$(sentinels_at "$D1_PORT" "$D2_PORT") try_run
-  says "Sentinel 127.0.0.1:$D1_PORT: is not a Sentinel"
+  says 'Sentinel 127.0.0.1:' 'is not a Sentinel'
   # One that is wrong does not matter beside a majority that is right.
   REDLOCK_SERVERS=$(sentinels_at "$D1_PORT" "$S2_PORT" "$S3_PORT") assert_free "$LOCK"
 }
@@ -259,7 +258,7 @@ has_renewed() { (($(time_given "$1") > 0)); }
 @test "sentinel: passwords, and which of them is wrong" {
   quiet_sentinels --password data --sentinel-password watch
   (umask 077 && echo data >"$SCRATCH/password")
-  local good=$SENTINEL_URI?sentinel_password=watch
+  local good="$SENTINEL_URI?sentinel_password=watch"
   REDLOCK_SERVERS=$good try_run --password-file "$SCRATCH/password"
   assert_status 0
   REDLOCK_SERVERS=redis+sentinel://:data@${good#*//} try_run
@@ -267,7 +266,7 @@ has_renewed() { (($(time_given "$1") > 0)); }
   # Of the Sentinels.
   try_run --password-file "$SCRATCH/password"
   says 'Sentinel 127.0.0.1:' 'sentinel_password'
-  REDLOCK_SERVERS=$SENTINEL_URI?sentinel_password=nonsense try_run --password-file "$SCRATCH/password"
+  REDLOCK_SERVERS="$SENTINEL_URI?sentinel_password=nonsense" try_run --password-file "$SCRATCH/password"
   says 'Sentinel 127.0.0.1:' 'wrong user or password'
   refute_contains "$stderr" nonsense
   # Of the primary.

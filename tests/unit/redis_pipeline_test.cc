@@ -130,7 +130,7 @@ TEST_CASE("a server that leaves renewals unanswered can be left, and one that ma
   CHECK_FALSE(pipeline.can_be_left());
   pipeline.expire(kStart + 2s, 1s);
   CHECK(pipeline.can_be_left());
-  for (const Op op : {Op::acquire, Op::repair, Op::commit, Op::release, Op::leave, Op::mark}) {
+  for (const Op op : {Op::acquire, Op::repair, Op::commit, Op::mark}) {
     Pipeline other;
     add(other, Op::renew, 1);
     add(other, op, 1);
@@ -138,6 +138,38 @@ TEST_CASE("a server that leaves renewals unanswered can be left, and one that ma
     other.expire(kStart + 2s, 1s);
     CHECK_FALSE(other.can_be_left());
   }
+}
+
+TEST_CASE("a server that leaves an acquire unanswered can be left once it has the release, too") {
+  for (const Op op : {Op::release, Op::leave}) {
+    Pipeline pipeline;
+    add(pipeline, Op::acquire, 1);
+    send(pipeline);
+    pipeline.expire(kStart + 2s, 1s);
+    CHECK_FALSE(pipeline.can_be_left());
+    Pipeline::Pending* const release = add(pipeline, op, 1, "release");
+    CHECK_FALSE(pipeline.can_be_left());  // it is not sent
+    pipeline.sent(*release, 3, false, kStart);
+    pipeline.expire(kStart + 2s, 1s);
+    CHECK_FALSE(pipeline.can_be_left());  // the server may never see the rest
+    send(pipeline);
+    CHECK(pipeline.can_be_left());
+    add(pipeline, Op::acquire, 2);
+    CHECK(pipeline.can_be_left());  // nothing of it is sent
+    CHECK(send(pipeline).empty());
+  }
+}
+
+TEST_CASE("a server that owes the answer to a release can be left once that has timed out") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1);
+  send(pipeline);
+  pipeline.expire(kStart + 2s, 1s);
+  add(pipeline, Op::leave, 1)->deadline = kStart + 3s;
+  send(pipeline);
+  CHECK_FALSE(pipeline.can_be_left());
+  pipeline.expire(kStart + 3s, 1s);
+  CHECK(pipeline.can_be_left());
 }
 
 TEST_CASE("an acquire waits until the other attempts are answered, and a release does not") {

@@ -120,8 +120,10 @@ void Link::approach(lock::Instant now) {
   }
 }
 
-/// All requests sent before are answered: does what the redirection says.
+/// Does what the redirection says, once all requests sent before are answered. A second errand
+/// waits for the end of the first one.
 void Link::follow(lock::Instant now) {
+  if (errand_ || !pipeline_.drained()) return;
   if (is_for_one_request(redirection_)) {
     run_errand(now);
   } else {
@@ -268,7 +270,7 @@ void Link::receive(lock::Instant now) {
     take_replies(now);
     // Fewer bytes than there was room for were all of them; if not, the next turn reads the rest.
     // TLS is different: it gives out one record after the other that has left the socket already.
-    if (static_cast<std::size_t>(n) < chunk.size() && !stream_->secured()) return;
+    if (!stream_ || (static_cast<std::size_t>(n) < chunk.size() && !stream_->secured())) return;
   }
 }
 
@@ -346,7 +348,7 @@ void Link::take_reply(Value reply, lock::Instant now) {
   }
   const Pipeline::Fit fit = pipeline_.take_reply(reply, redirected);
   if (fit == Pipeline::Fit::taken && pipeline_.has_refused()) {
-    if (pipeline_.drained()) follow(now);
+    follow(now);
     return;
   }
   if (fit == Pipeline::Fit::taken) return;
@@ -403,7 +405,7 @@ void Link::abandon() {
 void Link::expire(lock::Instant now) {
   if (state_ == State::ready) {
     pipeline_.expire(now, timeouts_.request);
-    if (pipeline_.has_refused() && pipeline_.drained()) {
+    if (pipeline_.has_refused()) {
       follow(now);
     } else if (endpoint_.moves() && pipeline_.can_be_left()) {
       // It may hang, and have a successor by now: the next request looks for it.

@@ -39,7 +39,8 @@ class Errand;
 /// that moves may need several places (redis/locator.h) before one of them becomes ready. If a
 /// request times out, the connection stays: the server may still carry the request out, and a later
 /// request (its release!) must come after it. Only a server that moves is left if it does not
-/// answer a renewal, since another one may have taken its place.
+/// answer, as soon as that does no harm (Pipeline::can_be_left()): another one may have taken its
+/// place.
 class Link {
  public:
   using Arrival = Pipeline::Arrival;

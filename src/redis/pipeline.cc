@@ -165,10 +165,14 @@ Pipeline::Fit Pipeline::take_reply(Value& reply, bool redirected) {
 }
 
 /// The first request was refused. Nobody waits any more for one that has timed out, but it must
-/// still give back what it can.
+/// still give back what it can. A token that was released is never asked for again: the release
+/// behind this acquire may time out, and then it stays with the old node.
 void Pipeline::put_aside() {
   Pending& pending = requests_.front();
-  if (pending.reported != Reported::timed_out || takes_away(pending.ask.op)) {
+  const bool gave_up = is_given_back(pending);
+  if (gave_up) report(pending, slot_is_moving());
+  const bool awaited = pending.reported != Reported::timed_out;
+  if (awaited || takes_away(pending.ask.op)) {
     pending.refused = false;
     pending.written = 0;
     pending.answered = 0;
@@ -234,9 +238,20 @@ bool Pipeline::all_reported() const {
       requests_, [](const Pending& pending) { return pending.reported == Reported::nothing; });
 }
 
+bool Pipeline::is_given_back(const Pending& acquire) const {
+  return acquire.ask.op == lock::Op::acquire &&
+         std::ranges::any_of(requests_, [&acquire](const Pending& other) {
+           return lock::is_release(other.ask.op) && other.ask.attempt == acquire.ask.attempt;
+         });
+}
+
 bool Pipeline::can_be_left() const {
-  const auto may_come_late = [](const Pending& pending) {
-    return pending.written == 0 || has_no_attempt(pending) || pending.ask.op == lock::Op::renew;
+  const auto may_come_late = [this](const Pending& pending) {
+    if (lock::is_release(pending.ask.op)) {
+      return pending.reported == Reported::timed_out && pending.rest().empty();
+    }
+    return pending.written == 0 || has_no_attempt(pending) || pending.ask.op == lock::Op::renew ||
+           is_given_back(pending);
   };
   return overdue() > 0 && std::ranges::all_of(requests_, may_come_late);
 }

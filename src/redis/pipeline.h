@@ -151,7 +151,9 @@ class Pipeline {
   [[nodiscard]] bool all_reported() const;
 
   /// A request has timed out, and whatever the server still carries out does no harm when the next
-  /// requests go to another one: a renewal that comes late finds our lock or changes nothing.
+  /// requests go over another connection: a renewal that comes late finds our lock or changes
+  /// nothing; a release deletes a token that nobody asks for again; and an acquire that has its
+  /// release behind it leaves nothing.
   [[nodiscard]] bool can_be_left() const;
 
   /// How many requests were reported as timed out and may yet be answered.
@@ -165,6 +167,8 @@ class Pipeline {
  private:
   [[nodiscard]] std::size_t next() const;
   [[nodiscard]] bool must_wait(const Pending& pending) const;
+  /// The release of this acquire comes behind it.
+  [[nodiscard]] bool is_given_back(const Pending& acquire) const;
   std::deque<Pending>::iterator first_waiting();
   void put_aside();
   void report(Pending& pending, lock::Unreachable why);

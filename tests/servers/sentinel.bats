@@ -153,6 +153,25 @@ fake_sentinel() { hostile_server names "$@"; }
 }
 has_renewed() { (($(time_given "$1") > 0)); }
 
+# The acquire of the one that waits stays unanswered. It goes to the other primary with a new token.
+@test "sentinel: when the primary hangs and another one takes over, the next one in line gets the lock" {
+  failing_sentinels
+  start_job --ttl 60s
+  background "$REDLOCK" run --server-wait 60s "$LOCK" -- true
+  local waiter=$BACKGROUND_PID
+  wait_for_key D2 "redlock:{$LOCK}:queue"
+  wait_for_key D3 "redlock:{$LOCK}:queue"
+  pause_server D1
+  await_other_primary D1
+  let_go
+  await "$JOB"
+  assert_status 7
+  [[ $stderr != *confirmed* ]] || fail "the lock stayed: $stderr"
+  await "$waiter"
+  assert_status 0
+  wait_until_clean "$(sentinel_primary)"
+}
+
 @test "sentinel: after a planned fail-over the next one in line gets the lock" {
   failing_sentinels
   start_job --ttl 60s

@@ -16,9 +16,9 @@ using tests::contains;
 
 namespace {
 
-const lock::Instant kStart = lock::Instant{} + 100s;
+const lock::Instant kBegun = lock::Instant{} + 100s;
 
-Value error(const std::string& text) {
+Value error_of_place(const std::string& text) {
   return {.type = Value::Type::error, .text = text};
 }
 
@@ -39,65 +39,66 @@ struct Cluster {
 TEST_CASE("a plain server is where its URI says, and has no question to answer") {
   const redis::Endpoint endpoint = redis::parse_uri("redis://db1");
   Locator locator(endpoint, nullptr, {}, "key");
-  locator.start(kStart, kStart + 1s);
+  locator.start(kBegun, kBegun + 1s);
   CHECK(locator.place() == &endpoint);
-  CHECK(locator.place_deadline() == kStart + 1s);
+  CHECK(locator.place_deadline() == kBegun + 1s);
   CHECK(locator.question().empty());
-  CHECK_FALSE(locator.next(kStart));
+  CHECK_FALSE(locator.next(kBegun));
 }
 
 TEST_CASE("the nodes of a Cluster are tried in turn, each for half of the time left") {
   Cluster cluster;
   Locator& locator = cluster.locator;
-  locator.start(kStart, kStart + 900ms);
+  locator.start(kBegun, kBegun + 900ms);
   CHECK(place_of(locator) == "a 6379");
-  CHECK(locator.place_deadline() == kStart + 450ms);
-  CHECK(locator.next(kStart + 100ms));
+  CHECK(locator.place_deadline() == kBegun + 450ms);
+  CHECK(locator.next(kBegun + 100ms));
   CHECK(place_of(locator) == "b 6379");
-  CHECK(locator.place_deadline() == kStart + 500ms);
-  CHECK(locator.next(kStart + 500ms));
+  CHECK(locator.place_deadline() == kBegun + 500ms);
+  CHECK(locator.next(kBegun + 500ms));
   CHECK(place_of(locator) == "c 7000");
-  CHECK(locator.place_deadline() == kStart + 900ms);
-  CHECK_FALSE(locator.next(kStart + 600ms));
+  CHECK(locator.place_deadline() == kBegun + 900ms);
+  CHECK_FALSE(locator.next(kBegun + 600ms));
 }
 
 TEST_CASE("a redirection leads to another node, and from then on this one is asked first") {
   Cluster cluster;
   Locator& locator = cluster.locator;
   CHECK(contains(locator.question(), "key"));
-  locator.start(kStart, kStart + 900ms);
-  CHECK(locator.judge(error("MOVED 12 10.0.0.5:7001"), kStart) == Locator::Verdict::elsewhere);
+  locator.start(kBegun, kBegun + 900ms);
+  CHECK(locator.judge(error_of_place("MOVED 12 10.0.0.5:7001"), kBegun) ==
+        Locator::Verdict::elsewhere);
   CHECK(place_of(locator) == "10.0.0.5 7001");
-  CHECK(locator.place_deadline() == kStart + 450ms);
-  CHECK(locator.judge(kServed, kStart) == Locator::Verdict::here);
-  locator.start(kStart, kStart + 800ms);
+  CHECK(locator.place_deadline() == kBegun + 450ms);
+  CHECK(locator.judge(kServed, kBegun) == Locator::Verdict::here);
+  locator.start(kBegun, kBegun + 800ms);
   CHECK(place_of(locator) == "10.0.0.5 7001");
-  CHECK(locator.place_deadline() == kStart + 400ms);
-  CHECK(locator.next(kStart));
+  CHECK(locator.place_deadline() == kBegun + 400ms);
+  CHECK(locator.next(kBegun));
   CHECK(place_of(locator) == "a 6379");
 }
 
 TEST_CASE("an address in a redirection may be of IPv6, or that of the node that gave it") {
   Cluster cluster;
   Locator& locator = cluster.locator;
-  locator.start(kStart, kStart + 900ms);
-  locator.redirect("MOVED 12 ::1:7001", kStart);
+  locator.start(kBegun, kBegun + 900ms);
+  locator.redirect("MOVED 12 ::1:7001", kBegun);
   CHECK(place_of(locator) == "::1 7001");
-  locator.redirect("MOVED 12 :7002", kStart);
+  locator.redirect("MOVED 12 :7002", kBegun);
   CHECK(place_of(locator) == "::1 7002");
 }
 
 TEST_CASE("redirections without an end, or without sense, end in a failure") {
   Cluster cluster;
   Locator& locator = cluster.locator;
-  locator.start(kStart, kStart + 900ms);
+  locator.start(kBegun, kBegun + 900ms);
   for (int step = 0; step < 5; ++step) {
-    CHECK(locator.judge(error("MOVED 12 b:1"), kStart) == Locator::Verdict::elsewhere);
-    CHECK(locator.judge(kServed, kStart) ==
+    CHECK(locator.judge(error_of_place("MOVED 12 b:1"), kBegun) == Locator::Verdict::elsewhere);
+    CHECK(locator.judge(kServed, kBegun) ==
           Locator::Verdict::here);  // but the request is redirected
   }
   CHECK_FALSE(locator.failure());
-  locator.redirect("MOVED 12 a:1", kStart);
+  locator.redirect("MOVED 12 a:1", kBegun);
   CHECK(place_of(locator) ==
         "node b:1: is the end of 5 redirections from node to node, and names yet another one; do "
         "the nodes agree about their slots (redis-cli --cluster check)?");
@@ -107,8 +108,8 @@ TEST_CASE("redirections without an end, or without sense, end in a failure") {
         "MOVED 12 a:1x", "MOVED 12 \x1b[1m:1", "MOVED 12 a/b:1", "MOVED 12 a:1 b"}) {
     CAPTURE(moved);
     Cluster lying;
-    lying.locator.start(kStart, kStart + 900ms);
-    lying.locator.redirect(moved, kStart);
+    lying.locator.start(kBegun, kBegun + 900ms);
+    lying.locator.redirect(moved, kBegun);
     CHECK(place_of(lying.locator) ==
           "node a:6379: does not speak the Redis protocol; is this the right port?");
   }
@@ -117,14 +118,14 @@ TEST_CASE("redirections without an end, or without sense, end in a failure") {
 TEST_CASE("all redirections of one request have the time of one connection together") {
   Cluster cluster;
   Locator& locator = cluster.locator;
-  locator.start(kStart, kStart + 900ms);
-  locator.redirect("MOVED 12 b:1", kStart + 800ms);
-  CHECK(locator.limit() == kStart + 1800ms);
-  locator.redirect("MOVED 12 b:1", kStart + 1700ms);
-  CHECK(locator.limit() == kStart + 1800ms);
+  locator.start(kBegun, kBegun + 900ms);
+  locator.redirect("MOVED 12 b:1", kBegun + 800ms);
+  CHECK(locator.limit() == kBegun + 1800ms);
+  locator.redirect("MOVED 12 b:1", kBegun + 1700ms);
+  CHECK(locator.limit() == kBegun + 1800ms);
   locator.confirm();
-  locator.redirect("MOVED 12 b:1", kStart + 1700ms);
-  CHECK(locator.limit() == kStart + 2700ms);
+  locator.redirect("MOVED 12 b:1", kBegun + 1700ms);
+  CHECK(locator.limit() == kBegun + 2700ms);
 }
 
 TEST_CASE("without a key, any node of a Cluster is the right one") {
@@ -136,9 +137,9 @@ TEST_CASE("without a key, any node of a Cluster is the right one") {
 TEST_CASE("a request that is answered makes room for five more redirections") {
   Cluster cluster;
   Locator& locator = cluster.locator;
-  locator.start(kStart, kStart + 900ms);
+  locator.start(kBegun, kBegun + 900ms);
   for (int step = 0; step < 20; ++step) {
-    locator.redirect("MOVED 12 b:1", kStart);
+    locator.redirect("MOVED 12 b:1", kBegun);
     REQUIRE_FALSE(locator.failure());
     locator.confirm();
   }
@@ -147,19 +148,19 @@ TEST_CASE("a request that is answered makes room for five more redirections") {
 TEST_CASE("a node that cannot serve its slot gives way to the next node") {
   Cluster cluster;
   Locator& locator = cluster.locator;
-  locator.start(kStart, kStart + 900ms);
-  CHECK(locator.judge(error("CLUSTERDOWN The cluster is down"), kStart) ==
+  locator.start(kBegun, kBegun + 900ms);
+  CHECK(locator.judge(error_of_place("CLUSTERDOWN The cluster is down"), kBegun) ==
         Locator::Verdict::unusable);
   CHECK(contains(locator.failure()->why, "node a:6379: is part of a Redis Cluster that is down"));
-  CHECK(locator.next(kStart + 10ms));
+  CHECK(locator.next(kBegun + 10ms));
   CHECK(place_of(locator) == "b 6379");
-  CHECK(locator.judge(error("LOADING Redis is loading the dataset in memory"), kStart) ==
+  CHECK(locator.judge(error_of_place("LOADING Redis is loading the dataset in memory"), kBegun) ==
         Locator::Verdict::unusable);
-  CHECK(locator.next(kStart + 10ms));
+  CHECK(locator.next(kBegun + 10ms));
   // These say only that the user may not ask, or that the slot is on its way.
   for (const std::string harmless :
        {"NOPERM this user has no permissions", "TRYAGAIN", "ASK 1 x:1"}) {
-    CHECK(locator.judge(error(harmless), kStart) == Locator::Verdict::here);
+    CHECK(locator.judge(error_of_place(harmless), kBegun) == Locator::Verdict::here);
   }
 }
 
@@ -171,10 +172,10 @@ TEST_CASE("behind Sentinels, only a primary is the right place") {
     return Value{.type = Value::Type::array,
                  .elements = {{.type = Value::Type::string, .text = word}}};
   };
-  CHECK(locator.judge(role("master"), kStart) == Locator::Verdict::here);
-  CHECK(locator.judge(error("NOPERM this user"), kStart) == Locator::Verdict::here);
-  CHECK(locator.judge(role("slave"), kStart) == Locator::Verdict::unusable);
+  CHECK(locator.judge(role("master"), kBegun) == Locator::Verdict::here);
+  CHECK(locator.judge(error_of_place("NOPERM this user"), kBegun) == Locator::Verdict::here);
+  CHECK(locator.judge(role("slave"), kBegun) == Locator::Verdict::unusable);
   CHECK(contains(locator.failure()->why, "is a replica, though the Sentinels name it"));
-  locator.redirect("MOVED 12 a:1", kStart);
+  locator.redirect("MOVED 12 a:1", kBegun);
   CHECK(contains(locator.failure()->why, "write redis+cluster://"));
 }

@@ -58,9 +58,9 @@ Pipeline::Fit redirect(Pipeline& pipeline) {
 
 TEST_CASE("requests that a node has refused with a redirection are sent again, in their order") {
   Pipeline pipeline;
-  pipeline.add(ask(Op::acquire, 1), {"acquire+log ", 2}, kStart)->deadline = kStart + 1s;
+  pipeline.add(ask(Op::renew, 1), {"renew+hold ", 2}, kStart)->deadline = kStart + 1s;
   add(pipeline, Op::release, 1, "release ");
-  CHECK(send(pipeline) == "acquire+log release ");
+  CHECK(send(pipeline) == "renew+hold release ");
   redirect(pipeline);
   CHECK_FALSE(pipeline.has_refused());
   CHECK(reply(pipeline) == Pipeline::Fit::taken);  // to the second command of the first request
@@ -73,10 +73,24 @@ TEST_CASE("requests that a node has refused with a redirection are sent again, i
   CHECK(pipeline.take_arrivals().empty());
   pipeline.restore_refused();
   CHECK(pipeline.deadline() == kStart + 1s);  // of the request that was never sent
-  CHECK(send(pipeline) == "acquire+log release mark ");
+  CHECK(send(pipeline) == "renew+hold release mark ");
   CHECK(pipeline.sent_attempts().contains(1));
   reply(pipeline);
   REQUIRE(pipeline.take_arrivals().size() == 1);
+}
+
+TEST_CASE("a token that was released is not asked for again where a redirection leads") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1, "acquire ");
+  send(pipeline);
+  add(pipeline, Op::release, 1, "release ");
+  send(pipeline);
+  redirect(pipeline);
+  // The node hangs before it refuses the release, too.
+  pipeline.expire(kStart + 2s, 1s);
+  CHECK(pipeline.take_arrivals().size() == 2);
+  pipeline.restore_refused();
+  CHECK(send(pipeline).empty());
 }
 
 TEST_CASE("behind a redirection, a request that times out is given up and a release is not") {
@@ -116,7 +130,7 @@ TEST_CASE("a server that leaves renewals unanswered can be left, and one that ma
   CHECK_FALSE(pipeline.can_be_left());
   pipeline.expire(kStart + 2s, 1s);
   CHECK(pipeline.can_be_left());
-  for (const Op op : {Op::acquire, Op::repair, Op::commit, Op::release, Op::leave, Op::mark}) {
+  for (const Op op : {Op::acquire, Op::repair, Op::commit, Op::mark}) {
     Pipeline other;
     add(other, Op::renew, 1);
     add(other, op, 1);
@@ -124,6 +138,38 @@ TEST_CASE("a server that leaves renewals unanswered can be left, and one that ma
     other.expire(kStart + 2s, 1s);
     CHECK_FALSE(other.can_be_left());
   }
+}
+
+TEST_CASE("a server that leaves an acquire unanswered can be left once it has the release, too") {
+  for (const Op op : {Op::release, Op::leave}) {
+    Pipeline pipeline;
+    add(pipeline, Op::acquire, 1);
+    send(pipeline);
+    pipeline.expire(kStart + 2s, 1s);
+    CHECK_FALSE(pipeline.can_be_left());
+    Pipeline::Pending* const release = add(pipeline, op, 1, "release");
+    CHECK_FALSE(pipeline.can_be_left());  // it is not sent
+    pipeline.sent(*release, 3, false, kStart);
+    pipeline.expire(kStart + 2s, 1s);
+    CHECK_FALSE(pipeline.can_be_left());  // the server may never see the rest
+    send(pipeline);
+    CHECK(pipeline.can_be_left());
+    add(pipeline, Op::acquire, 2);
+    CHECK(pipeline.can_be_left());  // nothing of it is sent
+    CHECK(send(pipeline).empty());
+  }
+}
+
+TEST_CASE("a server that owes the answer to a release can be left once that has timed out") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1);
+  send(pipeline);
+  pipeline.expire(kStart + 2s, 1s);
+  add(pipeline, Op::leave, 1)->deadline = kStart + 3s;
+  send(pipeline);
+  CHECK_FALSE(pipeline.can_be_left());
+  pipeline.expire(kStart + 3s, 1s);
+  CHECK(pipeline.can_be_left());
 }
 
 TEST_CASE("an acquire waits until the other attempts are answered, and a release does not") {

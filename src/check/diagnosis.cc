@@ -213,7 +213,7 @@ Verdict judge_permissions(const Inspection& inspection, const Settings& settings
     essential = essential || std::ranges::find(kEssential, command) != kEssential.end();
   }
   return {essential ? Level::misconfigured : Level::warning,
-          "the user lacks permissions; give it" + all +
+          "the user lacks permissions, or the server has renamed commands; give it" + all +
               (essential ? "" : " (redlock-protocol(7) says what happens without them)")};
 }
 

@@ -8,7 +8,7 @@ namespace redlock::diag {
 namespace {
 
 /// The parameter of SGR (ECMA-48, 8.3.117).
-const char* code_of(Tint tint) {
+const char* sgr_of(Tint tint) {
   switch (tint) {
     case Tint::good:
       return "32";
@@ -28,7 +28,7 @@ const char* code_of(Tint tint) {
 
 std::string paint(std::string text, Tint tint, const Screen& screen) {
   if (!screen.colors || tint == Tint::none || text.empty()) return text;
-  return std::string("\x1b[").append(code_of(tint)).append("m").append(text).append("\x1b[m");
+  return std::string("\x1b[").append(sgr_of(tint)).append("m").append(text).append("\x1b[m");
 }
 
 std::string for_screen(std::string text, const Screen& screen) {

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 
 // Pixels, from top to bottom.
 constexpr int kTitle = 48;
-constexpr int kLabel = 38;  ///< the name of a lock, and a line about it
+constexpr int kLaneLabel = 38;  ///< the name of a lock, and a line about it
 constexpr int kBar = 16;
 constexpr int kBetweenBars = 8;
 constexpr int kStandsOut = 3;  ///< the bar of a failed run, above and below the others
@@ -219,7 +219,7 @@ std::string summary(const HistoryView& view) {
 int draw_lane(Drawing& canvas, const HistoryView& view, int y) {
   canvas.text(2, y + 14, "name", diag::printable(view.name, 255));
   canvas.text(2, y + 30, "faint", summary(view));
-  y += kLabel;
+  y += kLaneLabel;
   const std::vector<std::size_t> rows = rows_of(view.runs, canvas.span());
   const std::size_t last = rows.empty() ? 0 : *std::ranges::max_element(rows);
   const int height = kBar + kBetweenBars;

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "redis/errand.h"
+
 namespace redlock::redis {
 namespace {
 
@@ -64,15 +66,6 @@ Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, s
       locator_(endpoint, tls, timeouts, std::move(key)),
       handshake_(encode_handshake(endpoint, locator_)),
       dialer_(user_timeout) {}
-
-/// A connection to another node, for a few requests.
-struct Link::Errand {
-  Endpoint endpoint;
-  Link link;
-
-  Errand(Endpoint node, const TlsContext* tls, Timeouts timeouts)
-      : endpoint(std::move(node)), link(endpoint, tls, timeouts, std::string()) {}
-};
 
 Link::~Link() = default;
 
@@ -143,26 +136,19 @@ void Link::run_errand(lock::Instant now) {
   if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
   errand_ = std::make_unique<Errand>(*node, tls_, timeouts_);
   pipeline_.hold(true);
-  for (Pipeline::Pending& pending : pipeline_.take_refused()) {
-    const bool awaited = pending.reported != Pipeline::Reported::answered;
-    if (awaited) errand_->link.ask(pending.ask, with_asking(pending.flight), now);
-  }
+  errand_->begin(pipeline_.take_refused(), now);
 }
 
 void Link::turn_errand(lock::Instant now) {
-  for (Arrival& arrival : errand_->link.turn(now)) {
-    const Value* const reply = std::get_if<Value>(&arrival.content);
-    if (reply != nullptr && is_redirection(*reply)) arrival.content = slot_is_moving();
-    from_errand_.push_back(std::move(arrival));
-  }
-  if (!errand_->link.pipeline_.all_reported()) return;
+  std::ranges::move(errand_->turn(now), std::back_inserter(from_errand_));
+  if (!errand_->finished()) return;
   errand_.reset();
   pipeline_.hold(false);
 }
 
 void Link::cancel_unsent(lock::AttemptId attempt) {
   pipeline_.cancel_unsent(attempt);
-  if (errand_) errand_->link.cancel_unsent(attempt);
+  if (errand_) errand_->cancel_unsent(attempt);
 }
 
 /// Another node has the key now: goes there, with all requests that this one has refused.
@@ -408,7 +394,7 @@ void Link::close() noexcept {
 }
 
 void Link::abandon() {
-  if (errand_) errand_->link.abandon();
+  if (errand_) errand_->abandon();
   locator_.abandon();
   if (stream_) stream_->abandon();
   stream_.reset();
@@ -417,7 +403,12 @@ void Link::abandon() {
 void Link::expire(lock::Instant now) {
   if (state_ == State::ready) {
     pipeline_.expire(now, timeouts_.request);
-    if (pipeline_.has_refused() && pipeline_.drained()) follow(now);
+    if (pipeline_.has_refused() && pipeline_.drained()) {
+      follow(now);
+    } else if (endpoint_.moves() && pipeline_.can_be_left()) {
+      // It may hang, and have a successor by now: the next request looks for it.
+      disconnect(locator_.at_place(request_timed_out(timeouts_.request)));
+    }
   } else if (now >= connect_deadline_ || now >= locator_.place_deadline()) {
     const lock::Unreachable why = connect_timed_out(place(), step(), timeouts_.connect);
     leave_place(locator_.at_place(why), now);
@@ -456,7 +447,7 @@ void Link::move_on(lock::Instant now) {
 }
 
 void Link::interests(std::vector<os::Interest>& out) const {
-  if (errand_) errand_->link.interests(out);
+  if (errand_) errand_->interests(out);
   if (state_ == State::locating) {
     locator_.interests(out);
   } else if (state_ == State::dialing) {
@@ -468,7 +459,7 @@ void Link::interests(std::vector<os::Interest>& out) const {
 
 lock::Instant Link::deadline() const {
   lock::Instant earliest = std::min(connect_deadline_, pipeline_.deadline());
-  if (errand_) earliest = std::min(earliest, errand_->link.deadline());
+  if (errand_) earliest = std::min(earliest, errand_->deadline());
   if (state_ == State::idle || state_ == State::ready) return earliest;
   earliest = std::min(earliest, locator_.deadline());
   return state_ == State::dialing ? std::min(earliest, dialer_.deadline()) : earliest;

@@ -26,6 +26,8 @@
 
 namespace redlock::redis {
 
+class Errand;
+
 /// One server's ordered connection. It sends the requests in the order of its pipeline, over one
 /// socket, and it never sends a request twice, unless the node of a Cluster has answered that it
 /// has not carried it out (MOVED). Passive: it never blocks; the caller polls interests() and calls
@@ -36,7 +38,8 @@ namespace redlock::redis {
 /// It connects when a request comes, and goes back to idle whenever the connection ends. A server
 /// that moves may need several places (redis/locator.h) before one of them becomes ready. If a
 /// request times out, the connection stays: the server may still carry the request out, and a later
-/// request (its release!) must come after it.
+/// request (its release!) must come after it. Only a server that moves is left if it does not
+/// answer a renewal, since another one may have taken its place.
 class Link {
  public:
   using Arrival = Pipeline::Arrival;
@@ -71,6 +74,9 @@ class Link {
   /// A request is neither answered to its end nor given up. A subscription is never answered to its
   /// end while the connection lasts.
   [[nodiscard]] bool busy() const { return !pipeline_.empty() || errand_ != nullptr; }
+
+  /// Nobody waits for an answer: each request has one, or the reason why there is none.
+  [[nodiscard]] bool all_reported() const { return pipeline_.all_reported(); }
 
   /// A request was not answered in time, and may yet be.
   [[nodiscard]] bool owes_answers() const { return pipeline_.overdue() > 0; }
@@ -122,7 +128,6 @@ class Link {
   std::vector<Arrival> turn(lock::Instant now);
 
  private:
-  struct Errand;
   enum class State { idle, locating, dialing, securing, authenticating, ready };
 
   void move_on(lock::Instant now);

@@ -234,6 +234,13 @@ bool Pipeline::all_reported() const {
       requests_, [](const Pending& pending) { return pending.reported == Reported::nothing; });
 }
 
+bool Pipeline::can_be_left() const {
+  const auto may_come_late = [](const Pending& pending) {
+    return pending.written == 0 || has_no_attempt(pending) || pending.ask.op == lock::Op::renew;
+  };
+  return overdue() > 0 && std::ranges::all_of(requests_, may_come_late);
+}
+
 std::size_t Pipeline::overdue() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       requests_, [](const Pending& pending) { return pending.reported == Reported::timed_out; }));

@@ -150,6 +150,10 @@ class Pipeline {
   /// Nobody waits for an answer: each request has one, or the reason why there is none.
   [[nodiscard]] bool all_reported() const;
 
+  /// A request has timed out, and whatever the server still carries out does no harm when the next
+  /// requests go to another one: a renewal that comes late finds our lock or changes nothing.
+  [[nodiscard]] bool can_be_left() const;
+
   /// How many requests were reported as timed out and may yet be answered.
   [[nodiscard]] std::size_t overdue() const;
 

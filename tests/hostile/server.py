@@ -459,10 +459,11 @@ class Silence(Constant):
 
 
 class Names(Plausible):
-    """A Sentinel that names the primary HOST PORT, with the config-epoch EPOCH."""
+    """A Sentinel that names the primary HOST PORT, with the config-epoch EPOCH, after SECONDS."""
 
     def answer(self, what, words):
-        host, port, epoch = self.arguments
+        host, port, epoch, seconds = [*self.arguments, "0"][:4]
+        time.sleep(float(seconds))
         return ["name", "redlock", "ip", host, "port", port, "flags", "master", "config-epoch", epoch]
 
 

@@ -271,6 +271,16 @@ of_minutes() {
   found warning role 'is no Redis Cluster; write redis://'
 }
 
+@test "check: a provider has renamed commands: locks work, and what cannot be known is said" {
+  start_server P --rename-command INFO '' --rename-command CONFIG '' --rename-command PUBLISH '' \
+    --rename-command CLIENT '' --rename-command ROLE ''
+  "$REDLOCK" run -S "$P_URI" L -- true
+  check -S "$P_URI"
+  assert_status 1
+  found warning info 'restarts, replicas, eviction'
+  found warning permissions 'the server has renamed commands; give it' +info +publish
+}
+
 @test "check: a Sentinel" {
   local dir=$SCRATCH/sentinel
   mkdir -p "$dir"

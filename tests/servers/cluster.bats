@@ -3,109 +3,21 @@
 # bats file_tags=slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
-# A Redis Cluster as one server: each lock is in one slot, and redlock finds the primary of that slot, also while the
-# slot moves or its primary fails.
+# A Redis Cluster as one server: each lock is in one slot, and redlock finds the primary of that slot from any node. A
+# slot that moves, a primary that fails: cluster_failover.bats.
 
 load ../lib/common
 load ../lib/acl
 load ../lib/hostile
-load ../lib/looking
 load ../lib/tls
 load ../lib/topology
+load ../lib/cluster
 
 setup_file() {
   make_authority ca
   make_certificate server ca IP:127.0.0.1
 }
 teardown() { stop_all; }
-
-# quiet_cluster PRIMARIES REPLICAS_EACH [OPTION…]: one in which no node fails by itself.
-quiet_cluster() {
-  CLUSTER_NODE_TIMEOUT=15000 start_cluster "$@"
-  export REDLOCK_SERVERS=$CLUSTER_URI
-}
-
-# failing_cluster: one in which the replica of a primary that dies takes over.
-failing_cluster() {
-  start_cluster 3 1
-  export REDLOCK_SERVERS=$CLUSTER_URI
-}
-
-# lock_at NODE: sets LOCK to a name whose slot that primary has, and OWNER to the node.
-lock_at() {
-  local try
-  for try in {1..40}; do
-    LOCK=lock$try
-    OWNER=$(cluster_owner "$LOCK")
-    [[ $OWNER != "$1" ]] || return 0
-  done
-  fail "no name for $1"
-}
-
-# seeds NODE…: prints a URI with these nodes.
-seeds() {
-  local name text=''
-  for name in "$@"; do text+=,127.0.0.1:$(port_of "$name"); done
-  echo "redis+cluster://${text#,}"
-}
-
-# start_job [OPTION…]: a job under $LOCK that ends with 7 once let_go is called; sets JOB and JOB_ERR.
-start_job() {
-  rm -f "$SCRATCH/ready.$LOCK" "$SCRATCH/go.$LOCK"
-  background "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE" >"$0"
-    until [ -e "$1" ]; do sleep 0.05; done; exit 7' "$SCRATCH/ready.$LOCK" "$SCRATCH/go.$LOCK"
-  JOB=$BACKGROUND_PID
-  JOB_ERR=$BACKGROUND_ERR
-  wait_for "$SCRATCH/ready.$LOCK"
-}
-let_go() { : >"$SCRATCH/go.$LOCK"; }
-
-# start_waiter NAME [OPTION…]: a run that waits for $LOCK and then writes when its job began to the file NAME; sets
-# the variable NAME to its PID. It stands in line and listens on the node OWNER when this returns.
-start_waiter() {
-  local before
-  before=$(cli "$OWNER" zcard "redlock:{$LOCK}:queue")
-  background "$REDLOCK" run "${@:2}" "$LOCK" -- sh -c 'date +%s%3N >"$0"' "$SCRATCH/$1"
-  declare -g "$1=$BACKGROUND_PID"
-  wait_until "$BOUND" stand_in_line $((before + 1))
-}
-stand_in_line() {
-  [[ $(cli "$OWNER" zcard "redlock:{$LOCK}:queue") == "$1" && $(listeners) == "$1" ]]
-}
-
-# listeners: prints how many waiters listen, on whatever node.
-listeners() {
-  local name count=0
-  for name in "${CLUSTER[@]}"; do
-    ! node_runs "$name" ||
-      count=$((count + $(node_cli "$name" pubsub channels "redlock:{$LOCK}:wake:*" | grep -c wake)))
-  done
-  echo "$count"
-}
-
-# renew_soon: the holder of $LOCK hears something, and renews the lock at once.
-renew_soon() {
-  local channel
-  wait_until "$BOUND" hears
-  for channel in $HEARD; do cli "$(a_running_node)" publish "$channel" x >/dev/null; done
-}
-hears() {
-  local name
-  HEARD=''
-  for name in "${CLUSTER[@]}"; do
-    ! node_runs "$name" || HEARD+=" $(node_cli "$name" pubsub channels "redlock:{$LOCK}:told:*")"
-  done
-  [[ $HEARD == *told* ]]
-}
-
-# replica_has REPLICA KEY: it has got that key from its primary.
-replica_has() { [[ $(printf 'readonly\nexists %s\n' "$2" | cli "$1") == *1 ]]; }
-
-# assert_clean NODE…: no lock is left on these primaries.
-assert_clean() {
-  local name
-  for name in "$@"; do assert_nothing_left "$name" || return 1; done
-}
 
 # ---- every day -------------------------------------------------------------------------------
 
@@ -241,10 +153,10 @@ assert_clean() {
   quiet_cluster 3 0 --bind 127.0.0.1 ::1
   lock_at C2
   closed_port
-  local uri=redis+cluster://localhost:$C1_PORT,[::1]:$C3_PORT i
+  local uri="redis+cluster://localhost:$C1_PORT,[::1]:$C3_PORT" i
   for i in {1..62}; do uri+=,127.0.0.$((i + 1)):$CLOSED_PORT; done
   REDLOCK_SERVERS=$uri assert_free "$LOCK"
-  REDLOCK_SERVERS=redis+cluster://[::1]:$C3_PORT assert_free "$LOCK"
+  REDLOCK_SERVERS="redis+cluster://[::1]:$C3_PORT" assert_free "$LOCK"
   # The one that answers is the last one.
   uri=redis+cluster://
   for i in {1..63}; do uri+=127.0.0.$((i + 1)):$CLOSED_PORT,; done
@@ -277,179 +189,7 @@ assert_clean() {
   assert_contains "$stderr" 'same server'
 }
 
-# ---- a slot that moves -----------------------------------------------------------------------
-
-# A reader's renewal names two keys. While one of them has moved and the other one has not, no node serves it.
-@test "cluster: a renewal that no node serves while the slot moves is tried until the slot has arrived" {
-  quiet_cluster 3 0
-  lock_at C1
-  local slot
-  slot=$(cluster_slot "$LOCK")
-  start_job -s
-  cluster_begin_migration "$slot" C1 C2
-  cluster_move_keys "$slot" C1 C2 "$LOCK"
-  renew_soon
-  wait_for_line "$JOB_ERR" "moves the lock's slot to another node"
-  cluster_move_keys "$slot" C1 C2
-  cluster_finish_migration "$slot" C1 C2
-  wait_until "$BOUND" has_renewed C2
-  let_go
-  await "$JOB"
-  assert_status 7
-  wait_until_clean "${CLUSTER[@]}"
-}
-has_renewed() { (($(time_given "$1") > 0)); }
-
-@test "cluster: a job goes on though its lock's key has moved before the others" {
-  quiet_cluster 3 0
-  lock_at C1
-  local slot
-  slot=$(cluster_slot "$LOCK")
-  start_job
-  cluster_begin_migration "$slot" C1 C2
-  cluster_move_keys "$slot" C1 C2 "$LOCK"
-  # For a job that comes, some keys are missing on each node.
-  run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
-  assert_status 69
-  assert_one_line "$stderr"
-  assert_contains "$stderr" "moves the lock's slot to another node"
-  renew_soon
-  cluster_move_keys "$slot" C1 C2
-  cluster_finish_migration "$slot" C1 C2
-  wait_until "$BOUND" has_renewed C2
-  let_go
-  await "$JOB"
-  assert_status 7
-  wait_until_clean "${CLUSTER[@]}"
-}
-
-@test "cluster: a job whose slot has moved goes on, and so does the one that waits for it" {
-  quiet_cluster 3 0
-  lock_at C1
-  local slot
-  slot=$(cluster_slot "$LOCK")
-  start_job
-  start_waiter one
-  cluster_migrate_slot "$slot" C1 C2
-  OWNER=C2
-  renew_soon
-  # The renewal, over a connection to C1 that is still there.
-  wait_until "$BOUND" has_renewed C2
-  # The one that waits hears of the release.
-  let_go
-  local freed
-  freed=$(now_ms)
-  await "$JOB"
-  assert_status 7
-  [[ -z $stderr ]] || fail "$stderr"
-  await "$one"
-  assert_status 0
-  [[ -z $stderr ]] || fail "$stderr"
-  assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000 # it would ask after 5 s
-  wait_until_clean "${CLUSTER[@]}"
-}
-
-@test "cluster: a release right after the slot has moved goes to the new primary" {
-  quiet_cluster 3 0
-  lock_at C1
-  start_job
-  cluster_migrate_slot "$(cluster_slot "$LOCK")" C1 C3
-  let_go
-  await "$JOB"
-  assert_status 7
-  [[ -z $stderr ]] || fail "$stderr"
-  wait_until_clean "${CLUSTER[@]}"
-}
-
-# ---- a primary that fails --------------------------------------------------------------------
-
-@test "cluster: a job goes on when the primary dies, and the fence rises" {
-  failing_cluster
-  lock_at C1
-  start_job --ttl 15s
-  local fence
-  fence=$(<"$SCRATCH/ready.$LOCK")
-  wait_until "$BOUND" replica_has C4 "$LOCK"
-  kill_server C1
-  await_takeover C1
-  wait_until "$BOUND" has_renewed C4
-  let_go
-  await "$JOB"
-  assert_status 7
-  wait_until_clean C4
-  run "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
-  assert_status 0
-  ((output > fence)) || fail "$output after $fence"
-}
-
-@test "cluster: the lock is released on the new primary, though nothing was renewed there" {
-  failing_cluster
-  lock_at C1
-  start_job --ttl 60s
-  wait_until "$BOUND" replica_has C4 "$LOCK"
-  kill_server C1
-  await_takeover C1
-  let_go
-  await "$JOB"
-  assert_status 7
-  wait_until_clean C4
-}
-
-@test "cluster: after a planned fail-over the next one in line gets the lock" {
-  failing_cluster
-  lock_at C1
-  start_job --ttl 60s
-  start_waiter one
-  wait_until "$BOUND" replica_has C4 "redlock:{$LOCK}:queue"
-  cluster_failover C4
-  let_go
-  await "$JOB"
-  assert_status 7
-  await "$one"
-  assert_status 0
-  wait_until_clean C4
-}
-
-# cut_off_replica: C4 hears no more from its primary, C1. fail_over_without_key: and then takes over from it.
-cut_off_replica() {
-  cli C1 acl setuser default -psync -replconf >/dev/null
-  cli C1 client kill type replica >/dev/null
-}
-fail_over_without_key() {
-  ! replica_has C4 "$LOCK" || fail 'the replica has the lock'
-  kill_server C1
-  await_takeover C1
-}
-
-@test "cluster: a lock that did not survive the fail-over is lost, and the job is ended" {
-  failing_cluster
-  lock_at C1
-  cut_off_replica
-  start_job --ttl 15s
-  fail_over_without_key
-  await "$JOB"
-  assert_status 80
-  assert_contains "$stderr" "lock \"$LOCK\" was lost"
-  assert_contains "$stderr" 'the lock is gone there'
-  assert_free "$LOCK"
-}
-
-@test "cluster: a lock that did not survive the fail-over is put back where others still have it" {
-  failing_cluster
-  start_server A
-  start_server B
-  export REDLOCK_SERVERS="$CLUSTER_URI $A_URI $B_URI"
-  lock_at C1
-  cut_off_replica
-  start_job --ttl 15s
-  wait_for_key C1 "$LOCK"
-  fail_over_without_key
-  wait_for_key C4 "$LOCK"
-  let_go
-  await "$JOB"
-  assert_status 7
-  wait_until_clean C4 A B
-}
+# ---- beside others, and down -------------------------------------------------------------------
 
 @test "cluster: one vote beside two plain servers, and any one of the three may be down" {
   quiet_cluster 3 0
@@ -513,7 +253,7 @@ is_down() { [[ $(cli "$1" cluster info) == *cluster_state:fail* ]]; }
   assert_between 0 $(($(<"$SCRATCH/two") - $(<"$SCRATCH/one"))) 2500
 }
 
-@test "cluster: a lock kept between two commands, and no connection reaches the job" {
+@test "cluster: no connection reaches the job" {
   quiet_cluster 3 0
   lock_at C2
   run "$REDLOCK" run "$LOCK" -- sh -c 'ls -l /proc/self/fd'
@@ -604,7 +344,7 @@ lied_to() {
   assert_one_line "$stderr"
   assert_printable "$stderr"
   assert_between 0 "$elapsed" 3500
-  assert_between 0 "$used" 70 # hundredths of a second; the sanitizers and a busy machine make it more
+  assert_between 0 "$used" 90 # hundredths of a second, of at least 100
 }
 # cpu_of_children: prints the hundredths of a second that the children of this shell have used.
 cpu_of_children() {

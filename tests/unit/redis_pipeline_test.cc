@@ -109,6 +109,23 @@ TEST_CASE(
   CHECK(pipeline.empty());
 }
 
+TEST_CASE("a server that leaves renewals unanswered can be left, and one that may grant cannot") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1);
+  send(pipeline);
+  CHECK_FALSE(pipeline.can_be_left());
+  pipeline.expire(kStart + 2s, 1s);
+  CHECK(pipeline.can_be_left());
+  for (const Op op : {Op::acquire, Op::repair, Op::commit, Op::release, Op::leave, Op::mark}) {
+    Pipeline other;
+    add(other, Op::renew, 1);
+    add(other, op, 1);
+    send(other);
+    other.expire(kStart + 2s, 1s);
+    CHECK_FALSE(other.can_be_left());
+  }
+}
+
 TEST_CASE("an acquire waits until the other attempts are answered, and a release does not") {
   Pipeline pipeline;
   add(pipeline, Op::acquire, 1, "first ");

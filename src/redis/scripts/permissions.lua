@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Lists the commands of redlock's scripts that this user may not run on the keys of a lock. Changes
--- nothing: each writing command gets invalid arguments (an unknown number, a field too few), which the
--- server refuses only after it has checked the permission.
+-- Lists the commands of redlock's scripts that this user may not run on the keys of a lock, or that the
+-- server does not know. Changes nothing: each writing command gets invalid arguments (an unknown number,
+-- a field too few), which the server refuses only after it has checked the permission.
 --
 -- KEYS[1] to KEYS[4]  as in acquire.lua; or
 -- KEYS[1] to KEYS[4]  the queue, alive, the waiters and the turn of line.lua, with ARGV[2] 'line'; or
@@ -14,9 +14,10 @@ local denied = {}
 local function try(command, ...)
   local answer = redis.pcall(command, ...)
   local why = type(answer) == 'table' and answer.err or ''
-  -- Redis 6, 7.0 and 7.2 word this differently.
+  -- Redis 6, 7.0 and 7.2 word this differently. A provider may have renamed the command.
   if string.find(why, 'NOPERM', 1, true) or string.find(why, 'ACL failure', 1, true) or
-     string.find(why, 'user executing the script', 1, true) then
+     string.find(why, 'user executing the script', 1, true) or
+     string.find(why, 'Unknown %S+ command') then
     denied[#denied + 1] = string.find(why, 'channel', 1, true) and '&' or string.lower(command)
   end
   return answer

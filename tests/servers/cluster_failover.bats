@@ -1,0 +1,201 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# bats file_tags=whole,slow
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
+#
+# A Redis Cluster that changes while jobs run: a slot moves to another primary, a primary fails and a replica takes over.
+
+load ../lib/common
+load ../lib/topology
+load ../lib/cluster
+
+teardown() { stop_all; }
+
+# ---- a slot that moves -----------------------------------------------------------------------
+
+# A reader's renewal names two keys. While one of them has moved and the other one has not, no node serves it.
+@test "cluster: a renewal that no node serves while the slot moves is tried until the slot has arrived" {
+  quiet_cluster 3 0
+  lock_at C1
+  local slot
+  slot=$(cluster_slot "$LOCK")
+  start_job -s
+  cluster_begin_migration "$slot" C1 C2
+  cluster_move_keys "$slot" C1 C2 "$LOCK"
+  renew_soon
+  wait_for_line "$JOB_ERR" "moves the lock's slot to another node"
+  cluster_move_keys "$slot" C1 C2
+  cluster_finish_migration "$slot" C1 C2
+  wait_until "$BOUND" has_renewed C2
+  let_go
+  await "$JOB"
+  assert_status 7
+  wait_until_clean "${CLUSTER[@]}"
+}
+has_renewed() { (($(time_given "$1") > 0)); }
+
+@test "cluster: a job goes on though its lock's key has moved before the others" {
+  quiet_cluster 3 0
+  lock_at C1
+  local slot
+  slot=$(cluster_slot "$LOCK")
+  start_job
+  cluster_begin_migration "$slot" C1 C2
+  cluster_move_keys "$slot" C1 C2 "$LOCK"
+  # For a job that comes, some keys are missing on each node.
+  run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
+  assert_status 69
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "moves the lock's slot to another node"
+  renew_soon
+  cluster_move_keys "$slot" C1 C2
+  cluster_finish_migration "$slot" C1 C2
+  wait_until "$BOUND" has_renewed C2
+  let_go
+  await "$JOB"
+  assert_status 7
+  wait_until_clean "${CLUSTER[@]}"
+}
+
+@test "cluster: a job whose slot has moved goes on, and so does the one that waits for it" {
+  quiet_cluster 3 0
+  lock_at C1
+  local slot
+  slot=$(cluster_slot "$LOCK")
+  start_job
+  start_waiter one
+  cluster_migrate_slot "$slot" C1 C2
+  OWNER=C2
+  renew_soon
+  # The renewal, over a connection to C1 that is still there.
+  wait_until "$BOUND" has_renewed C2
+  # The one that waits hears of the release.
+  let_go
+  local freed
+  freed=$(now_ms)
+  await "$JOB"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+  await "$one"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000 # it would ask after 5 s
+  wait_until_clean "${CLUSTER[@]}"
+}
+
+@test "cluster: a release right after the slot has moved goes to the new primary" {
+  quiet_cluster 3 0
+  lock_at C1
+  start_job
+  cluster_migrate_slot "$(cluster_slot "$LOCK")" C1 C3
+  let_go
+  await "$JOB"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+  wait_until_clean "${CLUSTER[@]}"
+}
+
+# ---- a primary that fails --------------------------------------------------------------------
+
+@test "cluster: a job goes on when the primary dies, and the fence rises" {
+  failing_cluster
+  lock_at C1
+  start_job --ttl 15s
+  local fence
+  fence=$(<"$SCRATCH/ready.$LOCK")
+  wait_until "$BOUND" replica_has C4 "$LOCK"
+  kill_server C1
+  await_takeover C1
+  wait_until "$BOUND" has_renewed C4
+  let_go
+  await "$JOB"
+  assert_status 7
+  wait_until_clean C4
+  run "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
+  assert_status 0
+  ((output > fence)) || fail "$output after $fence"
+}
+
+# A process that hangs keeps its connections: the host acknowledges what is sent to it.
+@test "cluster: a job goes on when the primary hangs and another one takes over" {
+  failing_cluster
+  lock_at C1
+  start_job --ttl 12s
+  wait_until "$BOUND" replica_has C4 "$LOCK"
+  pause_server C1
+  await_takeover C1
+  wait_until "$BOUND" has_renewed C4
+  let_go
+  await "$JOB"
+  assert_status 7
+  wait_until_clean C4
+}
+
+@test "cluster: the lock is released on the new primary, though nothing was renewed there" {
+  failing_cluster
+  lock_at C1
+  start_job --ttl 60s
+  wait_until "$BOUND" replica_has C4 "$LOCK"
+  kill_server C1
+  await_takeover C1
+  let_go
+  await "$JOB"
+  assert_status 7
+  wait_until_clean C4
+}
+
+@test "cluster: after a planned fail-over the next one in line gets the lock" {
+  failing_cluster
+  lock_at C1
+  start_job --ttl 60s
+  start_waiter one
+  wait_until "$BOUND" replica_has C4 "redlock:{$LOCK}:queue"
+  cluster_failover C4
+  let_go
+  await "$JOB"
+  assert_status 7
+  await "$one"
+  assert_status 0
+  wait_until_clean C4
+}
+
+# cut_off_replica: C4 hears no more from its primary, C1. fail_over_without_key: and then takes over from it.
+cut_off_replica() {
+  cli C1 acl setuser default -psync -sync -replconf >/dev/null
+  cli C1 client kill type replica >/dev/null
+}
+fail_over_without_key() {
+  ! replica_has C4 "$LOCK" || fail 'the replica has the lock'
+  kill_server C1
+  await_takeover C1
+}
+
+@test "cluster: a lock that did not survive the fail-over is lost, and the job is ended" {
+  failing_cluster
+  lock_at C1
+  cut_off_replica
+  start_job --ttl 15s
+  fail_over_without_key
+  await "$JOB"
+  assert_status 80
+  assert_contains "$stderr" "lock \"$LOCK\" was lost"
+  assert_contains "$stderr" 'the lock is gone there'
+  assert_free "$LOCK"
+}
+
+@test "cluster: a lock that did not survive the fail-over is put back where others still have it" {
+  failing_cluster
+  start_server A
+  start_server B
+  export REDLOCK_SERVERS="$CLUSTER_URI $A_URI $B_URI"
+  lock_at C1
+  cut_off_replica
+  start_job --ttl 15s
+  wait_for_key C1 "$LOCK"
+  fail_over_without_key
+  wait_for_key C4 "$LOCK"
+  let_go
+  await "$JOB"
+  assert_status 7
+  wait_until_clean C4 A B
+}

@@ -67,7 +67,8 @@ endif()
 find_path(REDLOCK_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 add_library(redlock_tomlplusplus INTERFACE)
 target_include_directories(redlock_tomlplusplus SYSTEM INTERFACE ${REDLOCK_TOMLPLUSPLUS_INCLUDE})
-file(STRINGS ${REDLOCK_TOMLPLUSPLUS_INCLUDE}/toml++/impl/version.h redlock_toml_version REGEX "define TOML_LIB_")
+file(GLOB redlock_toml_header ${REDLOCK_TOMLPLUSPLUS_INCLUDE}/toml++/impl/version.h*)  # .h until 3.3, then .hpp
+file(STRINGS ${redlock_toml_header} redlock_toml_version REGEX "define TOML_LIB_")
 string(REGEX REPLACE "[^0-9]+" "." redlock_toml_version "${redlock_toml_version}")
 string(REGEX REPLACE "^[.]|[.]$" "" redlock_toml_version "${redlock_toml_version}")
 target_compile_definitions(redlock_tomlplusplus INTERFACE TOML_EXCEPTIONS=0 TOML_HEADER_ONLY=1

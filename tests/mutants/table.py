@@ -589,6 +589,57 @@ HOLD = [
       "yikes is yes", ["lock/force: anything but yes is no"]),
 ]
 
+# ---- tables, pictures and the live line -----------------------------------------------------------------------------
+
+TABLES = [
+    M("diag/screen.cc", "ascii ? os::to_ascii(text) : std::move(text)", "std::move(text)",
+      "a screen without UTF-8 gets bytes that it cannot show", ["look/tables: only ASCII"]),
+    M("diag/screen.cc", "!screen.colors || tint == Tint::none", "tint == Tint::none",
+      "a pipe gets colours", ["look/tables: colours on a terminal"]),
+    M("diag/usual.cc", "std::min(latest_first.size(), kUsualRuns)", "latest_first.size()",
+      "one long run of last month makes every range useless", ["unit"]),
+    M("diag/progress.cc", "kind == Kind::token && holder && !maintenance", "true",
+      "a maintenance hold is said to take as long as a run", ["unit"]),
+    M("driver/usual_run.cc", "line.event != \"released\" || !others.insert(line.run).second", "line.event != \"released\"",
+      "a run that was logged twice counts twice", ["terminal/progress: how long the runs usually take"]),
+    M("driver/usual_run.cc", "entry && entry->status == 0 && entry->held", "entry && entry->held",
+      "a run that failed at once makes the usual time short", ["terminal/progress: how long the runs usually take"]),
+    M("driver/usual_run.cc", "failed && ++server_ < settings_.servers.size() && now < limit_", "false",
+      "the first server is down, and nobody is told the usual time",
+      ["terminal/progress: a server that cannot tell the usual duration"]),
+    M("driver/progress.cc", "mode_ != Mode::live || settings.log_entries == 0 || try_once", "mode_ != Mode::live || try_once",
+      "a log that nobody wants is read", ["terminal/progress: how long the runs usually take"]),
+    M("inspect/grid.cc", "if (sum(needed) <= width) break;", "if (sum(widths) <= width) break;",
+      "a long command drives out the other columns", ["unit", "look/tables: a narrow screen"]),
+    M("inspect/grid.cc", "used = end + diag::columns(text);", "used = end + text.size();",
+      "a name with umlauts moves the columns behind it", ["unit"]),
+    M("inspect/list.cc", "if (!screen.terminal) return {};", ";",
+      "a script takes \"no locks\" for a lock", ["look/tables: an empty terminal"]),
+    M("inspect/watch.cc", "redraw = redraw || signal.number == SIGWINCH", "redraw = redraw || false",
+      "a window that was made smaller stays broken until the next look", ["look/watch: redraws in place"]),
+    M("inspect/watch.cc", "if (signal.number == SIGINT) return ExitStatus::ok;", ";",
+      "Ctrl-C is a failure", ["look/watch: redraws in place"]),
+    M("inspect/picture.cc", "std::max(place(to) - x, 0.02)", "place(to) - x",
+      "a short run cannot be seen in the picture", ["unit"]),
+    M("inspect/picture.cc", "return end <= begin;", "return end < begin;",
+      "runs that follow each other stand in two rows", ["unit"]),
+    M("inspect/history_view.cc", "view.runs.end() - static_cast<std::ptrdiff_t>(*request.last)",
+      "view.runs.begin() + static_cast<std::ptrdiff_t>(view.runs.size() - 1)",
+      "--last 3 shows one run", ["look/histories: --last, --failed"]),
+    M("inspect/history_view.cc", "return run.entry.status.value_or(0) != 0;", "return run.entry.status.value_or(0) == 1;",
+      "--failed does not show exit 75", ["unit", "look/histories: --last, --failed"]),
+    M("inspect/history_table.cc", "if (run.goes_on && run.knows_beginning && run.began < now) return now - run.began;", ";",
+      "for how long a run has had the lock is not shown", ["look/history: runs of several kinds"]),
+    M("check/report.cc", "shown == Shown::problems && finding.level == Level::ok", "shown == Shown::problems && false",
+      "check hides its one warning among forty good findings", ["look/check: without -v only the problems"]),
+    M("check/report.cc", "if (finding.level > Level::warning) ++totals.failures;", ";",
+      "a server that is down is no failure", ["look/check: without -v only the problems"]),
+    M("config/duration.cc", "part->unit <= last", "part->unit == last",
+      "30m1h is a time", ["unit"]),
+    M("config/duration.cc", "more && (part->fraction || part->unit == nullptr)", "more && part->unit == nullptr",
+      "1.5h30m is a time", ["unit"]),
+]
+
 # ---- inspect, check, sandbox, driver -------------------------------------------------------------------------------
 
 VIEWS = [
@@ -1218,4 +1269,4 @@ NEWER = [
       "a waiter that left and comes back asks seldom, and nobody wakes it", ["unit_lock"]),
 ]
 
-MISTAKES = SCRIPTS + REDIS + PROCESSES + HOLD + VIEWS + WORDS + SHARED + NEWER
+MISTAKES = SCRIPTS + REDIS + PROCESSES + HOLD + TABLES + VIEWS + WORDS + SHARED + NEWER

@@ -48,6 +48,7 @@ has_renewed() { (($(time_given "$1") > 0)); }
   assert_one_line "$stderr"
   assert_contains "$stderr" "moves the lock's slot to another node"
   renew_soon
+  wait_until "$BOUND" has_renewed C2 # while the slot is still on its way
   cluster_move_keys "$slot" C1 C2
   cluster_finish_migration "$slot" C1 C2
   wait_until "$BOUND" has_renewed C2

@@ -67,6 +67,26 @@ TEST_CASE("diagnosis: a sentinel, a node of a cluster, as Redis and as Valkey sa
   }
 }
 
+TEST_CASE("diagnosis: a Cluster by name that is none, and which node is the primary") {
+  config::Settings settings = settings_for(1);
+  Inspection inspection = healthy();
+  inspection.place = "node db0:7000";
+  const auto role_as = [&](const std::string& uri) {
+    settings.servers[0] = redis::parse_uri(uri);
+    for (const Finding& finding :
+         diagnose(settings.servers[0], inspection, settings, {"L", true}, "")) {
+      if (finding.check == "role") return finding.text;
+    }
+    return std::string("none");
+  };
+  CHECK(role_as("redis+cluster://db0") ==
+        "is no Redis Cluster; write redis:// in place of redis+cluster://");
+  CHECK(role_as("redis+sentinel://db0/service") == "node db0:7000 is a primary without replicas");
+  CHECK(role_as("redis://db0") == "a primary without replicas");
+  inspection.info["redis_mode"] = "cluster";
+  CHECK(role_as("redis+cluster://db0") == "node db0:7000 is a primary without replicas");
+}
+
 TEST_CASE("diagnosis: how long a certificate lasts") {
   Inspection inspection = healthy();
   const auto now = std::chrono::system_clock::now();

@@ -108,6 +108,22 @@ TEST_CASE("behind a redirection, a request that times out is given up and a rele
   CHECK(send(pipeline) == "release ");
 }
 
+TEST_CASE("at another node, nobody waits for a request that timed out at the one before") {
+  Pipeline pipeline;
+  add(pipeline, Op::acquire, 1, "acquire ")->deadline = kStart + 10s;
+  add(pipeline, Op::mark, 1, "mark ");
+  send(pipeline);
+  pipeline.expire(kStart + 2s, 1s);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  redirect(pipeline);
+  CHECK(pipeline.drained());
+  pipeline.restore_refused();
+  CHECK(send(pipeline) == "acquire ");
+  reply(pipeline);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  CHECK(pipeline.empty());
+}
+
 TEST_CASE(
     "if the connection ends behind a redirection, the server has not carried the request out") {
   Pipeline pipeline;

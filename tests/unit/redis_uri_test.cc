@@ -185,6 +185,16 @@ TEST_CASE("uri: refused, with the reason") {
   CHECK(refusal_of("unix:///" + std::string(106, 'a')) == "accepted");
 }
 
+TEST_CASE("uri: at most 64 nodes") {
+  for (const std::string scheme : {"redis+cluster://", "redis+sentinel://"}) {
+    std::string nodes = scheme + "node1";
+    for (int node = 2; node <= 64; ++node) nodes += ",node" + std::to_string(node);
+    const std::string service = scheme.find("sentinel") == std::string::npos ? "" : "/service";
+    CHECK(refusal_of(nodes + service) == "accepted");
+    CHECK(contains(refusal_of(nodes + ",node65" + service), "more than 64 nodes"));
+  }
+}
+
 TEST_CASE("uri: no message holds a secret") {
   for (const std::string uri : {"redis://geheim@db1",
                                 "unix://geheim@/a",

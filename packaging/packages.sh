@@ -68,6 +68,8 @@ need_to_test() {
 
 need_for_all() {
   need lintian has_command lintian # deb.bats
+  need rpm has_command rpmbuild # rpm.bats
+  need rpmlint has_command rpmlint
   need zsh has_command zsh # completions.bats types into these two
   need fish has_command fish
   need clang has_command clang++

@@ -28,17 +28,30 @@ else()
     $<IF:$<CONFIG:Debug>,fmt::fmt,fmt::fmt-header-only>)
 endif()
 
-pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis>=0.14)
-if(REDLOCK_STATIC_RUNTIME)
-  find_library(REDLOCK_HIREDIS_ARCHIVE NAMES libhiredis.a HINTS ${HIREDIS_LIBRARY_DIRS})
+pkg_check_modules(HIREDIS REQUIRED hiredis>=0.14)
+# The library has to be of the same version as the headers: with another one everything compiles, and every command
+# crashes. So redlock takes it only from the folder that pkg-config names, or from the one that hiredis.pc is in (Debian's
+# names /usr/lib, and is in /usr/lib/x86_64-linux-gnu).
+pkg_get_variable(redlock_hiredis_named hiredis libdir)
+pkg_get_variable(redlock_hiredis_pc hiredis pcfiledir)
+cmake_path(GET redlock_hiredis_pc PARENT_PATH redlock_hiredis_near)
+set(redlock_hiredis_names libhiredis.a libhiredis.so)
+if(REDLOCK_STATIC)
+  set(redlock_hiredis_names libhiredis.a)
+elseif(NOT REDLOCK_STATIC_RUNTIME)
+  set(redlock_hiredis_names libhiredis.so)
+endif()
+set(redlock_hiredis_library redlock_hiredis_library-NOTFOUND)
+find_library(redlock_hiredis_library NO_CACHE NO_DEFAULT_PATH NAMES ${redlock_hiredis_names} NAMES_PER_DIR
+  PATHS ${redlock_hiredis_named} ${redlock_hiredis_near})
+if(NOT redlock_hiredis_library)
+  message(FATAL_ERROR "pkg-config finds hiredis ${HIREDIS_VERSION} (${redlock_hiredis_pc}/hiredis.pc), but neither "
+    "${redlock_hiredis_named} nor ${redlock_hiredis_near} has its library (${redlock_hiredis_names}). Install the "
+    "development package of that version, or set PKG_CONFIG_PATH to the folder of another hiredis.pc.")
 endif()
 add_library(redlock_hiredis INTERFACE)
-if(REDLOCK_STATIC_RUNTIME AND REDLOCK_HIREDIS_ARCHIVE)
-  target_link_libraries(redlock_hiredis INTERFACE ${REDLOCK_HIREDIS_ARCHIVE})
-  target_include_directories(redlock_hiredis SYSTEM INTERFACE ${HIREDIS_INCLUDE_DIRS})
-else()
-  target_link_libraries(redlock_hiredis INTERFACE PkgConfig::HIREDIS)
-endif()
+target_link_libraries(redlock_hiredis INTERFACE ${redlock_hiredis_library})
+target_include_directories(redlock_hiredis SYSTEM INTERFACE ${HIREDIS_INCLUDE_DIRS})
 
 pkg_check_modules(OPENSSL REQUIRED libssl>=3)
 add_library(redlock_openssl INTERFACE)
@@ -54,6 +67,10 @@ endif()
 find_path(REDLOCK_TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 add_library(redlock_tomlplusplus INTERFACE)
 target_include_directories(redlock_tomlplusplus SYSTEM INTERFACE ${REDLOCK_TOMLPLUSPLUS_INCLUDE})
+file(GLOB redlock_toml_header ${REDLOCK_TOMLPLUSPLUS_INCLUDE}/toml++/impl/version.h*)  # .h until 3.3, then .hpp
+file(STRINGS ${redlock_toml_header} redlock_toml_version REGEX "define TOML_LIB_")
+string(REGEX REPLACE "[^0-9]+" "." redlock_toml_version "${redlock_toml_version}")
+string(REGEX REPLACE "^[.]|[.]$" "" redlock_toml_version "${redlock_toml_version}")
 target_compile_definitions(redlock_tomlplusplus INTERFACE TOML_EXCEPTIONS=0 TOML_HEADER_ONLY=1
   TOML_ENABLE_FORMATTERS=0)
 
@@ -66,3 +83,19 @@ add_library(redlock_doctest INTERFACE)
 if(REDLOCK_DOCTEST_INCLUDE)
   target_include_directories(redlock_doctest SYSTEM INTERFACE ${REDLOCK_DOCTEST_INCLUDE})
 endif()
+
+# What the program is made of, a line each: `redlock --version` shows it, and packaging/sbom reads it.
+if(REDLOCK_STATIC)
+  set(redlock_openssl_version "${OPENSSL_VERSION}")
+else()
+  set(redlock_openssl_version "3 (loaded when a server needs TLS)")
+endif()
+set(REDLOCK_BUILT_WITH ${PROJECT_BINARY_DIR}/built-with)
+file(WRITE ${REDLOCK_BUILT_WITH}
+  "compiler ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}\n"
+  "hiredis ${HIREDIS_VERSION}\n"
+  "OpenSSL ${redlock_openssl_version}\n"
+  "fmt ${fmt_VERSION}\n"
+  "CLI11 ${CLI11_VERSION}\n"
+  "toml++ ${redlock_toml_version}\n"
+  "nlohmann_json ${nlohmann_json_VERSION}\n")

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "cli/split.h"
 #include "cli/suggest.h"
 #include "config/quote.h"
+#include "lock/protocol.h"
 #include "lock/token.h"
 #include "os/clock.h"
 #include "redis/keys.h"
@@ -29,7 +31,8 @@ using config::Origin;
 using config::quote;
 
 std::string version() {
-  return "redlock " REDLOCK_VERSION "\n";
+  return "redlock " REDLOCK_VERSION "\nprotocol " + std::to_string(lock::kProtocol) +
+         "\n" REDLOCK_BUILT_WITH;
 }
 
 /// The first word of `line`. `usage`: the command as the user should have written it.

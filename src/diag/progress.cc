@@ -38,6 +38,7 @@ struct Obstacle {
   std::string subject;
   std::string command;  ///< or the holder's message, which says more
   std::string length;
+  bool is_run = false;  ///< a job has the lock, and will end by itself
 };
 
 std::string in_seconds(milliseconds time) {
@@ -88,6 +89,7 @@ Obstacle somebody(const WaitFacts& facts) {
              holder->since <= facts.unix_time) {
     obstacle.length = " for " + in_seconds(facts.unix_time - holder->since);
   }
+  obstacle.is_run = kind == Kind::token && holder && !maintenance;
   return obstacle;
 }
 
@@ -133,8 +135,10 @@ std::string time_text(const WaitFacts& facts) {
 
 /// What a line says; each row says less than the one before.
 struct Detail {
+  enum class Usual { none, brief, whole };
   bool command;
   bool length;
+  Usual usual;
   bool verb;
   std::string_view before_place;
   std::string_view before_time;
@@ -143,11 +147,22 @@ struct Detail {
 
 constexpr std::string_view kYouAre = "you are ";
 constexpr std::string_view kWaited = "waited ";
+constexpr auto kWhole = Detail::Usual::whole;
+constexpr auto kBrief = Detail::Usual::brief;
+constexpr auto kNoUsual = Detail::Usual::none;
 constexpr std::array kDetails = {
-    Detail{true, true, true, kYouAre, kWaited, true},  Detail{true, true, true, "", kWaited, true},
-    Detail{false, true, true, kYouAre, kWaited, true}, Detail{false, true, true, "", kWaited, true},
-    Detail{false, false, true, "", kWaited, true},     Detail{false, false, true, "", "", true},
-    Detail{false, false, false, "", "", true},         Detail{false, false, false, "", "", false},
+    Detail{true, true, kWhole, true, kYouAre, kWaited, true},
+    Detail{true, true, kWhole, true, "", kWaited, true},
+    Detail{true, true, kBrief, true, "", kWaited, true},
+    Detail{false, true, kBrief, true, kYouAre, kWaited, true},
+    Detail{false, true, kBrief, true, "", kWaited, true},
+    Detail{false, true, kBrief, true, "", "", true},
+    Detail{false, true, kNoUsual, true, kYouAre, kWaited, true},
+    Detail{false, true, kNoUsual, true, "", kWaited, true},
+    Detail{false, false, kNoUsual, true, "", kWaited, true},
+    Detail{false, false, kNoUsual, true, "", "", true},
+    Detail{false, false, kNoUsual, false, "", "", true},
+    Detail{false, false, kNoUsual, false, "", "", false},
 };
 
 /// A terminal shows the bare name as a heading, for want of room; a log gets a sentence.
@@ -180,7 +195,15 @@ class Composer {
     text += obstacle_.subject;
     if (detail.command && !command.empty()) text.append(" (").append(command).append(")");
     if (detail.length) text += obstacle_.length;
-    return text;
+    return text + usual(detail.usual);
+  }
+
+  [[nodiscard]] bool knows_usual() const { return facts_.usual && obstacle_.is_run; }
+
+  [[nodiscard]] std::string usual(Detail::Usual detail) const {
+    if (!knows_usual() || detail == Detail::Usual::none) return {};
+    return detail == Detail::Usual::brief ? ", usually " + range_of(*facts_.usual)
+                                          : std::string(separator_) + describe(*facts_.usual);
   }
 
   [[nodiscard]] std::string tail(const Detail& detail) const {
@@ -205,6 +228,7 @@ class Composer {
 
 std::string fit(const Composer& composer, std::size_t width, Charset charset) {
   for (const Detail& detail : kDetails) {
+    if (detail.usual == kBrief && !composer.knows_usual()) continue;
     std::string line = composer.line(detail, composer.command());
     const std::size_t length = columns(line);
     if (length <= width) return line;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "diag/text.h"
+#include "diag/usual.h"
 #include "lock/acquisition.h"
 #include "lock/time.h"
 
@@ -25,6 +26,7 @@ struct WaitFacts {
   lock::Waiting state;
   lock::Duration refusal_age{};  ///< since the servers named Waiting::refusal
   std::optional<Place> place;
+  std::optional<Usual> usual = {};  ///< how long the holder may take
   lock::Duration waited{};
   std::optional<lock::Duration> limit;    ///< of the wait
   std::chrono::milliseconds unix_time{};  ///< by this host's clock
@@ -34,6 +36,9 @@ struct WaitFacts {
 ///
 ///   deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · waited 0:41 of
 ///   10:00
+///
+/// With the usual duration: "… for 3m 12s · last 5 runs took 4m to 6m · you are …", or "… for 3m
+/// 12s, usually 4m to 6m · …".
 std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset);
 
 /// For a log: the same as a sentence, and never cut.

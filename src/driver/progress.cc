@@ -71,14 +71,24 @@ Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patie
   if (mode_ != Mode::live) next_ = lock::kNever;
 }
 
+void Progress::tell_usual(const config::Settings& settings, const redis::ServerSet& servers,
+                          const std::string& lock_key) {
+  const bool try_once = settings.wait && *settings.wait == lock::Duration::zero();
+  if (mode_ != Mode::live || settings.log_entries == 0 || try_once) return;
+  usual_.emplace(settings, servers, lock_key);
+}
+
 void Progress::turn(const lock::Session& session, lock::Instant now) {
   if (now < deadline(session)) return;
+  const bool news = usual_ && usual_->turn(now);
+  if (now < next_ && !news) return;
   const lock::Waiting state = session.waiting();
   const bool known = state.refusal && !state.lacks_quorum;
   if (!known && now - began_ < kSilence) {
     next_ = now + kLookAgain;
     return;
   }
+  if (usual_) usual_->begin(now);
   show(facts(state, now));
   next_ = diag::next_due(began_, interval(mode_), now);
 }
@@ -88,10 +98,12 @@ diag::WaitFacts Progress::facts(const lock::Waiting& state, lock::Instant now) c
                         .state = state,
                         .refusal_age = now - state.refused_at,
                         .place = {},
+                        .usual = {},
                         .waited = now - began_,
                         .limit = limit_,
                         .unix_time = std::chrono::duration_cast<milliseconds>(
                             std::chrono::system_clock::now().time_since_epoch())};
+  if (usual_) facts.usual = usual_->usual();
   if (state.place > 0) facts.place = {.place = state.place, .length = state.length};
   return facts;
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
 #include "config/settings.h"
 #include "diag/progress.h"
 #include "diag/reporter.h"
+#include "driver/usual_run.h"
 #include "lock/session.h"
 #include "lock/time.h"
 #include "os/service_manager.h"
 #include "os/stderr.h"
+#include "redis/server_set.h"
 
 namespace redlock::driver {
 
@@ -32,16 +35,24 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Says in the live line how long the runs usually take. `settings` and `servers` must outlive
+  /// this.
+  void tell_usual(const config::Settings& settings, const redis::ServerSet& servers,
+                  const std::string& lock_key);
+
   /// When turn() is due.
   [[nodiscard]] lock::Instant deadline(const lock::Session& session) const {
-    return session.acquiring() ? next_ : lock::kNever;
+    if (!session.acquiring()) return lock::kNever;
+    return usual_ ? std::min(next_, usual_->deadline()) : next_;
   }
 
   /// Shows the state of the wait if the deadline has passed.
   void turn(const lock::Session& session, lock::Instant now);
 
-  /// Must be called when the session has stopped acquiring, before anybody else uses the terminal.
-  void hide() const {
+  /// Must be called when the session has stopped acquiring, before anybody else uses the terminal,
+  /// and before a fork.
+  void hide() {
+    if (usual_) usual_->stop();
     if (mode_ == Mode::live) out_.hide();
   }
 
@@ -56,6 +67,7 @@ class Progress {
   const os::ServiceManager* manager_;
   lock::Instant began_;
   lock::Instant next_;
+  std::optional<UsualRun> usual_;
 };
 
 /// How to show the wait on our standard error.

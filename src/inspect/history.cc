@@ -184,7 +184,8 @@ std::string as_text(const std::vector<HistoryView>& views, const cli::History& r
                               screen.terminal ? Beside::timeline : Beside::nothing);
   // A program that reads the table gets the runs only.
   const bool usual = screen.terminal && request.about_one() && views.front().usual;
-  return usual && !text.empty() ? text + describe(*views.front().usual) + "\n" : text;
+  return usual && !text.empty() ? text + "the " + diag::describe(*views.front().usual) + "\n"
+                                : text;
 }
 
 void complain_of(const Troubles& troubles, std::vector<std::string> complaints,

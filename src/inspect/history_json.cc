@@ -66,7 +66,7 @@ Json describe(const std::optional<PastRun>& run) {
        {"run", text_or_null(run->run)}});
 }
 
-Json usual_json(const std::optional<Usual>& usual) {
+Json usual_json(const std::optional<diag::Usual>& usual) {
   if (!usual) return {};
   return Json::object({{"runs", usual->runs},
                        {"least_s", in_seconds(usual->least)},

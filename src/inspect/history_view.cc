@@ -73,23 +73,13 @@ bool has_failed(const PastRun& run) {
   return false;
 }
 
-std::optional<Usual> usual_of(const std::vector<PastRun>& runs) {
-  constexpr std::size_t kMostRuns = 5;
-  Usual usual{0, milliseconds::max(), milliseconds::min()};
-  for (auto run = runs.rbegin(); run != runs.rend() && usual.runs < kMostRuns; ++run) {
+std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs) {
+  std::vector<milliseconds> latest_first;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     if (run->ending != Ending::ended || run->entry.status != 0 || !run->ended) continue;
-    ++usual.runs;
-    usual.least = std::min(usual.least, *run->ended - run->began);
-    usual.most = std::max(usual.most, *run->ended - run->began);
+    latest_first.push_back(*run->ended - run->began);
   }
-  return usual.runs < 2 ? std::nullopt : std::optional(usual);
-}
-
-std::string describe(const Usual& usual) {
-  const std::string least = diag::roughly(usual.least);
-  const std::string most = diag::roughly(usual.most);
-  return fmt::format("the last {} runs took {}", usual.runs,
-                     least == most ? "about " + least : least + " to " + most);
+  return diag::usual_of(latest_first);
 }
 
 std::string outcome_of(const PastRun& run, Length length) {

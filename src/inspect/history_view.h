@@ -8,17 +8,11 @@
 
 #include "cli/command_line.h"
 #include "diag/screen.h"
+#include "diag/usual.h"
 #include "exit_status.h"
 #include "inspect/merged_log.h"
 
 namespace redlock::inspect {
-
-/// How long the last successful runs took.
-struct Usual {
-  std::size_t runs;  ///< at least 2
-  std::chrono::milliseconds least;
-  std::chrono::milliseconds most;
-};
 
 /// The output of `redlock history` about one lock, before formatting.
 struct HistoryView {
@@ -29,17 +23,14 @@ struct HistoryView {
   std::optional<PastRun> before;
   std::optional<PastRun> after;
   std::optional<std::chrono::milliseconds> log_begins;  ///< none: there is no log
-  std::optional<Usual> usual = {};                      ///< none: too few runs
+  std::optional<diag::Usual> usual = {};                ///< none: too few runs
 };
 
 /// Selects the runs that the user has asked for.
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
 
 /// None: fewer than 2 runs have ended well.
-std::optional<Usual> usual_of(const std::vector<PastRun>& runs);
-
-/// "the last 5 runs took 4m to 6m"
-std::string describe(const Usual& usual);
+std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs);
 
 /// Whether --failed shows the run.
 bool has_failed(const PastRun& run);

@@ -135,11 +135,11 @@ diag::Tint tint_of(lock::State state) {
 std::vector<std::string> warnings_about(const Observed& lock) {
   std::vector<std::string> warnings;
   if (!lock.holder) return warnings;
-  if (lock.holder->protocol != records::kProtocol) {
+  if (lock.holder->protocol != lock::kProtocol) {
     warnings.push_back(fmt::format(
         "the holder speaks version {} of the protocol, and this redlock version {}: run the same "
         "redlock everywhere",
-        lock.holder->protocol, records::kProtocol));
+        lock.holder->protocol, lock::kProtocol));
   }
   if (lock.holder->servers != lock.id.servers) {
     warnings.push_back(fmt::format(

@@ -211,7 +211,7 @@ std::string summary(const HistoryView& view) {
   std::string text = counted(runs, "run");
   if (failed > 0) text += fmt::format(", {} failed", failed);
   if (skipped > 0) text += fmt::format(", {} skipped", skipped);
-  if (view.usual) text += ", " + describe(*view.usual);
+  if (view.usual) text += ", the " + diag::describe(*view.usual);
   return text;
 }
 

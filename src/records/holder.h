@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace redlock::records {
+#include "lock/protocol.h"
 
-/// The version of redlock-protocol(7).
-inline constexpr long long kProtocol = 1;
+namespace redlock::records {
 
 /// The part of a command that is stored and shown is at most this long.
 inline constexpr std::size_t kMostCommandBytes = 200;
@@ -33,7 +32,7 @@ struct Holder {
   std::chrono::milliseconds since{};
   std::chrono::milliseconds ttl{};
   std::string servers;  ///< fingerprint of the holder's set of servers
-  long long protocol = kProtocol;
+  long long protocol = lock::kProtocol;
 };
 
 /// The holder as JSON, as in redlock-protocol(7). Bytes that are not UTF-8 are replaced.

@@ -18,6 +18,8 @@ using std::chrono::milliseconds;
 
 /// Lines of a page: even the longest ones stay far below the limit of one reply.
 constexpr std::size_t kPage = 100;
+/// Of Extent::latest.
+constexpr std::size_t kShortPage = 40;
 /// The maximum of --log-entries, and one block that the server has not dropped yet.
 constexpr std::size_t kMostLines = 110'000;
 /// history.lua never returns a longer field.
@@ -49,13 +51,14 @@ std::optional<milliseconds> time_of(std::string_view id) {
 LogReader::LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
     : endpoint_(endpoint), tls_(tls), timeouts_(timeouts), budget_(timeouts.request) {}
 
-void LogReader::read(const std::string& lock_key, lock::Instant now) {
+void LogReader::read(const std::string& lock_key, lock::Instant now, Extent extent) {
   if (trouble_) return;
   // In a Cluster the next lock may be on another node.
   if (!link_ || endpoint_.kind == Endpoint::Kind::cluster) {
     link_.emplace(endpoint_, tls_, timeouts_, lock_key);
   }
   log_key_ = helper_key(lock_key, "log");
+  extent_ = extent;
   lines_.clear();
   bytes_ = 0;
   overflowed_ = false;
@@ -68,10 +71,10 @@ void LogReader::read(const std::string& lock_key, lock::Instant now) {
 void LogReader::ask(lock::Instant now) {
   // One line more than a page: the first line is known already, except on the first page. (Only
   // since Redis 6.2 can a request exclude an ID.)
+  const std::size_t lines = extent_ == Extent::latest ? kShortPage : kPage + 1;
   link_->ask(
       {},
-      {encode_command({"EVAL", scripts::history, "1", log_key_, next_, std::to_string(kPage + 1)}),
-       1},
+      {encode_command({"EVAL", scripts::history, "1", log_key_, next_, std::to_string(lines)}), 1},
       now);
 }
 
@@ -112,7 +115,7 @@ void LogReader::take(const Value& reply, lock::Instant now) {
       return;
     }
   }
-  if (part.size() < kPage + 2 || next_ == before) return;
+  if (extent_ == Extent::latest || part.size() < kPage + 2 || next_ == before) return;
   overflowed_ = lines_.size() > kMostLines;
   if (overflowed_) return;
   if (const auto too_much = budget_.spend(std::exchange(bytes_, 0), now)) {

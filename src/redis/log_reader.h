@@ -33,9 +33,14 @@ class LogReader {
   /// `endpoint` and `tls` must outlive this, as for Link.
   LogReader(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
 
-  /// Reads the log of the lock with this key to its beginning, page by page. Can be called again
-  /// when it has finished, for another lock, unless there was trouble.
-  void read(const std::string& lock_key, lock::Instant now);
+  enum class Extent {
+    whole,  ///< to its beginning, page by page
+    latest  ///< one short page
+  };
+
+  /// Reads the log of the lock with this key. Can be called again when it has finished, for another
+  /// lock, unless there was trouble.
+  void read(const std::string& lock_key, lock::Instant now, Extent extent = Extent::whole);
 
   void interests(std::vector<os::Interest>& out) const { link_->interests(out); }
   [[nodiscard]] lock::Instant deadline() const { return link_->deadline(); }
@@ -59,6 +64,7 @@ class LogReader {
   Timeouts timeouts_;
   std::optional<Link> link_;  ///< none before the first read()
   std::string log_key_;
+  Extent extent_ = Extent::whole;
   std::vector<LoggedLine> lines_;
   Budget budget_;
   std::size_t bytes_ = 0;  ///< of the page

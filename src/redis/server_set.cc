@@ -176,4 +176,8 @@ std::size_t ServerSet::size() const {
   return impl_->routes.size();
 }
 
+const TlsContext* ServerSet::tls_for(std::size_t server) const {
+  return impl_->routes.tls_for(server);
+}
+
 }  // namespace redlock::redis

@@ -24,6 +24,7 @@
 namespace redlock::redis {
 
 class Subscribers;
+class TlsContext;
 
 /// Performs the effects of lock/effect.h that concern servers. Nothing here blocks, and no server
 /// waits for another. Passive: the caller polls interests() and calls turn().
@@ -97,6 +98,9 @@ class ServerSet {
   [[nodiscard]] const std::string& token(lock::AttemptId attempt) const;
 
   [[nodiscard]] std::size_t size() const;
+
+  /// For a further connection to that server; null if it does not speak TLS.
+  [[nodiscard]] const TlsContext* tls_for(std::size_t server) const;
 
  private:
   struct Impl;

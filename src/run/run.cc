@@ -73,7 +73,6 @@ Exit run(const cli::Run& request) {
   const MetricsFile metrics(settings.metrics_file);
   const std::string early = metrics.check();
   warn(early, settings, out);
-  const driver::Progress::Mode progress = driver::progress_mode(settings);
   diag::Reporter reporter(out, lock.name, driver::displays_of(settings),
                           driver::verbosity_of(settings), driver::wait_news(settings));
 
@@ -83,7 +82,7 @@ Exit run(const cli::Run& request) {
                  .held = held,
                  .stage = stage,
                  .on_lost = settings.on_lost},
-                servers, out, reporter, progress,
+                servers, out, reporter, settings,
                 {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});
   const Exit result = runner.run();
   try {

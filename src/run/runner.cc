@@ -42,7 +42,7 @@ constexpr std::size_t kDescriptors = 10;
 }  // namespace
 
 Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-               diag::Reporter& reporter, driver::Progress::Mode progress,
+               diag::Reporter& reporter, const config::Settings& settings,
                driver::ChosenStatus chosen)
     : plan_(plan),
       job_(std::move(job)),
@@ -53,11 +53,12 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
       killer_(tree_, out, job_.lock.name),
       began_(os::boot_now()),
       session_(plan, began_),
-      progress_(progress, job_.lock.name, plan.patience, out, began_),
+      progress_(driver::progress_mode(settings), job_.lock.name, plan.patience, out, began_),
       status_(manager_.listens() ? driver::Progress::Mode::status : driver::Progress::Mode::none,
               job_.lock.name, plan.patience, out, began_, &manager_),
       driver_(session_, *this, servers, signals_, {&reporter, &job_.who}) {
   os::require_free_descriptors(kDescriptors + 2 * servers.size());
+  progress_.tell_usual(settings, servers, job_.lock.key);
   reserve_.emplace();
   if (!job_.stage.is_last()) tree_.leader_passes_on();  // it is a redlock
   // The writer is no part of the job: redlock does not stop it with the job, and does not wait for

@@ -60,7 +60,7 @@ struct Job {
 class Runner : private driver::Host {
  public:
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-         diag::Reporter& reporter, driver::Progress::Mode progress, driver::ChosenStatus chosen);
+         diag::Reporter& reporter, const config::Settings& settings, driver::ChosenStatus chosen);
 
   /// Returns when the job has ended and the lock is given back, or when the attempt has failed.
   /// Gives the way in which redlock ends; returns in the parent only.

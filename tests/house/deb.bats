@@ -10,6 +10,7 @@ load ../lib/common
 BUILD=${REDLOCK%/*}
 
 setup_file() {
+  unset DEBFULLNAME DEBEMAIL
   command -v dpkg-deb >/dev/null || return 0
   DEB=$("$SOURCE/packaging/build-deb" --build "$BUILD" --output "$BATS_FILE_TMPDIR")
   export DEB
@@ -32,10 +33,18 @@ field() { dpkg-deb --field "$DEB" "$1"; }
 
 @test "deb: name, version and what it depends on" {
   [[ $(field Package) == redlock ]]
-  [[ "redlock $(field Version)" == "$("$REDLOCK" --version)-"* ]] || fail "$(field Version)"
+  [[ "redlock $(field Version)" == "$("$REDLOCK" --version | head -n 1)-"* ]] || fail "$(field Version)"
   [[ $(field Depends) =~ ^libc6\ \(\>=\ 2\.[0-9]+\),\ libssl3 ]] || fail "$(field Depends)"
   [[ $(field Suggests) == *'redis-server | valkey-server'* ]]
   (($(field Installed-Size) > 500))
+}
+
+@test "deb: whoever makes the package for others is its maintainer; else nobody answers, and it says so" {
+  [[ $(field Maintainer) == 'The redlock authors <redlock@redlock.invalid>' ]] || fail "$(field Maintainer)"
+  # In one place.
+  [[ $(grep -rlF "redlock@" "$SOURCE/packaging/debian" "$SOURCE/packaging/build-deb") == */changelog ]]
+  DEBFULLNAME='A. Nyone' DEBEMAIL=anyone@example.org "$SOURCE/packaging/build-deb" --build "$BUILD" --output "$SCRATCH"
+  [[ $(dpkg-deb --field "$SCRATCH/${DEB##*/}" Maintainer) == 'A. Nyone <anyone@example.org>' ]]
 }
 
 @test "deb: everything is where Debian wants it, and belongs to root" {

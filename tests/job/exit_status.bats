@@ -106,7 +106,7 @@ os.kill(os.getpid(), $number)" || status=$?
 @test "64: values out of their range" {
   local value
   for value in 256 -1 x '' 1.5 99999999999; do refuses 64 -E run -n "--conflict-exit-code=$value" L -- true; done
-  for value in x '' -1 nan inf 1e3 1d 5ss ' 1' 99999999999h; do refuses 64 --wait run "--wait=$value" L -- true; done
+  for value in x '' -1 nan inf 1e3 1y 1h1d 5ss ' 1' 99999999999h; do refuses 64 --wait run "--wait=$value" L -- true; done
   for value in 999ms 0 25h; do refuses 64 --ttl run --ttl "$value" L -- true; done
   refuses 64 'third' run --ttl 9s --kill-after 3001ms L -- true
   refuses 64 'server-timeout' run --server-timeout 0 L -- true

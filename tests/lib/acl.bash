@@ -31,6 +31,6 @@ acl_of_page() {
   [[ ${words[*]:0:3} == 'cron on >password' ]] || fail "no ACL on the page: ${words[*]}"
   ACL=()
   for word in "${words[@]}"; do
-    [[ $word == '&'* && ${#CHANNELS[@]} == 0 ]] || ACL+=("$word")
+    [[ $word == '&'* || $word == resetchannels ]] && [[ ${#CHANNELS[@]} == 0 ]] || ACL+=("$word")
   done
 }

@@ -56,7 +56,7 @@ named() {
 
 # holds URI: the lock is had, at the first attempt.
 holds() {
-  named run -v -n -S "$1" L -- echo in
+  named run -vv -n -S "$1" L -- echo in
   timed "${NAMED[@]}"
   assert_status 0
   [[ $output == in ]]
@@ -92,7 +92,7 @@ has_ipv6() {
   hosts 127.0.0.2 db1.test 127.0.0.3 db1.test 127.0.0.1 db1.test
   holds "redis://db1.test:$A_PORT"
   # With a short ttl there are 100 ms for all three.
-  named run -v -n --ttl 1s -S "redis://db1.test:$A_PORT" L -- echo in
+  named run -vv -n --ttl 1s -S "redis://db1.test:$A_PORT" L -- echo in
   timed "${NAMED[@]}"
   assert_status 0
 }
@@ -145,7 +145,7 @@ has_ipv6() {
   start_server A --tcp
   start_server B
   mkfifo "$HOSTS" # until somebody writes (numeric addresses ask this resolver, too)
-  named run -v -n -S "$A_URI" -S "$B_URI" -S "redis://db1.test:$A_PORT" L -- echo in
+  named run -vv -n -S "$A_URI" -S "$B_URI" -S "redis://db1.test:$A_PORT" L -- echo in
   timed_below 900 "${NAMED[@]}" # connecting may take 1 s
   assert_status 0
   named run --server-wait 300ms -S "redis://db1.test:$A_PORT" L -- true
@@ -163,7 +163,7 @@ has_ipv6() {
 
 @test "names: a resolver that hangs is not asked again as long as it does" {
   mkfifo "$HOSTS"
-  named run -v --server-wait 60s -S redis://db1.test L -- echo in
+  named run -vv --server-wait 60s -S redis://db1.test L -- echo in
   background "${NAMED[@]}"
   wait_until "$BOUND" eval '(($(grep -c "not resolved within 1000 ms" "$BACKGROUND_ERR") > 2))'
   # The loop's thread, and one for the look-up: it is the same from the first try on.

@@ -107,7 +107,7 @@ fake_sentinel() { hostile_server names "$@"; }
 
 @test "sentinel: check finds nothing wrong" {
   quiet_sentinels --appendonly yes
-  run --separate-stderr "$REDLOCK" check "$LOCK"
+  run --separate-stderr "$REDLOCK" check -v "$LOCK"
   [[ $status == 0 ]] || fail "$output" "$stderr"
   assert_contains "$output" 'trial'
   assert_contains "$output" '0 failures, 0 warnings'

@@ -57,7 +57,12 @@ refuses() {
     # shellcheck disable=SC2086
     run --separate-stderr "$REDLOCK" $words
     assert_status 0
-    [[ $output =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "$output"
+    # The first line is the version alone. The numbers below it are those of the libraries that are linked in.
+    [[ ${lines[0]} =~ ^redlock\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "$output"
+    grep -qxF "${lines[1]#protocol }." <(sed -n 's/^It is protocol version //p' "$SOURCE/man/redlock-protocol.7") ||
+      fail "not the protocol of redlock-protocol(7): ${lines[1]}"
+    grep -qxF "hiredis $(pkg-config --modversion hiredis)" <<<"$output" || fail "$output"
+    [[ $output =~ $'\ncompiler '(GNU|Clang)\ [0-9]+\. && $output =~ $'\n'toml\+\+\ 3\.[0-9]+\.[0-9]+$'\n' ]] || fail "$output"
   done
 }
 

@@ -45,7 +45,7 @@ tells() {
   "$REDLOCK" status -v L >"$SCRATCH/status"
   "$REDLOCK" status --json L >"$SCRATCH/status.json"
   "$REDLOCK" list >"$SCRATCH/list"
-  "$REDLOCK" run -v -n L -- true 2>"$SCRATCH/refused" || true
+  "$REDLOCK" run -vv -n L -- true 2>"$SCRATCH/refused" || true
 }
 
 @test "secrets: the servers keep the whole command, unless told otherwise" {

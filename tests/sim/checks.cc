@@ -29,8 +29,9 @@ lock::AttemptId order(lock::AttemptId attempt) {
 
 }  // namespace
 
-void Checks::reset(const Schedule& schedule) {
+void Checks::reset(const Schedule& schedule, Mutation mutation) {
   schedule_ = &schedule;
+  mutation_ = mutation;
   const lock::Duration ttl = schedule.timing.ttl;
   lease_length_ = ttl - ttl / 100 - milliseconds(2);
   margin_ = kill_margin(ttl);
@@ -46,6 +47,7 @@ void Checks::reset(const Schedule& schedule) {
   seized_.clear();
   abandoned_.clear();
   handed_back_.clear();
+  forgotten_.clear();
   violation_.reset();
 }
 
@@ -173,7 +175,7 @@ void Checks::check_renewed(std::size_t client, Time at) {
 /// was promised before is what it has left.
 lock::Instant Checks::last_moment(std::size_t client) const {
   const Lease& lease = leases_[client];
-  lock::Instant last = std::min(lease.limit, lease.lost_limit);
+  lock::Instant last = std::min({lease.limit, lease.lost_limit, lease.beside_limit});
   if (!schedule_->seizures_are_kept) return last;
   for (const Seized& each : seized_) {
     if (each.token != lease.lock_token) continue;
@@ -202,6 +204,8 @@ void Checks::check_lifetime(std::size_t client, Time at) {
     fail("outlived", client_name(client) + "'s job lives after the end of its lease", at);
   } else if (now > leases_[client].lost_limit) {
     fail("unstopped", client_name(client) + "'s job lives a grace after its lock was lost", at);
+  } else if (now > leases_[client].beside_limit) {
+    fail("beside", client_name(client) + "'s job lives beside another for longer than a lease", at);
   } else if (now > last_moment(client)) {
     fail("seized", client_name(client) + "'s job lives although its lock was deleted by force", at);
   }
@@ -238,7 +242,7 @@ void Checks::job_started(std::size_t client, lock::AttemptId attempt, std::uint6
   grants_.push_back(grant);
   lease.live = true;
   lease.excused_until = {};
-  lease.lost_limit = lock::kNever;
+  lease.lost_limit = lease.beside_limit = lock::kNever;
   // A server counts the life of the key from when it was asked for, by its own clock.
   const Time hold = schedule_->client[client].min_hold;
   const Time until = lease.began + hold - hold / 100 - milliseconds(2);
@@ -327,6 +331,12 @@ void Checks::check_overlap(std::size_t client, Time at) {
       check_lifetime(other, at);
       continue;
     }
+    if (is_forgotten(other, client, at)) {
+      check_lifetime(other, at);
+      leases_[other].beside_limit =
+          std::min(leases_[other].beside_limit, clocks_[other].now(at) + lease_length_);
+      continue;
+    }
     fail("overlap", client_name(client) + "'s job starts while " + client_name(other) + "'s lives",
          at);
   }
@@ -339,7 +349,7 @@ void Checks::check_crowd(std::size_t client, Time at) {
   for (std::size_t other = 0; other < schedule_->clients; ++other) {
     const Token theirs = leases_[other].lock_token;
     if (other == client || !leases_[other].live || excused(other, at)) continue;
-    if (is_deleted(theirs) || !same_kind(theirs, mine)) continue;
+    if (is_deleted(theirs) || !same_kind(theirs, mine) || is_forgotten(other, client, at)) continue;
     if (std::ranges::find(tokens, theirs) == tokens.end()) tokens.push_back(theirs);
   }
   if (slots_of(mine) == 0 || tokens.size() <= slots_of(mine)) return;
@@ -350,11 +360,13 @@ void Checks::check_crowd(std::size_t client, Time at) {
 }
 
 void Checks::check_fence(const Grant& grant, Time began) {
+  if (!schedule_->fences_rise) return;
   // Others may read with later numbers than the lock that this one joins.
   const bool joins = std::ranges::count(grants_, grant.lock_token, &Grant::lock_token) > 0;
   for (const Grant& before : grants_) {
     // Where the assumptions fail, two may hold the lock at once: then their order is nobody's.
-    const bool alone = schedule_->assumptions_hold && !schedule_->seized;
+    const bool alone =
+        schedule_->assumptions_hold && !schedule_->seized && !schedule_->fail_overs_forget();
     const bool beside = may_be_together(before.lock_token, grant.lock_token);
     const bool ordered = (alone && !beside) || (before.started <= began && !(beside && joins));
     if (grant.fence == before.fence && grant.lock_token == before.lock_token) continue;

@@ -29,7 +29,7 @@ lock::Duration kill_margin(lock::Duration ttl);
 
 class Checks {
  public:
-  void reset(const Schedule& schedule);
+  void reset(const Schedule& schedule, Mutation mutation);
   /// Looks for violations of this check alone.
   void look_only_for(std::string_view check) { only_ = check; }
 
@@ -51,6 +51,11 @@ class Checks {
   void resumed(std::size_t client, Time at);
   /// A server carried out an acquire and granted it.
   void granted(std::size_t server, Token token);
+  /// Without a restart that anybody notices: its replica, which is now in its place, has not got
+  /// it.
+  void forgets(std::size_t server, Token token);
+  /// It has it again.
+  void remembers(std::size_t server, Token token);
   /// All that a process sent to a server was carried out, and nothing went wrong on the way.
   void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner, Time at);
   /// A server took the lock from its holder.
@@ -93,6 +98,8 @@ class Checks {
     lock::Instant limit{};  ///< until then a quorum has promised to keep the lock
     /// A grace after so many servers have said that it is gone that no quorum can be left.
     lock::Instant lost_limit = lock::kNever;
+    /// Since another has the lock, too, whom servers let in that forgot this one.
+    lock::Instant beside_limit = lock::kNever;
     std::uint32_t round = 0;  ///< of renewals
     Time round_began{};
     bool live = false;
@@ -127,6 +134,10 @@ class Checks {
     Token token;
     Time at;
   };
+  struct Forgotten {
+    Token token;
+    std::uint32_t servers;  ///< a bit for each
+  };
   struct Grant {
     std::uint64_t fence;
     Time started;
@@ -143,6 +154,8 @@ class Checks {
   [[nodiscard]] bool excused(std::size_t client, Time at) const;
   void check_lifetime(std::size_t client, Time at);
   void check_overlap(std::size_t client, Time at);
+  [[nodiscard]] std::uint32_t forgotten_by(Token token) const;
+  [[nodiscard]] bool is_forgotten(std::size_t client, std::size_t by, Time at) const;
   void check_crowd(std::size_t client, Time at);
   void check_cooling(std::size_t client, const lock::Ask& ask, lock::Instant now, Time at);
   void check_holds(std::size_t client, Time at);
@@ -152,6 +165,7 @@ class Checks {
 
   std::string_view only_;
   const Schedule* schedule_ = nullptr;
+  Mutation mutation_ = Mutation::none;
   lock::Duration lease_length_{};
   lock::Duration margin_{};
   std::array<Clock, kMostClients> clocks_{};
@@ -164,6 +178,7 @@ class Checks {
   std::vector<Seized> seized_;
   std::vector<Token> abandoned_;  ///< by their wards
   std::vector<HandedBack> handed_back_;
+  std::vector<Forgotten> forgotten_;
   std::optional<Violation> violation_;
 };
 

@@ -25,14 +25,15 @@ enum class EventKind : std::uint8_t {
   request,
   run_request,  ///< one that waited while the server was stopped
   response,
-  revoke,      ///< who: a server; token: it is revoked there
-  remove,      ///< likewise, deleted
-  hand_back,   ///< likewise, released by its owner
-  word,        ///< who: a client; stamp: its run. Its owner is said to have released the lock
-  told,        ///< who: a client; stamp: its run
-  woken,       ///< likewise, rightly or not; who's upper bits: in how many ms to ask
-  subscribes,  ///< who: a client, and a server in its upper bits; stamp: its run
-  subscribed,  ///< likewise: the client knows
+  acknowledged,  ///< by the replica, or it is too late for that
+  revoke,        ///< who: a server; token: it is revoked there
+  remove,        ///< likewise, deleted
+  hand_back,     ///< likewise, released by its owner
+  word,          ///< who: a client; stamp: its run. Its owner is said to have released the lock
+  told,          ///< who: a client; stamp: its run
+  woken,         ///< likewise, rightly or not; who's upper bits: in how many ms to ask
+  subscribes,    ///< who: a client, and a server in its upper bits; stamp: its run
+  subscribed,    ///< likewise: the client knows
 };
 
 struct Event {

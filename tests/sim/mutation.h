@@ -40,18 +40,25 @@ enum class Mutation {
   uptime_untold,       ///< vote.cc: a fresh server counts as an old one
   unsent_kept,         ///< server_set.cc: a release does not cancel what was not sent
   clock_stands_still,  ///< clock.cc: CLOCK_MONOTONIC, which a suspend stops
-  readers_overtake,    ///< acquire_shared.lua: a reader enters though a writer stands before it
-  readers_one_by_one,  ///< line.lua: a reader as the head is woken alone, as a writer is
-  no_turn,             ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
-  no_marks,            ///< line.lua: a waiter that did not use its turn gets the next one, too
-  turn_endless,        ///< line.lua: a turn from before the clock was set back counts
-  turn_never_ends,     ///< line.lua: a turn counts though its owner has left the line
-  asker_first,         ///< acquire.lua: an asker that finds the lock free and no turn gets it
-  unheard_kept,        ///< line.lua: a waiter that nobody hears gets the turn, too
-  silent_passed_over,  ///< line.lua: having just asked does not count as being heard
-  ends_ahead_void,     ///< line.lua: a waiter whose end is far ahead of the clock does not count
-  ends_uncut,          ///< line.lua: what ends far ahead of the clock is not cut
-  ticket_of_clock,     ///< acquire.lua: a ticket is the clock alone
+  unreplicated_counts,     ///< request.cc: a vote counts although the replica does not have it
+  unreplicated_is_unsent,  ///< trouble.cc: what the replica does not have is not given back
+  renewals_unwaited,       ///< request.cc: a renewal counts although the replica does not have it
+  fail_over_unseen,        ///< acquire.lua: a replica's counter goes on as if nothing had been
+  majority_never_forgets,  ///< checks.cc: no two jobs though a majority forgets: a promise too much
+  minority_never_forgets,  ///< likewise a minority, of which the holder had not one vote to spare
+  clocks_never_matter,     ///< likewise a replica whose clock is ahead
+  readers_overtake,        ///< acquire_shared.lua: a reader enters though a writer stands before it
+  readers_one_by_one,      ///< line.lua: a reader as the head is woken alone, as a writer is
+  no_turn,              ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
+  no_marks,             ///< line.lua: a waiter that did not use its turn gets the next one, too
+  turn_endless,         ///< line.lua: a turn from before the clock was set back counts
+  turn_never_ends,      ///< line.lua: a turn counts though its owner has left the line
+  asker_first,          ///< acquire.lua: an asker that finds the lock free and no turn gets it
+  unheard_kept,         ///< line.lua: a waiter that nobody hears gets the turn, too
+  silent_passed_over,   ///< line.lua: having just asked does not count as being heard
+  ends_ahead_void,      ///< line.lua: a waiter whose end is far ahead of the clock does not count
+  ends_uncut,           ///< line.lua: what ends far ahead of the clock is not cut
+  ticket_of_clock,      ///< acquire.lua: a ticket is the clock alone
   refused_out_of_line,  ///< acquire.lua: a refusal does not put its waiter into the line
   cooling_untold,       ///< queue.lua: says nothing of a lock that cools
   slots_overtake,       ///< acquire_slot.lua: takes a free slot, whoever stands in line
@@ -90,6 +97,13 @@ inline constexpr struct {
     {Mutation::uptime_untold, "uptime_untold"},
     {Mutation::unsent_kept, "unsent_kept"},
     {Mutation::clock_stands_still, "clock_stands_still"},
+    {Mutation::unreplicated_counts, "unreplicated_counts"},
+    {Mutation::unreplicated_is_unsent, "unreplicated_is_unsent"},
+    {Mutation::renewals_unwaited, "renewals_unwaited"},
+    {Mutation::fail_over_unseen, "fail_over_unseen"},
+    {Mutation::majority_never_forgets, "majority_never_forgets"},
+    {Mutation::minority_never_forgets, "minority_never_forgets"},
+    {Mutation::clocks_never_matter, "clocks_never_matter"},
     {Mutation::readers_overtake, "readers_overtake"},
     {Mutation::readers_one_by_one, "readers_one_by_one"},
     {Mutation::no_turn, "no_turn"},

@@ -73,7 +73,7 @@ ConnectionId Network::dial(std::uint8_t client, std::uint8_t server, std::uint32
   connection.session = session;
   connection.open = true;
   connection.served = true;
-  connection.breaking = connection.over = connection.fin = false;
+  connection.breaking = connection.over = connection.fin = connection.waiting = false;
   connection.clean = clean;
   connection.arrived = connection.coming = 0;
   connection.requests.clear();
@@ -115,14 +115,15 @@ void Network::send(ConnectionId id, const Request& request) {
 bool Network::arrive(ConnectionId id) {
   Connection& connection = connections_[id];
   if (!connection.served || connection.requests.size() <= connection.arrived) return false;
-  if (!stopped_[connection.server]) return true;
+  if (!stopped_[connection.server] && !connection.waiting) return true;
   ++connection.arrived;
   return false;
 }
 
 bool Network::may_run(ConnectionId id) const {
   const Connection& connection = connections_[id];
-  return connection.served && !stopped_[connection.server] && connection.arrived > 0;
+  return connection.served && !stopped_[connection.server] && !connection.waiting &&
+         connection.arrived > 0;
 }
 
 Request Network::take_request(ConnectionId id) {
@@ -140,6 +141,26 @@ void Network::respond(ConnectionId id, const Response& response) {
       std::max(connection.last_response, std::max(events_.now(), held) + delay());
   connection.responses.push(response);
   schedule(EventKind::response, id, connection.last_response);
+}
+
+void Network::respond_later(ConnectionId id, const Response& response, Time at) {
+  Connection& connection = connections_[id];
+  connection.waiting = true;
+  connection.answer = response;
+  schedule(EventKind::acknowledged, id, at);
+}
+
+void Network::acknowledge(ConnectionId id) {
+  Connection& connection = connections_[id];
+  if (!connection.waiting) return;
+  if (stopped_[connection.server]) {
+    return schedule(EventKind::acknowledged, id, events_.now() + milliseconds(5));
+  }
+  connection.waiting = false;
+  respond(id, connections_[id].answer);
+  for (std::uint32_t i = 0; i < connections_[id].arrived; ++i) {
+    schedule(EventKind::run_request, id, events_.now());
+  }
 }
 
 bool Network::take_response(ConnectionId id, Response& response) {
@@ -197,7 +218,7 @@ void Network::server_down(std::uint8_t server) {
     Connection& connection = connections_[id];
     if (!connection.used || connection.server != server || !connection.served) continue;
     if (connection.open && connection.established > events_.now()) continue;
-    connection.served = false;
+    connection.served = connection.waiting = false;
     connection.arrived = 0;
     connection.requests.clear();
     // A dead process is told of at once, a dead host when something is sent to it again.

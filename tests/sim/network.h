@@ -55,6 +55,8 @@ struct Connection {
   bool fin = false;           ///< the client has hung up in good order
   bool clean = true;          ///< the session had no other one to this server that failed
   std::uint32_t arrived = 0;  ///< requests that wait in the server's kernel
+  bool waiting = false;       ///< the server waits for its replica, and carries out no other
+  Response answer{};          ///< … before it sends this
   Fifo<Request> requests;     ///< on their way, or arrived
   Fifo<Response> responses;   ///< on their way
   Time established{};         ///< what happens to the server before that is nothing to it
@@ -81,6 +83,9 @@ class Network {
   ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t session, bool clean);
   void send(ConnectionId id, const Request& request);
   void respond(ConnectionId id, const Response& response);
+  /// The same, but not before `at`, and if the server has not died by then.
+  void respond_later(ConnectionId id, const Response& response, Time at);
+  void acknowledge(ConnectionId id);
   /// The client closes it: `orderly`, with all that was sent still on its way.
   void hang_up(ConnectionId id, bool orderly);
   /// It breaks; the client gets to know soon. A random part of what is on its way arrives.

@@ -70,6 +70,18 @@ std::string waiter_text(Waiter waiter) {
   return text;
 }
 
+bool waits_for_replicas(lock::Op op, Mutation mutation) {
+  if (op == lock::Op::renew) return mutation != Mutation::renewals_unwaited;
+  return op == lock::Op::acquire || op == lock::Op::repair || op == lock::Op::commit;
+}
+
+Response without_replicas(const Response& response, Mutation mutation) {
+  const bool counts = response.word == Word::granted || response.word == Word::renewed ||
+                      response.word == Word::committed;
+  if (!counts || mutation == Mutation::unreplicated_counts) return response;
+  return {.word = Word::too_few};
+}
+
 lock::Answer read_answer(const Response& response, const LockSettings& settings,
                          Mutation mutation) {
   switch (response.word) {
@@ -98,6 +110,9 @@ lock::Answer read_answer(const Response& response, const LockSettings& settings,
           std::chrono::milliseconds(response.age), std::chrono::milliseconds(response.pttl), {}};
     case Word::marked:
       return lock::Marked{};
+    case Word::too_few:
+      return lock::Unreachable{.maybe_applied = mutation != Mutation::unreplicated_is_unsent,
+                               .why = "replicas"};
     case Word::joined:  // is no answer to an Ask
     case Word::not_mine:
       break;

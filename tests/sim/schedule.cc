@@ -23,21 +23,21 @@ std::size_t quorum(std::size_t n) {
   return n / 2 + 1;
 }
 
-bool loses_data(Kind kind) {
-  return kind == Kind::crash_old || kind == Kind::crash_empty || kind == Kind::flush;
-}
-
 bool restarts(Kind kind) {
   return kind == Kind::crash_kept || kind == Kind::crash_old || kind == Kind::crash_empty;
 }
 
 }  // namespace
 
+bool loses_data(Fault::Kind kind) {
+  return kind == Kind::crash_old || kind == Kind::crash_empty || kind == Kind::flush;
+}
+
 std::string_view text(Fault::Kind kind) {
   constexpr std::string_view kTexts[] = {
-      "cut",       "deaf",        "mute",  "isolate",   "stop",  "snapshot", "crash_kept",
-      "crash_old", "crash_empty", "flush", "foreign",   "pause", "suspend",  "kill",
-      "signal",    "revoke",      "seize", "hand_back", "rumour"};
+      "cut",       "deaf",        "mute",   "isolate",   "stop",  "snapshot",  "crash_kept",
+      "crash_old", "crash_empty", "flush",  "fail_over", "lag",   "foreign",   "pause",
+      "suspend",   "kill",        "signal", "revoke",    "seize", "hand_back", "rumour"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
@@ -73,12 +73,15 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_keepers();
   draw_readers();
   draw_slots();
+  draw_fail_overs();
   if (assumptions_hold) keep_assumptions();
   const bool forgets = std::any_of(faults.begin(), faults.end(),
                                    [](const Fault& fault) { return loses_data(fault.kind); });
-  holds_are_kept = assumptions_hold && (!forgets || longest_hold() <= restart_grace);
-  marks_are_kept = assumptions_hold && !forgets && !twins;
-  seizures_are_kept = assumptions_hold && !forgets;
+  holds_are_kept =
+      assumptions_hold && !fail_overs_forget() && (!forgets || longest_hold() <= restart_grace);
+  // Nobody waits until a replica has a mark or a tombstone.
+  marks_are_kept = assumptions_hold && !forgets && !twins && !replicated;
+  seizures_are_kept = assumptions_hold && !forgets && !replicated;
   troubled = late_percent + break_percent > 0 ||
              std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
                return fault.kind != Kind::hand_back && fault.kind != Kind::rumour;
@@ -396,6 +399,17 @@ void Schedule::keep_assumptions() {
   }
 }
 
+/// At most so much the times of day of servers differ.
+Time Schedule::clocks_apart() const {
+  std::int64_t rate = 0;
+  Time skew{};
+  for (const ServerHost& host : server) {
+    rate = std::max(rate, host.rate < 0 ? -host.rate : host.rate);
+    skew = std::max(skew, host.wall_offset);
+  }
+  return skew + Time(2 * rate * (calm_from * 6 + seconds(30)).count() / 1'000'000);
+}
+
 /// The fence's promise: a server that loses data is away for longer than clocks disagree.
 void Schedule::keep_fences(Random& random) {
   const bool loses = std::any_of(faults.begin(), faults.end(),
@@ -409,13 +423,7 @@ void Schedule::keep_fences(Random& random) {
       host.rate = 0;
     }
   }
-  std::int64_t rate = 0;
-  Time skew{};
-  for (const ServerHost& host : server) {
-    rate = std::max(rate, host.rate < 0 ? -host.rate : host.rate);
-    skew = std::max(skew, host.wall_offset);
-  }
-  const Time apart = skew + Time(2 * rate * (calm_from * 6 + seconds(30)).count() / 1'000'000);
+  const Time apart = clocks_apart();
   for (Fault& fault : faults) {
     if (restarts(fault.kind) || fault.kind == Kind::flush) {
       fault.length = std::max<Time>(fault.length, apart + milliseconds(20));

@@ -36,6 +36,8 @@ struct Fault {
     crash_old,    ///< … with the data of its last snapshot
     crash_empty,  ///< … with none
     flush,        ///< FLUSHALL, which takes `length`
+    fail_over,    ///< the server dies, and its replica is in its place after `length`
+    lag,          ///< the server's replica gets nothing for `length`
     foreign,      ///< some other program sets the key on the server for `length`
     pause,        ///< the client's process is stopped, its job goes on
     suspend,      ///< the client's host is suspended, its job with it
@@ -54,6 +56,7 @@ struct Fault {
 };
 
 std::string_view text(Fault::Kind kind);
+bool loses_data(Fault::Kind kind);
 
 struct ServerHost {
   std::int64_t rate = 0;    ///< of its clock, in millionths
@@ -64,6 +67,7 @@ struct ServerHost {
   Time connects_after{};     ///< for the slow client: more than it waits for
   Time connects_in{};        ///< likewise, at most
   std::uint8_t same_as = 0;  ///< another server's index: the same server under two addresses
+  Time replica_ahead{};      ///< the replica's time of day, against the server's
 };
 
 struct ClientHost {
@@ -113,8 +117,15 @@ struct Schedule {
   bool twins = false;       ///< two addresses of one server
   bool troubled = false;    ///< anything that may keep a message from getting through in time
   std::size_t slots = 0;    ///< of the lock, if all clients want one of as many
+  bool replicated = false;  ///< each server has a replica, and fails over to it
+  /// `--replicas 1`: what a server's replica does not have in time does not count.
+  bool waits_for_replicas = false;
+  bool fences_rise = true;  ///< no fail-over is quicker than clocks disagree
 
   [[nodiscard]] Time longest_hold() const;
+  /// A replica may lack a vote that counts, or end it early, since its clock is ahead. It has been
+  /// up for long, so the restart grace does not notice.
+  [[nodiscard]] bool fail_overs_forget() const;
 
   /// Makes this the schedule of a seed. Keeps its memory.
   void draw(std::uint64_t seed);
@@ -132,6 +143,10 @@ struct Schedule {
   void draw_readers();
   void draw_slots();
   void draw_slow_connections();
+  void draw_fail_overs();
+  void draw_fail_over_faults(Random& random, Time apart);
+  void draw_lag(Random& random, const Fault& fail_over);
+  [[nodiscard]] Time clocks_apart() const;
   void draw_straddling(Random& random, const Fault& takeover);
   Fault draw_fault(Random& random, std::uint32_t profile) const;
   void keep_assumptions();

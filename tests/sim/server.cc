@@ -23,6 +23,11 @@ void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started
   mutation_ = mutation;
   forget_data();
   snapshot_ = data_;
+  replica_.clear();
+  replica_held_ = {};
+  replica_clock_ = clock;
+  replica_started_ms_ = 0;
+  failed_over_ = false;
 }
 
 void Server::forget_data() {
@@ -200,6 +205,7 @@ Response Server::grant(const Request& request, Trace trace, bool ours, std::int6
 std::uint64_t Server::next_fence(Trace trace, std::int64_t now) {
   std::uint64_t before = data_.fence.exists ? data_.fence.value : 0;
   bool from_clock = trace != Trace::present;
+  if (mutation_ == Mutation::fail_over_unseen && failed_over_) from_clock = trace == Trace::none;
   if (mutation_ == Mutation::run_id_ignored) from_clock = trace == Trace::none;
   if (mutation_ == Mutation::fence_from_one && trace == Trace::none) from_clock = false;
   if (from_clock) before = std::max(before, static_cast<std::uint64_t>(now));

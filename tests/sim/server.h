@@ -76,6 +76,19 @@ class Server {
   Response execute(const Request& request, Time now);
 
   void take_snapshot() { snapshot_ = data_; }
+  /// Its replica has what is there now after `lag`, and not before what came earlier. Returns when.
+  Time replicate(Time now, Time lag);
+  /// The replica gets nothing before that.
+  void hold_replica(Time until) { replica_held_ = until; }
+  /// The server is dead. There is what its replica has, and nobody answers until promote().
+  void lose_primary(Time now);
+  /// The replica, which has been up for long, is in its place, and the dead server its replica.
+  void promote(Time now);
+  void set_replica(const Clock& clock) { replica_clock_ = clock; }
+  /// How long it keeps the token, as far as the data of now goes and by its replica's clock, in ms.
+  [[nodiscard]] std::int64_t left(Token token, Time now) const;
+  [[nodiscard]] std::int64_t left_on_replica(Token token, Time now) const;
+
   enum class Restart { kept, snapshot, empty };
   void restart(Restart how, Time now);
 
@@ -178,6 +191,16 @@ class Server {
   Line::Publish publish_ = [](Waiter, const WakeUp&) { return false; };
   Data data_;
   Data snapshot_;
+
+  struct Copy {
+    Time at;  ///< the replica has it from then on
+    Data data;
+  };
+  std::vector<Copy> replica_;  ///< what it has, then what is on the way
+  Time replica_held_{};
+  Clock replica_clock_;
+  std::int64_t replica_started_ms_ = 0;
+  bool failed_over_ = false;
 };
 
 }  // namespace redlock::sim

@@ -21,6 +21,13 @@ bool is_crash(Kind kind) {
   return kind == Kind::crash_kept || kind == Kind::crash_old || kind == Kind::crash_empty;
 }
 
+/// The server carried out a request by which it has the token.
+bool remembers(const Request& request, const Response& response) {
+  const bool takes = request.op == lock::Op::acquire || request.op == lock::Op::repair;
+  return (takes && response.word == Response::Word::granted) ||
+         response.word == Response::Word::renewed;
+}
+
 }  // namespace
 
 template <class Each>
@@ -34,7 +41,7 @@ void World::set_up() {
   events_.reset();
   network_.reset(*schedule_);
   wake_ups_.reset(*schedule_);
-  checks_.reset(*schedule_);
+  checks_.reset(*schedule_, scene_.mutation);
   scene_.schedule = schedule_;
   scene_.events = &events_;
   scene_.network = &network_;
@@ -59,6 +66,9 @@ void World::set_up() {
       const std::uint32_t life = host.fence_of_this_life ? servers_[i].run_id() : 0;
       servers_[i].data().fence = {true, host.fence, life};
     }
+    servers_[i].set_replica(
+        {host.rate, milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
+    if (schedule_->replicated) servers_[i].replicate(Time::zero(), Time::zero());
     servers_[i].take_snapshot();
     stopped_[i] = crashed_[i] = 0;
   }
@@ -142,6 +152,7 @@ void World::happen(const Event& event) {
     case EventKind::request:
     case EventKind::run_request:
     case EventKind::response:
+    case EventKind::acknowledged:
       return connection_event(event);
   }
 }
@@ -167,6 +178,9 @@ void World::connection_event(const Event& event) {
       if (network_.take_response(id, inbound.response)) client.take_in(server, inbound);
       break;
     }
+    case EventKind::acknowledged:
+      network_.acknowledge(id);
+      break;
     case EventKind::connected:
       // Down in the meantime: what is sent will not get there, and tells.
       network_.establish(id);
@@ -189,9 +203,7 @@ void World::serve(ConnectionId id) {
   const std::uint8_t address = network_.at(id).server;
   Server& server = servers_[real(address)];
   const Response response = server.execute(request, events_.now());
-  if (request.op == lock::Op::acquire && response.word == Response::Word::granted) {
-    checks_.granted(real(address), request.hold);
-  }
+  if (remembers(request, response)) checks_.remembers(real(address), request.token);
   check_kept(real(address), request, response);
   // The last reader that leaves takes the lock with it.
   if (lock::is_release(request.op) && is_shared(server.owner(events_.now())) &&
@@ -206,8 +218,30 @@ void World::serve(ConnectionId id) {
                                     : token_text(owner) + "'s";
     story_.say(events_.now(), server_name(address), what);
   }
-  network_.respond(id, response);
+  respond(id, request, response);
   check_hung_up(id);
+}
+
+/// With WAIT, if the server has a replica, and the client waits for it.
+void World::respond(ConnectionId id, const Request& request, Response response) {
+  const std::uint8_t server = real(network_.at(id).server);
+  const Time now = events_.now();
+  Time at = now;
+  if (schedule_->replicated) {
+    Time lag = random_.between(std::chrono::microseconds(100), milliseconds(1));
+    if (random_.percent(5)) lag = random_.between(lag, schedule_->server_timeout);
+    const Time has = servers_[server].replicate(now, lag);
+    const Time limit = now + schedule_->server_timeout / 2;
+    const bool waits = schedule_->waits_for_replicas && !request.joins_line &&
+                       waits_for_replicas(request.op, scene_.mutation);
+    if (waits) at = std::min(has, limit);
+    if (waits && has > limit) response = without_replicas(response, scene_.mutation);
+  }
+  if (request.op == lock::Op::acquire && response.word == Response::Word::granted) {
+    checks_.granted(server, request.hold);
+  }
+  if (at > now) return network_.respond_later(id, response, at);
+  network_.respond(id, response);
 }
 
 /// The last request of a process that has ended in good order: nothing of it may be left here.
@@ -274,6 +308,11 @@ void World::begin(const Fault& fault, std::uint32_t number) {
     case Kind::crash_empty:
       crash(fault.server);
       break;
+    case Kind::fail_over:
+      fail_over(real(fault.server));
+      break;
+    case Kind::lag:
+      return servers_[real(fault.server)].hold_replica(now + fault.length);
     case Kind::pause:
     case Kind::suspend:
       client.pause(fault.kind == Kind::suspend);
@@ -370,9 +409,26 @@ void World::crash(std::uint8_t server) {
   each_address(server, [&](std::uint8_t s) { network_.server_down(s); });
 }
 
+/// A vote that the replica lacks, or that will end earlier, is forgotten.
+void World::fail_over(std::uint8_t index) {
+  Server& server = servers_[index];
+  const Time now = events_.now();
+  std::vector<Token> tokens = server.readers(now);
+  if (tokens.empty()) tokens.push_back(server.owner(now));
+  std::vector<std::int64_t> left;
+  for (const Token token : tokens) left.push_back(server.left(token, now));
+  server.lose_primary(now);
+  const bool promised =
+      schedule_->waits_for_replicas && schedule_->server[index].replica_ahead == Time{};
+  for (std::size_t i = 0; i < tokens.size() && !promised; ++i) {
+    if (server.left_on_replica(tokens[i], now) < left[i]) checks_.forgets(index, tokens[i]);
+  }
+  crash(index);
+}
+
 void World::end(const Fault& fault) {
   const std::uint8_t server = real(fault.server);
-  if (is_crash(fault.kind)) return come_back(fault);
+  if (is_crash(fault.kind) || fault.kind == Kind::fail_over) return come_back(fault);
   if (fault.kind == Kind::flush) servers_[server].flush();
   if (--stopped_[server] > 0 || crashed_[server] > 0) return;
   if (story_.on()) story_.say(events_.now(), server_name(server), "goes on");
@@ -382,7 +438,11 @@ void World::end(const Fault& fault) {
 /// Crashes that overlap are one with several restarts: data is lost if one of them loses it.
 void World::come_back(const Fault& fault) {
   const std::uint8_t server = real(fault.server);
-  servers_[server].restart(how(fault.kind), events_.now());
+  if (fault.kind == Kind::fail_over) {
+    servers_[server].promote(events_.now());
+  } else {
+    servers_[server].restart(how(fault.kind), events_.now());
+  }
   if (--crashed_[server] > 0) return;
   if (story_.on()) story_.say(events_.now(), server_name(server), "is back");
   each_address(server, [&](std::uint8_t s) {
@@ -395,6 +455,7 @@ void World::calm_down() {
   if (story_.on()) story_.say(events_.now(), "", "ALL IS WELL from here on");
   scene_.calm = true;
   network_.heal();
+  for (std::size_t i = 0; i < schedule_->servers; ++i) servers_[i].hold_replica({});
   for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].calm_down();
 }
 

@@ -70,6 +70,8 @@ class World {
   void carry_out_release(const Event& event);
   void check_kept(std::size_t server, const Request& request, const Response& response);
   void crash(std::uint8_t server);
+  void fail_over(std::uint8_t server);
+  void respond(ConnectionId id, const Request& request, Response response);
   void come_back(const Fault& fault);
   void isolate(std::uint8_t client, std::uint8_t servers, Time until);
   void calm_down();

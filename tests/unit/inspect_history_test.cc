@@ -140,7 +140,7 @@ TEST_CASE("history: the usual length is that of the last five runs that ended we
   runs.back().entry.status = 1;
   const auto usual = usual_of(runs);
   REQUIRE(usual);
-  CHECK(describe(*usual) == "the last 5 runs took 4m to 6m");
+  CHECK(diag::describe(*usual) == "last 5 runs took 4m to 6m");
   runs.erase(runs.begin(), runs.begin() + 5);
   CHECK_FALSE(usual_of(runs));
 }

@@ -29,7 +29,7 @@ TEST_CASE("a holder's record reads as it was written") {
   CHECK(read->since == holder.since);
   CHECK(read->ttl == holder.ttl);
   CHECK(read->servers == holder.servers);
-  CHECK(read->protocol == kProtocol);
+  CHECK(read->protocol == lock::kProtocol);
 }
 
 TEST_CASE("a record may be anything") {

@@ -57,9 +57,10 @@ void Driver::wait() {
 
 void Driver::await(std::span<os::Interest> interests, lock::Instant deadline) {
   const bool due = deadline <= now();
-  const lock::Instant limit = deadline == lock::kNever ? lock::kNever : deadline - ahead_;
+  if (due) deadline = lock::Instant::min();
+  const bool shifts = !due && deadline != lock::kNever;  // the others are no times of a clock
   try {
-    loop_.wait(interests, due ? lock::Instant::min() : limit);
+    loop_.wait(interests, shifts ? deadline - ahead_ : deadline);
   } catch (const std::exception&) {
     if (!host_.bears_refusals()) throw;
     const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};

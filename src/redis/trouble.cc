@@ -228,8 +228,8 @@ lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
       return never_sent("its name was not resolved within " + in_ms(limit) +
                         "; see DNS here, or use an address");
     case Step::authenticating:
-      return never_sent("did not answer AUTH or SELECT within " + in_ms(limit) +
-                        "; it is stopped or overloaded");
+      return never_sent("took the connection, but did not answer the first command within " +
+                        in_ms(limit) + "; it is stopped or overloaded");
     case Step::connecting:
       break;
   }

@@ -269,7 +269,7 @@ constexpr std::string_view kHistoryHead =
 from the logs of all servers; it changes nothing
 
 Example:
-  redlock history --at 2026-11-20T02:30 nightly-backup
+  redlock history --at 02:30 nightly-backup
 
 Usage:
   redlock history [OPTIONS] [NAME...]

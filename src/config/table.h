@@ -110,6 +110,8 @@ enum class Key : std::size_t {
   color,
   verbose,
   quiet,
+  each_server,
+  nothing_more,
   every_finding,
   only_status,
   json,

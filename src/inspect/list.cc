@@ -46,6 +46,16 @@ constexpr std::array<std::string_view, count_> kHeads = {
 constexpr std::array<std::size_t, 8> kLeftOut = {fence,   pid,     servers, left,
                                                  waiting, command, holder,  since};
 
+/// Of a lock that several jobs hold.
+std::optional<std::chrono::milliseconds> longest_held(const Observed& lock) {
+  std::optional<std::chrono::milliseconds> longest;
+  for (const lock::Reader& reader : lock.readers) {
+    const auto holder = records::read_holder(reader.holder);
+    if (holder) longest = std::max(longest, diag::ago(holder->since));
+  }
+  return longest;
+}
+
 Line line_of(const Observed& lock) {
   Line line(count_);
   line[name].text = diag::printable(lock.id.name, 255);
@@ -54,6 +64,7 @@ Line line_of(const Observed& lock) {
   if (lock.readers.size() > 1) {
     line[holder].text =
         lock.slots > 0 ? slots_taken(lock) : fmt::format("{} readers", lock.readers.size());
+    if (const auto length = longest_held(lock)) line[since].text = diag::for_people(*length);
   } else if (lock.holder) {
     line[holder].text = diag::person(lock.holder->user, lock.holder->host);
     if (!lock.holder->maintenance) line[pid].text = std::to_string(lock.holder->pid);

@@ -72,6 +72,7 @@ night_run() {
     fail "$output"
   has " exit 3 $(id -un)@$(uname -n) " ' exit 127 ' ' exit 143 (--max-runtime) ' ' 1 run skipped (--once) ' \
     ' running ' " sh -c 'exit 3'" ' /nonexistent'
+  [[ $output =~ [0-9]\ ?m?s\ +running ]] || fail "$output" # for how long it has had the lock
   [[ $(wc -l <<<"$output") == 7 ]] || fail "$output"
   after=$(cli A dbsize; cli A dump "$LOG" | od -c; cli A pttl "$LOG")
   [[ ${before%$'\n'*} == "${after%$'\n'*}" ]] || fail "$before" "$after"

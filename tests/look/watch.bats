@@ -51,6 +51,13 @@ until("narrower", lambda: frames() and "SERVERS" not in frame())
 at.type(CTRL_C)
 assert at.ended() == 0
 assert at.all.endswith("\x1b[?7h\x1b[?25h\x1b[?1049l"), at.all[-100:]
+# It follows the width at once, however long the interval is.
+at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "--interval", "1h"], 80)
+until("the list", lambda: frames() and "SERVERS" in frame())
+at.resize(30)
+until("it is narrower", lambda: frames() > 1 and "SERVERS" not in frame())
+at.type(CTRL_C)
+assert at.ended() == 0
 CODE
 }
 

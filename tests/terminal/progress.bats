@@ -118,17 +118,18 @@ assert lines[1].startswith('redlock: got lock "deploy-shop" after ') and lines[2
 SCENARIO
 }
 
-# logged LENGTH STATUS: a run that took so many minutes, in the log of deploy-shop.
+# logged RUN LENGTH STATUS: a run that took so many minutes, in the log of deploy-shop.
 logged() {
-  cli A xadd 'redlock:{deploy-shop}:log' '*' event released run "$RANDOM$RANDOM" \
-    data "{\"held\":$((60000 * $1)),\"host\":\"db7\",\"status\":$2,\"user\":\"root\"}" >/dev/null
+  cli A xadd 'redlock:{deploy-shop}:log' '*' event released run "$1" \
+    data "{\"held\":$((60000 * $2)),\"host\":\"db7\",\"status\":$3,\"user\":\"root\"}" >/dev/null
 }
 
 @test "progress: the live line says how long the runs usually take" {
   pretend "$TOKEN"
-  local length
-  for length in 50 4 5 6 5 4; do logged "$length" 0; done
-  logged 1 1 # it failed
+  local length number=0
+  for length in 50 6 4 5 5 5; do logged $((++number)) "$length" 0; done
+  logged $number 5 0 # the same line twice
+  logged $((++number)) 1 1 # it failed
   progress_scenario <<'SCENARIO'
 at = waiter(160, "-w", "10m", "deploy-shop", "--", "sh", "-c", f"ls -l /proc/self/fd >{GONE}")
 at.until_line(r"deploy-shop: held by root@db7 \(\./deploy\.sh\) for 3m \d+s · last 5 runs took 4m to 6m · you are next · waited .*")

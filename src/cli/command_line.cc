@@ -36,8 +36,8 @@ std::string version() {
 }
 
 /// The first word of `line`. `usage`: the command as the user should have written it.
-const std::string& lock_name(const Line& line, const std::string& usage) {
-  if (line.words.empty()) misused("no lock name: redlock " + usage);
+const std::string& lock_name(const Line& line, std::string_view usage) {
+  if (line.words.empty()) misused("no lock name: redlock " + std::string(usage));
   redis::check_lock_name(line.words.front());
   return line.words.front();
 }

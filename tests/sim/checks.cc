@@ -144,7 +144,9 @@ void Checks::move_limit(std::size_t client, Time at) {
   std::array<lock::Instant, kMostServers> expiries{};
   const std::size_t n = schedule_->servers;
   for (std::size_t i = 0; i < n; ++i) expiries[i] = lease.words[i].best_expires;
-  std::sort(expiries.begin(), expiries.begin() + static_cast<std::ptrdiff_t>(n), std::greater<>());
+  // All of them, since g++ 14 takes a part of unknown length for a longer one; the others are the
+  // smallest.
+  std::ranges::sort(expiries, std::greater<>());
   if (lease.live) check_lifetime(client, at);
   lease.limit = expiries[n / 2];
 }

@@ -368,7 +368,8 @@ std::string help_foot(config::Command command) {
   if (command == config::kRun) {
     foot += "\nEnvironment:\n";
     foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_FENCES, REDLOCK_HELD",
-                  "redlock sets these for the command");
+                  "redlock sets these for the command; with --slots, "
+                  "REDLOCK_SLOT, too");
   }
   foot += page_of(command).exit_status;
   return foot + "\nThe manual: man redlock-" + std::string(command_name(command)) + "\n";

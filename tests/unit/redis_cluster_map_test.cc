@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+namespace redlock::cluster_map_test {
+
 using redlock::redis::Address;
 using redlock::redis::ClusterMap;
 using redlock::redis::slot_of;
@@ -63,3 +65,5 @@ TEST_CASE("what is not a map is not read as one") {
     CHECK_FALSE(ClusterMap::read(wrong, "asked"));
   }
 }
+
+}  // namespace redlock::cluster_map_test

@@ -8,7 +8,8 @@
 
 #include "contains.h"
 
-using namespace redlock;
+namespace redlock::locator_test {
+
 using namespace std::chrono_literals;
 using redis::Locator;
 using redis::Value;
@@ -179,3 +180,5 @@ TEST_CASE("behind Sentinels, only a primary is the right place") {
   locator.redirect("MOVED 12 a:1", kBegun);
   CHECK(contains(locator.failure()->why, "write redis+cluster://"));
 }
+
+}  // namespace redlock::locator_test

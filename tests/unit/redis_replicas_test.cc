@@ -11,7 +11,8 @@
 #include "redis/pipeline.h"
 #include "redis/request.h"
 
-using namespace redlock;
+namespace redlock::replicas_test {
+
 using namespace std::chrono_literals;
 using lock::Op;
 using redis::Flight;
@@ -100,3 +101,5 @@ TEST_CASE("a slot that moves: ASKING stands before each command, and its reply i
   REQUIRE(arrivals.size() == 1);
   CHECK(std::get<Value>(arrivals[0].content).text == "granted");
 }
+
+}  // namespace redlock::replicas_test

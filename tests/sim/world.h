@@ -8,6 +8,7 @@
 // clients, jobs that wait for long, and jobs that end because a later lock was lost. They cannot
 // wait for one another in a circle: all runs take their locks in the order of the names, so of
 // those that wait, the run that has the last of these names waits for none of the others.
+// run_stage_test.cc lets such runs take their locks in random turns.
 #pragma once
 
 #include <array>

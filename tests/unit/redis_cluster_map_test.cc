@@ -57,7 +57,7 @@ TEST_CASE("a map says which primary has a key, and that nobody has it") {
   CHECK_FALSE(map->primary_of("foo{}{bar}"));
 }
 
-TEST_CASE("what is not a map is not read as one") {
+TEST_CASE("a reply of another kind is not read as a map") {
   for (const Value& wrong :
        {text("OK"), array({text("x")}), array({array({number(0), number(1)})}),
         array({range(0, 1, "10.0.0.1", 0)}), array({range(0, 1, "10.0.0.1", 65'536)}),

@@ -26,8 +26,10 @@ struct Exit {
   int status;  ///< 128 + n where signal n is the reason, as in a shell
   int signal;  ///< redlock ends by this signal; 0: by none
 
+  // NOLINTBEGIN(google-explicit-constructor): a status is a way to end.
   constexpr Exit(int number, int ended_by = 0) : status(number), signal(ended_by) {}
   constexpr Exit(ExitStatus own) : Exit(static_cast<int>(own)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   static constexpr Exit by_signal(int number) { return {128 + number, number}; }
 

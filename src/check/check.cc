@@ -21,7 +21,7 @@
 #include "os/clock.h"
 #include "os/random.h"
 #include "records/json.h"
-#include "redis/inspector.h"
+#include "redis/inspection/inspector.h"
 #include "redis/tls/context.h"
 
 namespace redlock::check {
@@ -140,7 +140,7 @@ Exit check(const cli::Check& request) {
     inspectors.back().start(os::boot_now());
   }
   driver::finish(inspectors);
-  const SelfTestResult self_test = SelfTest(settings, lock).run();
+  SelfTestResult self_test = SelfTest(settings, lock).run();
   if (ours) sweep(inspectors, self_test);
   if (self_test.interrupted > 0) return Exit::by_signal(self_test.interrupted);
 
@@ -150,9 +150,12 @@ Exit check(const cli::Check& request) {
                               tried, twin_of(inspectors, server, settings.servers)));
   }
   append(findings, diagnose_set(settings));
+  // An earlier finding already says why such a server gave no vote.
+  std::erase_if(self_test.complaints, [&](const lock::Complaint& complaint) {
+    return !can_vote(inspectors[complaint.server].inspection());
+  });
   std::vector<Finding> of_test = diagnose_self_test(self_test, settings, tried);
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    // An earlier finding already says why the server gave no vote.
     if (can_vote(inspectors[server].inspection())) continue;
     std::erase_if(of_test, [name = settings.servers[server].display()](const Finding& finding) {
       return finding.server == name;

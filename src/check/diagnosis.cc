@@ -57,8 +57,10 @@ bool is_sentinel(const Inspection& inspection) {
   return mode_of(inspection) == "sentinel";
 }
 
+/// A slave, or an active-replica of KeyDB, which takes writes as well. As in vouch.lua.
 bool is_replica(const Inspection& inspection) {
-  return inspection.field("role") == "slave";
+  const std::string role = inspection.field("role");
+  return !role.empty() && role != "master";
 }
 
 Verdict judge_round_trip(const Inspection& inspection, const Settings& settings) {
@@ -100,6 +102,10 @@ Verdict judge_role(const redis::Endpoint& server, const Inspection& inspection) 
   if (!clustered && server.kind == Kind::cluster) {
     return {Level::warning, "is no Redis Cluster; write redis:// in place of redis+cluster://"};
   }
+  if (inspection.field("role") == "active-replica") {
+    return {Level::misconfigured,
+            "is an active replica and can give no vote; set active-replica no there"};
+  }
   if (is_replica(inspection)) {
     return {Level::misconfigured,
             fmt::format("is a replica and can give no vote; use the address of its primary, {}:{}",
@@ -140,15 +146,15 @@ Verdict judge_persistence(const Inspection& inspection, const Settings& settings
               "no append-only file: it forgets its locks when restarted, the others do not"};
     }
     return {Level::warning,
-            "no append-only file: when it is restarted, locks are free while their jobs still run; "
-            "set appendonly yes there" +
+            "no append-only file: a restart frees all locks, even those of running jobs; set "
+            "appendonly yes there" +
                 std::string(alone ? ", or use several servers" : ", or a --restart-grace")};
   }
   const std::string fsync = inspection.appendfsync.value_or("not known, CONFIG is not permitted");
   if (fsync == "no" && alone) {
     return {Level::warning,
-            "append-only file with appendfsync no: locks of the last half minute may be forgotten "
-            "in a crash; set appendfsync everysec or always there"};
+            "appendfsync no: a crash can lose the locks of the last half minute; set appendfsync "
+            "everysec or always there"};
   }
   return {Level::ok, "append-only file, appendfsync " + shown(fsync)};
 }
@@ -162,8 +168,8 @@ Verdict judge_memory(const Inspection& inspection) {
     const std::uint64_t evicted = number(inspection.field("evicted_keys"));
     return {
         Level::misconfigured,
-        fmt::format("maxmemory-policy {}: a lock that is held may be evicted{}; set "
-                    "maxmemory-policy noeviction there",
+        fmt::format("a held lock may be evicted: maxmemory-policy {}{}; set maxmemory-policy "
+                    "noeviction there",
                     shown(policy), evicted == 0 ? "" : fmt::format(" ({} keys were)", evicted))};
   }
   const std::uint64_t percent = used / std::max<std::uint64_t>(limit / 100, 1);
@@ -188,6 +194,13 @@ std::string comforts_missed(const Inspection& inspection, const Settings& settin
         "the user may not use the lock's queue, so that waiters are not woken, but ask again after "
         "up to 5 s; give it +zadd +zrem +zrange +zrangebyscore +zrank +zcard +zscore, the queue's "
         "keys and &redlock*:wake:* (see redlock-protocol(7))";
+  }
+  if (!inspection.denied_sharded.empty()) {
+    if (!missed.empty()) missed += "; ";
+    missed +=
+        "the user may not send or hear messages for one slot, so that each message goes to all "
+        "nodes of the Cluster; give it";
+    for (const std::string& command : inspection.denied_sharded) missed += " +" + shown(command);
   }
   return missed;
 }
@@ -276,7 +289,7 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
     add("role", judge_role(server, inspection));
     if (is_sentinel(inspection)) return findings;
     if (!twin.empty()) {
-      add("distinct", {Level::misconfigured, "is one and the same server as " + twin +
+      add("distinct", {Level::misconfigured, "is the same server as " + twin +
                                                  ", and a server has one vote; leave one out"});
     }
     add("uptime", judge_uptime(inspection, settings));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Turns the servers' information about themselves into findings: what is right, what is wrong, and
-// what to do. Deliberately absent: requests to the servers (redis/inspector.h), output (check.cc).
+// what to do. Deliberately absent: requests to the servers (redis/inspection/inspector.h), output
+// (check.cc).
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,7 @@
 
 #include "check/self_test.h"
 #include "config/settings.h"
-#include "redis/inspector.h"
+#include "redis/inspection/inspector.h"
 
 namespace redlock::check {
 
@@ -26,14 +27,14 @@ enum class Level {
 /// The result of one check.
 struct Verdict {
   Level level;
-  std::string text;  ///< one line: the fact and, unless ok, what to do
+  std::string text;  ///< as in Finding
 };
 
 struct Finding {
   Level level;
   std::string server;      ///< redacted URI; empty: about all of them
   std::string_view check;  ///< one word
-  std::string text;        ///< one line: the fact and, unless ok, what to do
+  std::string text;        ///< one line: the fact; and, unless ok, behind "; " what to do
 };
 
 /// The lock of the self-test.

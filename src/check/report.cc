@@ -12,34 +12,53 @@ namespace {
 
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kLevel = 7;  ///< columns of the longest word for a level
+constexpr std::size_t kGap = 2;    ///< between the columns
 /// With less room beside its check, a text begins below it.
 constexpr std::size_t kLeastText = 30;
+constexpr std::string_view kSeparator = "; ";  ///< see Finding::text
 
 diag::Tint tint_of(Level level) {
   if (level == Level::ok) return diag::Tint::good;
   return level == Level::warning ? diag::Tint::notice : diag::Tint::bad;
 }
 
-/// The lines of one finding. `checks`: the columns for the name of the check.
+/// A finding's text in two: the fact, and what to do about it.
+struct Parts {
+  std::string fact;
+  std::string remedy;  ///< may be empty
+};
+
+Parts parts_of(const Finding& finding, const diag::Screen& screen) {
+  std::string text = diag::for_screen(finding.text, screen);
+  const std::size_t at = finding.level == Level::ok ? text.npos : text.find(kSeparator);
+  if (screen.width == diag::kNoLimit || at == text.npos) return {std::move(text), {}};
+  return {text.substr(0, at), text.substr(at + kSeparator.size())};
+}
+
+/// The lines of one finding: on a terminal one line with the fact, cut to the width, and below it
+/// what to do, complete. `checks`: the columns for the name of the check.
 std::string lines_of(const Finding& finding, std::size_t checks, const diag::Screen& screen) {
   const std::string word(word_for(finding.level));
   std::string out(kIndent, ' ');
   out += diag::paint(word, tint_of(finding.level), screen);
-  out += fmt::format("{:{}}{:{}}", "", kLevel - word.size() + 2, finding.check, checks);
-  std::size_t left = kIndent + kLevel + 2 + checks + 2;
-  const bool below = screen.width != diag::kNoLimit && left + kLeastText > screen.width;
-  if (below) {
+  out += fmt::format("{:{}}{:{}}", "", kLevel - word.size() + kGap, finding.check, checks);
+  std::size_t left = kIndent + kLevel + kGap + checks + kGap;
+  const bool limited = screen.width != diag::kNoLimit;
+  if (limited && left + kLeastText > screen.width) {
     out.erase(out.find_last_not_of(' ') + 1).append("\n");
     left = 2 * kIndent;
     out.append(left, ' ');
   } else {
-    out += "  ";
+    out.append(kGap, ' ');
   }
-  const std::size_t room = screen.width == diag::kNoLimit ? screen.width : screen.width - left;
-  bool first = true;
-  for (const std::string& line : diag::wrap(diag::for_screen(finding.text, screen), room)) {
-    if (!std::exchange(first, false)) out.append(left, ' ');
-    out += diag::cut(line, room, screen.charset) + "\n";
+  const std::size_t room = limited ? screen.width - left : screen.width;
+  const Parts parts = parts_of(finding, screen);
+  out += diag::cut(parts.fact, room, screen.charset) + "\n";
+  if (parts.remedy.empty()) return out;
+  // A word that is longer than the screen is not cut either: it may have to be copied.
+  std::string_view mark = screen.charset == diag::Charset::utf8 ? "→ " : "> ";
+  for (const std::string& line : diag::wrap(parts.remedy, room)) {
+    out.append(left - kGap, ' ').append(std::exchange(mark, "  ")).append(line).append("\n");
   }
   return out;
 }

@@ -12,7 +12,7 @@
 #include "lock/session.h"
 #include "lock/vote.h"
 #include "os/signals.h"
-#include "redis/server_set.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::check {
 

@@ -41,8 +41,8 @@ std::optional<Verdict> judge_steps(const SelfTestResult::Steps& steps, lock::Dur
   };
   if (gone(steps.renewed) || gone(steps.released)) {
     return Verdict{Level::misconfigured,
-                   "the lock was gone a moment after it was granted; who deletes keys there, or "
-                   "does a proxy spread them over several servers?"};
+                   "the lock was gone a moment after it was granted; does another program delete "
+                   "keys there, or does a proxy spread them over several servers?"};
   }
   const auto answer_text = [](const std::optional<lock::Answer>& answer) {
     return answer ? text_of(*answer) : "no answer came";
@@ -68,13 +68,15 @@ std::ptrdiff_t votes(const SelfTestResult& self_test) {
 Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
                       const Tried& tried) {
   const std::string lock = diag::lock_name(tried.name);
+  const std::string subject = tried.ours ? "a lock" : lock;
   switch (self_test.outcome.kind) {
     case lock::Outcome::Kind::job_ended:
-      return {Level::ok,
-              fmt::format("{} was taken with {} of {} votes in {}, renewed and released; fencing "
-                          "number {}",
-                          lock, votes(self_test), settings.servers.size(),
-                          diag::for_people(self_test.grant->waited), self_test.grant->fence)};
+      return {
+          Level::ok,
+          fmt::format("{} of {} votes in {}: {} was taken, renewed and released; fencing "
+                      "number {}",
+                      votes(self_test), settings.servers.size(),
+                      diag::for_people(self_test.grant->waited), subject, self_test.grant->fence)};
     case lock::Outcome::Kind::conflict:
       return {tried.ours ? Level::outage : Level::ok,
               lock + " is held by " +
@@ -82,18 +84,18 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
                                     : "several contenders in turn") +
                   (tried.ours ? "; nobody else should use this name" : "; the test was skipped")};
     case lock::Outcome::Kind::lost:
-      return {Level::outage, lock + " was acquired, and lost at once"};
+      return {Level::outage, subject + " was acquired, and lost at once"};
     case lock::Outcome::Kind::misconfigured:
-      return {Level::misconfigured, lock + " could not be acquired: two of the servers are one"};
+      return {Level::misconfigured, subject + " could not be acquired: two of the servers are one"};
     default:
       break;
   }
   std::string why;
   for (const lock::Complaint& complaint : self_test.complaints) {
-    why += (why.empty() ? ": " : "; ") + settings.servers.at(complaint.server).display() + ": " +
-           text_of(complaint.answer);
+    why += "; " + settings.servers.at(complaint.server).brief() + ": " + text_of(complaint.answer);
   }
-  return {Level::outage, lock + " could not be acquired" + why};
+  if (why.empty()) why = "; solve the problems above";
+  return {Level::outage, subject + " could not be acquired" + why};
 }
 
 }  // namespace

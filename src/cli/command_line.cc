@@ -18,7 +18,7 @@
 #include "lock/protocol.h"
 #include "lock/token.h"
 #include "os/clock.h"
-#include "redis/keys.h"
+#include "redis/requests/keys.h"
 
 namespace redlock::cli {
 namespace {
@@ -167,7 +167,7 @@ std::string take_token(Line& line, Command command) {
                  : ""));
   }
   if (line.words.size() > 2) misused("too many words: redlock " + form);
-  const std::string token = std::move(line.words.back());
+  std::string token = std::move(line.words.back());
   line.words.pop_back();
   if (token == "-") return {};
   if (!lock::is_token(token)) {

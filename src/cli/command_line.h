@@ -131,7 +131,7 @@ struct Sandbox {
     sentinel  ///< a primary, its replicas and Sentinels
   };
   Kind kind = Kind::plain;
-  int servers = 3;  ///< plain: how many
+  int servers = 3;                   ///< plain: how many
   std::vector<std::string> command;  ///< empty: the user's shell
 };
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "redis/tls/settings.h"
-#include "redis/uri.h"
+#include "redis/wire/uri.h"
 
 namespace redlock::config {
 

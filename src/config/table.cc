@@ -8,10 +8,10 @@
 
 #include "config/draft.h"
 #include "config/duration.h"
+#include "config/setters.h"
 #include "config/value.h"
-#include "error.h"
 #include "lock/token.h"
-#include "redis/keys.h"
+#include "redis/requests/keys.h"
 
 namespace redlock::config {
 namespace {
@@ -23,94 +23,6 @@ using namespace std::chrono_literals;
 constexpr nanoseconds kLongestGrace = 48h;  // twice the longest ttl
 constexpr int kMostReplicas = 15;
 constexpr nanoseconds kLongestHold = 720h;  // the servers keep the fence of an idle lock as long
-
-/// A flag or an element of the file's array has one URI, the environment has several.
-void add_servers(Draft& draft, std::string_view value) {
-  std::size_t begin = value.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) refuse("a URI such as redis://host:6379", value);
-  while (begin != std::string_view::npos) {
-    const std::size_t end = value.find_first_of(kBlanks, begin);
-    const std::string_view uri = value.substr(begin, end - begin);
-    begin = value.find_first_not_of(kBlanks, end);
-    const std::size_t before = draft.settings.servers.size();
-    try {
-      draft.settings.servers.push_back(redis::parse_uri(uri));
-    } catch (const Error& error) {
-      // The message does not repeat the URI, so it says the URI's number.
-      if (before == 0 && begin == std::string_view::npos) throw;
-      throw Error(error.status(), "number " + std::to_string(before + 1) + ": " + error.what());
-    }
-  }
-}
-
-void set_ttl(Draft& draft, std::string_view value) {
-  draft.settings.ttl = in_milliseconds(to_duration(value, {1s, 24h}));
-}
-
-void set_prefix(Draft& draft, std::string_view value) {
-  if (!value.empty()) redis::check_lock_name(value);  // the key begins with it
-  draft.settings.prefix = value;
-}
-
-void set_tls_sni(Draft& draft, std::string_view value) {
-  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
-                    value.find_first_of(":/@ ") == std::string_view::npos;
-  if (!name) refuse("a host's name, without a port", value);
-  draft.settings.tls.sni = value;
-}
-
-void set_tls_insecure(Draft& draft, std::string_view value) {
-  const bool yes = value.empty() || value == "1" || value == "true";  // empty: the flag
-  if (!yes && value != "0" && value != "false") refuse("0 or 1", value);
-  draft.settings.tls.verify =
-      yes ? redis::TlsSettings::Verify::nothing : redis::TlsSettings::Verify::server;
-}
-
-void set_config_file(Draft& draft, std::string_view value) {
-  if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
-  draft.config_file = value;
-}
-
-/// /dev/null overrides a file that the environment or the configuration file names.
-void set_metrics_file(Draft& draft, std::string_view value) {
-  if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
-  draft.settings.metrics_file = value == "/dev/null" ? "" : value;
-}
-
-/// `words`: the names of the enumeration's values, in their order.
-template <class Enum>
-Enum to_choice(std::string_view value, const std::string& expected,
-               std::initializer_list<std::string_view> words) {
-  const auto word = std::ranges::find(words, value);
-  if (word == words.end()) refuse(expected, value);
-  return static_cast<Enum>(word - words.begin());
-}
-
-void set_progress(Draft& draft, std::string_view value) {
-  draft.settings.progress =
-      to_choice<Progress>(value, "auto, always or never", {"auto", "always", "never"});
-}
-
-void set_color(Draft& draft, std::string_view value) {
-  draft.settings.color =
-      to_choice<Color>(value, "auto, always or never", {"auto", "always", "never"});
-}
-
-void set_max_runtime(Draft& draft, std::string_view value) {
-  const nanoseconds time = to_duration(value);
-  draft.settings.max_runtime.reset();
-  if (time > 0ns) draft.settings.max_runtime = time;  // 0: no limit, as for timeout(1)
-}
-
-void set_record_command(Draft& draft, std::string_view value) {
-  draft.settings.record_command =
-      to_choice<RecordCommand>(value, "full, name or none", {"full", "name", "none"});
-}
-
-void refuse_unlock(Draft&, std::string_view) {
-  throw Error(ExitStatus::usage,
-              "there is nothing to unlock: redlock releases the lock when the command ends");
-}
 
 constexpr std::string_view kWaiting = "Waiting for the lock";
 constexpr std::string_view kLasting = "How long the lock lasts";
@@ -225,8 +137,7 @@ constexpr Row kTable[] = {
      "how much of the command the servers keep, for status and history to show", "full", Type::text,
      kAsk | kRelease, set_record_command},
     {Key::message, "message", "-m,--message", nullptr, "TEXT", kOther,
-     "say why you take the lock: shown to whoever waits, and by status, list and history", "",
-     Type::text, kAsk,
+     "why you take the lock; waiters, status, list and history can read it", "", Type::text, kAsk,
      [](Draft& draft, std::string_view value) { draft.settings.message = value; }},
     {Key::command, "command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
@@ -286,8 +197,8 @@ constexpr Row kTable[] = {
            std::chrono::ceil<std::chrono::seconds>(to_duration(value, {0ns, kLongestGrace}));
      }},
     {Key::replicas, "replicas", "--replicas", "REDLOCK_REPLICAS", "N", kServers,
-     "a server's vote counts only once N of its replicas have it (WAIT); it narrows what a "
-     "fail-over can forget",
+     "a server's vote counts only once N of its replicas have it (WAIT); then a fail-over "
+     "forgets fewer locks",
      "0", Type::integer, kAsk | kRenew,
      [](Draft& draft, std::string_view value) {
        draft.settings.replicas = static_cast<unsigned>(to_integer(value, 0, kMostReplicas));
@@ -391,7 +302,7 @@ constexpr Row kTable[] = {
      "colours; auto: on a terminal, unless NO_COLOR is set", "auto", Type::text,
      kCheck | kStatus | kList | kHistory, set_color},
     {Key::verbose, "verbose", "-v,--verbose", nullptr, "", kOther,
-     "say more: who holds the lock, how long it took; twice: what each server answers", "",
+     "name the holder, the times, and each change; twice: the answer of each server", "",
      Type::toggle, kAsk | kByToken,
      [](Draft& draft, std::string_view) { ++draft.settings.verbose; }},
     {Key::quiet, "quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "",

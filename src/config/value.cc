@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <csignal>
-#include <cstring>
 
 #include "config/moment.h"
 #include "config/quote.h"
@@ -17,6 +16,26 @@ using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 namespace {
+
+struct Signal {
+  int number;
+  std::string_view name;
+};
+/// The same as sigabbrev_np(3), which only glibc has. No real-time signals: libc keeps some of them
+/// for itself.
+constexpr Signal kSignals[] = {
+    {SIGHUP, "HUP"},       {SIGINT, "INT"},       {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
+    {SIGTRAP, "TRAP"},     {SIGABRT, "ABRT"},     {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
+    {SIGKILL, "KILL"},     {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
+    {SIGPIPE, "PIPE"},     {SIGALRM, "ALRM"},     {SIGTERM, "TERM"},
+#ifdef SIGSTKFLT  // not on MIPS, SPARC and Alpha
+    {SIGSTKFLT, "STKFLT"},
+#endif
+    {SIGCHLD, "CHLD"},     {SIGCONT, "CONT"},     {SIGSTOP, "STOP"}, {SIGTSTP, "TSTP"},
+    {SIGTTIN, "TTIN"},     {SIGTTOU, "TTOU"},     {SIGURG, "URG"},   {SIGXCPU, "XCPU"},
+    {SIGXFSZ, "XFSZ"},     {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"}, {SIGWINCH, "WINCH"},
+    {SIGPOLL, "POLL"},     {SIGPWR, "PWR"},       {SIGSYS, "SYS"},
+};
 
 std::optional<int> whole_number(std::string_view text) {
   int number = 0;
@@ -73,18 +92,15 @@ int to_integer(std::string_view value, int least, int most) {
 int to_signal(std::string_view value) {
   const auto number = whole_number(value);
   const std::string_view name = value.starts_with("SIG") ? value.substr(3) : value;
-  for (int candidate = 1; candidate < SIGRTMIN; ++candidate) {
-    const char* const known = ::sigabbrev_np(candidate);
-    if (number ? candidate == *number : known != nullptr && name == known) return candidate;
+  for (const Signal& signal : kSignals) {
+    if (number ? signal.number == *number : signal.name == name) return signal.number;
   }
   refuse("a signal (TERM, SIGTERM, 15)", value);
 }
 
 std::vector<std::string> signal_names() {
   std::vector<std::string> names;
-  for (int signal = 1; signal < SIGRTMIN; ++signal) {
-    if (const char* const name = ::sigabbrev_np(signal)) names.emplace_back(name);
-  }
+  for (const Signal& signal : kSignals) names.emplace_back(signal.name);
   return names;
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 
 #include "os/clock.h"
@@ -17,7 +16,9 @@ std::string for_people(std::chrono::nanoseconds length) {
   // digits say nothing. A length that rounds up to the next unit is shown in that unit.
   const auto shown = [](double number, std::string_view unit) {
     const int digits = number < 1 ? 1 : number < 9.95 ? 2 : 3;
-    return fmt::format("{:.{}g} {}", digits > 2 ? std::round(number) : number, digits, unit);
+    // Not std::round(): nothing else here needs libm, which costs each start of the program time.
+    if (digits > 2) return fmt::format("{} {}", static_cast<int>(number + 0.5), unit);
+    return fmt::format("{:.{}g} {}", number, digits, unit);
   };
   if (length < microseconds(999'500)) {
     return shown(std::max(duration<double, std::milli>(length).count(), 0.0), "ms");

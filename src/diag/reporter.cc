@@ -296,7 +296,7 @@ void Reporter::say_not_released(const std::vector<lock::Complaint>& complaints) 
 void Reporter::say_vote(const lock::Reply& reply) {
   if (reply.ask.op == lock::Op::leave_queue) return;  // no vote
   line(Verbosity::detailed, fmt::format("{}: {}: {}", servers_.at(reply.ask.server),
-                                       op_name(reply.ask.op), vote_text(reply.answer)));
+                                        op_name(reply.ask.op), vote_text(reply.answer)));
   if (const auto* refusal = std::get_if<lock::Refused>(&reply.answer)) {
     warn_of_other_servers(*refusal);
     warn_of_other_slots(*refusal);

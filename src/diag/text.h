@@ -24,8 +24,8 @@ using os::printable;
 
 std::size_t columns(std::string_view text);
 
-/// The first `width` columns of `text` at most. If something is left out, "…" ends them, or "..." in
-/// ASCII.
+/// The first `width` columns of `text` at most. If something is left out, "…" ends them, or "..."
+/// in ASCII.
 std::string cut(std::string_view text, std::size_t width, Charset charset);
 
 /// Breaks `text` at blanks into lines of at most `width` columns. A longer word gets a line of its

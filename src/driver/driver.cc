@@ -10,8 +10,8 @@
 
 #include "os/clock.h"
 #include "records/log_entry.h"
-#include "redis/keys.h"
-#include "redis/queue.h"
+#include "redis/requests/keys.h"
+#include "redis/requests/queue.h"
 
 namespace redlock::driver {
 

@@ -22,7 +22,7 @@
 #include "os/loop.h"
 #include "os/signals.h"
 #include "records/holder.h"
-#include "redis/server_set.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::driver {
 

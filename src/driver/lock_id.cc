@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "redis/keys.h"
+#include "redis/requests/keys.h"
 
 namespace redlock::driver {
 

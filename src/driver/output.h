@@ -18,7 +18,8 @@ namespace redlock::driver {
 Exit print(const std::string& text, Exit exit);
 
 /// Writes `text` to a file, so that a reader sees the old content or the new one; "-": to standard
-/// output. What is no regular file, /dev/null for instance, is written to. Results as of print().
+/// output. A file that is not a regular one, such as /dev/null, is written in place. Results as of
+/// print().
 Exit print_to(const std::string& path, const std::string& text, Exit exit);
 
 /// "redlock: …" on standard error, a line each.

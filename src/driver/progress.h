@@ -13,7 +13,7 @@
 #include "lock/time.h"
 #include "os/service_manager.h"
 #include "os/stderr.h"
-#include "redis/server_set.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::driver {
 

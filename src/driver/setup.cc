@@ -60,7 +60,7 @@ void require_connections(std::size_t servers) {
 std::vector<std::string> displays_of(const config::Settings& settings) {
   std::vector<std::string> names;
   names.reserve(settings.servers.size());
-  for (const redis::Endpoint& server : settings.servers) names.push_back(server.display());
+  for (const redis::Endpoint& server : settings.servers) names.push_back(server.brief());
   return names;
 }
 

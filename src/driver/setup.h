@@ -12,8 +12,8 @@
 #include "diag/reporter.h"
 #include "driver/lock_id.h"
 #include "lock/session.h"
-#include "redis/server_set.h"
-#include "redis/timeouts.h"
+#include "redis/connection/timeouts.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::driver {
 

@@ -11,8 +11,8 @@
 #include "config/settings.h"
 #include "diag/usual.h"
 #include "lock/time.h"
-#include "redis/log_reader.h"
-#include "redis/server_set.h"
+#include "redis/inspection/log_reader.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::driver {
 

@@ -160,7 +160,7 @@ std::vector<std::string> Takeover::troubles() const {
   for (std::size_t server = 0; server < answers_.size(); ++server) {
     const auto* none =
         answers_[server] ? std::get_if<lock::Unreachable>(&*answers_[server]) : nullptr;
-    if (none != nullptr) lines.push_back(settings_.servers[server].display() + ": " + none->why);
+    if (none != nullptr) lines.push_back(settings_.servers[server].brief() + ": " + none->why);
   }
   return lines;
 }

@@ -12,7 +12,7 @@
 #include "lock/revoking.h"
 #include "records/log_entry.h"
 #include "records/revocation.h"
-#include "redis/revoker.h"
+#include "redis/inspection/revoker.h"
 #include "redis/tls/context.h"
 
 namespace redlock::force {

@@ -21,7 +21,7 @@
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "records/holder.h"
-#include "redis/server_set.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::hold {
 

@@ -18,7 +18,7 @@
 #include "os/clock.h"
 #include "os/detach.h"
 #include "os/fail.h"
-#include "redis/subscribers.h"
+#include "redis/servers/subscribers.h"
 
 namespace redlock::hold {
 

@@ -30,7 +30,7 @@
 #include "os/process.h"
 #include "os/signals.h"
 #include "records/holder.h"
-#include "redis/server_set.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::hold {
 

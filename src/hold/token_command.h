@@ -14,7 +14,7 @@
 #include "lock/by_token.h"
 #include "os/signals.h"
 #include "os/stderr.h"
-#include "redis/server_set.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::hold {
 

@@ -11,7 +11,7 @@
 #include "driver/output.h"
 #include "error.h"
 #include "inspect/query.h"
-#include "redis/keys.h"
+#include "redis/requests/keys.h"
 
 namespace redlock::inspect {
 namespace {

@@ -21,7 +21,7 @@
 #include "inspect/query.h"
 #include "lock/timing.h"
 #include "os/clock.h"
-#include "redis/log_reader.h"
+#include "redis/inspection/log_reader.h"
 
 namespace redlock::inspect {
 
@@ -54,7 +54,7 @@ class Logs {
         complaints_.push_back(fmt::format(
             "{} has more in the log of {} than any redlock leaves there; the oldest lines were not "
             "read",
-            settings_.servers[server].display(), diag::lock_name(lock.name)));
+            settings_.servers[server].brief(), diag::lock_name(lock.name)));
       }
       lines.push_back(reader.take_lines());
     }
@@ -193,7 +193,7 @@ void complain_of(const Troubles& troubles, std::vector<std::string> complaints,
   std::vector<std::string> lines;
   for (std::size_t server = 0; server < troubles.size(); ++server) {
     if (!troubles[server]) continue;
-    lines.push_back(fmt::format("{} could not be asked: {}", settings.servers[server].display(),
+    lines.push_back(fmt::format("{} could not be asked: {}", settings.servers[server].brief(),
                                 *troubles[server]));
   }
   std::ranges::move(complaints, std::back_inserter(lines));

@@ -60,8 +60,9 @@ bool has_failed(const PastRun& run) {
   switch (run.ending) {
     case Ending::ended:
       return run.entry.status.value_or(0) != 0;
-    case Ending::lost:
     case Ending::forced:
+      return !run.entry.who.maintenance;  // that is how a maintenance hold ends
+    case Ending::lost:
     case Ending::unknown:
       return true;
     case Ending::running:

@@ -20,6 +20,7 @@
 #include "inspect/query.h"
 #include "inspect/watch.h"
 #include "lock/timing.h"
+#include "records/holder.h"
 
 namespace redlock::inspect {
 
@@ -85,23 +86,29 @@ Line line_of(const Observed& lock) {
   return line;
 }
 
-/// Cuts long names only if there would be no room for the holders of all locks beside them. Names
-/// keep at least half the line.
-void cut_names(std::vector<Line>& lines, const diag::Screen& screen) {
-  if (screen.width == diag::kNoLimit) return;
-  const std::size_t beside =
-      widest(lines, state) + widest(lines, holder) + widest(lines, since) + 3 * kGap;
-  const std::size_t most =
-      std::max(screen.width / 2, screen.width - std::min(screen.width, beside));
-  for (Line& line : lines) line[name].text = diag::cut(line[name].text, most, screen.charset);
+void cut_names(std::vector<Line>& lines, std::size_t most, diag::Charset charset) {
+  for (Line& line : lines) line[name].text = diag::cut(line[name].text, most, charset);
+}
+
+/// Cuts the names to a third of the screen, or to more if the columns beside them leave it over.
+Widths fit_names(std::vector<Line>& lines, const diag::Screen& screen) {
+  const auto fitted = [&] { return fit(lines, kLeftOut, {command, kLeastCommand}, screen.width); };
+  if (screen.width == diag::kNoLimit) return fitted();
+  const std::vector<Line> complete = lines;
+  cut_names(lines, screen.width / 3, screen.charset);
+  const Widths widths = fitted();
+  const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
+  lines = complete;
+  cut_names(lines, std::max(widths[name] + left_over, screen.width / 3), screen.charset);
+  return fitted();
 }
 
 std::string as_table(const std::vector<Observed>& locks, const diag::Screen& screen) {
   std::vector<Line> lines(1, heading(kHeads));
   for (const Observed& lock : locks) lines.push_back(line_of(lock));
   fit_charset(lines, screen);
-  cut_names(lines, screen);
-  return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, screen.width), screen);
+  const Widths widths = fit_names(lines, screen);
+  return lay_out(lines, widths, screen);
 }
 
 /// A program that reads the output gets nothing, a person gets a word.
@@ -152,8 +159,10 @@ Frame look(const cli::List& request, const diag::Screen& screen) {
 
 Exit list(const cli::List& request) {
   if (request.watch) {
-    const std::string what = request.pattern.empty() ? "" : " " + request.pattern;
-    return watch(request.settings, "redlock list" + diag::printable(what, 255), *request.watch,
+    std::vector<std::string> typed = {"redlock", "list"};
+    if (!request.pattern.empty()) typed.push_back(request.pattern);
+    const std::string title = diag::printable(records::shell_like(typed), 255);
+    return watch(request.settings, title, *request.watch,
                  [&request](const diag::Screen& screen) { return look(request, screen); });
   }
   const Frame frame = look(request, driver::output_screen(request.settings));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Merges the logs of several servers into the runs of a lock. Absent on purpose: the requests
-// (redis/log_reader.h) and the output (inspect/history.cc).
+// (redis/inspection/log_reader.h) and the output (inspect/history.cc).
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 #include "records/holder.h"
 #include "records/log_entry.h"
-#include "redis/log_reader.h"
+#include "redis/inspection/log_reader.h"
 
 namespace redlock::inspect {
 

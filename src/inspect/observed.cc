@@ -143,8 +143,8 @@ std::vector<std::string> warnings_about(const Observed& lock) {
   }
   if (lock.holder->servers != lock.id.servers) {
     warnings.push_back(fmt::format(
-        "the holder is configured with other servers (fingerprint {}, here {}) and does not "
-        "exclude everybody who locks from here: compare redlock config on both hosts",
+        "the holder uses other servers than this host (fingerprint {}, here {}), so that jobs of "
+        "both may run at once: compare redlock config on both hosts",
         lock.holder->servers.empty() ? "none" : diag::printable(lock.holder->servers, 32),
         lock.id.servers));
   }

@@ -15,7 +15,7 @@
 #include "lock/judgement.h"
 #include "records/holder.h"
 #include "records/revocation.h"
-#include "redis/observer.h"
+#include "redis/inspection/observer.h"
 
 namespace redlock::inspect {
 

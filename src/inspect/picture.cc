@@ -184,7 +184,7 @@ void draw_run(Drawing& canvas, const PastRun& run, int y) {
                "waited " + diag::for_people(run.began - extent.begin));
   }
   const std::string_view kind = class_of(run);
-  // Who sees no colours sees which bars stand out, and which are dashed.
+  // A reader who sees no colours sees which bars stand out, and which are dashed.
   const int out = kind == "failed" || kind == "forced" ? kStandsOut : 0;
   canvas.bar(run.began, extent.end, y + 1 - out, kBar - 2 + 2 * out, "run " + std::string(kind),
              about(run));

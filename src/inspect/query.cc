@@ -76,7 +76,7 @@ std::vector<std::string> Query::complaints() const {
   std::vector<std::string> lines;
   const auto why = troubles();
   for (std::size_t server = 0; server < observers_.size(); ++server) {
-    const std::string display = settings_.servers[server].display();
+    const std::string display = settings_.servers[server].brief();
     const bool cut = observers_[server].cut() && !observers_[server].trouble();
     if (cut) {
       lines.push_back(fmt::format("warning: {} {}", display, *why[server]));

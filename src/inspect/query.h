@@ -8,7 +8,7 @@
 
 #include "config/settings.h"
 #include "inspect/observed.h"
-#include "redis/observer.h"
+#include "redis/inspection/observer.h"
 #include "redis/tls/context.h"
 
 namespace redlock::inspect {

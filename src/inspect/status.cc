@@ -15,6 +15,7 @@
 #include "inspect/status_block.h"
 #include "inspect/watch.h"
 #include "lock/timing.h"
+#include "records/holder.h"
 
 namespace redlock::inspect {
 
@@ -76,9 +77,9 @@ Frame look(const cli::Status& request, const diag::Screen& screen) {
 
 Exit status(const cli::Status& request) {
   if (request.watch) {
-    std::string title = "redlock status";
-    for (const std::string& name : request.names) title += " " + diag::printable(name, 255);
-    return watch(request.settings, title, *request.watch,
+    std::vector<std::string> typed = {"redlock", "status"};
+    typed.insert(typed.end(), request.names.begin(), request.names.end());
+    return watch(request.settings, records::shell_like(typed), *request.watch,
                  [&request](const diag::Screen& screen) { return look(request, screen); });
   }
   const Frame frame = look(request, driver::output_screen(request.settings));

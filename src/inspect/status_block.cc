@@ -252,7 +252,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   if (settings.verbose || !unanimous(lock)) {
     for (std::size_t server = 0; server < lock.seen.size(); ++server) {
       block.entry(server == 0 ? "servers" : "",
-                  settings.servers[server].display() + ": " + describe_view(lock, server));
+                  settings.servers[server].brief() + ": " + describe_view(lock, server));
     }
   }
   return block.text();

@@ -42,7 +42,7 @@ std::string Timeline::head() const {
     return seconds ? fmt::format("{:%H:%M:%S}", time) : fmt::format("{:%H:%M}", time);
   };
   const std::string left = text(from);
-  const std::string right = text(to);
+  const std::string right = one_day && text(to) == left ? "" : text(to);
   if (left.size() + right.size() + 1 > width_) return std::string(width_, ' ');
   return left + std::string(width_ - left.size() - right.size(), ' ') + right;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "records/holder.h"
-#include "redis/queue.h"
+#include "redis/requests/queue.h"
 
 namespace redlock::inspect {
 

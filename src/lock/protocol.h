@@ -4,7 +4,8 @@
 namespace redlock::lock {
 
 /// The number of the protocol: VERSIONS in redlock-protocol(7) says what it promises, and when it
-/// rises.
-inline constexpr long long kProtocol = 1;
+/// rises. protocol.cc has the number; tests/lib/later_protocol.cc has another one, for a redlock
+/// that tests let share servers with this one.
+extern const long long kProtocol;
 
 }  // namespace redlock::lock

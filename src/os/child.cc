@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "os/child.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <string_view>
 
 namespace redlock::os {
 
 namespace {
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  result.reserve(words.size() + 1);
-  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
+// musl's execvp(3) looks here if there is no PATH.
+constexpr const char* kPathOfMusl = "/usr/local/bin:/bin:/usr/bin";
 
 /// vfork(2) and not fork: the parent sleeps until the exec, so the kernel copies no page tables,
 /// and a failed exec can leave its errno in the shared memory. The child borrows the parent's stack
@@ -38,10 +35,9 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   ::_exit(127);
 }
 
-}  // namespace
-
-Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
-              const SignalSource& signals, Placement placement) {
+Spawned start_child(const std::vector<std::string>& argv,
+                    const std::vector<std::string>& environment, const SignalSource& signals,
+                    Placement placement) {
   const std::vector<char*> arguments = pointers(argv);
   const std::vector<char*> variables = pointers(environment);
   volatile int error = 0;
@@ -52,6 +48,46 @@ Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::strin
     return {.error = error};
   }
   return {.pid = pid};
+}
+
+/// The file that execvp(3) found for this command: it passes over directories.
+std::string file_of(const std::string& command) {
+  if (command.find('/') != std::string::npos) return command;
+  const char* const path = std::getenv("PATH");
+  for (std::string_view rest(path != nullptr ? path : kPathOfMusl);;) {
+    const std::size_t end = rest.find(':');
+    const std::string_view folder = rest.substr(0, end);
+    std::string file = folder.empty() ? command : std::string(folder) + '/' + command;
+    struct stat about {};
+    const bool regular = ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+    if ((regular && ::access(file.c_str(), X_OK) == 0) || end == std::string_view::npos) {
+      return file;
+    }
+    rest.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> result;
+  result.reserve(words.size() + 1);
+  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+std::vector<std::string> for_shell(const std::vector<std::string>& argv) {
+  std::vector<std::string> script{"/bin/sh", file_of(argv.front())};
+  script.insert(script.end(), argv.begin() + 1, argv.end());
+  return script;
+}
+
+Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+              const SignalSource& signals, Placement placement) {
+  const Spawned spawned = start_child(argv, environment, signals, placement);
+  if (spawned.error != ENOEXEC) return spawned;
+  return start_child(for_shell(argv), environment, signals, placement);
 }
 
 std::vector<std::string> environment_with(const std::vector<std::string>& dropped,

@@ -29,6 +29,13 @@ struct Placement {
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement);
 
+/// The words as exec(3) takes them, with a null pointer at the end; valid as long as `words`.
+std::vector<char*> pointers(const std::vector<std::string>& words);
+
+/// The command that runs argv[0], a script without "#!", with /bin/sh. For use after ENOEXEC:
+/// musl's execvp(3), unlike glibc's, does not start the shell.
+std::vector<std::string> for_shell(const std::vector<std::string>& argv);
+
 /// This process's environment without the variables named in `dropped`, plus `added`.
 std::vector<std::string> environment_with(const std::vector<std::string>& dropped,
                                           const std::vector<std::string>& added);

@@ -1,38 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "os/detach.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <system_error>
-#include <vector>
 
+#include "os/descriptors.h"
 #include "os/fail.h"
 
 namespace redlock::os {
-
-namespace {
-
-std::vector<int> open_descriptors() {
-  std::vector<int> found;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), ::closedir);
-  if (!directory) return found;  // without /proc they stay open
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const char* const end = entry->d_name + std::strlen(entry->d_name);
-    int fd = -1;
-    const auto [stop, error] = std::from_chars(entry->d_name, end, fd);
-    if (error == std::errc{} && stop == end) found.push_back(fd);
-  }
-  return found;
-}
-
-}  // namespace
 
 void detach() {
   ::setsid();

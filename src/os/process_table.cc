@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "os/process_table.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -25,6 +25,15 @@ Fd open_pidfd(pid_t pid) {
 namespace {
 
 constexpr std::size_t kListingSize = 64 * 1024;
+
+/// What getdents64(2) writes. glibc has a name for it, musl has none.
+struct ListedName {
+  std::uint64_t inode;
+  std::int64_t offset;
+  std::uint16_t size;  ///< of all of it
+  std::uint8_t type;
+  char name[1];  ///< longer, and ended by a 0
+};
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(ExitStatus::os_error,
@@ -79,28 +88,23 @@ std::optional<ProcessEntry> parse_stat(pid_t pid, std::string_view text) {
 
 }  // namespace
 
-ProcessTable::ProcessTable() : listing_(kListingSize) {
-  open();
-}
-
-void ProcessTable::reopen() {
-  for (Fd& spare : spare_) spare.reset();
-  open();
-}
-
-void ProcessTable::open() {
-  Fd opened(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened) refuse(std::string("cannot open /proc: ") + std::strerror(errno));
+ProcessTable::ProcessTable()
+    : proc_(open_proc()), listing_(std::make_unique_for_overwrite<char[]>(kListingSize)) {
   std::array<char, 16> target{};
-  const ssize_t length = ::readlinkat(opened.get(), "self", target.data(), target.size());
+  const ssize_t length = ::readlinkat(proc_.get(), "self", target.data(), target.size());
   if (length < 0) refuse("/proc is not mounted");
   pid_t self = 0;
   parse(std::string_view(target.data(), static_cast<std::size_t>(length)), self);
   if (self != ::getpid()) {
     refuse("/proc belongs to another PID namespace (unshare: add --mount-proc)");
   }
-  proc_ = std::move(opened);
   if (!fill_reserve()) refuse(std::string("cannot keep /proc open: ") + std::strerror(errno));
+}
+
+Fd ProcessTable::open_proc() {
+  Fd opened(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened) refuse(std::string("cannot open /proc: ") + std::strerror(errno));
+  return opened;
 }
 
 bool ProcessTable::fill_reserve() {
@@ -119,12 +123,12 @@ void ProcessTable::read(std::vector<ProcessEntry>& living, const Visit& visit) {
   living.clear();
   ::lseek(proc_.get(), 0, SEEK_SET);
   for (;;) {
-    const ssize_t length = ::getdents64(proc_.get(), listing_.data(), listing_.size());
+    const long length = ::syscall(SYS_getdents64, proc_.get(), listing_.get(), kListingSize);
     if (length <= 0) return;
     for (std::size_t at = 0; at < static_cast<std::size_t>(length);) {
-      dirent64 header{};
-      std::memcpy(&header, listing_.data() + at, offsetof(dirent64, d_name));
-      const char* const name = listing_.data() + at + offsetof(dirent64, d_name);
+      ListedName header{};
+      std::memcpy(&header, listing_.get() + at, offsetof(ListedName, name));
+      const char* const name = listing_.get() + at + offsetof(ListedName, name);
       pid_t pid = 0;
       if (parse(std::string_view(name), pid)) {
         const Fd pidfd = visit ? open_pidfd(pid) : Fd();
@@ -133,7 +137,7 @@ void ProcessTable::read(std::vector<ProcessEntry>& living, const Visit& visit) {
           if (visit) visit(*entry, pidfd);
         }
       }
-      at += header.d_reclen;
+      at += header.size;
     }
   }
 }
@@ -158,8 +162,8 @@ void ProcessTable::read_own_children(std::vector<pid_t>& children) {
   if (!file) return;
   std::size_t kept = 0;  // bytes of a number that the last piece ended in
   for (ssize_t length = 0;
-       (length = ::read(file.get(), listing_.data() + kept, listing_.size() - kept)) > 0;) {
-    const std::string_view text(listing_.data(), kept + static_cast<std::size_t>(length));
+       (length = ::read(file.get(), listing_.get() + kept, kListingSize - kept)) > 0;) {
+    const std::string_view text(listing_.get(), kept + static_cast<std::size_t>(length));
     const std::size_t whole = text.rfind(' ') + 1;  // 0 without one
     Fields fields(text.substr(0, whole));
     for (std::string_view word = fields.next(); !word.empty(); word = fields.next()) {
@@ -167,7 +171,7 @@ void ProcessTable::read_own_children(std::vector<pid_t>& children) {
       if (parse(word, pid)) children.push_back(pid);
     }
     kept = text.size() - whole;
-    std::memmove(listing_.data(), listing_.data() + whole, kept);
+    std::memmove(listing_.get(), listing_.get() + whole, kept);
   }
 }
 

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "os/fd.h"
@@ -34,9 +36,12 @@ class ProcessTable {
   /// descriptors are free.
   ProcessTable();
 
-  /// To be called in a forked child: opens /proc anew. Otherwise parent and child would move the
-  /// same read position.
-  void reopen();
+  /// /proc itself. Throws Error (71).
+  [[nodiscard]] static Fd open_proc();
+
+  /// To be called in a forked child, with a /proc that the parent has opened for it: if parent and
+  /// child shared one, they would move the same read position.
+  void use(Fd proc) { proc_ = std::move(proc); }
 
   /// Lends the descriptors of the reserve to the functions below, for as long as it lives.
   class Loan {
@@ -68,12 +73,11 @@ class ProcessTable {
   void read_own_children(std::vector<pid_t>& children);
 
  private:
-  void open();
   bool fill_reserve();
 
   Fd proc_;
   std::array<Fd, 2> spare_;
-  std::vector<char> listing_;
+  std::unique_ptr<char[]> listing_;  ///< not cleared: most processes never use it
 };
 
 }  // namespace redlock::os

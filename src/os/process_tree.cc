@@ -24,6 +24,7 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
+#include <utility>
 
 namespace redlock::os {
 
@@ -78,9 +79,9 @@ ProcessTree::ProcessTree() {
   set_apart_children();
 }
 
-void ProcessTree::after_fork() {
+void ProcessTree::after_fork(Fd proc) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  table_.reopen();
+  table_.use(std::move(proc));
   strangers_.clear();
   has_strangers_ = false;
 }

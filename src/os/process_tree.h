@@ -41,8 +41,9 @@ class ProcessTree {
   /// Throws Error (71) if it cannot find processes (ProcessTable).
   ProcessTree();
 
-  /// To be called in a forked child, which begins a tree of its own.
-  void after_fork();
+  /// To be called in a forked child, which begins a tree of its own. `proc`: from
+  /// ProcessTable::open_proc(), and of this process alone.
+  void after_fork(Fd proc);
 
   /// Excludes the children that exist now. To be called before the job's parent is forked: orphans
   /// of the children from before construction may have become ours since.

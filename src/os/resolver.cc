@@ -2,7 +2,6 @@
 #include "os/resolver.h"
 
 #include <netdb.h>
-#include <nss.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -18,13 +17,17 @@
 
 #include "os/fd.h"
 
+#if REDLOCK_STATIC && defined(__GLIBC__)
+#include <nss.h>
+#endif
+
 namespace redlock::os {
 namespace {
 
 /// A static program has only these two services inside. For another one in /etc/nsswitch.conf, libc
 /// would load a plug-in for the libc of this machine, which need not be ours.
 void use_own_services() {
-#if REDLOCK_STATIC
+#if REDLOCK_STATIC && defined(__GLIBC__)
   [[maybe_unused]] static const int once = ::__nss_configure_lookup("hosts", "files dns");
 #endif
 }

@@ -22,6 +22,7 @@ void* take(std::size_t size) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the linker's --wrap makes these names.
 extern "C" {
 
 void* __real_malloc(std::size_t size);
@@ -65,3 +66,4 @@ void* __wrap_realloc(void* old, std::size_t size) {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

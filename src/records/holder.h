@@ -18,8 +18,8 @@ inline constexpr std::size_t kMostCommandBytes = 200;
 inline constexpr std::size_t kMostMessageBytes = 203;
 
 /// The holder of a lock, as its servers store it for people to read. No decision depends on it, but
-/// a forced release waits for no job if this is a maintenance hold: whoever could write a false
-/// record could delete the lock as well.
+/// a forced release waits for no job if this is a maintenance hold: a user that can write a false
+/// record can delete the lock as well.
 struct Holder {
   std::string host;
   std::string user;

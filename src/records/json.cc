@@ -2,8 +2,9 @@
 #include "records/json.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 namespace redlock::records {
 
@@ -105,10 +106,15 @@ Json::Json(double number) {
   }
   const double size = std::fabs(number);
   const bool plain = size == 0 || (size >= 1e-4 && size < 1e15);
-  std::array<char, 40> digits{};
-  const auto end = std::to_chars(digits.begin(), digits.end(), number,
-                                 plain ? std::chars_format::fixed : std::chars_format::scientific);
-  text_.assign(digits.begin(), end.ptr);
+  // The shortest text that gives the same number. std::to_chars() would find it faster, but needs
+  // libm, and every start of redlock would load that.
+  constexpr int kMostPlaces = 22;
+  std::array<char, 48> digits{};
+  for (int places = 0; places <= kMostPlaces; ++places) {
+    std::snprintf(digits.data(), digits.size(), plain ? "%.*f" : "%.*e", places, number);
+    if (std::strtod(digits.data(), nullptr) == number) break;
+  }
+  text_ = digits.data();
   // A reader must not take it for an integer.
   if (text_.find_first_of(".e") == std::string::npos) text_ += ".0";
 }

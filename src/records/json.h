@@ -19,6 +19,7 @@ namespace redlock::records {
 class Json {
  public:
   Json() : text_("null") {}
+  // NOLINTBEGIN(google-explicit-constructor): members are written as {"name", value}.
   Json(std::nullptr_t) : Json() {}
   Json(std::same_as<bool> auto value) : text_(value ? "true" : "false") {}
   template <std::integral Number>
@@ -33,6 +34,7 @@ class Json {
   /// Null if the value is missing.
   template <class Value>
   Json(const std::optional<Value>& value) : Json(value ? Json(*value) : Json()) {}
+  // NOLINTEND(google-explicit-constructor)
 
   using Member = std::pair<std::string_view, Json>;
   static Json object(const std::vector<Member>& members);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Writes OUTPUT, a C++ file that defines one string_view for each Lua script named in SCRIPTS
-# (paths, separated by commas), with line.lua in place of a line `--include line`, and so on. Comment
-# lines and blanks that Lua does not need are left out: the whole script goes over the wire with every
+# (paths, separated by commas), with parts/line.lua in place of a line `--include line`, and so on. Comment
+# lines, and blanks that Lua does not need, are left out: the whole script goes over the wire with every
 # request.
 
 # Removes the blanks around operators and brackets, but not within quotes.
@@ -23,14 +23,14 @@ function(squeeze variable)
 endfunction()
 
 string(REPLACE "," ";" SCRIPTS "${SCRIPTS}")
-set(text "// Generated from src/redis/scripts by embed_scripts.cmake.\n#include \"redis/scripts.h\"\n\n")
+set(text "// Generated from src/redis/scripts by embed_scripts.cmake.\n#include \"redis/requests/scripts.h\"\n\n")
 string(APPEND text "namespace redlock::redis::scripts {\n\n")
 foreach(path IN LISTS SCRIPTS)
   get_filename_component(name "${path}" NAME_WE)
   file(READ "${path}" lua)
   get_filename_component(folder "${path}" DIRECTORY)
   foreach(part asked barred before enter exit grant leaving line noted others raise readers seat slots stand turn vouch)
-    file(READ "${folder}/${part}.lua" text_of_part)
+    file(READ "${folder}/parts/${part}.lua" text_of_part)
     string(REPLACE "\n--include ${part}\n" "\n${text_of_part}\n" lua "${lua}")
   endforeach()
   if(lua MATCHES "\n(--include [^\n]*)")

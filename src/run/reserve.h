@@ -11,6 +11,7 @@
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/pipe.h"
+#include "os/process_table.h"
 #include "os/shared_page.h"
 #include "run/supervision.h"
 
@@ -24,7 +25,8 @@ struct Reserve {
   os::Pipe messages = os::make_pipe(O_NONBLOCK);
   /// A pidfd of this process, the future parent of the worker; none if the kernel has no pidfds.
   os::Fd supervisor{static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))};
-  os::Loop loop;  ///< the worker's own
+  os::Loop loop;                                ///< the worker's own
+  os::Fd proc = os::ProcessTable::open_proc();  ///< the worker's own
 
   Reserve() {
     // If the kernel lacks this call or denies it, redlock works without a pidfd.

@@ -19,7 +19,7 @@
 #include "os/process_name.h"
 #include "os/stderr.h"
 #include "records/holder.h"
-#include "redis/server_set.h"
+#include "redis/servers/server_set.h"
 #include "run/metrics_file.h"
 #include "run/reentrancy.h"
 #include "run/runner.h"

@@ -35,8 +35,8 @@ using driver::kSystemRefused;
 using Kind = WorkerMessage::Kind;
 
 /// Redlock opens so many descriptors from the first request until the job runs, besides two
-/// connections per server: a pipe, the terminal, and in the worker a timer and two pidfds. The
-/// others are for libraries.
+/// connections per server: a pipe, /proc, the terminal, and in the worker a timer and two pidfds.
+/// The others are for libraries.
 constexpr std::size_t kDescriptors = 10;
 
 }  // namespace
@@ -257,6 +257,7 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
   if (worker > 0) {
     reserve_->messages.write.reset();
     reserve_->supervisor.reset();
+    reserve_->proc.reset();
     return await_start(order, worker, std::move(reserve_->messages.read));
   }
   // No exception may leave this block: only the parent handles those of fork_worker().
@@ -272,7 +273,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t supervisor) {
   worker_.emplace(supervisor, std::move(reserve_->supervisor), std::move(reserve_->messages.write),
                   *reserve_->supervision);
   driver_.change_loop(std::move(reserve_->loop));
-  tree_.after_fork();
+  tree_.after_fork(std::move(reserve_->proc));
   const std::string title = "redlock-worker: " + job_.lock.name;
   const os::Placement place = job_control_->enter_worker();
   // Reads the clock again: somebody may have stopped us since the votes arrived.
@@ -327,8 +328,9 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
     return not_started(worker, message, message.kind == Kind::job_too_late);
   }
   // `ran` is measured from this moment: on a loaded machine the present one is much later.
-  const auto began = std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited));
-  facts_.job = {.began = began, .ran = {}, .fence = order.fence};
+  const auto began = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
+      std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited)));
+  facts_.job = diag::RunFacts::Job{.began = began, .ran = {}, .fence = order.fence};
   job_control_->supervise(message.value);
   supervisor_.emplace(
       Supervisor::Worker{worker, std::move(messages)},

@@ -21,7 +21,7 @@
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "records/holder.h"
-#include "redis/server_set.h"
+#include "redis/servers/server_set.h"
 #include "run/job_control.h"
 #include "run/job_killer.h"
 #include "run/lost_hook.h"

@@ -7,17 +7,17 @@
 #include <charconv>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 #include "driver/lock_id.h"
 #include "error.h"
+#include "lock/stages.h"
 #include "lock/token.h"
 #include "run/reentrancy.h"
 
 namespace redlock::run {
 
 namespace {
-
-using std::chrono::milliseconds;
 
 /// "NUMBER LIMIT": the stage, and the end of -w in ns of CLOCK_BOOTTIME.
 constexpr const char* kVariable = "REDLOCK_STAGE";
@@ -38,11 +38,10 @@ bool read(std::string_view& text, std::int64_t& number) {
 }  // namespace
 
 Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
-    : request_(request), names_(request.also), limit_(lock::kNever) {
+    : request_(request), names_(request.also) {
   names_.push_back(request.name);
-  std::ranges::sort(names_);
-  const auto& wait = request.settings.wait;
-  if (wait && wait->count() > 0 && *wait < lock::kNever - now) limit_ = now + *wait;
+  names_ = lock::in_order(std::move(names_));
+  limit_ = lock::limit_of_waits(request.settings.wait, now);
 
   const std::string value = variable(kVariable);
   if (value.empty()) return;
@@ -67,9 +66,7 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
 config::Settings Stage::settings(lock::Instant now) const {
   config::Settings settings = request_.settings;
   if (!is_last()) settings.max_runtime.reset();
-  if (limit_ != lock::kNever) {
-    settings.wait = std::max<lock::Duration>(limit_ - now, milliseconds(1));
-  }
+  settings.wait = lock::wait_of_stage(settings.wait, limit_, now);
   return settings;
 }
 

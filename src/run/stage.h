@@ -50,7 +50,7 @@ class Stage {
   const cli::Run& request_;
   std::vector<std::string> names_;  ///< in the order in which redlock takes them
   std::size_t number_ = 0;          ///< ours among them
-  lock::Instant limit_;             ///< of -w, for all stages; kNever: without it
+  lock::Instant limit_{};           ///< of -w, for all stages; kNever: without it
 };
 
 }  // namespace redlock::run

@@ -115,7 +115,7 @@ bool take_over(SandboxServers& servers, const Plan& plan, int stop) {
 }
 
 /// After take_over(): a node cannot forget its primary, and it calls the cluster down while it
-/// knows nobody who has a slot. False: stopped.
+/// knows no node with a slot. False: stopped.
 bool forget(SandboxServers& servers, const Plan& plan, int stop) {
   std::string commands;
   for (const std::string& id : plan.never) commands += "CLUSTER FORGET " + id + '\n';

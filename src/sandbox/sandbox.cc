@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "error.h"
+#include "os/child.h"
 #include "os/fail.h"
 #include "os/fd.h"
 #include "os/pipe.h"
@@ -110,12 +111,9 @@ void set_environment(const std::vector<std::string>& uris, const std::string& pa
 [[noreturn]] void become(const std::vector<std::string>& command, pid_t parent, int failure) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(static_cast<int>(ExitStatus::os_error));  // it died before prctl
-  std::vector<char*> argv;
-  argv.reserve(command.size() + 1);
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  execvp(argv[0], argv.data());
+  execvp(command.front().c_str(), os::pointers(command).data());
   const int error = errno;
+  if (error == ENOEXEC) execv("/bin/sh", os::pointers(os::for_shell(command)).data());
   // If the write fails, the exit status still reports the failure.
   if (write(failure, &error, sizeof error) < 0) _exit(static_cast<int>(ExitStatus::not_found));
   _exit(static_cast<int>(ExitStatus::cannot_execute));

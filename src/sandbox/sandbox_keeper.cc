@@ -12,7 +12,6 @@
 //   URI…
 #include "sandbox/sandbox_keeper.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +27,7 @@
 #include <utility>
 
 #include "error.h"
+#include "os/descriptors.h"
 #include "os/fail.h"
 #include "os/pipe.h"
 #include "sandbox/sandbox_servers.h"
@@ -45,17 +45,9 @@ void close_others(int first, int second) {
       dup2(null, fd);  // a pipe end may be 0, 1 or 2 if one of these was closed
   }
 
-  std::vector<int> others;
-  DIR* descriptors = opendir("/proc/self/fd");
-  if (descriptors == nullptr) return;  // no /proc: the others stay open until the keeper ends
-  while (const dirent* entry = readdir(descriptors)) {
-    const int fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));
-    if (fd > STDERR_FILENO && fd != first && fd != second && fd != dirfd(descriptors)) {
-      others.push_back(fd);
-    }
+  for (int fd : os::open_descriptors()) {
+    if (fd > STDERR_FILENO && fd != first && fd != second) close(fd);
   }
-  closedir(descriptors);
-  for (int fd : others) close(fd);
 }
 
 /// Leaves the terminal's session and ignores signals: only the end of its pipe ends the keeper (and

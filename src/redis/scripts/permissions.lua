@@ -6,8 +6,10 @@
 --
 -- KEYS[1] to KEYS[4]  as in acquire.lua; or
 -- KEYS[1] to KEYS[4]  the queue, alive, the waiters and the turn of line.lua, with ARGV[2] 'line'; or
--- KEYS[1]             alone, as in log.lua: a user without these permissions can lock all the same
--- ARGV[1]             with four keys: a channel of the lock that has no subscriber
+-- KEYS[1]             alone, as in log.lua: a user without these permissions can lock all the same; or
+-- KEYS[1]             the lock alone, with ARGV[2] 'sharded', to a node of a Cluster; a server before Redis 7
+--                     does not know the command, and no permission is missing there
+-- ARGV[1]             with four keys or 'sharded': a channel of the lock that has no subscriber
 --
 -- {command, …}, in lower case; empty if no permission is missing. '&': the channel.
 local denied = {}
@@ -17,12 +19,15 @@ local function try(command, ...)
   -- Redis 6, 7.0 and 7.2 word this differently. A provider may have renamed the command.
   if string.find(why, 'NOPERM', 1, true) or string.find(why, 'ACL failure', 1, true) or
      string.find(why, 'user executing the script', 1, true) or
-     string.find(why, 'Unknown %S+ command') then
+     (ARGV[2] ~= 'sharded' and string.find(why, 'Unknown %S+ command')) then
     denied[#denied + 1] = string.find(why, 'channel', 1, true) and '&' or string.lower(command)
   end
   return answer
 end
-if #KEYS == 1 then
+if ARGV[2] == 'sharded' then
+  try('SPUBLISH', ARGV[1], '')
+  return denied
+elseif #KEYS == 1 then
   try('XADD', KEYS[1], 'none', '', '')
   return denied
 elseif ARGV[2] == 'line' then

@@ -14,7 +14,7 @@
 #include "redis/tls/certificate.h"
 #include "redis/tls/client_hello.h"
 #include "redis/tls/openssl.h"
-#include "redis/untrusted.h"
+#include "redis/wire/untrusted.h"
 
 namespace redlock::redis {
 namespace {

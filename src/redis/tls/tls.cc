@@ -191,7 +191,9 @@ std::optional<std::chrono::system_clock::time_point> Tls::certificate_expires() 
     return std::nullopt;
   }
   const std::chrono::seconds expires(std::max<std::time_t>(::timegm(&parts), 0));
-  return std::chrono::system_clock::time_point(lock::saturated(expires));
+  using std::chrono::system_clock;
+  return system_clock::time_point(
+      std::chrono::duration_cast<system_clock::duration>(lock::saturated(expires)));
 }
 
 const std::optional<lock::Unreachable>& Tls::failure() const {

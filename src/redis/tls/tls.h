@@ -11,7 +11,7 @@
 
 #include "lock/vote.h"
 #include "redis/tls/context.h"
-#include "redis/uri.h"
+#include "redis/wire/uri.h"
 
 namespace redlock::redis {
 

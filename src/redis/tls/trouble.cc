@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "redis/untrusted.h"
+#include "redis/wire/untrusted.h"
 
 namespace redlock::redis {
 namespace {

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "redis/connection/dialer.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+namespace redlock::redis {
+namespace {
+
+// connect(2) on a Unix socket with a full backlog fails with EAGAIN at once, and poll(2) cannot
+// wait for it.
+constexpr std::chrono::milliseconds kBacklogRetry{10};
+
+// The "connection attempt delay" that RFC 8305 recommends.
+constexpr std::chrono::milliseconds kNextAddress{250};
+
+// In seconds. Without these, nobody would notice for hours that a connection with a subscription is
+// dead, and a firewall in between might forget it.
+constexpr int kKeepIdle = 30;
+constexpr int kKeepInterval = 10;
+
+// How long we keep an unfinished lookup: so no more than a few threads ever hang in a resolver that
+// hangs.
+constexpr std::chrono::seconds kLookupLife{10};
+
+/// The addresses of both families alternately, beginning with the first: if one family leads
+/// nowhere, so do all of its addresses.
+std::vector<os::Address> interleaved(std::vector<os::Address> addresses) {
+  const auto family = [](const os::Address& address) { return address.storage.ss_family; };
+  for (std::size_t i = 1; i < addresses.size(); ++i) {
+    const auto place = addresses.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto other = std::find_if(place, addresses.end(), [&](const os::Address& address) {
+      return family(address) != family(*std::prev(place));
+    });
+    if (other != addresses.end()) std::rotate(place, other, std::next(other));
+  }
+  return addresses;
+}
+
+}  // namespace
+
+void Dialer::start(const Endpoint& server, lock::Instant now, lock::Instant deadline) {
+  stop();
+  endpoint_ = &server;
+  deadline_ = deadline;
+  if (server.kind == Endpoint::Kind::unix_socket) {
+    try_unix(now);
+  } else if (auto address = os::numeric_address(server.host, server.port)) {
+    addresses_.push_back(*address);
+    try_next(now);
+  } else {
+    // A lookup that was too slow for the last try may be done for this one. But its result grows
+    // old.
+    const Address wanted{server.host, server.port};
+    if (lookup_ && (now - asked_ > kLookupLife || looked_up_ != wanted)) lookup_.reset();
+    if (!lookup_) {
+      lookup_.emplace(server.host, server.port);
+      looked_up_ = wanted;
+      asked_ = now;
+    }
+    turn(now);  // it may be done already
+  }
+}
+
+void Dialer::stop() {
+  addresses_.clear();
+  next_ = 0;
+  sockets_.clear();
+  waiting_.reset();
+  failure_.reset();
+  wake_ = lock::kNever;
+}
+
+void Dialer::turn(lock::Instant now) {
+  if (lookup_) {
+    auto result = lookup_->take();
+    if (!result) return;
+    lookup_.reset();
+    resolved(std::move(*result), now);
+  } else if (now >= wake_) {
+    if (waiting_) {
+      try_unix(now);
+    } else {
+      try_next(now);
+    }
+  }
+}
+
+void Dialer::resolved(os::Resolution result, lock::Instant now) {
+  if (result.error != 0) {
+    fail(lookup_failed(*endpoint_, result.error, result.system_error));
+    return;
+  }
+  addresses_ = interleaved(std::move(result.addresses));
+  try_next(now);
+}
+
+/// Tries addresses until there is a socket to wait for, or no address is left.
+void Dialer::try_next(lock::Instant now) {
+  int error = 0;
+  while (next_ < addresses_.size()) {
+    const auto left = static_cast<lock::Duration::rep>(addresses_.size() - next_);
+    error = try_address(addresses_[next_++]);
+    if (error != 0) continue;
+    const lock::Duration share = std::max((deadline_ - now) / left, lock::Duration::zero());
+    wake_ = left > 1 ? now + std::min<lock::Duration>(share, kNextAddress) : lock::kNever;
+    return;
+  }
+  wake_ = lock::kNever;
+  if (sockets_.empty()) fail(connect_failed(*endpoint_, error));
+}
+
+/// 0 if there is a socket now, or errno.
+int Dialer::try_address(const os::Address& address) {
+  os::Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return errno;
+  set_options(socket.get());
+  const auto* const peer = reinterpret_cast<const sockaddr*>(&address.storage);
+  if (::connect(socket.get(), peer, address.length) != 0 && errno != EINPROGRESS &&
+      errno != EINTR) {
+    return errno;
+  }
+  sockets_.push_back(std::move(socket));
+  return 0;
+}
+
+// None of these calls can fail on a TCP socket, and none is worth failing for.
+void Dialer::set_options(int socket) const {
+  const int on = 1;
+  const auto limit = static_cast<unsigned>(user_timeout_.count());
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepIdle, sizeof kKeepIdle);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepInterval, sizeof kKeepInterval);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+}
+
+void Dialer::try_unix(lock::Instant now) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, endpoint_->path.data(),
+              std::min(endpoint_->path.size(), sizeof address.sun_path - 1));
+  if (!waiting_)
+    waiting_ = os::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!waiting_) {
+    fail(connect_failed(*endpoint_, errno));
+  } else if (::connect(waiting_.get(), reinterpret_cast<const sockaddr*>(&address),
+                       sizeof address) == 0) {
+    sockets_.push_back(std::move(waiting_));
+    wake_ = lock::kNever;
+  } else if (errno == EAGAIN || errno == EINTR) {
+    wake_ = now + kBacklogRetry;
+  } else {
+    fail(connect_failed(*endpoint_, errno));
+  }
+}
+
+void Dialer::refused(std::size_t index, int error, lock::Instant now) {
+  sockets_.erase(sockets_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (next_ < addresses_.size()) {
+    try_next(now);
+  } else if (sockets_.empty()) {
+    fail(connect_failed(*endpoint_, error));
+  }
+}
+
+void Dialer::fail(lock::Unreachable why) {
+  stop();
+  failure_ = std::move(why);
+}
+
+os::Fd Dialer::take(std::size_t index) {
+  os::Fd connected = std::move(sockets_[index]);
+  stop();
+  return connected;
+}
+
+Step Dialer::step() const {
+  return lookup_ ? Step::resolving : Step::connecting;
+}
+
+void Dialer::interests(std::vector<os::Interest>& out) const {
+  if (lookup_) out.push_back({.fd = lookup_->fd(), .read = true});
+  for (const os::Fd& socket : sockets_) out.push_back({.fd = socket.get(), .write = true});
+}
+
+}  // namespace redlock::redis

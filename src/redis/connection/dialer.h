@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lock/time.h"
+#include "lock/vote.h"
+#include "os/fd.h"
+#include "os/loop.h"
+#include "os/resolver.h"
+#include "redis/wire/trouble.h"
+#include "redis/wire/uri.h"
+
+namespace redlock::redis {
+
+/// Finds the way to one server: resolves its name, then tries its addresses. An address that does
+/// not answer must not use up all the time: soon the dialer tries the next one beside it (as in RFC
+/// 8305). Passive: it never blocks; the caller polls interests() and calls turn(). The caller finds
+/// out whether a socket is connected by sending: this saves a round of the loop and two system
+/// calls.
+class Dialer {
+ public:
+  /// `user_timeout`: how long sent data may stay unacknowledged (TCP_USER_TIMEOUT of tcp(7)). It
+  /// cuts a connection to a host that is gone, but not to a stopped process: its kernel still acks.
+  explicit Dialer(std::chrono::milliseconds user_timeout) : user_timeout_(user_timeout) {}
+
+  /// Begins anew. `server`: of kind tcp or unix_socket; it must not change before stop(). It tries
+  /// every address before `deadline`; the caller watches the deadline itself.
+  void start(const Endpoint& server, lock::Instant now, lock::Instant deadline);
+  void stop();
+
+  /// Takes the next step that can be taken.
+  void turn(lock::Instant now);
+
+  /// The sockets whose connection is made or under way.
+  [[nodiscard]] std::span<const os::Fd> sockets() const { return sockets_; }
+
+  /// The caller found that sockets()[index] cannot be connected, errno `error`: the dialer drops
+  /// that socket and tries the next address at once.
+  void refused(std::size_t index, int error, lock::Instant now);
+
+  /// The caller found that sockets()[index] is connected: it belongs to the caller now, and the
+  /// dialer closes all others.
+  os::Fd take(std::size_t index);
+
+  /// Why the last address failed, once all have failed. Stays until start().
+  [[nodiscard]] const std::optional<lock::Unreachable>& failure() const { return failure_; }
+
+  [[nodiscard]] Step step() const;
+  void interests(std::vector<os::Interest>& out) const;
+
+  /// When turn() must be called at the latest.
+  [[nodiscard]] lock::Instant deadline() const { return wake_; }
+
+ private:
+  void resolved(os::Resolution result, lock::Instant now);
+  void try_next(lock::Instant now);
+  int try_address(const os::Address& address);
+  void try_unix(lock::Instant now);
+  void set_options(int socket) const;
+  void fail(lock::Unreachable why);
+
+  const Endpoint* endpoint_ = nullptr;
+  std::chrono::milliseconds user_timeout_;
+  lock::Instant deadline_ = lock::kNever;  ///< of the whole search
+  lock::Instant wake_ = lock::kNever;      ///< time for the next address or try
+  std::optional<os::Lookup> lookup_;       ///< outlives stop()
+  Address looked_up_;                      ///< whose name it is
+  lock::Instant asked_{};                  ///< when the lookup began
+  std::vector<os::Address> addresses_;
+  std::size_t next_ = 0;  ///< index of the address to try next
+  std::vector<os::Fd> sockets_;
+  os::Fd waiting_;  ///< a Unix socket whose server's backlog is full
+  std::optional<lock::Unreachable> failure_;
+};
+
+}  // namespace redlock::redis

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: MIT
+#include "redis/connection/link.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <deque>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "redis/connection/errand.h"
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::size_t kReadChunk = 16 * 1024;
+
+// So many pauses between two attempts last as long as a request may take.
+constexpr int kPausesInTime = 8;
+
+/// A server that expects TLS and gets something else sends a TLS alert, if it sends anything.
+bool begins_as_tls(std::string_view bytes) {
+  return bytes.starts_with("\x15\x03");
+}
+
+/// The result of a write: an error wrote none.
+std::size_t bytes_of(ssize_t written) {
+  return written > 0 ? static_cast<std::size_t>(written) : 0;
+}
+
+}  // namespace
+
+Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key,
+           std::chrono::milliseconds user_timeout)
+    : endpoint_(endpoint),
+      tls_(tls),
+      timeouts_(timeouts),
+      locator_(endpoint, tls, timeouts, std::move(key)),
+      handshake_(endpoint, locator_),
+      dialer_(user_timeout) {}
+
+Link::~Link() = default;
+
+/// If the machine fails in the middle of the work, the state of the connection is unknown.
+template <class Work>
+void Link::guard(Work work) {
+  try {
+    work();
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
+  Pipeline::Pending* const added = pipeline_.add(ask, std::move(flight), now);
+  if (added == nullptr) return;
+  guard([&] {
+    if (state_ == State::idle) {
+      connect(now);
+    } else if (state_ == State::ready) {
+      added->deadline = now + timeouts_.request;
+      flush(now);
+    }
+  });
+}
+
+void Link::note(Flight flight, lock::Instant now) {
+  if (state_ != State::ready) return;
+  guard([&] {
+    if (pipeline_.add_note(std::move(flight), now)) flush(now);
+  });
+}
+
+void Link::connect(lock::Instant now) {
+  connect_deadline_ = now + timeouts_.connect;
+  trouble_.reset();
+  locator_.start(now, connect_deadline_);
+  approach(now);
+}
+
+/// Connects to the place, as soon as it is known.
+void Link::approach(lock::Instant now) {
+  state_ = State::locating;
+  if (locator_.failure()) {
+    const lock::Unreachable why = *locator_.failure();
+    leave_place(why, now);
+  } else if (locator_.place() != nullptr) {
+    state_ = State::dialing;
+    dialer_.start(*locator_.place(), now, locator_.place_deadline());
+    dial(now);
+  }
+}
+
+/// Once all requests sent before are answered: does what the redirection says, or, without one,
+/// repeats what the node refused for the moment. A second errand waits for the end of the first
+/// one.
+void Link::follow(lock::Instant now) {
+  if (errand_ || !pipeline_.drained()) return;
+  if (redirection_.empty()) {
+    if (now < repeat_at_) return;
+    pipeline_.expire(now, timeouts_.request);
+    pipeline_.repeat_refused();
+    flush(now);
+  } else if (is_for_one_request(redirection_)) {
+    run_errand(now);
+  } else {
+    move(now);
+  }
+}
+
+/// While a Cluster moves a slot, some of its keys are on the other node already: there, and only
+/// there, the requests that were refused can be carried out. All others still belong here.
+void Link::run_errand(lock::Instant now) {
+  const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
+  if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
+  errand_ = std::make_unique<Errand>(*node, tls_, timeouts_);
+  pipeline_.hold(true);
+  errand_->begin(pipeline_.take_refused(), now);
+}
+
+void Link::turn_errand(lock::Instant now) {
+  std::ranges::move(errand_->turn(now), std::back_inserter(from_errand_));
+  if (!errand_->finished()) return;
+  errand_.reset();
+  pipeline_.hold(false);
+}
+
+void Link::cancel_unsent(lock::AttemptId attempt) {
+  pipeline_.cancel_unsent(attempt);
+  if (errand_) errand_->cancel_unsent(attempt);
+}
+
+/// Another node has the key now: goes there, with all requests that this one has refused.
+void Link::move(lock::Instant now) {
+  hang_up();
+  pipeline_.restore_refused();
+  pipeline_.set_deadlines(lock::kNever);  // become_ready() sets them anew
+  trouble_.reset();
+  locator_.redirect(std::exchange(redirection_, {}), now);
+  connect_deadline_ = locator_.limit();
+  approach(now);
+}
+
+/// Sends the first flight as soon as there is a socket that takes it.
+void Link::dial(lock::Instant now) {
+  for (std::size_t index = 0; index < dialer_.sockets().size();) {
+    if (open(index, now)) return;
+    if (errno == EAGAIN) {
+      ++index;
+    } else {
+      dialer_.refused(index, errno, now);  // the next one comes in its place
+    }
+  }
+  if (state_ == State::dialing && dialer_.failure()) {
+    const lock::Unreachable why = *dialer_.failure();
+    leave_place(locator_.at_place(why), now);
+  }
+}
+
+/// Tries the first write on one of the dialer's sockets. False with errno if the socket is not
+/// connected (yet). A socket that was connected and is broken already counts as open: a server that
+/// is full says so before it hangs up, and receive() must find that.
+bool Link::open(std::size_t index, lock::Instant now) {
+  Pipeline::Pending* const first =
+      tls_ == nullptr && !handshake_.needed() ? pipeline_.first() : nullptr;
+  const bool shakes = tls_ == nullptr && handshake_.needed();
+  handshake_.begin();
+  std::string_view wire;
+  if (first != nullptr) wire = first->flight.wire;
+  if (shakes) wire = handshake_.rest();
+  const bool noted = first != nullptr && pipeline_.note_attempt(*first);
+  ssize_t written = send_to(dialer_.sockets()[index].get(), wire);
+  const int error = errno;
+  if (first != nullptr) pipeline_.sent(*first, bytes_of(written), noted, now);
+  if (written < 0 && (error == EPIPE || error == ECONNRESET)) written = 0;
+  errno = error;
+  if (written < 0) return false;
+  stream_.emplace(dialer_.take(index), tls_, *locator_.place());
+  parser_.emplace();
+  heard_ = false;
+  if (shakes) handshake_.wrote(bytes_of(written));
+  unread_.begin(stream_->fd(), bytes_of(written));
+  secure(now);
+  return true;
+}
+
+void Link::secure(lock::Instant now) {
+  state_ = State::securing;
+  const Tls::Handshake progress = stream_->handshake();
+  if (progress == Tls::Handshake::under_way) return;
+  if (progress == Tls::Handshake::failed) {
+    const lock::Unreachable why = *stream_->failure();
+    leave_place(locator_.at_place(why), now);
+  } else if (handshake_.needed()) {
+    state_ = State::authenticating;
+    flush_handshake();
+  } else {
+    become_ready(now);
+  }
+}
+
+void Link::become_ready(lock::Instant now) {
+  state_ = State::ready;
+  connect_deadline_ = lock::kNever;
+  pipeline_.set_deadlines(now + timeouts_.request);
+  flush(now);
+}
+
+void Link::flush_handshake() {
+  stream_->send_rest();
+  if (!handshake_.rest().empty()) handshake_.wrote(bytes_of(stream_->write(handshake_.rest())));
+}
+
+void Link::flush(lock::Instant now) {
+  stream_->send_rest();
+  while (Pipeline::Pending* const next = pipeline_.next_to_send()) {
+    const bool begins = next->written == 0;
+    const bool noted = begins && pipeline_.note_attempt(*next);
+    const ssize_t n = write(next->rest());
+    pipeline_.sent(*next, bytes_of(n), noted, now);
+    if (begins && n > 0 && !next->keeps_deadline) next->deadline = now + timeouts_.request;
+    // A broken connection is left to receive(): the server's last reply may still be there.
+    if (!next->rest().empty()) return;
+  }
+}
+
+void Link::receive(lock::Instant now) {
+  std::array<char, kReadChunk> chunk;  // not cleared: it is written before it is read
+  while (state_ == State::authenticating || state_ == State::ready) {
+    const ssize_t n = stream_->read(chunk);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0) {
+      const lock::Unreachable why = locator_.at_place(why_it_ended(n < 0 ? errno : 0));
+      leave_place(why, now);
+      return;
+    }
+    if (!std::exchange(heard_, true) &&
+        begins_as_tls({chunk.data(), static_cast<std::size_t>(n)})) {
+      leave_place(locator_.at_place(wants_tls()), now);
+      return;
+    }
+    parser_->feed({chunk.data(), static_cast<std::size_t>(n)});
+    take_replies(now);
+    // Fewer bytes than there was room for were all of them; if not, the next turn reads the rest.
+    // TLS is different: it gives out one record after the other that has left the socket already.
+    if (!stream_ || (static_cast<std::size_t>(n) < chunk.size() && !stream_->secured())) return;
+  }
+}
+
+ssize_t Link::write(std::string_view wire) {
+  if (endpoint_.kind != Endpoint::Kind::unix_socket) return stream_->write(wire);
+  unread_.before(stream_->fd(), pipeline_.awaits_reply());
+  const ssize_t n = stream_->write(wire);
+  unread_.after(stream_->fd(), n);
+  return n;
+}
+
+bool Link::amid_answers() const {
+  if (state_ != State::ready || pipeline_.size() < 2 || owes_answers()) return false;
+  if (pipeline_.awaits_replicas()) return true;
+  return endpoint_.kind == Endpoint::Kind::unix_socket && unread_.was_read(stream_->fd());
+}
+
+/// The connection ended with an errno, or, if 0, because the server closed it.
+lock::Unreachable Link::why_it_ended(int error) const {
+  if (stream_->failure()) return *stream_->failure();
+  if (!heard_) return lost_before_a_word(*locator_.place(), error);
+  return connection_lost(error, Fate::maybe_applied);
+}
+
+void Link::take_replies(lock::Instant now) {
+  while (state_ == State::authenticating || state_ == State::ready) {
+    std::optional<Value> reply = parser_->next();
+    if (!reply) {
+      if (parser_->broken()) leave_place(locator_.at_place(not_redis(Fate::maybe_applied)), now);
+      return;
+    }
+    if (state_ == State::authenticating) {
+      take_handshake_reply(*reply, now);
+    } else {
+      take_reply(std::move(*reply), now);
+    }
+  }
+}
+
+void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
+  const bool last = handshake_.count_reply();
+  if (last && endpoint_.moves()) {
+    if (locator_.judge(reply, now) == Locator::Verdict::here) {
+      become_ready(now);
+    } else {
+      hang_up();
+      approach(now);
+    }
+  } else if (reply.type != Value::Type::status || reply.text != "OK") {
+    const lock::Unreachable why =
+        locator_.at_place(handshake_refused(reply, endpoint_.credentials));
+    if (why.permanent) return disconnect(why);  // no other node would take this password
+    leave_place(why, now);
+  } else if (last) {
+    become_ready(now);
+  }
+}
+
+void Link::take_reply(Value reply, lock::Instant now) {
+  const Pipeline::Refusal refusal = refusal_in(reply, now);
+  if (endpoint_.moves() && refusal == Pipeline::Refusal::none && !pipeline_.is_refusing()) {
+    if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
+  }
+  if (refusal == Pipeline::Refusal::redirected) {
+    redirection_ = reply.text;
+  } else if (!pipeline_.is_refusing()) {
+    locator_.confirm();
+  }
+  const Pipeline::Fit fit = pipeline_.take_reply(reply, refusal);
+  if (fit == Pipeline::Fit::taken && pipeline_.has_refused()) {
+    follow(now);
+    return;
+  }
+  if (fit == Pipeline::Fit::taken) return;
+  // A server that is full or protected sends an error unasked, and hangs up.
+  const bool unasked_error = fit == Pipeline::Fit::unasked && reply.type == Value::Type::error;
+  disconnect(unasked_error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
+}
+
+/// A request that the node refuses for the moment is put aside if there is time to repeat it.
+Pipeline::Refusal Link::refusal_in(const Value& reply, lock::Instant now) {
+  if (endpoint_.kind == Endpoint::Kind::cluster && is_redirection(reply) &&
+      pipeline_.awaits_first_reply()) {
+    return Pipeline::Refusal::redirected;
+  }
+  if (!is_momentary(reply)) return Pipeline::Refusal::none;
+  const lock::Instant again = now + timeouts_.request / kPausesInTime;
+  if (!pipeline_.may_repeat(again)) return Pipeline::Refusal::none;
+  if (!pipeline_.has_refused()) redirection_.clear();  // of a request that was given up
+  repeat_at_ = again;
+  return Pipeline::Refusal::for_the_moment;
+}
+
+void Link::hang_up() {
+  dialer_.stop();
+  stream_.reset();
+  parser_.reset();
+}
+
+/// This place is of no use: if we were only on the way to it, there may be another one. A person
+/// must help only if that holds for each place.
+void Link::leave_place(const lock::Unreachable& why, lock::Instant now) {
+  const bool on_the_way = state_ != State::ready;
+  hang_up();
+  if (!on_the_way) return disconnect(why);
+  if (!trouble_ || (trouble_->permanent && !why.permanent)) trouble_ = why;
+  if (locator_.next(now)) return approach(now);
+  disconnect(locator_.at_every_place(*trouble_));
+}
+
+void Link::disconnect(const lock::Unreachable& why) {
+  state_ = State::idle;
+  connect_deadline_ = lock::kNever;
+  hang_up();
+  locator_.stop();
+  pipeline_.fail(why);
+}
+
+// Sends nothing over the connection: after a failure of the machine, that may fail likewise.
+void Link::close() noexcept {
+  state_ = State::idle;
+  connect_deadline_ = lock::kNever;
+  dialer_.stop();
+  locator_.stop();
+  abandon();
+  errand_.reset();
+  pipeline_.hold(false);
+  parser_.reset();
+  pipeline_.clear();
+}
+
+void Link::abandon() {
+  if (errand_) errand_->abandon();
+  locator_.abandon();
+  if (stream_) stream_->abandon();
+  stream_.reset();
+}
+
+void Link::expire(lock::Instant now) {
+  if (state_ == State::ready) {
+    pipeline_.expire(now, timeouts_.request);
+    if (pipeline_.has_refused()) {
+      follow(now);
+    } else if (endpoint_.moves() && pipeline_.can_be_left()) {
+      // It may hang, and have a successor by now: the next request looks for it.
+      disconnect(locator_.at_place(request_timed_out(timeouts_.request)));
+    }
+  } else if (now >= connect_deadline_ || now >= locator_.place_deadline()) {
+    const lock::Unreachable why = connect_timed_out(place(), step(), timeouts_.connect);
+    leave_place(locator_.at_place(why), now);
+  }
+}
+
+std::vector<Link::Arrival> Link::turn(lock::Instant now) {
+  guard([&] {
+    if (errand_) turn_errand(now);
+    move_on(now);
+  });
+  std::vector<Arrival> arrivals = std::exchange(from_errand_, {});
+  std::ranges::move(pipeline_.take_arrivals(), std::back_inserter(arrivals));
+  return arrivals;
+}
+
+void Link::move_on(lock::Instant now) {
+  if (state_ == State::locating) {
+    locator_.turn(now);
+    approach(now);
+  } else if (state_ == State::dialing) {
+    dial(now);  // first, or a late loop would give up a connection that was made in time
+    if (state_ == State::dialing) {
+      dialer_.turn(now);
+      dial(now);
+    }
+  } else {
+    if (state_ == State::securing) secure(now);
+    // If a write fails, reading finds the reason.
+    if (state_ == State::authenticating) flush_handshake();
+    if (state_ == State::ready) flush(now);
+    receive(now);
+  }
+  // An answer that is here already counts, even behind its deadline.
+  expire(now);
+}
+
+void Link::interests(std::vector<os::Interest>& out) const {
+  if (errand_) errand_->interests(out);
+  if (state_ == State::locating) {
+    locator_.interests(out);
+  } else if (state_ == State::dialing) {
+    dialer_.interests(out);
+  } else if (state_ != State::idle) {
+    out.push_back({.fd = stream_->fd(), .read = true, .write = has_unwritten()});
+  }
+}
+
+lock::Instant Link::deadline() const {
+  lock::Instant earliest = std::min(connect_deadline_, pipeline_.deadline());
+  if (errand_) earliest = std::min(earliest, errand_->deadline());
+  if (state_ == State::ready && pipeline_.has_refused() && pipeline_.drained() && !errand_ &&
+      redirection_.empty()) {
+    earliest = std::min(earliest, repeat_at_);
+  }
+  if (state_ == State::idle || state_ == State::ready) return earliest;
+  earliest = std::min(earliest, locator_.deadline());
+  return state_ == State::dialing ? std::min(earliest, dialer_.deadline()) : earliest;
+}
+
+Step Link::step() const {
+  if (state_ == State::locating) return Step::locating;
+  if (state_ == State::securing) return Step::securing;
+  return state_ == State::authenticating ? Step::authenticating : dialer_.step();
+}
+
+bool Link::has_unwritten() const {
+  if (stream_->has_rest()) return true;
+  if (state_ == State::securing) return false;
+  if (state_ == State::authenticating) return !handshake_.rest().empty();
+  return pipeline_.can_send();
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+//
+// Where one configured server is reached now. Absent on purpose: the connection to that place
+// (link.h), and what the Sentinels say (sentinels.h).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lock/time.h"
+#include "lock/vote.h"
+#include "os/loop.h"
+#include "redis/connection/timeouts.h"
+#include "redis/wire/resp.h"
+#include "redis/wire/uri.h"
+
+namespace redlock::redis {
+
+class Sentinels;
+class TlsContext;
+
+/// Gives one place after the other to connect to, until one of them is the right one:
+///   - of a plain server, the server itself;
+///   - of a Cluster, the primary that served us last, then the nodes of the URI; a node that does
+///     not have our key names the one that has it (MOVED);
+///   - behind Sentinels, the primary that they name now.
+/// A place confirms in its handshake that it is the right one. Passive, as Link is.
+class Locator {
+ public:
+  /// `endpoint` and `tls` must outlive this. `key`: of the lock; empty: any node of a Cluster will
+  /// do.
+  Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
+  ~Locator();
+  Locator(const Locator&) = delete;
+  Locator& operator=(const Locator&) = delete;
+
+  /// Begins anew; a place must be reached before `deadline`.
+  void start(lock::Instant now, lock::Instant deadline);
+  void stop();
+  /// As Link::abandon().
+  void abandon();
+
+  /// Where to connect; null: not known yet, or there is a failure().
+  [[nodiscard]] const Endpoint* place() const { return place_; }
+
+  /// When to give up this place for the next one, if there is one.
+  [[nodiscard]] lock::Instant place_deadline() const { return place_deadline_; }
+
+  /// The place cannot be used. True if there is another one to try.
+  bool next(lock::Instant now);
+
+  /// The command whose reply shows whether the place is the right one, to be sent after AUTH and
+  /// SELECT; empty: no such command is needed.
+  [[nodiscard]] std::string question() const;
+
+  enum class Verdict {
+    here,
+    elsewhere,  ///< place() is another one now, or there is a failure()
+    unusable    ///< failure() says why; next() may know another place
+  };
+  /// What the reply to question() means.
+  Verdict judge(const Value& reply, lock::Instant now);
+
+  /// A node has answered a request with this redirection ("MOVED 3999 10.0.0.5:6379"). place() is
+  /// the node that it names, or there is a failure(). All redirections of one request have the time
+  /// of one connection together.
+  void redirect(std::string_view moved, lock::Instant now);
+
+  /// When a place must be reached at the latest.
+  [[nodiscard]] lock::Instant limit() const { return deadline_; }
+
+  /// The node that a redirection of place() names; none if it makes no sense.
+  [[nodiscard]] std::optional<Endpoint> named_by(std::string_view redirection) const;
+
+  /// The place has answered a request without a redirection.
+  void confirm() { redirections_ = 0; }
+
+  /// Why there is no place.
+  [[nodiscard]] const std::optional<lock::Unreachable>& failure() const { return failure_; }
+
+  /// Names the place in front of a trouble there, since messages begin with the configured URI.
+  [[nodiscard]] lock::Unreachable at_place(lock::Unreachable trouble) const;
+
+  /// Every place has failed, the first one with this trouble: says so, if there were several.
+  [[nodiscard]] lock::Unreachable at_every_place(lock::Unreachable trouble) const;
+
+  void interests(std::vector<os::Interest>& out) const;
+  [[nodiscard]] lock::Instant deadline() const;
+  void turn(lock::Instant now);
+
+ private:
+  void go_to(const Address& address, lock::Instant now);
+  void follow(std::string_view moved, lock::Instant now);
+  void fail(lock::Unreachable why);
+
+  const Endpoint& endpoint_;
+  const TlsContext* tls_;
+  Timeouts timeouts_;
+  std::string key_;
+  std::unique_ptr<Sentinels> sentinels_;  ///< while we ask them
+  Endpoint here_;                         ///< what place() points to, unless it is the endpoint
+  const Endpoint* place_ = nullptr;
+  std::optional<Address> last_;  ///< cluster: the primary that served us last
+  std::vector<Address> left_;    ///< cluster: the nodes still to try, the next one at the end
+  unsigned redirections_ = 0;    ///< since a node was the right one for a request
+  lock::Instant deadline_ = lock::kNever;
+  lock::Instant place_deadline_ = lock::kNever;
+  std::optional<lock::Unreachable> failure_;
+};
+
+}  // namespace redlock::redis

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+#include "redis/connection/pipeline.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "redis/wire/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+// A stopped server lets requests pile up on both sides. Beyond this, only releases are still sent.
+constexpr std::size_t kMaxOverdue = 64;
+
+// A stopped server that wakes up reads 16 KiB, and no more if the client is gone and the server
+// cannot answer. The requests that give a lock back must be within that: half of it is left for
+// them.
+constexpr std::size_t kMaxUnread = 8 * 1024;
+
+// A server that sends more messages than this in one turn floods its subscriber.
+constexpr std::size_t kMostAtOnce = 16;
+
+// How often a request is sent again that a node refuses for the moment.
+constexpr unsigned kMostAttempts = 5;
+
+/// The request takes something of ours away from a server: it is sent however late.
+bool takes_away(lock::Op op) {
+  return lock::is_release(op) || op == lock::Op::leave_queue;
+}
+
+/// The request is among the last ones of an attempt or a job: it never waits for answers.
+bool is_last(lock::Op op) {
+  return takes_away(op) || op == lock::Op::mark || op == lock::Op::unmark;
+}
+
+/// A note or a look: it belongs to no attempt.
+bool has_no_attempt(const Pipeline::Pending& pending) {
+  return pending.ask.attempt == lock::kNoAttempt;
+}
+
+bool is_note(const Pipeline::Pending& pending) {
+  return has_no_attempt(pending) && pending.reported == Pipeline::Reported::answered;
+}
+
+/// A request that timed out before it was sent is reported as never sent, and so must not be sent
+/// any more. A release is different: the request that it undoes lies before it on this connection
+/// and may yet be carried out, and a late release does no harm.
+bool still_counts(const Pipeline::Pending& pending) {
+  return pending.written > 0 || takes_away(pending.ask.op);
+}
+
+}  // namespace
+
+Pipeline::Pending* Pipeline::add(const lock::Ask& ask, Flight flight, lock::Instant now) {
+  if (!takes_away(ask.op) && overdue() >= kMaxOverdue) {
+    arrivals_.push_back({ask, now, too_many_unanswered()});
+    return nullptr;
+  }
+  const auto end = is_last(ask.op) ? first_waiting() : requests_.end();
+  return &*requests_.insert(end, {ask, std::move(flight), now});
+}
+
+bool Pipeline::add_note(Flight flight, lock::Instant now) {
+  if (overdue() >= kMaxOverdue) return false;
+  Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
+  note.reported = Reported::answered;
+  // We may have ended before a waiting acquire can be sent.
+  requests_.insert(first_waiting(), std::move(note));
+  return true;
+}
+
+void Pipeline::cancel_notes() {
+  const auto unsent_note = [](const Pending& other) {
+    return is_note(other) && other.written == 0;
+  };
+  std::erase_if(requests_, unsent_note);
+  std::erase_if(refused_, unsent_note);
+}
+
+void Pipeline::cancel_unsent(lock::AttemptId attempt) {
+  const auto unsent = [attempt](const Pending& pending) {
+    return pending.ask.attempt == attempt && pending.written == 0;
+  };
+  std::erase_if(requests_, unsent);
+  std::erase_if(refused_, unsent);
+}
+
+/// An acquire waits while a request of another attempt is unanswered, be it an acquire or its
+/// release: of several acquires, each with its release behind it, the last one that a server reads
+/// might stay without its release. All requests but the last ones wait while many bytes are
+/// unanswered. (A command that only looks may ask for as much as it likes.)
+bool Pipeline::must_wait(const Pending& pending) const {
+  const bool look = has_no_attempt(pending) && !is_note(pending);
+  if (pending.written > 0 || is_last(pending.ask.op) || look) return false;
+  std::size_t unread = 0;
+  bool other_attempt = false;
+  for (const Pending& other : requests_) {
+    if (other.written == 0) continue;
+    unread += other.flight.wire.size();
+    other_attempt =
+        other_attempt || (!has_no_attempt(other) && other.ask.attempt != pending.ask.attempt);
+  }
+  if (unread > 0 && unread + pending.flight.wire.size() > kMaxUnread) return true;
+  return pending.ask.op == lock::Op::acquire && !has_no_attempt(pending) && other_attempt;
+}
+
+std::deque<Pipeline::Pending>::iterator Pipeline::first_waiting() {
+  return std::ranges::find_if(requests_,
+                              [this](const Pending& pending) { return must_wait(pending); });
+}
+
+/// The index of next_to_send(), or size().
+std::size_t Pipeline::next() const {
+  const auto found = std::ranges::find_if(
+      requests_, [](const Pending& pending) { return !pending.rest().empty(); });
+  if (found == requests_.end() || must_wait(*found)) return requests_.size();
+  if (found->written == 0 && (has_refused() || held_)) return requests_.size();
+  return static_cast<std::size_t>(found - requests_.begin());
+}
+
+Pipeline::Pending* Pipeline::next_to_send() {
+  const std::size_t index = next();
+  return index < requests_.size() ? &requests_[index] : nullptr;
+}
+
+bool Pipeline::note_attempt(const Pending& pending) {
+  return !has_no_attempt(pending) && sent_attempts_.insert(pending.ask.attempt).second;
+}
+
+void Pipeline::sent(Pending& pending, std::size_t bytes, bool noted, lock::Instant now) {
+  if (bytes == 0) {
+    if (noted) sent_attempts_.erase(pending.ask.attempt);
+    return;
+  }
+  if (pending.written == 0) pending.sent = now;
+  pending.written += bytes;
+}
+
+void Pipeline::set_deadlines(lock::Instant deadline) {
+  for (Pending& pending : requests_) pending.deadline = deadline;
+}
+
+bool Pipeline::may_repeat(lock::Instant when) const {
+  if (requests_.empty()) return false;
+  const Pending& pending = requests_.front();
+  const bool taken_back =
+      !takes_away(pending.ask.op) &&
+      std::any_of(std::next(requests_.begin()), requests_.end(), [](const Pending& other) {
+        return takes_away(other.ask.op) || other.ask.op == lock::Op::unmark;
+      });
+  // Other commands of a subscription may have been carried out, and their replies are on the way.
+  const bool endless = pending.flight.replies == Flight::kEndless;
+  return pending.answered == pending.flight.answer_at && pending.attempts < kMostAttempts &&
+         when < pending.deadline && !taken_back && !is_note(pending) && !endless;
+}
+
+Pipeline::Fit Pipeline::take_reply(Value& reply, Refusal refusal) {
+  if (requests_.empty() || !requests_.front().rest().empty()) return Fit::unasked;
+  Pending& pending = requests_.front();
+  const bool endless = pending.flight.replies == Flight::kEndless;
+  if (refusal == Refusal::for_the_moment) {
+    pending.refused = true;
+    pending.keeps_deadline = true;
+    ++pending.attempts;
+  } else if (refusal == Refusal::redirected) {
+    pending.refused = true;
+    pending.keeps_deadline = false;
+  }
+  if (pending.refused) {
+    if (++pending.answered == pending.flight.replies || endless) put_aside();
+    return Fit::taken;
+  }
+  if (endless && arrivals_.size() >= kMostAtOnce) return Fit::flood;
+  const bool first = pending.answered++ == pending.flight.answer_at;
+  const bool last = pending.answered == pending.flight.replies;
+  if (first && pending.flight.waits) {
+    pending.first = std::move(reply);
+  } else if (endless ||
+             ((pending.flight.waits ? last : first) && pending.reported != Reported::answered)) {
+    arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
+    if (pending.flight.waits) {
+      Pipeline::Arrival& arrival = arrivals_.back();
+      arrival.waited = std::exchange(std::get<Value>(arrival.content), std::move(pending.first));
+    }
+    pending.reported = Reported::answered;
+  }
+  if (last) requests_.pop_front();
+  return Fit::taken;
+}
+
+/// The first request was refused. Nobody waits any more for one that has timed out, but it must
+/// still give back what it can. A token that was released is never asked for again: the release
+/// behind this acquire may time out, and then it stays with the old node.
+void Pipeline::put_aside() {
+  Pending& pending = requests_.front();
+  const bool gave_up = is_given_back(pending);
+  if (gave_up) report(pending, slot_is_moving());
+  const bool awaited = pending.reported != Reported::timed_out;
+  if (awaited || takes_away(pending.ask.op)) {
+    pending.refused = false;
+    pending.written = 0;
+    pending.answered = 0;
+    if (!pending.keeps_deadline) pending.deadline = lock::kNever;
+    refused_.push_back(std::move(pending));
+  }
+  requests_.pop_front();
+}
+
+bool Pipeline::drained() const {
+  return std::ranges::none_of(requests_, [](const Pending& pending) {
+    return pending.written > 0 && pending.reported != Reported::timed_out;
+  });
+}
+
+void Pipeline::restore_refused() {
+  std::erase_if(requests_, [](const Pending& pending) { return pending.written > 0; });
+  requests_.insert(requests_.begin(), std::make_move_iterator(refused_.begin()),
+                   std::make_move_iterator(refused_.end()));
+  refused_.clear();
+}
+
+void Pipeline::repeat_refused() {
+  const auto unsent =
+      std::ranges::find_if(requests_, [](const Pending& pending) { return pending.written == 0; });
+  requests_.insert(unsent, std::make_move_iterator(refused_.begin()),
+                   std::make_move_iterator(refused_.end()));
+  refused_.clear();
+}
+
+void Pipeline::report(Pending& pending, lock::Unreachable why) {
+  if (pending.reported != Reported::nothing) return;
+  pending.reported = Reported::timed_out;
+  arrivals_.push_back({pending.ask, pending.sent, std::move(why)});
+}
+
+void Pipeline::expire(lock::Instant now, std::chrono::milliseconds limit) {
+  for (std::deque<Pending>* const pendings : {&refused_, &requests_}) {
+    for (Pending& pending : *pendings) {
+      if (now < pending.deadline) continue;
+      lock::Unreachable late = request_timed_out(limit);
+      late.maybe_applied = still_counts(pending);
+      report(pending, std::move(late));
+    }
+    std::erase_if(*pendings, [](const Pending& pending) {
+      return pending.reported == Reported::timed_out && !still_counts(pending);
+    });
+  }
+}
+
+void Pipeline::fail(const lock::Unreachable& why) {
+  for (std::deque<Pending>* const pendings : {&refused_, &requests_}) {
+    for (Pending& pending : *pendings) {
+      lock::Unreachable reason = why;
+      reason.maybe_applied = why.maybe_applied && pending.written > 0;
+      report(pending, std::move(reason));
+    }
+  }
+  clear();
+}
+
+lock::Instant Pipeline::deadline() const {
+  if (!arrivals_.empty()) return lock::Instant::min();
+  lock::Instant earliest = lock::kNever;
+  for (const std::deque<Pending>* const pendings : {&refused_, &requests_}) {
+    for (const Pending& pending : *pendings) {
+      if (pending.reported == Reported::nothing) earliest = std::min(earliest, pending.deadline);
+    }
+  }
+  return earliest;
+}
+
+bool Pipeline::all_reported() const {
+  const auto open = [](const Pending& pending) { return pending.reported == Reported::nothing; };
+  return std::ranges::none_of(requests_, open) && std::ranges::none_of(refused_, open);
+}
+
+bool Pipeline::is_given_back(const Pending& request) const {
+  const bool takes = request.ask.op == lock::Op::acquire || request.ask.op == lock::Op::repair;
+  return takes && std::ranges::any_of(requests_, [&request](const Pending& other) {
+           return lock::is_release(other.ask.op) && other.ask.attempt == request.ask.attempt;
+         });
+}
+
+bool Pipeline::can_be_left() const {
+  const auto may_come_late = [this](const Pending& pending) {
+    if (lock::is_release(pending.ask.op)) {
+      return pending.reported == Reported::timed_out && pending.rest().empty();
+    }
+    return pending.written == 0 || has_no_attempt(pending) || pending.ask.op == lock::Op::renew ||
+           is_given_back(pending);
+  };
+  return overdue() > 0 && std::ranges::all_of(requests_, may_come_late);
+}
+
+std::size_t Pipeline::overdue() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      requests_, [](const Pending& pending) { return pending.reported == Reported::timed_out; }));
+}
+
+}  // namespace redlock::redis

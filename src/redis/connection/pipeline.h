@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+//
+// The requests to one server, in the order in which they are sent. Absent on purpose: the
+// connection and its sockets (link.h), and the meaning of a reply (request.h).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lock/time.h"
+#include "lock/vote.h"
+#include "redis/requests/request.h"
+#include "redis/wire/resp.h"
+
+namespace redlock::redis {
+
+/// Decides which request may be sent next, and which reply answers which request. Pure: it reads no
+/// clock and does no I/O.
+///
+/// An acquire waits until all requests of other attempts are answered. While many bytes are
+/// unanswered, only requests that give a lock back are sent. A request that times out is reported
+/// and stays in its place: the server may still carry it out, and its reply is still to come.
+class Pipeline {
+ public:
+  /// A reply to a request, or why there is none. `sent`: when its first byte went to the kernel;
+  /// when it was asked, if none did.
+  struct Arrival {
+    lock::Ask ask;
+    lock::Instant sent;
+    std::variant<Value, lock::Unreachable> content;
+    Value waited{};  ///< the reply to WAIT, if the flight has it
+  };
+
+  /// What the caller knows of a request. A note counts as answered from the beginning.
+  enum class Reported { nothing, timed_out, answered };
+
+  struct Pending {
+    lock::Ask ask;
+    Flight flight;
+    lock::Instant sent;  ///< when it was asked, until written > 0
+    lock::Instant deadline = lock::kNever;
+    std::size_t written = 0;
+    unsigned answered = 0;  ///< replies of the flight that have come
+    Reported reported = Reported::nothing;
+    Value first{};                ///< the reply to the request, until that to its WAIT has come
+    bool refused = false;         ///< see Refusal: the server has not carried it out
+    bool keeps_deadline = false;  ///< it is sent again within the time of the first attempt
+    unsigned attempts = 0;        ///< how often it was refused for the time being
+
+    [[nodiscard]] std::string_view rest() const {
+      return std::string_view(flight.wire).substr(written);
+    }
+  };
+
+  /// Adds a request; null: the server owes so many answers that the request is refused, and an
+  /// arrival says so. Valid until the next change.
+  Pending* add(const lock::Ask& ask, Flight flight, lock::Instant now);
+
+  /// Adds a flight whose replies nobody waits for, ahead of all requests that must wait. False if
+  /// the server owes too many answers: the note is dropped.
+  bool add_note(Flight flight, lock::Instant now);
+
+  /// Forgets the notes of which nothing is sent.
+  void cancel_notes();
+
+  /// Forgets the requests of the attempt of which nothing is sent. None of them is answered.
+  void cancel_unsent(lock::AttemptId attempt);
+
+  /// The first request that is not completely sent; null: there is none, or it must wait.
+  Pending* next_to_send();
+  [[nodiscard]] bool can_send() const { return next() < requests_.size(); }
+
+  /// The first request of all; null: there is none.
+  [[nodiscard]] Pending* first() { return requests_.empty() ? nullptr : &requests_.front(); }
+
+  /// To be called before a byte of the request is sent: what the server may hold must be known even
+  /// if no memory is left afterwards. True if its attempt was not known before.
+  bool note_attempt(const Pending& pending);
+
+  /// The kernel took `bytes` more of the request, after note_attempt() gave `noted`; 0: none.
+  void sent(Pending& pending, std::size_t bytes, bool noted, lock::Instant now);
+
+  /// A deadline for every request, all of which can be sent from now on.
+  void set_deadlines(lock::Instant deadline);
+
+  /// What to make of a reply.
+  enum class Fit {
+    taken,
+    unasked,  ///< no request is left for it
+    flood     ///< more messages in one turn than a subscription may bring
+  };
+  /// Whether the server has refused to carry out the request.
+  enum class Refusal {
+    none,
+    redirected,     ///< another node may carry it out
+    for_the_moment  ///< this one may do so soon
+  };
+  /// Moves from `reply` if it is taken.
+  Fit take_reply(Value& reply, Refusal refusal = Refusal::none);
+
+  /// Whether the request that the next reply answers may be sent once more at `when`: within its
+  /// deadline, and not for the sixth time. Not behind a request that takes its effect back: a
+  /// repair after its release would leave the lock behind.
+  [[nodiscard]] bool may_repeat(lock::Instant when) const;
+
+  /// Reports the requests whose deadline has passed; `limit`: the time that they had.
+  void expire(lock::Instant now, std::chrono::milliseconds limit);
+
+  /// Of the requests sent, all but those refused have an answer or have timed out.
+  [[nodiscard]] bool drained() const;
+
+  /// The connection has ended after the pipeline was drained: the requests that were refused with a
+  /// redirection become the first ones to be sent.
+  void restore_refused();
+
+  /// The same, but the connection goes on: behind the requests that were sent over it before.
+  void repeat_refused();
+
+  /// The requests that were refused, for the caller to send elsewhere.
+  std::deque<Pending> take_refused() { return std::exchange(refused_, {}); }
+
+  /// The next reply is the first one of its flight.
+  [[nodiscard]] bool awaits_first_reply() const {
+    return !requests_.empty() && requests_.front().answered == 0;
+  }
+
+  /// The next reply belongs to a flight that was refused.
+  [[nodiscard]] bool is_refusing() const { return !requests_.empty() && requests_.front().refused; }
+
+  /// A request was refused: no other is begun before restore_refused(), repeat_refused() or
+  /// take_refused().
+  [[nodiscard]] bool has_refused() const { return !refused_.empty(); }
+
+  /// Whether to send nothing more for the time being.
+  void hold(bool held) { held_ = held; }
+
+  /// The connection has ended: reports that for every request, and forgets them all.
+  void fail(const lock::Unreachable& why);
+
+  /// Forgets all requests. None of them is answered.
+  void clear() {
+    requests_.clear();
+    refused_.clear();
+  }
+
+  std::vector<Arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
+
+  /// When expire() must be called at the latest; a past instant if there are arrivals.
+  [[nodiscard]] lock::Instant deadline() const;
+
+  [[nodiscard]] bool empty() const { return requests_.empty() && refused_.empty(); }
+  [[nodiscard]] std::size_t size() const { return requests_.size(); }
+
+  /// A byte that was sent is not answered to the end.
+  [[nodiscard]] bool awaits_reply() const {
+    return !requests_.empty() && requests_.front().written > 0;
+  }
+
+  /// The server may be waiting for replicas, and reads no further request meanwhile.
+  [[nodiscard]] bool awaits_replicas() const {
+    return awaits_reply() && requests_.front().flight.waits;
+  }
+
+  /// Nobody waits for an answer: each request has one, or the reason why there is none.
+  [[nodiscard]] bool all_reported() const;
+
+  /// A request has timed out, and whatever the server still carries out does no harm when the next
+  /// requests go over another connection: a renewal that comes late finds our lock or changes
+  /// nothing; a release deletes a token that nobody asks for again; and an acquire that has its
+  /// release behind it leaves nothing.
+  [[nodiscard]] bool can_be_left() const;
+
+  /// How many requests were reported as timed out and may yet be answered.
+  [[nodiscard]] std::size_t overdue() const;
+
+  /// The attempts of which the server may hold something. They outlast the connection.
+  [[nodiscard]] const std::set<lock::AttemptId>& sent_attempts() const { return sent_attempts_; }
+  void presume_sent(lock::AttemptId attempt) { sent_attempts_.insert(attempt); }
+  void forget_attempt(lock::AttemptId attempt) { sent_attempts_.erase(attempt); }
+
+ private:
+  [[nodiscard]] std::size_t next() const;
+  [[nodiscard]] bool must_wait(const Pending& pending) const;
+  /// The release of this acquire or repair comes behind it.
+  [[nodiscard]] bool is_given_back(const Pending& request) const;
+  std::deque<Pending>::iterator first_waiting();
+  void put_aside();
+  void report(Pending& pending, lock::Unreachable why);
+
+  std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
+  bool held_ = false;
+  std::deque<Pending> refused_;  ///< in the order sent
+  std::set<lock::AttemptId> sent_attempts_;
+  std::vector<Arrival> arrivals_;
+};
+
+}  // namespace redlock::redis

@@ -1,0 +1,58 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What acquire.lua and acquire_shared.lua have in common before they decide: the list of holds, the
+-- server's life and role, the last fencing number. Ends the script if this server cannot vouch for the
+-- lock.
+--
+-- ours: the lock holds our token already.
+
+-- If this script cannot read the list of holds, it cannot add ours: the lock would end when another
+-- holder gives up its hold. The same goes for a list so long that no script would read it.
+local holds = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
+if joins and holds == '' then return refuse('refused', '', -2) end
+if joins or not ours then
+  holds = string.gsub(holds, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
+          string.format(' %.0f', clock + ARGV[5])
+end
+if #holds > 65536 then return refuse('refused', '', -2) end
+
+-- A user without permission for INFO can recognize neither the server nor its age.
+local run_id, uptime = '', 0
+local about = try('INFO', 'server')
+if about then
+  run_id = string.match(about, 'run_id:(%w+)') or ''
+  uptime = tonumber(string.match(about, 'uptime_in_seconds:(%d+)')) or 0
+end
+local place = try('INFO', 'replication') or ''
+if string.find(place, 'role:[^m]') then
+  return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
+                     (string.match(place, 'master_port:(%d+)') or '?')}
+end
+
+-- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead
+-- of the clock (10^13 ms are 317 years), somebody put it there, perhaps near the largest number.
+local last
+local size = try('HSTRLEN', KEYS[3], 'value') or 0
+if size > 1024 then
+  last = {string.format('%.0f bytes', size), ''}
+elseif (try('HSTRLEN', KEYS[3], 'run_id') or 0) > 1024 then
+  last = {field(KEYS[3], 'value', 1024), ''}
+else
+  last = redis.pcall('HMGET', KEYS[3], 'value', 'run_id')
+  local foreign = last.err and string.find(last.err, 'WRONGTYPE', 1, true)
+  if foreign then last = {'type:' .. redis.call('TYPE', KEYS[3]).ok, ''} end
+  if last.err then last = {false, false} end
+end
+local before = 0
+if last[1] then
+  before = #last[1] <= 16 and tonumber(string.match(last[1], '^%d+$')) or 2 ^ 53
+  if before - clock > 10000000000000 then before = false end
+end
+if not before and not ours then return {'unusable', string.sub(last[1], 1, 40)} end
+
+local trace = 'none'
+if last[1] then trace = (last[2] == run_id and run_id ~= '') and 'present' or 'earlier' end
+local grace = tonumber(ARGV[4])
+if grace > 0 and not ours and trace == 'earlier' and run_id ~= '' and uptime < grace + 1 then
+  return {'fresh', uptime}
+end

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "redis/servers/subscriber.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "redis/wire/resp.h"
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::size_t kMostMessage = 1024;
+
+constexpr std::string_view kSharded = "SSUBSCRIBE";
+
+// A server may say all the time that the slot has moved.
+constexpr auto kBetweenMoves = std::chrono::seconds(1);
+
+/// The command, in the server's words.
+std::string_view confirmation(std::string_view command) {
+  return command == kSharded ? "ssubscribe" : "subscribe";
+}
+
+}  // namespace
+
+Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+                       std::chrono::milliseconds user_timeout, std::string key, std::string channel)
+    : channel_(std::move(channel)),
+      link_(std::in_place, endpoint, tls, timeouts, std::move(key), user_timeout) {
+  // A node without the slot answers the first command with a redirection.
+  if (endpoint.kind == Endpoint::Kind::cluster) commands_.push_back(kSharded);
+  commands_.emplace_back("SUBSCRIBE");
+}
+
+void Subscriber::subscribe(lock::Instant now) {
+  if (!link_ || link_->busy()) return;
+  unanswered_ = commands_;
+  std::string wire;
+  for (const std::string_view command : commands_) wire += encode_command({command, channel_});
+  link_->ask({}, {std::move(wire), Flight::kEndless}, now);
+}
+
+void Subscriber::follow(const Endpoint& place) {
+  if (!link_ || !link_->ready()) return;
+  const Endpoint& here = link_->place();
+  if (here.host != place.host || here.port != place.port) close();
+}
+
+void Subscriber::close() {
+  link_->close();
+  unanswered_.clear();
+}
+
+/// The server has ended the subscription, since another node has the slot now.
+void Subscriber::follow_slot(lock::Instant now) {
+  close();
+  if (followed_ && now - *followed_ < kBetweenMoves) return;
+  followed_ = now;
+  subscribe(now);
+}
+
+void Subscriber::interests(std::vector<os::Interest>& out) const {
+  if (link_) link_->interests(out);
+}
+
+lock::Instant Subscriber::deadline() const {
+  return link_ ? link_->deadline() : lock::kNever;
+}
+
+std::vector<std::string> Subscriber::turn(lock::Instant now) {
+  std::vector<std::string> messages;
+  if (!link_) return messages;
+  bool moved = false;
+  for (const Link::Arrival& arrival : link_->turn(now)) {
+    if (says_that_slot_moved(arrival)) {
+      moved = true;
+    } else if (auto message = read(arrival)) {
+      messages.push_back(std::move(*message));
+    }
+    if (!link_) return messages;
+  }
+  if (moved) follow_slot(now);
+  return messages;
+}
+
+bool Subscriber::says_that_slot_moved(const Link::Arrival& arrival) const {
+  const auto* const reply = std::get_if<Value>(&arrival.content);
+  return reply != nullptr && reply->elements.size() == 3 &&
+         reply->elements[0].text == "sunsubscribe" && reply->elements[1].text == channel_ &&
+         std::ranges::find(commands_, kSharded) != commands_.end();
+}
+
+std::optional<std::string> Subscriber::read(const Link::Arrival& arrival) {
+  if (const auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
+    unanswered_.clear();
+    if (trouble->permanent) link_.reset();
+    return std::nullopt;
+  }
+  const Value& reply = std::get<Value>(arrival.content);
+  if (reply.type == Value::Type::error && !unanswered_.empty()) return take_answer(true);
+  const std::vector<Value>& part = reply.elements;
+  if (part.size() == 3 && part[1].text == channel_) {
+    const std::string& kind = part[0].text;
+    if (!unanswered_.empty() && kind == confirmation(unanswered_.front())) {
+      return take_answer(false);
+    }
+    if (kind == "message" || kind == "smessage") {
+      return part[2].text.substr(0, kMostMessage);
+    }
+  }
+  link_.reset();
+  return std::nullopt;
+}
+
+/// A server that refuses a subscription is not asked for it again: it may log each refusal.
+std::optional<std::string> Subscriber::take_answer(bool refused) {
+  if (refused) std::erase(commands_, unanswered_.front());
+  unanswered_.pop_front();
+  if (commands_.empty()) link_.reset();
+  if (commands_.empty() || !unanswered_.empty()) return std::nullopt;
+  return std::string();
+}
+
+void Subscriber::abandon() {
+  if (link_) link_->abandon();
+  link_.reset();
+}
+
+}  // namespace redlock::redis

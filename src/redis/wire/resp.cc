@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "redis/wire/resp.h"
+
+#include <hiredis.h>
+
+#include <charconv>
+#include <new>
+#include <utility>
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::size_t kMaxReplyBytes = 1024 * 1024;
+constexpr std::size_t kMaxElements = 1024;     // of one array
+constexpr std::size_t kMaxOfReply = 8 * 1024;  // of all arrays of a reply
+constexpr int kMaxDepth = 7;
+
+struct FreeReader {
+  void operator()(redisReader* reader) const { redisReaderFree(reader); }
+};
+struct FreeReply {
+  void operator()(void* reply) const { freeReplyObject(reply); }
+};
+
+// hiredis allocates an array as soon as it has read the announced length, be it two thousand
+// million (and up to 1.0.0 it miscounts the bytes, CVE-2021-32765). The length is an int up to 0.14
+// and a size_t from 1.0 on; this code deduces the type from the field.
+template <typename Count>
+using CreateArray = void* (*)(const redisReadTask*, Count);
+
+template <typename Count>
+struct Limited {
+  CreateArray<Count> create = nullptr;  // hiredis' own
+  std::size_t elements = 0;             // of the reply so far
+  bool exceeded = false;                // the reader gave up at an array over the limits
+};
+
+template <typename Count>
+void* create_small_array(const redisReadTask* task, Count elements) {
+  // hiredis 0.14 refuses deeper nesting itself; some 1.x do not, and convert() recurses.
+  int depth = 1;
+  for (const redisReadTask* outer = task->parent; outer != nullptr; outer = outer->parent) ++depth;
+  // An element of four bytes on the wire takes more than a hundred bytes here.
+  auto& limited = *static_cast<Limited<Count>*>(task->privdata);
+  limited.elements += static_cast<std::size_t>(elements);
+  limited.exceeded = static_cast<std::size_t>(elements) > kMaxElements || depth > kMaxDepth ||
+                     limited.elements > kMaxOfReply;
+  return limited.exceeded ? nullptr : limited.create(task, elements);
+}
+
+template <typename Count>
+Limited<Count> limit_arrays(CreateArray<Count>& function) {
+  return {std::exchange(function, &create_small_array<Count>)};
+}
+
+Value::Type type_of(const redisReply& reply) {
+  switch (reply.type) {
+    case REDIS_REPLY_STRING:
+      return Value::Type::string;
+    case REDIS_REPLY_STATUS:
+      return Value::Type::status;
+    case REDIS_REPLY_ERROR:
+      return Value::Type::error;
+    case REDIS_REPLY_INTEGER:
+      return Value::Type::integer;
+    case REDIS_REPLY_NIL:
+      return Value::Type::nil;
+    case REDIS_REPLY_ARRAY:
+      return Value::Type::array;
+    default:
+      return Value::Type::other;
+  }
+}
+
+// Recursive, as deep as create_small_array allows.
+Value convert(const redisReply& reply) {
+  Value value;
+  value.type = type_of(reply);
+  switch (value.type) {
+    case Value::Type::string:
+    case Value::Type::status:
+    case Value::Type::error:
+      value.text.assign(reply.str, reply.len);
+      break;
+    case Value::Type::integer:
+      value.integer = reply.integer;
+      break;
+    case Value::Type::array:
+      value.elements.reserve(reply.elements);
+      for (std::size_t i = 0; i < reply.elements; ++i) {
+        value.elements.push_back(reply.element[i] == nullptr ? Value{}
+                                                             : convert(*reply.element[i]));
+      }
+      break;
+    case Value::Type::nil:
+    case Value::Type::other:
+      break;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string encode_command(std::initializer_list<std::string_view> arguments) {
+  return encode_words({arguments.begin(), arguments.size()});
+}
+
+std::string encode_words(std::span<const std::string_view> arguments) {
+  std::vector<const char*> words;
+  std::vector<std::size_t> lengths;
+  for (const std::string_view argument : arguments) {
+    words.push_back(argument.empty() ? "" : argument.data());
+    lengths.push_back(argument.size());
+  }
+  char* wire = nullptr;
+  const auto length =
+      redisFormatCommandArgv(&wire, static_cast<int>(words.size()), words.data(), lengths.data());
+  if (length < 0) throw std::bad_alloc();  // the only failure there is
+  std::string command(wire, static_cast<std::size_t>(length));
+  redisFreeCommand(wire);
+  return command;
+}
+
+std::vector<std::string_view> take_command(std::string_view& wire) {
+  const auto take_number = [&wire] {  // behind "*" or "$"
+    std::size_t value = 0;
+    const char* const end = wire.data() + wire.size();
+    const char* const stop = std::from_chars(wire.data() + 1, end, value).ptr;
+    wire.remove_prefix(static_cast<std::size_t>(stop - wire.data()) + 2);
+    return value;
+  };
+  std::vector<std::string_view> words(take_number());
+  for (std::string_view& word : words) {
+    const std::size_t length = take_number();
+    word = wire.substr(0, length);
+    wire.remove_prefix(word.size() + 2);
+  }
+  return words;
+}
+
+struct ReplyParser::Impl {
+  std::unique_ptr<redisReader, FreeReader> reader{redisReaderCreate()};
+  redisReplyObjectFunctions functions{};
+  decltype(limit_arrays(functions.createArray)) limited;
+  std::size_t pending = 0;  // bytes that were fed and belong to no complete reply yet
+  bool broken = false;
+
+  Impl() {
+    if (!reader) throw std::bad_alloc();
+    functions = *reader->fn;
+    limited = limit_arrays(functions.createArray);
+    reader->fn = &functions;
+    reader->privdata = &limited;
+  }
+};
+
+ReplyParser::ReplyParser() : impl_(std::make_unique<Impl>()) {}
+ReplyParser::~ReplyParser() = default;
+
+void ReplyParser::feed(std::string_view bytes) {
+  if (impl_->broken) return;
+  impl_->pending += bytes.size();
+  // The only failure there is.
+  if (redisReaderFeed(impl_->reader.get(), bytes.data(), bytes.size()) != REDIS_OK) {
+    throw std::bad_alloc();
+  }
+}
+
+std::optional<Value> ReplyParser::next() {
+  if (impl_->broken) return std::nullopt;
+  void* reply = nullptr;
+  redisReader* const reader = impl_->reader.get();
+  if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
+    impl_->broken = true;
+    // If we refuse an array, hiredis believes that memory is used up.
+    if (reader->err == REDIS_ERR_OOM && !impl_->limited.exceeded) throw std::bad_alloc();
+    return std::nullopt;
+  }
+  if (reply == nullptr) {
+    // Counts parsed bytes, too: otherwise nested arrays could grow without end.
+    impl_->broken = impl_->pending > kMaxReplyBytes;
+    return std::nullopt;
+  }
+  impl_->pending = reader->len - reader->pos;
+  impl_->limited.elements = 0;
+  const std::unique_ptr<void, FreeReply> owner(reply);
+  return convert(*static_cast<const redisReply*>(reply));
+}
+
+bool ReplyParser::broken() const {
+  return impl_->broken;
+}
+
+}  // namespace redlock::redis

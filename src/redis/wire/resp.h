@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// The Redis serialization protocol (RESP2, https://redis.io/docs/reference/protocol-spec/). Only
+// this part uses hiredis. Absent on purpose: sockets, RESP3.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::redis {
+
+/// A command in the form for the wire.
+std::string encode_command(std::initializer_list<std::string_view> arguments);
+std::string encode_words(std::span<const std::string_view> arguments);
+
+/// The words of the first of the commands in `wire`, which encode_words() has written; removes it
+/// there.
+std::vector<std::string_view> take_command(std::string_view& wire);
+
+/// A reply of a server. Untrusted: any type may come in place of the expected one.
+struct Value {
+  enum class Type { string, status, error, integer, nil, array, other };
+  Type type = Type::nil;
+  std::int64_t integer = 0;
+  std::string text{};  ///< string, status, error
+  std::vector<Value> elements{};
+};
+
+/// Cuts a stream of bytes into replies. It bounds memory whatever the peer sends: 1 MiB on the wire
+/// for one reply, 1024 elements for one array, 8192 for all arrays of a reply.
+class ReplyParser {
+ public:
+  ReplyParser();
+  ~ReplyParser();
+  ReplyParser(const ReplyParser&) = delete;
+  ReplyParser& operator=(const ReplyParser&) = delete;
+
+  void feed(std::string_view bytes);
+
+  /// The next complete reply, if there is one.
+  std::optional<Value> next();
+
+  /// The bytes were not RESP2, or exceeded the limits; no further reply will come.
+  [[nodiscard]] bool broken() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace redlock::redis

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+#include "redis/wire/trouble.h"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "redis/wire/untrusted.h"
+
+namespace redlock::redis {
+namespace {
+
+std::string text_of(int error) {
+  return std::generic_category().message(error);
+}
+
+std::string in_ms(std::chrono::milliseconds limit) {
+  return std::to_string(limit.count()) + " ms";
+}
+
+lock::Unreachable never_sent(std::string why) {
+  return {false, false, std::move(why)};
+}
+lock::Unreachable maybe(std::string why) {
+  return {true, false, std::move(why)};
+}
+
+std::string without(std::string text, const std::string& secret) {
+  if (secret.empty()) return text;
+  for (std::size_t at = text.find(secret); at != text.npos; at = text.find(secret, at + 3)) {
+    text.replace(at, secret.size(), "***");
+  }
+  return text;
+}
+
+/// A server's text, without secrets and useless parts.
+std::string shown(std::string_view raw, const std::string& secret) {
+  // "unknown command `AUTH`, with args beginning with: `user`, `password`"
+  raw = raw.substr(0, raw.find(", with args beginning with"));
+  // "… script: <its hash>, on @user_script:2." is of no use to anybody.
+  const std::size_t hash = raw.rfind(" script: ");
+  if (hash != raw.npos && raw.find(", on @user_script", hash) != raw.npos)
+    raw = raw.substr(0, hash);
+  return untrusted(without(std::string(raw), secret));
+}
+
+enum class Cure { time, person };  ///< what must come before another try can succeed
+
+struct Known {
+  std::string_view code;  ///< a word of the error
+  Cure cure;
+  bool quote;  ///< append the server's own text
+  std::string_view why;
+};
+
+constexpr std::string_view kFull = "max number of clients";
+// Redis 7 answers this to a request of more than ten words, or a long one, before AUTH.
+constexpr std::string_view kUnread = "unauthenticated";
+constexpr std::string_view kWantsPassword =
+    "wants a password and none is configured; put it into the URI or give --password-file";
+constexpr std::string_view kIsHostUp = "; is the host up, and does no firewall drop the packets?";
+constexpr std::string_view kNoPermission =
+    "the user lacks a permission; redlock-protocol(7) has the ACL it needs";
+
+constexpr std::string_view kIsCluster =
+    "is part of a Redis Cluster; write redis+cluster://HOST:PORT (rediss+cluster:// with TLS), "
+    "without a database";
+constexpr std::string_view kMovesSlot =
+    "is part of a Redis Cluster that moves the lock's slot to another node; that may take a while";
+
+// The error codes with which a server can answer EVAL, AUTH or SELECT: from
+// https://redis.io/docs/reference/protocol-spec/ and the server.c of Redis.
+constexpr Known kCodes[] = {
+    {"NOAUTH", Cure::person, false, kWantsPassword},
+    {"WRONGPASS", Cure::person, false, "wrong user or password (or the user is disabled)"},
+    {"NOPERM", Cure::person, true, kNoPermission},
+    {"DENIED", Cure::person, false,
+     "is in protected mode and accepts only local connections; set a password or bind there"},
+    {"READONLY", Cure::person, false,
+     "is a read-only replica and can give no vote; use the address of its primary"},
+    {"LOADING", Cure::time, false,
+     "has just been started and is still loading its data; it can be used once it is done"},
+    {"MASTERDOWN", Cure::time, false,
+     "is a replica cut off from its primary; use the address of the primary"},
+    {"MISCONF", Cure::time, false,
+     "refuses writes since it cannot save to disk; see its log, disk space and permissions there"},
+    {"OOM", Cure::time, false,
+     "refuses writes since its memory is used up; raise maxmemory or make room"},
+    {"BUSY", Cure::time, true,
+     "is busy with another client's long script; SCRIPT KILL (or FUNCTION KILL) there ends one "
+     "that "
+     "hangs"},
+    {"NOREPLICAS", Cure::time, false,
+     "refuses writes since too few replicas are connected; start them, or lower "
+     "min-replicas-to-write there"},
+    {"CLUSTERDOWN", Cure::time, false,
+     "is part of a Redis Cluster that is down: too few of its primaries are up, or no node serves "
+     "this slot"},
+    {"MOVED", Cure::person, false, kIsCluster},
+    {"ASK", Cure::time, false, kMovesSlot},
+    {"TRYAGAIN", Cure::time, false, kMovesSlot},
+    {"CROSSSLOT", Cure::person, false, kIsCluster},
+};
+
+// Many errors share the code ERR. Their wording tells them apart, here for the versions 5 to 7.2.
+constexpr Known kPhrases[] = {
+    {kUnread, Cure::person, false, kWantsPassword},
+    {kFull, Cure::time, false,
+     "has reached its maximum number of clients; raise maxclients or close idle ones"},
+    {"The user executing the script can't", Cure::person, true, kNoPermission},
+    {"ACL failure in script", Cure::person, true, kNoPermission},
+    {"invalid password", Cure::person, false, "wrong password"},
+    {"without any password configured", Cure::person, false,
+     "a password is configured here, but the server has none; leave it out, or set requirepass"},
+    {"no password is set", Cure::person, false,
+     "a password is configured here, but the server has none; leave it out, or set requirepass"},
+    {"for 'auth' command", Cure::person, false,
+     "knows no users (Redis 5); write the URI with a password alone, redis://:password@host"},
+    {"DB index", Cure::person, false,
+     "has no database of this number; see \"databases\" in its configuration"},
+    {"SELECT is not allowed in cluster mode", Cure::person, false, kIsCluster},
+    {"unknown command", Cure::person, true,
+     "lacks a command; EVAL (Lua scripts) must be there and not renamed; if this is a Sentinel, "
+     "write redis+sentinel://HOST:PORT/SERVICE"},
+};
+
+bool is_word_byte(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || !is_word_byte(text[at - 1]);
+    if (begins && (end == text.size() || !is_word_byte(text[end]))) return true;
+  }
+  return false;
+}
+
+const Known* find_known(std::string_view text) {
+  const std::string_view first = text.substr(0, text.find(' '));
+  for (const Known& known : kCodes) {
+    if (first == known.code) return &known;
+  }
+  for (const Known& known : kPhrases) {
+    if (text.find(known.code) != text.npos) return &known;
+  }
+  // Redis 5 and 6 wrap an error raised inside a script: "ERR Error running script (call to f_…):
+  // @user_script:2: @user_script: 2: -OOM command not allowed…".
+  const std::size_t script = text.find("@user_script");
+  if (script == text.npos) return nullptr;
+  for (const Known& known : kCodes) {
+    if (has_word(text.substr(script), known.code)) return &known;
+  }
+  return nullptr;
+}
+
+bool hung_up(int error) {
+  return error == 0 || error == ECONNRESET || error == EPIPE;
+}
+
+lock::Unreachable was_demoted() {
+  return never_sent("is a replica by now; is a fail-over under way?");
+}
+
+lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
+  const Known* const known = find_known(text);
+  lock::Unreachable trouble;
+  // A server that turns us away says so without reading our request.
+  const bool turned_away = known != nullptr && (known->code == "DENIED" || known->code == kFull ||
+                                                known->code == kUnread);
+  trouble.maybe_applied = fate == Fate::maybe_applied && !turned_away;
+  if (known == nullptr) {
+    trouble.why = "answered with an error: " + shown(text, secret);
+    return trouble;
+  }
+  trouble.permanent = known->cure == Cure::person;
+  trouble.why = known->why;
+  if (known->quote) trouble.why += " (it says: " + shown(text, secret) + ")";
+  return trouble;
+}
+
+}  // namespace
+
+lock::Unreachable connect_failed(const Endpoint& endpoint, int error) {
+  const bool socket_file = endpoint.kind == Endpoint::Kind::unix_socket;
+  switch (error) {
+    case ECONNREFUSED:
+      return never_sent(
+          socket_file ? "connection refused: no server listens on this socket; start the server"
+                      : "connection refused; is the server running, and is the port right?");
+    case ENOENT:
+    case ENOTDIR:
+      return never_sent(
+          "no such socket file; is the server running, and does its unixsocket setting name this "
+          "file?");
+    case EACCES:
+    case EPERM:
+      return never_sent(socket_file ? "permission denied on the socket; give this user access "
+                                      "(its group, or unixsocketperm)"
+                                    : "the system forbids this connection; see the firewall here");
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case EADDRNOTAVAIL:
+      return never_sent(text_of(error) + "; is this host's network up, and the address right?");
+    case ETIMEDOUT:  // the kernel gave up (TCP_USER_TIMEOUT) just before we did
+      return never_sent("no answer to connecting" + std::string(kIsHostUp));
+    case EMFILE:
+    case ENFILE:
+      return never_sent("cannot open a socket: " + text_of(error) +
+                        "; raise the limit (ulimit -n)");
+    default:
+      return never_sent("cannot connect: " + text_of(error));
+  }
+}
+
+lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
+                                    std::chrono::milliseconds limit) {
+  switch (step) {
+    case Step::securing:
+      return never_sent("no TLS handshake within " + in_ms(limit) +
+                        "; it is stopped or overloaded, or does not speak TLS on this port");
+    case Step::locating:
+      return never_sent("no Sentinel named the primary within " + in_ms(limit));
+    case Step::resolving:
+      return never_sent("its name was not resolved within " + in_ms(limit) +
+                        "; see DNS here, or use an address");
+    case Step::authenticating:
+      return never_sent("took the connection, but did not answer the first command within " +
+                        in_ms(limit) + "; it is stopped or overloaded");
+    case Step::connecting:
+      break;
+  }
+  if (endpoint.kind == Endpoint::Kind::unix_socket) {
+    return never_sent("did not accept a connection within " + in_ms(limit) +
+                      "; it is stopped or overloaded");
+  }
+  return never_sent("no connection within " + in_ms(limit) + std::string(kIsHostUp));
+}
+
+lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_error) {
+  const std::string host = "cannot resolve \"" + endpoint.host + "\": ";
+  if (error == EAI_SYSTEM) return never_sent(host + text_of(system_error));
+  if (error == EAI_AGAIN) {
+    return never_sent(host + "the name server does not answer; see DNS here, or use an address");
+  }
+  lock::Unreachable trouble = never_sent(host + gai_strerror(error));
+  trouble.permanent = error == EAI_NONAME || error == EAI_NODATA;
+  if (trouble.permanent) trouble.why = host + "no such host; is the name right?";
+  return trouble;
+}
+
+lock::Unreachable connection_lost(int error, Fate fate) {
+  lock::Unreachable trouble;
+  trouble.maybe_applied = fate == Fate::maybe_applied;
+  if (hung_up(error)) {
+    trouble.why = "closed the connection; was it restarted? See its log";
+  } else if (error == ETIMEDOUT) {
+    trouble.why = "the connection broke: the host acknowledges nothing; is it up, and the network?";
+  } else {
+    trouble.why = "the connection broke: " + text_of(error);
+  }
+  return trouble;
+}
+
+lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error) {
+  lock::Unreachable trouble = connection_lost(error, Fate::maybe_applied);
+  if (!hung_up(error) || endpoint.kind == Endpoint::Kind::unix_socket) return trouble;
+  trouble.why = endpoint.tls
+                    ? "closed the connection right after the TLS handshake; does it want a client "
+                      "certificate (--tls-cert)? See its log"
+                    : "closed the connection without an answer; does it want TLS (rediss://), or "
+                      "was it restarted? See its log";
+  return trouble;
+}
+
+lock::Unreachable wants_tls() {
+  return {false, true, "speaks TLS on this port; write rediss://, or give its port for plain text"};
+}
+
+lock::Unreachable request_timed_out(std::chrono::milliseconds limit) {
+  return maybe("did not answer within " + in_ms(limit) +
+               "; it is stopped, overloaded or cut off (if only far away, raise --server-timeout)");
+}
+
+lock::Unreachable too_many_unanswered() {
+  return never_sent(
+      "has left all recent requests unanswered; it is stopped, overloaded or cut off");
+}
+
+lock::Unreachable not_redis(Fate fate) {
+  return {fate == Fate::maybe_applied, true,
+          "does not speak the Redis protocol; is this the right port?"};
+}
+
+bool is_redirection(const Value& reply) {
+  return reply.type == Value::Type::error &&
+         (reply.text.starts_with("MOVED ") || is_for_one_request(reply.text));
+}
+
+bool is_momentary(const Value& reply) {
+  return reply.type == Value::Type::error &&
+         (reply.text.starts_with("TRYAGAIN") || reply.text.starts_with("CLUSTERDOWN"));
+}
+
+bool is_for_one_request(std::string_view redirection) {
+  return redirection.starts_with("ASK ");
+}
+
+lock::Unreachable slot_is_moving() {
+  return never_sent(std::string(kMovesSlot));
+}
+
+lock::Unreachable slot_has_moved() {
+  return never_sent("has just moved the lock's slot to another node; try again");
+}
+
+std::optional<lock::Unreachable> outdated(const Value& reply) {
+  const bool says_replica = reply.type == Value::Type::array && reply.elements.size() == 2 &&
+                            reply.elements.front().text == "replica";
+  if (says_replica) return was_demoted();
+  if (reply.type != Value::Type::error) return std::nullopt;
+  const Known* const known = find_known(reply.text);
+  if (known == nullptr) return std::nullopt;
+  if (known->code == "READONLY" || known->code == "MASTERDOWN") return was_demoted();
+  if (known->code == "CLUSTERDOWN") return explain(reply.text, Fate::never_sent);
+  return std::nullopt;
+}
+
+lock::Unreachable sent_in_circles(unsigned steps) {
+  return never_sent("is the end of " + std::to_string(steps) +
+                    " redirections from node to node, and names yet another one; do the nodes "
+                    "agree about their slots (redis-cli --cluster check)?");
+}
+
+lock::Unreachable too_few_replicas(std::int64_t have, unsigned wanted) {
+  return maybe("only " + std::to_string(std::max<std::int64_t>(have, 0)) + " of " +
+               std::to_string(wanted) +
+               " replicas have the lock in time, so its vote does not count (--replicas)");
+}
+
+lock::Unreachable not_the_primary() {
+  return never_sent(
+      "is a replica, though the Sentinels name it as the primary; is a fail-over under way?");
+}
+
+lock::Unreachable unknown_service(const std::string& service) {
+  return {false, true,
+          "monitors no primary of the name " + untrusted(service) +
+              "; see \"sentinel monitor\" in its configuration"};
+}
+
+lock::Unreachable error_reply(std::string_view text) {
+  return explain(text, Fate::maybe_applied);
+}
+
+lock::Unreachable handshake_refused(const Value& reply, const Credentials& credentials) {
+  if (reply.type != Value::Type::error) {
+    return {false, true,
+            "answered AUTH or SELECT with something other than OK; is it a Redis server?"};
+  }
+  return explain(reply.text, Fate::never_sent, credentials.password);
+}
+
+lock::Unreachable restarted(std::chrono::seconds uptime, std::chrono::seconds trusted_in) {
+  return never_sent("was restarted " + std::to_string(uptime.count()) +
+                    " s ago and may have forgotten who holds the lock; trusted in " +
+                    std::to_string(trusted_in.count()) + " s (see --restart-grace)");
+}
+
+lock::Unreachable replica_of(std::string_view primary) {
+  return {
+      false, true,
+      "is a replica and can give no vote; use the address of its primary, " + shown(primary, {})};
+}
+
+lock::Unreachable unusable_fence(std::string_view key, std::string_view value) {
+  std::string what = '"' + shown(value, {}) + '"';
+  if (value.starts_with("type:")) {
+    what = "a " + shown(value.substr(5), {});
+  } else if (!value.empty() && value.find_first_not_of("0123456789") == value.npos) {
+    what = shown(value, {}) + ", far ahead of its clock";
+  }
+  return {false, true,
+          "the fencing number in the key \"" + std::string(key) + "\" is not usable (" + what +
+              "); delete that key there, and numbers go on from the server's clock (see THE FENCE "
+              "in redlock-protocol(7))"};
+}
+
+lock::Unreachable unexpected_reply(const Value& reply) {
+  if (reply.type == Value::Type::error) return error_reply(reply.text);
+  return maybe("gave an answer that redlock's script does not give; is there a proxy in between?");
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "redis/wire/credentials.h"
+#include "redis/wire/uri_text.h"
+
+namespace redlock::redis {
+
+/// One server, from its URI:
+///   redis://[user:password@]host[:port][/db]    (valkey:// is the same)
+///   unix:///path[?db=N]                         (unix://[user:password@]/path too)
+///   redis+cluster://[user:password@]host[:port][,host[:port]…]
+///   redis+sentinel://[user:password@]host[:port][,…]/service[/db]
+///                    [?sentinel_username=…&sentinel_password=…]
+/// rediss:// (as valkeys://) is the same with TLS, also before the "+". host may be a name, an IPv4
+/// address or an IPv6 address in brackets. User, password, path and service are percent-decoded.
+/// Port defaults to 6379, of a Sentinel to 26379, db to 0.
+struct Endpoint {
+  enum class Kind {
+    tcp,
+    unix_socket,
+    cluster,  ///< a Redis Cluster: for each key, the primary that has it
+    sentinel  ///< the primary that Sentinels name
+  };
+  Kind kind = Kind::tcp;
+  bool tls = false;  ///< never with unix_socket
+  std::string host;  ///< tcp: without brackets
+  std::uint16_t port = 6379;
+  std::string path;  ///< unix_socket: the socket
+  int db = 0;        ///< 0 to 2^31-1, for SELECT
+  Credentials credentials;
+  /// cluster: the nodes to ask for the others; sentinel: the Sentinels. Empty for other kinds.
+  std::vector<Address> nodes;
+  std::string service;               ///< sentinel: the name that they have for the primary
+  Credentials sentinel_credentials;  ///< sentinel: for the Sentinels themselves
+
+  /// The address may change while we use the server.
+  [[nodiscard]] bool moves() const { return kind == Kind::cluster || kind == Kind::sentinel; }
+
+  /// The URI for messages: never with a password ("redis://backup:***@db1:6379/2"). It is in one
+  /// canonical form, whatever the user left out.
+  [[nodiscard]] std::string display() const;
+
+  /// The same for a person who knows the server: of more than three nodes it names the first one
+  /// ("redis+cluster://db1:6379 and 5 more"). Nobody can copy it.
+  [[nodiscard]] std::string brief() const;
+};
+
+/// Throws Error (64; the caller makes it 78 if the URI came from the environment or a file) with
+/// one line that names the problem and shows the URI redacted.
+Endpoint parse_uri(std::string_view uri);
+
+}  // namespace redlock::redis

@@ -50,7 +50,7 @@ def parse(data, at):
 
 
 class Requests:
-    """As src/redis/request.cc and queue.cc make them."""
+    """As src/redis/requests/request.cc and queue.cc make them."""
 
     def __init__(self, scripts):
         self.scripts = scripts

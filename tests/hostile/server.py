@@ -526,6 +526,33 @@ class MovedHuge(Plausible):
         return Failure(b"MOVED 12 " + b"x" * (MIB // 2) + b":6379")
 
 
+class TryAgain(Plausible):
+    """One whose slot is half moved for ever."""
+
+    def answer(self, what, words):
+        return Failure(b"TRYAGAIN Multiple keys request during rehashing of slot")
+
+
+class Asks(Plausible):
+    """One that sends each request for a lock, and no other, to the address that it is given, for that request alone."""
+
+    def answer(self, what, words):
+        if what == "acquire":
+            return Failure(b"ASK 12 " + self.arguments[0].encode())
+        return super().answer(what, words)
+
+
+class EndsSubscriptions(Plausible):
+    """One that ends each subscription at once, as if the slot had moved. It adds a byte to a file for each."""
+
+    def answer(self, what, words):
+        if what != "SSUBSCRIBE":
+            return super().answer(what, words)
+        with open(self.arguments[0], "ab") as file:
+            file.write(b".")
+        return Raw(encode(["ssubscribe", words[1], 1]) + encode(["sunsubscribe", words[1], 0]))
+
+
 MODES = {
     "".join("-" + c.lower() if c.isupper() else c for c in kind.__name__).lstrip("-"): kind
     for kind in list(globals().values())

@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2154 # set by run
+# shellcheck disable=SC2016,SC2154 # expanded by an inner shell; set by run
 #
-# A test that hangs is ended when BATS_TEST_TIMEOUT is over, with all that it has started.
+# A test that hangs is ended when BATS_TEST_TIMEOUT is over, with all that it has started. What a test has stopped,
+# nothing else continues.
 
 load ../lib/common
 
@@ -30,4 +31,35 @@ BATS
   assert_contains "$output" 'timeout after 1s'
   [[ $(wc -l <"$PIDS") == 2 ]] || fail "$(<"$PIDS")"
   while read -r pid; do wait_gone "$pid"; done <"$PIDS"
+}
+
+# The shell ties the process group of the tests to its session. When it ends, the kernel sends HUP and CONT to a group
+# in which a process is stopped.
+@test "bounded: a server that a test has stopped stays so when the shell behind \`nohup bats &\` ends" {
+  sed 's/^A test/@test/' >"$SCRATCH/stops.bats" <<'BATS'
+load "$TESTS/lib/common"
+teardown() { stop_all; }
+A test "stops" {
+  start_server A
+  pause_server A
+  : >"$STAGE.stopped"
+  wait_until 20 test -e "$STAGE.alone"
+  nap 0.1
+  stopped "$A_PID"
+}
+BATS
+  export TESTS STAGE=$SCRATCH/stage
+  background env -u BATS_RUN_TMPDIR -u BATS_FILE_TMPDIR -u BATS_TEST_TMPDIR -u BATS_SUITE_TMPDIR -u BATS_ROOT \
+    bash -c 'set -m
+    (nohup bats --tap "$0" >"$STAGE.tap" &
+      echo "$!" >"$STAGE.pid"
+      for ((i = 0; i < 400; ++i)); do
+        [[ ! -e $STAGE.stopped ]] || break
+        sleep 0.05
+      done) &
+    wait
+    : >"$STAGE.alone"' "$SCRATCH/stops.bats"
+  await "$BACKGROUND_PID"
+  wait_gone "$(<"$STAGE.pid")"
+  assert_contains "$(<"$STAGE.tap")" $'\nok 1'
 }

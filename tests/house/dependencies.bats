@@ -29,7 +29,7 @@ configure() {
 }
 
 setup() {
-  command -v cmake >/dev/null && command -v ninja >/dev/null || skip "needs cmake and ninja"
+  if ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then skip "needs cmake and ninja"; fi
   other_hiredis
 }
 
@@ -56,4 +56,25 @@ setup() {
   assert_status 0
   grep -qF " $OTHER/lib/libhiredis.so" "$SCRATCH/build/build.ninja"
   grep -qx 'hiredis 1.2.0' "$SCRATCH/build/built-with"
+}
+
+@test "where there is no static libstdc++, the shared one is linked" {
+  : >"$OTHER/lib/libhiredis.so"
+  # shellcheck disable=SC2016 # for the script
+  printf '#!/bin/sh\ncase " $* " in *" -static-libstdc++ "*) echo "cannot find -lstdc++" >&2 && exit 1 ;; esac\n%s "$@"\n' \
+    "exec $(command -v c++)" >"$SCRATCH/c++"
+  chmod +x "$SCRATCH/c++"
+  run configure -DCMAKE_CXX_COMPILER="$SCRATCH/c++"
+  assert_status 0
+  assert_contains "$output" 'There is no static libstdc++'
+  refute_contains "$(<"$SCRATCH/build/build.ninja")" -static-libstdc++
+  grep -qF -e -static-libstdc++ "${REDLOCK%/*}/build.ninja" # here there is one
+}
+
+@test "redlock does not load libm: every start would pay for it" {
+  command -v objdump >/dev/null || skip "needs objdump"
+  run objdump -p "$REDLOCK"
+  assert_status 0
+  [[ $output == *'NEEDED'*'libc.so'* || $output != *NEEDED* ]] || fail "objdump shows no libraries: $output"
+  [[ $output != *libm.so* ]] || fail "$(grep NEEDED <<<"$output")"
 }

@@ -56,6 +56,17 @@ may_include() {
   may_include driver cli config redis diag records lock os
 }
 
+@test "includes go downward within redis/, too" {
+  may_include redis/wire lock os
+  may_include redis/tls redis/wire lock os
+  may_include redis/requests redis/wire lock os
+  may_include redis/connection redis/requests redis/tls redis/wire lock os
+  may_include redis/inspection redis/connection redis/requests redis/wire lock os
+  may_include redis/servers redis/connection redis/requests redis/tls redis/wire lock os
+  # No file lies beside these folders.
+  sources redis -maxdepth 1 | assert_none 'in none of the folders'
+}
+
 @test "only redis/ uses hiredis and OpenSSL" {
   users_of '(hiredis|openssl)' | grep -v '^\./redis/' | assert_none 'outside redis/'
 }

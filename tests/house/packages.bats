@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
 #
-# packaging/packages.sh: what packaging/quickstart and tests/run say and do where packages are missing.
+# packaging/packages.sh: what packaging/quickstart and tests/run say and do where packages are missing. And that all
+# packages are of the same release.
 
 load ../lib/common
 
@@ -27,9 +28,9 @@ there() { run --separate-stderr env -i PATH="$SCRATCH/bin" "$@"; }
 assert_told() {
   local line package
   assert_status 69
-  line=$(grep -F '  apt-get install --no-install-recommends ' <<<"$stderr") || fail "no such line: $stderr"
+  line=$(grep -F '  apt-get update && apt-get install --no-install-recommends ' <<<"$stderr") || fail "no such line: $stderr"
   for package; do assert_contains "$line " " $package "; done
-  [[ -z $(tr ' ' '\n' <<<"${line#  }" | sort | uniq -d) ]] || fail "twice: $line"
+  [[ -z $(tr ' ' '\n' <<<"${line#*&&}" | sort | uniq -d) ]] || fail "twice: $line"
 }
 
 @test "quickstart, where nothing is installed and nothing can be: the line for root, 69" {
@@ -41,6 +42,9 @@ assert_told() {
 @test "tests/run: the same, with what tests need" {
   there bash "$SOURCE/tests/run"
   assert_told g++ cmake libhiredis-dev redis-tools bats mandoc
+  refute_contains "$stderr" groff
+  there bash "$SOURCE/tests/run" --all
+  assert_told g++ bats zsh groff-base strace
 }
 
 @test "root installs what is missing, without sudo" {
@@ -66,4 +70,20 @@ assert_told() {
   there /bin/sh -c ". '$SOURCE/packaging/packages.sh'; need one true; install_missing"
   assert_status 0
   [[ -z $output$stderr ]] || fail "$output" "$stderr"
+}
+
+# deb.bats, rpm.bats and alpine.bats compare the version of each package with redlock's.
+@test "the newest release in the change log is this version, and has the date that packages and manual have" {
+  local version date='' page
+  version=$("$REDLOCK" --version | sed -n '1s/^redlock //p')
+  while read -r _ release _ day; do
+    [[ $release == '[Unreleased]' ]] || { date=$day && break; }
+  done < <(grep '^## ' "$SOURCE/packaging/CHANGELOG.md")
+  [[ $release == "[$version]" && $date =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] || fail "$release $date, not $version"
+  [[ $(head -n 1 "$SOURCE/packaging/debian/changelog") == "redlock ($version-"* ]]
+  [[ $(date -u -d "$(sed -n 's/^ -- .*>  //p' "$SOURCE/packaging/debian/changelog" | head -n 1)" +%F) == "$date" ]]
+  [[ $(grep -m 1 '^\* ' "$SOURCE/packaging/rpm/redlock.spec") == "* $(LC_ALL=C date -u -d "$date" '+%a %b %d %Y') "*" $version-1" ]]
+  for page in "$SOURCE"/man/*; do
+    [[ ! $(date -u -d "$(sed -n 's/^\.Dd //p' "$page")" +%F) < $date ]] || fail "$page has an earlier date"
+  done
 }

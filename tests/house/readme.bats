@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
+# shellcheck disable=SC2013,SC2016,SC2030,SC2031,SC2153,SC2154
 #
-# The README: each of its fenced blocks, and each command in its tables, is run here against real servers,
-# or stands in the list of those that are not, with the reason.
+# The README: each of its fenced blocks, and each command in its tables and in its sentences, is run here against
+# real servers, or stands in the list of those that are not, with the reason.
 
 load ../lib/common
 
@@ -32,6 +32,39 @@ declare -gA NOT_RUN=(
   ['                     SET key token NX PX 30000, and a fencing number']='a drawing'
   ['- alert: BackupOverdue']='rules for Prometheus; tests/look/metrics.bats has the metrics'
   ['cmake --preset release && cmake --build --preset release    # build/release/redlock']='builds what is tested here'
+)
+# The commands in sentences, with the exit status that they have here.
+declare -gA IN_TEXT=(
+  ['redlock --help']=0
+  ['redlock check']=1 # servers without an append-only file
+  ['redlock check -v']=1
+  ['redlock list']=0
+  ['redlock history --at 03:00 nightly-backup']=0
+  ['redlock history --failed --since 1w']=0
+  ['redlock history --since 1w --svg locks.svg']=0
+  ['redlock run --help-servers']=0
+  ['redlock run L -- true']=0
+  ['redlock sandbox -- packaging/examples/five-contenders']=0
+  ['tests/bench/overhead']=0
+)
+declare -gA NOT_RUN_IN_TEXT=(
+  ['redlock run']='a word'
+  ['redlock history NAME']='the name is missing'
+  ['redlock list --watch']='needs a terminal: tests/look/watch.bats'
+  ['packaging/build-tarball']='tests/house/tarball'
+  ['packaging/build-oci']='tests/house/oci'
+  ['packaging/examples']='a folder'
+  ['tests/run']='runs this test'
+  ['tests/run --all']='runs this test'
+  ['bats tests/job/resources.bats']='a suite like this one'
+  ['build/release/tests/sim/redlock_sim -n 1000000']='a suite of its own, with fewer schedules'
+  ['build/release/tests/sim/redlock_line_sim -n 100']='a suite of its own'
+  ['tests/sim/mutants']='takes long: tests/run --all'
+  ['tests/mutants/mutants']='takes long: tests/run --all'
+  ['tests/torture/torture --seconds 600']='tests/house/torture.bats, with fewer seconds'
+  ['tests/torture/soak']='tests/house/torture.bats, with fewer waiters'
+  ['tests/bench/handover']='takes long'
+  ['tests/bench/herd']='takes long'
 )
 
 # Servers A to C, the programs of the README, and a directory for what it calls /usr/local/bin and so on.
@@ -138,7 +171,7 @@ crontab() {
   local theirs
   theirs=$(redlock acquire report)
   run bash -c "$script"
-  [[ $output == 'somebody else is at it' ]] || fail "$output"
+  [[ $output == 'another host makes the report' ]] || fail "$output"
   redlock release report "$theirs"
   REDLOCK_SERVERS=unix://$SCRATCH/none REDLOCK_SERVER_WAIT=0 run --separate-stderr bash -c "$script"
   [[ $output == 'the lock servers cannot be reached' ]] || fail "$output"
@@ -200,7 +233,7 @@ crontab() {
 @test "README: maintenance, keeps_everybody_out" {
   block keeps_everybody_out >"$SCRATCH/script"
   bash -e <(head -n 1 "$SCRATCH/script") >/dev/null
-  run --separate-stderr redlock run -w 0.1 nightly-backup -- backup
+  run --separate-stderr redlock run -w 0.7 nightly-backup -- backup
   assert_status 1
   assert_contains "$stderr" 'schema migration'
   run --separate-stderr bash -e <(tail -n 1 "$SCRATCH/script")
@@ -247,6 +280,62 @@ crontab() {
   [[ $output == *'3 of 3 servers usable, 0 failures, '* ]] || fail "$output"
 }
 
+# The commands install: tests/house/deb.bats, rpm.bats and alpine.bats make the packages.
+@test "README: what the table of systems names is there, and is a command for a shell" {
+  local table command path seen=0
+  table=$(sed -n '/^| on | command |$/,/^$/p' "$README")
+  while IFS= read -r command; do
+    bash -n <<<"$command" || fail "$command"
+    for path in $(grep -oE 'packaging/[-a-zA-Z./]+' <<<"$command"); do
+      [[ -e $SOURCE/$path ]] || fail "there is no $path"
+      seen=$((seen + 1))
+    done
+  done < <(grep -oE '`[^`]+`|[(]packaging[a-zA-Z/]+[)]' <<<"$table" | sed 's,^[(]\(.*\)[)]$,\1,' | tr -d '`')
+  ((seen >= 6)) || fail "$table"
+  # apt and dnf take a file by its path.
+  grep -qF './$(packaging/build-deb --build' <<<"$table"
+  grep -qF './$(packaging/build-rpm)' <<<"$table"
+}
+
+# ---- the sentences ----------------------------------------------------------------------------
+
+# in_text: prints each command in a sentence.
+in_text() {
+  awk '/^```/ { block = !block; next } !block && !/^\|/' "$README" | tr '\n' ' ' | grep -oE '`[^`]+`' | tr -d '`' |
+    grep -E '^(redlock|sudo|bats|man) |^(tests|packaging|build)/' | sort -u
+}
+
+@test "README: each command in a sentence works, or is in the list of those that are not run" {
+  local command words seen=0
+  PATH=${REDLOCK%/*}:$PATH # tests/bench and the sandbox
+  redlock run nightly-backup -- sh -c 'exit 3' || true
+  while IFS= read -r command; do
+    read -ra words <<<"$command"
+    case $command in
+      man\ man/*)
+        [[ -f $SOURCE/${words[1]} ]] || fail "$command"
+        continue
+        ;;
+      man\ *)
+        compgen -G "$SOURCE/man/${words[1]}.[157]" >/dev/null || fail "$command"
+        continue
+        ;;
+    esac
+    [[ -n ${IN_TEXT["$command"]-}${NOT_RUN_IN_TEXT["$command"]-} ]] || fail "neither run nor in NOT_RUN_IN_TEXT: $command"
+    seen=$((seen + 1))
+    [[ $command != tests/* && $command != packaging/* || -x $SOURCE/${words[0]} ]] || fail "no program: $command"
+    [[ -n ${IN_TEXT["$command"]-} ]] || continue
+    [[ $command != tests/bench/* ]] || command+=' 1' # run
+    # As it is written, from the top of the source. One writes a file.
+    run --separate-stderr bash -c "cd '$SOURCE' && ${command/locks.svg/$SCRATCH/locks.svg}" 3>&- </dev/null
+    [[ $status == "${IN_TEXT["${command% 1}"]}" ]] || fail "$command: status $status" "$output" "$stderr"
+  done < <(in_text)
+  # Nothing in the lists that the README does not have.
+  ((seen == ${#IN_TEXT[@]} + ${#NOT_RUN_IN_TEXT[@]})) ||
+    fail "$seen commands, ${#IN_TEXT[@]} + ${#NOT_RUN_IN_TEXT[@]} in the lists"
+  [[ -s $SCRATCH/locks.svg ]]
+}
+
 # ---- the tables -------------------------------------------------------------------------------
 
 # rows HEADING: `left<tab>right` for each row of that table, the code of each alone.
@@ -277,7 +366,7 @@ gives() {
     gives "$right" 3
     # Somebody else has the lock. The others would wait for ever.
     case $left in *' -n '*) status=1 ;; *' -E 75 '*) status=75 ;; *) continue ;; esac
-    left=${left/-w 10/-w 0.2} right=${right/-w 10/-w 0.2}
+    left=${left/-w 10/-w 0.7} right=${right/-w 10/-w 0.7}
     gives "flock '$SCRATCH/lockfile' -c '${left//\'/}'" "$status"
     gives "redlock run b -- env -u REDLOCK_HELD $right" "$status"
   done < <(rows 'flock(1)')

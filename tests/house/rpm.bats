@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2030,SC2031
+# shellcheck disable=SC2013,SC2030,SC2031 # options and targets are words
 #
 # packaging/build-rpm: the package of the redlock that is tested, as a new machine gets it.
 
@@ -11,6 +11,7 @@ BUILD=${REDLOCK%/*}
 
 setup_file() {
   command -v rpmbuild >/dev/null || return 0
+  export RPM_PAYLOAD=w1.xzdio # compressing would take most of the time of this suite
   RPM=$("$SOURCE/packaging/build-rpm" --build "$BUILD" --output "$BATS_FILE_TMPDIR")
   export RPM
   ROOT=$BATS_FILE_TMPDIR/root
@@ -57,6 +58,19 @@ field() { rpm -qp --queryformat "%{$1}" "$RPM" 2>/dev/null; }
   run redlock sandbox -N 1 -- redlock run demo -- echo 'I hold the lock'
   assert_status 0
   assert_contains "$output" 'I hold the lock'
+}
+
+@test "rpm: built from the sources, it gives CMake options and targets that there are, and links no library statically" {
+  local script option target
+  script=$(rpmspec -P "$SOURCE/packaging/rpm/redlock.spec" | sed -n '/^%prep/,/^%install/p')
+  for option in $(grep -oE 'D(REDLOCK_[A-Z_]+)=' <<<"$script" | sed 's|D\(.*\)=|\1|' | sort -u); do
+    grep -rqE "^(option|set)\\($option " "$SOURCE/CMakeLists.txt" "$SOURCE/packaging/cmake" || fail "no such option: $option"
+  done
+  assert_contains "$script" '-DREDLOCK_STATIC_RUNTIME=OFF'
+  for target in $(sed -n 's/.*--target //p' <<<"$script"); do
+    grep -qE "^add_executable\\($target " "$SOURCE/CMakeLists.txt" "$SOURCE/tests/CMakeLists.txt" || fail "no such target: $target"
+  done
+  [[ $target == redlock_unit_lock ]] || fail "$script"
 }
 
 @test "rpm: rpmlint finds nothing" {

@@ -28,8 +28,8 @@ torture() {
   [[ ! -e $(echo "$SCRATCH"/redlock-torture.*) ]] || fail 'it left its logs behind'
 }
 
-@test "three servers: no overlap, rising fences, nobody starved, nothing left behind" {
-  torture --servers 3 --contenders 8 --seconds 12 --seed 11
+@test "three servers, runs with several locks: no overlap, rising fences, nobody starved, nothing left behind" {
+  torture --servers 3 --contenders 8 --locks 2 --several 0.5 --seconds 12 --seed 11
 }
 
 @test "one server: no overlap, rising fences, nobody starved, nothing left behind" {
@@ -130,6 +130,24 @@ finds() {
   assert_status 0
   [[ -z $stderr ]]
   assert_contains "$output" '2 sections (2 to their end, 0 lost) of 2 runs, 0 overlaps,'
+}
+
+@test "checker: an overlap under a further lock of a run" {
+  logs
+  asks 1
+  tells asks 3 -w 1 --also L
+  sed -i '$s/ L / M /' "$LOGS/runs.log"
+  starts third 1 12
+  starts fourth.L 3 13
+  sed -i '$s/$/ also/' "$LOGS/jobs.L.log"
+  sed '$s/fourth.L L/fourth M/; $s/ also//; $!d' "$LOGS/jobs.L.log" >"$LOGS/jobs.M.log"
+  signs end third 12
+  leaves 1 0
+  signs end fourth.L 13
+  sed '$s/fourth.L L/fourth M/; $!d' "$LOGS/jobs.L.log" >>"$LOGS/jobs.M.log"
+  leaves 3 0
+  sed -i '$s/ L / M /' "$LOGS/runs.log"
+  finds '1 overlaps' 'overlap: L: contender 1'
 }
 
 @test "checker: an overlap" {

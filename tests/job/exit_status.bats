@@ -69,6 +69,19 @@ os.kill(os.getpid(), $number)" || status=$?
   assert_nothing_left A
 }
 
+@test "a script without #! runs under /bin/sh, by its path or from PATH" {
+  mkdir -p "$SCRATCH/bin" "$SCRATCH/no/plain-script"
+  printf '%s\n' 'echo "$0 $*"' 'exit 7' >"$SCRATCH/bin/plain-script"
+  chmod +x "$SCRATCH/bin/plain-script"
+  run "$REDLOCK" run L -- "$SCRATCH/bin/plain-script" 'a b' c
+  assert_status 7
+  [[ $output == "$SCRATCH/bin/plain-script a b c" ]] || fail "by its path: $output"
+  PATH=$SCRATCH/no:$SCRATCH:$SCRATCH/bin:$PATH run "$REDLOCK" run L -- plain-script 'a b' c
+  assert_status 7
+  [[ $output == "$SCRATCH/bin/plain-script a b c" ]] || fail "from PATH: $output"
+  assert_nothing_left A
+}
+
 @test "1: somebody else holds the lock; -E chooses another number" {
   cli A set L somebody
   ends_with 1 run -n L -- true

@@ -18,8 +18,8 @@ setup() {
 }
 teardown() {
   # What is stopped would not notice that its test has failed.
-  [[ -z ${WORKER-} ]] || kill -CONT "$WORKER" 2>/dev/null || true
-  [[ -z ${TOP-} ]] || kill -CONT "$TOP" 2>/dev/null || true
+  [[ -z ${WORKER_IDENTITY-} ]] || signal_to CONT "$WORKER_IDENTITY"
+  [[ -z ${TOP-} ]] || not_ours "$TOP" || kill -CONT "$TOP" 2>/dev/null || true
   stop_all
 }
 
@@ -32,6 +32,7 @@ run_until() {
   TOP=$BACKGROUND_PID
   wait_until "$BOUND" test -e "$SCRATCH/once"
   WORKER=$(tr -d ' ' <"/proc/$TOP/task/$TOP/children")
+  WORKER_IDENTITY=$(identity_of "$WORKER")
   wait_until "$BOUND" stopped "$WORKER"
 }
 

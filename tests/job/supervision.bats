@@ -43,7 +43,7 @@ JOB
 }
 teardown() {
   # What is stopped would not notice that its test has failed.
-  [[ -z ${WORKER-} ]] || kill -CONT "$WORKER" 2>/dev/null || true
+  [[ -z ${WORKER_IDENTITY-} ]] || signal_to CONT "$WORKER_IDENTITY"
   stop_all
 }
 
@@ -58,6 +58,7 @@ run_job() {
   TOP=$BACKGROUND_PID
   wait_for_line "$LOG" beat
   WORKER=$(child_of "$TOP")
+  WORKER_IDENTITY=$(identity_of "$WORKER")
   JOB=$(child_of "$WORKER")
 }
 

@@ -37,8 +37,8 @@ seeds() {
 # start_job [OPTION…]: a job under $LOCK that ends with 7 once let_go is called; sets JOB and JOB_ERR.
 start_job() {
   rm -f "$SCRATCH/ready.$LOCK" "$SCRATCH/go.$LOCK"
-  background "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE" >"$0"
-    until [ -e "$1" ]; do sleep 0.05; done; exit 7' "$SCRATCH/ready.$LOCK" "$SCRATCH/go.$LOCK"
+  background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
+    until [[ -e $1 ]]; do read -rt 0.05 <>"$NAP"; done; exit 7' "$SCRATCH/ready.$LOCK" "$SCRATCH/go.$LOCK"
   JOB=$BACKGROUND_PID
   JOB_ERR=$BACKGROUND_ERR
   wait_for "$SCRATCH/ready.$LOCK"
@@ -56,6 +56,19 @@ start_waiter() {
 }
 stand_in_line() {
   [[ $(cli "$OWNER" zcard "redlock:{$LOCK}:queue") == "$1" && $(listeners) == "$1" ]]
+}
+
+# needs_sharded: skips the test where the server knows no messages for the nodes of one slot.
+needs_sharded() { server_at_least 7 || skip 'this server has no sharded messages (Redis 7)'; }
+
+# listens_sharded NODE: a waiter for $LOCK has subscribed to the messages for the nodes of its slot, there.
+listens_sharded() { [[ $(cli "$1" pubsub shardchannels "redlock:{$LOCK}:wake:*") == *wake* ]]; }
+
+# assert_sent_sharded NODE: the node has sent its messages to the nodes of the slot alone.
+assert_sent_sharded() {
+  (($(calls_of "$1" spublish) > 0)) || fail "$1 has sent no sharded message"
+  [[ $(calls_of "$1" publish) == 0 ]] || fail "$1 has sent a message to all nodes"
+  refute_contains "$(cli "$1" cluster info)" stats_messages_publish_sent
 }
 
 # listeners: prints how many waiters listen, on whatever node.

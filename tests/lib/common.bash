@@ -33,15 +33,24 @@ unset CI          # where tests are run is no matter of theirs
 export NO_COLOR=1 # nor is the terminal
 
 # A test starts some hundred processes; what can be done without one is: it takes the time of running them all.
-NAP=${BATS_RUN_TMPDIR:-/tmp}/nap # a pipe that never has anything to read
+export NAP=${BATS_RUN_TMPDIR:-/tmp}/nap # a pipe that never has anything to read; jobs use it instead of sleep, too
 [[ -p $NAP ]] || mkfifo "$NAP" 2>/dev/null || [[ -p $NAP ]]
 
-# quick COMMAND…: runs a function without the trap by which bats follows every command, at 0.1 ms each. Where it
-# fails, bats shows the line of the test. For helpers of many commands.
-quick() {
-  local -
-  set +T
-  "$@"
+# Other releases of bats have other functions inside.
+# shellcheck source=tests/lib/bats-1.8.bash
+[[ ${BATS_VERSION-} != 1.8.* ]] || . "${BASH_SOURCE%/*}/bats-1.8.bash"
+
+# No process is needed for a file below $SCRATCH, which bats' run makes each time.
+mktemp() {
+  if [[ $# == 1 && $1 == "$SCRATCH"/*XXXXXX ]]; then
+    local -
+    set -C # fails if that file exists
+    local name
+    printf -v name '%s%08x' "${1%XXXXXX}" "$SRANDOM"
+    : >"$name" && echo "$name"
+  else
+    command mktemp "$@"
+  fi
 }
 
 STARTED=()    # PIDs of servers and tools
@@ -92,8 +101,7 @@ assert_no_overlap() {
 
 # wait_until SECONDS CMD…: runs CMD every 20 ms, and after half a second every 50 ms, until it succeeds; fails after
 # SECONDS, but not without having looked once more: a machine that stood still has not decided anything.
-wait_until() { quick do_wait_until "$@"; }
-do_wait_until() {
+wait_until() {
   local deadline=$((SECONDS + $1 + 1)) over naps=0
   shift
   while over=$((SECONDS >= deadline)) && ! "$@"; do
@@ -164,6 +172,26 @@ stopped() {
   [[ ${stat##*) } == T* ]]
 }
 
+# ours PID: a child of this shell that still runs. Ask this before a signal to a PID that was saved a while ago: a whole
+# run uses up all 32768 PIDs within a minute, so the PID of a child that has ended soon belongs to another test.
+ours() {
+  local stat
+  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+  [[ ${stat##*) } == [^ZX]\ @($$|$BASHPID)\ * ]]
+}
+not_ours() { ! ours "$1"; }
+
+# identity_of PID: prints PID and the time of its start: both together belong to one process only.
+identity_of() {
+  local stat
+  IFS= read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+  read -ra stat <<<"${stat##*) }"
+  echo "$1:${stat[19]}"
+}
+
+# signal_to SIGNAL IDENTITY: to the process with that identity, if it still runs.
+signal_to() { [[ $(identity_of "${2%:*}") != "$2" ]] || kill -"$1" "${2%:*}" 2>/dev/null || true; }
+
 # reaped PID: its parent knows how it ended; not even a zombie is left.
 reaped() { [[ ! -e /proc/$1 ]]; }
 
@@ -179,7 +207,7 @@ wait_gone() { wait_until "${2:-$BOUND}" gone "$1"; }
 
 # await PID [SECONDS]: waits for a job of `background` to end; sets $status, $output, $stderr.
 await() {
-  wait_gone "$1" "${2:-$BOUND}" || return 1
+  wait_until "${2:-$BOUND}" not_ours "$1" || return 1
   status=0
   wait "$1" || status=$?
   output=$(cat "$SCRATCH/background.$1.out" 2>/dev/null || true)
@@ -216,8 +244,7 @@ bats_kill_childprocesses_of() {
 # background CMD…: starts CMD, sets $BACKGROUND_PID (of CMD itself), $BACKGROUND_OUT and
 # $BACKGROUND_ERR (files). All signals have their default action: `&` alone takes it away from INT and
 # QUIT, and nohup from HUP.
-background() { quick do_background "$@"; }
-do_background() {
+background() {
   {
     exec env --default-signal "$@" </dev/null >>"$SCRATCH/background.$BASHPID.out" \
       2>>"$SCRATCH/background.$BASHPID.err" 3>&-
@@ -229,20 +256,22 @@ do_background() {
   : >>"$BACKGROUND_OUT" 2>>"$BACKGROUND_ERR" # they are there before the job is
 }
 
-# start_tool CMD…: starts a helper that the kernel kills with this shell; sets $TOOL_PID.
+# start_tool CMD…: starts a helper that the kernel kills with this shell; sets $TOOL_PID. It has a session of its own:
+# when the last process that ties our process group to its session ends (the shell of `nohup bats … &`, for example),
+# the kernel sends a HUP and a CONT to all of the group if one is stopped. Redis ignores the HUP, so a server that a
+# test had stopped went on, and gave its vote.
 start_tool() {
-  setpriv --pdeathsig KILL -- "$@" </dev/null 3>&- &
+  setsid setpriv --pdeathsig KILL -- "$@" </dev/null 3>&- &
   TOOL_PID=$!
   STARTED+=("$TOOL_PID")
 }
 
 # stop_all: for teardown; ends everything this test has started and waits for its death.
-stop_all() { quick do_stop_all; }
-do_stop_all() {
+stop_all() {
   local pid
-  for pid in "${BACKGROUND[@]}"; do gone "$pid" || kill -TERM "$pid" 2>/dev/null || true; done
+  for pid in "${BACKGROUND[@]}"; do ! ours "$pid" || kill -TERM "$pid" 2>/dev/null || true; done
   for pid in "${BACKGROUND[@]}"; do
-    wait_gone "$pid" 5 2>/dev/null || kill -KILL "$pid" 2>/dev/null || true
+    wait_until 5 not_ours "$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null || true
   done
   stop_servers
   for pid in "${BACKGROUND[@]}"; do wait "$pid" 2>/dev/null || true; done
@@ -252,10 +281,9 @@ do_stop_all() {
 # ---- servers ---------------------------------------------------------------------------------
 
 # stop_servers: kills all servers and tools, and waits for their death.
-stop_servers() { quick do_stop_servers; }
-do_stop_servers() {
+stop_servers() {
   local pid
-  for pid in "${STARTED[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+  for pid in "${STARTED[@]}"; do ! ours "$pid" || kill -KILL "$pid" 2>/dev/null || true; done
   for pid in "${STARTED[@]}"; do wait "$pid" 2>/dev/null || true; done
   STARTED=()
 }
@@ -291,6 +319,14 @@ server_at_least() {
   printf '%s\n' "$1" "${version%% *}" | sort --version-sort --check=quiet
 }
 
+# needs_tls: skips the test where the server does not speak TLS: before Redis 6, or built without it.
+needs_tls() {
+  local said
+  server_at_least 6 || skip 'this server speaks no TLS (Redis 6)'
+  said=$(timeout 20 "$(server_program)" --port 0 --tls-port 1 2>&1 || true) # no certificate: it ends at once
+  [[ $said != *'finding TLS support'* && $said != *'Bad directive'* ]] || skip 'this server was built without TLS'
+}
+
 # free_port: prints a TCP port that the kernel gives to nobody by itself, by chance: who finds it taken tries again
 # with another one.
 free_port() { echo $((20000 + SRANDOM % 12000)); }
@@ -307,8 +343,7 @@ open_port() {
 # start_server NAME [--tcp] [REDIS OPTIONS…]: starts an empty server on a Unix socket (and a free
 # port of 127.0.0.1), waits until it answers; sets NAME_PID, NAME_URI (unix://), NAME_SOCKET,
 # NAME_LOG, and with --tcp NAME_PORT and NAME_TCP_URI (redis://).
-start_server() { quick do_start_server "$@"; }
-do_start_server() {
+start_server() {
   local try port=0
   for try in 1 2 3 4 5; do
     [[ ${2-} != --tcp ]] || port=$(free_port)
@@ -334,8 +369,7 @@ describe_server() {
 
 # servers N [OPTION…]: starts N servers, A, B and so on, each with the options of start_server; sets
 # SERVERS, their names, and exports REDLOCK_SERVERS with all of them.
-servers() { quick do_servers "$@"; }
-do_servers() {
+servers() {
   local name names=(A B C D E)
   SERVERS=("${names[@]:0:$1}")
   shift
@@ -359,8 +393,7 @@ do_servers() {
 }
 
 # launch_server NAME DIR: starts the server with ${NAME_ARGS[@]}; fails if it does not answer.
-launch_server() { quick do_launch_server "$@"; }
-do_launch_server() { spawn_server "$@" && await_server "$@"; }
+launch_server() { spawn_server "$@" && await_server "$@"; }
 
 # spawn_server NAME DIR: starts the process. await_server NAME DIR: until it answers.
 spawn_server() {
@@ -374,7 +407,7 @@ await_server() {
   local deadline=$((SECONDS + BOUND))
   local -n server_pid=${1}_PID
   # Any answer will do: one that wants a password says so.
-  until [[ -S $2/sock && -n $(redis-cli -s "$2/sock" ping 2>/dev/null) ]]; do
+  until [[ -S $2/sock && -n $(ask_server "$2/sock" ping 2>/dev/null) ]]; do
     ! gone "$server_pid" || return 1
     ((SECONDS < deadline)) || return 1
     nap 0.005
@@ -402,7 +435,7 @@ kill_server() {
 
 # restart_server NAME: kills it if it runs and starts it again, empty, at the same addresses.
 restart_server() {
-  gone "$(pid_of "$1")" || kill_server "$1"
+  not_ours "$(pid_of "$1")" || kill_server "$1"
   launch_server "$1" "$SCRATCH/server.$1" || fail "server $1 does not come back"
 }
 
@@ -411,8 +444,15 @@ restart_server() {
 cli() {
   local -n socket=${1}_SOCKET
   shift
-  redis-cli -s "$socket" "$@"
+  ask_server "$socket" "$@"
 }
+
+# ask_server SOCKET ARG…: the same for the server on that socket.
+ask_server() {
+  if [[ -n $ASK && ${2--} != -* && -z ${REDISCLI_AUTH-} ]]; then "$ASK" "$@"; else redis-cli -s "$@"; fi
+}
+ASK=${REDLOCK%/*}/tests/redlock_ask
+[[ -x $ASK ]] || ASK= # not built with this redlock
 
 # ---- servers that misbehave, and the network in between --------------------------------------
 
@@ -454,7 +494,7 @@ proxy_count() { awk -v key="$1" '$1 == key { print $2 }' "$PROXY_STATS"; }
 # script_of NAME: prints that script of redlock's, as a server gets it.
 script_of() {
   local folder=$SOURCE/src/redis/scripts
-  sed -nE "s|^--include (.*)|\1|;T;s|.*|/^--include &\$/r $folder/&.lua|p" "$folder/$1.lua" |
+  sed -nE "s|^--include (.*)|\1|;T;s|.*|/^--include &\$/r $folder/parts/&.lua|p" "$folder/$1.lua" |
     sed -f - -e '/^--include/d' "$folder/$1.lua" | sed '/^--/d'
 }
 
@@ -495,8 +535,7 @@ assert_one_line() {
 
 # keys_left SERVER: prints the keys it has, in whatever database, but for the fences, the tombstones and
 # the logs, which outlive their locks.
-keys_left() { quick do_keys_left "$@"; }
-do_keys_left() {
+keys_left() {
   local keyspace line key
   mapfile -t keyspace < <(cli "$1" info keyspace)
   for line in "${keyspace[@]}"; do
@@ -549,6 +588,10 @@ outlast() {
   wait_until 40 past "$end"
 }
 past() { (($(now_ms) > $1)); }
+
+# kept_up: the worker did not stand still for the 50 ms that a short lease leaves it. If it did, on a loaded machine, the
+# supervisor acts in its place, and $stderr has other words.
+kept_up() { [[ $stderr != *'is stopped or stuck, killed'* ]]; }
 
 # watches TOP: the process on top of a run knows that the job runs, and has closed its connections.
 watches() {

@@ -3,7 +3,7 @@
 
     processes.py PID...     what all below these are at, for a test that waits in vain"""
 
-import os, signal, sys
+import os, re, signal, sys
 
 
 class Process:
@@ -49,6 +49,17 @@ class Process:
                 return file.read()
         except OSError:  # it is gone, or not ours to look at
             return ""
+
+    def children(self):
+        return [Process(int(pid)) for pid in self._read(f"task/{self.pid}/children").split()]
+
+    def command_line(self):
+        return self._read("cmdline")
+
+    def ignores(self, name):
+        """If it ignores that signal."""
+        ignored = re.search(r"^SigIgn:\s*(\w+)", self._read("status"), re.MULTILINE)
+        return bool(ignored and int(ignored.group(1), 16) >> (getattr(signal, "SIG" + name) - 1) & 1)
 
     def plight(self):
         """One line: what it is, what it waits for, and what it makes of which signals (in hexadecimal)."""

@@ -23,7 +23,7 @@ hold() {
   local held=$SCRATCH/held.$LOCK server
   rm -f "$SCRATCH/go.$LOCK" "$held"
   background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo start holder >>"$0"; echo x >"$1"
-    until [[ -e $2 ]]; do sleep 0.05; done; echo end holder >>"$0"' "$LOG" "$held" "$SCRATCH/go.$LOCK"
+    until [[ -e $2 ]]; do read -rt 0.05 <>"$NAP"; done; echo end holder >>"$0"' "$LOG" "$held" "$SCRATCH/go.$LOCK"
   HOLDER=$BACKGROUND_PID
   wait_for "$held"
   for server in "${SERVERS[@]:-A}"; do wait_for_key "$server" "$LOCK"; done

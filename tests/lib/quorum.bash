@@ -55,8 +55,8 @@ wait_until_free() {
 # ends with 7 once $FINISH is there, and gives up after 60 s.
 start_job() {
   # shellcheck disable=SC2016 # expanded by the job's shell
-  background "$REDLOCK" run "$@" L -- sh -c 'echo "$$" >"$1"
-    for i in $(seq 3000); do test ! -e "$2" || exit 7; sleep 0.05; done' job "$READY" "$FINISH"
+  background "$REDLOCK" run "$@" L -- bash -c 'echo "$$" >"$1"
+    for i in {1..1200}; do [[ ! -e $2 ]] || exit 7; read -rt 0.05 <>"$NAP"; done' job "$READY" "$FINISH"
   wait_for "$READY"
 }
 

@@ -163,6 +163,7 @@ class Terminal:
                 signal.signal(number, signal.SIG_DFL)
             os.execvp(words[0], words)
         self.leader = Process(self.pid)
+        self.shell = shell
         Terminal.opened.append(self)
         if shell:
             self.prompt()
@@ -170,7 +171,15 @@ class Terminal:
     def __str__(self):
         return f"terminal of {self.pid}: foreground {self.foreground()}, shown {self.all[-300:]!r}"
 
+    def has_begun(self):
+        """A shell has started all commands of the last line. Its child ignores Ctrl-Z until it becomes one of them."""
+        return self.leader.state() != "R" and not any(
+            child.group() == self.foreground() and child.command_line() == self.leader.command_line()
+            and child.ignores("TSTP") for child in self.leader.children())
+
     def type(self, text):
+        if self.shell and text in (CTRL_C, CTRL_Z, CTRL_BACKSLASH):
+            until("the shell has started its commands", self.has_begun)
         self._take(0)
         self.seen = ""
         os.write(self.master, text.encode())

@@ -56,7 +56,7 @@ quietly() {
 # $TLS/CERTIFICATE.crt and wants no client certificate; sets NAME_TLS_PORT and NAME_TLS_URI
 # (rediss://127.0.0.1:…), besides what start_server sets. Skips the test where the server speaks no TLS.
 start_tls_server() {
-  server_at_least 6 || skip 'this server speaks no TLS (Redis 6)'
+  needs_tls
   local name=$1 certificate=$2 tls_port try
   shift 2
   for try in 1 2 3; do

@@ -34,7 +34,7 @@ node_cli() {
   if [[ -n $password ]]; then
     REDISCLI_AUTH=$password redis-cli --no-auth-warning -s "$node_socket" "$@"
   else
-    redis-cli -s "$node_socket" "$@"
+    ask_server "$node_socket" "$@"
   fi
 }
 
@@ -69,7 +69,7 @@ read_node_options() {
   SCHEME=redis
   [[ -n $TLS_CERTIFICATE ]] || return 0
   SCHEME=rediss
-  server_at_least 6 || skip 'this server speaks no TLS (Redis 6)'
+  needs_tls
   TLS_OPTIONS=(--tls-cert-file "$TLS/$TLS_CERTIFICATE.crt" --tls-key-file "$TLS/$TLS_CERTIFICATE.key"
     --tls-ca-cert-file "$TLS/ca.crt" --tls-auth-clients no --tls-replication yes)
 }
@@ -125,8 +125,7 @@ new_node_id() {
 #
 # A primary that starts calls its cluster down for 2 s. A replica does not, and one that takes over keeps its opinion.
 # So every node begins as the replica of a primary that never existed (P1, P2…), of which it reads in nodes.conf.
-start_cluster() { quick do_start_cluster "$@"; }
-do_start_cluster() {
+start_cluster() {
   local primaries=$1 count=$(($1 * (1 + $2))) try i
   shift 2
   read_node_options "$@"
@@ -198,7 +197,7 @@ take_over_slots() {
     words+="cluster forget ${NODE_IDS[P${name#C}]}"$'\n'
   done
   words+='config set cluster-node-timeout 1000'
-  # A node cannot forget its primary, and calls the cluster down while it knows nobody who has a slot.
+  # A node cannot forget its primary, and calls the cluster down while it knows no node that has a slot.
   for name in "${CLUSTER[@]}"; do wait_until "$BOUND" knows_primaries "$name" || return 1; done
   for name in "${CLUSTER[@]}"; do
     [[ $(node_cli "$name" <<<"$words") != *ERR* ]] || fail "$name does not forget" || return 1
@@ -214,7 +213,8 @@ knows_primaries() {
   local said
   said=$(printf 'info replication\ncluster nodes\n' | node_cli "$1")
   [[ $said == *role:master* || $said == *master_link_status:up* ]] || return 1
-  [[ $said == *:1@1\ * && ! $said =~ :1@1\ [^$'\n']*connected\ [0-9] ]]
+  # Redis 8.0 with TLS shows the port as 0.
+  [[ $said == *:[01]@1\ * && ! $said =~ :[01]@1\ [^$'\n']*connected\ [0-9] ]]
 }
 
 # await_cluster: until all nodes that run call the cluster ok and agree on the primary of every slot, these primaries
@@ -349,8 +349,7 @@ say_ok() {
 # replicas D2 and D3, and the sentinels S1, S2, S3, which know them as $SERVICE. Returns when the replicas are
 # connected and every sentinel is connected to all others. Sets DATA and SENTINELS (names), DATA_PORTS,
 # SENTINEL_PORTS, DATA_PIDS, SENTINEL_PIDS, SENTINEL_URI (without passwords), and per node what start_server sets.
-start_sentinels() { quick do_start_sentinels "$@"; }
-do_start_sentinels() {
+start_sentinels() {
   local name try
   read_node_options "$@"
   DATA=(D1 D2 D3) SENTINELS=(S1 S2 S3)
@@ -458,7 +457,8 @@ sentinel_sees_all() {
   while IFS= read -r word; do
     case $before in
     port) port=$word ;;
-    flags) [[ $word == *down* || $word == *disconnected* || $word == *failover* ]] || seen+="$port " ;;
+    # Valkey 9.1 leaves master_down, what another sentinel said of the old primary.
+    flags) [[ $word == *[so]_down* || $word == *disconnected* || $word == *failover* ]] || seen+="$port " ;;
     esac
     before=$word
   done <<<"$said"

@@ -235,8 +235,8 @@ while True:
 @test "acquire: a reader that reads too late gets no token of a lock that has expired" {
   servers 1
   full_pipe
-  background bash -c 'exec "$REDLOCK" acquire -n --ttl 1s L >"$0"' "$SCRATCH/pipe"
-  wait_for_key A L
+  background bash -c 'exec "$REDLOCK" acquire -vv -n --ttl 1s L >"$0"' "$SCRATCH/pipe"
+  wait_for_line "$BACKGROUND_ERR" 'was acquired'
   kill -STOP "$BACKGROUND_PID"
   wait_until "$BOUND" lacks_key A L
   cli A set L another

@@ -96,10 +96,10 @@ all_free() {
     run --separate-stderr "$REDLOCK" run -n -E 9 m --also z --also a -- touch "$SCRATCH/ran"
     assert_status 9
     local began=$EPOCHREALTIME
-    run --separate-stderr "$REDLOCK" run -w 0.5 m --also z --also a -- touch "$SCRATCH/ran"
+    run --separate-stderr "$REDLOCK" run -w 2 m --also z --also a -- touch "$SCRATCH/ran"
     assert_status 1
     assert_contains "$stderr" "lock \"$lock\" is still held"
-    assert_between 450 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 3000
+    assert_between 1950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 8000
     for other in a m z; do
       [[ $other == "$lock" ]] || wait_until "$BOUND" lacks_key A "$other"
     done
@@ -118,13 +118,14 @@ all_free() {
     wait_for "$SCRATCH/held.$lock"
   done
   local began=$EPOCHREALTIME
-  background "$REDLOCK" run -w 1 a --also z -- true
+  background "$REDLOCK" run -w 5 a --also z -- true
   local waiter=$BACKGROUND_PID
-  nap 0.7
+  nap 3
   : >"$SCRATCH/held.a.go"
   await "$waiter"
   assert_status 1
-  assert_between 950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 1600
+  # If the second lock had a limit of its own, it would take 8 s.
+  assert_between 4950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 7500
   kill -TERM "${holders[1]}"
 }
 

@@ -21,17 +21,21 @@ setup() {
 
 teardown() { stop_all; }
 
+# close_gate: the process that holds it lives until open_gate: in a container, /proc/locks does not show a lock
+# whose process has ended, nor the processes that wait for it.
 close_gate() {
-  exec {gate_fd}>"$GATE"
-  flock "$gate_fd"
+  start_tool flock -F "$GATE" sleep 300
+  wait_until "$BOUND" is_closed
 }
+is_closed() { ! flock -n "$GATE" true; }
+open_gate() { kill -KILL "$TOOL_PID"; }
 
 # contender ARG…: `redlock run ARG… L -- a job that logs`, behind the gate. flock becomes redlock.
 contender() {
   # shellcheck disable=SC2016 # expanded by the job's shell
   setpriv --pdeathsig KILL flock -sF "$GATE" "$REDLOCK" run "$@" L -- \
     sh -c 'echo "start $$" >>"$1"; sleep 0.01; echo "end $$" >>"$1"' job "$LOG" \
-    </dev/null 3>&- {gate_fd}>&- 2>>"$SCRATCH/stderr" &
+    </dev/null 3>&- 2>>"$SCRATCH/stderr" &
   BACKGROUND+=("$!")
   CONTENDERS+=("$!")
 }
@@ -46,7 +50,7 @@ rush() {
   close_gate
   for ((i = 0; i < contenders; i++)); do contender "$@"; done
   wait_until 30 queued "$contenders"
-  exec {gate_fd}>&-
+  open_gate
 }
 
 # settle SECONDS: waits for all contenders; sets ${statuses[status]} to how many ended so.
@@ -199,12 +203,12 @@ duel() {
       sh -c 'echo "start $$" >>"$1"
         for i in $(seq 1000); do test ! -e "$2" || break; sleep 0.01; done
         echo "end $$" >>"$1"' job "$LOG" "$over" \
-      </dev/null 3>&- {gate_fd}>&- 2>>"$SCRATCH/stderr" &
+      </dev/null 3>&- 2>>"$SCRATCH/stderr" &
     BACKGROUND+=("$!")
     CONTENDERS+=("$!")
   done
   wait_until "$BOUND" queued 2
-  exec {gate_fd}>&-
+  open_gate
   wait_until 30 one_gone "${CONTENDERS[@]}"
   wait -n -p pid "${CONTENDERS[@]}" || first=$?
   : >"$over"

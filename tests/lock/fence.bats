@@ -77,7 +77,7 @@ refused() {
   assert_status 69
   [[ -z $output ]] || fail "the job ran"
   assert_between 0 "$elapsed" 10000
-  assert_contains "$stderr" "$A_URI: the fencing number in the key $FENCE is not usable ($2); delete that key there"
+  assert_contains "$stderr" "$A_URI: the fencing number in the key \"$FENCE\" is not usable ($2); delete that key there"
   [[ $(cli A --no-raw dump "$FENCE") == "$before" ]] || fail "it was written"
   assert_no_key A L
 }
@@ -166,7 +166,7 @@ refused() {
     assert_status 0
     ((last < output && output < last + 1000000000)) || fail "$output after $last"
     last=$output
-    assert_contains "$stderr" "$B_URI: acquire: the fencing number in the key $FENCE is not usable"
+    assert_contains "$stderr" "$B_URI: acquire: the fencing number in the key \"$FENCE\" is not usable"
     [[ $(stored B) == "$value" ]] || fail "it was overwritten: $(stored B)"
     # Also where the others have to agree on one first. (Five is less than the milliseconds that this
     # takes: no number may be ahead of the clock when the keys are deleted below.)

@@ -271,11 +271,11 @@ WRONG
   run --separate-stderr "$REDLOCK" hold -n --for 1h L
   assert_status 1
   [[ -z $output$stderr ]] || fail "$output$stderr"
-  run --separate-stderr "$REDLOCK" hold -w 0.3 -E 75 --for 1h L
+  run --separate-stderr "$REDLOCK" hold -w 0.8 -E 75 --for 1h L
   assert_status 75
   assert_one_line "$stderr"
   assert_contains "$stderr" 'is still held for maintenance by ops@'
-  assert_contains "$stderr" '("new disk") after 300 ms'
+  assert_contains "$stderr" '("new disk") after 800 ms'
   run --separate-stderr "$REDLOCK" hold -n --json --for 1h L
   assert_status 1
   is 'j["acquired"], j["holder"]["maintenance"], j["holder"]["message"]' "(False, True, 'new disk')"

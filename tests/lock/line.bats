@@ -371,6 +371,105 @@ answers_in_turn() {
   answers 'turn planted1'
 }
 
+# ears COUNT: planted1, planted2 and so on hear what the server says to them, and say nothing.
+ears() {
+  local number channels=()
+  for ((number = 1; number <= $1; ++number)); do channels+=("redlock:{$LOCK}:wake:planted$number"); done
+  start_tool redis-cli -s "$A_SOCKET" subscribe "${channels[@]}" >"$SCRATCH/ears"
+  wait_until "$BOUND" listening "$1"
+}
+
+# heard WORD: prints who has heard it.
+heard() { grep -xB1 "$1" "$SCRATCH/ears" | sed -n 's/.*:wake://p' | paste -sd ' '; }
+have_heard() { [[ $(heard "$1") == "$2" ]]; }
+
+# soon_over: prints those that count for 500 ms at most.
+soon_over() { cli A zrangebyscore "$ALIVE" -inf "$(($(now_ms) + 500))" | sort -V | paste -sd ' '; }
+are_soon_over() { [[ $(soon_over) == "$*" ]] || fail "for 500 ms at most: $(soon_over)"; }
+stand_in_line() { [[ $(in_line A | paste -sd ' ') == "$*" ]] || fail "in line: $(in_line A | paste -sd ' ')"; }
+
+@test "line: after a turn that was missed, the next ones are called together, and those that do not ask lose their places" {
+  servers 1
+  plant A 6 1000 15000 '{}'
+  ears 4
+  answers 'turn planted1'
+  wait_until "$BOUND" have_heard free planted1
+  wait_until "$BOUND" have_heard next planted2
+  are_soon_over
+  cli A del "$TURN" >/dev/null
+  answers 'turn planted2'
+  wait_until "$BOUND" have_heard free 'planted1 planted2 planted3 planted4'
+  have_heard next planted2 || fail "$(heard next)"
+  # The fifth and the sixth one may not listen, and keep their places until they are first.
+  are_soon_over planted3 planted4
+  # The third one asks, the fourth one does not.
+  answers_in_turn 'turn planted2' planted3 1002
+  are_soon_over planted4
+  cli A zadd "$ALIVE" $(($(now_ms) - 1)) planted4 >/dev/null
+  cli A del "$TURN" >/dev/null
+  answers 'turn planted3'
+  stand_in_line planted{1..3} planted{5..6}
+  # When it asks again, it stands where it stood before.
+  cli A set L somebody px 60000 >/dev/null
+  answers refused planted4 1003
+  stand_in_line planted{1..6}
+}
+
+@test "line: who may not remove the dead gives the turn to the next one alive all the same" {
+  needs_users
+  servers 1
+  plant A 12 1000 15000 '{}'
+  cli A acl setuser keeps on '>x' '~*' '&*' +@all -zrem >/dev/null
+  local number
+  for number in {1..9}; do cli A zadd "$ALIVE" 1 "planted$number" >/dev/null; done
+  ears 12
+  run env REDISCLI_AUTH=x redis-cli -s "$A_SOCKET" --user keeps eval "$(script_of hand_on)" 1 L 'redlock:{L}:' ''
+  [[ $(paste -sd ' ' <<<"$output") == 'free planted10' ]] || fail "$output"
+  wait_until "$BOUND" have_heard free planted10
+}
+
+@test "line: at most 32 are called together, and none by a release" {
+  servers 1
+  plant A 60 1000 15000 '{}'
+  cli A hset "$WAITERS" mark:planted1 1 >/dev/null
+  ears 60
+  [[ $(cli A eval "$(script_of hand_on)" 1 L 'redlock:{L}:' '' | paste -sd ' ') == 'free planted2' ]]
+  wait_until "$BOUND" have_heard next planted3
+  have_heard free planted2 || fail "$(heard free)"
+  are_soon_over
+  cli A hdel "$WAITERS" mark:planted2 >/dev/null
+  cli A del "$TURN" >/dev/null
+  answers 'turn planted2'
+  are_soon_over planted{3..33}
+}
+
+@test "line: ten waiters that are stopped hold the next one up for a second, and keep their order" {
+  servers 1
+  hold
+  local number names=()
+  for number in {1..10}; do
+    names+=("w$number")
+    join "w$number"
+  done
+  waiter last
+  for number in "${names[@]}"; do freeze "${!number}"; done
+  released
+  # Whoever finds the lock free wakes more than one of them, now that the first one has missed its turn. Otherwise
+  # the last one does so with its next request.
+  wait_until "$BOUND" lacks_key A "$TURN"
+  run "$REDLOCK" run -n L -- true
+  ends_well last
+  in_time last
+  hold
+  for number in "${names[@]}"; do kill -CONT "${!number}"; done
+  wait_until "$BOUND" queued 10
+  released
+  ends_well "${names[@]}"
+  assert_no_overlap "$LOG"
+  [[ $(ran) == 'holder last holder '* ]] || fail "they ran as: $(ran)"
+  (($(overtaken | wc -l) <= $(missed_turns))) || fail "they ran as: $(ran)"
+}
+
 @test "line: nothing is left when everybody has gone, of the killed for 20 s" {
   servers 3
   hold

@@ -7,6 +7,7 @@
 
 # shellcheck disable=SC2030,SC2031,SC2034,SC2153,SC2154 # each test has a shell of its own
 load ../lib/common
+load ../lib/acl
 load ../lib/scripts
 
 setup() { start_server A; }
@@ -268,14 +269,14 @@ notes() { cli A hget "$FENCE" released; }
   [[ $output == granted* && $(cli A hexists "${LINE}waiters" mark:me) == 0 ]] || fail "$output"
 }
 
-@test "scripts: a hand-over looks at 32 waiters, whatever the number of those behind" {
+@test "scripts: a hand-over looks at 64 waiters, whatever the number of those behind" {
   local now entries=()
   now=$(now_ms)
-  for number in {1..60}; do entries+=("$number" "waiter$number"); done
+  for number in {1..100}; do entries+=("$number" "waiter$number"); done
   cli A zadd "${LINE}queue" "${entries[@]}" >/dev/null
   # None of them is alive: what it looked at is forgotten.
   answers free hand_on 1 L "$LINE" ''
-  [[ $(cli A zcard "${LINE}queue") == 28 ]] || fail "$(cli A zcard "${LINE}queue")"
+  [[ $(cli A zcard "${LINE}queue") == 36 ]] || fail "$(cli A zcard "${LINE}queue")"
 }
 
 @test "scripts: who joins the line forgets 32 of the dead, and no more" {
@@ -317,7 +318,12 @@ notes() { cli A hget "$FENCE" released; }
   cli A zadd "${LINE}queue" "$ahead" b
   take "$OTHER"
   [[ ${lines[*]: -3} == "$((ahead + 1)) 0 3" ]] || fail "$output"
-  # A user who may not read the clock: the others stay as they are.
+}
+
+@test "scripts: for a user who may not read the clock, the others stay in the line as they are" {
+  local ahead=$(($(now_ms) + 60000))
+  held
+  in_line a b
   as_user -time
   take "$OTHER" "$OTHER" me 3
   assert_between "$((ahead - 60000))" "$(cli A zscore "${LINE}alive" a)" "$ahead"
@@ -325,12 +331,27 @@ notes() { cli A hget "$FENCE" released; }
 
 # as_user LIMIT…: what follows is sent by a user who may do all but this.
 as_user() {
-  cli A acl setuser limited on nopass '~*' '&*' +@all "$@" >/dev/null
+  needs_users
+  cli A acl setuser limited on nopass '~*' "${CHANNELS[@]}" +@all "$@" >/dev/null
   eval "$(declare -f cli | sed '1s/cli/cli_of_all/')"
   cli() { cli_of_all "$1" --user limited --pass x --no-auth-warning "${@:2}"; }
 }
 
-# ---- the number, and who joins -----------------------------------------------------------------------
+# ---- asking again ----------------------------------------------------------------------------------
+
+@test "scripts: a request that is sent again prolongs the lock, and never shortens it" {
+  take "$TOKEN"
+  told granted
+  cli A pexpire L 100000
+  take "$TOKEN"
+  told granted
+  assert_between 60001 "$(cli A pttl L)" 100000
+  cli A pexpire L 10000
+  take "$TOKEN"
+  assert_between 10001 "$(cli A pttl L)" 60000
+}
+
+# ---- the number, and runs that join ----------------------------------------------------------------------
 
 @test "scripts: after a restart a number goes on from the last one, even if the clock was set back" {
   local ahead=$(($(now_ms) + 3600000))
@@ -360,6 +381,9 @@ as_user() {
   cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN $(($(now_ms) + 60000)) $(printf 'x%.0s' {1..65450}) 1"
   take "$TOKEN" "$OTHER"
   told 'refused -2'
+}
+
+@test "scripts: a user who may not note himself in the list of holds does not join" {
   held
   as_user -hset
   take "$TOKEN" "$OTHER"

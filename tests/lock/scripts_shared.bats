@@ -42,7 +42,7 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
   [[ ${lines[-1]} == 'bbbb,,,,,,,,,,,,,,cccc,' ]] || fail "$output"
 }
 
-@test "scripts: who comes before a reader that asks: a living writer, and nobody who can read with it" {
+@test "scripts: before a reader that asks comes a living writer, and no waiter that can read with it" {
   take "$(reader b)"
   told granted
   in_line s1 s2

@@ -20,7 +20,7 @@ READERS='redlock:{L}:readers'
 # "start KIND NAME" and "end NAME" to $LOG, and ends with 0 once finish NAME was called. Sets the variable NAME to its
 # PID, and returns at once.
 job() {
-  background "${@:3}" L bash -c 'echo "start $1 $2" >>"$0"; until [[ -e $3 ]]; do sleep 0.02; done
+  background "${@:3}" L bash -c 'echo "start $1 $2" >>"$0"; until [[ -e $3 ]]; do read -rt 0.02 <>"$NAP"; done
     echo "end $1 $2" >>"$0"' "$LOG" "$1" "$2" "$SCRATCH/go.$2"
   declare -g "$2=$BACKGROUND_PID"
 }
@@ -91,7 +91,7 @@ as_flock() {
   wait_for_runs W
   tries "$@" -sn
   tries "$@" -en
-  tries "$@" -s -w 0.2
+  tries "$@" -s -w 1.5
   finish W
   ended W
   tries "$@" -n

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole,slowest
-# shellcheck disable=SC2030,SC2031,SC2016,SC2153,SC2154
+# shellcheck disable=SC2001,SC2030,SC2031,SC2016,SC2153,SC2154
 #
 # `redlock check` finds what is wrong: each test plants one fault, and sees it named with what to do.
 
@@ -62,7 +62,7 @@ rewritten() {
 @test "check: one good server: 0, and nothing is left there" {
   check
   flawless
-  found ok trial '1 of 1 votes' 'renewed and released'
+  found ok trial '1 of 1 votes' 'a lock was taken, renewed and released'
   found ok fingerprint
   found ok persistence 'appendfsync everysec'
   [[ -z $stderr ]] || fail "$stderr"
@@ -98,22 +98,59 @@ all servers
   [[ $output == '1 of 1 server usable, 0 failures, 0 warnings' ]] || fail "$output"
 }
 
-@test "check: fits the screen and loses no word, in colours if the user wants them" {
-  local width words
+# cut_to WIDTH MARK DOTS FULL: $output is the report FULL, each fact cut to the width on one line, with each remedy
+# complete below it.
+cut_to() {
+  "$PYTHON" - "$@" "$output" <<'CHECK' || fail "at $1 columns:" "$output"
+import re, sys
+width, mark, dots, full, shown = int(sys.argv[1]), *sys.argv[2:4], *(text.splitlines() for text in sys.argv[4:])
+for line in shown:
+    assert len(line) <= width, line
+at = -1
+cuts = 0
+for line in full[:-1]:
+    at += 1
+    if not line.startswith(" "):
+        assert shown[at] == (line if len(line) <= width else line[:width - len(dots)] + dots), shown[at]
+        continue
+    level, check, text = line.split(None, 2)
+    fact, _, remedy = text.partition("; ")
+    assert shown[at].split()[:2] == [level, check], shown[at]
+    left = line.index(text)
+    if left + 30 > width:  # too little room beside the names
+        assert shown[at].split() == [level, check], shown[at]
+        at, left = at + 1, 4
+    got = shown[at][left:]
+    if got != fact:
+        assert len(shown[at]) == width and got.endswith(dots) and fact.startswith(got[:-len(dots)]), got
+        cuts += 1
+    words = []
+    while words != remedy.split():
+        at += 1
+        assert shown[at].startswith(" " * (left - 2) + (mark if not words else " ") + " "), shown[at]
+        words += shown[at][left:].split()
+assert (cuts > 0) == (width <= 80), cuts
+CHECK
+}
+
+@test "check: on a screen each fact is cut to the width, and what to do is complete; in colours if the user wants them" {
+  local width full
   three
-  run "$REDLOCK" check
-  words=$(tr -s ' \n' '\n' <<<"$output")
-  for width in 120 80 50 40; do
-    COLUMNS=$width run "$REDLOCK" check
-    "$PYTHON" -c 'import sys
-sys.exit(any(len(line) > int(sys.argv[1]) for line in sys.stdin.read().splitlines()))' $width <<<"$output" ||
-      fail "wider than $width:" "$output"
-    ((width < 80)) || [[ $(tr -s ' \n' '\n' <<<"$output") == "$words" ]] || fail "$output"
+  cli C config set maxmemory 100mb
+  cli C config set maxmemory-policy allkeys-lru
+  LC_ALL=C run "$REDLOCK" check
+  full=$output
+  refute_contains "$full" ...
+  for width in 160 80 60 40; do
+    COLUMNS=$width LC_ALL=C.UTF-8 run "$REDLOCK" check
+    cut_to $width → … "$full"
+    COLUMNS=$width LC_ALL=C run "$REDLOCK" check
+    cut_to $width '>' ... "$full"
   done
   run "$REDLOCK" check -v --color always
   assert_contains "$output" $'  \e[33mwarning\e[m  restart-grace '
   assert_contains "$output" $'  \e[32mok\e[m '
-  assert_contains "$output" $'\e[33m3 of 3 servers usable, '
+  assert_contains "$output" $'\e[31m3 of 3 servers usable, '
 }
 
 # good: nothing is found, on servers where no earlier check has come too late.
@@ -151,7 +188,7 @@ good() {
   kill_server C
   check
   assert_status 69
-  found failure trial 'could not be acquired' "$B_URI: " "$C_URI: "
+  found failure trial 'a lock could not be acquired; solve the problems above'
   nothing_left A
 }
 
@@ -256,14 +293,13 @@ of_minutes() {
   found warning role 'write redis+cluster://HOST:PORT'
   found failure permissions 'is part of a Redis Cluster that is down'
   # A Cluster of one node serves every lock under either URI.
-  local slot slots=()
-  for ((slot = 0; slot < 16384; ++slot)); do slots+=("$slot"); done
+  local slots=({0..16383})
   [ "$(cli N cluster addslots "${slots[@]}")" = OK ]
   wait_until "$BOUND" eval '[[ $(cli N cluster info) == *cluster_state:ok* ]]'
   "$REDLOCK" run -S "$N_URI" L -- true
   check -S "$N_URI"
   found warning role 'write redis+cluster://HOST:PORT'
-  found ok trial 'was taken'
+  found ok trial 'a lock was taken'
   check -S "${N_TCP_URI/redis:/redis+cluster:}"
   found ok role 'is a primary without replicas'
   start_server P --tcp
@@ -297,7 +333,7 @@ of_minutes() {
   start_server B --tcp
   check -S "$A_URI" -S "$B_URI" -S "$B_TCP_URI"
   assert_status 78
-  found failure distinct "$B_TCP_URI" "is one and the same server as $B_URI" 'leave one out'
+  found failure distinct "$B_TCP_URI" "is the same server as $B_URI" 'leave one out'
   nothing_left A B
 }
 
@@ -473,7 +509,7 @@ of_minutes() {
   cli B set L other px 60000
   check L
   assert_status 1
-  found ok trial 'taken with 2 of 3 votes'
+  found ok trial '2 of 3 votes' 'lock "L" was taken'
   found warning trial "$B_URI" 'gave no vote: the lock is held by another program'
   [[ $(cli B get L) == other ]]
 }
@@ -515,7 +551,7 @@ of_minutes() {
   start_server P --appendonly yes --requirepass s3cret
   check -S "$P_URI" --config "$SCRATCH/redlock.toml"
   assert_status 1
-  found warning settings "$SCRATCH/redlock.toml" 'others may read it: chmod'
+  found warning settings "$SCRATCH/redlock.toml" 'others may read ' '; chmod'
 }
 
 @test "check: settings that are wrong: 78, as for a run" {

@@ -26,7 +26,7 @@ ran() {
   local began=$((NIGHT + $2 * 60000)) server
   for server in A B C; do
     cli $server xadd "redlock:{$1}:log" $((began + $3 * 1000)) event released run "$1$2" count 1 data \
-      "{\"host\":\"web1\",\"user\":\"cron\",\"pid\":7,\"command\":\"./$1\",\"fence\":1,\"waited\":0,\"held\":$3000,\"status\":$4}" >/dev/null
+      "{\"host\":\"web1\",\"user\":\"cron\",\"pid\":7,\"command\":\"./$1\",\"fence\":1,\"waited\":0,\"held\":${3}000,\"status\":$4}" >/dev/null
   done
 }
 

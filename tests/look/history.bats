@@ -311,7 +311,7 @@ night_run() {
   for server in A B C; do cli "$server" set "$LOG" x >/dev/null; done
   history L
   assert_status 69
-  assert_contains "$stderr" "its key $LOG is not a log; delete it"
+  assert_contains "$stderr" "its key \"$LOG\" is not a log; delete it"
   garbage_server '$-1\r\n*-1\r\nx'
   history -S "$GARBAGE_URI" L
   assert_status 69

@@ -263,7 +263,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   hold work -S "$A_URI" -S "$B_URI"
   status work
   assert_status 0
-  has 'work: held (2 of 3 servers)' ' warning the holder is configured with other servers (fingerprint '
+  has 'work: held (2 of 3 servers)' ' warning the holder uses other servers than this host (fingerprint '
   status --json work
   is 'len(l["warnings"]), l["holder"]["fingerprint"] != j["fingerprint"]' '(1, True)'
   everywhere set future $TOKEN px 600000

@@ -33,7 +33,7 @@ shown() { output=$(LC_ALL=$2 on_terminal "$1" "$REDLOCK" "${@:3}"); }
   local width heads
   planted nightly-backup
   everywhere hset 'redlock:{nightly-backup}:holder' "fence:$TOKEN" 1795368232933
-  for width in 200 84 78 73 64 56 44 36 25; do
+  for width in 200 84 78 73 64 56 44 33 25; do
     shown $width C.UTF-8 list --color never
     (($(longest_line) <= width)) || fail "$(longest_line) columns of $width:" "$output"
     heads+=$(head -n 1 <<<"$output" | tr -s ' ' | sed 's/ $//')$'\n'
@@ -48,17 +48,26 @@ NAME STATE HOLDER FOR WAITING COMMAND
 NAME STATE HOLDER FOR COMMAND
 NAME STATE HOLDER FOR
 NAME STATE FOR
-NAME STATE
 
 HEADS
 }
 
-@test "list: a long name gets the room that holder and time leave" {
-  planted "$(printf 'n%.0s' {1..52})"
+@test "list: a long name gets a third of the screen, more where the other columns leave it over" {
+  local width name
+  name=$(printf 'n%.0s' {1..52})
+  planted "$name"
   planted short
-  COLUMNS=80 run "$REDLOCK" list
-  assert_contains "$output" "$(printf 'n%.0s' {1..52})  held"
-  has 'HOLDER FOR' 'root@web1 2h 0m'
+  COLUMNS=200 run "$REDLOCK" list
+  assert_contains "$output" "$name  held"
+  for width in 60 80 100; do
+    COLUMNS=$width LC_ALL=C.UTF-8 run "$REDLOCK" list
+    has 'HOLDER FOR' 'root@web1 2h 0m'
+    [[ $output =~ (n+…)'  held' ]] || fail "$output"
+    ((${#BASH_REMATCH[1]} >= width / 3 && ${#BASH_REMATCH[1]} < width / 2)) || fail "at $width:" "$output"
+  done
+  COLUMNS=24 LC_ALL=C.UTF-8 run "$REDLOCK" list
+  assert_contains "$output" 'held'
+  has 'NAME STATE FOR' 'held 2h 0m'
 }
 
 @test "list: an empty terminal says so" {
@@ -80,19 +89,20 @@ HEADS
   run "$REDLOCK" run failed -- false
   run "$REDLOCK" run failed -- true
   shown 80 C.UTF-8 list
-  assert_contains "$output" "$ESCAPE[32mheld$ESCAPE[m "
-  assert_contains "$output" "$ESCAPE[33mcooling$ESCAPE[m "
-  assert_contains "$output" "$ESCAPE[31mundecided$ESCAPE[m"
+  assert_contains "$output" "${ESCAPE}[32mheld${ESCAPE}[m "
+  assert_contains "$output" "${ESCAPE}[33mcooling${ESCAPE}[m "
+  assert_contains "$output" "${ESCAPE}[31mundecided${ESCAPE}[m"
   shown 80 C.UTF-8 status held
-  assert_contains "$output" "held: $ESCAPE[32mheld (3 of 3 servers)$ESCAPE[m"
-  assert_contains "$output" "  $ESCAPE[33mwarning$ESCAPE[m   the holder is configured with other servers"
+  assert_contains "$output" "held: ${ESCAPE}[32mheld (3 of 3 servers)${ESCAPE}[m"
+  assert_contains "$output" "  ${ESCAPE}[33mwarning${ESCAPE}[m   the holder uses other servers than this host"
   shown 80 C.UTF-8 history failed
-  assert_contains "$output" "$ESCAPE[31mexit 1$ESCAPE[m "
+  assert_contains "$output" "${ESCAPE}[31mexit 1${ESCAPE}[m "
   refute_contains "$output" "mexit 0"
   # Without a colour each line is the same.
   local colored
   shown 80 C.UTF-8 list
-  colored=$(sed "s/$ESCAPE\[[0-9]*m//g" <<<"$output")
+  # shellcheck disable=SC2001 # a pattern, no text
+  colored=$(sed "s/${ESCAPE}\[[0-9]*m//g" <<<"$output")
   shown 80 C.UTF-8 list --color never
   timeless() { sed 's/[0-9]*m [0-9]*s/TIME/g; s/[0-9.]* s/x s/g' <<<"$1"; }
   [[ $(timeless "$output") == "$(timeless "$colored")" ]] || fail "$output" "$colored"
@@ -103,7 +113,7 @@ HEADS
     refute_contains "$output" "$ESCAPE"
     # shellcheck disable=SC2086
     output=$(env ${arguments#env } "$REDLOCK" list --color always)
-    assert_contains "$output" "$ESCAPE[32mheld"
+    assert_contains "$output" "${ESCAPE}[32mheld"
   done
   run "$REDLOCK" list
   refute_contains "$output" "$ESCAPE"
@@ -112,7 +122,8 @@ HEADS
 }
 
 @test "tables: only ASCII on a screen without UTF-8, and every byte in a pipe" {
-  local name=größe-$(printf 'n%.0s' {1..60}) command
+  local name command
+  name=größe-$(printf 'n%.0s' {1..60})
   planted "$name"
   everywhere hset "redlock:{$name}:holder" $TOKEN '{"host":"bü","user":"jürgen","command":"./großer"}'
   "$REDLOCK" run "lang-$name" -- sh -c ': ä; exit 3' || true

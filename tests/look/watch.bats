@@ -52,10 +52,17 @@ at.type(CTRL_C)
 assert at.ended() == 0
 assert at.all.endswith("\x1b[?7h\x1b[?25h\x1b[?1049l"), at.all[-100:]
 # It follows the width at once, however long the interval is.
-at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "--interval", "1h"], 80)
+at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "--interval", "1h", "w?rk"], 80)
 until("the list", lambda: frames() and "SERVERS" in frame())
+assert "redlock list 'w?rk'  " in frame(), frame()  # as one would type it
 at.resize(30)
 until("it is narrower", lambda: frames() > 1 and "SERVERS" not in frame())
+at.type(CTRL_C)
+assert at.ended() == 0
+# Nothing of the pattern reaches the terminal that it would obey.
+at = Terminal(["/usr/bin/env", "TERM=xterm", os.environ["REDLOCK"], "list", "--watch", "a\x1b[31mZ"], 80)
+until("the title", lambda: frames() and "Z" in frame())
+assert "\x1b[31m" not in at.all, at.all
 at.type(CTRL_C)
 assert at.ended() == 0
 CODE
@@ -65,7 +72,8 @@ CODE
   export TERM=xterm
   scenario <<'CODE'
 at = Terminal("bash", 80)
-at.type('TERM=xterm "$REDLOCK" status --watch --interval 100ms L\n')
+at.type('TERM=xterm "$REDLOCK" status --watch --interval 100ms L "a b"\n')
+at.expect("redlock status L 'a b'  ")
 at.expect("L: free")
 at.type(CTRL_Z)
 at.expect(r"\x1b\[\?1049l")

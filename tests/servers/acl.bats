@@ -352,9 +352,13 @@ two_forget() {
   for command in get pttl pexpire; do
     rm -f "$READY"
     one_limited "+$command"
-    start_job --ttl 1s
-    await "$BACKGROUND_PID"
-    assert_status 80
+    for _ in 1 2 3; do
+      start_job --ttl 1s
+      await "$BACKGROUND_PID"
+      assert_status 80
+      ! kept_up || break
+      rm -f "$READY"
+    done
     assert_contains "$stderr" 'could not be renewed in time'
     assert_contains "$stderr" 'redlock-protocol(7)'
     stop_servers

@@ -129,9 +129,17 @@ teardown() { stop_all; }
   # C5 is the replica of the lock's own primary.
   REDLOCK_SERVERS=$(seeds C5) assert_free "$LOCK"
   # None.
-  REDLOCK_SERVERS=redis+cluster://127.0.0.1:$CLOSED_PORT run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
+  local uri="redis+cluster://127.0.0.1:$CLOSED_PORT,127.0.0.2:$CLOSED_PORT,127.0.0.3:$CLOSED_PORT"
+  REDLOCK_SERVERS=$uri,127.0.0.4:$CLOSED_PORT run --separate-stderr "$REDLOCK" run -n --server-wait 0.1 "$LOCK" -- true
   assert_status 69
   assert_one_line "$stderr"
+  assert_contains "$stderr" "${uri%%,*} and 3 more: none of its 4 nodes can be used; node 127.0.0.1:$CLOSED_PORT: "
+  # None, and no other is known.
+  REDLOCK_SERVERS=redis+cluster://127.0.0.1:$CLOSED_PORT run --separate-stderr \
+    "$REDLOCK" run -n --server-wait 0.1 "$LOCK" -- true
+  assert_status 69
+  assert_one_line "$stderr"
+  refute_contains "$stderr" 'none of'
   assert_contains "$stderr" "node 127.0.0.1:$CLOSED_PORT: connection refused"
 }
 
@@ -166,8 +174,9 @@ teardown() { stop_all; }
 @test "cluster: the URI of a plain server leads to the message what to write" {
   quiet_cluster 3 0
   lock_at C2
-  local node
-  for node in C1 C2; do
+  local node nodes=(C1 C2)
+  ! server_at_least 9 || nodes=() # Clusters of Valkey 9 have databases
+  for node in "${nodes[@]}"; do
     local -n port=${node}_PORT
     REDLOCK_SERVERS=redis://127.0.0.1:$port/1 run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
     assert_status 69
@@ -210,7 +219,8 @@ teardown() { stop_all; }
   pause_server C1
   assert_free "$LOCK"
   kill_server A
-  run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
+  run --separate-stderr "$REDLOCK" run -vv -n "$LOCK" -- true
+  stopped "$(pid_of C1)" || fail 'something has continued the server that this test stopped' "$stderr"
   assert_status 69
   resume_server C1
   assert_free "$LOCK"
@@ -253,6 +263,101 @@ is_down() { [[ $(cli "$1" cluster info) == *cluster_state:fail* ]]; }
   assert_between 0 $(($(<"$SCRATCH/two") - $(<"$SCRATCH/one"))) 2500
 }
 
+@test "cluster: a waiter is woken by a message that only the nodes of its slot get" {
+  needs_sharded
+  quiet_cluster 3 0
+  lock_at C1
+  start_job
+  start_waiter one
+  wait_until "$BOUND" listens_sharded C1
+  let_go
+  local freed
+  freed=$(now_ms)
+  await "$one"
+  assert_status 0
+  assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000 # it would ask after 5 s
+  await "$JOB"
+  assert_status 7
+  assert_sent_sharded C1
+}
+
+@test "cluster: who may not send or hear such a message, sends or hears one for all nodes" {
+  needs_sharded
+  quiet_cluster 3 0
+  lock_at C1
+  local denied freed sent
+  for denied in spublish ssubscribe; do
+    each_node acl setuser default +@all "-$denied" >/dev/null
+    sent=$(calls_of C1 publish)
+    start_job
+    start_waiter one
+    freed=$(now_ms)
+    let_go
+    await "$one"
+    assert_status 0
+    [[ -z $stderr ]] || fail "without $denied: $stderr"
+    assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000
+    (($(calls_of C1 publish) > sent)) || fail "without $denied nobody sends a message to all nodes"
+    await "$JOB"
+    assert_status 7
+  done
+}
+
+@test "cluster: check says that the user may not send or hear such a message" {
+  needs_sharded
+  quiet_cluster 3 0
+  lock_at C1
+  local denied
+  for denied in spublish ssubscribe; do
+    each_node acl setuser default +@all "-$denied" >/dev/null
+    run --separate-stderr "$REDLOCK" check "$LOCK"
+    assert_contains "$output" 'each message goes to all nodes of the Cluster'
+    [[ $(grep -o 'Cluster; give it.*' <<<"$output") == "Cluster; give it +$denied" ]] || fail "$output"
+  done
+  # check names neither command if the user may use both, or if the server knows neither.
+  each_node acl setuser default +@all >/dev/null
+  run --separate-stderr "$REDLOCK" check -v "$LOCK"
+  assert_contains "$output" 'the user may do all that is needed'
+  stop_servers
+  quiet_cluster 3 0 --rename-command SPUBLISH '' --rename-command SSUBSCRIBE ''
+  run --separate-stderr "$REDLOCK" check -v "$LOCK"
+  assert_contains "$output" 'the user may do all that is needed'
+}
+
+@test "cluster: nodes without sharded messages, as before Redis 7, wake a waiter by one for all nodes" {
+  quiet_cluster 3 0 --rename-command SPUBLISH '' --rename-command SSUBSCRIBE ''
+  lock_at C1
+  start_job
+  start_waiter one
+  let_go
+  local freed
+  freed=$(now_ms)
+  await "$one"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000
+  await "$JOB"
+  assert_status 7
+}
+
+@test "cluster: a forced release, and a release by token, reach the holder by a message for its slot" {
+  needs_sharded
+  quiet_cluster 3 0
+  lock_at C1
+  start_job --ttl 60s
+  wait_until_listening C1
+  run --separate-stderr "$REDLOCK" release --force --yes "$LOCK"
+  assert_status 0
+  await "$JOB" 10 # the next renewal is 20 s away
+  assert_status 80
+  background sleep 60
+  local token
+  token=$("$REDLOCK" acquire -n --ttl 60s --keep-for "$BACKGROUND_PID" "$LOCK")
+  "$REDLOCK" release "$LOCK" "${token%% *}"
+  (($(calls_of C1 spublish) > 1)) || fail 'no sharded message'
+  assert_sent_sharded C1
+}
+
 @test "cluster: no connection reaches the job" {
   quiet_cluster 3 0
   lock_at C2
@@ -289,6 +394,10 @@ denied() {
   LOCK=nightly-backup # as on the page
   OWNER=$(cluster_owner "$LOCK")
   each_node acl setuser "${ACL[@]}" >/dev/null
+  if server_at_least 7; then
+    grep -qx '\.Li +ssubscribe +spublish' "$SOURCE/man/redlock-protocol.7"
+    each_node acl setuser cron +ssubscribe +spublish >/dev/null
+  fi
   export REDLOCK_SERVERS=redis+cluster://cron:password@${CLUSTER_URI#*//}
   start_job --ttl 3s
   start_waiter one
@@ -370,6 +479,31 @@ cpu_of_children() {
   assert_contains "$stderr" 'is the end of 5 redirections'
   hostile_server moved-flood
   lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
+}
+
+@test "cluster: list says when a lock has moved since the node was asked who has its slot" {
+  quiet_cluster 3 0
+  lock_at C2
+  start_job
+  # Its map knows the slots of C1 and C2 from a time before the lock was at C2.
+  garbage_server ":1\\r\\n*2\\r\\n*3\\r\\n:0\\r\\n:16382\\r\\n*2\\r\\n\$9\\r\\n127.0.0.1\\r\\n:$C1_PORT\\r\\n*3\\r\\n:16383\\r\\n:16383\\r\\n*2\\r\\n\$9\\r\\n127.0.0.1\\r\\n:$C2_PORT\\r\\n"
+  REDLOCK_SERVERS=redis+cluster://127.0.0.1:$GARBAGE_PORT run --separate-stderr "$REDLOCK" list
+  assert_contains "$stderr" "has just moved the lock's slot to another node; try again"
+  refute_contains "$stderr$output" 'write redis+cluster'
+}
+
+@test "cluster: a node whose slot is half moved for ever, and one that ends each subscription, keep nobody busy" {
+  LOCK=L
+  hostile_server try-again
+  lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
+  assert_contains "$stderr" "moves the lock's slot to another node"
+  # The node that has the slot sends a new lock to the one that gets it, which lacks one of the keys.
+  hostile_server asks "127.0.0.1:$HOSTILE_PORT"
+  lied_to "redis+cluster://127.0.0.1:$HOSTILE_PORT"
+  hostile_server ends-subscriptions "$SCRATCH/subscriptions"
+  REDLOCK_SERVERS=redis+cluster://127.0.0.1:$HOSTILE_PORT run "$REDLOCK" run -w 2 "$LOCK" -- true
+  assert_status 1
+  assert_between 1 "$(stat -c %s "$SCRATCH/subscriptions")" 40
 }
 
 @test "cluster: redirections to nowhere end in an error" {

@@ -84,6 +84,90 @@ has_renewed() { (($(time_given "$1") > 0)); }
   wait_until_clean "${CLUSTER[@]}"
 }
 
+@test "cluster: a waiter subscribes anew where its slot has moved" {
+  needs_sharded
+  quiet_cluster 3 0
+  lock_at C1
+  start_job
+  start_waiter one
+  wait_until "$BOUND" listens_sharded C1
+  cluster_migrate_slot "$(cluster_slot "$LOCK")" C1 C2
+  wait_until "$BOUND" listens_sharded C2
+  let_go
+  local freed
+  freed=$(now_ms)
+  await "$one"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000 # it would ask after 5 s
+  await "$JOB"
+  assert_status 7
+  assert_sent_sharded C2
+}
+
+# Requests with two keys. Within their time they are sent again.
+@test "cluster: a renewal and a leave that begin while the slot is half moved outlast that, in silence" {
+  quiet_cluster 3 0
+  lock_at C1
+  local slot refused
+  slot=$(cluster_slot "$LOCK")
+  start_job -s --ttl 80s --server-timeout 8s # repeated after 1 s each
+  cluster_begin_migration "$slot" C1 C2
+  cluster_move_keys "$slot" C1 C2 "$LOCK"
+  refused=$(refused_at C1)
+  renew_soon
+  wait_until "$BOUND" has_refused C1 "$refused"
+  cluster_move_keys "$slot" C1 C2
+  cluster_finish_migration "$slot" C1 C2
+  wait_until "$BOUND" has_renewed C2
+  # Back again: the job ends in the middle.
+  cluster_begin_migration "$slot" C2 C1
+  cluster_move_keys "$slot" C2 C1 "$LOCK"
+  refused=$(refused_at C2)
+  let_go
+  wait_until "$BOUND" has_refused C2 "$refused"
+  cluster_move_keys "$slot" C2 C1
+  cluster_finish_migration "$slot" C2 C1
+  await "$JOB"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+  wait_until_clean "${CLUSTER[@]}"
+}
+
+# A node calls the whole Cluster down while it does not know which node has some slot.
+@test "cluster: a renewal outlasts a moment in which the Cluster is down, in silence" {
+  quiet_cluster 3 0
+  lock_at C1
+  local foreign before
+  foreign=$(cluster_slot "$LOCK")
+  lock_at C3
+  start_job --ttl 80s --server-timeout 8s
+  wait_until_settled C3
+  before=$(time_given C3)
+  wait_until "$BOUND" refuses_a_renewal "$foreign" "$(refused_at C3)"
+  say_ok C3 cluster setslot "$foreign" node "${NODE_IDS[C1]}"
+  wait_until "$BOUND" given_more_time C3 "$before"
+  let_go
+  await "$JOB"
+  assert_status 7
+  [[ -z $stderr ]] || fail "$stderr"
+  wait_until_clean "${CLUSTER[@]}"
+}
+refuses_a_renewal() {
+  cli C3 cluster delslots "$1" >/dev/null
+  renew_soon
+  nap 0.1
+  has_refused C3 "$2"
+}
+
+# refused_at NODE: prints how many EVALs the node has not carried out.
+refused_at() {
+  local stats
+  stats=$(cli "$1" info commandstats)
+  [[ $stats =~ cmdstat_eval:[^$'\n']*rejected_calls=([0-9]+) ]] && echo "${BASH_REMATCH[1]}" || echo 0
+}
+has_refused() { (($(refused_at "$1") > $2)); }
+
 @test "cluster: a release right after the slot has moved goes to the new primary" {
   quiet_cluster 3 0
   lock_at C1

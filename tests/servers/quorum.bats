@@ -268,7 +268,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   [[ $output == ran ]]
   assert_contains "$stderr" 'warning: lock "L" is held by '
   assert_contains "$stderr" 'with other servers than here (fingerprint '
-  run --separate-stderr "$REDLOCK" run -w 0.5 -S "$B_URI" -S "$A_URI" L -- true
+  run --separate-stderr "$REDLOCK" run -w 0.8 -S "$B_URI" -S "$A_URI" L -- true
   assert_status 1
   [[ $(grep -c 'with other servers' <<<"$stderr") == 1 ]] || fail "$stderr"
   run --separate-stderr "$REDLOCK" run -q -n L -- true
@@ -278,7 +278,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   # The same servers in another order are the same.
   background "$REDLOCK" run L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/again"
   wait_for "$SCRATCH/again"
-  run --separate-stderr "$REDLOCK" run -w 0.2 -S "$C_URI" -S "$B_URI" -S "$A_URI" L -- true
+  run --separate-stderr "$REDLOCK" run -w 0.8 -S "$C_URI" -S "$B_URI" -S "$A_URI" L -- true
   assert_status 1
   [[ $stderr != *'other servers'* ]] || fail "$stderr"
 }

@@ -94,6 +94,26 @@ assert_nothing_left() {
   [[ $output == $'in\n<><[a,b]><--><-N><x  y>' ]]
 }
 
+@test "without /proc the sandbox ends with its command" {
+  cc -x c -shared -fPIC -o "$SCRATCH/shim.so" - <<'SHIM'
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+DIR* opendir(const char* path) {
+  if (strcmp(path, "/proc/self/fd") != 0) return ((DIR * (*)(const char*)) dlsym(RTLD_NEXT, "opendir"))(path);
+  errno = ENOENT;
+  return NULL;
+}
+SHIM
+  background env LD_PRELOAD="$SCRATCH/shim.so" ASAN_OPTIONS=verify_asan_link_order=0 \
+    "$REDLOCK" sandbox -N 1 -- sh -c 'exit 7'
+  await "$BACKGROUND_PID"
+  assert_status 7
+  directory_empty
+}
+
 @test "the command's exit status is the sandbox's" {
   run -0 "$REDLOCK" sandbox -N 1 -- true
   run -7 "$REDLOCK" sandbox -N 1 -- sh -c 'exit 7'
@@ -281,7 +301,7 @@ while True:
     for node in "${nodes[@]}"; do
       port=${node#*:}
       redis-cli -p "$port" cluster info | tr -d "\r" | grep -E "state|known|slots_ok" | tr "\n" " "
-      redis-cli -p "$port" info replication | tr -d "\r" | grep -E "^role|link_status|connected_slaves" | tr "\n" " "
+      redis-cli -p "$port" info replication | tr -d "\r" | grep -E "^role|^master_link|connected_slaves" | tr "\n" " "
       redis-cli -p "$port" cluster slots | grep -cx -- "${node%:*}" | tr "\n" " "
       env -u REDISCLI_AUTH redis-cli -p "$port" ping | grep -o NOAUTH
     done

@@ -42,8 +42,8 @@ sentinels_at() {
 # start_job [OPTION…]: a job under the lock that ends with 7 once let_go is called; sets JOB and JOB_ERR.
 start_job() {
   rm -f "$SCRATCH/ready" "$SCRATCH/go"
-  background "$REDLOCK" run "$@" "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE" >"$0"
-    until [ -e "$1" ]; do sleep 0.05; done; exit 7' "$SCRATCH/ready" "$SCRATCH/go"
+  background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
+    until [[ -e $1 ]]; do read -rt 0.05 <>"$NAP"; done; exit 7' "$SCRATCH/ready" "$SCRATCH/go"
   JOB=$BACKGROUND_PID
   JOB_ERR=$BACKGROUND_ERR
   wait_for "$SCRATCH/ready"

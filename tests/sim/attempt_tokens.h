@@ -12,8 +12,8 @@
 
 namespace redlock::sim {
 
-/// The tokens of one process, as redis/attempt_tokens.h has them: each attempt has one of its own,
-/// for the slot that its first acquire asks for.
+/// The tokens of one process, as redis/requests/attempt_tokens.h has them: each attempt has one of
+/// its own, for the slot that its first acquire asks for.
 class AttemptTokens {
  public:
   /// `inherited`: the token of the job that the process runs in.

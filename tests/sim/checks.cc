@@ -17,7 +17,7 @@ lock::Duration kill_margin(lock::Duration ttl) {
 }
 
 Clock client_clock(const Schedule& schedule, std::size_t client) {
-  return {schedule.client[client].rate, seconds(1000 * (client + 1))};
+  return {schedule.client[client].rate, seconds(1000 * (schedule.first_stage(client) + 1))};
 }
 
 namespace {
@@ -41,6 +41,7 @@ void Checks::reset(const Schedule& schedule, Mutation mutation) {
     holds_[i] = {};
   }
   grants_.clear();
+  most_at_once_ = 0;
   successes_.clear();
   revoked_.clear();
   deleted_.clear();
@@ -280,104 +281,9 @@ void Checks::session_ended(std::size_t client, std::uint32_t session, lock::Outc
   }
 }
 
-void Checks::check_holds(std::size_t client, Time at) {
-  for (std::size_t other = 0; other < schedule_->clients; ++other) {
-    if (at >= holds_[other].until) continue;
-    if (holds_[other].lock_token == leases_[client].lock_token) continue;
-    if (std::ranges::find(revoked_, holds_[other].lock_token) != revoked_.end()) continue;
-    fail("cut_short",
-         client_name(client) + "'s job starts before the minimum hold of " + client_name(other) +
-             " is over",
-         at);
-  }
-}
-
 void Checks::job_exited(std::size_t client, bool well) {
   holds_[client].ended_well = well;
   if (well) successes_.push_back({holds_[client].began, client});
-}
-
-/// What a quorum knows of is not done again. A mark's time is that of a vote that came late: by
-/// less than a ttl, or no job would have been started on it.
-void Checks::check_once(std::size_t client, Time at) {
-  const Time period = schedule_->client[client].once;
-  for (const Success& success : successes_) {
-    if (!success.known || schedule_->client[success.client].once < period) continue;
-    if (at - success.began >= period - period / 50 - schedule_->timing.ttl) continue;
-    fail("twice",
-         client_name(client) + "'s job starts although " + client_name(success.client) +
-             "'s was successful",
-         at);
-  }
-}
-
-/// Only a successful run makes another one superfluous, and only for a time. (A run that is known
-/// may have ended just now.)
-void Checks::check_skip(std::size_t client, Time at) {
-  const Time period = schedule_->client[client].once;
-  const Time most = period + period / 50 + schedule_->timing.ttl * 2;
-  for (const Success& success : successes_) {
-    if (at - success.began <= most || !schedule_->assumptions_hold) return;
-  }
-  fail("skipped", client_name(client) + " does nothing, but nobody has done it", at);
-}
-
-void Checks::check_overlap(std::size_t client, Time at) {
-  for (std::size_t other = 0; other < schedule_->clients; ++other) {
-    if (other == client || !leases_[other].live || excused(other, at)) continue;
-    if (leases_[other].lock_token == leases_[client].lock_token)
-      continue;  // one has joined the other
-    if (may_be_together(leases_[other].lock_token, leases_[client].lock_token)) continue;
-    // What is deleted by force is anybody's at once; its holder's job is to end soon.
-    if (is_deleted(leases_[other].lock_token)) {
-      check_lifetime(other, at);
-      continue;
-    }
-    if (is_forgotten(other, client, at)) {
-      check_lifetime(other, at);
-      leases_[other].beside_limit =
-          std::min(leases_[other].beside_limit, clocks_[other].now(at) + lease_length_);
-      continue;
-    }
-    fail("overlap", client_name(client) + "'s job starts while " + client_name(other) + "'s lives",
-         at);
-  }
-}
-
-/// No more jobs at once than the lock has slots; those inside a job have its slot.
-void Checks::check_crowd(std::size_t client, Time at) {
-  const Token mine = leases_[client].lock_token;
-  std::vector<Token> tokens = {mine};
-  for (std::size_t other = 0; other < schedule_->clients; ++other) {
-    const Token theirs = leases_[other].lock_token;
-    if (other == client || !leases_[other].live || excused(other, at)) continue;
-    if (is_deleted(theirs) || !same_kind(theirs, mine) || is_forgotten(other, client, at)) continue;
-    if (std::ranges::find(tokens, theirs) == tokens.end()) tokens.push_back(theirs);
-  }
-  if (slots_of(mine) == 0 || tokens.size() <= slots_of(mine)) return;
-  fail("crowd",
-       client_name(client) + "'s job is one of " + std::to_string(tokens.size()) +
-           " at once, and the lock has " + std::to_string(slots_of(mine)) + " slots",
-       at);
-}
-
-void Checks::check_fence(const Grant& grant, Time began) {
-  if (!schedule_->fences_rise) return;
-  // Others may read with later numbers than the lock that this one joins.
-  const bool joins = std::ranges::count(grants_, grant.lock_token, &Grant::lock_token) > 0;
-  for (const Grant& before : grants_) {
-    // Where the assumptions fail, two may hold the lock at once: then their order is nobody's.
-    const bool alone =
-        schedule_->assumptions_hold && !schedule_->seized && !schedule_->fail_overs_forget();
-    const bool beside = may_be_together(before.lock_token, grant.lock_token);
-    const bool ordered = (alone && !beside) || (before.started <= began && !(beside && joins));
-    if (grant.fence == before.fence && grant.lock_token == before.lock_token) continue;
-    if (grant.fence != before.fence && (grant.fence > before.fence || !ordered)) continue;
-    fail("fence",
-         client_name(grant.client) + "'s fence " + std::to_string(grant.fence) + " is not above " +
-             client_name(before.client) + "'s earlier " + std::to_string(before.fence),
-         grant.started);
-  }
 }
 
 void Checks::granted(std::size_t server, Token token) {
@@ -439,12 +345,6 @@ void Checks::put_back(std::size_t server, std::uint32_t memory, Token token, Tim
 void Checks::kept_deleted(Token token, Time at) {
   if (std::ranges::find(handed_back_, token, &HandedBack::token) != handed_back_.end()) return;
   fail("freed", token_text(token) + " is given back, and its ward lives", at);
-}
-
-void Checks::ended(Time at) {
-  if (schedule_->cron && grants_.empty()) {
-    fail("nobody", "several tried once at the same instant, and none ran", at);
-  }
 }
 
 }  // namespace redlock::sim

@@ -40,6 +40,7 @@ class Checks {
   void job_started(std::size_t client, lock::AttemptId attempt, std::uint64_t fence, Token token,
                    Token lock_token, Time at);
   void job_gone(std::size_t client, Time at);
+  [[nodiscard]] bool has_job(std::size_t client) const { return leases_[client].live; }
   /// The client stops its job: if that is because the lock is lost, it is not kept.
   void stopping(std::size_t client) { holds_[client].until = {}; }
   /// In good order.
@@ -76,11 +77,13 @@ class Checks {
   /// A server has put the lock back, or deleted it for its keeper.
   void put_back(std::size_t server, std::uint32_t memory, Token token, Time at);
   void kept_deleted(Token token, Time at);
-  void ended(Time at);
-
   void fail(std::string_view check, std::string what, Time at);
   [[nodiscard]] const std::optional<Violation>& violation() const { return violation_; }
   [[nodiscard]] std::size_t jobs() const { return grants_.size(); }
+  /// Of those, the ones that are not the redlock of the next lock.
+  [[nodiscard]] std::size_t commands() const;
+  /// So many jobs had a slot at the same time, also if the lock has fewer.
+  [[nodiscard]] std::size_t most_at_once() const { return most_at_once_; }
 
  private:
   struct Word {
@@ -172,6 +175,7 @@ class Checks {
   std::array<Lease, kMostClients> leases_{};
   std::array<Hold, kMostClients> holds_{};
   std::vector<Grant> grants_;
+  std::size_t most_at_once_ = 0;
   std::vector<Success> successes_;
   std::vector<Token> revoked_;
   std::vector<Token> deleted_;

@@ -26,7 +26,9 @@ void Client::reset(Scene& scene, std::size_t index) {
   wake_at_ = kForever;
   turns_at_once_ = 0;
   inherited_ = {};
-  starting_ = !is_inside();
+  wait_.reset();
+  limit_ = lock::kNever;
+  starting_ = !is_inside() && !host().before;
   if (starting_) {
     scene.events->add(EventKind::client_starts, scene.schedule->client[index].starts, index_);
   }
@@ -53,9 +55,15 @@ void Client::plan(lock::Plan& plan) {
   if (random().percent(5) && !schedule.client[index_].keeps) {
     plan.max_runtime = random().between(milliseconds(1), schedule.timing.ttl * 2);
   }
+  if (has_stages()) plan_stage(plan);
 }
 
 void Client::start() {
+  if (!starting_) return;  // killed before that
+  if (host_is_frozen()) {
+    scene_->events->add(EventKind::client_starts, now() + milliseconds(10), index_);
+    return;
+  }
   starting_ = false;
   if (session_) return;
   const lock::Instant local = clock_.now(now());
@@ -77,7 +85,7 @@ void Client::start() {
   woken_.reset();
   subscribed_ = 0;
   queues_ = false;
-  scene_->checks->session_began(index_);
+  checks().session_began(index_);
   if (scene_->story->on()) say("starts redlock run");
   turn();
 }
@@ -89,6 +97,7 @@ void Client::take_in(std::size_t server, const Inbound& inbound) {
 }
 
 void Client::signal() {
+  if (starting_) end_before_start(SIGTERM);
   if (!session_) return;
   signalled_ = true;
   if (scene_->story->on()) say("gets a TERM");
@@ -120,7 +129,7 @@ void Client::turn() {
   if (now() != last_turn_) turns_at_once_ = 0;
   last_turn_ = now();
   if (++turns_at_once_ > 2000) {
-    scene_->checks->fail("stuck", client_name(index_) + " turns without end", now());
+    checks().fail("stuck", client_name(index_) + " turns without end", now());
     return;
   }
   run_turn(clock_.now(now()));
@@ -131,12 +140,13 @@ void Client::run_turn(lock::Instant local) {
   if (session_ && signalled_ && !stalled_) {
     signalled_ = false;
     step(lock::Signal{SIGTERM, true}, local);
+    pass_on_term();
   }
   if (session_ && job_.exited) {
     job_.exited = false;
-    if (queues_) scene_->checks->fail("queue", client_name(index_) + " still waits", now());
+    if (queues_) checks().fail("queue", client_name(index_) + " still waits", now());
     if (keeping_) return lose_ward(local);
-    scene_->checks->job_exited(index_, job_.status == 0 && !session_->watching_tree());
+    checks().job_exited(index_, job_.status == 0 && !session_->watching_tree());
     step(lock::JobExited{job_.status}, local);
   }
   if (!stalled_) finish_turn(local);
@@ -153,7 +163,7 @@ void Client::finish_turn(lock::Instant local) {
     Link::Arrival& arrival = arrivals_[next_arrival_++];
     const lock::Reply reply{arrival.ask, arrival.sent, std::move(arrival.answer)};
     if (scene_->story->on()) say_reply(reply);
-    scene_->checks->answered(index_, reply, now());
+    checks().answered(index_, reply, now());
     step(reply, local);
   }
   if (stalled_) return;
@@ -200,7 +210,7 @@ void Client::perform(const lock::Effect& effect, lock::Instant local) {
 void Client::queue(lock::Ticket ticket) {
   queues_ = true;
   if (scene_->schedule->client[index_].tries_once) {
-    scene_->checks->fail("queue", client_name(index_) + " waits though it asks once", now());
+    checks().fail("queue", client_name(index_) + " waits though it asks once", now());
   }
   for (std::size_t i = 0; ticket != 0 && i < scene_->schedule->servers; ++i) {
     links_[i].join_line(ticket, clock_.now(now()));
@@ -215,7 +225,7 @@ void Client::queue(lock::Ticket ticket) {
 
 /// Once on each server.
 void Client::leave_queue(lock::ServerIndex server) {
-  if (!queues_) scene_->checks->fail("queue", client_name(index_) + " was in none", now());
+  if (!queues_) checks().fail("queue", client_name(index_) + " was in none", now());
   if (server + 1 == scene_->schedule->servers) queues_ = false;
 }
 
@@ -231,7 +241,7 @@ void Client::ask(const lock::Ask& ask, lock::Instant local) {
     if (ask.op == lock::Op::commit) what += " as " + std::to_string(ask.fence);
     say(what);
   }
-  scene_->checks->asked(index_, ask, local, now());
+  checks().asked(index_, ask, local, now());
   links_[ask.server].ask(ask, local);
 }
 
@@ -242,7 +252,7 @@ void Client::pause(bool whole_host) {
   paused_at_ = now();
   // Stopped before the next turn reads its clock, or right after.
   if (!stalled_ && random().percent(50)) stale_ = clock_.now(now());
-  scene_->checks->paused(index_);
+  checks().paused(index_);
   if (scene_->story->on()) say(whole_host ? "is suspended, its job too" : "is stopped");
 }
 
@@ -254,7 +264,7 @@ void Client::resume() {
                    clock_.shown(Time::zero()) - (now() - paused_at_));
   }
   paused_ = frozen_ = false;
-  scene_->checks->resumed(index_, now());
+  checks().resumed(index_, now());
   const std::optional<lock::Instant> stale = std::exchange(stale_, std::nullopt);
   if (const auto order = std::exchange(stalled_, std::nullopt)) {
     spawn_now(*order, *stale);
@@ -266,14 +276,16 @@ void Client::resume() {
 }
 
 void Client::kill() {
+  if (starting_) end_before_start(SIGKILL);
   if (!session_) return;
   if (scene_->story->on()) say("is killed, its job too");
   kill_inside();
+  kill_next();
   job_.leader = false;
   job_over();
   if (paused_) {
     paused_ = frozen_ = false;
-    scene_->checks->resumed(index_, now());
+    checks().resumed(index_, now());
   }
   stale_.reset();
   stalled_.reset();
@@ -281,6 +293,7 @@ void Client::kill() {
   scene_->wake_ups->process_over(index_);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(false);
   session_.reset();
+  if (host().before) return end_stage(128 + SIGKILL, std::nullopt);
   start_later();
 }
 
@@ -293,16 +306,20 @@ void Client::end_session() {
     say("ends: " + std::string(kWords[static_cast<std::size_t>(session_->outcome().kind)]));
   }
   if (keeping_) job_.leader = job_.tree = false;
-  if (job_.tree)
-    scene_->checks->fail("orphan", client_name(index_) + " leaves its job alone", now());
+  if (job_.tree) checks().fail("orphan", client_name(index_) + " leaves its job alone", now());
   scene_->wake_ups->process_over(index_);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) links_[i].end(true);
-  if (queues_) scene_->checks->fail("queue", client_name(index_) + " never leaves it", now());
+  if (queues_) checks().fail("queue", client_name(index_) + " never leaves it", now());
   const lock::Outcome::Kind end = session_->outcome().kind;
-  scene_->checks->session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_, now());
+  checks().session_ended(index_, runs_ & 0x3ffU, end, !mark_missing_, now());
   if (end == lock::Outcome::Kind::done) served_ = scene_->calm;
+  if (end == lock::Outcome::Kind::conflict || end == lock::Outcome::Kind::unavailable) {
+    check_patience();
+  }
+  const int status = end == lock::Outcome::Kind::job_ended ? session_->outcome().number : 1;
   keeping_.reset();
   session_.reset();
+  if (host().before) return end_stage(status, end);
   const bool over =
       scene_->schedule->cron || (scene_->calm && (served_ || scene_->schedule->twins));
   if (!over) start_later();
@@ -319,7 +336,7 @@ void Client::start_later() {
 
 void Client::calm_down() {
   if (paused_) resume();
-  if (job_.leader) {
+  if (job_.leader && next_stage() == nullptr) {
     scene_->events->add(EventKind::job_ends,
                         now() + random().between(milliseconds(1), milliseconds(30)), index_,
                         job_.stamp);

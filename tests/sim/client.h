@@ -32,7 +32,7 @@ struct Scene {
   Network* network;
   WakeUps* wake_ups;
   Random* random;
-  Checks* checks;
+  Checks* checks;  ///< of each lock
   Story* story;
   LockSettings settings;
   Mutation mutation = Mutation::none;
@@ -92,6 +92,21 @@ class Client : public lock::Performer {
   void start_inside(const Inherited& lock) const;
   [[nodiscard]] bool inside_alive() const;
   void kill_inside() const;
+  /// Of a run with several locks; null: this is the last one.
+  [[nodiscard]] Client* next_stage() const;
+  [[nodiscard]] Client& first_stage() const;
+  [[nodiscard]] bool has_stages() const;
+  [[nodiscard]] bool host_is_frozen() const;
+  void plan_stage(lock::Plan& plan);
+  void start_next(Client& next);
+  void check_stages();
+  void check_patience();
+  void check_tree();
+  void pass_on_term();
+  void end_stage(int status, std::optional<lock::Outcome::Kind> end);
+  void end_before_start(int signal);
+  void end_locked();
+  void kill_next();
   void plan(lock::Plan& plan);
   void run_turn(lock::Instant now);
   void finish_turn(lock::Instant now);
@@ -116,6 +131,8 @@ class Client : public lock::Performer {
   void say_reply(const lock::Reply& reply);
   [[nodiscard]] Time now() const { return scene_->events->now(); }
   [[nodiscard]] Random& random() const { return *scene_->random; }
+  [[nodiscard]] const ClientHost& host() const { return scene_->schedule->client[index_]; }
+  [[nodiscard]] Checks& checks() const { return scene_->checks[host().lock]; }
 
   Scene* scene_ = nullptr;
   std::uint8_t index_ = 0;
@@ -124,7 +141,10 @@ class Client : public lock::Performer {
   bool starting_ = false;
   Inherited inherited_;
   AttemptTokens tokens_;
-  bool served_ = false;  ///< in the fair phase
+  bool served_ = false;                 ///< in the fair phase
+  std::optional<lock::Duration> wait_;  ///< of all stages of the run, if this is the first one
+  lock::Instant limit_ = lock::kNever;  ///< likewise
+  lock::Instant began_{};               ///< this stage
   std::optional<lock::Session> session_;
   std::optional<lock::Keeping> keeping_;  ///< if its lock is kept for a ward
   std::optional<lock::Drive> drive_;

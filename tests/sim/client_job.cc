@@ -41,16 +41,26 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
           .exited = false,
           .stamp = job_.stamp + 1,
           .status = random().percent(20) ? 1 : 0};
-  served_ = scene_->calm;
+  Client* const next = next_stage();
+  if (next == nullptr) first_stage().served_ = scene_->calm;
   if (scene_->story->on()) say("starts its job with fence " + std::to_string(order.fence));
-  scene_->checks->job_started(index_, order.attempt, order.fence, tokens_.own(order.attempt),
-                              tokens_.lock(order.attempt), now());
+  checks().job_started(index_, order.attempt, order.fence, tokens_.own(order.attempt),
+                       tokens_.lock(order.attempt), now());
   start_inside({tokens_.lock(order.attempt), order.fence});
+  if (has_stages()) {
+    check_stages();
+    check_patience();
+  }
+  if (next != nullptr) {
+    start_next(*next);
+    return step(lock::JobStarted{}, local);
+  }
   Time runtime = random().between(milliseconds(1), milliseconds(30));
   if (!scene_->calm) {
     const Time longer = random().between(milliseconds(1), schedule.timing.ttl);
     runtime =
         random().one_of(runtime, longer, schedule.short_jobs ? runtime : schedule.calm_from * 2);
+    if (schedule.long_jobs) runtime = schedule.calm_from * 2;
   }
   scene_->events->add(EventKind::job_ends, now() + runtime, index_, job_.stamp);
   if (schedule.client[index_].keeps) begin_keeping(order);
@@ -61,7 +71,7 @@ void Client::spawn_now(const lock::Spawn& order, lock::Instant local) {
 void Client::kill_job(int number) {
   if (number != SIGTERM && number != SIGKILL) return;
   // Also if the job has ended by itself, and the loop has not heard of it yet.
-  if (session_->watching_tree()) scene_->checks->stopping(index_);
+  if (session_->watching_tree()) checks().stopping(index_);
   if (!job_.tree) return;
   const lock::Duration grace = scene_->schedule->timing.grace;
   if (number == SIGKILL && !job_.killed) {
@@ -70,6 +80,8 @@ void Client::kill_job(int number) {
     const Time takes = clock_.stretch(random().one_of<lock::Duration>(
         {microseconds(100), random().between(microseconds(100), most), most, most}));
     scene_->events->add(EventKind::tree_ends, now() + takes, index_, job_.stamp);
+  } else if (number == SIGTERM && next_stage() != nullptr) {
+    next_stage()->signal();
   } else if (number == SIGTERM && random().percent(50)) {
     const Time takes = random().between(microseconds(100), grace + milliseconds(10));
     scene_->events->add(EventKind::job_ends, now() + takes, index_, job_.stamp);
@@ -80,8 +92,9 @@ void Client::kill_job(int number) {
 void Client::job_over() {
   if (!job_.tree) return;
   job_.tree = false;
+  check_tree();
   if (scene_->story->on()) say("has no job any more");
-  scene_->checks->job_gone(index_, now());
+  checks().job_gone(index_, now());
 }
 
 void Client::job_ends(std::uint32_t stamp) {
@@ -106,6 +119,7 @@ void Client::tree_ends(std::uint32_t stamp) {
   job_.exited = job_.exited || job_.leader;
   job_.leader = false;
   kill_inside();
+  kill_next();
   job_over();
   turn();
 }

@@ -26,7 +26,7 @@ bool Client::is_finished() const {
 void Client::begin_keeping(const lock::Spawn& order) {
   kept_ = tokens_.lock(order.attempt);
   job_.lingers = false;
-  scene_->checks->ward_started(index_);
+  checks().ward_started(index_);
   keeping_.emplace(
       *session_, scene_->schedule->servers,
       lock::Log{
@@ -36,7 +36,7 @@ void Client::begin_keeping(const lock::Spawn& order) {
 
 void Client::lose_ward(lock::Instant local) {
   if (scene_->story->on()) say("has no ward any more");
-  scene_->checks->ward_ended(kept_);
+  checks().ward_ended(kept_);
   step(lock::JobExited{}, local);
   finish_turn(local);
 }
@@ -44,7 +44,7 @@ void Client::lose_ward(lock::Instant local) {
 void Client::warn_ward() {
   if (!keeping_ || !keeping_->warns() || std::exchange(warned_, true)) return;
   if (scene_->story->on()) say("tells its ward that the lock is not kept any more");
-  scene_->checks->ward_warned(index_, kept_, now());
+  checks().ward_warned(index_, kept_, now());
 }
 
 /// The lock is left to expire; by who has not warned its ward, nothing is left.

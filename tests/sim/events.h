@@ -32,6 +32,7 @@ enum class EventKind : std::uint8_t {
   word,          ///< who: a client; stamp: its run. Its owner is said to have released the lock
   told,          ///< who: a client; stamp: its run
   woken,         ///< likewise, rightly or not; who's upper bits: in how many ms to ask
+  hung_up,       ///< who: a connection, of which the server has got all
   subscribes,    ///< who: a client, and a server in its upper bits; stamp: its run
   subscribed,    ///< likewise: the client knows
 };

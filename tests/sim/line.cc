@@ -9,6 +9,8 @@ namespace redlock::sim {
 namespace {
 
 /// The most that one request looks at, so that no request costs more when many wait.
+constexpr std::size_t kMostSeen = 64;
+constexpr std::size_t kMostBefore = 32;
 constexpr std::size_t kMostCalled = 32;
 constexpr std::size_t kMostSwept = 32;
 constexpr std::size_t kMostCut = 8;
@@ -109,20 +111,24 @@ std::optional<Line::Turn> Line::live_turn(std::int64_t now) const {
 /// Calls the first waiter that hears it, and tells the one behind it. Readers that stand behind one
 /// another are called together; while the lock is shared, only they are, and while others have
 /// slots, only waiters for those. Returns whose turn it is now. With `me`: only the waiters before
-/// me.
-Waiter Line::hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Publish& publish,
-                     const Lock& lock) {
+/// me. After a turn that was missed, those behind the owner are called, too.
+Waiter Line::hand_on(Cause cause, Waiter me, lock::Ticket ticket, std::int64_t now,
+                     const Publish& publish, const Lock& lock) {
   const bool shared = lock.state == Lock::State::shared;
-  const std::size_t most = std::min(queue_.size(), kMostCalled);
+  const std::size_t most = std::min(queue_.size(), kMostSeen);
   const std::vector<Entry> first(queue_.begin(),
                                  queue_.begin() + static_cast<std::ptrdiff_t>(most));
   Waiter owner = kNoWaiter;
   Waiter marked = kNoWaiter;
+  bool behind = false;
   std::size_t called = 0;
   for (const Entry& each : first) {
     if (me != kNoWaiter && !stands_before(each, me, ticket)) break;
     const bool together =
         is_reader(each.waiter) && is_reader(owner) && mutation_ != Mutation::readers_one_by_one;
+    const bool apart = owner != kNoWaiter && (behind || !together);
+    const bool missed =
+        cause == Cause::acquire && marked != kNoWaiter && mutation_ != Mutation::called_one_by_one;
     if (!counts(each, now)) {
       forget(each.waiter);
     } else if (each.marked && mutation_ != Mutation::no_marks) {
@@ -131,9 +137,13 @@ Waiter Line::hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Pub
       break;
     } else if (lock.state == Lock::State::one_slot_free && !same_kind(each.waiter, lock.holders)) {
       break;
-    } else if (owner != kNoWaiter && !together) {
+    } else if (apart && !missed) {
       publish(each.waiter, {WakeUp::Text::next});
       break;
+    } else if (apart) {
+      if (!call_along(each.waiter, now, publish)) continue;
+      behind = true;
+      if (++called == kMostCalled) break;
     } else if (call(each.waiter, owner == kNoWaiter && !shared ? Give::turn : Give::nothing, now,
                     publish)) {
       if (owner == kNoWaiter) owner = each.waiter;
@@ -165,6 +175,16 @@ bool Line::call(Waiter waiter, Give give, std::int64_t now, const Publish& publi
   return true;
 }
 
+/// Calls a waiter with the turn of another one before it. When the turn is over, it does not count
+/// any more, unless it has asked.
+bool Line::call_along(Waiter waiter, std::int64_t now, const Publish& publish) {
+  if (!publish(waiter, {WakeUp::Text::free})) return false;
+  Entry& entry = queue_[index_of(waiter)];
+  if (mutation_ != Mutation::called_count_on) entry.counts_until = now + kTurnMs;
+  if (mutation_ == Mutation::called_as_missed) entry.marked = true;
+  return true;
+}
+
 std::optional<Line::Bar> Line::refusing_reader(Waiter me, lock::Ticket ticket, bool free,
                                                std::int64_t now, const Publish& publish) {
   if (queue_.empty() || mutation_ == Mutation::readers_overtake) return std::nullopt;
@@ -179,7 +199,7 @@ std::optional<Line::Bar> Line::refusing_reader(Waiter me, lock::Ticket ticket, b
     return other_before(me, kReaderBit, ticket, left, now);
   }
   if (free && mutation_ != Mutation::no_turn && mutation_ != Mutation::asker_first) {
-    const Waiter owner = hand_on(me, ticket, now, publish, kFree);
+    const Waiter owner = hand_on(Cause::acquire, me, ticket, now, publish, kFree);
     if (owner != kNoWaiter && !is_reader(owner)) return Bar{{owner, kTurnMs}, true};
   }
   return other_before(me, kReaderBit, ticket, kTurnMs, now);
@@ -188,15 +208,15 @@ std::optional<Line::Bar> Line::refusing_reader(Waiter me, lock::Ticket ticket, b
 /// Beyond the 32nd waiter, each is taken for one of another kind.
 std::optional<Line::Bar> Line::other_before(Waiter me, Token kind, lock::Ticket ticket,
                                             std::int64_t left, std::int64_t now) const {
-  for (std::size_t i = 0; i < std::min(queue_.size(), kMostCalled); ++i) {
+  for (std::size_t i = 0; i < std::min(queue_.size(), kMostBefore); ++i) {
     const Entry& each = queue_[i];
     if (me != kNoWaiter && !stands_before(each, me, ticket)) return std::nullopt;
     if (!same_kind(each.waiter, kind) && counts(each, now) && !each.marked) {
       return Bar{{each.waiter, left}, true};
     }
   }
-  if (queue_.size() < kMostCalled) return std::nullopt;
-  return Bar{{queue_[kMostCalled - 1].waiter, left}, false};
+  if (queue_.size() < kMostBefore) return std::nullopt;
+  return Bar{{queue_[kMostBefore - 1].waiter, left}, false};
 }
 
 /// A waiter of another kind before us waits until no slot is taken, and so do we.
@@ -221,7 +241,7 @@ std::optional<Line::Turn> Line::refusing_turn(Waiter me, lock::Ticket ticket, st
     return before ? std::nullopt : turn;
   }
   if (mutation_ == Mutation::no_turn || mutation_ == Mutation::asker_first) return std::nullopt;
-  const Waiter owner = hand_on(me, ticket, now, publish, kFree);
+  const Waiter owner = hand_on(Cause::acquire, me, ticket, now, publish, kFree);
   if (owner == kNoWaiter) return std::nullopt;
   return Turn{owner, kTurnMs};
 }
@@ -238,8 +258,8 @@ void Line::leave(Waiter waiter) {
 
 void Line::wake(const Lock& lock, std::int64_t now, const Publish& publish) {
   const bool free = lock.state == Lock::State::free || lock.state == Lock::State::one_slot_free;
-  if (free && !live_turn(now)) hand_on(kNoWaiter, 0, now, publish, lock);
-  if (lock.state == Lock::State::shared) hand_on(kNoWaiter, 0, now, publish, lock);
+  if (free && !live_turn(now)) hand_on(Cause::wake, kNoWaiter, 0, now, publish, lock);
+  if (lock.state == Lock::State::shared) hand_on(Cause::wake, kNoWaiter, 0, now, publish, lock);
   if (lock.state != Lock::State::cooling || mutation_ == Mutation::cooling_untold) return;
   int told = 0;
   for (std::size_t i = 0; i < std::min(queue_.size(), kMostTold) && told < 2; ++i) {

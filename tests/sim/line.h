@@ -106,10 +106,12 @@ class Line {
 
  private:
   [[nodiscard]] std::optional<Turn> live_turn(std::int64_t now) const;
+  enum class Cause : std::uint8_t { wake, acquire };
   enum class Give { turn, nothing };
-  Waiter hand_on(Waiter me, lock::Ticket ticket, std::int64_t now, const Publish& publish,
-                 const Lock& lock);
+  Waiter hand_on(Cause cause, Waiter me, lock::Ticket ticket, std::int64_t now,
+                 const Publish& publish, const Lock& lock);
   bool call(Waiter waiter, Give give, std::int64_t now, const Publish& publish);
+  bool call_along(Waiter waiter, std::int64_t now, const Publish& publish);
   [[nodiscard]] std::optional<Bar> other_before(Waiter me, Token kind, lock::Ticket ticket,
                                                 std::int64_t left, std::int64_t now) const;
   void sweep(std::int64_t now);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "redis/queue.h"
+#include "redis/requests/queue.h"
 #include "token.h"
 
 namespace redlock::sim {

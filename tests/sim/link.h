@@ -11,8 +11,8 @@
 
 namespace redlock::sim {
 
-/// One server as a client sees it: the time-outs, the queue and the words of redis/link.cc and
-/// redis/server_set.cc, over a simulated connection.
+/// One server as a client sees it: the time-outs, the queue and the words of
+/// redis/connection/link.cc and redis/servers/server_set.cc, over a simulated connection.
 class Link {
  public:
   struct Arrival {

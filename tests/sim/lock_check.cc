@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "redis/scripts.h"
+#include "redis/requests/scripts.h"
 
 namespace redlock::sim {
 

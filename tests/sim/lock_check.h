@@ -13,7 +13,7 @@
 #include "lock/vote.h"
 #include "random.h"
 #include "real_server.h"
-#include "redis/request.h"
+#include "redis/requests/request.h"
 #include "server.h"
 
 namespace redlock::sim {

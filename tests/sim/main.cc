@@ -4,7 +4,9 @@
 //
 //   redlock_sim [-n COUNT | --seeds FROM..TO]   runs them, stops at the first violation
 //   redlock_sim --seed N [-v]                   one; with -v everything that happens in it
+//   redlock_sim --drawn [-n COUNT]              prints what is drawn how often
 //   redlock_sim --mutants                       shows that known mistakes are seen
+//   redlock_sim --slots-at-once                 shows why servers must not count holders of slots
 //   --mutation NAME                             with one of them made (see mutation.h)
 //   --only CHECK                                looks for violations of one check alone
 //
@@ -20,9 +22,11 @@
 #include <string>
 #include <string_view>
 
+#include "drawn.h"
 #include "mutation.h"
 #include "schedule.h"
 #include "shrink.h"
+#include "slots_at_once.h"
 #include "world.h"
 
 namespace {
@@ -38,6 +42,8 @@ struct Options {
   bool one = false;
   bool verbose = false;
   bool mutants = false;
+  bool slots_at_once = false;
+  bool drawn = false;
   Mutation mutation = Mutation::none;
   std::string_view only;
 };
@@ -46,7 +52,8 @@ int usage() {
   std::fputs(
       "usage: redlock_sim [-n COUNT | --seeds FROM..TO | --seed N [-v]] [--mutation NAME]"
       " [--only CHECK]\n"
-      "       redlock_sim --mutants\n",
+      "       redlock_sim --drawn [-n COUNT | --seeds FROM..TO]\n"
+      "       redlock_sim --mutants | --slots-at-once\n",
       stderr);
   return 64;
 }
@@ -68,6 +75,10 @@ std::optional<Options> read_options(int argc, char** argv) {
     const std::string_view word = argv[i];
     if (word == "-v") {
       options.verbose = true;
+    } else if (word == "--drawn") {
+      options.drawn = true;
+    } else if (word == "--slots-at-once") {
+      options.slots_at_once = true;
     } else if (word == "--mutants") {
       options.mutants = true;
     } else if (i + 1 == argc) {
@@ -149,5 +160,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "redlock_sim: %s: %s\n", REDLOCK_SIM_MUTANTS, std::strerror(errno));
     return 1;
   }
+  if (options->slots_at_once) return redlock::sim::slots_at_once() ? 0 : 1;
+  if (options->drawn) return redlock::sim::count_drawn(options->first, options->last) ? 0 : 1;
   return run(*options);
 }

@@ -32,7 +32,7 @@ enum class Mutation {
   renews_any_list,   ///< readers.lua: a list of readers from an earlier lock counts
   repairs_over,      ///< repair_shared.lua: replaces what others hold
   /// acquire_slot.lua: the naive way, which grants while fewer than N have a slot on this server,
-  /// whichever they have. Two quorums may share one server only, so up to 2N - 1 jobs run at once.
+  /// whichever they have. slots_at_once.h says how many jobs then run at once.
   slots_counted,
   slots_mixed,         ///< slots.lua: a lock that is held in another way, or with other slots, fits
   slot_repaired_over,  ///< repair_shared.lua: puts a holder back beside the one that has its slot
@@ -47,18 +47,28 @@ enum class Mutation {
   majority_never_forgets,  ///< checks.cc: no two jobs though a majority forgets: a promise too much
   minority_never_forgets,  ///< likewise a minority, of which the holder had not one vote to spare
   clocks_never_matter,     ///< likewise a replica whose clock is ahead
-  readers_overtake,        ///< acquire_shared.lua: a reader enters though a writer stands before it
-  readers_one_by_one,      ///< line.lua: a reader as the head is woken alone, as a writer is
-  no_turn,              ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
-  no_marks,             ///< line.lua: a waiter that did not use its turn gets the next one, too
-  turn_endless,         ///< line.lua: a turn from before the clock was set back counts
-  turn_never_ends,      ///< line.lua: a turn counts though its owner has left the line
-  asker_first,          ///< acquire.lua: an asker that finds the lock free and no turn gets it
-  unheard_kept,         ///< line.lua: a waiter that nobody hears gets the turn, too
-  silent_passed_over,   ///< line.lua: having just asked does not count as being heard
-  ends_ahead_void,      ///< line.lua: a waiter whose end is far ahead of the clock does not count
-  ends_uncut,           ///< line.lua: what ends far ahead of the clock is not cut
-  ticket_of_clock,      ///< acquire.lua: a ticket is the clock alone
+  no_expiry,               ///< acquire.lua: the lock's key has no time to live
+  stage_loss_untold,       ///< stage.cc: a redlock does not see that the next one lost its lock
+  stage_keeps_lock,        ///< likewise that it gave up: it keeps its own lock
+  stage_ends_locked,       ///< runner.cc: it sees that, and ends without a release
+  stage_alone_killed,  ///< process_tree.cc: KILL reaches the next redlock, and not the job below it
+  stage_untermed,      ///< runner.cc: TERM does not reach the next redlock, which still waits
+  stage_skipped,       ///< stage.cc: takes the lock after the next one
+  readers_overtake,    ///< acquire_shared.lua: a reader enters though a writer stands before it
+  readers_one_by_one,  ///< line.lua: a reader as the head is woken alone, as a writer is
+  no_turn,             ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
+  no_marks,            ///< line.lua: a waiter that did not use its turn gets the next one, too
+  turn_endless,        ///< line.lua: a turn from before the clock was set back counts
+  turn_never_ends,     ///< line.lua: a turn counts though its owner has left the line
+  called_one_by_one,   ///< turn.lua: after a turn that was missed, only one waiter is called
+  called_count_on,     ///< turn.lua: a waiter called with another's turn counts though it is silent
+  called_as_missed,    ///< turn.lua: … counts as one that missed its turn
+  asker_first,         ///< acquire.lua: an asker that finds the lock free and no turn gets it
+  unheard_kept,        ///< line.lua: a waiter that nobody hears gets the turn, too
+  silent_passed_over,  ///< line.lua: having just asked does not count as being heard
+  ends_ahead_void,     ///< line.lua: a waiter whose end is far ahead of the clock does not count
+  ends_uncut,          ///< line.lua: what ends far ahead of the clock is not cut
+  ticket_of_clock,     ///< acquire.lua: a ticket is the clock alone
   refused_out_of_line,  ///< acquire.lua: a refusal does not put its waiter into the line
   cooling_untold,       ///< queue.lua: says nothing of a lock that cools
   slots_overtake,       ///< acquire_slot.lua: takes a free slot, whoever stands in line
@@ -104,6 +114,12 @@ inline constexpr struct {
     {Mutation::majority_never_forgets, "majority_never_forgets"},
     {Mutation::minority_never_forgets, "minority_never_forgets"},
     {Mutation::clocks_never_matter, "clocks_never_matter"},
+    {Mutation::no_expiry, "no_expiry"},
+    {Mutation::stage_loss_untold, "stage_loss_untold"},
+    {Mutation::stage_keeps_lock, "stage_keeps_lock"},
+    {Mutation::stage_ends_locked, "stage_ends_locked"},
+    {Mutation::stage_alone_killed, "stage_alone_killed"},
+    {Mutation::stage_skipped, "stage_skipped"},
     {Mutation::readers_overtake, "readers_overtake"},
     {Mutation::readers_one_by_one, "readers_one_by_one"},
     {Mutation::no_turn, "no_turn"},
@@ -111,6 +127,9 @@ inline constexpr struct {
     {Mutation::turn_endless, "turn_endless"},
     {Mutation::turn_never_ends, "turn_never_ends"},
     {Mutation::ends_ahead_void, "ends_ahead_void"},
+    {Mutation::called_one_by_one, "called_one_by_one"},
+    {Mutation::called_count_on, "called_count_on"},
+    {Mutation::called_as_missed, "called_as_missed"},
     {Mutation::asker_first, "asker_first"},
     {Mutation::unheard_kept, "unheard_kept"},
     {Mutation::silent_passed_over, "silent_passed_over"},

@@ -99,7 +99,8 @@ void Network::send(ConnectionId id, const Request& request) {
   const Time now = events_.now();
   const Time held = to_server_[connection.client][connection.server];
   const Time back = std::max(held, to_client_[connection.client][connection.server]);
-  // TCP_USER_TIMEOUT, see redis/server_set.cc: what is not acknowledged by then breaks it.
+  // TCP_USER_TIMEOUT, as redis/connection/routes.cc sets it: if data stays unacknowledged for
+  // longer, the connection ends.
   const Time limit = std::max<Time>(seconds(1), schedule_->timing.ttl / 6);
   if (back > now + limit) {
     connection.breaking = true;
@@ -175,6 +176,7 @@ void Network::hang_up(ConnectionId id, bool orderly) {
   Connection& connection = connections_[id];
   connection.open = false;
   connection.fin = orderly && connection.clean && !connection.breaking;
+  if (connection.fin) schedule(EventKind::hung_up, id, connection.last_request);
   if (connection.coming == 0 && connection.arrived == 0) free(id);
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "redis/request.h"
-#include "redis/resp.h"
+#include "redis/requests/request.h"
+#include "redis/wire/resp.h"
 
 namespace redlock::sim {
 

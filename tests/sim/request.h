@@ -79,12 +79,12 @@ struct LockSettings {
 /// Its id. Of two ids, the larger number's is the larger text, too.
 std::string waiter_text(Waiter waiter);
 
-/// redis/request.cc: the server waits until its replica has the result of such a request.
+/// redis/requests/request.cc: the server waits until its replica has the result of such a request.
 bool waits_for_replicas(lock::Op op, Mutation mutation);
 /// … and if the replica has not got it in time, it is worth no more than this.
 Response without_replicas(const Response& response, Mutation mutation);
 
-/// redis/request.cc: what the client makes of a reply.
+/// redis/requests/request.cc: what the client makes of a reply.
 lock::Answer read_answer(const Response& response, const LockSettings& settings, Mutation mutation);
 
 }  // namespace redlock::sim

@@ -74,6 +74,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   draw_readers();
   draw_slots();
   draw_fail_overs();
+  draw_several();
   if (assumptions_hold) keep_assumptions();
   const bool forgets = std::any_of(faults.begin(), faults.end(),
                                    [](const Fault& fault) { return loses_data(fault.kind); });
@@ -82,6 +83,9 @@ void Schedule::draw(std::uint64_t new_seed) {
   // Nobody waits until a replica has a mark or a tombstone.
   marks_are_kept = assumptions_hold && !forgets && !twins && !replicated;
   seizures_are_kept = assumptions_hold && !forgets && !replicated;
+  clients_stop = stall_percent > 0 || std::ranges::any_of(faults, [](const Fault& fault) {
+                   return fault.kind == Kind::pause || fault.kind == Kind::suspend;
+                 });
   troubled = late_percent + break_percent > 0 ||
              std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
                return fault.kind != Kind::hand_back && fault.kind != Kind::rumour;
@@ -228,50 +232,6 @@ void Schedule::draw_keepers() {
   }
   std::sort(faults.begin(), faults.end(),
             [](const Fault& a, const Fault& b) { return a.at < b.at; });
-}
-
-/// In every second schedule, and by numbers of their own: some hosts read. Who runs inside the job
-/// of a reader reads, too.
-void Schedule::draw_readers() {
-  Random random(seed ^ 0x72656164657273U);
-  if (slow_client != kMostClients || !random.percent(50)) return;
-  const std::uint32_t part = random.one_of(40U, 70U, 100U);
-  for (std::size_t i = 0; i < clients; ++i) {
-    client[i].mode.reads =
-        random.percent(part) || (client[i].inside && client[*client[i].inside].mode.reads);
-    if (client[i].mode.reads) client[i].min_hold = client[i].once = Time::zero();
-  }
-}
-
-/// In every third schedule, by numbers of their own: more hosts than slots want one; in some of
-/// these schedules a host wants the lock in another way, as another one of as many slots. Who runs
-/// inside the job of the first asks as it does.
-void Schedule::draw_slots() {
-  Random random(seed ^ 0x736c6f7473U);
-  if (slow_client != kMostClients || !random.percent(33)) return;
-  const auto number = random.one_of<std::size_t>(2, 2, 3, 4);
-  const std::size_t before = clients;
-  clients = std::min(kMostClients, number + 1 + random.below(2));
-  clients = std::max(clients, before);
-  for (std::size_t i = before; i < clients; ++i) {
-    client[i] = {.rate = client[0].rate,
-                 .starts = random.between(Time::zero(), client[0].starts),
-                 .tries_once = cron};
-  }
-  const std::uint32_t others = random.one_of(0U, 0U, 20U, 40U);
-  bool all = true;
-  for (std::size_t i = 0; i < clients; ++i) {
-    ClientHost& host = client[i];
-    const bool other = host.inside ? client[*host.inside].mode.slots == 0 : random.percent(others);
-    const bool confused = other && !host.inside && random.percent(40);
-    all = all && !other;
-    if (other && !confused) continue;
-    const std::size_t wants = confused ? 2 + number % 3 : number;
-    host.mode = {.slots = static_cast<std::uint8_t>(wants)};
-    if (host.inside) host.mode = client[*host.inside].mode;
-    host.min_hold = host.once = Time::zero();
-  }
-  if (all) slots = number;
 }
 
 /// In every twentieth schedule, by numbers of their own: a client that waits for all answers, as it

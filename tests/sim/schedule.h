@@ -22,7 +22,8 @@ namespace redlock::sim {
 inline constexpr std::uint64_t kStartMs = 1'800'000'000'000;
 
 inline constexpr std::size_t kMostServers = 5;
-inline constexpr std::size_t kMostClients = 6;
+inline constexpr std::size_t kMostClients = 14;
+inline constexpr std::size_t kMostLocks = 4;
 
 struct Fault {
   enum class Kind : std::uint8_t {
@@ -53,6 +54,7 @@ struct Fault {
   std::uint8_t client = 0;
   std::uint8_t server = 0;
   Time length{};
+  std::uint8_t lock = 0;  ///< of those that concern one lock alone
 };
 
 std::string_view text(Fault::Kind kind);
@@ -78,6 +80,11 @@ struct ClientHost {
   Time once{};         ///< zero: without
   Mode mode{};         ///< asks for a shared lock, or for a slot
   bool keeps = false;  ///< the lock for a ward, which has the token
+  std::uint8_t lock = 0;
+  /// A run with several locks is a client for each of them, its stages. The job of each is the next
+  /// one: these are the indices of the stage before and of the next one.
+  std::optional<std::uint8_t> before{};
+  std::optional<std::uint8_t> after{};
   /// Runs only inside the jobs of that client, and joins its lock.
   std::optional<std::uint8_t> inside{};
 };
@@ -89,6 +96,7 @@ struct Schedule {
   std::uint64_t run_seed = 0;
   std::size_t servers = 1;
   std::size_t clients = 1;
+  std::size_t locks = 1;  ///< on the same servers
   lock::Timing timing{};
   lock::Duration restart_grace{};
   lock::Duration server_timeout{};
@@ -114,21 +122,32 @@ struct Schedule {
   bool seizures_are_kept = true;
   bool seized = false;      ///< a lock is deleted under its job: then there may be a second one
   bool short_jobs = false;  ///< none lasts longer than a ttl
+  bool long_jobs = false;   ///< all last until the fair phase
   bool twins = false;       ///< two addresses of one server
   bool troubled = false;    ///< anything that may keep a message from getting through in time
-  std::size_t slots = 0;    ///< of the lock, if all clients want one of as many
   bool replicated = false;  ///< each server has a replica, and fails over to it
   /// `--replicas 1`: what a server's replica does not have in time does not count.
   bool waits_for_replicas = false;
-  bool fences_rise = true;  ///< no fail-over is quicker than clocks disagree
+  bool clients_stop = false;  ///< some do for a while, and cannot keep to a time
+  bool fences_rise = true;    ///< no fail-over is quicker than clocks disagree
 
   [[nodiscard]] Time longest_hold() const;
+  /// Of the run to which this client belongs.
+  [[nodiscard]] std::size_t first_stage(std::size_t index) const;
+  [[nodiscard]] std::uint8_t last_stage(std::uint8_t index) const;
+  [[nodiscard]] std::optional<std::uint8_t> next_stage(std::size_t index) const {
+    const std::optional<std::uint8_t> next = client[index].after;
+    return next && *next < clients ? next : std::nullopt;  // shrink() leaves clients out
+  }
   /// A replica may lack a vote that counts, or end it early, since its clock is ahead. It has been
   /// up for long, so the restart grace does not notice.
   [[nodiscard]] bool fail_overs_forget() const;
 
   /// Makes this the schedule of a seed. Keeps its memory.
   void draw(std::uint64_t seed);
+  /// Another one: all clients want a slot, and no job ends before the fair phase. Until then each
+  /// client reaches a majority of the servers, or a few more.
+  void draw_crowd(std::uint64_t seed, std::size_t servers, std::uint8_t slots, std::size_t clients);
 
  private:
   /// Those of schedules without slots. Only so many take numbers from the draws that all share.
@@ -142,6 +161,10 @@ struct Schedule {
   void draw_keepers();
   void draw_readers();
   void draw_slots();
+  void draw_several();
+  void draw_mixture(Random& random);
+  void draw_locks(Random& random, std::uint8_t run);
+  void spread_faults(Random& random);
   void draw_slow_connections();
   void draw_fail_overs();
   void draw_fail_over_faults(Random& random, Time apart);

@@ -160,7 +160,7 @@ Response Server::acquire(const Request& request, std::int64_t now) {
   if (ours) {
     data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
   } else {
-    data_.lock = {request.token, now + request.life_ms};
+    data_.lock = {request.token, mutation_ == Mutation::no_expiry ? 0 : now + request.life_ms};
     data_.holder.forget_all();
   }
   return grant(request, trace, ours, now);

@@ -36,6 +36,7 @@ void Server::promote(Time now) {
   started_ms_ = replica_started_ms_;
   replica_started_ms_ = now_ms(now);
   ++life_;
+  ++memory_;  // by the new clock, a lock may end earlier than was foreseen while nobody answered
   failed_over_ = true;
 }
 

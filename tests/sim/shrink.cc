@@ -65,7 +65,11 @@ std::string describe(const Schedule& schedule) {
     text += '\n';
   }
   for (std::size_t i = 0; i < schedule.clients; ++i) {
-    text += "  " + client_name(i) + ": clock " + std::to_string(schedule.client[i].rate) + " ppm\n";
+    const ClientHost& host = schedule.client[i];
+    text += "  " + client_name(i) + ": clock " + std::to_string(host.rate) + " ppm";
+    if (schedule.locks > 1) text += ", lock " + lock_name(host.lock);
+    if (host.before) text += ", inside " + client_name(*host.before);
+    text += '\n';
   }
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -33,6 +34,12 @@ class Story {
 
 inline std::string client_name(std::size_t client) {
   return std::string(1, static_cast<char>('A' + client));
+}
+inline std::string lock_name(std::size_t lock) {
+  return std::string(1, static_cast<char>('a' + lock));
+}
+inline std::uint8_t lock_named(std::string_view name) {
+  return static_cast<std::uint8_t>(name.front() - 'a');
 }
 inline std::string server_name(std::size_t server) {
   return "S" + std::to_string(server + 1);

@@ -10,17 +10,6 @@ using std::chrono::seconds;
 
 namespace {
 
-using Kind = Fault::Kind;
-
-Server::Restart how(Kind kind) {
-  if (kind == Kind::crash_old) return Server::Restart::snapshot;
-  return kind == Kind::crash_kept ? Server::Restart::kept : Server::Restart::empty;
-}
-
-bool is_crash(Kind kind) {
-  return kind == Kind::crash_kept || kind == Kind::crash_old || kind == Kind::crash_empty;
-}
-
 /// The server carried out a request by which it has the token.
 bool remembers(const Request& request, const Response& response) {
   const bool takes = request.op == lock::Op::acquire || request.op == lock::Op::repair;
@@ -30,46 +19,26 @@ bool remembers(const Request& request, const Response& response) {
 
 }  // namespace
 
-template <class Each>
-void World::each_address(std::uint8_t server, Each each) {
-  for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
-    if (real(i) == real(server)) each(i);
-  }
-}
-
 void World::set_up() {
   events_.reset();
   network_.reset(*schedule_);
   wake_ups_.reset(*schedule_);
-  checks_.reset(*schedule_, scene_.mutation);
+  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
+    checks_[lock].reset(*schedule_, scene_.mutation);
+  }
   scene_.schedule = schedule_;
   scene_.events = &events_;
   scene_.network = &network_;
   scene_.wake_ups = &wake_ups_;
   scene_.random = &random_;
-  scene_.checks = &checks_;
+  scene_.checks = checks_.data();
   scene_.story = &story_;
   scene_.calm = false;
   scene_.settings = {schedule_->restart_grace / seconds(1),
                      schedule_->timing.ttl / milliseconds(1)};
   scene_.clients = clients_.data();
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
-    const ServerHost& host = schedule_->server[i];
-    const Clock clock(host.rate, milliseconds(kStartMs) + host.wall_offset);
-    const std::int64_t started = (clock.shown(Time::zero()) - host.up_for).count() / 1'000'000;
-    servers_[i].reset(static_cast<std::uint32_t>(i), clock, started, scene_.settings,
-                      scene_.mutation);
-    servers_[i].set_publish([this, i](Waiter waiter, const WakeUp& wake_up) {
-      return wake_ups_.publish(static_cast<std::uint32_t>(i), waiter, wake_up);
-    });
-    if (host.fence != 0) {
-      const std::uint32_t life = host.fence_of_this_life ? servers_[i].run_id() : 0;
-      servers_[i].data().fence = {true, host.fence, life};
-    }
-    servers_[i].set_replica(
-        {host.rate, milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
-    if (schedule_->replicated) servers_[i].replicate(Time::zero(), Time::zero());
-    servers_[i].take_snapshot();
+    for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) set_up_server(i, keys(lock, i));
     stopped_[i] = crashed_[i] = 0;
   }
   owed_.clear();
@@ -81,6 +50,30 @@ void World::set_up() {
   events_.add(EventKind::calm, schedule_->calm_from, 0);
 }
 
+void World::set_up_server(std::size_t index, Server& server) {
+  const ServerHost& host = schedule_->server[index];
+  const Clock clock(host.rate, milliseconds(kStartMs) + host.wall_offset);
+  const std::int64_t started = (clock.shown(Time::zero()) - host.up_for).count() / 1'000'000;
+  server.reset(static_cast<std::uint32_t>(index), clock, started, scene_.settings, scene_.mutation);
+  server.set_publish([this, index](Waiter waiter, const WakeUp& wake_up) {
+    return wake_ups_.publish(static_cast<std::uint32_t>(index), waiter, wake_up);
+  });
+  if (host.fence != 0) {
+    const std::uint32_t life = host.fence_of_this_life ? server.run_id() : 0;
+    server.data().fence = {true, host.fence, life};
+  }
+  server.set_replica({host.rate, milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
+  if (schedule_->replicated) server.replicate(Time::zero(), Time::zero());
+  server.take_snapshot();
+}
+
+std::optional<Violation> World::violation() const {
+  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
+    if (checks_[lock].violation()) return checks_[lock].violation();
+  }
+  return std::nullopt;
+}
+
 Result World::run(const Schedule& schedule, bool trace) {
   schedule_ = &schedule;
   random_ = Random(schedule.run_seed);
@@ -89,21 +82,44 @@ Result World::run(const Schedule& schedule, bool trace) {
   const Time bound = schedule.calm_from + schedule.restart_grace * 2 + schedule.timing.ttl * 4 +
                      seconds(90) + schedule.longest_hold() * static_cast<int>(2 * schedule.clients);
   Result result;
-  while (!events_.empty() && !checks_.violation()) {
+  while (!events_.empty() && !violation()) {
     const Event event = events_.next();
     ++result.events;
     if (event.at > bound && !all_done()) {
-      checks_.fail("starved", "somebody still waits long after everything was well again",
-                   event.at);
+      checks_[0].fail("starved", "somebody still waits long after everything was well again",
+                      event.at);
       break;
     }
     happen(event);
   }
-  if (!all_done()) checks_.fail("stuck", "somebody waits for nothing", events_.now());
-  checks_.ended(events_.now());
-  result.violation = checks_.violation();
-  result.jobs = checks_.jobs();
+  if (!violation() && !all_done())
+    checks_[0].fail("stuck", "somebody waits for nothing", events_.now());
+  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
+    result.jobs += checks_[lock].jobs();
+    result.most_at_once = std::max(result.most_at_once, checks_[lock].most_at_once());
+  }
+  check_end();
+  result.violation = violation();
   return result;
+}
+
+/// When all have ended, nothing stays locked for longer than a lock that its holder left to expire.
+void World::check_end() {
+  const Time end = events_.now();
+  std::size_t commands = 0;
+  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) {
+    commands += checks_[lock].commands();
+    if (violation()) return;
+    for (std::size_t i = 0; i < schedule_->servers; ++i) {
+      const Time late = end + schedule_->timing.ttl * 2 + schedule_->longest_hold() + seconds(10);
+      const Token owner = keys(lock, i).owner(late);
+      if (owner == kNoToken) continue;
+      checks_[lock].fail("left", server_name(i) + " has " + token_text(owner) + " for ever", end);
+    }
+  }
+  if (schedule_->cron && commands == 0) {
+    checks_[0].fail("nobody", "several tried once at the same instant, and none ran", end);
+  }
 }
 
 bool World::all_done() const {
@@ -153,6 +169,7 @@ void World::happen(const Event& event) {
     case EventKind::run_request:
     case EventKind::response:
     case EventKind::acknowledged:
+    case EventKind::hung_up:
       return connection_event(event);
   }
 }
@@ -181,6 +198,9 @@ void World::connection_event(const Event& event) {
     case EventKind::acknowledged:
       network_.acknowledge(id);
       break;
+    case EventKind::hung_up:
+      if (connection.served) check_hung_up(id);
+      break;
     case EventKind::connected:
       // Down in the meantime: what is sent will not get there, and tells.
       network_.establish(id);
@@ -201,18 +221,29 @@ void World::connection_event(const Event& event) {
 void World::serve(ConnectionId id) {
   const Request request = network_.take_request(id);
   const std::uint8_t address = network_.at(id).server;
-  Server& server = servers_[real(address)];
+  const std::uint8_t lock = schedule_->client[network_.at(id).client].lock;
+  Server& server = keys(lock, real(address));
+  const Token before = server.owner(events_.now());
+  const bool lasts = server.lasts(before, events_.now() + milliseconds(1));
   const Response response = server.execute(request, events_.now());
-  if (remembers(request, response)) checks_.remembers(real(address), request.token);
+  if (lasts && lock::is_release(request.op) && plain(before) != request.token &&
+      !is_listed(before) && server.owner(events_.now()) != before) {
+    checks_[lock].fail("touched",
+                       server_name(address) + " changes " + token_text(before) +
+                           "'s lock for a release of " + token_text(request.token),
+                       events_.now());
+  }
+  if (remembers(request, response)) checks_[lock].remembers(real(address), request.token);
   check_kept(real(address), request, response);
   // The last reader that leaves takes the lock with it.
   if (lock::is_release(request.op) && is_shared(server.owner(events_.now())) &&
       response.word == Response::Word::released && server.readers(events_.now()).empty()) {
-    checks_.fail("left", server_name(address) + " is shared by nobody", events_.now());
+    checks_[lock].fail("left", server_name(address) + " is shared by nobody", events_.now());
   }
   if (story_.on()) {
     const Token owner = server.owner(events_.now());
-    std::string what = "carries out a request of " + token_text(request.token) + "; the lock is ";
+    std::string what = "carries out a request of " + token_text(request.token) + "; ";
+    what += schedule_->locks == 1 ? "the lock is " : "lock " + lock_name(lock) + " is ";
     what += owner == kNoToken       ? "free"
             : owner == kForeignType ? "foreign"
                                     : token_text(owner) + "'s";
@@ -225,12 +256,13 @@ void World::serve(ConnectionId id) {
 /// With WAIT, if the server has a replica, and the client waits for it.
 void World::respond(ConnectionId id, const Request& request, Response response) {
   const std::uint8_t server = real(network_.at(id).server);
+  const std::uint8_t lock = schedule_->client[network_.at(id).client].lock;
   const Time now = events_.now();
   Time at = now;
   if (schedule_->replicated) {
     Time lag = random_.between(std::chrono::microseconds(100), milliseconds(1));
     if (random_.percent(5)) lag = random_.between(lag, schedule_->server_timeout);
-    const Time has = servers_[server].replicate(now, lag);
+    const Time has = keys(lock, server).replicate(now, lag);
     const Time limit = now + schedule_->server_timeout / 2;
     const bool waits = schedule_->waits_for_replicas && !request.joins_line &&
                        waits_for_replicas(request.op, scene_.mutation);
@@ -238,225 +270,34 @@ void World::respond(ConnectionId id, const Request& request, Response response) 
     if (waits && has > limit) response = without_replicas(response, scene_.mutation);
   }
   if (request.op == lock::Op::acquire && response.word == Response::Word::granted) {
-    checks_.granted(server, request.hold);
+    checks_[lock].granted(server, request.hold);
   }
   if (at > now) return network_.respond_later(id, response, at);
   network_.respond(id, response);
 }
 
-/// The last request of a process that has ended in good order: nothing of it may be left here.
+/// After the last request of a process that has ended in good order: nothing of it may be left
+/// here.
 void World::check_hung_up(ConnectionId id) {
   const Connection& connection = network_.at(id);
   if (!connection.fin || !connection.requests.empty() || schedule_->twins) return;
-  Server& server = servers_[real(connection.server)];
+  const std::uint8_t lock = schedule_->client[connection.client].lock;
+  Server& server = keys(lock, real(connection.server));
   const Token owner = server.owner(events_.now());
   std::vector<Token> owners = {owner};
   if (is_shared(owner)) owners = server.readers(events_.now());
   for (const Token each : owners) {
-    checks_.hung_up(connection.client, connection.session, connection.server, each, events_.now());
+    checks_[lock].hung_up(connection.client, connection.session, connection.server, each,
+                          events_.now());
   }
   const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
                                  schedule_->client[connection.client].mode);
   if (server.data().line.place(waiter) != 0) {
-    checks_.fail("queue",
-                 client_name(connection.client) + " has ended, and is in line on " +
-                     server_name(connection.server),
-                 events_.now());
+    checks_[lock].fail("queue",
+                       client_name(connection.client) + " has ended, and is in line on " +
+                           server_name(connection.server),
+                       events_.now());
   }
-}
-
-void World::begin(const Fault& fault, std::uint32_t number) {
-  const Time now = events_.now();
-  if (story_.on()) {
-    const bool of_client = fault.kind >= Kind::pause || fault.kind <= Kind::isolate;
-    std::string who = of_client ? client_name(fault.client) : std::string();
-    who +=
-        fault.kind >= Kind::pause || fault.kind == Kind::isolate ? "" : server_name(fault.server);
-    std::string what(text(fault.kind));
-    if (fault.kind == Kind::isolate) {
-      what += " from";
-      for (std::size_t i = 0; i < schedule_->servers; ++i) {
-        if ((fault.server >> i & 1U) != 0) what += ' ' + server_name(i);
-      }
-    }
-    story_.say(now, who,
-               "FAULT " + what + " for " + std::to_string(fault.length / milliseconds(1)) + " ms");
-  }
-  Client& client = clients_[fault.client];
-  switch (fault.kind) {
-    case Kind::cut:
-      return network_.cut(fault.client, fault.server);
-    case Kind::deaf:
-    case Kind::mute:
-      return network_.hold(fault.client, fault.server, fault.kind == Kind::deaf,
-                           now + fault.length);
-    case Kind::isolate:
-      return isolate(fault.client, fault.server, now + fault.length);
-    case Kind::snapshot:
-      return servers_[real(fault.server)].take_snapshot();
-    case Kind::foreign:
-      return servers_[real(fault.server)].set_foreign(
-          fault.length > milliseconds(100) ? kForeignType : make_token(kForeigner, 1, 1),
-          fault.length / milliseconds(1), now);
-    case Kind::stop:
-    case Kind::flush:
-      ++stopped_[real(fault.server)];
-      each_address(fault.server, [&](std::uint8_t s) { network_.server_stopped(s); });
-      break;
-    case Kind::crash_kept:
-    case Kind::crash_old:
-    case Kind::crash_empty:
-      crash(fault.server);
-      break;
-    case Kind::fail_over:
-      fail_over(real(fault.server));
-      break;
-    case Kind::lag:
-      return servers_[real(fault.server)].hold_replica(now + fault.length);
-    case Kind::pause:
-    case Kind::suspend:
-      client.pause(fault.kind == Kind::suspend);
-      events_.add(EventKind::client_resumes, now + fault.length, fault.client);
-      return;
-    case Kind::kill:
-      return client.kill();
-    case Kind::signal:
-      return client.signal();
-    case Kind::revoke:
-    case Kind::seize:
-      return force(fault);
-    case Kind::hand_back:
-      return hand_back(fault);
-    case Kind::rumour:
-      return client.hear_released(client.run());
-  }
-  events_.add(EventKind::fault_over, now + fault.length, number);
-}
-
-/// `redlock release NAME TOKEN`, of a lock that is kept: it reaches one server after the other, and
-/// some not.
-void World::hand_back(const Fault& fault) {
-  const Time now = events_.now();
-  Token token = plain(servers_[real(fault.server)].owner(now));
-  if (is_shared(token)) {
-    const std::vector<Token> readers = servers_[real(fault.server)].readers(now);
-    if (readers.empty()) return;
-    token = readers[random_.below(static_cast<std::uint32_t>(readers.size()))];
-  }
-  if (token == kNoToken || token == kForeignType || client_of(token) >= schedule_->clients) return;
-  if (!clients_[client_of(token)].keeps(token)) return;
-  for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
-    if (real(server) != server || random_.percent(10)) continue;
-    const Time length = random_.between(Time::zero(), fault.length);
-    if (servers_[server].lasts(token, now + length + milliseconds(10))) {
-      owed_.push_back({token, server, servers_[server].memory(), now + length});
-    }
-    events_.add(EventKind::hand_back, now + length, server, 0, token);
-  }
-}
-
-void World::carry_out_release(const Event& event) {
-  if (stopped_[event.who] > 0 || crashed_[event.who] > 0) return;
-  Server& server = servers_[event.who];
-  const Token token = event.token;
-  const Response response = server.execute({.op = lock::Op::leave,
-                                            .token = token,
-                                            .fence = 0,
-                                            .hold = token,
-                                            .life_ms = 0,
-                                            .by = By::owner},
-                                           events_.now());
-  const bool owed = std::ranges::any_of(owed_, [&](const Owed& each) {
-    return each.token == token && each.server == event.who && each.memory == server.memory() &&
-           each.at == event.at;
-  });
-  const bool denied = owed && response.word != Response::Word::released;
-  if (story_.on()) {
-    story_.say(events_.now(), server_name(event.who),
-               "carries out its owner's release of " + token_text(token) +
-                   (response.word == Response::Word::released ? "" : ", and finds none"));
-  }
-  checks_.handed_back(event.who, server.memory(), token, denied, events_.now());
-  if (random_.percent(30)) return;  // nobody listens
-  events_.add(EventKind::word,
-              events_.now() + random_.between(schedule_->delay_low, schedule_->delay_high),
-              client_of(token), session_of(token));
-}
-
-/// What keepers may do to a lock that has an owner.
-void World::check_kept(std::size_t server, const Request& request, const Response& response) {
-  if (client_of(request.token) >= schedule_->clients) return;
-  if (request.op == lock::Op::repair && response.word == Response::Word::granted) {
-    checks_.put_back(server, servers_[server].memory(), request.token, events_.now());
-  }
-  const bool deleted = lock::is_release(request.op) && response.word == Response::Word::released;
-  if (deleted && clients_[client_of(request.token)].keeps(request.token)) {
-    checks_.kept_deleted(request.token, events_.now());
-  }
-}
-
-void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {
-  for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
-    if ((servers >> i & 1U) == 0) continue;
-    network_.hold(client, i, true, until);
-    network_.hold(client, i, false, until);
-  }
-}
-
-void World::crash(std::uint8_t server) {
-  ++crashed_[real(server)];
-  wake_ups_.server_down(real(server));
-  each_address(server, [&](std::uint8_t s) { network_.server_down(s); });
-}
-
-/// A vote that the replica lacks, or that will end earlier, is forgotten.
-void World::fail_over(std::uint8_t index) {
-  Server& server = servers_[index];
-  const Time now = events_.now();
-  std::vector<Token> tokens = server.readers(now);
-  if (tokens.empty()) tokens.push_back(server.owner(now));
-  std::vector<std::int64_t> left;
-  for (const Token token : tokens) left.push_back(server.left(token, now));
-  server.lose_primary(now);
-  const bool promised =
-      schedule_->waits_for_replicas && schedule_->server[index].replica_ahead == Time{};
-  for (std::size_t i = 0; i < tokens.size() && !promised; ++i) {
-    if (server.left_on_replica(tokens[i], now) < left[i]) checks_.forgets(index, tokens[i]);
-  }
-  crash(index);
-}
-
-void World::end(const Fault& fault) {
-  const std::uint8_t server = real(fault.server);
-  if (is_crash(fault.kind) || fault.kind == Kind::fail_over) return come_back(fault);
-  if (fault.kind == Kind::flush) servers_[server].flush();
-  if (--stopped_[server] > 0 || crashed_[server] > 0) return;
-  if (story_.on()) story_.say(events_.now(), server_name(server), "goes on");
-  each_address(server, [&](std::uint8_t s) { network_.server_continued(s); });
-}
-
-/// Crashes that overlap are one with several restarts: data is lost if one of them loses it.
-void World::come_back(const Fault& fault) {
-  const std::uint8_t server = real(fault.server);
-  if (fault.kind == Kind::fail_over) {
-    servers_[server].promote(events_.now());
-  } else {
-    servers_[server].restart(how(fault.kind), events_.now());
-  }
-  if (--crashed_[server] > 0) return;
-  if (story_.on()) story_.say(events_.now(), server_name(server), "is back");
-  each_address(server, [&](std::uint8_t s) {
-    network_.server_up(s);
-    if (stopped_[server] == 0) network_.server_continued(s);
-  });
-}
-
-void World::calm_down() {
-  if (story_.on()) story_.say(events_.now(), "", "ALL IS WELL from here on");
-  scene_.calm = true;
-  network_.heal();
-  for (std::size_t i = 0; i < schedule_->servers; ++i) servers_[i].hold_replica({});
-  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].calm_down();
 }
 
 }  // namespace redlock::sim

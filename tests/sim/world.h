@@ -3,12 +3,9 @@
 // Runs one schedule from its seed to its end or its first violation. A world is used again and
 // again, so that it allocates next to nothing.
 //
-// There is one lock. Several locks (`run --also`) need no more: each of them is taken by a redlock
-// of its own, whose job is the redlock that takes the next one (run/stage.h). So each lock has its
-// clients, jobs that wait for long, and jobs that end because a later lock was lost. They cannot
-// wait for one another in a circle: all runs take their locks in the order of the names, so of
-// those that wait, the run that has the last of these names waits for none of the others.
-// run_stage_test.cc lets such runs take their locks in random turns.
+// All locks of a schedule are on the same servers. A run with several locks (`run --also`) is a
+// client for each lock, since each lock has a redlock of its own (run/stage.h): client_stages.cc
+// makes each of them the job of the one before. Each lock has checks of its own.
 #pragma once
 
 #include <array>
@@ -30,6 +27,7 @@ struct Result {
   std::optional<Violation> violation;
   std::uint64_t events = 0;
   std::uint64_t jobs = 0;
+  std::size_t most_at_once = 0;  ///< of the jobs with a slot of one lock
 };
 
 class World {
@@ -40,7 +38,9 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  void look_only_for(std::string_view check) { checks_.look_only_for(check); }
+  void look_only_for(std::string_view check) {
+    for (Checks& each : checks_) each.look_only_for(check);
+  }
   Result run(const Schedule& schedule, bool trace);
   [[nodiscard]] const std::string& story() const { return story_.text(); }
 
@@ -53,9 +53,11 @@ class World {
     /// Of a shared lock, of which each server has a generation, the token stands for all readers.
     std::array<Token, kMostServers> values{};  ///< as they were seen
     std::vector<Token> readers{};
+    std::uint8_t lock = 0;  ///< of a shared lock, whose token is nobody's
   };
 
   void set_up();
+  void set_up_server(std::size_t index, Server& server);
   void happen(const Event& event);
   void begin(const Fault& fault, std::uint32_t number);
   void end(const Fault& fault);
@@ -72,17 +74,38 @@ class World {
   void check_kept(std::size_t server, const Request& request, const Response& response);
   void crash(std::uint8_t server);
   void fail_over(std::uint8_t server);
+  void forget_votes(std::uint8_t lock, std::uint8_t server);
   void respond(ConnectionId id, const Request& request, Response response);
   void come_back(const Fault& fault);
   void isolate(std::uint8_t client, std::uint8_t servers, Time until);
+  void suspend(std::size_t client, Time until);
   void calm_down();
   void connection_event(const Event& event);
   void serve(ConnectionId id);
   void check_hung_up(ConnectionId id);
+  void check_end();
   [[nodiscard]] bool all_done() const;
   [[nodiscard]] std::uint8_t real(std::uint8_t server) const {
     return schedule_->server[server].same_as;
   }
+  [[nodiscard]] std::uint8_t lock_of(Token token) const {
+    return schedule_->client[client_of(token)].lock;
+  }
+  /// As far as that lock goes.
+  [[nodiscard]] Server& keys(std::uint8_t lock, std::size_t server) {
+    return servers_[lock][server];
+  }
+  /// Of the lock of this token.
+  [[nodiscard]] Server& keys_of(Token token, std::size_t server) {
+    return keys(lock_of(token), server);
+  }
+  [[nodiscard]] Checks& checks_of(Token token) { return checks_[lock_of(token)]; }
+  /// The server as all locks see it: what happens to all its data.
+  template <class Each>
+  void each_lock(std::size_t server, Each each) {
+    for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) each(keys(lock, server));
+  }
+  [[nodiscard]] std::optional<Violation> violation() const;
   [[nodiscard]] bool is_up(std::uint8_t server) const {
     return crashed_[real(server)] == 0 && stopped_[real(server)] == 0;
   }
@@ -105,12 +128,13 @@ class World {
   std::vector<Takeover> takeovers_;
   Events events_;
   Random random_{0};
-  Checks checks_;
+  std::array<Checks, kMostLocks> checks_;
   Story story_;
   Scene scene_{};
   Network network_;
   WakeUps wake_ups_;
-  std::array<Server, kMostServers> servers_;
+  /// A server is one for each lock, since no request touches two of them.
+  std::array<std::array<Server, kMostServers>, kMostLocks> servers_;
   std::array<Client, kMostClients> clients_;
   std::array<std::uint32_t, kMostServers> stopped_{};  ///< by how many faults
   std::array<std::uint32_t, kMostServers> crashed_{};

@@ -14,7 +14,7 @@ using Kind = Fault::Kind;
 /// `redlock release --force` on whoever holds the lock on that server: it reaches one server after
 /// the other, and some not.
 void World::force(const Fault& fault) {
-  const Token value = servers_[real(fault.server)].owner(events_.now());
+  const Token value = keys(fault.lock, real(fault.server)).owner(events_.now());
   const Token token = plain(value);
   if (value == kNoToken || value == kForeignType || client_of(token) >= schedule_->clients) return;
   if (is_shared(token)) return seize_readers(fault);
@@ -34,7 +34,7 @@ void World::seize(Token token, const Fault& fault) {
   std::uint32_t asked = 0;
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
     if (stopped_[server] > 0 || crashed_[server] > 0 || random_.percent(20)) continue;
-    const Token value = servers_[server].owner(now);
+    const Token value = keys_of(token, server).owner(now);
     const bool shows = value != kNoToken && plain(value) == token;
     if (shows) shown |= 1U << server;
     if (shows || value == kNoToken) asked |= 1U << server;
@@ -55,18 +55,19 @@ void World::seize_readers(const Fault& fault) {
   const Time now = events_.now();
   const bool deletes = fault.kind == Kind::seize;
   // No server has this as a value: it names the takeover.
-  Takeover takeover{.token = shared(kReaderBit | Token{takeovers_.size()} << 16U)};
+  Takeover takeover{.token = shared(kReaderBit | Token{takeovers_.size()} << 16U),
+                    .lock = fault.lock};
   std::uint32_t shown = 0;
   std::uint32_t asked = 0;
   for (std::uint8_t server = 0; server < schedule_->servers; ++server) {
     if (stopped_[server] > 0 || crashed_[server] > 0 || random_.percent(deletes ? 20 : 10))
       continue;
     if (real(server) != server) continue;
-    const Token value = servers_[server].owner(now);
+    const Token value = keys(fault.lock, server).owner(now);
     if (is_shared(value)) shown |= 1U << server;
     if (is_shared(value) || value == kNoToken) asked |= 1U << server;
     takeover.values[server] = value == kNoToken ? takeover.token : plain(value);
-    for (const Token each : servers_[server].readers(now)) takeover.readers.push_back(each);
+    for (const Token each : keys(fault.lock, server).readers(now)) takeover.readers.push_back(each);
   }
   if (deletes && !is_quorum(shown)) return;
   takeovers_.push_back(takeover);
@@ -85,7 +86,7 @@ void World::seize_readers(const Fault& fault) {
 
 /// Readers that have entered since they were seen lose their lock, too.
 void World::revoke_readers(const Event& event, Takeover& takeover) {
-  Server& server = servers_[event.who];
+  Server& server = keys(takeover.lock, event.who);
   const Time now = events_.now();
   const std::vector<Token> readers = server.readers(now);
   const Token value = takeover.values[event.who];
@@ -94,7 +95,7 @@ void World::revoke_readers(const Event& event, Takeover& takeover) {
   if (left == kNoToken || left == sim::revoked(value)) takeover.revoked |= 1U << event.who;
   if (!done) return;
   for (const Token each : readers) {
-    checks_.revoked(each);
+    checks_[takeover.lock].revoked(each);
     takeover.readers.push_back(each);
     if (random_.percent(40)) continue;  // nobody listens
     events_.add(EventKind::told, now + random_.between(schedule_->delay_low, schedule_->delay_high),
@@ -106,14 +107,15 @@ void World::revoke_readers(const Event& event, Takeover& takeover) {
 }
 
 void World::remove_readers(const Event& event, Takeover& takeover) {
-  Server& server = servers_[event.who];
+  Server& server = keys(takeover.lock, event.who);
   if (!is_quorum(takeover.revoked)) return;
   const bool before = is_quorum(takeover.deleted);
   if (!server.remove_shared(takeover.values[event.who], takeover.readers, events_.now())) return;
   takeover.deleted |= 1U << event.who;
   for (const Token each : takeover.readers) {
-    checks_.deleted(each);
-    if (!before && is_quorum(takeover.deleted)) checks_.seized(each, events_.now());
+    checks_[takeover.lock].deleted(each);
+    if (before || !is_quorum(takeover.deleted)) continue;
+    checks_[takeover.lock].seized(each, events_.now());
   }
   if (story_.on()) {
     story_.say(events_.now(), server_name(event.who),
@@ -144,18 +146,20 @@ void World::remove(const Event& event) {
   const auto takeover = std::ranges::find(takeovers_, event.token, &Takeover::token);
   if (!is_quorum(takeover->revoked)) return;
   const bool before = is_quorum(takeover->deleted);
-  if (!servers_[event.who].remove(event.token, events_.now())) return;
+  if (!keys_of(event.token, event.who).remove(event.token, events_.now())) return;
   takeover->deleted |= 1U << event.who;
-  checks_.deleted(event.token);
+  checks_of(event.token).deleted(event.token);
   if (story_.on()) {
     story_.say(events_.now(), server_name(event.who),
                "has " + token_text(event.token) + " deleted by force");
   }
-  if (!before && is_quorum(takeover->deleted)) checks_.seized(event.token, events_.now());
+  if (!before && is_quorum(takeover->deleted)) {
+    checks_of(event.token).seized(event.token, events_.now());
+  }
 }
 
 void World::revoke(const Event& event) {
-  Server& server = servers_[event.who];
+  Server& server = keys_of(event.token, event.who);
   const bool done = server.revoke(event.token, events_.now());
   const Token left = server.owner(events_.now());
   const auto takeover = std::ranges::find(takeovers_, event.token, &Takeover::token);
@@ -163,7 +167,7 @@ void World::revoke(const Event& event) {
     takeover->revoked |= 1U << event.who;
   }
   if (!done) return;
-  checks_.revoked(event.token);
+  checks_of(event.token).revoked(event.token);
   if (story_.on()) {
     story_.say(events_.now(), server_name(event.who),
                "has " + token_text(event.token) + " revoked");

@@ -12,9 +12,10 @@ STUCK = 40  # seconds after the end in which every redlock must have come back
 
 
 class Contender:
-    def __init__(self, number, lock, world, rng):
+    def __init__(self, number, lock, world, rng, locks=()):
         self.number = number
         self.lock = lock
+        self.others = [other for other in locks if other != lock]
         self.world = world
         self.rng = rng
         self.lines = [Line(server.socket, rng) for server in world.servers]
@@ -72,9 +73,16 @@ class Contender:
             habits.append("child")
         return [self.world.job, self.world.directory, str(self.number), self.run, f"{length:.0f}", *habits]
 
+    def also(self):
+        """Some runs take all locks. On the command line their own lock comes first, so the orders differ."""
+        if not self.others or self.rng.random() >= self.world.several:
+            return []
+        others = self.rng.sample(self.others, len(self.others))
+        return [word for other in others for word in ("--also", other)]
+
     async def run_once(self):
         world = self.world
-        patience = self.patience()
+        patience = self.patience() + self.also()
         self.fate = None
         self.runs += 1
         self.run = f"{self.number}.{self.runs}"
@@ -114,6 +122,12 @@ class Contender:
         below = processes.families().get(top, [])
         return [top, *(pid for pid in below if processes.program(pid) == program)]
 
+    def redlocks(self):
+        """The same, and those of the further locks."""
+        top = self.process.pid
+        program = processes.program(top)
+        return [top, *(pid for pid in processes.descendants(top) if processes.program(pid) == program)]
+
     async def stop(self, length):
         kind, victims = self.victims()
         if kind == "group":
@@ -138,7 +152,7 @@ class Contender:
 
     async def thaw(self, top, below):
         """Lets redlock look at its lease first, as its job must not run on one that is over."""
-        redlock = self.redlock()
+        redlock = self.redlocks()
         before = {pid: processes.sleeps(pid) for pid in redlock}
         self.world.log("thawing", self.number, self.lock, self.run)
         for pid in redlock:

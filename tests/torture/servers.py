@@ -47,7 +47,7 @@ class Server:
             "--port", "0", "--unixsocket", self.socket, "--dir", self.home,
             "--logfile", f"{self.home}/log", "--save", "",
             "--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0",
-            stdin=asyncio.subprocess.DEVNULL)  # fmt: skip
+            stdin=asyncio.subprocess.DEVNULL, start_new_session=True)  # fmt: skip
         deadline = time.monotonic() + BOUND
         while not await self.answers():
             if self.process.returncode is not None or time.monotonic() > deadline:

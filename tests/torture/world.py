@@ -33,6 +33,7 @@ class World:
         self.restart_grace = options.restart_grace
         self.kill_clients = options.kill_clients
         self.long_jobs = options.long_jobs
+        self.several = getattr(options, "several", 0)
         self.ending = False
         self.runs = self.open_log("runs.log")
         self.events = self.open_log("events.log")

@@ -85,6 +85,10 @@ TEST_CASE("diagnosis: a Cluster by name that is none, and which node is the prim
   CHECK(role_as("redis://db0") == "a primary without replicas");
   inspection.info["redis_mode"] = "cluster";
   CHECK(role_as("redis+cluster://db0") == "node db0:7000 is a primary without replicas");
+  inspection.info["redis_mode"] = "standalone";
+  inspection.info["role"] = "active-replica";
+  CHECK(role_as("redis://db0") ==
+        "is an active replica and can give no vote; set active-replica no there");
 }
 
 TEST_CASE("diagnosis: how long a certificate lasts") {

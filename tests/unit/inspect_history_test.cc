@@ -128,6 +128,11 @@ TEST_CASE("history: failed runs, and the last ones") {
   view = view_of(kRuns, request);
   REQUIRE(view.runs.size() == 1);
   CHECK(view.runs[0].ending == Ending::unknown);
+  PastRun taken = run(0s, 1s);
+  taken.ending = Ending::forced;
+  CHECK(has_failed(taken));
+  taken.entry.who.maintenance = true;
+  CHECK_FALSE(has_failed(taken));
 }
 
 TEST_CASE("history: the usual length is that of the last five runs that ended well") {

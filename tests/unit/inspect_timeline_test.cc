@@ -55,6 +55,8 @@ TEST_CASE("the head of a timeline says when it begins and ends") {
   CHECK(Timeline(kNoon, kNoon + 30 * 24h, 20, Charset::ascii).head() == "11-20          12-20");
   CHECK(Timeline(kNoon, kNoon + 365 * 24h, 20, Charset::ascii).head() == "11-20          11-20");
   CHECK(Timeline(kNoon, kNoon + 3h, 9, Charset::ascii).head() == "         ");
+  // Too narrow for seconds: the same minute is not written twice.
+  CHECK(Timeline(kNoon, kNoon + 59s, 12, Charset::ascii).head() == "12:00       ");
 }
 
 }  // namespace redlock::timeline_test

@@ -160,7 +160,8 @@ TEST_CASE("pause: refused only for the turns of others, it ends with the last of
   CHECK(pause_after(400ms, 420ms) == 421ms);
   CHECK(pause_after(90ms, 30ms) == 91ms);
   CHECK_MESSAGE(pause_after(9h, 1ms) == 501ms, "no turn lasts longer than 500 ms");
-  CHECK_MESSAGE(pause_after(0ms, 0ms) == 10ms, "a server whose turns never end is not asked always");
+  CHECK_MESSAGE(pause_after(0ms, 0ms) == 10ms,
+                "a server whose turns never end is not asked always");
 }
 
 TEST_CASE("pause: a waiter that the servers cannot wake does not wait for the end of a long turn") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/budget.h"
+#include "redis/wire/budget.h"
 
 #include <doctest/doctest.h>
 

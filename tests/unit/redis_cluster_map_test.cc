@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/cluster_map.h"
+#include "redis/inspection/cluster_map.h"
 
 #include <doctest/doctest.h>
 

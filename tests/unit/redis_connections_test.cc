@@ -16,13 +16,13 @@
 
 #include "contains.h"
 #include "os/fd.h"
-#include "redis/dialer.h"
-#include "redis/inspector.h"
-#include "redis/log_reader.h"
-#include "redis/revoker.h"
-#include "redis/routes.h"
-#include "redis/subscriber.h"
-#include "redis/voters.h"
+#include "redis/connection/dialer.h"
+#include "redis/connection/routes.h"
+#include "redis/inspection/inspector.h"
+#include "redis/inspection/log_reader.h"
+#include "redis/inspection/revoker.h"
+#include "redis/servers/subscriber.h"
+#include "redis/servers/voters.h"
 
 namespace redlock::connections_test {
 

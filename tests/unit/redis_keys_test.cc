@@ -5,7 +5,7 @@
 #include <string>
 
 #include "error.h"
-#include "redis/keys.h"
+#include "redis/requests/keys.h"
 
 using redlock::Error;
 using redlock::ExitStatus;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/locator.h"
+#include "redis/connection/locator.h"
 
 #include <doctest/doctest.h>
 

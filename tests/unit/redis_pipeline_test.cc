@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/pipeline.h"
+#include "redis/connection/pipeline.h"
 
 #include <doctest/doctest.h>
 
@@ -51,7 +51,14 @@ Pipeline::Fit redirect(Pipeline& pipeline) {
   Value value;
   value.type = Value::Type::error;
   value.text = "MOVED 12 10.0.0.5:7001";
-  return pipeline.take_reply(value, true);
+  return pipeline.take_reply(value, Pipeline::Refusal::redirected);
+}
+
+Pipeline::Fit refuse(Pipeline& pipeline) {
+  Value value;
+  value.type = Value::Type::error;
+  value.text = "TRYAGAIN Multiple keys request during rehashing of slot";
+  return pipeline.take_reply(value, Pipeline::Refusal::for_the_moment);
 }
 
 }  // namespace
@@ -77,6 +84,124 @@ TEST_CASE("requests that a node has refused with a redirection are sent again, i
   CHECK(pipeline.sent_attempts().contains(1));
   reply(pipeline);
   REQUIRE(pipeline.take_arrivals().size() == 1);
+}
+
+TEST_CASE(
+    "what a node refuses for the moment is sent again over the same connection, in its order") {
+  Pipeline pipeline;
+  pipeline.add(ask(Op::renew, 1), {"renew+hold ", 2}, kStart)->deadline = kStart + 1s;
+  add(pipeline, Op::mark, 1, "mark ");
+  send(pipeline);
+  CHECK(pipeline.may_repeat(kStart + 999ms));
+  CHECK_FALSE(pipeline.may_repeat(kStart + 1s));
+  refuse(pipeline);
+  CHECK_FALSE(pipeline.may_repeat(kStart));  // the next reply is that to the second command
+  reply(pipeline);
+  add(pipeline, Op::leave, 1, "leave ")->deadline = kStart + 9s;
+  CHECK(pipeline.has_refused());
+  CHECK_FALSE(pipeline.can_send());
+  CHECK_FALSE(pipeline.drained());
+  reply(pipeline);
+  CHECK(pipeline.drained());
+  CHECK(pipeline.take_arrivals().size() == 1);
+  pipeline.repeat_refused();
+  CHECK(send(pipeline) == "renew+hold leave ");
+  CHECK(pipeline.deadline() == kStart + 1s);  // of its first attempt
+  reply(pipeline);
+  reply(pipeline);
+  reply(pipeline);
+  CHECK(pipeline.take_arrivals().size() == 2);
+  CHECK(pipeline.empty());
+}
+
+TEST_CASE("a request is repeated five times, and then the refusal is its answer") {
+  Pipeline pipeline;
+  add(pipeline, Op::leave, 1, "leave ");
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    CHECK(send(pipeline) == "leave ");
+    REQUIRE(pipeline.may_repeat(kStart));
+    refuse(pipeline);
+    CHECK(pipeline.take_arrivals().empty());
+    pipeline.repeat_refused();
+  }
+  send(pipeline);
+  CHECK_FALSE(pipeline.may_repeat(kStart));
+}
+
+TEST_CASE("a request is not repeated behind one that takes its effect back, nor is a note") {
+  for (const Op op : {Op::acquire, Op::repair, Op::renew}) {
+    for (const Op end : {Op::release, Op::leave, Op::leave_queue}) {
+      Pipeline pipeline;
+      add(pipeline, op, 1, "request ");
+      send(pipeline);
+      CHECK(pipeline.may_repeat(kStart));
+      add(pipeline, end, 1, "end ");
+      CHECK_FALSE(pipeline.may_repeat(kStart));
+    }
+  }
+  Pipeline pipeline;
+  add(pipeline, Op::leave, 1, "leave ");
+  add(pipeline, Op::leave_queue, 1, "leave_queue ");
+  send(pipeline);
+  CHECK(pipeline.may_repeat(kStart));
+  Pipeline other;
+  other.add_note({"join ", 1}, kStart);
+  send(other);
+  CHECK_FALSE(other.may_repeat(kStart));
+}
+
+TEST_CASE("a request that was put aside is still open, and ends with its time") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1, "renew ");
+  add(pipeline, Op::mark, 1, "mark ")->deadline = kStart + 9s;
+  send(pipeline);
+  refuse(pipeline);
+  reply(pipeline);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  CHECK_FALSE(pipeline.all_reported());
+  CHECK(pipeline.deadline() == kStart + 1s);
+  pipeline.expire(kStart + 1s, 1s);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  CHECK_FALSE(pipeline.has_refused());
+  CHECK(pipeline.all_reported());
+}
+
+TEST_CASE("a repair is not repeated if its release was sent while its second reply was awaited") {
+  Pipeline pipeline;
+  pipeline.add(ask(Op::repair, 1), {"repair+wait ", 2}, kStart)->deadline = kStart + 1s;
+  send(pipeline);
+  refuse(pipeline);
+  add(pipeline, Op::leave, 1, "leave ");
+  send(pipeline);
+  reply(pipeline);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  reply(pipeline);
+  pipeline.repeat_refused();
+  CHECK(send(pipeline).empty());
+}
+
+TEST_CASE("a mark is not repeated behind its unmark, nor is a subscription ever") {
+  Pipeline pipeline;
+  add(pipeline, Op::mark, 1, "mark ");
+  add(pipeline, Op::unmark, 1, "unmark ");
+  send(pipeline);
+  CHECK_FALSE(pipeline.may_repeat(kStart));
+  Pipeline other;
+  other.add({}, {"SSUBSCRIBE SUBSCRIBE ", Flight::kEndless}, kStart)->deadline = kStart + 1s;
+  send(other);
+  CHECK_FALSE(other.may_repeat(kStart));
+}
+
+TEST_CASE("a request that is half sent is sent to its end although another one was refused") {
+  Pipeline pipeline;
+  add(pipeline, Op::renew, 1, "renew ");
+  send(pipeline);
+  Pipeline::Pending* const half = add(pipeline, Op::mark, 1, "mark ");
+  pipeline.sent(*half, 2, pipeline.note_attempt(*half), kStart);
+  refuse(pipeline);
+  CHECK(send(pipeline) == "rk ");
+  add(pipeline, Op::leave, 1, "leave ");
+  CHECK(send(pipeline).empty());
 }
 
 TEST_CASE("a token that was released is not asked for again where a redirection leads") {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "redis/queue.h"
+#include "redis/requests/queue.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 #include <string_view>
 
-#include "redis/scripts.h"
+#include "redis/requests/scripts.h"
 
 namespace redlock::redis {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <variant>
 
-#include "redis/pipeline.h"
-#include "redis/request.h"
+#include "redis/connection/pipeline.h"
+#include "redis/requests/request.h"
 
 namespace redlock::replicas_test {
 

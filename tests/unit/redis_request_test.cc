@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "lock/token.h"
-#include "redis/queue.h"
-#include "redis/request.h"
-#include "redis/scripts.h"
+#include "redis/requests/queue.h"
+#include "redis/requests/request.h"
+#include "redis/requests/scripts.h"
 
 using redlock::lock::Answer;
 using redlock::lock::Op;

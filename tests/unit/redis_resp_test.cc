@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "redis/resp.h"
+#include "redis/wire/resp.h"
 
 using redlock::redis::encode_command;
 using redlock::redis::ReplyParser;

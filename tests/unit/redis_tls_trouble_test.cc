@@ -6,8 +6,8 @@
 
 #include "contains.h"
 #include "redis/tls/trouble.h"
-#include "redis/trouble.h"
-#include "redis/uri.h"
+#include "redis/wire/trouble.h"
+#include "redis/wire/uri.h"
 
 using namespace redlock::redis;
 using redlock::lock::Unreachable;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "contains.h"
-#include "redis/trouble.h"
+#include "redis/wire/trouble.h"
 
 using redlock::lock::Unreachable;
 using redlock::redis::Credentials;

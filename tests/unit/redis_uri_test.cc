@@ -6,7 +6,7 @@
 
 #include "contains.h"
 #include "error.h"
-#include "redis/uri.h"
+#include "redis/wire/uri.h"
 
 using redlock::Error;
 using redlock::ExitStatus;
@@ -28,6 +28,16 @@ std::string refusal_of(const std::string& uri) {
 }
 
 }  // namespace
+
+TEST_CASE("of more than three nodes, a message names the first one and how many more there are") {
+  const auto brief = [](std::string_view uri) { return parse_uri(uri).brief(); };
+  CHECK(brief("redis://db1") == "redis://db1:6379");
+  CHECK(brief("redis+cluster://a,b,c") == "redis+cluster://a:6379,b:6379,c:6379");
+  CHECK(brief("rediss+cluster://u:p@a,b:1,c,d,e,f") == "rediss+cluster://u:***@a:6379 and 5 more");
+  CHECK(brief("redis+sentinel://a,b,c,d/svc/1") == "redis+sentinel://a:26379/svc/1 and 3 more");
+  CHECK(parse_uri("redis+cluster://a,b,c,d").display() ==
+        "redis+cluster://a:6379,b:6379,c:6379,d:6379");
+}
 
 TEST_CASE("uri: a URI and the one form it is shown in") {
   struct Row {

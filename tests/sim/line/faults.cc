@@ -2,6 +2,8 @@
 //
 // Waiters, holders and servers that die, stop, lose their connections or forget; clocks that are
 // set; wake-ups that get lost; other programs.
+#include <algorithm>
+
 #include "line/scenario.h"
 
 namespace redlock::sim::line {
@@ -12,27 +14,107 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Some waiters each lose two of three servers for a minute.
-Result heads_cut_off(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 3, .seed = seed, .mutation = mutation});
+/// It reaches fewer than a quorum until then.
+void cut_off_from_most(World& world, Process& process, Time until) {
+  const std::size_t servers = world.hosts().size();
+  const std::size_t reached = world.random().below(static_cast<std::uint32_t>(servers));
+  for (std::size_t i = (servers - 1) / 2; i < servers; ++i) {
+    world.cut(process, (reached + i) % servers, until);
+  }
+}
+
+/// The first `count` of 180 waiters each lose most servers for a minute.
+Result cut_off(std::size_t servers, std::size_t count, std::uint64_t seed, Mutation mutation) {
+  World world({.servers = servers, .seed = seed, .mutation = mutation});
   hold_first(world, seconds(4));
   start_waiters(world, 180, milliseconds(100), milliseconds(15));
   world.run_until(milliseconds(3500));
-  std::size_t left = 12;
+  std::size_t left = count;
   for (Process* each : world.line()) {
     if (left-- == 0) break;
-    const std::size_t reached = world.random().below(3);
-    for (std::size_t server = 0; server < 3; ++server) {
-      if (server != reached) world.cut(*each, server, world.now() + seconds(60));
-    }
+    cut_off_from_most(world, *each, world.now() + seconds(60));
   }
   world.run_until(seconds(40));
-  const std::size_t held_up = world.numbers().never_served - 12;
+  const std::size_t held_up = world.numbers().never_served - count;
   world.run_until_all_served(seconds(120));
   world.run_until(world.now() + seconds(21));
   Result result(world.numbers(), {.slow_per_cent = 5});
   result.demand(held_up == 0, std::to_string(held_up) + " waiters were held up by those cut off");
   return result;
+}
+
+Result heads_cut_off(std::uint64_t seed, Mutation mutation) {
+  return cut_off(3, 12, seed, mutation);
+}
+
+Result many_heads_cut_off(std::uint64_t seed, Mutation mutation) {
+  return cut_off(3, 30, seed, mutation);
+}
+
+Result many_of_one(std::uint64_t seed, Mutation mutation) {
+  return cut_off(1, 30, seed, mutation);
+}
+
+Result many_of_five(std::uint64_t seed, Mutation mutation) {
+  return cut_off(5, 30, seed, mutation);
+}
+
+/// One to five servers; every process is at another distance from each. Many of the first ones stop
+/// or are cut off, some in between do not: those keep their places.
+Result some_silent(std::uint64_t seed, Mutation mutation) {
+  const std::size_t servers = 1 + seed % 5;
+  World world({.servers = servers, .timeout = seconds(1), .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(6));
+  for (int i = 0; i < 80; ++i) {
+    ProcessPlan plan;
+    plan.distance.jitter = milliseconds(3);
+    for (std::size_t server = 0; server < servers; ++server) {
+      plan.farther.push_back(world.random().between(Time::zero(), milliseconds(100)));
+    }
+    world.start_at(milliseconds(100) + i * milliseconds(50), plan);
+  }
+  world.run_until(seconds(6) - milliseconds(1 + world.random().below(4000)));
+  const std::vector<Process*> line = world.line();
+  std::vector<Process*> stopped;
+  for (std::size_t i = 0; i < std::min<std::size_t>(line.size(), 35); ++i) {
+    if (world.random().percent(60)) {
+      stopped.push_back(line[i]);
+      world.freeze(*line[i]);
+    } else if (world.random().percent(50)) {
+      cut_off_from_most(world, *line[i], world.now() + seconds(20));
+    }
+  }
+  world.run_until(seconds(25));
+  for (Process* each : stopped) world.resume(*each);
+  world.run_until_all_served(seconds(120));
+  world.run_until(world.now() + seconds(21));
+  return {world.numbers(), {.slow_per_cent = 40}};
+}
+
+/// All are stopped but the last one, which nobody wakes: it finds out with its next request.
+Result all_before_stopped(std::size_t servers, std::uint64_t seed, Mutation mutation) {
+  World world({.servers = servers, .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(20));
+  start_waiters(world, 31, milliseconds(100), milliseconds(15));
+  // From hardly any time to the whole time between two requests of the last one before the release.
+  world.run_until(seconds(20) - milliseconds(1 + world.random().below(5000)));
+  const std::vector<Process*> line = world.line();
+  for (std::size_t i = 0; i < 30; ++i) world.freeze(*line[i]);
+  world.run_until(seconds(30));
+  Result result(world.numbers(), {.slow_per_cent = 100});
+  result.demand(world.jobs() == 2, "the last waiter was not served");
+  for (std::size_t i = 0; i < 30; ++i) world.resume(*line[i]);
+  world.run_until_all_served(seconds(120));
+  result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
+  return result;
+}
+
+Result last_of_one(std::uint64_t seed, Mutation mutation) {
+  return all_before_stopped(1, seed, mutation);
+}
+
+Result last_of_five(std::uint64_t seed, Mutation mutation) {
+  return all_before_stopped(5, seed, mutation);
 }
 
 /// On two of three servers, while the lock is held; some of those in line die then.
@@ -154,6 +236,27 @@ Result head_frozen(std::uint64_t seed, Mutation mutation) {
   return result;
 }
 
+/// Behind two stopped waiters stand far ones, and near ones behind those. When the turns of the two
+/// are over, the server calls all of them. The far ones need longer to ask, and keep their places.
+Result frozen_before_far(std::uint64_t seed, Mutation mutation) {
+  World world({.servers = 1, .timeout = seconds(1), .seed = seed, .mutation = mutation});
+  hold_first(world, seconds(6));
+  start_waiters(world, 2, milliseconds(100), milliseconds(20));
+  ProcessPlan plan;
+  plan.distance.one_way = milliseconds(5);
+  start_waiters(world, 1, milliseconds(200), milliseconds(20), plan);
+  plan.distance.one_way = milliseconds(150);
+  start_waiters(world, 3, milliseconds(300), milliseconds(20), plan);
+  start_waiters(world, 30, seconds(1), milliseconds(70));
+  world.run_until(milliseconds(5900));
+  const std::vector<Process*> line = world.line();
+  for (const std::size_t i : {0U, 1U}) world.freeze(*line[i]);
+  world.run_until(seconds(30));
+  for (const std::size_t i : {0U, 1U}) world.resume(*line[i]);
+  world.run_until_all_served(seconds(40));
+  return {world.numbers(), {.longest_stall = seconds(2), .slow_per_cent = 20}};
+}
+
 /// The holder dies, and its lock expires; processes begin all the time.
 Result holder_killed(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 3, .ttl = seconds(4), .seed = seed, .mutation = mutation});
@@ -213,7 +316,7 @@ Result foreign_program(std::uint64_t seed, Mutation mutation) {
 Result silent_waiters(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 3, .seed = seed, .mutation = mutation});
   hold_first(world, milliseconds(500));
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 40; ++i) {
     ProcessPlan plan;
     plan.may_subscribe = i % 5 > 1;
     plan.job = milliseconds(50);
@@ -249,9 +352,16 @@ Result heads_and_holder_die(std::uint64_t seed, Mutation mutation) {
 
 constexpr Scenario kFaults[] = {
     {"heads_cut_off", heads_cut_off},
+    {"many_heads_cut_off", many_heads_cut_off},
+    {"many_of_one", many_of_one},
+    {"many_of_five", many_of_five},
+    {"some_silent", some_silent},
+    {"last_of_one", last_of_one},
+    {"last_of_five", last_of_five},
     {"one_silent", one_silent},
     {"heads_killed", heads_killed},
     {"head_frozen", head_frozen},
+    {"frozen_before_far", frozen_before_far},
     {"holder_killed", holder_killed},
     {"quorum_lost", quorum_lost},
     {"clocks_set_back", clocks_set_back},

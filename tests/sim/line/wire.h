@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// One server as a process sees it: a connection for requests and one for wake-ups, as redis/link.cc
-// and redis/queue_member.cc make them. What a connection carries stays in order.
+// One server as a process sees it: a connection for requests and one for wake-ups, as
+// redis/connection/link.cc and redis/servers/queue_member.cc make them. What a connection carries
+// stays in order.
 #pragma once
 
 #include <cstdint>

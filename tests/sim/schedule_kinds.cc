@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+//
+// The part of a schedule that says who wants what: hosts that read, that want a slot, and runs with
+// several locks.
+#include <algorithm>
+#include <string>
+
+#include "lock/stages.h"
+#include "schedule.h"
+#include "story.h"
+
+namespace redlock::sim {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+using Kind = Fault::Kind;
+
+}  // namespace
+
+/// In every second schedule, and by numbers of their own: some hosts read. Who runs inside the job
+/// of a reader reads, too.
+void Schedule::draw_readers() {
+  Random random(seed ^ 0x72656164657273U);
+  if (slow_client != kMostClients || !random.percent(50)) return;
+  const std::uint32_t part = random.one_of(40U, 70U, 100U);
+  for (std::size_t i = 0; i < clients; ++i) {
+    client[i].mode.reads =
+        random.percent(part) || (client[i].inside && client[*client[i].inside].mode.reads);
+    if (client[i].mode.reads) client[i].min_hold = client[i].once = Time::zero();
+  }
+}
+
+/// In every third schedule, by numbers of their own: more hosts than slots want one; in some of
+/// these schedules a host wants the lock in another way, as another one of as many slots. Who runs
+/// inside the job of the first asks as it does.
+void Schedule::draw_slots() {
+  Random random(seed ^ 0x736c6f7473U);
+  if (slow_client != kMostClients || !random.percent(33)) return;
+  const auto number = random.one_of<std::size_t>(2, 2, 3, 4);
+  const std::size_t before = clients;
+  clients = std::min(kMostClients, number + 1 + random.below(2));
+  clients = std::max(clients, before);
+  for (std::size_t i = before; i < clients; ++i) {
+    client[i] = {.rate = client[0].rate,
+                 .starts = random.between(Time::zero(), client[0].starts),
+                 .tries_once = cron};
+  }
+  const std::uint32_t others = random.one_of(0U, 0U, 20U, 40U);
+  for (std::size_t i = 0; i < clients; ++i) {
+    ClientHost& host = client[i];
+    const bool other = host.inside ? client[*host.inside].mode.slots == 0 : random.percent(others);
+    const bool confused = other && !host.inside && random.percent(40);
+    if (other && !confused) continue;
+    const std::size_t wants = confused ? 2 + number % 3 : number;
+    host.mode = {.slots = static_cast<std::uint8_t>(wants)};
+    if (host.inside) host.mode = client[*host.inside].mode;
+    host.min_hold = host.once = Time::zero();
+  }
+}
+
+void Schedule::draw_crowd(std::uint64_t new_seed, std::size_t of_servers, std::uint8_t slots,
+                          std::size_t of_clients) {
+  *this = {};
+  seed = new_seed;
+  Random random(seed);
+  run_seed = random.next();
+  servers = of_servers;
+  clients = of_clients;
+  timing.ttl = std::chrono::seconds(1);
+  timing.grace = timing.ttl / 6;
+  server_timeout = connect_timeout = timing.ttl / 10;
+  delay_low = std::chrono::microseconds(300);
+  delay_high = milliseconds(2);
+  calm_from = milliseconds(800);
+  long_jobs = troubled = true;
+  for (std::size_t i = 0; i < servers; ++i) server[i].same_as = static_cast<std::uint8_t>(i);
+  for (std::size_t i = 0; i < clients; ++i) {
+    client[i].mode.slots = slots;
+    client[i].starts = random.between(Time::zero(), milliseconds(50));
+    // Neighbours in a circle of servers, or any.
+    const std::size_t first = random.below(static_cast<std::uint32_t>(servers));
+    std::uint8_t reached = 0;
+    for (std::size_t step = 0; step <= servers / 2; ++step) {
+      reached |= static_cast<std::uint8_t>(1U << (first + step) % servers);
+    }
+    if (random.percent(20)) reached |= static_cast<std::uint8_t>(1U << random.below(8));
+    const auto all = static_cast<std::uint8_t>((1U << servers) - 1);
+    const auto missed = static_cast<std::uint8_t>(all & ~reached);
+    faults.push_back({.at = Time::zero(),
+                      .kind = Kind::isolate,
+                      .client = static_cast<std::uint8_t>(i),
+                      .server = missed,
+                      .length = calm_from});
+  }
+}
+
+/// In every third schedule, by numbers of their own: two to four locks on the same servers, and
+/// runs that take one or several of them. In half of these schedules runs of all kinds meet.
+void Schedule::draw_several() {
+  Random random(seed ^ 0x616c736fU);
+  if (slow_client != kMostClients || !random.percent(33)) return;
+  locks = random.one_of<std::size_t>(2, 2, 3, 4);
+  if (random.percent(50)) draw_mixture(random);
+  const std::size_t runs = clients;
+  for (std::size_t i = 0; i < runs; ++i) {
+    if (!client[i].inside) draw_locks(random, static_cast<std::uint8_t>(i));
+  }
+  for (std::size_t i = 0; i < runs; ++i) {
+    if (!client[i].inside) continue;
+    client[i].inside = last_stage(*client[i].inside);
+    client[i].lock = client[*client[i].inside].lock;
+  }
+  spread_faults(random);
+}
+
+/// At least one host reads, one wants a slot, and one wants its locks alone. Who runs inside the
+/// job of another asks as that one does.
+void Schedule::draw_mixture(Random& random) {
+  const std::uint32_t first = random.below(3);
+  const auto number = random.one_of<std::uint8_t>(2, 2, 3);
+  const std::array<Mode, 3> modes = {Mode{}, Mode{.reads = true}, Mode{.slots = number}};
+  std::uint32_t hosts = 0;
+  for (std::size_t i = 0; i < clients || hosts < 3; ++i) {
+    ClientHost& host = client[i];
+    if (i == clients) {
+      ++clients;
+      host = {.rate = client[0].rate, .starts = client[0].starts, .tries_once = cron};
+    }
+    if (host.inside) {
+      host.mode = client[*host.inside].mode;
+    } else {
+      host.mode = modes[hosts < 3 ? (first + hosts) % 3 : random.below(3)];
+      ++hosts;
+    }
+    if (host.mode.reads || host.mode.slots != 0) host.min_hold = host.once = Time::zero();
+  }
+}
+
+/// Some of the locks, named in any order. A keeper has one.
+void Schedule::draw_locks(Random& random, std::uint8_t run) {
+  std::vector<std::string> names;
+  for (std::size_t lock = 0; lock < locks; ++lock) names.push_back(lock_name(lock));
+  for (std::size_t i = locks; i-- > 1;) {
+    std::swap(names[i], names[random.below(static_cast<std::uint32_t>(i + 1))]);
+  }
+  const auto wanted = random.one_of<std::size_t>(1, 2, 2, 2, 3, 4);
+  names.resize(client[run].keeps ? 1 : std::min(wanted, locks));
+  names = lock::in_order(std::move(names));
+  std::uint8_t stage = run;
+  client[run].lock = lock_named(names.front());
+  for (std::size_t i = 1; i < names.size() && clients < kMostClients; ++i) {
+    const auto next = static_cast<std::uint8_t>(clients++);
+    client[next] = {.rate = client[run].rate,
+                    .tries_once = client[run].tries_once,
+                    .mode = client[run].mode,
+                    .lock = lock_named(names[i]),
+                    .before = stage};
+    client[stage].after = next;
+    stage = next;
+  }
+  if (stage != run) client[run].min_hold = client[run].once = Time::zero();
+}
+
+std::size_t Schedule::first_stage(std::size_t index) const {
+  while (client[index].before) index = *client[index].before;
+  return index;
+}
+
+std::uint8_t Schedule::last_stage(std::uint8_t index) const {
+  while (const auto next = next_stage(index)) index = *next;
+  return index;
+}
+
+/// A fault of a host that has several locks is one of any of its redlocks; a broken network may
+/// concern all of them.
+void Schedule::spread_faults(Random& random) {
+  std::vector<Fault> more;
+  for (Fault& fault : faults) {
+    fault.lock = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(locks)));
+    const bool of_network =
+        fault.kind == Kind::deaf || fault.kind == Kind::mute || fault.kind == Kind::isolate;
+    const bool all = of_network && random.percent(50);
+    std::vector<std::uint8_t> stages = {fault.client};
+    while (const auto next = next_stage(stages.back())) stages.push_back(*next);
+    if (fault.kind == Kind::suspend || stages.size() == 1) continue;
+    fault.client = stages[random.below(static_cast<std::uint32_t>(stages.size()))];
+    for (const std::uint8_t each : stages) {
+      if (!all || each == fault.client) continue;
+      more.push_back(fault);
+      more.back().client = each;
+    }
+  }
+  faults.insert(faults.end(), more.begin(), more.end());
+  std::ranges::stable_sort(faults, {}, &Fault::at);
+}
+
+}  // namespace redlock::sim

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+//
+// The faults of a schedule, each from its beginning to its end.
+#include "world.h"
+
+namespace redlock::sim {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+using Kind = Fault::Kind;
+
+Server::Restart how(Kind kind) {
+  if (kind == Kind::crash_old) return Server::Restart::snapshot;
+  return kind == Kind::crash_kept ? Server::Restart::kept : Server::Restart::empty;
+}
+
+bool is_crash(Kind kind) {
+  return kind == Kind::crash_kept || kind == Kind::crash_old || kind == Kind::crash_empty;
+}
+
+}  // namespace
+
+template <class Each>
+void World::each_address(std::uint8_t server, Each each) {
+  for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
+    if (real(i) == real(server)) each(i);
+  }
+}
+
+void World::begin(const Fault& fault, std::uint32_t number) {
+  const Time now = events_.now();
+  if (story_.on()) {
+    const bool of_client = fault.kind >= Kind::pause || fault.kind <= Kind::isolate;
+    std::string who = of_client ? client_name(fault.client) : std::string();
+    who +=
+        fault.kind >= Kind::pause || fault.kind == Kind::isolate ? "" : server_name(fault.server);
+    std::string what(text(fault.kind));
+    if (fault.kind == Kind::isolate) {
+      what += " from";
+      for (std::size_t i = 0; i < schedule_->servers; ++i) {
+        if ((fault.server >> i & 1U) != 0) what += ' ' + server_name(i);
+      }
+    }
+    story_.say(now, who,
+               "FAULT " + what + " for " + std::to_string(fault.length / milliseconds(1)) + " ms");
+  }
+  Client& client = clients_[fault.client];
+  switch (fault.kind) {
+    case Kind::cut:
+      return network_.cut(fault.client, fault.server);
+    case Kind::deaf:
+    case Kind::mute:
+      return network_.hold(fault.client, fault.server, fault.kind == Kind::deaf,
+                           now + fault.length);
+    case Kind::isolate:
+      return isolate(fault.client, fault.server, now + fault.length);
+    case Kind::snapshot:
+      return each_lock(real(fault.server), [](Server& each) { each.take_snapshot(); });
+    case Kind::foreign:
+      return keys(fault.lock, real(fault.server))
+          .set_foreign(
+              fault.length > milliseconds(100) ? kForeignType : make_token(kForeigner, 1, 1),
+              fault.length / milliseconds(1), now);
+    case Kind::stop:
+    case Kind::flush:
+      ++stopped_[real(fault.server)];
+      each_address(fault.server, [&](std::uint8_t s) { network_.server_stopped(s); });
+      break;
+    case Kind::crash_kept:
+    case Kind::crash_old:
+    case Kind::crash_empty:
+      crash(fault.server);
+      break;
+    case Kind::fail_over:
+      fail_over(real(fault.server));
+      break;
+    case Kind::lag:
+      return each_lock(real(fault.server),
+                       [&](Server& each) { each.hold_replica(now + fault.length); });
+    case Kind::pause:
+      client.pause(false);
+      events_.add(EventKind::client_resumes, now + fault.length, fault.client);
+      return;
+    case Kind::suspend:
+      return suspend(fault.client, now + fault.length);
+    case Kind::kill:
+      return client.kill();
+    case Kind::signal:
+      return client.signal();
+    case Kind::revoke:
+    case Kind::seize:
+      return force(fault);
+    case Kind::hand_back:
+      return hand_back(fault);
+    case Kind::rumour:
+      return client.hear_released(client.run());
+  }
+  events_.add(EventKind::fault_over, now + fault.length, number);
+}
+
+/// All that runs on the host, if it has several locks.
+void World::suspend(std::size_t client, Time until) {
+  for (std::optional<std::size_t> each = schedule_->first_stage(client); each;
+       each = schedule_->next_stage(*each)) {
+    clients_[*each].pause(true);
+    events_.add(EventKind::client_resumes, until, static_cast<std::uint32_t>(*each));
+  }
+}
+
+void World::isolate(std::uint8_t client, std::uint8_t servers, Time until) {
+  for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
+    if ((servers >> i & 1U) == 0) continue;
+    network_.hold(client, i, true, until);
+    network_.hold(client, i, false, until);
+  }
+}
+
+void World::crash(std::uint8_t server) {
+  ++crashed_[real(server)];
+  wake_ups_.server_down(real(server));
+  each_address(server, [&](std::uint8_t s) { network_.server_down(s); });
+}
+
+void World::fail_over(std::uint8_t server) {
+  for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) forget_votes(lock, server);
+  crash(server);
+}
+
+/// A vote that the replica lacks, or that will end earlier, is forgotten.
+void World::forget_votes(std::uint8_t lock, std::uint8_t index) {
+  Server& server = keys(lock, index);
+  const Time now = events_.now();
+  std::vector<Token> tokens = server.readers(now);
+  if (tokens.empty()) tokens.push_back(server.owner(now));
+  std::vector<std::int64_t> left;
+  for (const Token token : tokens) left.push_back(server.left(token, now));
+  server.lose_primary(now);
+  const bool promised =
+      schedule_->waits_for_replicas && schedule_->server[index].replica_ahead == Time{};
+  for (std::size_t i = 0; i < tokens.size() && !promised; ++i) {
+    if (server.left_on_replica(tokens[i], now) < left[i]) checks_[lock].forgets(index, tokens[i]);
+  }
+}
+
+void World::end(const Fault& fault) {
+  const std::uint8_t server = real(fault.server);
+  if (is_crash(fault.kind) || fault.kind == Kind::fail_over) return come_back(fault);
+  if (fault.kind == Kind::flush) each_lock(server, [](Server& each) { each.flush(); });
+  if (--stopped_[server] > 0 || crashed_[server] > 0) return;
+  if (story_.on()) story_.say(events_.now(), server_name(server), "goes on");
+  each_address(server, [&](std::uint8_t s) { network_.server_continued(s); });
+}
+
+/// Crashes that overlap are one with several restarts: data is lost if one of them loses it.
+void World::come_back(const Fault& fault) {
+  const std::uint8_t server = real(fault.server);
+  each_lock(server, [&](Server& each) {
+    if (fault.kind == Kind::fail_over) {
+      each.promote(events_.now());
+    } else {
+      each.restart(how(fault.kind), events_.now());
+    }
+  });
+  if (--crashed_[server] > 0) return;
+  if (story_.on()) story_.say(events_.now(), server_name(server), "is back");
+  each_address(server, [&](std::uint8_t s) {
+    network_.server_up(s);
+    if (stopped_[server] == 0) network_.server_continued(s);
+  });
+}
+
+void World::calm_down() {
+  if (story_.on()) story_.say(events_.now(), "", "ALL IS WELL from here on");
+  scene_.calm = true;
+  network_.heal();
+  for (std::size_t i = 0; i < schedule_->servers; ++i) {
+    each_lock(i, [](Server& each) { each.hold_replica({}); });
+  }
+  for (std::size_t i = 0; i < schedule_->clients; ++i) clients_[i].calm_down();
+}
+
+}  // namespace redlock::sim

@@ -72,10 +72,17 @@ need_for_all() {
   need rpmlint has_command rpmlint
   need zsh has_command zsh # completions.bats types into these two
   need fish has_command fish
+  need groff-base has_command groff # man.bats
+  need strace has_command strace    # config.bats
   need clang has_command clang++
   need clang-tidy has_command clang-tidy
   need shellcheck has_command shellcheck
   need valgrind has_command valgrind
+  need g++-aarch64-linux-gnu has_command aarch64-linux-gnu-g++ # packaging/build-arm64
+  need qemu-user has_command qemu-aarch64
+  need dpkg-dev has_command dpkg-source # packaging/build-musl
+  need perl has_command perl
+  need python3-pip python3 -m pip --version
 }
 
 install_missing() {
@@ -87,7 +94,7 @@ install_missing() {
   fi
   if [ "$install_as_root" = none ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "These packages are missing, and this user cannot install them. As root:" >&2
-    echo "  apt-get install --no-install-recommends$missing" >&2
+    echo "  apt-get update && apt-get install --no-install-recommends$missing" >&2
     exit 69
   fi
   echo "installing:$missing" >&2

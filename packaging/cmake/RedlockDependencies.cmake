@@ -72,7 +72,8 @@ file(STRINGS ${redlock_toml_header} redlock_toml_version REGEX "define TOML_LIB_
 string(REGEX REPLACE "[^0-9]+" "." redlock_toml_version "${redlock_toml_version}")
 string(REGEX REPLACE "^[.]|[.]$" "" redlock_toml_version "${redlock_toml_version}")
 target_compile_definitions(redlock_tomlplusplus INTERFACE TOML_EXCEPTIONS=0 TOML_HEADER_ONLY=1
-  TOML_ENABLE_FORMATTERS=0)
+  TOML_ENABLE_FORMATTERS=0
+  TOML_FLOAT_CHARCONV=0) # std::from_chars() for floating point needs libm
 
 find_path(REDLOCK_DOCTEST_INCLUDE doctest/doctest.h)
 if(BUILD_TESTING AND NOT REDLOCK_DOCTEST_INCLUDE)

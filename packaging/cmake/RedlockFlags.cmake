@@ -36,6 +36,10 @@ if(REDLOCK_SANITIZE)
     endif()
   endif()
   add_link_options(-fsanitize=${REDLOCK_SANITIZE})
+  # Its tables hold 160000 addresses. Without a fixed place in memory, each start of redlock would relocate all of them.
+  if(REDLOCK_SANITIZE MATCHES "address")
+    set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
+  endif()
   # The sanitizers replace libc's functions and the C++ runtime's: no fortified calls, no static
   # runtime, and no optimisation that hides where an error comes from.
   set(REDLOCK_HARDENING OFF)
@@ -55,7 +59,16 @@ if(REDLOCK_STATIC)
   add_compile_definitions(REDLOCK_STATIC=1)
   set(CMAKE_CXX_LINK_OPTIONS_PIE -static-pie)  # in place of -pie, which wins over -static
 elseif(REDLOCK_STATIC_RUNTIME)
-  add_link_options(-static-libstdc++ -static-libgcc)
+  # Fedora has the archive of libstdc++ in a package of its own.
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LINK_OPTIONS -static-libstdc++ -static-libgcc)
+  check_cxx_source_compiles("#include <new>\nint main() { delete new int; }" REDLOCK_HAS_STATIC_RUNTIME)
+  unset(CMAKE_REQUIRED_LINK_OPTIONS)
+  if(REDLOCK_HAS_STATIC_RUNTIME)
+    add_link_options(-static-libstdc++ -static-libgcc)
+  else()
+    message(STATUS "There is no static libstdc++: linking the shared one")
+  endif()
 endif()
 
 if(REDLOCK_LTO)

@@ -38,6 +38,24 @@ function(redlock_batch target)
   endif()
 endfunction()
 
+# For the loop of work: the headers of the standard library that most files include are compiled once, which saves
+# two fifths of the time of a small file. No header of redlock is among them. A missing #include of one of these is
+# noticed in the other presets.
+option(REDLOCK_PRECOMPILE "Compile headers of the standard library once" OFF)
+
+# redlock_precompile(OWNER TARGET…): compiles them once for all of these, which must have the same options.
+function(redlock_precompile owner)
+  if(NOT REDLOCK_PRECOMPILE OR REDLOCK_QUICK)
+    return()
+  endif()
+  target_precompile_headers(${owner} PRIVATE <algorithm> <array> <charconv> <chrono> <cstddef> <cstdint> <cstring>
+    <deque> <functional> <map> <memory> <optional> <set> <span> <string> <string_view> <system_error> <utility>
+    <variant> <vector>)
+  foreach(target IN LISTS ARGN)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  endforeach()
+endfunction()
+
 # redlock_room(NAME BATCH NUMBER LINK LIBRARY… FILES FILE… [ALONE FILE…]): the library redlock_NAME, of driver/ or a room
 # above it. These include the same headers, and most of their object code comes from those. With
 # REDLOCK_QUICK they are one library, and the FILES of all rooms with the same NUMBER are compiled together.

@@ -3,9 +3,14 @@
 // A primary that starts calls its cluster down for 2 s. A replica does not, and when it takes over,
 // it keeps its opinion. So every node begins as the replica of a primary that never existed. Half
 // of the nodes take over, the others follow them, and all forget those that never existed.
+//
+// They take over one after the other, each when it knows of the epoch of the one before. Two
+// primaries with the same epoch would settle that later by a new one: a slot that moves to another
+// node at that moment has two owners for ever.
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 
 #include "os/random.h"
 #include "sandbox/topologies.h"
@@ -41,8 +46,7 @@ std::string slots_of(std::size_t primary) {
   return std::to_string(kSlots * n / count) + '-' + std::to_string(kSlots * (n + 1) / count - 1);
 }
 
-/// What node `self` knows when it starts. The epochs differ, so that no two nodes take over with
-/// the same one.
+/// What node `self` knows when it starts.
 std::string nodes_conf(const Plan& plan, std::size_t self) {
   std::string text;
   for (std::size_t i = 0; i < kPrimaries; ++i) {
@@ -56,7 +60,7 @@ std::string nodes_conf(const Plan& plan, std::size_t self) {
             std::to_string(port + 10'000) + (i == self ? " myself,slave " : " slave ") +
             plan.never[primary] + " 0 0 " + std::to_string(primary + 1) + " connected\n";
   }
-  return text + "vars currentEpoch " + std::to_string(10 * (self + 1)) + " lastVoteEpoch 0\n";
+  return text + "vars currentEpoch 10 lastVoteEpoch 0\n";
 }
 
 std::string configuration(std::uint16_t port) {
@@ -93,19 +97,39 @@ bool knows_replicas(const std::string& nodes, const Plan& plan) {
          !contains(nodes, "disconnected") && !contains(nodes, "handshake");
 }
 
+/// The number behind `name` in the reply to CLUSTER INFO; -1: there is none.
+std::int64_t number_of(const std::string& info, const std::string& name) {
+  const std::size_t at = info.find(name + ':');
+  return at == std::string::npos ? -1 : std::atoll(info.c_str() + at + name.size() + 1);
+}
+
+/// Makes each primary-to-be one, with an epoch of its own. False: stopped.
+bool become_primaries(SandboxServers& servers, int stop) {
+  std::int64_t epoch = 0;
+  const auto knows_epoch = [&](const std::string& replies) {
+    return number_of(replies, "cluster_current_epoch") >= epoch;
+  };
+  const auto is_primary = [&](const std::string& replies) {
+    epoch = number_of(replies, "cluster_my_epoch");
+    return contains(replies, "role:master");
+  };
+  const std::string words = "CLUSTER FAILOVER TAKEOVER\nINFO replication\nCLUSTER INFO\n";
+  for (std::size_t i = 0; i < kPrimaries; ++i) {
+    if (!servers.until(i, "CLUSTER INFO\n", knows_epoch, stop)) return false;
+    if (!servers.until(i, words, is_primary, stop)) return false;
+  }
+  return true;
+}
+
 /// Returns when every node knows that the primaries have taken over, and every replica is connected
 /// to its primary. False: stopped.
 bool take_over(SandboxServers& servers, const Plan& plan, int stop) {
   for (std::size_t i = 0; i < kNodes; ++i) {
     if (!servers.until(i, "PING\n", {"+PONG"}, stop)) return false;
   }
-  const std::string role = "INFO replication\n";
-  for (std::size_t i = 0; i < kPrimaries; ++i) {
-    const std::string words = "CLUSTER FAILOVER TAKEOVER\n" + role;
-    if (!servers.until(i, words, {"role:master"}, stop)) return false;
-  }
+  if (!become_primaries(servers, stop)) return false;
   for (std::size_t i = kPrimaries; i < kNodes; ++i) {
-    if (!servers.until(i, role, {"master_link_status:up"}, stop)) return false;
+    if (!servers.until(i, "INFO replication\n", {"master_link_status:up"}, stop)) return false;
   }
   const auto known = [&](const std::string& replies) { return knows_owners(replies, plan); };
   for (std::size_t i = 0; i < kNodes; ++i) {

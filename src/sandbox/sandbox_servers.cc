@@ -35,6 +35,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kPatience = 10s;
 constexpr int kLogLines = 5;
+constexpr std::string_view kPortTaken = "Address already in use";  // as the server's log has it
 constexpr std::string_view kLongestFile = "/99/sock";
 
 std::string system_error(const std::string& what) {
@@ -74,9 +75,9 @@ std::string make_directory() {
   return directory;
 }
 
-std::string log_tail(const std::string& log) {
+std::string log_tail(const std::string& folder) {
   std::deque<std::string> tail;
-  std::ifstream lines(log);
+  std::ifstream lines(folder + "/log");
   for (std::string line; std::getline(lines, line);) {
     tail.push_back(line);
     if (tail.size() > kLogLines) tail.pop_front();
@@ -117,6 +118,12 @@ SandboxServers::SandboxServers(std::string password)
     : program_(find_program()), password_(std::move(password)), directory_(make_directory()) {}
 
 SandboxServers::~SandboxServers() {
+  clear();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+void SandboxServers::clear() {
   for (pid_t pid : pids_) {
     if (pid > 0) kill(pid, SIGKILL);
   }
@@ -125,7 +132,11 @@ SandboxServers::~SandboxServers() {
     }
   }
   std::error_code ignored;
-  std::filesystem::remove_all(directory_, ignored);
+  for (std::size_t i = 0; i < pids_.size(); ++i) {
+    std::filesystem::remove_all(folder(i), ignored);
+  }
+  pids_.clear();
+  ports_ = ReservedPorts{};
 }
 
 std::string SandboxServers::folder(std::size_t server) const {
@@ -199,22 +210,29 @@ bool SandboxServers::until(std::size_t server, const std::string& commands,
                            const Condition& condition, int stop) {
   const auto deadline = steady_clock::now() + kPatience;
   const std::string request = password_.empty() ? commands : "AUTH " + password_ + '\n' + commands;
-  const std::string log = folder(server) + "/log";
   for (;;) {
     const std::optional<std::string> said = converse(socket(server), request, stop, deadline);
     if (!said) return false;
     if (condition(*said)) return true;
     if (waitpid(pids_[server], nullptr, WNOHANG) == pids_[server]) {
       pids_[server] = -1;
-      throw Error(ExitStatus::unavailable,
-                  "sandbox: " + program_.path + " did not start" + log_tail(log));
+      report_end(server);
     }
     if (steady_clock::now() >= deadline) {
-      throw Error(ExitStatus::unavailable,
-                  "sandbox: " + program_.path + " was not ready in 10 s" + log_tail(log));
+      throw Error(ExitStatus::unavailable, "sandbox: " + program_.path + " was not ready in 10 s" +
+                                               log_tail(folder(server)));
     }
     if (!wait_a_moment(stop)) return false;
   }
+}
+
+void SandboxServers::report_end(std::size_t server) const {
+  const std::string tail = log_tail(folder(server));
+  const std::string message = "sandbox: " + program_.path + " did not start" + tail;
+  if (tail.find(kPortTaken) != std::string::npos) {
+    throw PortTaken(ExitStatus::unavailable, message);
+  }
+  throw Error(ExitStatus::unavailable, message);
 }
 
 }  // namespace redlock::sandbox

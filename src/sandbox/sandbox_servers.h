@@ -9,9 +9,16 @@
 #include <string_view>
 #include <vector>
 
+#include "error.h"
 #include "sandbox/reserved_ports.h"
 
 namespace redlock::sandbox {
+
+/// A server could not start, because another process had taken its port (see ReservedPorts).
+class PortTaken : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Servers in a directory of their own (mode 0700, in $TMPDIR or /tmp), as children of this
 /// process. The destructor kills and reaps them and removes the directory; if somebody kills this
@@ -40,12 +47,16 @@ class SandboxServers {
 
   /// Sends the commands (each ends with a line break) until their replies satisfy `condition`.
   /// False when `stop` (a descriptor) has become readable or hung up meanwhile. Throws Error (69),
-  /// with the end of the server's log, if the server has ended, or does not reply so within 10 s.
+  /// with the end of the server's log, if the server has ended (PortTaken: for want of a port), or
+  /// does not reply so within 10 s.
   [[nodiscard]] bool until(std::size_t server, const std::string& commands,
                            const Condition& condition, int stop);
   /// The same, until the replies contain all `words`.
   [[nodiscard]] bool until(std::size_t server, const std::string& commands,
                            std::initializer_list<std::string_view> words, int stop);
+
+  /// Kills all servers, removes their files and gives up their ports. The next one is number 0.
+  void clear();
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] const std::string& password() const { return password_; }
@@ -60,6 +71,7 @@ class SandboxServers {
   static Program find_program();
   [[nodiscard]] std::string folder(std::size_t server) const;
   void become(const std::string& folder, bool sentinel, pid_t parent) const;
+  [[noreturn]] void report_end(std::size_t server) const;
 
   Program program_;
   std::string password_;

@@ -2,8 +2,11 @@
 #include "sandbox/topologies.h"
 
 namespace redlock::sandbox {
+namespace {
 
-Uris start(SandboxServers& servers, const cli::Sandbox& wanted, int stop) {
+constexpr int kTries = 5;
+
+Uris start_once(SandboxServers& servers, const cli::Sandbox& wanted, int stop) {
   switch (wanted.kind) {
     case cli::Sandbox::Kind::cluster:
       return start_cluster(servers, stop);
@@ -13,6 +16,19 @@ Uris start(SandboxServers& servers, const cli::Sandbox& wanted, int stop) {
       break;
   }
   return start_plain(servers, wanted.servers, stop);
+}
+
+}  // namespace
+
+Uris start(SandboxServers& servers, const cli::Sandbox& wanted, int stop) {
+  for (int tries = 1;; ++tries) {
+    try {
+      return start_once(servers, wanted, stop);
+    } catch (const PortTaken&) {
+      if (tries == kTries) throw;
+      servers.clear();
+    }
+  }
 }
 
 }  // namespace redlock::sandbox

@@ -171,8 +171,7 @@ describe_cluster() {
   for ((i = 0; i < count; ++i)); do write_nodes_conf "$i" >"$SCRATCH/server.${CLUSTER[i]}/nodes.conf"; done
 }
 
-# write_nodes_conf INDEX: prints what the node of that index knows when it starts. Its epoch differs from the
-# others', so that no two of them take over with the same one.
+# write_nodes_conf INDEX: prints what the node of that index knows when it starts.
 write_nodes_conf() {
   local primaries=${#CLUSTER_PRIMARIES[@]} i flags
   for ((i = 0; i < primaries; ++i)); do
@@ -185,15 +184,18 @@ write_nodes_conf() {
     echo "${NODE_IDS[${CLUSTER[i]}]} 127.0.0.1:${CLUSTER_PORTS[i]}@${BUS_PORTS[i]} $flags" \
       "${NODE_IDS[P$((i % primaries + 1))]} 0 0 $((i % primaries + 1)) connected"
   done
-  echo "vars currentEpoch $((10 * ($1 + 1))) lastVoteEpoch 0"
+  echo "vars currentEpoch 10 lastVoteEpoch 0"
 }
 
 # take_over_slots: makes C1 and so on the primaries, and has all nodes forget the others. A node tells the others whom
 # it follows when it pings them: every half node time-out.
 take_over_slots() {
-  local name words=''
+  local name words='' epoch=0
   for name in "${CLUSTER_PRIMARIES[@]}"; do
+    # Two with the same epoch would settle that later, and if a slot moves just then, it has two owners for ever.
+    wait_until "$BOUND" knows_epoch "$name" "$epoch" || return 1
     say_ok "$name" cluster failover takeover || return 1
+    epoch=$(epoch_of "$name" my)
     words+="cluster forget ${NODE_IDS[P${name#C}]}"$'\n'
   done
   words+='config set cluster-node-timeout 1000'
@@ -208,6 +210,13 @@ take_over_slots() {
     local -n arguments=${name}_ARGS
     arguments+=(--cluster-node-timeout "$CLUSTER_NODE_TIMEOUT") # for restart_server
   done
+}
+knows_epoch() { (($(epoch_of "$1" current) >= $2)); }
+# epoch_of NODE current|my: prints the epoch that the node knows of, or has.
+epoch_of() {
+  local info
+  info=$(node_cli "$1" cluster info)
+  [[ $info =~ cluster_$2_epoch:([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 knows_primaries() {
   local said

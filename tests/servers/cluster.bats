@@ -270,9 +270,9 @@ is_down() { [[ $(cli "$1" cluster info) == *cluster_state:fail* ]]; }
   start_job
   start_waiter one
   wait_until "$BOUND" listens_sharded C1
-  let_go
   local freed
   freed=$(now_ms)
+  let_go
   await "$one"
   assert_status 0
   assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000 # it would ask after 5 s
@@ -329,9 +329,9 @@ is_down() { [[ $(cli "$1" cluster info) == *cluster_state:fail* ]]; }
   lock_at C1
   start_job
   start_waiter one
-  let_go
   local freed
   freed=$(now_ms)
+  let_go
   await "$one"
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"

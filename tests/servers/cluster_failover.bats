@@ -71,9 +71,9 @@ has_renewed() { (($(time_given "$1") > 0)); }
   # The renewal, over a connection to C1 that is still there.
   wait_until "$BOUND" has_renewed C2
   # The one that waits hears of the release.
-  let_go
   local freed
   freed=$(now_ms)
+  let_go
   await "$JOB"
   assert_status 7
   [[ -z $stderr ]] || fail "$stderr"
@@ -93,9 +93,9 @@ has_renewed() { (($(time_given "$1") > 0)); }
   wait_until "$BOUND" listens_sharded C1
   cluster_migrate_slot "$(cluster_slot "$LOCK")" C1 C2
   wait_until "$BOUND" listens_sharded C2
-  let_go
   local freed
   freed=$(now_ms)
+  let_go
   await "$one"
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"

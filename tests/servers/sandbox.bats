@@ -319,8 +319,18 @@ while True:
   directory_empty
 }
 
+# Two with the same one would choose new ones later. A slot that moves to another node meanwhile may have two owners.
+@test "--cluster: every primary has an epoch of its own" {
+  run "$REDLOCK" sandbox --cluster -- bash -c '
+    IFS=, read -ra nodes <<<"${REDLOCK_SERVERS#*@}"
+    for node in "${nodes[@]:0:3}"; do
+      redis-cli -p "${node#*:}" cluster info | tr -d "\r" | sed -n "s/cluster_my_epoch://p"
+    done'
+  [[ $status == 0 && $output == $'11\n12\n13' ]] || fail "$status" "$output"
+}
+
 @test "--cluster: a replica takes over, and keeps what its primary had" {
-  run -0 "$REDLOCK" sandbox --cluster -- bash -c '
+  run "$REDLOCK" sandbox --cluster -- bash -c '
     IFS=, read -ra nodes <<<"${REDLOCK_SERVERS#*@}"
     primary=${nodes[2]#*:} replica=${nodes[5]#*:} # of slot 12182, the key foo
     redis-cli -p "$primary" set foo kept
@@ -328,7 +338,7 @@ while True:
     redis-cli -p "$replica" cluster failover
     for i in {1..1000}; do [[ $(redis-cli -p "$replica" role) != master* ]] || break; sleep 0.02; done
     redis-cli -p "$replica" get foo'
-  [[ $output == $'OK\n1\nOK\nkept' ]] || fail "$output"
+  [[ $status == 0 && $output == $'OK\n1\nOK\nkept' ]] || fail "$status" "$output"
 }
 
 @test "--sentinel: Sentinels that know a primary, its replicas and each other, and a password" {
@@ -358,14 +368,14 @@ while True:
 }
 
 @test "--sentinel: they make a replica the primary" {
-  run -0 "$REDLOCK" sandbox --sentinel -- bash -c '
+  run "$REDLOCK" sandbox --sentinel -- bash -c '
     sentinel=${REDLOCK_SERVERS#*@127.0.0.1:}
     ask() { redis-cli -p "${sentinel%%,*}" sentinel "$@" mymaster; }
     old=$(ask get-master-addr-by-name)
     for i in {1..200}; do [[ $(ask failover) != OK ]] || break; sleep 0.1; done # first they look at the replicas
     for i in {1..1000}; do now=$(ask get-master-addr-by-name) && [[ $now == "$old" ]] || break; sleep 0.02; done
     redis-cli -p "${now##*$'"'\n'"'}" role | head -n 1'
-  [[ $output == master ]] || fail "$output"
+  [[ $status == 0 && $output == master ]] || fail "$status" "$output"
 }
 
 @test "--cluster, --sentinel: nobody else sees the password, and nothing is left after the end" {
@@ -415,6 +425,48 @@ while True:
     grep -oE '127.0.0.1:[0-9]+' <<<"$output" >>"$SCRATCH/addresses"
   done
   [[ $(wc -l <"$SCRATCH/addresses") == 18 && -z $(sort "$SCRATCH/addresses" | uniq -d) ]]
+}
+
+# taken_ports TIMES: the first TIMES servers find their port taken, by this test's server A.
+taken_ports() {
+  mkdir "$SCRATCH/bin"
+  start_server A --tcp
+  cat >"$SCRATCH/bin/redis-server" <<'END'
+#!/bin/bash
+for ((i = 1; i <= TIMES; ++i)); do
+  mkdir "$SCRATCH/taken.$i" 2>/dev/null || continue
+  sed -i "s/^port .*/port $A_PORT/" redis.conf
+  break
+done
+exec -a redis-server "$SERVER" "$@"
+END
+  chmod +x "$SCRATCH/bin/redis-server"
+  TIMES=$1 SERVER=$(server_program)
+  export SCRATCH TIMES SERVER A_PORT
+  PATH=$SCRATCH/bin:$PATH
+}
+
+@test "--cluster, --sentinel: another program takes a port: it takes other ports" {
+  local kind
+  taken_ports 2
+  for kind in --cluster --sentinel; do
+    run --separate-stderr "$REDLOCK" sandbox "$kind" -- sh -c 'echo "$REDLOCK_SERVERS"'
+    [[ $status == 0 && $output == redis+*:* && -z $stderr ]] || fail "$status" "$output" "$stderr"
+    refute_contains "$output" ":$A_PORT"
+    [[ -d $SCRATCH/taken.2 ]] && rmdir "$SCRATCH"/taken.*
+    directory_empty
+  done
+}
+
+@test "--cluster, --sentinel: no port is free: 69, with the end of the log" {
+  local kind
+  taken_ports 1000
+  for kind in --cluster --sentinel; do
+    run -69 "$REDLOCK" sandbox "$kind" -- true
+    assert_contains "$output" "$SCRATCH/bin/redis-server did not start"
+    assert_contains "$output" 'Address already in use'
+    directory_empty
+  done
 }
 
 @test "--cluster, --sentinel: on a terminal it says what was started" {

@@ -277,7 +277,8 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t supervisor) {
   const std::string title = "redlock-worker: " + job_.lock.name;
   const os::Placement place = job_control_->enter_worker();
   // Reads the clock again: somebody may have stopped us since the votes arrived.
-  if (worker_->supervisor_is_gone() || os::boot_now() >= order.latest) {
+  if (worker_->supervisor_is_gone() || os::boot_now() >= order.latest ||
+      reserve_->supervision->start_decided.exchange(true)) {
     worker_->tell(Kind::job_too_late);
     ::_exit(0);
   }
@@ -313,20 +314,32 @@ void Runner::abandon_start(const char* why) noexcept {
   ::_exit(0);
 }
 
-std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t worker,
-                                               os::Fd messages) {
+/// Less than the length of a message: the worker has ended. Negative: there is none at `limit`.
+ssize_t Runner::await_message(const os::Fd& messages, lock::Instant limit, WorkerMessage& message) {
   std::array<os::Interest, 1> interests{os::Interest{.fd = messages.get(), .read = true}};
-  WorkerMessage message{};
   ssize_t length = -1;
   do {
-    driver_.await(interests, order.latest);
+    driver_.await(interests, limit);
     length = ::read(messages.get(), &message, sizeof message);
-  } while (length < 0 && os::boot_now() < order.latest);
+  } while (length < 0 && os::boot_now() < limit);
+  return length;
+}
 
-  if (length != sizeof message) return not_started(worker, std::nullopt, length < 0);
-  if (message.kind != Kind::job_started) {
-    return not_started(worker, message, message.kind == Kind::job_too_late);
+std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t worker,
+                                               os::Fd messages) {
+  WorkerMessage message{};
+  ssize_t length = await_message(messages, order.latest, message);
+  const bool too_late = length < 0 && !reserve_->supervision->start_decided.exchange(true);
+  if (length < 0 && !too_late) {
+    // The job has begun, or is about to. After this limit, little more than the grace would be
+    // left.
+    length = await_message(messages, order.latest + plan_.timing.ttl / 3, message);
   }
+  if (length != sizeof message) {
+    const char* const fate = length < 0 ? "is stopped or stuck, killed" : "was killed";
+    return not_started(worker, std::nullopt, too_late ? nullptr : fate);
+  }
+  if (message.kind != Kind::job_started) return not_started(worker, message, nullptr);
   // `ran` is measured from this moment: on a loaded machine the present one is much later.
   const auto began = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
       std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited)));
@@ -346,8 +359,9 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   return std::nullopt;
 }
 
+/// `fate`: what became of a worker that sent no message; null: it is too late to start the job.
 lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
-                                bool too_late) {
+                                const char* fate) {
   if (reason) {
     ::waitpid(worker, nullptr, 0);
   } else {
@@ -355,10 +369,10 @@ lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>
   }
   reserve_.reset();
   job_control_->start_failed();
-  if (too_late) return lock::JobTooLate{};
   if (reason && reason->kind == Kind::not_started) return kSystemRefused;
-  if (reason) return cannot_run(*reason);
-  out_.line("redlock: the process that was to start the job was killed");
+  if (reason && reason->kind != Kind::job_too_late) return cannot_run(*reason);
+  if (reason || fate == nullptr) return lock::JobTooLate{};
+  out_.line(fmt::format("redlock: the process that was to start the job {}", fate));
   return kSystemRefused;
 }
 

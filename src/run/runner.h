@@ -94,7 +94,9 @@ class Runner : private driver::Host {
   lock::Event start_job(const lock::Spawn& order, pid_t supervisor);
   [[noreturn]] void abandon_start(const char* why) noexcept;
   std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
-  lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason, bool too_late);
+  ssize_t await_message(const os::Fd& messages, lock::Instant limit, WorkerMessage& message);
+  lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
+                          const char* fate);
   void give_up_worker(pid_t worker) noexcept;
   [[nodiscard]] lock::JobFailedToStart cannot_start(const char* why);
   [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);

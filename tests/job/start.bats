@@ -72,6 +72,33 @@ run_until() {
   assert_nothing_left A
 }
 
+@test "start: a worker stopped just after it has started the job, and continued in time: the job goes on" {
+  run_until session --ttl 15s --kill-after 5s
+  wait_for "$SCRATCH/job"
+  nap 7 # after 4.5 s it is too late to start a job, after 9.5 s to go on with one
+  kill -CONT "$WORKER"
+  nap 0.5
+  ! gone "$(<"$SCRATCH/job")" || fail 'the job was killed'
+  [[ $(tr -d ' ' <"/proc/$TOP/task/$TOP/children") == "$WORKER" ]] || fail 'another worker'
+  kill -TERM "$TOP"
+  await "$TOP"
+  assert_status 143
+  assert_nothing_left A
+}
+
+@test "start: a worker stopped just after it has started the job, and not continued: the job dies, and does not start again" {
+  run_until session --ttl 1s
+  wait_for "$SCRATCH/job"
+  local job
+  job=$(<"$SCRATCH/job")
+  await "$TOP"
+  assert_status 71
+  [[ $stderr == 'redlock: the process that was to start the job is stopped or stuck, killed' ]] || fail "$stderr"
+  gone "$job" || fail 'the job lives on'
+  [[ $(<"$SCRATCH/job") == "$job" ]] || fail 'it was started again'
+  assert_nothing_left A
+}
+
 @test "start: the top is killed just after the worker has started the job, and the job dies" {
   run_until session --ttl 1s
   wait_for "$SCRATCH/job"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slow
+# bats file_tags=memory,slow
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154,SC2016
 #
 # `redlock status` and `redlock list`: what each kind of lock looks like, on servers that agree, that do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slow
+# bats file_tags=memory,slow
 #
 # The permissions of redlock-protocol(7): a user who has them and no others can do all that redlock
 # does, each of them is needed, and one who lacks any gets what that page says. The list is read

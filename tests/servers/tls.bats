@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slow
+# bats file_tags=memory,slow
 # shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
 # shellcheck disable=SC2153,SC2154 # A_TLS_URI and the like are set by start_tls_server
 # shellcheck disable=SC2016 # expanded by the job's shell, or by wait_until

@@ -309,6 +309,7 @@ ssize_t send(int fd, const void* bytes, size_t size, int flags) {
     errno = EAGAIN;
     return -1;
   }
+  usleep(5000); // the server answers what it has
   return syscall(SYS_sendto, fd, bytes, size < 700 ? size : 700, flags, NULL, 0);
 }
 PARTS

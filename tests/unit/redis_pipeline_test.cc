@@ -437,6 +437,20 @@ TEST_CASE("a request of which the kernel took nothing is not at the server") {
   CHECK(pipeline.sent_attempts().empty());
 }
 
+TEST_CASE("of two commands the first one is answered while the second one is still being sent") {
+  Pipeline pipeline;
+  Pipeline::Pending* const release =
+      pipeline.add(ask(Op::release, 1), {"release and log", 2}, kStart);
+  CHECK(reply(pipeline) == Pipeline::Fit::unasked);
+  pipeline.sent(*release, 8, false, kStart);
+  CHECK(reply(pipeline) == Pipeline::Fit::taken);
+  CHECK(pipeline.take_arrivals().size() == 1);
+  CHECK(reply(pipeline) == Pipeline::Fit::unasked);  // it has not got the second one
+  CHECK(send(pipeline) == "and log");
+  CHECK(reply(pipeline) == Pipeline::Fit::taken);
+  CHECK(pipeline.size() == 0);
+}
+
 TEST_CASE("a reply without a request, and a flood of messages") {
   Pipeline pipeline;
   CHECK(reply(pipeline) == Pipeline::Fit::unasked);

@@ -154,8 +154,18 @@ bool Pipeline::may_repeat(lock::Instant when) const {
          when < pending.deadline && !taken_back && !is_note(pending) && !endless;
 }
 
+/// Whether the server can have read enough of the first request to send the next reply: of a flight
+/// of several commands, it answers the first ones while the last one is still on its way.
+bool Pipeline::expects_reply() const {
+  if (requests_.empty()) return false;
+  const Pending& pending = requests_.front();
+  if (pending.rest().empty()) return true;
+  return pending.written > 0 && pending.flight.replies != Flight::kEndless &&
+         pending.answered + 1 < pending.flight.replies;
+}
+
 Pipeline::Fit Pipeline::take_reply(Value& reply, Refusal refusal) {
-  if (requests_.empty() || !requests_.front().rest().empty()) return Fit::unasked;
+  if (!expects_reply()) return Fit::unasked;
   Pending& pending = requests_.front();
   const bool endless = pending.flight.replies == Flight::kEndless;
   if (refusal == Refusal::for_the_moment) {

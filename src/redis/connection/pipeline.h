@@ -191,6 +191,7 @@ class Pipeline {
   /// The release of this acquire or repair comes behind it.
   [[nodiscard]] bool is_given_back(const Pending& request) const;
   std::deque<Pending>::iterator first_waiting();
+  [[nodiscard]] bool expects_reply() const;
   void put_aside();
   void report(Pending& pending, lock::Unreachable why);
 

@@ -67,6 +67,10 @@ std::vector<Watch::Act> Watch::step(const WorkerState& state, bool worker_gone, 
   return acts;
 }
 
+bool Watch::may_continue(const WorkerState& state, Instant now) const {
+  return now < timing_.kill_at(state.valid_until, state.head_start);
+}
+
 bool Watch::wants_measure(const WorkerState& state) const {
   return state.phase == WorkerState::Phase::running && state.head_start == Duration::zero() &&
          measured_until_ != state.valid_until && timing_.longest_head_start() > Duration::zero();

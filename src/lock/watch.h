@@ -45,6 +45,10 @@ class Watch {
   /// Killing the job takes this long.
   void set_head_start(Duration length);
 
+  /// Whether a stopped job may be continued. Not if it must be dead by now: the worker may be about
+  /// to kill it.
+  [[nodiscard]] bool may_continue(const WorkerState& state, Instant now) const;
+
   /// When step() is due at the latest, if nothing happens before.
   [[nodiscard]] Instant deadline(const WorkerState& state) const;
 

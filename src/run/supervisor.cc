@@ -206,6 +206,7 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal) {
     if (signal.sender == worker_.pid) return;
     take_messages();  // a stop that they report came before this signal
     job_control_.note(0);
+    if (!may_continue()) return;
     if (job_control_.own_group()) return continue_job();
   }
   if (job_left() && !job_control_.job_has(signal)) tree_.signal(signal.number);
@@ -231,8 +232,14 @@ void Supervisor::follow_job() {
   continue_job();
 }
 
+/// The worker may have come to itself together with us, and be about to kill a job whose lease is
+/// over.
+bool Supervisor::may_continue() const {
+  return watch_.may_continue(supervision_.worker_state(), os::boot_now());
+}
+
 void Supervisor::continue_job() {
-  if (job_left()) job_control_.continue_job();
+  if (job_left() && may_continue()) job_control_.continue_job();
 }
 
 /// This process or the worker has stopped the job.

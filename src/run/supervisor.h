@@ -62,6 +62,7 @@ class Supervisor {
   void take_signal(const os::ReceivedSignal& signal);
   void take_messages();
   void follow_job();
+  [[nodiscard]] bool may_continue() const;
   void continue_job();
   [[nodiscard]] bool stopped_job() const;
   Exit end_alone();

@@ -266,6 +266,35 @@ stubborn_until_the_end() {
   [[ $(last TERM) == 0 && $(last end) == 0 ]] || fail "$(tail -n 3 "$LOG")"
 }
 
+@test "everything stopped beyond the lease: the top does not continue a job that the worker is about to kill" {
+  SHIM=$SCRATCH/shim.so
+  cat >"$SCRATCH/shim.c" <<'SHIM'
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static pid_t top;
+__attribute__((constructor)) static void begin(void) { top = getpid(); }
+int kill(pid_t pid, int number) {
+  if (number == SIGKILL && getpid() != top) usleep(300000);
+  return (int)syscall(SYS_kill, pid, number);
+}
+SHIM
+  cc -shared -fPIC -o "$SHIM" "$SCRATCH/shim.c"
+  export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
+  local stopped_at
+  LD_PRELOAD=$SHIM run_job --ttl 2s -- 5
+  stop_all_of "$TOP" "$WORKER" "$JOB"
+  stopped_at=$(now_ms)
+  wait_until "$BOUND" eval '[[ $(cli A exists L) == 0 ]]'
+  kill -CONT "$WORKER"
+  wait_until "$BOUND" asleep "$WORKER" # it has said what it will do, and waits before it does so
+  kill -CONT "$TOP"
+  await "$TOP"
+  assert_status 80
+  nothing_of_the_job
+  assert_between 0 "$(last beat)" "$stopped_at"
+}
+
 @test "the same with the top alone to wake, and with the worker alone" {
   local first
   for first in TOP WORKER; do

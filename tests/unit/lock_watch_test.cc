@@ -128,6 +128,15 @@ TEST_CASE("both were stopped beyond the lease: the KILL comes at once, and no CO
   CHECK(orphaned.step(kRunning, true, true, kValidUntil + 1s) == Acts{Act::kill_job});
 }
 
+TEST_CASE("a job that must be dead by now is not continued, whatever the worker is about to do") {
+  const Watch watch(kTiming);
+  CHECK(watch.may_continue(kRunning, kKillAt - 1ns));
+  CHECK_FALSE(watch.may_continue(kRunning, kKillAt));
+  // The worker has just begun to kill it, and will send the next KILL later.
+  CHECK_FALSE(watch.may_continue({Phase::stopping, kValidUntil + 1s, kValidUntil}, kValidUntil));
+  CHECK_FALSE(watch.may_continue({Phase::running, kTermAt, kValidUntil, 2s}, kKillAt - 2s));
+}
+
 TEST_CASE("a worker lost while it was stopping the job: its KILL is still due") {
   const WorkerState stopping{Phase::stopping, kStart + 2s, kValidUntil};
   Watch watch(kTiming);

@@ -29,11 +29,18 @@ if(REDLOCK_QUICK AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options(--param=ggc-min-heapsize=524288)
 endif()
 
+# For the loop of work: a header that most files include is read once for so many files. More of them make the
+# header cheaper, and a change of one file dearer.
+set(REDLOCK_BATCH 0 CACHE STRING "Compile so many files of a folder at a time; 0: each alone")
+if(REDLOCK_QUICK)
+  set(REDLOCK_BATCH 20)
+endif()
+
 # redlock_batch(TARGET FILE…): compiles its files many at a time, but each FILE alone. What is in the
 # anonymous namespaces of the others must have different names.
 function(redlock_batch target)
-  if(REDLOCK_QUICK)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 20)
+  if(REDLOCK_BATCH GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${REDLOCK_BATCH})
     set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
@@ -64,6 +71,7 @@ function(redlock_room name)
   if(NOT REDLOCK_QUICK)
     add_library(redlock_${name} STATIC ${room_FILES} ${room_ALONE})
     target_link_libraries(redlock_${name} PUBLIC ${room_LINK})
+    redlock_batch(redlock_${name} ${room_ALONE})
     return()
   endif()
   if(NOT TARGET redlock_rooms)

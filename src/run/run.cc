@@ -53,8 +53,10 @@ void check_outer(const std::string& token, const std::string& name,
 Exit run(const cli::Run& request) {
   const char* const environment = std::getenv("REDLOCK_HELD");
   const std::string held = environment == nullptr ? "" : environment;
-  const Stage stage(request, held, os::boot_now());
-  const config::Settings settings = stage.settings(os::boot_now());
+  // One moment for both: otherwise the first stage would wait a little less than -w says.
+  const lock::Instant began = os::boot_now();
+  const Stage stage(request, held, began);
+  const config::Settings settings = stage.settings(began);
   os::Stderr out;
   if (stage.is_first()) {
     for (const std::string& warning : settings.warnings) warn(warning, settings, out);

@@ -206,8 +206,8 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal) {
     if (signal.sender == worker_.pid) return;
     take_messages();  // a stop that they report came before this signal
     job_control_.note(0);
-    if (!may_continue()) return;
     if (job_control_.own_group()) return continue_job();
+    if (!may_continue()) return;
   }
   if (job_left() && !job_control_.job_has(signal)) tree_.signal(signal.number);
 }

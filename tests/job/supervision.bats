@@ -88,6 +88,14 @@ stop_all_of() {
   for pid in "$@"; do wait_until "$BOUND" stopped "$pid"; done
 }
 
+# build_shim: sets $SHIM, a library to be preloaded, from the C on standard input.
+build_shim() {
+  SHIM=$SCRATCH/shim.so
+  cc -x c -shared -fPIC -o "$SHIM" -
+  # A sanitizer wants to be first.
+  export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
+}
+
 @test "top killed: the job is stopped at once, and the lock released" {
   run_job --ttl 30s -- 5
   kill -KILL "$TOP"
@@ -267,8 +275,7 @@ stubborn_until_the_end() {
 }
 
 @test "everything stopped beyond the lease: the top does not continue a job that the worker is about to kill" {
-  SHIM=$SCRATCH/shim.so
-  cat >"$SCRATCH/shim.c" <<'SHIM'
+  build_shim <<'SHIM'
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -279,8 +286,6 @@ int kill(pid_t pid, int number) {
   return (int)syscall(SYS_kill, pid, number);
 }
 SHIM
-  cc -shared -fPIC -o "$SHIM" "$SCRATCH/shim.c"
-  export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
   local stopped_at
   LD_PRELOAD=$SHIM run_job --ttl 2s -- 5
   stop_all_of "$TOP" "$WORKER" "$JOB"
@@ -468,8 +473,7 @@ SCRIPT
 # clock_that_jumps: sets $SHIM, to be preloaded: adds the seconds in $SCRATCH/offset to the time since
 # boot.
 clock_that_jumps() {
-  SHIM=$SCRATCH/shim.so
-  cat >"$SCRATCH/shim.c" <<'SHIM'
+  build_shim <<'SHIM'
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -486,10 +490,7 @@ int clock_gettime(clockid_t clock, struct timespec* now) {
   return result;
 }
 SHIM
-  cc -shared -fPIC -o "$SHIM" "$SCRATCH/shim.c"
   export OFFSET_FILE=$SCRATCH/offset
-  # A sanitizer wants to be first.
-  export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS-}
 }
 
 @test "the clock jumps over the lease: the job is killed before anything else" {

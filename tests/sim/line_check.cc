@@ -2,6 +2,7 @@
 #include "line_check.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "redis/requests/queue.h"
@@ -116,16 +117,20 @@ void LineCheck::write_times(std::int64_t now) {
   line.postpone(now - now_);
   now_ = now;
   line.expire(now);
+  std::vector<std::string> writes;
+  const auto command = [&](std::initializer_list<std::string_view> words) {
+    writes.push_back(redis::encode_command(words));
+  };
   for (const Line::Entry& entry : line.queue()) {
-    redis_.command(
-        {"ZADD", key("alive"), std::to_string(entry.counts_until), waiter_text(entry.waiter)});
+    command({"ZADD", key("alive"), std::to_string(entry.counts_until), waiter_text(entry.waiter)});
   }
   for (const char* name : {"queue", "alive", "waiters"}) {
-    if (line.queue().empty()) redis_.command({"DEL", key(name)});
-    redis_.command({"PEXPIRE", key(name), std::to_string(line.expires_ms() - now)});
+    if (line.queue().empty()) command({"DEL", key(name)});
+    command({"PEXPIRE", key(name), std::to_string(line.expires_ms() - now)});
   }
-  if (line.turn_owner() == kNoWaiter) redis_.command({"DEL", key("turn")});
-  redis_.command({"PEXPIRE", key("turn"), std::to_string(line.turn_ends_ms() - now)});
+  if (line.turn_owner() == kNoWaiter) command({"DEL", key("turn")});
+  command({"PEXPIRE", key("turn"), std::to_string(line.turn_ends_ms() - now)});
+  redis_.commands(writes);
 }
 
 void LineCheck::request() {
@@ -257,16 +262,23 @@ std::vector<std::string> LineCheck::heard() {
 std::string LineCheck::real_line() {
   std::string text;
   const redis::Value queue = redis_.command({"ZRANGE", key("queue"), "0", "-1", "WITHSCORES"});
+  std::vector<std::string> ask{redis::encode_command({"GET", key("turn")})};
   for (std::size_t at = 0; at + 1 < queue.elements.size(); at += 2) {
     const std::string& waiter = queue.elements[at].text;
-    const std::string ends = redis_.command({"ZSCORE", key("alive"), waiter}).text;
+    ask.push_back(redis::encode_command({"ZSCORE", key("alive"), waiter}));
+    ask.push_back(redis::encode_command({"HGET", key("waiters"), "mark:" + waiter}));
+  }
+  const std::vector<redis::Value> replies = redis_.commands(ask);
+  for (std::size_t at = 0; at + 1 < queue.elements.size(); at += 2) {
+    const std::string& waiter = queue.elements[at].text;
+    const std::string& ends = replies[at + 1].text;
     const std::int64_t left = std::stoll(ends.empty() ? "0" : ends) - now_;
     text += waiter + ' ' + queue.elements[at + 1].text + " for " +
             std::to_string((left + 500) / 1000) + " s";
-    const bool marked = redis_.command({"HGET", key("waiters"), "mark:" + waiter}).text == "1";
+    const bool marked = replies[at + 2].text == "1";
     text += marked ? " marked, " : ", ";
   }
-  return text + "turn of " + redis_.command({"GET", key("turn")}).text;
+  return text + "turn of " + replies[0].text;
 }
 
 std::string LineCheck::model_line() const {

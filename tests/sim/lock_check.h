@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lock/vote.h"
 #include "random.h"
@@ -57,13 +58,24 @@ class LockCheck {
   bool revoke(Token token, Time now);
   bool remove(Token token, Time now);
 
+  /// What the real server has; lives in ms, as PTTL tells them.
+  struct RealKeys {
+    std::string lock;  ///< its type, unless that is a string
+    std::int64_t lock_left;
+    std::vector<redis::Value> fence;  ///< value, run_id, released
+    std::string dead;
+    std::int64_t dead_left;
+    std::int64_t holder_left;
+    std::string done;
+  };
+  RealKeys read_keys();
   bool same_keys();
   bool same_readers(std::int64_t now);
   static std::string listed(std::uint32_t number, std::int64_t left);
-  bool same_tombstone(std::int64_t now);
-  bool same_life_of_holders(std::int64_t now);
-  bool same_mark();
-  bool same_notes();
+  bool same_tombstone(const RealKeys& keys, std::int64_t now);
+  bool same_life_of_holders(const RealKeys& keys, std::int64_t now);
+  bool same_mark(const RealKeys& keys);
+  bool same_notes(const RealKeys& keys);
   bool same_holders();
 
   RealServer redis_;

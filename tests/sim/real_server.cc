@@ -31,16 +31,28 @@ RealServer::~RealServer() {
   ::close(fd_);
 }
 
-redis::Value RealServer::send(const redis::Flight& flight) {
-  std::string_view left = flight.wire;
-  while (!left.empty()) {
-    const ssize_t n = ::send(fd_, left.data(), left.size(), MSG_NOSIGNAL);
+void RealServer::write(std::string_view wire) {
+  while (!wire.empty()) {
+    const ssize_t n = ::send(fd_, wire.data(), wire.size(), MSG_NOSIGNAL);
     if (n <= 0) throw std::runtime_error("the connection broke");
-    left.remove_prefix(static_cast<std::size_t>(n));
+    wire.remove_prefix(static_cast<std::size_t>(n));
   }
+}
+
+redis::Value RealServer::send(const redis::Flight& flight) {
+  write(flight.wire);
   redis::Value first = receive();
   for (unsigned i = 1; i < flight.replies; ++i) receive();
   return first;
+}
+
+std::vector<redis::Value> RealServer::commands(const std::vector<std::string>& wires) {
+  std::string all;
+  for (const std::string& wire : wires) all += wire;
+  write(all);
+  std::vector<redis::Value> replies;
+  while (replies.size() < wires.size()) replies.push_back(receive());
+  return replies;
 }
 
 redis::Value RealServer::receive() {

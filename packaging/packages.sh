@@ -34,7 +34,6 @@ need_to_build() {
   need g++ has_command g++
   need cmake has_command cmake
   need ninja-build has_command ninja
-  need make has_command make # without it the optimisation while linking is done on one core
   need pkg-config has_command pkg-config
   need libhiredis-dev pkg-config --exists hiredis
   need libssl-dev pkg-config --exists 'libssl >= 3'

@@ -13,6 +13,10 @@ check_pie_supported(LANGUAGES CXX)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 add_compile_options(-Wall -Wextra -Wconversion -Wshadow)
+# Where g++ 12 optimises, it sees std::string's memcpy() overlap where it cannot (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options(-Wno-restrict)
+endif()
 # With libstdc++ 12, newer releases of clang warn of get_temporary_buffer(), which std::stable_sort calls. g++
 # looks at our own calls.
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 15)
@@ -41,11 +45,9 @@ if(REDLOCK_SANITIZE)
   if(REDLOCK_SANITIZE MATCHES "address")
     set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
   endif()
-  # The sanitizers replace libc's functions and the C++ runtime's: no fortified calls, no static
-  # runtime, and no optimisation that hides where an error comes from.
+  # The sanitizers replace libc's functions and the C++ runtime's: no fortified calls, no static runtime.
   set(REDLOCK_HARDENING OFF)
   set(REDLOCK_STATIC_RUNTIME OFF)
-  set(REDLOCK_LTO OFF)
 endif()
 
 if(REDLOCK_HARDENING)
@@ -56,6 +58,10 @@ endif()
 
 # What the binary does not use it does not load: start-up is most of what `redlock run` costs.
 add_link_options(-Wl,--as-needed)
+# Nor does it contain functions that nobody calls, of static libraries for instance. (Measured: optimisation while
+# linking makes it a twelfth smaller still, but no faster, and the build a sixth longer.)
+add_compile_options($<${redlock_optimised}:-ffunction-sections> $<${redlock_optimised}:-fdata-sections>)
+add_link_options($<${redlock_optimised}:-Wl,--gc-sections>)
 if(REDLOCK_STATIC)
   add_compile_definitions(REDLOCK_STATIC=1)
   set(CMAKE_CXX_LINK_OPTIONS_PIE -static-pie)  # in place of -pie, which wins over -static
@@ -69,16 +75,5 @@ elseif(REDLOCK_STATIC_RUNTIME)
     add_link_options(-static-libstdc++ -static-libgcc)
   else()
     message(STATUS "There is no static libstdc++: linking the shared one")
-  endif()
-endif()
-
-if(REDLOCK_LTO)
-  include(CheckIPOSupported)
-  check_ipo_supported(RESULT redlock_lto_works OUTPUT redlock_lto_output LANGUAGES CXX)
-  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION_RELEASE ${redlock_lto_works})
-  # Once everything is inlined, g++ 12 sees std::string's short buffer read beyond its end where it
-  # cannot be (GCC bug 105651 and its like). Files compiled one by one are still looked at for it.
-  if(redlock_lto_works AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    add_link_options(-Wno-stringop-overread)
   endif()
 endif()

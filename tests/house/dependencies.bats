@@ -24,8 +24,7 @@ END
 }
 
 configure() {
-  PKG_CONFIG_PATH=$OTHER/lib/pkgconfig cmake -S "$SOURCE" -B "$SCRATCH/build" -G Ninja -DBUILD_TESTING=OFF \
-    -DREDLOCK_LTO=OFF "$@"
+  PKG_CONFIG_PATH=$OTHER/lib/pkgconfig cmake -S "$SOURCE" -B "$SCRATCH/build" -G Ninja -DBUILD_TESTING=OFF "$@"
 }
 
 setup() {

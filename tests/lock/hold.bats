@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=memory
 # shellcheck disable=SC2013,SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # `redlock hold`: a lock that keeps everybody out for a fixed time, without a process; and the messages that say why

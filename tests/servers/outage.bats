@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slowest
+# bats file_tags=whole,slowest
 #
 # Several servers, some of which fail under a job or at its end: a minority of them costs nothing, a
 # majority is told and acted on in time.

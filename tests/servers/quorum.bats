@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
+# bats file_tags=memory
 #
 # Several servers: what a minority of them does is nobody's trouble, what a majority does is told. Minority
 # and majority are of the configured servers. What happens under a job is in outage.bats.

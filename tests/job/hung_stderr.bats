@@ -143,7 +143,7 @@ last_beat() { awk '$1 == "beat" { time = $2 } END { print time }' "$LOG"; }
 
 @test "stderr hangs and the worker is killed: what writes for it is not waited for, with --wait-all neither" {
   local worker
-  run_job --ttl 6s --wait-all --
+  run_job --ttl 12s --wait-all --
   wait_until "$BOUND" watches "$TOP"
   worker=$(tr -d ' ' <"/proc/$TOP/task/$TOP/children")
   touch "$HANG"

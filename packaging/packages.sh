@@ -80,6 +80,7 @@ need_for_all() {
   need g++-aarch64-linux-gnu has_command aarch64-linux-gnu-g++ # packaging/build-arm64
   need qemu-user has_command qemu-aarch64
   need dpkg-dev has_command dpkg-source # packaging/build-musl
+  need make has_command make
   need perl has_command perl
   need python3-pip python3 -m pip --version
 }

@@ -41,9 +41,10 @@ void Driver::turn() {
   const bool signalled = interests_[0].ready;
   if (signalled) take_signals(now);
   if (!stopped_) host_.look(signalled || interests_[1].ready, now);
-  if (!stopped_) take_replies(now);
-  if (!stopped_) take_messages(now);
-  if (!stopped_) host_.turned(now);
+  // The machine may have taken a later event meanwhile: the start of a job takes time.
+  if (!stopped_) take_replies(std::max(now, drive_.latest()));
+  if (!stopped_) take_messages(std::max(now, drive_.latest()));
+  if (!stopped_) host_.turned(std::max(now, drive_.latest()));
 }
 
 void Driver::wait() {

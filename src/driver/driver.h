@@ -80,7 +80,8 @@ class Driver : private lock::Performer {
   /// One turn. Once the machine has finished, only the host gets replies.
   void turn();
 
-  /// As lock::Drive's.
+  /// As lock::Drive's. An effect may have taken seconds to carry out: then the event that follows
+  /// from it is of now(), not of the moment at which the effect began.
   void step(lock::Event event, lock::Instant now) { drive_.step(std::move(event), now); }
 
   /// Another process continues the machine from now on: this driver hands it no more events.

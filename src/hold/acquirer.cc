@@ -133,7 +133,7 @@ void Acquirer::stepped() {
   if (!session_.acquiring()) progress_.hide();
 }
 
-bool Acquirer::perform(const lock::Effect& effect, lock::Instant now) {
+bool Acquirer::perform(const lock::Effect& effect, lock::Instant) {
   if (const auto* report = std::get_if<lock::Report>(&effect)) {
     reporter_.say(*report);
     if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
@@ -143,7 +143,7 @@ bool Acquirer::perform(const lock::Effect& effect, lock::Instant now) {
               .waited = won->waited};
     }
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
-    if (auto answer = hand_over(*order)) driver_.step(std::move(*answer), now);
+    if (auto answer = hand_over(*order)) driver_.step(std::move(*answer), driver_.now());
     if (held_) driver_.stop();
   } else {
     return false;

@@ -48,9 +48,12 @@ class Drive {
   Drive(Machine& machine, Performer& performer) : machine_(&machine), performer_(&performer) {}
 
   /// Takes an event, and all events that follow from it. While an effect is carried out, this
-  /// function only queues the event; the machine takes it at the same `now` as the event before it.
-  /// If an effect has thrown, the Drive must not be used any more.
+  /// function only queues the event. If the event before it was later than `now`, the machine takes
+  /// this one at that instant, too. If an effect has thrown, the Drive must not be used any more.
   void step(Event event, Instant now);
+
+  /// Of the last event; that of the epoch if there was none.
+  [[nodiscard]] Instant latest() const { return latest_; }
 
   /// The next event goes to this machine.
   void change_machine(Machine& machine) { machine_ = &machine; }
@@ -58,9 +61,15 @@ class Drive {
   [[nodiscard]] Machine& machine() const { return *machine_; }
 
  private:
+  struct Queued {
+    Event event;
+    Instant at;
+  };
+
   Machine* machine_;
   Performer* performer_;
-  std::deque<Event> events_;  ///< the event that the machine is taking, and those that follow
+  std::deque<Queued> events_;  ///< the event that the machine is taking, and those that follow
+  Instant latest_{};
 };
 
 }  // namespace redlock::lock

@@ -44,12 +44,14 @@ class Stage : public Performer {
     const auto follows = static_cast<int>(std::get<Ask>(effect).fence);
     done += "ask " + std::to_string(follows) + "; ";
     if (follows == 99) drive.change_machine(*other);
+    if (follows == slow) at += std::chrono::seconds(2);
     if (follows > 0) drive.step(JobExited{follows}, at);
   }
   void stepped() override { done += "| "; }
 
   Drive drive;
   Machine* other = nullptr;
+  int slow = 0;  ///< this request takes 2 s
   Instant now{std::chrono::seconds(5)};
   std::string done;
 };
@@ -67,6 +69,22 @@ TEST_CASE("drive: what follows from an effect is taken after all effects of its 
   CHECK(script.taken == std::vector{1, 2, 3, 4});
   CHECK(stage.done == "| ask 2; ask 3; ask 0; | ask 4; | | ");
   CHECK(script.times == std::vector<Instant>(4, stage.now));
+}
+
+TEST_CASE("drive: an effect takes time, and no event is earlier than the one before it") {
+  Script script;
+  script.effects[1] = {ask(2), ask(3)};
+  script.effects[2] = {ask(4)};
+  Stage stage(script);
+  stage.slow = 3;
+  stage.step(1);
+  using std::chrono::seconds;
+  const Instant begin = stage.now;
+  CHECK(script.taken == std::vector{1, 2, 3, 4});
+  CHECK(script.times == std::vector{begin, begin, begin + seconds(2), begin + seconds(2)});
+  CHECK(stage.drive.latest() == begin + seconds(2));
+  stage.step(5);
+  CHECK(script.times.back() == begin + seconds(2));
 }
 
 TEST_CASE("drive: nothing stands before a signal to the job") {

@@ -15,6 +15,7 @@
 //   reading, none of our children in that reading is a child that it left to us.
 #include "os/process_tree.h"
 
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -113,6 +114,11 @@ void ProcessTree::lead(pid_t pid, bool own_group) {
 void ProcessTree::leader_reaped() {
   leader_ = -1;
   leader_fd_.reset();
+}
+
+bool ProcessTree::leader_ended() const {
+  pollfd end{leader_fd_.get(), POLLIN, 0};
+  return leader_fd_ && ::poll(&end, 1, 0) > 0;
 }
 
 void ProcessTree::spare(pid_t pid) {

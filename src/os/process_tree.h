@@ -55,6 +55,10 @@ class ProcessTree {
   void lead(pid_t pid, bool own_group);
   /// The main process has been reaped.
   void leader_reaped();
+
+  /// Whether the leader has ended, even if its parent has not reaped it yet. False also if the
+  /// kernel gives no pidfd.
+  [[nodiscard]] bool leader_ended() const;
   /// The main process passes signals on to the others: as long as it lives, they get from us only
   /// a KILL, or each signal would reach them twice.
   void leader_passes_on() { leader_passes_on_ = true; }

@@ -179,12 +179,14 @@ void Supervisor::reap() {
 /// Whether processes run that must end before the lock does. If the job ended by itself, its
 /// descendants may live on.
 bool Supervisor::job_left() const {
-  if (job_status() == Supervision::kNone) {
+  if (job_status() == Supervision::kNone && !worker_gone_) {
+    // A worker that is stopped fetches no status. Once it is dead, we do.
+    if (!tree_.leader_ended()) return true;
+  } else if (job_status() == Supervision::kNone) {
     // Once the worker is dead, the job is our child until we fetch its status. If it is not our
     // child, somebody killed the worker after it had fetched the status and before it stored it.
     siginfo_t info{};
-    return !worker_gone_ ||
-           ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    return ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
   return (stopped_job() || job_.wait_all) && !tree_.empty();
 }

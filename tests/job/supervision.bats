@@ -211,6 +211,18 @@ stubborn_until_the_end() {
   assert_contains "$stderr" "(PID $WORKER) is stopped or stuck, killed"
 }
 
+@test "worker stopped: a job that ends by itself meanwhile keeps its status" {
+  run_job --ttl 3s --on-lost "echo lost >'$SCRATCH/lost'" -- 5
+  kill -STOP "$WORKER"
+  wait_until "$BOUND" stopped "$WORKER"
+  touch "$LOG.end"
+  await "$TOP"
+  assert_status 5
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'lock "L" could not be released'
+  [[ ! -e $SCRATCH/lost ]] || fail 'the command of --on-lost ran'
+}
+
 @test "worker stopped for a moment: nothing happens" {
   run_job --ttl 6s -- 5
   kill -STOP "$WORKER"

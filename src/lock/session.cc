@@ -361,7 +361,10 @@ void Session::finish() {
   const bool lost_before = lease_->lost();
   if (release.gone(lease_->attempt()) >= blocking_minority(plan_.servers)) {
     if (!lost_before) {
-      emit(report::NotOursAtRelease{release.complaints(lease_->attempt())});
+      // Without a job nobody has worked under a lock that was not ours.
+      if (outcome_->kind != Outcome::Kind::not_started) {
+        emit(report::NotOursAtRelease{release.complaints(lease_->attempt())});
+      }
       log(Log::Event::lost);
     }
     undo_release();

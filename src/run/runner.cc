@@ -156,7 +156,7 @@ bool Runner::perform(const lock::Effect& effect, lock::Instant now) {
   } else if (const auto* what = std::get_if<lock::Report>(&effect)) {
     report(*what);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
-    if (auto answer = spawn(*order)) driver_.step(std::move(*answer), now);
+    if (auto answer = spawn(*order)) driver_.step(std::move(*answer), driver_.now());
     if (supervisor_) driver_.stop();
   } else {
     return false;
@@ -198,7 +198,7 @@ void Runner::report(const lock::Report& report) {
   const bool lost = std::holds_alternative<lock::report::NotOursAtRelease>(report) ||
                     (stopping != nullptr && (stopping->reason == lock::StopReason::lost ||
                                              stopping->reason == lock::StopReason::lease_ending));
-  if (!lost || !hook_) return;
+  if (!lost || !worker_) return;
   hook_->start(tree_, signals_, out_);
   reserve_->supervision->hook_group.store(hook_->group());
 }
@@ -280,23 +280,30 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t supervisor) {
   if (worker_->supervisor_is_gone() || os::boot_now() >= order.latest ||
       reserve_->supervision->start_decided.exchange(true)) {
     worker_->tell(Kind::job_too_late);
-    ::_exit(0);
+    leave_without_job();
   }
   const os::Spawned spawned = os::spawn(job_.stage.argv(), environment_, signals_, place);
   if (spawned.pid < 0) {
     worker_->tell(spawned.no_process ? Kind::no_process : Kind::job_failed, spawned.error);
-    ::_exit(0);
+    leave_without_job();
   }
   job_control_->leave_session();
   job_pid_ = spawned.pid;
   tree_.lead(job_pid_, job_control_->own_group());
   if (!worker_->tell(Kind::job_started, spawned.pid)) {
-    // The parent believes that the job did not start, and gives the lock back.
-    kill_job();
-    ::_exit(0);
+    // The parent believes that the job did not start, or is dead.
+    if (!kill_job()) ::_exit(0);
+    leave_without_job();
   }
   os::rename_process("redlock-worker", title);  // the job must not wait for this
   return lock::JobStarted{};
+}
+
+/// The parent gives the lock back. If somebody has killed the parent, this process does: no other
+/// process uses the connections any more.
+void Runner::leave_without_job() noexcept {
+  if (worker_->supervisor_is_gone()) give_back();
+  ::_exit(0);
 }
 
 /// The parent gives the lock back afterwards.
@@ -310,8 +317,9 @@ void Runner::abandon_start(const char* why) noexcept {
   } catch (const std::exception&) {
     os::last_words("redlock: cannot start the job: out of memory\n");
   }
-  if (worker_ && dead) worker_->tell(Kind::not_started);
-  ::_exit(0);
+  if (!worker_ || !dead) ::_exit(0);
+  worker_->tell(Kind::not_started);
+  leave_without_job();
 }
 
 /// Less than the length of a message: the worker has ended. Negative: there is none at `limit`.
@@ -336,7 +344,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
     length = await_message(messages, order.latest + plan_.timing.ttl / 3, message);
   }
   if (length != sizeof message) {
-    const char* const fate = length < 0 ? "is stopped or stuck, killed" : "was killed";
+    const char* const fate = length < 0 ? "was stopped or stuck" : "was killed";
     return not_started(worker, std::nullopt, too_late ? nullptr : fate);
   }
   if (message.kind != Kind::job_started) return not_started(worker, message, nullptr);
@@ -372,7 +380,10 @@ lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>
   if (reason && reason->kind == Kind::not_started) return kSystemRefused;
   if (reason && reason->kind != Kind::job_too_late) return cannot_run(*reason);
   if (reason || fate == nullptr) return lock::JobTooLate{};
-  out_.line(fmt::format("redlock: the process that was to start the job {}", fate));
+  out_.line(
+      fmt::format("redlock: {}: the process that starts the job (pid {}) {} before it reported the "
+                  "start; if the job had begun, redlock killed it",
+                  diag::lock_name(job_.lock.name), worker, fate));
   return kSystemRefused;
 }
 

@@ -92,6 +92,7 @@ class Runner : private driver::Host {
   std::optional<lock::Event> spawn(const lock::Spawn& order);
   std::optional<lock::Event> fork_worker(const lock::Spawn& order, pid_t& worker);
   lock::Event start_job(const lock::Spawn& order, pid_t supervisor);
+  [[noreturn]] void leave_without_job() noexcept;
   [[noreturn]] void abandon_start(const char* why) noexcept;
   std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
   ssize_t await_message(const os::Fd& messages, lock::Instant limit, WorkerMessage& message);

@@ -26,9 +26,9 @@ Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& sup
 /// perhaps only some time after the pidfd has become readable.
 bool Worker::supervisor_is_gone() {
   pollfd death{supervisor_.get(), POLLIN, 0};
-  const bool gone = ::getppid() != supervisor_pid_ || (supervisor_ && ::poll(&death, 1, 0) > 0);
-  if (gone) supervisor_.reset();  // or it would stay readable
-  return gone;
+  gone_ = gone_ || ::getppid() != supervisor_pid_ || (supervisor_ && ::poll(&death, 1, 0) > 0);
+  if (gone_) supervisor_.reset();  // or it would stay readable
+  return gone_;
 }
 
 bool Worker::tell(WorkerMessage::Kind kind, int value) const {

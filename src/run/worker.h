@@ -43,6 +43,7 @@ class Worker {
   pid_t supervisor_pid_;
   os::Fd messages_;
   Supervision& supervision_;
+  bool gone_ = false;       ///< the supervisor is
   lock::Instant act_by_{};  ///< as last published
 };
 

@@ -3,7 +3,7 @@
 # bats file_tags=whole
 # shellcheck shell=bash disable=SC2016,SC2034,SC2153,SC2154
 #
-# The moments around the start of a job: a worker that is stopped or killed there, or whose top is. A preloaded
+# The moments around the start of a job: a worker that is stopped or killed there, or whose supervisor is. A preloaded
 # library stops the worker exactly there.
 
 load ../lib/common
@@ -23,12 +23,13 @@ teardown() {
   stop_all
 }
 
-# run_until PLACE OPTION…: a job under L that writes its PID to $SCRATCH/job and stays, and whose worker is stopped
-# at that place; sets TOP and WORKER.
+JOB=(sh -c 'echo $$ >"$0"; exec sleep 60' "$SCRATCH/job") # it writes its PID, and stays
+
+# run_until PLACE OPTION…: runs JOB under L; its worker is stopped at that place. Sets TOP and WORKER.
 run_until() {
   rm -f "$SCRATCH/once"
   background env LD_PRELOAD="$BATS_FILE_TMPDIR/stop_at.so" STOP_AT="$1" STOP_ONCE="$SCRATCH/once" \
-    "$REDLOCK" run "${@:2}" L -- sh -c 'echo $$ >"$0"; exec sleep 60' "$SCRATCH/job"
+    "$REDLOCK" run "${@:2}" L -- "${JOB[@]}"
   TOP=$BACKGROUND_PID
   wait_until "$BOUND" test -e "$SCRATCH/once"
   WORKER=$(tr -d ' ' <"/proc/$TOP/task/$TOP/children")
@@ -67,7 +68,8 @@ run_until() {
   kill -KILL "$WORKER"
   await "$TOP"
   assert_status 71
-  assert_contains "$stderr" 'the process that was to start the job was killed'
+  assert_contains "$stderr" "redlock: lock \"L\": the process that starts the job (pid $WORKER) was killed before it \
+reported the start; if the job had begun, redlock killed it"
   gone "$(<"$SCRATCH/job")" || fail 'the job lives on'
   assert_nothing_left A
 }
@@ -93,18 +95,63 @@ run_until() {
   job=$(<"$SCRATCH/job")
   await "$TOP"
   assert_status 71
-  [[ $stderr == 'redlock: the process that was to start the job is stopped or stuck, killed' ]] || fail "$stderr"
+  [[ $stderr == "redlock: lock \"L\": the process that starts the job (pid $WORKER) was stopped or stuck before it \
+reported the start; if the job had begun, redlock killed it" ]] || fail "$stderr"
   gone "$job" || fail 'the job lives on'
   [[ $(<"$SCRATCH/job") == "$job" ]] || fail 'it was started again'
   assert_nothing_left A
 }
 
-@test "start: the top is killed just after the worker has started the job, and the job dies" {
-  run_until session --ttl 1s
+@test "start: the supervisor is killed just after the worker has started the job: the job dies, the lock is free" {
+  run_until session
   wait_for "$SCRATCH/job"
   kill -KILL "$TOP"
   wait_gone "$TOP"
   kill -CONT "$WORKER"
   wait_gone "$WORKER"
   gone "$(<"$SCRATCH/job")" || fail 'the job lives on'
+  assert_nothing_left A
+}
+
+@test "start: the supervisor is killed before the worker starts the job: there is no job, the lock is free" {
+  run_until subreaper
+  kill -KILL "$TOP"
+  wait_gone "$TOP"
+  kill -CONT "$WORKER"
+  wait_gone "$WORKER"
+  [[ ! -e $SCRATCH/job ]] || fail 'the job ran'
+  assert_nothing_left A
+}
+
+@test "start: what the start took does not count for the release of a job that could not be started" {
+  JOB=("$SCRATCH/no such program")
+  run_until subreaper
+  nap 2.2 # the patience of a release is 2 s
+  kill -CONT "$WORKER"
+  await "$TOP"
+  assert_status 127
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'cannot run'
+  assert_nothing_left A
+}
+
+@test "start: nor for --max-runtime" {
+  JOB=(sleep 0.1)
+  run_until subreaper --max-runtime 1s
+  nap 1.1
+  kill -CONT "$WORKER"
+  await "$TOP"
+  assert_status 0
+}
+
+@test "start: the lock is lost before the job could not be started: nobody hears of a job" {
+  JOB=("$SCRATCH/no such program")
+  run_until subreaper --on-lost "echo lost >'$SCRATCH/lost'"
+  cli A del L
+  kill -CONT "$WORKER"
+  await "$TOP"
+  assert_status 127
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'cannot run'
+  [[ ! -e $SCRATCH/lost ]] || fail 'the command of --on-lost ran'
 }

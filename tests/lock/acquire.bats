@@ -262,9 +262,11 @@ process = subprocess.Popen([sys.argv[1], "acquire", "L"], stdout=open(sys.argv[2
 print(process.pid, flush=True)
 sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   wait_for_key A L
+  nap 2.2 # the patience of a release is 2 s, and does not begin before the release
   kill -TERM "$(<"$BACKGROUND_OUT")"
   await "$BACKGROUND_PID"
   assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
   assert_nothing_left A
 }
 

@@ -189,14 +189,7 @@ void Reporter::say(const lock::Report& report) {
                      "up to {}: {}",
                      lock_, for_people(unconfirmed.stays_for), list(unconfirmed.complaints)));
           },
-          [this](const Released& released) {
-            line(Verbosity::verbose,
-                 released.cools_for == lock::Duration::zero()
-                     ? fmt::format("{} was released after {}", lock_, for_people(released.held))
-                     : fmt::format("{}: the job ended after {}, the lock cools down for another {}",
-                                   lock_, for_people(released.held),
-                                   for_people(released.cools_for)));
-          },
+          [this](const Released& released) { say_released(released); },
       },
       report);
 }
@@ -245,14 +238,32 @@ void Reporter::say_missing(const QuorumMissing& missing) {
 
 void Reporter::say_acquired(const Acquired& acquired) {
   using std::chrono::seconds;
+  const std::string what = lock::is_join(acquired.attempt)
+                               ? fmt::format("joined {} of the outer run", lock_)
+                               : fmt::format("{} was acquired", lock_);
   line(Verbosity::verbose,
-       fmt::format("{} was acquired after {} with {} of {} votes, fence {}, valid for {}", lock_,
+       fmt::format("{} after {} with {} of {} votes, fence {}, valid for {}", what,
                    for_people(acquired.waited), acquired.votes, servers_.size(), acquired.fence,
                    for_people(acquired.valid_for)));
   if (!news_.shown || verbosity_ >= Verbosity::verbose || acquired.waited <= seconds(1)) return;
   line(Verbosity::normal,
        fmt::format("got {} after {}", lock_,
                    round_for_people(std::chrono::floor<seconds>(acquired.waited))));
+}
+
+/// A re-entrant run and the outer one share the lock: the last of them releases it.
+void Reporter::say_released(const Released& released) {
+  const std::string held = for_people(released.held);
+  if (released.kept) {
+    return line(Verbosity::verbose,
+                fmt::format("{} was given up after {}; other processes of this job still hold it",
+                            lock_, held));
+  }
+  line(Verbosity::verbose,
+       released.cools_for == lock::Duration::zero()
+           ? fmt::format("{} was released after {}", lock_, held)
+           : fmt::format("{}: the job ended after {}, the lock cools down for another {}", lock_,
+                         held, for_people(released.cools_for)));
 }
 
 void Reporter::say_stopping(const Stopping& stopping) {

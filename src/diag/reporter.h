@@ -63,6 +63,7 @@ class Reporter {
   void warn_of_other_slots(const lock::Refused& refusal);
   void say_missing(const lock::report::QuorumMissing& missing);
   void say_acquired(const lock::report::Acquired& acquired);
+  void say_released(const lock::report::Released& released);
   void say_stopping(const lock::report::Stopping& stopping);
 
   os::Stderr& out_;

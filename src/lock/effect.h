@@ -146,6 +146,7 @@ struct Released {
   Duration held;
   Duration cools_for;  ///< the rest of a minimum hold, during which no process gets the lock; zero:
                        ///< the lock is free
+  bool kept;           ///< other processes of the job still hold the lock
 };
 
 }  // namespace report

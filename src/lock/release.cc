@@ -77,6 +77,13 @@ std::size_t Release::gone(AttemptId attempt) const {
   return count(attempt, State::gone);
 }
 
+bool Release::kept(AttemptId attempt) const {
+  return std::ranges::any_of(entries_, [attempt](const Entry& entry) {
+    const auto* released = std::get_if<Released>(&entry.last);
+    return entry.attempt == attempt && released != nullptr && released->kept;
+  });
+}
+
 std::vector<Complaint> Release::complaints(AttemptId attempt) const {
   std::vector<Complaint> complaints;
   for (const Entry& entry : entries_) {

@@ -374,7 +374,8 @@ void Session::finish() {
                                     std::max(lease_->gone_by() - now_, Duration::zero())});
   } else {
     const Duration rest = was_ours() ? lease_->keep_until() - now_ : Duration::zero();
-    emit(report::Released{now_ - job_->began(), std::max(rest, Duration::zero())});
+    emit(report::Released{now_ - job_->began(), std::max(rest, Duration::zero()),
+                          release.kept(lease_->attempt())});
   }
   if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {
     emit(report::MarkUnconfirmed{done_marks_.complaints()});

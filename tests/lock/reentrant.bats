@@ -45,6 +45,24 @@ lock_of() { cli "$1" get L; }
   wait_until_clean A
 }
 
+@test "reentrant: with -v the inner run joins the lock and gives it up, and the outer one releases it" {
+  servers 3
+  run --separate-stderr "$REDLOCK" run -v L -- "$REDLOCK" run -v L -- true
+  assert_status 0
+  [[ $stderr == 'redlock: lock "L" was acquired after '*' with '[23]' of 3 votes, '*$'\n''redlock: joined lock "L" of the outer run after '*' with '[23]' of 3 votes, '*$'\n''redlock: lock "L" was given up after '*'; other processes of this job still hold it'$'\n''redlock: lock "L" was released after '* ]] || fail "$stderr"
+  (($(wc -l <<<"$stderr") == 4)) || fail "$stderr"
+}
+
+@test "reentrant: with -v an outer run that ends first gives the lock up, and the inner one releases it" {
+  servers 1
+  outliving -v
+  await "$OUTER"
+  assert_contains "$stderr" 'lock "L" was given up after '
+  refute_contains "$stderr" released
+  echo >"$SCRATCH/end"
+  wait_until_clean A
+}
+
 @test "reentrant: --no-reentrant gives the plain conflict" {
   servers 1
   run "$REDLOCK" run L -- "$REDLOCK" run -n --no-reentrant L -- true

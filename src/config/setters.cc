@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "config/draft.h"
 #include "config/value.h"
@@ -27,23 +28,43 @@ Enum to_choice(std::string_view value, const std::string& expected,
   return static_cast<Enum>(word - words.begin());
 }
 
+/// The parts between blanks.
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  std::size_t begin = text.find_first_not_of(kBlanks);
+  while (begin != std::string_view::npos) {
+    const std::size_t end = text.find_first_of(kBlanks, begin);
+    words.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
 }  // namespace
 
 void add_servers(Draft& draft, std::string_view value) {
-  std::size_t begin = value.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) refuse("a URI such as redis://host:6379", value);
-  while (begin != std::string_view::npos) {
-    const std::size_t end = value.find_first_of(kBlanks, begin);
-    const std::string_view uri = value.substr(begin, end - begin);
-    begin = value.find_first_not_of(kBlanks, end);
-    const std::size_t before = draft.settings.servers.size();
+  const std::vector<std::string_view> uris = words_of(value);
+  if (uris.empty()) refuse("a URI such as redis://host:6379", value);
+  const std::size_t before = draft.settings.servers.size();
+  const auto parse = [&](std::size_t index) {
     try {
-      draft.settings.servers.push_back(redis::parse_uri(uri));
+      return redis::parse_uri(uris[index]);
     } catch (const Error& error) {
-      // The message does not repeat the URI, so it says the URI's number.
-      if (before == 0 && begin == std::string_view::npos) throw;
-      throw Error(error.status(), "number " + std::to_string(before + 1) + ": " + error.what());
+      // The message may not repeat the URI, so it says the URI's number.
+      const std::size_t number = before + index + 1;
+      if (number == 1 && uris.size() == 1) throw;
+      throw Error(error.status(), "server " + std::to_string(number) + ": " + error.what());
     }
+  };
+  // A blank in a password cuts its URI in two. So redlock refuses the second half first: a message
+  // about the first half might show it.
+  const auto without_scheme = std::ranges::find_if(
+      uris, [](std::string_view uri) { return uri.find("://") == std::string_view::npos; });
+  if (without_scheme != uris.end()) {
+    parse(static_cast<std::size_t>(without_scheme - uris.begin()));
+  }
+  for (std::size_t index = 0; index < uris.size(); ++index) {
+    draft.settings.servers.push_back(parse(index));
   }
 }
 

@@ -114,13 +114,13 @@ TEST_CASE("uri: refused, with the reason") {
   };
   const std::vector<Row> rows = {
       {"", "is empty"},
-      {"db1", "is not a valid server URI; put redis:// before the host: redis://HOST:PORT"},
-      {"db1:6379", "is not a valid server URI; put redis:// before the host"},
-      {"/run/redis.sock", "is not a valid server URI; put unix:// before the path: unix:///PATH"},
+      {"db1", "not a valid server URI; put redis:// before the host: redis://HOST:PORT"},
+      {"db1:6379", "not a valid server URI; put redis:// before the host"},
+      {"/run/redis.sock", "not a valid server URI; put unix:// before the path: unix:///PATH"},
       {"redis://a,redis://b", "separate several servers by blanks, not by commas"},
       {"redis://a:6379,redis://b:6379", "separate several servers by blanks, not by commas"},
       {"redis://a,", "separate several servers by blanks, not by commas"},
-      {"redis:/db1", "is not a valid server URI"},
+      {"redis:/db1", "not a valid server URI"},
       {"http://db1", "unknown scheme"},
       {"://db1", "unknown scheme"},
       {"unix+cluster:///a", "unknown scheme"},
@@ -233,14 +233,11 @@ TEST_CASE("uri: no message holds a secret") {
                                 "redis://:a@geheim b",
                                 "unix://x@/geheim",
                                 "unix://geheim",
-                                "unix:///geheim/",
                                 "geheim",
                                 "redis:geheim",
                                 "redis:/u:p@geheim",
                                 "geheim:x://db1",
                                 ":geheim@db1://x",
-                                "http://geheim",
-                                "redis+sentinel://geheim",
                                 "redis+sentinel://a,u:geheim/svc",
                                 "redis+sentinel://a/svc?sentinel_password=geheim&x=y",
                                 "redis+cluster://u:geheim/x@a,b",
@@ -250,4 +247,27 @@ TEST_CASE("uri: no message holds a secret") {
     CHECK(why != "accepted");
     CHECK_FALSE(contains(why, "geheim"));
   }
+}
+
+TEST_CASE("uri: what is refused is shown if it is a place alone") {
+  const auto shown = [](const std::string& uri) {
+    return refusal_of(uri).starts_with('"' + uri + "\": ");
+  };
+  CHECK(shown("redis://db1:99999"));
+  CHECK(shown("redis://db1:"));
+  CHECK(shown("http://db1.example/2"));
+  CHECK(shown("redis+cluster://db1,db_2:0"));
+  CHECK(shown("redis+sentinel://db1"));
+  CHECK(shown("unix:///run/redis/"));
+  for (const std::string rest : {"db1:6379x", "db1/x", ":99999", "u@db1", "db1:0?x", "db1:0#x",
+                                 "[::1]:0", "db1:0/1/2", "db!", "d%62"}) {
+    CAPTURE(rest);
+    CHECK(refusal_of("redis://" + rest).starts_with("\"redis://***\": "));
+  }
+  for (const std::string uri :
+       {"db1", "db1:0", "/run/redis.sock", "u:0@db1", "://db1", "a b://db1"}) {
+    CAPTURE(uri);
+    CHECK_FALSE(refusal_of(uri).starts_with('"'));
+  }
+  CHECK_FALSE(shown("redis://" + std::string(100, 'a') + ":0"));
 }

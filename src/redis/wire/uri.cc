@@ -52,7 +52,8 @@ TcpParts split_tcp(const UriText& text, std::string_view rest) {
 
 void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
   if (rest.find('?') != std::string_view::npos) {
-    text.refuse("takes no ?query; the database is written /N, all else has an option of its own");
+    text.refuse(
+        "it takes no ?query; the database is written /N, all else has an option of its own");
   }
   TcpParts parts = split_tcp(text, rest);
   Address address = text.address(parts.authority, kRedisPort);
@@ -80,7 +81,7 @@ std::vector<Address> parse_nodes(const UriText& text, std::string_view list, std
 void parse_cluster(const UriText& text, std::string_view rest, Endpoint& endpoint) {
   endpoint.kind = Endpoint::Kind::cluster;
   TcpParts parts = split_tcp(text, rest);
-  if (parts.has_query) text.refuse("takes no ?query");
+  if (parts.has_query) text.refuse("it takes no ?query");
   if (!parts.path.empty() && parts.path != "0") text.refuse("a Redis Cluster has only database 0");
   endpoint.nodes = parse_nodes(text, parts.authority, kRedisPort);
   endpoint.credentials = std::move(parts.credentials);
@@ -220,8 +221,8 @@ Endpoint parse_uri(std::string_view uri) {
   const std::size_t separator = uri.find("://");
   if (separator == std::string_view::npos) {
     text.refuse(uri.starts_with('/')
-                    ? "is not a valid server URI; put unix:// before the path: unix:///PATH"
-                    : "is not a valid server URI; put redis:// before the host: redis://HOST:PORT");
+                    ? "not a valid server URI; put unix:// before the path: unix:///PATH"
+                    : "not a valid server URI; put redis:// before the host: redis://HOST:PORT");
   }
   std::string scheme(uri.substr(0, separator));
   std::ranges::transform(scheme, scheme.begin(),

@@ -21,15 +21,63 @@ bool is_letter_or_digit(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// The scheme alone, if there is one: "redis://***".
-std::string redact(std::string_view uri) {
-  const std::size_t end = uri.find("://");
-  const std::string_view scheme = uri.substr(0, end == std::string_view::npos ? 0 : end);
-  const bool plain = std::ranges::all_of(
-      scheme, [](char c) { return is_letter_or_digit(c) || c == '+' || c == '-' || c == '.'; });
+bool is_scheme(std::string_view text) {
   constexpr std::size_t kLongest = 20;
-  if (scheme.empty() || scheme.size() > kLongest || !plain) return "***";
-  return std::string(scheme) + "://***";
+  return !text.empty() && text.size() <= kLongest && std::ranges::all_of(text, [](char c) {
+    return is_letter_or_digit(c) || c == '+' || c == '-' || c == '.';
+  });
+}
+
+/// Removes the characters up to the first one for which `is` is false, and returns their number.
+template <class Is>
+std::size_t skip(std::string_view& text, Is is) {
+  std::size_t length = 0;
+  while (length < text.size() && is(text[length])) ++length;
+  text.remove_prefix(length);
+  return length;
+}
+
+/// "db1", "db1:6379", "db1,db2:6379", each with or without a database: "/2".
+bool is_place(std::string_view text) {
+  const auto in_host = [](char c) {
+    return is_letter_or_digit(c) || std::string_view(".-_").find(c) != std::string_view::npos;
+  };
+  while (skip(text, in_host) > 0) {
+    if (text.starts_with(':')) {
+      text.remove_prefix(1);
+      skip(text, is_digit);
+    }
+    if (text.starts_with(',')) {
+      text.remove_prefix(1);
+      continue;
+    }
+    if (text.starts_with('/')) {
+      text.remove_prefix(1);
+      skip(text, is_digit);
+    }
+    return text.empty();
+  }
+  return false;
+}
+
+bool is_path(std::string_view text) {
+  return text.starts_with('/') && std::ranges::all_of(text, [](char c) {
+           return is_letter_or_digit(c) ||
+                  std::string_view("/.-_").find(c) != std::string_view::npos;
+         });
+}
+
+/// As much of a URI that we refuse as may be shown. The whole URI only if it has the form of a
+/// place alone; otherwise we do not know where its password is, and show the scheme: "redis://***".
+/// Empty if there is no scheme: the word may itself be a password, or a part of one with blanks.
+std::string redact(std::string_view uri) {
+  constexpr std::size_t kLongestShown = 100;
+  const std::size_t end = uri.find("://");
+  if (end == std::string_view::npos || !is_scheme(uri.substr(0, end))) return {};
+  const std::string scheme(uri.substr(0, end + 3));
+  const std::string_view rest = uri.substr(scheme.size());
+  const bool place = scheme == "unix://" ? is_path(rest) : is_place(rest);
+  return place && uri.size() <= kLongestShown ? std::string(uri) : scheme + "***";
 }
 
 void check_ipv6(const UriText& text, std::string_view host) {
@@ -99,7 +147,8 @@ std::string Address::display() const {
 }
 
 void UriText::refuse(std::string_view why) const {
-  std::string message = "server URI \"" + redact(whole) + "\": ";
+  std::string message = redact(whole);
+  if (!message.empty()) message = '"' + message + "\": ";
   throw Error(ExitStatus::usage, message.append(why));
 }
 

@@ -27,8 +27,7 @@ struct Address {
 struct UriText {
   std::string_view whole;
 
-  /// Throws Error (64) with `why`. It repeats nothing behind the scheme: we do not know where the
-  /// password is in a URI that we refuse.
+  /// Throws Error (64) with `why`, and before it as much of the URI as cannot hold a password.
   [[noreturn]] void refuse(std::string_view why) const;
 
   /// Throws if spaces or control bytes are in it.

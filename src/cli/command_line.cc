@@ -35,7 +35,8 @@ std::string version() {
          "\n" REDLOCK_BUILT_WITH;
 }
 
-/// The first word of `line`. `usage`: the command as the user should have written it.
+/// The first word of `line`. `usage`: the command as the user should have written it. To be called
+/// after read_options(): where the name is missing, an option may have swallowed it as its value.
 const std::string& lock_name(const Line& line, std::string_view usage) {
   if (line.words.empty()) misused("no lock name: redlock " + std::string(usage));
   redis::check_lock_name(line.words.front());
@@ -90,8 +91,11 @@ void check_slots(const Draft& draft) {
 }
 
 Invocation run(Line line, std::vector<std::string> words, const Environment& environment) {
-  const std::string name = lock_name(line, "run NAME -- COMMAND (see: redlock run --help)");
   Draft draft = read_options(std::move(line.options));
+  if (line.words.empty() && !line.job.empty()) {
+    misused("no lock name: NAME goes before the --, as in: redlock run NAME -- COMMAND");
+  }
+  const std::string name = lock_name(line, "run NAME -- COMMAND (see: redlock run --help)");
   if (draft.shell_command) {
     if (!line.job.empty()) {
       misused("-c/--command: expected the whole command in one word, but " +
@@ -111,6 +115,9 @@ Invocation run(Line line, std::vector<std::string> words, const Environment& env
   if (shared && draft.settings.once > std::chrono::milliseconds::zero()) {
     misused("-s/--shared and --once exclude each other: several readers may run at once");
   }
+  if (draft.settings.once.count() == 0 && draft.origin(Key::once_exit_code) == Origin::flag) {
+    misused("--once-exit-code needs --once");
+  }
   if (draft.no_fork && draft.close) misused("-F/--no-fork and -o/--close exclude each other");
   check_also(draft, name);
   line.words.insert(line.words.end(), draft.also.begin(), draft.also.end());
@@ -119,12 +126,12 @@ Invocation run(Line line, std::vector<std::string> words, const Environment& env
 }
 
 Invocation acquire(Line line, const Environment& environment) {
+  Draft draft = read_options(std::move(line.options));
   const std::string& name = lock_name(line, "acquire NAME");
   if (line.words.size() > 1) {
     misused(quote(line.words[1]) +
             " is one word too many: acquire runs no command (redlock run NAME -- COMMAND does)");
   }
-  Draft draft = read_options(std::move(line.options));
   if (draft.on_lost_signal != 0 && !draft.keep_for) {
     misused("--on-lost-signal needs --keep-for PID");
   }
@@ -142,12 +149,12 @@ std::optional<std::chrono::milliseconds> hold_length(const Draft& draft) {
 }
 
 Invocation hold(Line line, const Environment& environment) {
+  Draft draft = read_options(std::move(line.options));
   const std::string& name = lock_name(line, "hold NAME --for TIME");
   if (line.words.size() > 1) {
     misused(quote(line.words[1]) +
             " is one word too many: hold runs no command (redlock run NAME -- COMMAND does)");
   }
-  Draft draft = read_options(std::move(line.options));
   const auto length = hold_length(draft);
   if (!length) misused("how long is the hold? give --for TIME or --until WHEN");
   Hold request{settle(draft, environment, line.words), name, draft.until, draft.json};
@@ -177,8 +184,8 @@ std::string take_token(Line& line, Command command) {
 }
 
 Invocation renew(Line line, const Environment& environment) {
-  std::string token = take_token(line, config::kRenew);
   Draft draft = read_options(std::move(line.options));
+  std::string token = take_token(line, config::kRenew);
   const auto length = hold_length(draft);
   const bool has_ttl = draft.origin(Key::renew_ttl) == Origin::flag;
   if (length && has_ttl) misused("--ttl excludes --for and --until");
@@ -239,9 +246,9 @@ std::optional<std::chrono::milliseconds> watch_of(const Draft& draft) {
 }
 
 Invocation status(Line line, const Environment& environment) {
+  Draft draft = read_options(std::move(line.options));
   lock_name(line, "status NAME... (for all held locks: redlock list)");
   for (const std::string& name : line.words) redis::check_lock_name(name);
-  Draft draft = read_options(std::move(line.options));
   return Status{settle(draft, environment, line.words), std::move(line.words), draft.json,
                 watch_of(draft)};
 }

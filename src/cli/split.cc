@@ -127,7 +127,8 @@ Line split(Command command, std::vector<std::string> words) {
       break;
     }
     if (run && splitter.at_dashes()) {
-      misused("no lock name: NAME goes before the --, as in: redlock run NAME -- COMMAND");
+      line.job = splitter.rest();  // without a lock's name, which the caller misses
+      break;
     }
     line.words.push_back(splitter.take());
   }

@@ -50,9 +50,10 @@ bool take_date(std::string_view& text, std::tm& moment) {
   return date.ok();
 }
 
-/// "02:30", "02:30:15"
+/// "02:30", "2:30", "02:30:15"
 bool take_time(std::string_view& text, std::tm& moment) {
-  const auto hour = take_number(text, 2);
+  const auto two_digits = take_number(text, 2);
+  const auto hour = two_digits ? two_digits : take_number(text, 1);
   if (!hour || !take(text, ':')) return false;
   const auto minute = take_number(text, 2);
   if (!minute) return false;

@@ -78,6 +78,8 @@ refuses() {
   refuses 64 'redlock run NAME -- COMMAND' L -- true
   refuses 64 'did you mean --nonblock' run --nonblok L -- true
   refuses 64 'did you mean --wait' run --weit 3 L -- true
+  refuses 64 "-w/--wait: expected a time (90, " run -n -w L -- true
+  refuses 64 "-w/--wait: expected a time (90, " acquire -w L
   refuses 64 'options go after the subcommand' -n run L -- true
   refuses 64 'NAME goes before the --' run -- true
 }

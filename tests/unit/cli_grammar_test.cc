@@ -103,10 +103,19 @@ TEST_CASE("run: a value that is missing or looks like an option") {
 TEST_CASE("run: no lock name, no command") {
   check_failure(failure({"run"}), ExitStatus::usage, "no lock name");
   check_failure(failure({"run", "-n"}), ExitStatus::usage, "no lock name");
-  check_failure(failure({"run", "--", "L", "x"}), ExitStatus::usage, "no lock name");
+  check_failure(failure({"run", "--", "L", "x"}), ExitStatus::usage, "NAME goes before the --");
+  check_failure(failure({"run", "-n", "-w", "L", "--", "x"}), ExitStatus::usage,
+                "-w/--wait: expected a time");
   check_failure(failure({"run", "L"}), ExitStatus::usage, "no command to run under the lock 'L'");
   check_failure(failure({"run", "L", "--"}), ExitStatus::usage, "no command");
   check_failure(failure({"run", "L", "-n"}), ExitStatus::usage, "no command");
+}
+
+TEST_CASE("run: --once-exit-code needs --once") {
+  check_failure(failure({"run", "--once-exit-code", "5", "L", "x"}), ExitStatus::usage,
+                "--once-exit-code needs --once");
+  CHECK(parse_run({"--once-exit-code", "5", "--once", "1h", "L", "x"}).settings.once_exit_code ==
+        5);
 }
 
 TEST_CASE("run: -c") {

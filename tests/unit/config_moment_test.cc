@@ -57,6 +57,7 @@ TEST_CASE("moments: dates and times, of this zone unless another one is named") 
 TEST_CASE("moments: times alone, and days by their names") {
   const Zone zone;
   CHECK(parse_moment("02:30", kNow) == kNow - 9h - 30min);
+  CHECK(parse_moment("2:30", kNow) == kNow - 9h - 30min);
   CHECK(parse_moment("12:00", kNow) == kNow);
   CHECK(parse_moment("12:00:01", kNow) == kNow - 24h + 1s);
   CHECK(parse_moment("23:00", kNow) == kNow - 13h);
@@ -91,7 +92,8 @@ TEST_CASE("moments: what is none") {
                            "24:00",
                            "12:60",
                            "12:00:60",
-                           "1:00",
+                           "1:0",
+                           ":00",
                            "12",
                            "2026-11-20T12",
                            "2026-11-20T12:00X",
@@ -117,6 +119,7 @@ TEST_CASE("moments in the future") {
   CHECK(parse_future_moment("12:00:01", kNow) == kNow + 1s);
   CHECK(parse_future_moment("12:00", kNow) == kNow + 24h);
   CHECK(parse_future_moment("02:30", kNow) == kNow + 14h + 30min);
+  CHECK(parse_future_moment("2:30", kNow) == kNow + 14h + 30min);
   CHECK(parse_future_moment("tomorrow", kNow) == kNow + 12h);
   CHECK(parse_future_moment("2026-11-21T12:00", kNow) == kNow + 24h);
   CHECK(parse_future_moment("2026-11-20T12:00Z", kNow) == kNow + 1h);

@@ -93,14 +93,16 @@ std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
 
 std::string describe(const lock::Refused& refusal, std::size_t our_slots) {
   using Kind = lock::Value::Kind;
-  const Kind kind = lock::read_value(refusal.blocker).kind;
-  const bool cooling = kind == Kind::cooling;
-  const bool revoked = kind == Kind::revoked;
+  const lock::Value value = lock::read_value(refusal.blocker);
+  const bool cooling = value.kind == Kind::cooling;
+  const bool revoked = value.kind == Kind::revoked;
   std::string who = name_blocker(refusal, our_slots);
   const auto holder = records::read_holder(refusal.holder);
   const bool maintenance = for_maintenance(holder);
   if (holder && !maintenance) {
-    if (revoked) {
+    if (revoked && holder->unattended && !lock::is_shared(value.token)) {
+      who += "; redlock stops no process";
+    } else if (revoked) {
       who += ", whose job is being stopped";
     } else if (const auto length = ago(holder->since)) {
       who += (cooling ? ", begun " : " for ") + for_people(*length);

@@ -81,7 +81,8 @@ Obstacle somebody(const WaitFacts& facts) {
                                                : "another program";
   }
   if (kind == Kind::revoked && !maintenance) {
-    obstacle.length = ", whose job is being stopped";
+    const bool unattended = holder && holder->unattended;
+    obstacle.length = unattended ? ", and nobody renews it" : ", whose job is being stopped";
   } else if ((kind == Kind::cooling || maintenance) && refusal.ttl_left) {
     const auto left = ceil<seconds>(*refusal.ttl_left - facts.refusal_age);
     obstacle.length = ", free in " + in_seconds(std::max(left, seconds(0)));

@@ -191,8 +191,10 @@ std::string_view Forcing::question() const {
       break;
   }
   if (hold_) return "End the maintenance hold?";
-  if (unattended() && !removes()) {
-    return "Nobody renews the lock, and redlock would stop no job. Revoke it all the same?";
+  if (unattended()) {
+    return removes() ? "Release the lock at once, although redlock would stop no process?"
+                     : "Nobody renews the lock, and redlock would stop no job. Revoke it all the "
+                       "same?";
   }
   if (lock_.slots > 0) {
     return removes()
@@ -261,7 +263,7 @@ ExitStatus Forcing::revoke(Takeover& takeover) {
   }
   if (unattended() && takeover.notified() == 0) {
     say(
-        fmt::format("{} {}: redlock acquire took it without --keep-for, so that nobody renews it, "
+        fmt::format("{} {}: redlock acquire took it without --keep-for, so nobody renews it, "
                     "and redlock stops no job; the lock is free when it expires{}; --now frees it "
                     "at once",
                     name_, how, latest()));
@@ -301,10 +303,13 @@ ExitStatus Forcing::remove(Takeover& takeover) {
                         name_, lock_.slots > 0 ? "holders" : "readers"));
         break;
       }
-      say(
-          fmt::format("{} is free at once: its old job may still be running until the holder "
-                      "notices, and for up to its grace after that",
-                      name_));
+      say(unattended()
+              ? fmt::format("{} is free at once; redlock stopped no process: the script that took "
+                            "the lock finds out at its next renew",
+                            name_)
+              : fmt::format("{} is free at once: its old job may still be running until the holder "
+                            "notices, and for up to its grace after that",
+                            name_));
   }
   return ExitStatus::ok;
 }
@@ -332,7 +337,7 @@ ExitStatus Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
   const std::string known = fmt::format("known to be deleted on {} of {} servers only", deleted,
                                         settings_.servers.size());
   const std::string why = join(takeover.troubles());
-  error(revoked_ && !hold_
+  error(revoked_ && !hold_ && !unattended()
             ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be "
                           "free before that job has ended{}; try again: {}",
                           name_, holder(), known, latest(), why)

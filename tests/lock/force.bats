@@ -125,11 +125,16 @@ SCENARIO
   token=$("$REDLOCK" acquire --ttl 60s L)
   force --yes L
   assert_status 0
-  assert_contains "$stderr" 'redlock acquire took it without --keep-for, so that nobody renews it'
+  assert_contains "$stderr" 'redlock acquire took it without --keep-for, so nobody renews it'
   assert_contains "$stderr" 'the lock is free when it expires, in '
   refute_contains "$stderr" 'next renewal'
   run "$REDLOCK" renew L "$token"
   assert_status 80
+  assert_contains "$output" '; redlock stops no process; free at the latest in '
+  force --now --yes L
+  assert_status 0
+  assert_contains "$stderr" 'lock "L" is free at once; redlock stopped no process: the script that took'
+  refute_contains "$stderr" ' job '
   # Of a shared lock too little is known.
   token=$("$REDLOCK" acquire --ttl 60s -s M)
   force --yes M
@@ -140,7 +145,7 @@ SCENARIO
   refute_contains "$stderr" 'nobody renews it'
 }
 
-@test "force: a revoked lock keeps its time to live, and says so to who looks" {
+@test "force: a revoked lock keeps its time to live, and status says that it is revoked" {
   everywhere set L $TOKEN px 60000
   everywhere hset 'redlock:{L}:holder' $TOKEN '{"host":"web1","user":"root","pid":7,"command":"b"}'
   force --yes L

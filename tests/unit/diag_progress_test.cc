@@ -201,6 +201,8 @@ TEST_CASE("progress: who is in the way, if it is no job that holds the lock") {
   other.blocker = "revoked:aaaa {}";
   CHECK(who(other) ==
         "lock \"deploy-shop\" is revoked from root@db7 (./deploy.sh), whose job is being stopped");
+  other.holder = R"({"host":"db7","user":"root","unattended":1})";
+  CHECK(who(other) == "lock \"deploy-shop\" is revoked from root@db7, and nobody renews it");
   other.holder.clear();
   CHECK(who(other) ==
         "lock \"deploy-shop\" is revoked from its holder, whose job is being stopped");

@@ -58,7 +58,8 @@ Servers and settings:
   completions  redlock completions bash|zsh|fish
            print a script that completes redlock's words in that shell
 
-  -h, --help      show this help; "redlock run --help" shows the options of run
+  -h, --help      show this help; "redlock help run" (or "redlock run --help")
+                  shows the options of run
   --help-servers  show the options for the servers, passwords and TLS
   -V, --version   show the version
 
@@ -160,9 +161,9 @@ Usage:
   redlock release --force [OPTIONS] NAME
 
 TOKEN is the token that acquire or hold printed, or "-" to read it from
-standard input. With --force, redlock shows who holds the lock, and asks you.
-Without a terminal, give --yes. redlock then waits for no server, and refuses
---server-wait.
+standard input. With --force, redlock shows who holds the lock, and asks you;
+without a terminal, give --yes. With --force, it asks a server that does not
+answer only once more, and refuses --server-wait.
 )";
 
 constexpr std::string_view kReleaseFoot = R"(

@@ -64,6 +64,12 @@ std::string two_columns(const CLI::App& app) {
   return out + app.get_footer();
 }
 
+/// `config` and `check` run no job: there the rows of `run` are settings only.
+std::string_view heading_of(config::Command command, const Row& row) {
+  const bool of_run = (row.commands & command) == 0;
+  return of_run && !of_servers(row) ? "Settings" : row.group;
+}
+
 /// The rows of `command` that `shown` chooses, between the two texts.
 std::string page(config::Command command, std::string_view head, const std::string& foot,
                  bool (*shown)(const Row&)) {
@@ -76,7 +82,7 @@ std::string page(config::Command command, std::string_view head, const std::stri
     define(app, row, draft)
         ->description(describe(row))
         ->type_name(std::string(row.metavar))
-        ->group(std::string(row.group));
+        ->group(std::string(heading_of(command, row)));
   }
   return two_columns(app);
 }

@@ -120,12 +120,6 @@ constexpr Row kTable[] = {
        redis::check_lock_name(value);
        draft.also.emplace_back(value);
      }},
-    {Key::slots, "slots", "--slots", nullptr, "N", kHolding,
-     "up to N jobs hold the lock at once; the same N everywhere", "1", Type::integer, kKeep,
-     [](Draft& draft, std::string_view value) {
-       const int slots = to_integer(value, 1, static_cast<int>(lock::kMostSlots));
-       draft.settings.slots = slots == 1 ? 0 : static_cast<std::size_t>(slots);
-     }},
     {Key::log_entries, "log-entries", "--log-entries", "REDLOCK_LOG_ENTRIES", "N", kOther,
      "how many lines the servers keep in the lock's log, see redlock history; 0: none", "1000",
      Type::integer, kAsk | kByToken,
@@ -210,10 +204,11 @@ constexpr Row kTable[] = {
      kServers, "the password for servers whose URI has none", "", Type::text, kLook,
      [](Draft& draft, std::string_view value) { draft.settings.password_file = to_file(value); }},
     {Key::password, "password", "", "REDLOCK_PASSWORD", "", kServers,
-     "the same, as text; --password-file overrides it", "", Type::secret, kLook,
-     [](Draft& draft, std::string_view value) { draft.password = value; }},
+     "the password for servers whose URI has none; --password-file overrides it", "", Type::secret,
+     kLook, [](Draft& draft, std::string_view value) { draft.password = value; }},
     {Key::rediscli_auth, "rediscli-auth", "", "REDISCLI_AUTH", "", kServers,
-     "redis-cli's password, if none of these is set", "", Type::secret, kLook,
+     "redis-cli's password: where neither the URI nor a setting of redlock gives one", "",
+     Type::secret, kLook,
      [](Draft& draft, std::string_view value) { draft.rediscli_auth = value; }},
 
     {Key::config_file, "config", "--config", "REDLOCK_CONFIG", "FILE", kServers,
@@ -280,6 +275,12 @@ constexpr Row kTable[] = {
     {Key::shared, "shared", "-s,--shared", nullptr, "", kWaiting,
      "a shared lock, which others may have at the same time, but no exclusive one", "",
      Type::toggle, kKeep, [](Draft& draft, std::string_view) { draft.settings.shared = true; }},
+    {Key::slots, "slots", "--slots", nullptr, "N", kWaiting,
+     "up to N jobs hold the lock at once; the same N everywhere", "1", Type::integer, kKeep,
+     [](Draft& draft, std::string_view value) {
+       const int slots = to_integer(value, 1, static_cast<int>(lock::kMostSlots));
+       draft.settings.slots = slots == 1 ? 0 : static_cast<std::size_t>(slots);
+     }},
     {Key::no_fork, "no-fork", "-F,--no-fork", nullptr, "", kCompatible, "no effect; not with -o",
      "", Type::toggle, kRun, [](Draft& draft, std::string_view) { draft.no_fork = true; }},
     {Key::close, "close", "-o,--close", nullptr, "", kCompatible, "no effect; not with -F", "",

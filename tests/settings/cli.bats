@@ -117,6 +117,19 @@ refuses() {
   done
 }
 
+@test "help: check and config run nothing, acquire runs no command" {
+  local command
+  for command in check config; do
+    run "$REDLOCK" "$command" --help
+    assert_contains "$output" $'\nSettings:\n'
+    refute_contains "$output" 'Running the command'
+    refute_contains "$output" 'Waiting for the lock'
+  done
+  run "$REDLOCK" acquire --help
+  assert_contains "$output" '--slots N'
+  refute_contains "$output" 'Running the command'
+}
+
 @test "long options are not abbreviated" {
   refuses 64 'unknown option' run --non L -- true
   refuses 64 'unknown option' run --verb L -- true

@@ -54,10 +54,13 @@ std::string place(const Draft& draft, Key key) {
 void check_servers(const Draft& draft) {
   const auto& servers = draft.settings.servers;
   if (servers.empty()) {
+    const std::string file =
+        draft.config_file == "/dev/null"
+            ? ""
+            : ", or write servers = [\"redis://HOST\"] into " + draft.config_file;
     throw Error(ExitStatus::config,
-                "no servers are configured: give --server redis://HOST, set REDLOCK_SERVERS, or "
-                "write servers = [\"redis://HOST\"] into " +
-                    draft.config_file + " (to try redlock without any: redlock sandbox)");
+                "no servers are configured: give --server redis://HOST, or set REDLOCK_SERVERS" +
+                    file + " (to try redlock without any: redlock sandbox)");
   }
   for (auto one = servers.begin(); one != servers.end(); ++one) {
     const bool twice = std::any_of(std::next(one), servers.end(),

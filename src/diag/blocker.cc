@@ -83,7 +83,7 @@ std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
   }
   if (holder) return verb + run_of(*holder);
   if (const auto type = lock::type_of(refusal.blocker)) {
-    return verb + fmt::format("a key of another program (a Redis {}, not a lock of redlock's)",
+    return verb + fmt::format("another program (its key is a Redis {}, not a lock of redlock's)",
                               printable(*type, 20));
   }
   return verb + (cooling   ? "a run (which says nothing about itself)"

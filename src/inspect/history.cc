@@ -199,7 +199,7 @@ void complain_of(const Troubles& troubles, std::vector<std::string> complaints,
   std::ranges::move(complaints, std::back_inserter(lines));
   if (blind) {
     lines.push_back(fmt::format(
-        "runs may be missing, and how they ended: {} of {} servers could be asked, and "
+        "runs, or how they ended, may be missing: {} of {} servers could be asked, and "
         "a quorum is {}",
         readable(troubles), settings.servers.size(), lock::quorum(settings.servers.size())));
   }

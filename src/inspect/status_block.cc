@@ -136,7 +136,7 @@ void tell_foreign(Block& block, const lock::Sighting& sighting) {
     block.entry("holder", "not known: the key says nothing about itself (a string)");
   } else {
     block.entry("holder",
-                fmt::format("not known: the key is a Redis {}, no lock of redlock's",
+                fmt::format("not known: the key is a Redis {}, not a lock of redlock's",
                             diag::printable(lock::type_of(sighting.value).value_or(""), 20)));
   }
 }

@@ -40,12 +40,12 @@ void check_outer(const std::string& token, const std::string& name,
   if (!lock::is_of_reader(token)) return;
   const bool slot = lock::is_of_slot(token);
   if (slot ? lock::slot_of(token).slots == settings.slots : settings.shared) return;
+  const std::string option = slot ? fmt::format("--slots {}", lock::slot_of(token).slots) : "-s";
   throw Error(ExitStatus::usage,
-              fmt::format("{} is held {} by an outer redlock run, and would wait for that run for "
-                          "ever: use {}, or end the outer run first (--no-reentrant waits all the "
-                          "same)",
-                          diag::lock_name(name), slot ? "in one slot" : "shared",
-                          slot ? fmt::format("--slots {}", lock::slot_of(token).slots) : "-s"));
+              fmt::format("an outer redlock run holds {} {} ({}), and this run would wait for it "
+                          "for ever: use {}, or start this run after the outer one has ended "
+                          "(--no-reentrant does not help)",
+                          diag::lock_name(name), slot ? "in one slot" : "shared", option, option));
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
   if (!killed && !stopped) return;
   if (!std::exchange(reported_, true)) {
     out_.line(
-        fmt::format("redlock: {}: the process that {} (PID {}) {}; stopping the job before the "
+        fmt::format("redlock: {}: the process that {} (pid {}) {}; stopping the job before the "
                     "lock expires",
                     diag::lock_name(job_.lock), killed ? "renews the lock" : "renewed the lock",
                     worker_.pid, killed ? "is stopped or stuck, killed" : "was killed"));
@@ -259,7 +259,7 @@ Exit Supervisor::end_alone() {
       std::max(supervision_.worker_state().valid_until - os::boot_now(), lock::Duration::zero());
   out_.line(
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
-                  "(PID {}) was killed; it stays locked for about {}",
+                  "(pid {}) was killed; it stays locked for about {}",
                   diag::lock_name(job_.lock), worker_.pid, diag::for_people(left)));
   return job_end_.value_or(Exit{supervision_.job_status.load(), supervision_.job_signal.load()});
 }

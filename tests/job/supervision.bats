@@ -138,7 +138,7 @@ build_shim() {
   assert_status 5
   assert_one_line "$stderr"
   assert_contains "$stderr" 'lock "L" could not be released'
-  assert_contains "$stderr" "(PID $WORKER) was killed; it stays locked for about"
+  assert_contains "$stderr" "(pid $WORKER) was killed; it stays locked for about"
   has_key A L
 }
 
@@ -208,7 +208,7 @@ stubborn_until_the_end() {
   gone "$WORKER"
   (($(last TERM) > 0))
   assert_one_line "$stderr"
-  assert_contains "$stderr" "(PID $WORKER) is stopped or stuck, killed"
+  assert_contains "$stderr" "(pid $WORKER) is stopped or stuck, killed"
 }
 
 @test "worker stopped: a job that ends by itself meanwhile keeps its status" {

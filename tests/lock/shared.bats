@@ -129,7 +129,7 @@ as_flock() {
   assert_contains "$stderr" "(pid "
   writer W
   wait_until "$BOUND" queued 1
-  # Who comes after the writer waits behind it, although readers have the lock.
+  # A reader that comes after the writer waits behind it, although readers have the lock.
   run --separate-stderr "$REDLOCK" run -s -n -vv L -- true
   assert_status 1
   assert_contains "$stderr" 'lock "L" is held shared by '
@@ -483,7 +483,7 @@ PY
   assert_exclusive
   run --separate-stderr "$REDLOCK" run -s L -- "$REDLOCK" run L -- true
   assert_status 64
-  assert_contains "$stderr" 'held shared by an outer redlock run'
+  assert_contains "$stderr" 'an outer redlock run holds lock "L" shared (-s), and this run would wait for it for ever: use -s,'
   wait_until_clean A B C
 }
 

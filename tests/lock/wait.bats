@@ -236,8 +236,9 @@ timed_conflict() {
 
 @test "a key of another type is somebody else's, and stays" {
   cli A rpush L one two
-  run "$REDLOCK" run -n L -- true
+  run --separate-stderr "$REDLOCK" run -v -n L -- true
   assert_status 1
+  assert_contains "$stderr" "held by another program (its key is a Redis list, not a lock of redlock's)"
   [[ $(cli A llen L) == 2 ]]
 }
 

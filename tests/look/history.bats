@@ -188,7 +188,7 @@ night_run() {
   assert_status 69
   assert_between 0 "$elapsed" 5000
   has ' exit 2 '
-  assert_contains "$stderr" 'runs may be missing, and how they ended: 1 of 3 servers could be asked, and a quorum is 2'
+  assert_contains "$stderr" 'runs, or how they ended, may be missing: 1 of 3 servers could be asked, and a quorum is 2'
   resume_server B
 }
 

@@ -49,7 +49,7 @@ wait_until_held() { wait_for_key A "$NAME"; }
     sh -c 'redis-cli -s "$1" del "$2"; exec sleep 60' job "$A_SOCKET" "$NAME"
   said 80 'was no longer ours when the job ended' "$REDLOCK" run "$NAME" -- \
     sh -c 'redis-cli -s "$1" del "$2"' job "$A_SOCKET" "$NAME"
-  said 64 'held shared by an outer redlock run' "$REDLOCK" run -s "$NAME" -- "$REDLOCK" run "$NAME" -- true
+  said 64 'an outer redlock run holds' "$REDLOCK" run -s "$NAME" -- "$REDLOCK" run "$NAME" -- true
   said 64 'no command to run under' "$REDLOCK" run "$NAME"
   said 64 'is named twice' "$REDLOCK" run "$NAME" --also "$NAME" -- true
   REDLOCK_SERVERS=unix://$SCRATCH/none said 69 'cannot reach enough servers' \

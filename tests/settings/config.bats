@@ -168,6 +168,9 @@ refused() {
     'servers = ["redis://a"]' 'kill-after = 4' 'ttl = 9'
   refused 'no servers are configured' 'ttl = 9'
   refused "servers = [\"redis://HOST\"] into $REDLOCK_CONFIG" 'ttl = 9'
+  REDLOCK_CONFIG=/dev/null run --separate-stderr "$REDLOCK" run L -- true
+  assert_status 78
+  [[ $stderr == *'set REDLOCK_SERVERS (to try'* ]] || fail "$stderr"
 }
 
 @test "config: no TOML: file and line, and no password" {

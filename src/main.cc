@@ -16,7 +16,7 @@
 //   driver/    the code that these rooms share: the loop, from settings to servers, output
 //   cli/       argv, split by hand and then read by CLI11
 //   config/    the table of all settings: flag, environment variable, file, default
-//   diag/      every message that redlock prints for people
+//   diag/      the sentences about locks, holders and times that several rooms share
 //   redis/     one connection per server, the Lua scripts, replies turned into votes
 //   records/   what servers store for people: holder, log entry, revocation; JSON out and in
 //   os/        processes, signals, clock: Linux facts without policy

@@ -307,7 +307,7 @@ class Job:
         self.log.wait("ready")
         self.process = self.log.process()
         self.worker = self.process.parent()
-        self.top = self.worker.parent()
+        self.supervisor = self.worker.parent()
         return self
 
 

@@ -40,7 +40,7 @@ cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
   [[ $(wc -l <"$SCRATCH/log") == 1 ]] || fail "it ran $(wc -l <"$SCRATCH/log") times"
 }
 
-@test "min-hold: who asks is told that the lock is cooling down, after whom, and for how long" {
+@test "min-hold: a run that asks learns that the lock is cooling down, after whose run, and for how long" {
   servers 3
   "$REDLOCK" run --min-hold 60s L -- true it was me
   run --separate-stderr "$REDLOCK" run -vv -n L -- true

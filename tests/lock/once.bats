@@ -103,7 +103,7 @@ older_than_a_second() {
   assert_ran 3
 }
 
-@test "once: who waits is told as soon as the one before it was successful" {
+@test "once: a waiter is told as soon as the run before it was successful" {
   servers 3
   background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.05; done' \
     "$SCRATCH/ran" "$SCRATCH/end"
@@ -121,7 +121,7 @@ older_than_a_second() {
   assert_ran 1
 }
 
-@test "once: who waits runs it if the one before it failed" {
+@test "once: a waiter runs the job if the run before it failed" {
   servers 3
   background "$REDLOCK" run --once 1h L -- sh -c 'echo ran >>"$0"; until [ -e "$1" ]; do sleep 0.05; done; exit 4' \
     "$SCRATCH/ran" "$SCRATCH/end"

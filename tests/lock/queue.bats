@@ -3,8 +3,8 @@
 # bats file_tags=whole,slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
-# The queue of who waits for a lock: who joins it and who leaves it; and that nothing depends on it where
-# it may not be had, or has nonsense in it.
+# The queue of the waiters for a lock: how they join and leave it; and that nothing depends on it where the
+# servers do not permit it, or have nonsense in it.
 
 load ../lib/common
 load ../lib/acl
@@ -15,7 +15,7 @@ teardown() { stop_all; }
 
 # ---- who stands in it --------------------------------------------------------------------------
 
-@test "queue: who waits is in it on every server, who does not wait is not" {
+@test "queue: a waiter is in it on every server, a run that does not wait is not" {
   servers 3
   hold
   "$REDLOCK" run -n L -- true || assert_nobody_waits

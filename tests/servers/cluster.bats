@@ -246,7 +246,7 @@ is_down() { [[ $(cli "$1" cluster info) == *cluster_state:fail* ]]; }
 
 # ---- who waits -------------------------------------------------------------------------------
 
-@test "cluster: who waits is woken at once, through whatever node" {
+@test "cluster: a waiter is woken at once, through whatever node" {
   quiet_cluster 3 0
   lock_at C1
   REDLOCK_SERVERS=$(seeds C1) start_job

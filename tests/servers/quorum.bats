@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # bats file_tags=memory
 #
-# Several servers: what a minority of them does is nobody's trouble, what a majority does is told. Minority
+# Several servers: a failing minority of them changes nothing; redlock reports a failing majority. Minority
 # and majority are of the configured servers. What happens under a job is in outage.bats.
 
 # shellcheck disable=SC2030,SC2031 # what a test changes is meant for that test alone
@@ -187,7 +187,7 @@ start_waiting() {
   wait_until_free C D
 }
 
-@test "two of four servers are no quorum for anybody: who finds two held elsewhere gives up" {
+@test "two of four servers are no quorum for anybody: a run that finds two held elsewhere gives up" {
   servers 4
   cli A set L theirs px 60000
   cli B set L theirs px 60000
@@ -259,7 +259,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   assert_runs
 }
 
-@test "quorum: a holder with another list of servers is pointed out, once, also to who gets the lock" {
+@test "quorum: a holder with another list of servers is pointed out, once, also to a run that gets the lock" {
   servers 3
   background "$REDLOCK" run -S "$A_URI" L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/held"
   local holder=$BACKGROUND_PID

@@ -15,14 +15,15 @@
 
 namespace redlock::sim {
 
-/// Who gives up a hold: who has it, or the owner of the token, or for that one who renews the lock.
+/// The process that gives up a hold: its holder, the owner of the token, or the keeper, which
+/// renews the lock for the owner.
 enum class By : std::uint8_t { holder, owner, keeper };
 
 struct Request {
   lock::Op op = lock::Op::acquire;
   Token token = kNoToken;
   std::uint64_t fence = 0;
-  Token hold = kNoToken;      ///< the token itself, or that of who joins it
+  Token hold = kNoToken;      ///< the token itself, or that of a process that joins it
   std::int64_t life_ms = 0;   ///< lock::Ask::life
   std::int64_t once_ms = 0;   ///< lock::Ask::once
   std::int64_t began_ms = 0;  ///< lock::Ask::began

@@ -23,11 +23,11 @@ for shell in SHELLS:
         at.type(CTRL_Z)
         at.prompt()
         at.in_order()
-        assert job.process.stopped() and job.top.stopped() and job.worker.running()
+        assert job.process.stopped() and job.supervisor.stopped() and job.worker.running()
         if times == 1:
             beyond = boot_ms() + 2500
             until("the ttl is over", lambda: boot_ms() > beyond)
-            assert held("L") and job.process.stopped() and job.top.stopped()
+            assert held("L") and job.process.stopped() and job.supervisor.stopped()
         at.type("fg\n")
         job.log.wait_beat()
         assert at.foreground() == job.process.group() != at.pid
@@ -57,7 +57,7 @@ for wrapper in Job.REDLOCK, Job.FLOCK:
         at.prompt()
         until("it has stopped", job.process.stopped)
         if wrapper == Job.REDLOCK:
-            until("redlock has, too", job.top.stopped)
+            until("redlock has, too", job.supervisor.stopped)
             assert held("L") and job.worker.running()
         at.type("fg\n")
         job.log.wait_beat()
@@ -79,7 +79,7 @@ for shell in SHELLS:
         job = Job("lines blocking", wrapper).typed(at, "%s &")
         until("it is stopped", job.process.stopped)
         if wrapper == Job.REDLOCK:
-            until("redlock is stopped", job.top.stopped)
+            until("redlock is stopped", job.supervisor.stopped)
             assert job.worker.running() and held("L")
         at.run("true")
         at.type("fg\n")
@@ -109,7 +109,7 @@ for shell in SHELLS:
     assert at.foreground() == at.pid
     job.log.end()
     at.run("wait")
-    assert job.top.gone() and not held("L")
+    assert job.supervisor.gone() and not held("L")
     at.in_order()
     at.hang_up()
 SCENARIO
@@ -140,16 +140,16 @@ at.run("stty tostop")
 job = Job().typed(at, "%s &")
 redis("del", "L")  # lost
 until("the job's end", job.process.gone)
-until("redlock's end", job.top.gone)
+until("redlock's end", job.supervisor.gone)
 at.run("true")
 assert 'lock "L" was lost' in at.all and re.search("Exit 80", at.all), at.all
 
-# The top writes before it has stopped the job: nothing but that is left to do it.
+# The supervisor writes before it has stopped the job: no other process is left to stop it.
 job = Job("stubborn").typed(at, "%s &")
 job.worker.kill("STOP")
 until("the job's end", job.process.gone)
 assert not held("L") or int(redis("pttl", "L")[1:]) > 0
-until("redlock's end", job.top.gone)
+until("redlock's end", job.supervisor.gone)
 at.in_order()
 
 # And while it waits.
@@ -172,7 +172,7 @@ for shell in SHELLS:
     at.prompt()
     redis("del", "L")
     until("the job's end", job.process.gone)
-    until("redlock's end", job.top.gone)
+    until("redlock's end", job.supervisor.gone)
     at.in_order()
     at.run("true")
     assert job.log.count("TERM") == 1
@@ -208,7 +208,7 @@ for shell in SHELLS:
         at.type(CTRL_Z)
         at.prompt()
         at.in_order()
-        assert job.process.stopped() and job.top.stopped()
+        assert job.process.stopped() and job.supervisor.stopped()
         at.type("fg\n")
         job.log.wait_beat()
         at.type("again\n")
@@ -229,11 +229,11 @@ job.worker.kill("KILL")
 until("the worker's end", job.worker.gone)
 at.type(CTRL_Z)
 at.prompt()
-assert job.process.stopped() and job.top.stopped() and held("L")
+assert job.process.stopped() and job.supervisor.stopped() and held("L")
 job.process.kill("CONT")
 until("the job's end", job.process.gone)
 assert held("L")
-until("redlock's end", job.top.gone)
+until("redlock's end", job.supervisor.gone)
 at.in_order()
 at.hang_up()
 SCENARIO
@@ -246,14 +246,14 @@ for shell in SHELLS:
     job = Job().typed(at)
     job.process.kill("STOP")
     at.prompt()
-    assert job.top.stopped() and job.worker.running() and held("L")
+    assert job.supervisor.stopped() and job.worker.running() and held("L")
     job.process.kill("CONT")
     job.log.wait_beat()
-    until("redlock runs", job.top.running)
+    until("redlock runs", job.supervisor.running)
     assert job.log.count("CONT") == 1, "CONT came more than once"
     assert at.foreground() == at.pid
     at.type("fg\n")
-    until("it has the terminal", lambda: at.foreground() in (job.top.group(), job.process.group()))
+    until("it has the terminal", lambda: at.foreground() in (job.supervisor.group(), job.process.group()))
     at.type(CTRL_C)
     job.log.wait("INT")
     job.log.end()
@@ -291,19 +291,19 @@ SCENARIO
 for name in "STOP", "TSTP":
     at = Terminal("bash")
     job = Job("asked").typed(at)
-    job.top.kill(name)
+    job.supervisor.kill(name)
     at.prompt()
-    assert job.top.stopped() and job.worker.running() and held("L")
+    assert job.supervisor.stopped() and job.worker.running() and held("L")
     at.type("fg\n")
     until("it has the terminal", lambda: at.foreground() == job.process.group())
     job.log.wait_beat()
     job.log.ask()
     at.type("one\n")
     job.log.wait("line")
-    job.top.kill(name)
+    job.supervisor.kill(name)
     at.prompt()
-    job.top.kill("CONT")
-    until("redlock runs", job.top.running)
+    job.supervisor.kill("CONT")
+    until("redlock runs", job.supervisor.running)
     until("the job runs", job.process.running)
     assert at.foreground() == at.pid
     job.log.end()
@@ -361,8 +361,8 @@ for shell in SHELLS:
     for times in 1, 2:
         at.type(CTRL_Z)
         at.prompt()
-        outer = job.top.parent().parent()
-        assert job.process.stopped() and job.top.stopped() and outer.stopped()
+        outer = job.supervisor.parent().parent()
+        assert job.process.stopped() and job.supervisor.stopped() and outer.stopped()
         at.type("fg\n")
         job.log.wait_beat()
         at.type("one\n")

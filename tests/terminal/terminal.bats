@@ -25,7 +25,7 @@ for shell in SHELLS:
             job.log.wait(name)
         job.process.kill("USR1")  # later than what might have come twice
         job.log.wait("USR1")
-        assert job.top.running() and held("L")
+        assert job.supervisor.running() and held("L")
         job.log.end()
         if "|" in form or "sh -c" in form:  # the cat and the sh have died of it
             until("the job's end", job.process.gone)
@@ -130,7 +130,7 @@ for start in starts:
         job.log.wait_beat()
         assert held("L")
     job.log.end()
-    until("redlock's end", job.top.gone)
+    until("redlock's end", job.supervisor.gone)
     until("the lock is free", lambda: not held("L"))
 SCENARIO
 }
@@ -145,9 +145,9 @@ ways = {
     "lost": (lose, 80, SHELLS),
     "job killed": (to("process", "KILL"), 137, SHELLS),
     "job terminated": (to("process", "TERM"), 143, SHELLS),
-    "redlock terminated": (to("top", "TERM"), 143, SHELLS),
+    "redlock terminated": (to("supervisor", "TERM"), 143, SHELLS),
     # A shell like bash puts the modes in order when what it started is killed. Dash does not.
-    "top killed": (to("top", "KILL"), 137, ["bash"]),
+    "supervisor killed": (to("supervisor", "KILL"), 137, ["bash"]),
     "worker killed": (to("worker", "KILL"), 80, ["bash"]),
     "worker stopped": (to("worker", "STOP"), 80, ["bash"]),
 }
@@ -209,7 +209,7 @@ beyond = boot_ms() + 2500
 until("the ttl is over", lambda: boot_ms() > beyond)
 assert held("L")
 redis("del", "L")  # lost, and said
-until("redlock's end", job.top.gone)
+until("redlock's end", job.supervisor.gone)
 at.type("\x11")
 at.prompt()
 at.in_order()

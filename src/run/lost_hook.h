@@ -19,7 +19,7 @@ namespace redlock::run {
 /// lock does not wait for it.
 class LostHook {
  public:
-  /// `command`: empty if there is none. `environment`: the job's.
+  /// `command`: empty if there is none. `environment`: its own.
   LostHook(std::string command, std::vector<std::string> environment)
       : command_(std::move(command)), environment_(std::move(environment)) {}
 

@@ -239,13 +239,8 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 
 std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
   const Held held{.token = servers_.token(order.attempt), .fence = order.fence};
-  auto [dropped, added] = job_.stage.variables(held.token, held.fence);
-  dropped.emplace_back("REDLOCK_HELD");
-  // The last stage tells the manager that all locks are held.
-  if (job_.stage.is_last()) dropped.emplace_back(os::ServiceManager::kVariable);
-  added.push_back("REDLOCK_HELD=" + add_held(job_.held, job_.lock, held));
-  environment_ = os::environment_with(dropped, added);
-  hook_.emplace(job_.on_lost, environment_);
+  environment_ = environment_for(Stage::Reader::job, held);
+  hook_.emplace(job_.on_lost, environment_for(Stage::Reader::lost_hook, held));
   job_control_.emplace(signals_);
   if (!reserve_) reserve_.emplace();  // an earlier worker that failed has used up the first one
   reserve_->supervision->publish(session_.worker_state());
@@ -266,6 +261,13 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
   } catch (const std::exception& error) {
     abandon_start(driver::reason_of(error));
   }
+}
+
+std::vector<std::string> Runner::environment_for(Stage::Reader reader, const Held& held) const {
+  auto [dropped, added] = job_.stage.variables(reader, held.token, held.fence);
+  dropped.emplace_back("REDLOCK_HELD");
+  added.push_back("REDLOCK_HELD=" + add_held(job_.held, job_.lock, held));
+  return os::environment_with(dropped, added);
 }
 
 lock::Event Runner::start_job(const lock::Spawn& order, pid_t supervisor) {

@@ -91,6 +91,8 @@ class Runner : private driver::Host {
 
   std::optional<lock::Event> spawn(const lock::Spawn& order);
   std::optional<lock::Event> fork_worker(const lock::Spawn& order, pid_t& worker);
+  [[nodiscard]] std::vector<std::string> environment_for(Stage::Reader reader,
+                                                         const Held& held) const;
   lock::Event start_job(const lock::Spawn& order, pid_t supervisor);
   [[noreturn]] void leave_without_job() noexcept;
   [[noreturn]] void abandon_start(const char* why) noexcept;

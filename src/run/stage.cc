@@ -13,6 +13,7 @@
 #include "error.h"
 #include "lock/stages.h"
 #include "lock/token.h"
+#include "os/service_manager.h"
 #include "run/reentrancy.h"
 
 namespace redlock::run {
@@ -77,22 +78,33 @@ std::vector<std::string> Stage::argv() const {
   return argv;
 }
 
-/// The variables of the lock that the user named first come from its stage, whichever that is.
-Stage::Variables Stage::variables(const std::string& token, std::uint64_t fence) const {
+/// Ours, or that of a stage before, which has put its variables into our environment.
+bool Stage::knows_first_named() const {
+  return request_.name <= name();  // in_order() sorts them
+}
+
+/// The variables of the lock that the user named first come from its stage, whichever that is. The
+/// command of --on-lost may run before that stage does, and then gets those of our lock.
+Stage::Variables Stage::variables(Reader reader, const std::string& token,
+                                  std::uint64_t fence) const {
+  const bool hook = reader == Reader::lost_hook;
   Variables variables{{kVariable, "REDLOCK_FENCES"}, {}};
-  if (name() == request_.name) {
+  // The last stage tells the service manager that all locks are held.
+  if (is_last() || hook) variables.dropped.emplace_back(os::ServiceManager::kVariable);
+  const bool ours = name() == request_.name || (hook && !knows_first_named());
+  if (ours) {
     for (const char* each : {"REDLOCK_NAME", "REDLOCK_TOKEN", "REDLOCK_FENCE", "REDLOCK_SLOT"}) {
       variables.dropped.emplace_back(each);
     }
     variables.added = {"REDLOCK_NAME=" + name(), "REDLOCK_TOKEN=" + token,
                        fmt::format("REDLOCK_FENCE={}", fence)};
   }
-  if (const std::size_t slot = lock::slot_of(token).slot; slot != 0 && name() == request_.name) {
+  if (const std::size_t slot = lock::slot_of(token).slot; slot != 0 && ours) {
     variables.added.push_back(fmt::format("REDLOCK_SLOT={}", slot));
   }
   const std::string earlier = is_first() ? "" : variable("REDLOCK_FENCES") + "\n";
   variables.added.push_back(fmt::format("REDLOCK_FENCES={}{} {}", earlier, fence, name()));
-  if (!is_last()) {
+  if (!is_last() && !hook) {
     variables.added.push_back(
         fmt::format("{}={} {}", kVariable, number_ + 1, limit_.time_since_epoch().count()));
   }

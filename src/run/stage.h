@@ -43,10 +43,15 @@ class Stage {
     std::vector<std::string> dropped;  ///< names
     std::vector<std::string> added;    ///< "NAME=value"
   };
-  /// What it adds to the environment of that command besides REDLOCK_HELD, when it has the lock.
-  [[nodiscard]] Variables variables(const std::string& token, std::uint64_t fence) const;
+  enum class Reader { job, lost_hook };
+  /// What it changes in the environment of what it runs, or of the command of --on-lost, besides
+  /// REDLOCK_HELD, when it has the lock. The last stage's are the same for both.
+  [[nodiscard]] Variables variables(Reader reader, const std::string& token,
+                                    std::uint64_t fence) const;
 
  private:
+  [[nodiscard]] bool knows_first_named() const;
+
   const cli::Run& request_;
   std::vector<std::string> names_;  ///< in the order in which redlock takes them
   std::size_t number_ = 0;          ///< ours among them

@@ -132,17 +132,29 @@ all_free() {
 
 @test "also: the job ends when one of the locks is lost, whichever, with status 80" {
   servers 3
-  local lock server
+  local lock server named token fence
+  # Redlock can be used in it, too.
+  local hook='exec >>"$SCRATCH/lost"
+    echo "$REDLOCK_NAME $REDLOCK_TOKEN $REDLOCK_FENCE ${REDLOCK_STAGE-unset} ${NOTIFY_SOCKET-unset}"
+    "$REDLOCK" run -n inside -- echo ran; echo "$REDLOCK_FENCES"'
+  export SCRATCH NOTIFY_SOCKET=$SCRATCH/nobody
   for lock in a m z; do
     rm -f "$SCRATCH/job" "$SCRATCH/lost"
-    job_with_both --ttl 1s --on-lost 'echo "$REDLOCK_NAME" >>"'"$SCRATCH"'/lost"'
+    job_with_both --ttl 1s --on-lost "$hook"
+    # The variables of the lock named first, or of the lost one, if that comes before it.
+    named=m
+    [[ $lock != a ]] || named=a
+    token=$(cli A get "$named")
     for server in A B; do cli "$server" set "$lock" thief >/dev/null; done
     await "$TOP"
     assert_status 80
     assert_contains "$stderr" "lock \"$lock\""
     for server in A B; do cli "$server" del "$lock" >/dev/null; done
     all_free
-    [[ $(wc -l <"$SCRATCH/lost") == 1 ]] || fail "the command of --on-lost ran $(wc -l <"$SCRATCH/lost") times"
+    mapfile -t lines <"$SCRATCH/lost"
+    fence=$(sed -n "s/^\([0-9]*\) $named\$/\1/p" "$SCRATCH/lost")
+    [[ ${lines[0]} == "$named $token $fence unset unset" && ${lines[1]} == ran ]] || fail "$lock, $token:" "${lines[@]}"
+    [[ ${lines[-1]} == *" $lock" && $(grep -c unset "$SCRATCH/lost") == 1 ]] || fail "$lock:" "${lines[@]}"
   done
 }
 

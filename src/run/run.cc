@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "diag/lock_name.h"
 #include "diag/reporter.h"
@@ -55,7 +56,7 @@ Exit run(const cli::Run& request) {
   const std::string held = environment == nullptr ? "" : environment;
   // One moment for both: otherwise the first stage would wait a little less than -w says.
   const lock::Instant began = os::boot_now();
-  const Stage stage(request, held, began);
+  Stage stage(request, held, began);
   const config::Settings settings = stage.settings(began);
   os::Stderr out;
   if (stage.is_first()) {
@@ -82,7 +83,7 @@ Exit run(const cli::Run& request) {
                 {.lock = lock,
                  .who = std::move(who),
                  .held = held,
-                 .stage = stage,
+                 .stage = std::move(stage),
                  .on_lost = settings.on_lost},
                 servers, out, reporter, settings,
                 {.conflict = settings.conflict_exit_code, .done = settings.once_exit_code});

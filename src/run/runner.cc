@@ -133,7 +133,9 @@ void Runner::end_worker(const char* why) noexcept {
 /// The parent's part once the job runs.
 Exit Runner::watch_job() {
   const Exit result = supervisor_->watch();
-  facts_.job->ran = supervisor_->job_ended() - (began_ + facts_.waited);
+  const lock::Instant start = began_ + facts_.waited;
+  facts_.job->ran = supervisor_->job_ended() - start;
+  facts_.job = job_.stage.run_of_command(*facts_.job, start);
   facts_.lost = supervisor_->lost();
   return result;
 }
@@ -284,7 +286,7 @@ lock::Event Runner::start_job(const lock::Spawn& order, pid_t supervisor) {
     worker_->tell(Kind::job_too_late);
     leave_without_job();
   }
-  const os::Spawned spawned = os::spawn(job_.stage.argv(), environment_, signals_, place);
+  const os::Spawned spawned = job_.stage.spawn(environment_, signals_, place);
   if (spawned.pid < 0) {
     worker_->tell(spawned.no_process ? Kind::no_process : Kind::job_failed, spawned.error);
     leave_without_job();
@@ -354,6 +356,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   const auto began = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
       std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited)));
   facts_.job = diag::RunFacts::Job{.began = began, .ran = {}, .fence = order.fence};
+  job_.stage.note_start(began_ + facts_.waited);
   job_control_->supervise(message.value);
   supervisor_.emplace(
       Supervisor::Worker{worker, std::move(messages)},

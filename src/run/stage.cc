@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "run/stage.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <system_error>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "error.h"
 #include "lock/stages.h"
 #include "lock/token.h"
+#include "os/memory_file.h"
 #include "os/service_manager.h"
 #include "run/reentrancy.h"
 
@@ -20,7 +24,8 @@ namespace redlock::run {
 
 namespace {
 
-/// "NUMBER LIMIT": the stage, and the end of -w in ns of CLOCK_BOOTTIME.
+/// "NUMBER LIMIT START": the stage, the end of -w in ns of CLOCK_BOOTTIME, and the descriptor of
+/// start_ (0: none).
 constexpr const char* kVariable = "REDLOCK_STAGE";
 
 std::string variable(const char* name) {
@@ -36,6 +41,12 @@ bool read(std::string_view& text, std::int64_t& number) {
   return true;
 }
 
+/// A descriptor from the stage before.
+os::Fd inherited(std::int64_t number) {
+  const int fd = static_cast<int>(number);
+  return number > 0 && ::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? os::Fd(fd) : os::Fd();
+}
+
 }  // namespace
 
 Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
@@ -45,12 +56,18 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
   limit_ = lock::limit_of_waits(request.settings.wait, now);
 
   const std::string value = variable(kVariable);
-  if (value.empty()) return;
+  if (value.empty()) {
+    // Without it, a run is missing in the metrics; no metrics prevent a run.
+    if (!is_last() && !request.settings.metrics_file.empty()) start_ = os::make_memory_file("");
+    return;
+  }
   std::string_view rest = value;
   std::int64_t number = 0;
   std::int64_t limit = 0;
+  std::int64_t start = 0;
   const auto count = static_cast<std::int64_t>(names_.size());
-  bool ours = read(rest, number) && read(rest, limit) && rest.empty() && number < count;
+  bool ours = read(rest, number) && read(rest, limit) && read(rest, start) && rest.empty() &&
+              number < count;
   for (std::int64_t before = 0; ours && before < number; ++before) {
     const auto& name = names_[static_cast<std::size_t>(before)];
     ours = find_held(held, driver::lock_id(request.settings, name)).has_value();
@@ -62,6 +79,7 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
   }
   number_ = static_cast<std::size_t>(number);
   limit_ = lock::Instant(lock::Duration(limit));
+  start_ = inherited(start);
 }
 
 config::Settings Stage::settings(lock::Instant now) const {
@@ -76,6 +94,35 @@ std::vector<std::string> Stage::argv() const {
   std::vector<std::string> argv{"/proc/self/exe", "run"};
   argv.insert(argv.end(), request_.words.begin(), request_.words.end());
   return argv;
+}
+
+os::Spawned Stage::spawn(const std::vector<std::string>& environment,
+                         const os::SignalSource& signals, os::Placement placement) const {
+  const auto pass_on = [&](int flags) {
+    if (!is_last() && start_) ::fcntl(start_.get(), F_SETFD, flags);
+  };
+  pass_on(0);
+  os::Spawned spawned = os::spawn(argv(), environment, signals, placement);
+  pass_on(FD_CLOEXEC);
+  return spawned;
+}
+
+void Stage::note_start(lock::Instant start) const {
+  if (!is_last() || !start_) return;
+  const std::int64_t time = start.time_since_epoch().count();
+  [[maybe_unused]] const ssize_t written = ::pwrite(start_.get(), &time, sizeof time, 0);
+}
+
+/// What an earlier stage ran ends a little later than the command: when the next lock is given
+/// back.
+std::optional<Stage::Job> Stage::run_of_command(Job job, lock::Instant start) const {
+  if (is_last()) return job;
+  std::int64_t time = 0;
+  if (!start_ || ::pread(start_.get(), &time, sizeof time, 0) != sizeof time) return std::nullopt;
+  const lock::Duration later = lock::Instant(lock::Duration(time)) - start;
+  job.began += std::chrono::duration_cast<std::chrono::system_clock::duration>(later);
+  job.ran -= later;
+  return job;
 }
 
 /// Ours, or that of a stage before, which has put its variables into our environment.
@@ -105,8 +152,9 @@ Stage::Variables Stage::variables(Reader reader, const std::string& token,
   const std::string earlier = is_first() ? "" : variable("REDLOCK_FENCES") + "\n";
   variables.added.push_back(fmt::format("REDLOCK_FENCES={}{} {}", earlier, fence, name()));
   if (!is_last() && !hook) {
-    variables.added.push_back(
-        fmt::format("{}={} {}", kVariable, number_ + 1, limit_.time_since_epoch().count()));
+    variables.added.push_back(fmt::format("{}={} {} {}", kVariable, number_ + 1,
+                                          limit_.time_since_epoch().count(),
+                                          start_ ? start_.get() : 0));
   }
   return variables;
 }

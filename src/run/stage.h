@@ -10,12 +10,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/command_line.h"
+#include "diag/metrics.h"
 #include "lock/time.h"
+#include "os/child.h"
+#include "os/fd.h"
+#include "os/signals.h"
 
 namespace redlock::run {
 
@@ -38,6 +43,17 @@ class Stage {
 
   /// What this stage runs: the user's command, or the next stage.
   [[nodiscard]] std::vector<std::string> argv() const;
+  /// Starts it. Only the next stage, and nothing else that this process starts, inherits what the
+  /// stages share.
+  [[nodiscard]] os::Spawned spawn(const std::vector<std::string>& environment,
+                                  const os::SignalSource& signals, os::Placement placement) const;
+
+  /// The last stage tells the others that the command has started; the others do nothing.
+  void note_start(lock::Instant start) const;
+  using Job = diag::RunFacts::Job;
+  /// The run of the command, for the metrics of our lock; none: it did not start. `job`: the run of
+  /// what this stage ran, from `start` on.
+  [[nodiscard]] std::optional<Job> run_of_command(Job job, lock::Instant start) const;
 
   struct Variables {
     std::vector<std::string> dropped;  ///< names
@@ -56,6 +72,9 @@ class Stage {
   std::vector<std::string> names_;  ///< in the order in which redlock takes them
   std::size_t number_ = 0;          ///< ours among them
   lock::Instant limit_{};           ///< of -w, for all stages; kNever: without it
+  /// With --metrics-file, in memory and shared by all stages: when the command started, in ns of
+  /// CLOCK_BOOTTIME; empty: it has not.
+  os::Fd start_;
 };
 
 }  // namespace redlock::run

@@ -36,8 +36,8 @@ assert_sample() {
   [[ $found == "$2" ]] || fail "redlock_$1 is '$found', not $2" "$(cat "$FILE")"
 }
 
-# ms METRIC: a value in seconds, in milliseconds.
-ms() { sample "$1" | tr -d . | sed 's/^0*\(.\)/\1/'; }
+# ms METRIC [LOCK]: a value in seconds, in milliseconds.
+ms() { sample "$@" | tr -d . | sed 's/^0*\(.\)/\1/'; }
 
 # assert_nothing_else: the directory has the file and nothing besides.
 assert_nothing_else() {
@@ -308,4 +308,35 @@ run_warned() {
     "$REDLOCK" run L -- true
     [[ $(stat -c %a "$FILE") == "$mode" ]] || fail "mode $(stat -c %a "$FILE"), not $mode"
   done
+}
+
+@test "metrics: with --also, a run counts for each of the locks, but only if the command ran" {
+  local lock began ended
+  cli A set N somebody >/dev/null
+  run "$REDLOCK" run L --also N --also M -n -E 0 -- touch "$SCRATCH/ran"
+  assert_status 0
+  [[ ! -e $SCRATCH/ran ]] || fail 'the command ran'
+  for lock in L M N; do
+    assert_sample runs_total 0 "$lock"
+    assert_sample last_success_timestamp_seconds 0.000 "$lock"
+    assert_sample last_exit_status 0 "$lock"
+  done
+  assert_sample conflicts_total 0 L
+  assert_sample conflicts_total 1 N
+  cli A del N >/dev/null
+  began=$(now_ms)
+  # Nothing that the stages share is left to the command: its descriptors are those of any command.
+  run "$REDLOCK" run L --also N --also M -- sh -c 'sleep 0.3; ls -l /proc/self/fd'
+  ended=$(now_ms)
+  assert_status 0
+  refute_contains "$output" memfd
+  for lock in L M N; do
+    assert_sample runs_total 1 "$lock"
+    assert_between "$((began + 300))" "$(ms last_success_timestamp_seconds "$lock")" "$((ended + 1))"
+    assert_between "$began" "$(ms last_run_timestamp_seconds "$lock")" "$((ended - 300))"
+    assert_between 300 "$(ms last_duration_seconds "$lock")" "$((ended - began))"
+  done
+  run -127 "$REDLOCK" run L --also M -- /none/such
+  assert_sample runs_total 1 L
+  assert_sample last_exit_status 127 L
 }

@@ -14,6 +14,7 @@
 
 #include "config/exposure.h"
 #include "config/nearest.h"
+#include "config/pipes.h"
 #include "config/quote.h"
 #include "config/read_file.h"
 #include "config/toml_guard.h"
@@ -173,7 +174,7 @@ void add_file(Draft& draft) {
   const bool named = !draft.config_file.empty();
   if (!named) draft.config_file = kDefaultFile;
   const std::string& path = draft.config_file;
-  const FileRead file = read_file(path, kLongestFile);
+  const FileRead file = read_file_or_pipe(path, kLongestFile, draft);
   if (!named && (file.error == ENOENT || file.error == ENOTDIR)) return;
   if (const std::string why = file.trouble(); !why.empty()) {
     throw Error(ExitStatus::config,

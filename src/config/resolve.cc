@@ -8,6 +8,7 @@
 #include "config/duration.h"
 #include "config/exposure.h"
 #include "config/file.h"
+#include "config/pipes.h"
 #include "config/quote.h"
 #include "config/read_file.h"
 #include "error.h"
@@ -98,9 +99,9 @@ void check_restart_grace(const Settings& settings) {
   throw Error(ExitStatus::config, "password file " + quote(path) + ": " + why);
 }
 
-std::string read_password(const std::string& path, Settings& settings) {
+std::string read_password(const std::string& path, Draft& draft) {
   constexpr std::size_t too_long = 64 * std::size_t{1024};
-  FileRead file = read_file(path, too_long);
+  FileRead file = read_file_or_pipe(path, too_long, draft);
   std::string& text = file.text;
   if (const std::string why = file.trouble(); !why.empty()) bad_password_file(path, why);
   if (file.too_long) bad_password_file(path, "too long for a password");
@@ -109,7 +110,7 @@ std::string read_password(const std::string& path, Settings& settings) {
   if (text.empty()) bad_password_file(path, "it is empty");
   if (text.find('\n') != std::string::npos) bad_password_file(path, "expected one line");
   const std::string warning = exposure(file, path, Content::secret);
-  if (!warning.empty()) settings.warnings.push_back(warning);
+  if (!warning.empty()) draft.settings.warnings.push_back(warning);
   return text;
 }
 
@@ -119,7 +120,7 @@ std::string choose_password(Draft& draft) {
   const bool by_file =
       !file.empty() &&
       (draft.password.empty() || draft.origin(Key::password_file) > draft.origin(Key::password));
-  if (by_file) return read_password(file, draft.settings);
+  if (by_file) return read_password(file, draft);
   return draft.password.empty() ? draft.rediscli_auth : draft.password;
 }
 
@@ -151,6 +152,7 @@ std::string variable(const Environment& environment, const char* name) {
 
 void complete(Draft& draft, const Environment& environment) {
   if (draft.nonblocking) draft.settings.wait = std::chrono::nanoseconds::zero();
+  draft.earlier_pipes = variable(environment, kPipesVariable);
   add_environment(draft, environment);
   add_file(draft);
   check_servers(draft);

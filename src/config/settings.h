@@ -67,6 +67,13 @@ struct Settings {
   /// Warnings about the settings and their files, one line each.
   std::vector<std::string> warnings;
 
+  struct Pipe {
+    std::string path;
+    std::string text;
+  };
+  /// What was read from pipes, and nobody can read there again.
+  std::vector<Pipe> pipes;
+
   /// The grace in use.
   [[nodiscard]] std::chrono::milliseconds grace() const {
     return kill_after.value_or(

@@ -12,10 +12,12 @@
 #include <system_error>
 #include <utility>
 
+#include "config/pipes.h"
 #include "driver/lock_id.h"
 #include "error.h"
 #include "lock/stages.h"
 #include "lock/token.h"
+#include "os/fail.h"
 #include "os/memory_file.h"
 #include "os/service_manager.h"
 #include "run/reentrancy.h"
@@ -59,6 +61,7 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
   if (value.empty()) {
     // Without it, a run is missing in the metrics; no metrics prevent a run.
     if (!is_last() && !request.settings.metrics_file.empty()) start_ = os::make_memory_file("");
+    if (!is_last()) keep_pipes();
     return;
   }
   std::string_view rest = value;
@@ -80,6 +83,25 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
   number_ = static_cast<std::size_t>(number);
   limit_ = lock::Instant(lock::Duration(limit));
   start_ = inherited(start);
+  inherit_pipes();
+}
+
+void Stage::keep_pipes() {
+  for (const config::Settings::Pipe& pipe : request_.settings.pipes) {
+    os::Fd file = os::make_memory_file(pipe.text);
+    if (!file) os::fail("cannot keep the content of a pipe for the next lock");
+    pipes_variable_ += fmt::format("{} {}\n", file.get(), pipe.path);
+    pipes_.push_back(std::move(file));
+  }
+}
+
+void Stage::inherit_pipes() {
+  pipes_variable_ = variable(config::kPipesVariable);
+  std::string_view rest = pipes_variable_;
+  for (std::int64_t number = 0; read(rest, number);) {
+    pipes_.push_back(inherited(number));
+    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+  }
 }
 
 config::Settings Stage::settings(lock::Instant now) const {
@@ -99,7 +121,9 @@ std::vector<std::string> Stage::argv() const {
 os::Spawned Stage::spawn(const std::vector<std::string>& environment,
                          const os::SignalSource& signals, os::Placement placement) const {
   const auto pass_on = [&](int flags) {
-    if (!is_last() && start_) ::fcntl(start_.get(), F_SETFD, flags);
+    if (is_last()) return;
+    if (start_) ::fcntl(start_.get(), F_SETFD, flags);
+    for (const os::Fd& pipe : pipes_) ::fcntl(pipe.get(), F_SETFD, flags);
   };
   pass_on(0);
   os::Spawned spawned = os::spawn(argv(), environment, signals, placement);
@@ -135,7 +159,7 @@ bool Stage::knows_first_named() const {
 Stage::Variables Stage::variables(Reader reader, const std::string& token,
                                   std::uint64_t fence) const {
   const bool hook = reader == Reader::lost_hook;
-  Variables variables{{kVariable, "REDLOCK_FENCES"}, {}};
+  Variables variables{{kVariable, config::kPipesVariable, "REDLOCK_FENCES"}, {}};
   // The last stage tells the service manager that all locks are held.
   if (is_last() || hook) variables.dropped.emplace_back(os::ServiceManager::kVariable);
   const bool ours = name() == request_.name || (hook && !knows_first_named());
@@ -155,6 +179,9 @@ Stage::Variables Stage::variables(Reader reader, const std::string& token,
     variables.added.push_back(fmt::format("{}={} {} {}", kVariable, number_ + 1,
                                           limit_.time_since_epoch().count(),
                                           start_ ? start_.get() : 0));
+    if (!pipes_.empty()) {
+      variables.added.push_back(config::kPipesVariable + ("=" + pipes_variable_));
+    }
   }
   return variables;
 }

@@ -66,6 +66,8 @@ class Stage {
                                     std::uint64_t fence) const;
 
  private:
+  void keep_pipes();
+  void inherit_pipes();
   [[nodiscard]] bool knows_first_named() const;
 
   const cli::Run& request_;
@@ -75,6 +77,8 @@ class Stage {
   /// With --metrics-file, in memory and shared by all stages: when the command started, in ns of
   /// CLOCK_BOOTTIME; empty: it has not.
   os::Fd start_;
+  std::vector<os::Fd> pipes_;   ///< in memory: what the first stage read from pipes
+  std::string pipes_variable_;  ///< config::kPipesVariable
 };
 
 }  // namespace redlock::run

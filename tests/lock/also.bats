@@ -247,3 +247,17 @@ all_free() {
   [[ ! -e $SCRATCH/ran ]]
   wait_until_clean A
 }
+
+@test "also: every stage gets the password and the settings that redlock read from a pipe, the command does not" {
+  start_server A --requirepass geheim
+  run --separate-stderr bash -c '"$REDLOCK" run m --also z --also a --password-file <(echo geheim) \
+    --config <(echo "servers = [\"$0\"]") -- sh -c "env; ls -l /proc/self/fd; echo \$REDLOCK_FENCES"' "$A_URI"
+  assert_status 0
+  [[ -z $stderr ]] || fail "$stderr"
+  assert_contains "$output" ' z'
+  refute_contains "$output" geheim
+  refute_contains "$output" memfd
+  refute_contains "$output" REDLOCK_STAGE
+  run --separate-stderr "$REDLOCK" run m --also z -S "$A_URI" --password-file /dev/stdin -- true <<<geheim
+  assert_status 0
+}

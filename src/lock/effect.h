@@ -24,7 +24,12 @@ struct Spawn {
 /// Send a signal to the job's main process and every descendant, and then CONT to those that are
 /// stopped, unless the signal is KILL.
 struct Kill {
+  enum class Whom {
+    everybody,
+    next_stage  ///< KILL to the job's main process alone: it is the redlock of the next lock
+  };
   int signal;
+  Whom whom = Whom::everybody;
 };
 
 /// Find out how long it takes to kill the job; the answer is KillCost.

@@ -25,15 +25,26 @@ void RunningJob::tick(const Lease& lease, Instant now, Effects& effects) {
 
 void RunningJob::stop(StopReason reason, const Lease& lease, Instant now, Effects& effects) {
   stop_reason_ = reason;
-  effects.emplace_back(report::Stopping{
-      reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease.complaints()});
+  const bool ordered = reason == StopReason::supervisor_gone && terms_.stages.earlier;
+  if (!ordered) {
+    effects.emplace_back(report::Stopping{
+        reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease.complaints()});
+  }
   if (stopping_) return;
-  stopping_.emplace(terms_.timing, now);
+  stopping_.emplace(terms_.timing, terms_.stages, now);
   stopping_->set_head_start(head_start_);
+  if (ordered) stopping_->skip_grace();
   stopping_->begin(terms_.stop_signal, lease.end(), effects);
   // After the first signal, which must not wait for the measurement.
   if (!measured_ && now < stopping_->deadline(lease.end())) effects.emplace_back(Measure{});
   measured_ = true;
+}
+
+void RunningJob::end_unsupervised(const Lease& lease, Instant now, Effects& effects) {
+  if (!stopping()) return stop(StopReason::supervisor_gone, lease, now, effects);
+  if (!terms_.stages.earlier) return;
+  stopping_->skip_grace();
+  tick(lease, now, effects);
 }
 
 void RunningJob::order_measure(const Lease& lease, Instant now, Effects& effects) {

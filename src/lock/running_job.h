@@ -21,6 +21,7 @@ class RunningJob {
     Timing timing;
     std::optional<Duration> max_runtime;
     int stop_signal;  ///< the first one
+    Neighbours stages{};
   };
 
   /// The lock was won at `now`: even if the job cannot be started, the lock is held from now on.
@@ -36,6 +37,9 @@ class RunningJob {
   void tick(const Lease& lease, Instant now, Effects& effects);
 
   void stop(StopReason reason, const Lease& lease, Instant now, Effects& effects);
+
+  /// The supervisor is dead: nobody waits for the job any more.
+  void end_unsupervised(const Lease& lease, Instant now, Effects& effects);
 
   /// Killing the job takes this long.
   void take_kill_cost(Duration length, const Lease& lease, Instant now, Effects& effects);

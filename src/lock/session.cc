@@ -71,8 +71,8 @@ Effects Session::step(const Event& event, Instant now) {
                  },
                  [this](const Signal& signal) { on_signal(signal); },
                  [this](const SupervisorGone&) {
-                   if (phase_ != Phase::running || job_->stopping()) return;
-                   job_->stop(StopReason::supervisor_gone, *lease_, now_, effects_);
+                   if (phase_ != Phase::running) return;
+                   job_->end_unsupervised(*lease_, now_, effects_);
                  },
                  [this](const Notice&) { on_notice(); },
                  [this](const Woken& woken) {
@@ -228,7 +228,8 @@ void Session::start_job(std::uint64_t fence) {
   lease_.emplace(won, plan_.timing, now_);
   number_ = fence;
   won_at_ = now_;
-  job_.emplace(RunningJob::Terms{plan_.timing, plan_.max_runtime, plan_.stop_signal}, now_);
+  job_.emplace(RunningJob::Terms{plan_.timing, plan_.max_runtime, plan_.stop_signal, plan_.stages},
+               now_);
   phase_ = Phase::starting;
   const auto votes = std::count_if(
       won.votes().begin(), won.votes().end(),

@@ -43,6 +43,7 @@ struct Plan {
   std::optional<Duration> max_runtime;
   int stop_signal = 15;   ///< the first one when the job must be stopped (SIGTERM)
   std::size_t slots = 0;  ///< so many jobs may hold the lock at once; 0: one, and the lock has none
+  Neighbours stages{};    ///< of a run with several locks
   bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
   /// The fencing number of a lock that an ancestor of ours holds, as far as we know: we join it.
   std::optional<std::uint64_t> inherited{};

@@ -15,13 +15,19 @@ void Stopping::begin(int signal, Instant lease_end, Effects& effects) {
 
 void Stopping::tick(Instant lease_end, Instant now, Effects& effects) {
   if (now < deadline(lease_end)) return;
-  effects.emplace_back(Kill{SIGKILL});
+  // In time for everybody's KILL afterwards; otherwise that comes at once.
+  unwinding_ = stages_.later && last_kill_ == kNever &&
+               now + kKillAgain < timing_.kill_at(lease_end, head_start_);
+  effects.emplace_back(Kill{SIGKILL, unwinding_ ? Kill::Whom::next_stage : Kill::Whom::everybody});
   last_kill_ = now;
 }
 
 /// The first KILL comes one grace after TERM, but always early enough to be carried out before the
 /// lease ends.
 Instant Stopping::deadline(Instant lease_end) const {
+  if (unwinding_) {
+    return std::min(last_kill_ + kLongestUnwinding, timing_.kill_at(lease_end, head_start_));
+  }
   if (last_kill_ != kNever) return last_kill_ + pause_;
   return std::min(began_ + timing_.grace, timing_.kill_at(lease_end, head_start_));
 }

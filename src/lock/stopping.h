@@ -2,17 +2,20 @@
 #pragma once
 
 #include "lock/effect.h"
+#include "lock/stages.h"
 #include "lock/time.h"
 #include "lock/timing.h"
 
 namespace redlock::lock {
 
 /// A job that must end before its lease does: the first signal, and after the grace KILL to all its
-/// processes, again and again until none is left. `lease_end` is the present end of the lease: it
+/// processes, again and again until none is left; before that, KILL to the next stage
+/// (lock/stages.h). `lease_end` is the present end of the lease: it
 /// may move.
 class Stopping {
  public:
-  explicit Stopping(const Timing& timing, Instant now) : timing_(timing), began_(now) {}
+  Stopping(const Timing& timing, const Neighbours& stages, Instant now)
+      : timing_(timing), stages_(stages), began_(now) {}
 
   /// Sends the first signal, and CONT to the processes that are stopped. Once, at the moment of
   /// construction.
@@ -27,12 +30,17 @@ class Stopping {
   /// Makes the first KILL come so much earlier than one margin before the end of the lease.
   void set_head_start(Duration head_start) { head_start_ = head_start; }
 
+  /// The first KILL is due.
+  void skip_grace() { timing_.grace = Duration::zero(); }
+
   /// When tick() is due.
   [[nodiscard]] Instant deadline(Instant lease_end) const;
 
  private:
   Timing timing_;
+  Neighbours stages_;
   Instant began_;
+  bool unwinding_ = false;  ///< the last KILL was for the next stage's supervisor
   Duration head_start_{};
   Instant last_kill_ = kNever;
   Duration pause_ = kKillAgain;

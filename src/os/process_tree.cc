@@ -224,6 +224,17 @@ Pass ProcessTree::signal(int number, int then) {
   return pass;
 }
 
+void ProcessTree::kill_leader() {
+  if (leader_ < 0) return;
+  number_ = SIGKILL;
+  then_ = 0;
+  if (has_child(leader_, true)) {
+    static_cast<void>(send_by_pid(leader_));
+  } else if (leader_fd_) {
+    static_cast<void>(send_by_pidfd(leader_fd_));
+  }
+}
+
 /// Signals the group only if the leader is our child: then nobody but us can free its ID. Returns
 /// whether the leader got the signal.
 bool ProcessTree::signal_leader(Pass& pass) {

@@ -86,6 +86,9 @@ class ProcessTree {
   /// exit in a loop. `then`: another signal, sent to each behind the first one; 0: none.
   Pass signal(int number, int then = 0);
 
+  /// KILL to the leader alone.
+  void kill_leader();
+
   /// Sends nothing.
   Effort measure();
 

@@ -23,6 +23,9 @@ class JobKiller {
   /// Sends CONT afterwards, so that stopped processes act on the signal, too.
   void signal_and_continue(int number);
 
+  /// KILL to the main process alone, which is the next stage.
+  void kill_next_stage() { tree_.kill_leader(); }
+
   /// The time from the first KILL until every process of the job is dead.
   [[nodiscard]] lock::Duration cost();
 

@@ -70,6 +70,7 @@ Exit run(const cli::Run& request) {
       settings.reentrant ? find_held(held, lock) : std::optional<Held>();
   if (ours) check_outer(ours->token, lock.name, settings);
   if (ours) plan.inherited = ours->fence;
+  plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
   records::Holder who = driver::describe_ourselves(settings, lock, request.job);
   redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(who),
                                                   ours ? ours->token : std::string());

@@ -148,7 +148,9 @@ void Runner::stepped() {
 
 bool Runner::perform(const lock::Effect& effect, lock::Instant now) {
   if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
-    if (kill->signal == SIGKILL) {
+    if (kill->whom == lock::Kill::Whom::next_stage) {
+      killer_.kill_next_stage();
+    } else if (kill->signal == SIGKILL) {
       driver_.step(lock::Killed{killer_.signal(SIGKILL)}, now);
     } else {
       killer_.signal_and_continue(kill->signal);

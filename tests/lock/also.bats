@@ -261,3 +261,52 @@ all_free() {
   run --separate-stderr "$REDLOCK" run m --also z -S "$A_URI" --password-file /dev/stdin -- true <<<geheim
   assert_status 0
 }
+
+# stubborn_job_with_both [OPTION…]: a job that ignores TERM and forks all the time holds a, m and z.
+stubborn_job_with_both() {
+  rm -f "$SCRATCH/job"
+  background "$REDLOCK" run --ttl 30s --kill-after 300ms "$@" m --also z --also a -- bash -c \
+    'trap "" TERM; echo $$ >"$0"; while :; do (read -rt 0.01 <>"$NAP"); done' "$SCRATCH/job"
+  TOP=$BACKGROUND_PID
+  wait_for "$SCRATCH/job"
+  job=$(<"$SCRATCH/job")
+}
+
+# child_of PID: sets CHILD to its only child.
+child_of() { read -r CHILD <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
+
+@test "also: if the job must be killed, the other locks are given back all the same" {
+  servers 1
+  local lock job began
+  for lock in a m; do
+    stubborn_job_with_both
+    began=$(now_ms)
+    "$REDLOCK" release --force --yes --quiet "$lock"
+    await "$TOP"
+    assert_status 80
+    gone "$job" || fail 'the job lives'
+    all_free
+    # Long before they would expire.
+    (($(now_ms) - began < 15000)) || fail "it took $(($(now_ms) - began)) ms"
+    [[ $stderr != *'was killed'* ]] || fail "$stderr"
+  done
+}
+
+@test "also: a next redlock that is stopped does not keep the job alive when the first lock is lost" {
+  servers 1
+  local job pid began
+  stubborn_job_with_both
+  child_of "$TOP"   # the worker of a
+  child_of "$CHILD" # the redlock of m
+  pid=$CHILD
+  child_of "$pid"   # its worker
+  kill -STOP "$CHILD" "$pid"
+  began=$(now_ms)
+  "$REDLOCK" release --force --yes --quiet a
+  wait_gone "$job"
+  await "$TOP"
+  assert_status 80
+  # Long before the lease of a would end.
+  (($(now_ms) - began < 15000)) || fail "it took $(($(now_ms) - began)) ms"
+  wait_until "$BOUND" lacks_key A a
+}

@@ -5,6 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+#include <vector>
+
 #include "lock_harness.h"
 
 using namespace redlock::lock;
@@ -13,6 +16,31 @@ using namespace redlock::lock::testing;
 namespace {
 
 const Instant kStart(1000s);
+
+/// A stage whose job runs: it has the lock of one server until 30 s - 302 ms after the start.
+Harness stage(const Neighbours& neighbours) {
+  Plan plan = plan_for(1);
+  plan.stages = neighbours;
+  Harness harness(plan);
+  harness.answer(0, Op::acquire, Granted{});
+  harness.step(JobStarted{});
+  harness.effects.clear();
+  return harness;
+}
+
+/// Whom the KILLs hit that nobody has forgotten yet.
+std::vector<Kill::Whom> killed(const Harness& harness) {
+  std::vector<Kill::Whom> whom;
+  for (const Effect& effect : harness.effects) {
+    const auto* kill = std::get_if<Kill>(&effect);
+    if (kill != nullptr && kill->signal == SIGKILL) whom.push_back(kill->whom);
+  }
+  return whom;
+}
+
+using Whoms = std::vector<Kill::Whom>;
+constexpr Kill::Whom kNext = Kill::Whom::next_stage;
+constexpr Kill::Whom kAll = Kill::Whom::everybody;
 
 TEST_CASE("stages: the same order for all runs, whatever order the user named the locks in") {
   const std::vector<std::string> order = {"Z", "a", "a/b", "ab"};
@@ -34,6 +62,79 @@ TEST_CASE("stages: no limit for a run that waits for ever or tries once") {
   CHECK(limit_of_waits(Duration::zero(), kStart) == kNever);
   CHECK(wait_of_stage(Duration::zero(), kNever, kStart) == Duration::zero());
   CHECK(limit_of_waits(Duration::max(), kStart) == kNever);
+}
+
+TEST_CASE("stages: a job that must be killed has a second to give the later locks back") {
+  Harness harness = stage({.later = true});
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Missing{});
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  harness.advance(5s - 1ms);
+  CHECK(killed(harness).empty());
+  harness.advance(1ms);
+  CHECK(killed(harness) == Whoms{kNext});
+  harness.step(Killed{true});
+  harness.step(JobExited{137});
+  harness.advance(1s - 1ms);
+  CHECK(killed(harness) == Whoms{kNext});
+  CHECK(harness.asked(Op::release) == 0);
+  SUBCASE("the later stages end") {
+    harness.step(JobTreeGone{});
+    CHECK(harness.asked(Op::release) == 1);
+  }
+  SUBCASE("something is left") {
+    harness.advance(1ms);
+    CHECK(killed(harness) == Whoms{kNext, kAll});
+    harness.advance(20ms);
+    CHECK(killed(harness) == Whoms{kNext, kAll, kAll});
+  }
+}
+
+TEST_CASE("stages: but everything is killed before the lease ends, as without --also") {
+  Harness harness = stage({.later = true});
+  const Instant kill_at = Harness::start + 30s - 302ms - 600ms;
+  SUBCASE("the lease ends: all at once") {
+    harness.advance(kill_at - harness.now - 5s);
+    CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+    harness.advance(5s);
+    CHECK(killed(harness) == Whoms{kAll});
+  }
+  SUBCASE("the lock is lost a little before that: half a second, no more") {
+    harness.advance(kill_at - harness.now - 5500ms);
+    harness.answer(0, Op::renew, Missing{});
+    harness.advance(5s);
+    CHECK(killed(harness) == Whoms{kNext});
+    harness.advance(499ms);
+    CHECK(killed(harness) == Whoms{kNext});
+    harness.advance(1ms);
+    CHECK(killed(harness) == Whoms{kNext, kAll});
+  }
+}
+
+TEST_CASE("stages: the end of its supervisor is the order to kill at once, with no word") {
+  Harness harness = stage({.earlier = true});
+  SUBCASE("while the job runs") {}
+  SUBCASE("while the job is being stopped") {
+    harness.advance(10s);
+    harness.answer(0, Op::renew, Missing{});
+    harness.effects.clear();
+  }
+  harness.step(SupervisorGone{});
+  CHECK(harness.kills() == std::vector<int>{SIGKILL});
+  CHECK(killed(harness) == Whoms{kAll});
+  CHECK(harness.reported<report::Stopping>() == nullptr);
+  harness.step(JobExited{137});
+  CHECK(harness.asked(Op::release) == 0);
+  harness.step(JobTreeGone{});
+  CHECK(harness.asked(Op::release) == 1);
+}
+
+TEST_CASE("stages: one in the middle passes the order on") {
+  Harness harness = stage({.earlier = true, .later = true});
+  harness.step(SupervisorGone{});
+  CHECK(killed(harness) == Whoms{kNext});
+  harness.advance(1s);
+  CHECK(killed(harness) == Whoms{kNext, kAll});
 }
 
 }  // namespace

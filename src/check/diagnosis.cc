@@ -252,6 +252,32 @@ Verdict judge_certificate(std::chrono::system_clock::time_point expires) {
   return {Level::warning, text + "; renew it"};
 }
 
+Verdict judge_grace(const Settings& settings) {
+  const std::string grace = config::format_duration(settings.grace());
+  const std::string ttl = config::format_duration(settings.ttl);
+  if (settings.grace_fits()) return {Level::ok, grace + ", ttl " + ttl};
+  return {Level::misconfigured,
+          fmt::format("{} is more than a third of the ttl of {}: run and acquire refuse it; lower "
+                      "--kill-after, or raise --ttl",
+                      grace, ttl)};
+}
+
+Verdict judge_restart_grace(const Settings& settings) {
+  const bool several = settings.servers.size() > 1;
+  const std::string grace = config::format_duration(settings.restart_grace);
+  const std::string ttl = config::format_duration(settings.ttl);
+  if (settings.restart_grace == 0s && several) {
+    return {Level::warning,
+            "0: a restarted server that forgot a lock gives it to a second holder; leave out "
+            "--restart-grace"};
+  }
+  if (settings.ttl_fits()) return {Level::ok, grace + ", ttl " + ttl};
+  return {several ? Level::misconfigured : Level::warning,
+          fmt::format("{} is less than the ttl of {}: a restarted server is trusted while a lock "
+                      "it forgot still holds{}; raise it on every host",
+                      grace, ttl, several ? ", and run and acquire refuse it" : "")};
+}
+
 }  // namespace
 
 std::optional<seconds> uptime(const Inspection& inspection) {
@@ -325,20 +351,11 @@ std::vector<Finding> diagnose_set(const Settings& settings) {
   add(Level::ok, "fingerprint",
       driver::server_set_fingerprint(settings.servers) +
           ": the same on every host with the same servers");
-  const std::string grace = config::format_duration(settings.restart_grace);
-  if (settings.restart_grace == 0s && servers > 1) {
-    add(Level::warning, "restart-grace",
-        "0: a restarted server that forgot a lock gives it to a second holder; leave out "
-        "--restart-grace");
-  } else if (settings.restart_grace > 0s && settings.ttl > settings.restart_grace) {
-    add(Level::warning, "restart-grace",
-        fmt::format("{} is less than the ttl of {}: a restarted server is trusted while a lock it "
-                    "forgot still holds; raise it on every host",
-                    grace, config::format_duration(settings.ttl)));
-  } else {
-    add(Level::ok, "restart-grace",
-        fmt::format("{}, ttl {}", grace, config::format_duration(settings.ttl)));
-  }
+  const auto add_verdict = [&](std::string_view check, Verdict verdict) {
+    add(verdict.level, check, std::move(verdict.text));
+  };
+  add_verdict("kill-after", judge_grace(settings));
+  add_verdict("restart-grace", judge_restart_grace(settings));
   return findings;
 }
 

@@ -16,7 +16,7 @@ namespace {
 lock::Plan test_plan(const config::Settings& settings) {
   return {
       .servers = settings.servers.size(),
-      .timing = {.ttl = settings.ttl, .grace = settings.grace()},
+      .timing = {.ttl = settings.ttl, .grace = std::min(settings.grace(), settings.ttl / 3)},
       .patience = {.wait = lock::Duration::zero(), .server_wait = settings.server_wait},
       .max_runtime = std::nullopt,
       .server_timeout = settings.request_timeout(),

@@ -49,14 +49,30 @@ void allow_words(std::size_t most, const Line& line, Command command) {
           std::string(command_name(command)) + " --help)");
 }
 
-/// Completes the settings. The prefix and a name may each be valid, and the key too long.
-config::Settings settle(Draft& draft, const Environment& environment,
-                        const std::vector<std::string>& names) {
-  complete(draft, environment);
+/// Takes the settings out of a completed draft. The prefix and a name may each be valid, and the
+/// key too long.
+config::Settings settings_for(Draft& draft, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     redis::check_lock_name(redis::lock_key(draft.settings.prefix, name));
   }
   return std::move(draft.settings);
+}
+
+/// Completes the settings.
+config::Settings settle(Draft& draft, const Environment& environment,
+                        const std::vector<std::string>& names) {
+  complete(draft, environment);
+  return settings_for(draft, names);
+}
+
+/// The same for a command that takes a lock for a job: the job needs a lease that is safe, and time
+/// to end in.
+config::Settings settle_for_job(Draft& draft, const Environment& environment,
+                                const std::vector<std::string>& names) {
+  complete(draft, environment);
+  check_kill_after(draft);
+  check_restart_grace(draft);
+  return settings_for(draft, names);
 }
 
 /// The same words as flock(1) runs.
@@ -121,7 +137,7 @@ Invocation run(Line line, std::vector<std::string> words, const Environment& env
   if (draft.no_fork && draft.close) misused("-F/--no-fork and -o/--close exclude each other");
   check_also(draft, name);
   line.words.insert(line.words.end(), draft.also.begin(), draft.also.end());
-  return Run{settle(draft, environment, line.words), name, std::move(line.job),
+  return Run{settle_for_job(draft, environment, line.words), name, std::move(line.job),
              std::move(draft.also), std::move(words)};
 }
 
@@ -136,7 +152,7 @@ Invocation acquire(Line line, const Environment& environment) {
     misused("--on-lost-signal needs --keep-for PID");
   }
   check_slots(draft);
-  return Acquire{settle(draft, environment, line.words), name, draft.json, draft.keep_for,
+  return Acquire{settle_for_job(draft, environment, line.words), name, draft.json, draft.keep_for,
                  draft.on_lost_signal};
 }
 
@@ -189,7 +205,9 @@ Invocation renew(Line line, const Environment& environment) {
   const auto length = hold_length(draft);
   const bool has_ttl = draft.origin(Key::renew_ttl) == Origin::flag;
   if (length && has_ttl) misused("--ttl excludes --for and --until");
-  Renew request{settle(draft, environment, line.words),
+  complete(draft, environment);
+  if (has_ttl) check_restart_grace(draft);
+  Renew request{settings_for(draft, line.words),
                 line.words.front(),
                 std::move(token),
                 draft.json,

@@ -73,28 +73,6 @@ void check_servers(const Draft& draft) {
   }
 }
 
-void check_kill_after(const Draft& draft) {
-  const Settings& settings = draft.settings;
-  if (!settings.kill_after || *settings.kill_after <= settings.ttl / 3) return;
-  const bool flag =
-      draft.origin(Key::kill_after) == Origin::flag || draft.origin(Key::ttl) == Origin::flag;
-  throw Error(flag ? ExitStatus::usage : ExitStatus::config,
-              place(draft, Key::kill_after) + ": expected at most a third of the ttl of " +
-                  format_duration(settings.ttl) + ", not " + format_duration(*settings.kill_after));
-}
-
-/// A restarted server may have forgotten a lock. It must not vote before that lock has expired.
-void check_restart_grace(const Settings& settings) {
-  using std::chrono::seconds;
-  if (settings.servers.size() < 2 || settings.restart_grace == seconds::zero()) return;
-  if (settings.ttl <= settings.restart_grace) return;
-  throw Error(ExitStatus::usage,
-              "--ttl: " + format_duration(settings.ttl) + " is more than the --restart-grace of " +
-                  format_duration(settings.restart_grace) +
-                  ": a restarted server would vote again while a lock that it forgot still lasts; "
-                  "raise --restart-grace on every host");
-}
-
 [[noreturn]] void bad_password_file(const std::string& path, const std::string& why) {
   throw Error(ExitStatus::config, "password file " + quote(path) + ": " + why);
 }
@@ -156,13 +134,35 @@ void complete(Draft& draft, const Environment& environment) {
   add_environment(draft, environment);
   add_file(draft);
   check_servers(draft);
-  // A maintenance hold has its own length, and no job.
-  if (!draft.hold_for && !draft.until) {
-    check_kill_after(draft);
-    check_restart_grace(draft.settings);
-  }
   add_password(draft);
   warn_of_trust(draft.settings);
+}
+
+void check_kill_after(const Draft& draft) {
+  const Settings& settings = draft.settings;
+  if (!settings.kill_after || settings.grace_fits()) return;
+  const bool flag =
+      draft.origin(Key::kill_after) == Origin::flag || draft.origin(Key::ttl) == Origin::flag;
+  throw Error(flag ? ExitStatus::usage : ExitStatus::config,
+              place(draft, Key::kill_after) + ": expected at most a third of the ttl of " +
+                  format_duration(settings.ttl) + ", not " + format_duration(*settings.kill_after));
+}
+
+/// A restarted server may have forgotten a lock. It must not vote before that lock has expired.
+void check_restart_grace(const Draft& draft) {
+  const Settings& settings = draft.settings;
+  if (settings.servers.size() < 2 || settings.ttl_fits()) return;
+  const std::string ttl = format_duration(settings.ttl);
+  const std::string grace = format_duration(settings.restart_grace);
+  // The value that overrides the other's origin is the one to change.
+  const bool grace_is_later = draft.origin(Key::restart_grace) > draft.origin(Key::ttl);
+  const Key key = grace_is_later ? Key::restart_grace : Key::ttl;
+  throw Error(status_of(draft.origin(key)),
+              place(draft, key) + ": " +
+                  (grace_is_later ? grace + " is less than the ttl of " + ttl
+                                  : ttl + " is more than the --restart-grace of " + grace) +
+                  ": a restarted server would vote again while a lock that it forgot still lasts; "
+                  "raise --restart-grace on every host");
 }
 
 }  // namespace redlock::config

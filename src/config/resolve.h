@@ -16,10 +16,18 @@ using Environment = std::function<const char*(const char* variable)>;
 std::string variable(const Environment& environment, const char* name);
 
 /// Completes `draft`, which has the flags: the environment sets what no flag has set, and the
-/// configuration file sets the rest. Then applies the rules that span several rows. A server gets
+/// configuration file sets the rest. Then applies the rules for the servers. A server gets
 /// the first password of: its URI, --password-file, REDLOCK_PASSWORD, REDLOCK_PASSWORD_FILE, the
 /// file's password, the file's password-file, REDISCLI_AUTH. Reads these files and no others.
 /// Throws Error (64, 78).
 void complete(Draft& draft, const Environment& environment);
+
+/// Throws Error (64, 78) if the completed draft's grace is too long for its ttl. For the commands
+/// that stop or signal a job: others must work although an environment suits no job.
+void check_kill_after(const Draft& draft);
+
+/// Throws Error (64, 78) if the completed draft's ttl is too long for its restart grace. For the
+/// commands that take or renew a lock with this ttl: whoever has a lock must be able to release it.
+void check_restart_grace(const Draft& draft);
 
 }  // namespace redlock::config

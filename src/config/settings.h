@@ -80,6 +80,15 @@ struct Settings {
         std::min<std::chrono::milliseconds>(std::chrono::seconds(5), ttl / 6));
   }
 
+  /// Whether the grace leaves time to renew the lock before it begins.
+  [[nodiscard]] bool grace_fits() const { return grace() <= ttl / 3; }
+
+  /// Whether a lock that a restarted server forgot has expired when that server votes again. With
+  /// one server, or a restart grace of zero, the user does without that.
+  [[nodiscard]] bool ttl_fits() const {
+    return restart_grace == std::chrono::seconds::zero() || ttl <= restart_grace;
+  }
+
   /// The time-outs in use. A request must fail fast enough that a ttl has room for several attempts
   /// to renew.
   [[nodiscard]] std::chrono::milliseconds request_timeout() const {

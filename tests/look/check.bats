@@ -543,6 +543,16 @@ of_minutes() {
   found warning persistence "$B_URI" 'or a --restart-grace'
   check -S "$A_URI" --restart-grace 10s
   found warning restart-grace '10s is less than the ttl of 30s'
+  REDLOCK_RESTART_GRACE=10s check
+  assert_status 78
+  found failure restart-grace '10s is less than the ttl of 30s' 'run and acquire refuse it'
+}
+
+@test "check: a grace that does not do" {
+  REDLOCK_KILL_AFTER=11s check
+  assert_status 78
+  found failure kill-after '11s is more than a third of the ttl of 30s' 'lower --kill-after'
+  found ok trial
 }
 
 @test "check: a configuration file with a password that others may read" {

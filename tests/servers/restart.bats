@@ -119,6 +119,22 @@ age() {
   assert_status 0
 }
 
+@test "a ttl that suits no job blocks neither release nor a look at the lock" {
+  start_servers A B C
+  # Neither value is for these commands: they take no lock and stop no job.
+  export REDLOCK_TTL=5m REDLOCK_KILL_AFTER=2m
+  local token
+  token=$("$REDLOCK" acquire --restart-grace 0 --kill-after 1 L)
+  run -0 "$REDLOCK" status L
+  run -0 "$REDLOCK" history L
+  run -0 "$REDLOCK" list
+  assert_contains "$output" L
+  run -0 "$REDLOCK" renew L "$token"
+  run -0 "$REDLOCK" renew --ttl 10s L "$token"
+  run -0 "$REDLOCK" release L "$token"
+  assert_nothing_left A B C
+}
+
 @test "one server under two addresses is an error, and nothing stays locked" {
   start_server A --tcp
   run --separate-stderr "$REDLOCK" run -S "$A_URI" -S "$A_TCP_URI" L -- true

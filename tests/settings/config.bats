@@ -164,13 +164,25 @@ refused() {
   refused "$REDLOCK_CONFIG:2: servers: " 'servers = [' '"http://u:s3cret@a",' ']'
   refused "$REDLOCK_CONFIG:1: servers: redis://:***@a:6379 occurs twice" \
     'servers = ["redis://:s3cret@a", "redis://:s3cret@a/2"]'
-  refused "$REDLOCK_CONFIG:2: kill-after: expected at most a third of the ttl of 9s" \
-    'servers = ["redis://a"]' 'kill-after = 4' 'ttl = 9'
   refused 'no servers are configured' 'ttl = 9'
   refused "servers = [\"redis://HOST\"] into $REDLOCK_CONFIG" 'ttl = 9'
   REDLOCK_CONFIG=/dev/null run --separate-stderr "$REDLOCK" run L -- true
   assert_status 78
   [[ $stderr == *'set REDLOCK_SERVERS (to try'* ]] || fail "$stderr"
+}
+
+@test "config: values that do not go together: run refuses them, and config shows them" {
+  unset REDLOCK_SERVERS
+  write 'servers = ["redis://a", "redis://b"]' 'kill-after = 4' 'ttl = 9'
+  run -78 --separate-stderr "$REDLOCK" run L -- true
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "$REDLOCK_CONFIG:2: kill-after: expected at most a third of the ttl of 9s"
+  is kill-after '4s redlock.toml:2'
+  write 'servers = ["redis://a", "redis://b"]' 'ttl = "2m"'
+  run -78 --separate-stderr "$REDLOCK" run L -- true
+  assert_one_line "$stderr"
+  assert_contains "$stderr" "$REDLOCK_CONFIG:2: ttl: 2m is more than the --restart-grace of 1m"
+  is ttl '2m redlock.toml:2'
 }
 
 @test "config: no TOML: file and line, and no password" {

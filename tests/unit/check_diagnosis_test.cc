@@ -191,7 +191,7 @@ TEST_CASE("diagnosis: how a lock that was not had is told") {
   CHECK(findings.back().text.find("redis://db0:6379: gone fishing") != std::string::npos);
 }
 
-TEST_CASE("diagnosis: numbers of servers, and the restart grace") {
+TEST_CASE("diagnosis: numbers of servers, the grace and the restart grace") {
   CHECK(worst(diagnose_set(settings_for(1))) == Level::ok);
   CHECK(worst(diagnose_set(settings_for(2))) == Level::warning);
   CHECK(worst(diagnose_set(settings_for(3))) == Level::ok);
@@ -205,6 +205,13 @@ TEST_CASE("diagnosis: numbers of servers, and the restart grace") {
   settings.ttl = 2min;
   settings.restart_grace = 1min;
   CHECK(worst(diagnose_set(settings)) == Level::warning);
+  settings.servers = settings_for(3).servers;
+  CHECK(worst(diagnose_set(settings)) == Level::misconfigured);  // run refuses it
+  settings = settings_for(1);
+  settings.kill_after = settings.ttl / 3;
+  CHECK(worst(diagnose_set(settings)) == Level::ok);
+  settings.kill_after = settings.ttl / 3 + 1ms;
+  CHECK(worst(diagnose_set(settings)) == Level::misconfigured);
 }
 
 }  // namespace

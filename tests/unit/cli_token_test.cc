@@ -135,6 +135,38 @@ TEST_CASE("hold: a name, how long, and run's options for waiting") {
   CHECK(until.settings.ttl > 59min);
 }
 
+TEST_CASE("the rules for a ttl and a grace are only for the commands that use them") {
+  const Variables three = {{"REDLOCK_SERVERS", "redis://one redis://two redis://three"},
+                           {"REDLOCK_TTL", "5m"},
+                           {"REDLOCK_KILL_AFTER", "101s"}};
+  for (const Words& words :
+       {Words{"renew", "L", kToken}, Words{"renew", "--ttl", "9s", "L", kToken},
+        Words{"release", "L", kToken}, Words{"release", "--force", "L"}, Words{"status", "L"},
+        Words{"list"}, Words{"history", "L"}, Words{"check"}, Words{"config"},
+        Words{"hold", "--for", "2h", "L"}}) {
+    CAPTURE(words.front());
+    CHECK(failure(words, three).message == "no error");
+  }
+  check_failure(failure({"renew", "--ttl", "61s", "L", kToken}, three), ExitStatus::usage,
+                "--ttl: 1m1s is more than the --restart-grace of 1m");
+  for (const Words& words : {Words{"run", "L", "--", "true"}, Words{"acquire", "L"}}) {
+    check_failure(failure(words, three), ExitStatus::config, "REDLOCK_KILL_AFTER: ");
+    Variables graceful = three;
+    graceful.erase("REDLOCK_KILL_AFTER");
+    check_failure(failure(words, graceful), ExitStatus::config,
+                  "REDLOCK_TTL: 5m is more than the --restart-grace of 1m");
+    graceful["REDLOCK_RESTART_GRACE"] = "4m";
+    check_failure(failure(words, graceful), ExitStatus::config,
+                  "REDLOCK_TTL: 5m is more than the --restart-grace of 4m");
+    graceful.erase("REDLOCK_TTL");
+    graceful["REDLOCK_RESTART_GRACE"] = "20s";
+    check_failure(failure(words, graceful), ExitStatus::config,
+                  "REDLOCK_RESTART_GRACE: 20s is less than the ttl of 30s");
+  }
+  check_failure(failure({"acquire", "--kill-after=1", "--restart-grace", "4m", "L"}, three),
+                ExitStatus::usage, "--restart-grace: 4m is less than the ttl of 5m");
+}
+
 TEST_CASE("hold: the rules for a ttl are not for its length") {
   const Variables three = {{"REDLOCK_SERVERS", "redis://one redis://two redis://three"},
                            {"REDLOCK_KILL_AFTER", "30s"}};

@@ -47,6 +47,7 @@ records::Holder describe_ourselves(const config::Settings& settings, const LockI
       .pid = ::getpid(),
       .command = recorded(job, settings.record_command),
       .message = records::as_message(settings.message),
+      .shared = settings.shared || settings.slots > 0,
       .since = {},
       .ttl = settings.ttl,
       .servers = lock.servers,

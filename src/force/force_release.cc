@@ -104,7 +104,7 @@ void Forcing::say(const std::string& text) const {
 
 std::string Forcing::holder() const {
   if (lock_.shared) {
-    const std::size_t readers = lock_.readers.size();
+    const std::size_t readers = lock_.reader_count;
     return fmt::format("its {} {}{}", readers, lock_.slots > 0 ? "holder" : "reader",
                        readers == 1 ? "" : "s");
   }

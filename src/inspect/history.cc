@@ -98,6 +98,10 @@ std::vector<std::string> chosen(const cli::History& request, Query& query) {
   return names;
 }
 
+bool names_all_readers(const Observed& lock) {
+  return !lock.readers.empty() && lock.readers.size() == lock.reader_count;
+}
+
 Present present_of(const Observed& lock) {
   const lock::State state = lock.judgement.state;
   const std::chrono::milliseconds now = os::unix_now();
@@ -106,7 +110,7 @@ Present present_of(const Observed& lock) {
     return {.now = now};
   }
   if (lock.shared) {
-    Present present{.now = now};
+    Present present{.sure = names_all_readers(lock), .now = now};
     for (const lock::Reader& reader : lock.readers) {
       present.readers.push_back({reader.run, records::read_holder(reader.holder), reader.fence});
     }
@@ -114,6 +118,18 @@ Present present_of(const Observed& lock) {
   }
   return {
       .run = lock.sighting->run, .holder = lock.holder, .fence = lock.judgement.fence, .now = now};
+}
+
+std::vector<std::string> too_many_readers(const std::vector<Observed>& locks) {
+  std::vector<std::string> complaints;
+  for (const Observed& lock : locks) {
+    if (lock.reader_count == lock.readers.size()) continue;
+    complaints.push_back(
+        fmt::format("{} has {} readers, and the servers name {} of them: which of the other runs "
+                    "still have the lock is not known",
+                    diag::lock_name(lock.id.name), lock.reader_count, lock.readers.size()));
+  }
+  return complaints;
 }
 
 /// All of them in one list, by the time they began.
@@ -235,6 +251,8 @@ Exit history(const cli::History& asked) {
     views.push_back(view_of(merge(logs.read(lock.id), present_of(lock)), request));
     views.back().name = lock.id.name;
   }
+  std::vector<std::string> complaints = logs.complaints();
+  std::ranges::move(too_many_readers(locks), std::back_inserter(complaints));
   Troubles troubles = logs.troubles();
   const Troubles blind_to = query.troubles();
   for (std::size_t server = 0; server < blind_to.size(); ++server) {
@@ -242,7 +260,7 @@ Exit history(const cli::History& asked) {
   }
   const bool blind = readable(troubles) < lock::quorum(settings.servers.size());
   const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
-  if (!settings.quiet || blind) complain_of(troubles, logs.complaints(), settings, blind);
+  if (!settings.quiet || blind) complain_of(troubles, complaints, settings, blind);
   if (request.json) return driver::print(to_json(views, request, troubles, status), status);
   if (wants_picture(request)) return draw(views, request, status);
   if (!blind && !settings.quiet) driver::complain(nothing_found(views, request));

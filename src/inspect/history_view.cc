@@ -106,7 +106,7 @@ std::string outcome_of(const PastRun& run, Length length) {
       if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
       return fmt::format("{} run{} skipped (--once)", run.skips, run.skips == 1 ? "" : "s");
     case Ending::unclear:
-      return more ? "not known (too few servers tell)" : "not known";
+      return more ? "not known (perhaps running)" : "not known";
     case Ending::unknown:
       break;
   }

@@ -64,7 +64,7 @@ Line line_of(const Observed& lock) {
   line[servers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (lock.readers.size() > 1) {
     line[holder].text =
-        lock.slots > 0 ? slots_taken(lock) : fmt::format("{} readers", lock.readers.size());
+        lock.slots > 0 ? slots_taken(lock) : fmt::format("{} readers", lock.reader_count);
     if (const auto length = longest_held(lock)) line[since].text = diag::for_people(*length);
   } else if (lock.holder) {
     line[holder].text = diag::person(lock.holder->user, lock.holder->host);

@@ -117,9 +117,9 @@ void end_hold(PastRun& past, const Account& account, milliseconds now) {
 }
 
 PastRun past_run(const std::string& run, const Account& account, const Present& present) {
-  const bool has_lock =
-      run == present.run ||
+  const bool reads =
       std::ranges::find(present.readers, run, &Present::Reader::run) != present.readers.end();
+  const bool has_lock = run == present.run || reads;
   const LogEntry* const acquired = account.find("acquired");
   const LogEntry* const released = account.find("released");
   const LogEntry* const lost = account.find("lost");
@@ -141,6 +141,7 @@ PastRun past_run(const std::string& run, const Account& account, const Present& 
     if (acquired != nullptr && acquired->waited) past.entry.waited = acquired->waited;
   }
   past.goes_on = has_lock && !past.ended;
+  if (reads) past.entry.who.shared = true;
   if (revoked != nullptr) {
     past.ending = Ending::forced;
     past.forced_by = revoked->who;
@@ -178,11 +179,17 @@ milliseconds end_of(const std::vector<PastRun>& runs) {
   return end;
 }
 
-/// Only the last run may still have the lock: the runs before it have ended.
-void doubt_last(std::vector<PastRun>& runs) {
-  const auto last = std::find_if(runs.rbegin(), runs.rend(),
-                                 [](const PastRun& run) { return run.ending != Ending::skipped; });
-  if (last != runs.rend() && last->ending == Ending::unknown) last->ending = Ending::unclear;
+/// Which runs may still have the lock: the last one, and those that share the lock with it. Whoever
+/// takes the lock alone does so after all runs before it.
+void doubt(std::vector<PastRun>& runs) {
+  bool last = true;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    if (run->ending == Ending::skipped) continue;
+    const bool shared = run->entry.who.shared;
+    if ((shared || last) && run->ending == Ending::unknown) run->ending = Ending::unclear;
+    if (!shared) return;
+    last = false;
+  }
 }
 
 std::vector<PastRun> Merger::runs(const Present& present) const {
@@ -204,11 +211,12 @@ std::vector<PastRun> Merger::runs(const Present& present) const {
   for (const Present::Reader& holder : holders) {
     if (holder.run.empty() || accounts_.contains(holder.run)) continue;
     PastRun run = running(holder);
+    if (holder.run != present.run) run.entry.who.shared = true;
     if (!run.knows_beginning) run.began = end_of(all);
     all.push_back(std::move(run));
   }
   std::ranges::stable_sort(all, {}, &PastRun::began);
-  if (!present.sure) doubt_last(all);
+  if (!present.sure) doubt(all);
   return all;
 }
 

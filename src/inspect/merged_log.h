@@ -24,7 +24,7 @@ struct PastRun {
     forced,   ///< the lock was revoked
     running,  ///< it has the lock
     unknown,  ///< no log has its end: the lock expired, or the host died
-    unclear,  ///< likewise, or it still has the lock: too few servers answered
+    unclear,  ///< likewise, or it still has the lock: see Present::sure
     skipped,  ///< by --once
     expired,  ///< a maintenance hold whose time was over
   };
@@ -49,7 +49,7 @@ struct Present {
     std::optional<records::Holder> holder;
     std::uint64_t fence = 0;
   };
-  bool sure = true;      ///< a quorum agrees
+  bool sure = true;      ///< a quorum agrees, and nobody else has the lock
   std::string run = {};  ///< empty: nobody
   std::optional<records::Holder> holder = std::nullopt;
   std::uint64_t fence = 0;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -51,6 +52,21 @@ std::vector<lock::Reader> readers_of(const Observed& lock) {
   return readers;
 }
 
+/// If all servers name all readers, the readers are those that a quorum names. Otherwise a quorum
+/// counts at least so many.
+std::size_t count_readers(const Observed& lock) {
+  std::vector<std::size_t> counts;
+  bool all_named = true;
+  for (const lock::ServerIndex server : lock.judgement.agreeing) {
+    const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
+    counts.push_back(sighting.reader_count);
+    all_named = all_named && sighting.reader_count == sighting.readers.size();
+  }
+  if (all_named) return lock.readers.size();
+  std::ranges::sort(counts, std::greater());
+  return std::max(lock.readers.size(), counts[lock::quorum(lock.seen.size()) - 1]);
+}
+
 }  // namespace
 
 lock::Refused as_refusal(const lock::Sighting& sighting) {
@@ -82,6 +98,7 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
   }
   lock.shared = lock.sighting && lock::is_shared(lock::owner_of(*lock.sighting));
   if (lock.shared) lock.readers = readers_of(lock);
+  if (lock.shared) lock.reader_count = count_readers(lock);
   if (lock.shared) lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
   lock.waiting = merge(queues, lock.holder);
   return lock;

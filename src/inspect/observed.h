@@ -29,6 +29,7 @@ struct Observed {
   std::optional<records::Holder> holder;  ///< of a shared lock: one of the readers
   bool shared = false;                    ///< held shared, by redlock
   std::vector<lock::Reader> readers;      ///< those that a quorum names, by slot and number
+  std::size_t reader_count = 0;           ///< how many there are: a server names 100 at most
   std::size_t slots = 0;                  ///< a lock with slots is shared, too; 0: it has none
   std::optional<records::Revocation>
       revocation;  ///< if the lock is revoked, and the key says by whom
@@ -51,10 +52,10 @@ std::string_view word_for(lock::State state);
 
 diag::Tint tint_of(lock::State state);
 
-/// "2 of 3 slots taken". Of a lock with slots.
 /// The slot of this holder of the lock; 0: it has none that redlock gives out.
 std::size_t slot_in(const Observed& lock, const lock::Reader& reader);
 
+/// "2 of 3 slots taken". Of a lock with slots.
 std::string slots_taken(const Observed& lock);
 
 /// Warnings for people, about a holder with other servers or another protocol.

@@ -109,6 +109,7 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"slots", lock.slots == 0 ? Json() : Json(lock.slots)},
        {"holder", holder_json(lock.holder)},
        {"readers", readers(lock)},
+       {"reader_count", lock.shared ? Json(lock.reader_count) : Json()},
        {"revoked_by", to_json(lock.revocation)},
        {"holds", holds == 0 ? Json() : Json(holds)},
        {"fence", judgement.fence == 0 ? Json() : Json(judgement.fence)},

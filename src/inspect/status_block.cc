@@ -166,6 +166,10 @@ void tell_readers(Block& block, const Observed& lock) {
     }
     block.entry(std::exchange(label, {}), text, kSetIn);
   }
+  const std::size_t more = lock.reader_count - lock.readers.size();
+  if (more > 0) {
+    block.entry(label, fmt::format("and {} more, {} in all", more, lock.reader_count), kSetIn);
+  }
 }
 
 void tell_holder(Block& block, const Observed& lock) {

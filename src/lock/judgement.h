@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ struct Sighting {
   std::int64_t count = 0;  ///< other: how often the owner holds it
   std::string run{};       ///< the name of the token's run in the log; empty: the key is no string
   std::vector<Reader> readers{};  ///< of a shared lock; the first 100
+  std::size_t reader_count = 0;   ///< how many there are, at least those
 };
 
 using Seen = std::variant<Sighting, Unreachable>;

@@ -40,6 +40,7 @@ std::string to_json(const Holder& holder) {
   json.add("pid", holder.pid);
   json.add("protocol", holder.protocol);
   json.add("servers", holder.servers);
+  if (holder.shared) json.add("shared", 1);
   json.add("since", holder.since.count());
   json.add("ttl", holder.ttl.count());
   if (holder.unattended) json.add("unattended", 1);
@@ -61,6 +62,7 @@ std::optional<Holder> read_holder(std::string_view json) {
                 .command = object->text("command"),
                 .message = object->text("message"),
                 .maintenance = object->number("maintenance") == 1,
+                .shared = object->number("shared") == 1,
                 .unattended = object->number("unattended") == 1,
                 .since = object->time("since").value_or(std::chrono::milliseconds::zero()),
                 .ttl = object->time("ttl").value_or(std::chrono::milliseconds::zero()),

@@ -27,6 +27,7 @@ struct Holder {
   std::string command;       ///< empty: not recorded
   std::string message{};     ///< why it took the lock, in its own words; empty: it does not say
   bool maintenance = false;  ///< redlock hold: no process holds the lock, and it ends by itself
+  bool shared = false;       ///< a reader, or a job in a slot: not the only one that holds the lock
   bool unattended = false;   ///< redlock acquire without --keep-for: no redlock renews the lock
   /// When the holder sent the request that got the lock: Unix time by the holder's clock.
   std::chrono::milliseconds since{};

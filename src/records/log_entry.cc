@@ -67,6 +67,7 @@ std::string to_json(const LogEntry& entry) {
   }
   line.add("pid", entry.who.pid);
   if (!entry.reason.empty()) line.add("reason", entry.reason);
+  if (entry.who.shared) line.add("shared", 1);
   if (entry.status) line.add("status", *entry.status);
   if (entry.who.maintenance) line.add("ttl", entry.who.ttl.count());
   line.add("user", entry.who.user);
@@ -83,6 +84,7 @@ std::optional<LogEntry> read_log_entry(std::string_view text) {
                          .command = object->text("command"),
                          .message = object->text("message"),
                          .maintenance = object->number("maintenance") == 1,
+                         .shared = object->number("shared") == 1,
                          .since = {},
                          .ttl = object->time("ttl").value_or(milliseconds::zero()),
                          .servers = {}},

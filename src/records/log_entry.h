@@ -15,7 +15,8 @@ namespace redlock::records {
 /// A line of a lock's log, without its time and its event. Every line is complete in itself: the
 /// line for the end of a run says everything about the run.
 struct LogEntry {
-  Holder who;  ///< host, user, pid, command, message and maintenance; for maintenance also the ttl
+  /// host, user, pid, command, message, maintenance and shared; for maintenance also the ttl
+  Holder who;
   std::uint64_t fence = 0;                          ///< 0: none
   std::optional<std::chrono::milliseconds> waited;  ///< from the first request to the win
   std::optional<std::chrono::milliseconds> held;    ///< from the win to this line

@@ -210,6 +210,56 @@ night_run() {
   is 'r[0]["outcome"], r[0]["has_lock"]' "('running', True)"
 }
 
+all_acquired() { [[ $(cli C xlen "$LOG") == "$1" ]]; }
+@test "history: while nobody can tell who has the lock, none of its readers has ended" {
+  local at
+  for at in 1 2 3; do
+    background "$REDLOCK" run -s --ttl 60s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready$at"
+    wait_for "$SCRATCH/ready$at"
+  done
+  wait_until "$BOUND" all_acquired 3
+  pause_server A
+  pause_server B
+  history --json L
+  assert_status 69
+  is '[run["outcome"] for run in r], [run["has_lock"] for run in r]' '([None, None, None], [None, None, None])'
+  history --failed L
+  refute_contains "$output" 'never ended'
+  resume_server A
+  resume_server B
+  history --json L
+  outcomes 'running running running'
+}
+
+@test "history: more readers than a server names" {
+  "$REDLOCK" acquire -s --ttl 10m L >/dev/null
+  # Another 119, which go on for a shorter time, and one whose time is over.
+  local server
+  for server in A B C; do
+    cli "$server" eval '
+      local clock = redis.call("TIME")[1] * 1000
+      for at = 0, 119 do
+        local token = string.format("s%039d", at)
+        redis.call("ZADD", KEYS[1], clock + (at == 0 and -1000 or 300000 + at), token)
+        redis.call("XADD", KEYS[2], "*", "event", "acquired", "run", string.sub(redis.sha1hex(token), 1, 16),
+                   "data", "{\"host\":\"web1\",\"shared\":1}", "count", 1)
+      end' 2 'redlock:{L}:readers' "$LOG" >/dev/null
+  done
+  history L
+  assert_status 0
+  refute_contains "$output" 'never ended'
+  [[ $(grep -c ' running ' <<<"$output") == 100 && $(grep -c 'not known' <<<"$output") == 21 ]] || fail "$output"
+  assert_contains "$stderr" 'lock "L" has 120 readers, and the servers name 100 of them'
+  history --failed L
+  [[ -z $output ]] || fail "$output"
+  run "$REDLOCK" list
+  assert_contains "$output" '120 readers'
+  run "$REDLOCK" status L
+  assert_contains "$output" 'and 20 more, 120 in all'
+  run --separate-stderr "$REDLOCK" status --json L
+  is 'len(l["readers"]), l["reader_count"]' '(100, 120)'
+}
+
 @test "history --since: times of every kind, and what they leave out" {
   export TZ=UTC
   night_run 0 aaaa A B C

@@ -142,6 +142,33 @@ TEST_CASE("merged log: where nobody can tell who has the lock, the last run may 
   CHECK(merge({{released(10s, "a", 10s)}}, {.sure = false})[0].ending == Ending::ended);
 }
 
+redis::LoggedLine reading(milliseconds time, std::string run) {
+  return line(time, "acquired", std::move(run), R"({"host":"h","held":1000,"shared":1})");
+}
+
+TEST_CASE(
+    "merged log: where nobody can tell, all that share the lock with the last run may go on") {
+  Log written = {
+      acquired(1s, "a"), reading(20s, "b"),
+      reading(30s, "c"), skipped(40s),
+      reading(50s, "d"), line(60s, "released", "c", R"({"host":"h","held":31000,"shared":1})")};
+  const auto endings = [&written](const Present& present) {
+    std::vector<Ending> found;
+    for (const PastRun& run : merge({latest_first(written)}, present)) {
+      if (run.ending != Ending::skipped) found.push_back(run.ending);
+    }
+    return found;
+  };
+  using enum Ending;
+  CHECK(endings({.sure = false}) == std::vector{unknown, unclear, ended, unclear});
+  // Of many readers, a server names only some.
+  const Present some{.sure = false, .readers = {{"b", std::nullopt, 0}, {"e", std::nullopt, 0}}};
+  CHECK(endings(some) == std::vector{unknown, running, ended, unclear, running});
+  CHECK(endings({}) == std::vector{unknown, unknown, ended, unknown});
+  written.push_back(acquired(100s, "w"));
+  CHECK(endings({.sure = false}) == std::vector{unknown, unknown, ended, unknown, unclear});
+}
+
 TEST_CASE("merged log: the line of the acquirer says how long it waited") {
   const Log log = latest_first({line(0s, "acquired", "a", R"({"waited":90000})"),
                                 line(10s, "released", "a", R"({"waited":0,"held":10000})")});

@@ -54,6 +54,16 @@ TEST_CASE("what a line of the log does not say is left out, and read as such") {
   CHECK(read->reason.empty());
 }
 
+TEST_CASE("a line of the log says whether the run shared the lock") {
+  const lock::Log log{.event = lock::Log::Event::acquired, .attempt = 1};
+  Holder reader = kWho;
+  CHECK_FALSE(read_log_entry(to_json(log_entry(log, reader)))->who.shared);
+  CHECK_FALSE(read_holder(to_json(reader))->shared);
+  reader.shared = true;
+  CHECK(read_log_entry(to_json(log_entry(log, reader)))->who.shared);
+  CHECK(read_holder(to_json(reader))->shared);
+}
+
 TEST_CASE("a long command is cut, and what is no UTF-8 replaced") {
   Holder who = kWho;
   who.command = std::string(5000, 'x') + "\xff";

@@ -30,6 +30,8 @@ constexpr std::size_t kMostOfValue = 1024;
 constexpr std::size_t kMostOfHolder = 8192;
 constexpr std::size_t kMostOfWord = 80;
 constexpr std::size_t kMostReaders = 100;
+/// A server that counts more readers than this is not believed.
+constexpr std::int64_t kMostReaderCount = 1'000'000;
 
 /// The bytes of text in a value.
 std::size_t size_of(const Value& value) {
@@ -67,10 +69,10 @@ std::optional<lock::Reader> read_reader(const Value& reply) {
 
 std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
   using enum Value::Type;
-  const bool fits = part.size() == 11 && is(part[1], string) && is(part[2], string) &&
+  const bool fits = part.size() == 12 && is(part[1], string) && is(part[2], string) &&
                     is(part[3], integer) && is(part[4], string) && is(part[5], string) &&
                     is(part[6], integer) && is(part[7], string) && is(part[8], integer) &&
-                    is(part[9], string) && is(part[10], array);
+                    is(part[9], string) && is(part[10], array) && is(part[11], integer);
   if (!fits || part[1].text.size() > kMostOfWord || part[2].text.size() > kMostOfValue ||
       part[4].text.size() > kMostOfHolder || part[7].text.size() > kMostOfWord ||
       part[9].text.size() > kMostOfWord) {
@@ -96,6 +98,9 @@ std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
     if (auto known = read_reader(reader)) sighting.readers.push_back(std::move(*known));
     if (sighting.readers.size() == kMostReaders) break;
   }
+  const auto listed = static_cast<std::int64_t>(sighting.readers.size());
+  sighting.reader_count =
+      static_cast<std::size_t>(std::clamp(part[11].integer, listed, kMostReaderCount));
   if (part[3].integer != -1) sighting.ttl_left = read_length(part[3]);
   return sighting;
 }

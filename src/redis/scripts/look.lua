@@ -8,11 +8,11 @@
 -- ARGV[1]  the key of the readers, which is not in KEYS, as in line.lua
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,
---  {{token, for how many more ms, who or '', fence, run}, …}}
+--  {{token, for how many more ms, who or '', fence, run}, …}, readers}
 --     pttl -1: for ever. fence: the number of the holder's token on this server, '0' if it has none.
 --     holds: how many processes hold the lock, 0 if that is unknown. member, count: of a Redisson lock,
 --     which is a hash: its holder, and how often it holds it. run: the log's name for the token's run.
---     Then the readers of a shared lock, 100 at most.
+--     Then the readers of a shared lock, 100 at most, and how many there are.
 -- {'replica', 'host:port of the primary'}
 local place = redis.pcall('INFO', 'replication')
 if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
@@ -25,7 +25,7 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 local head = kind == 'string' and redis.pcall('GETRANGE', KEYS[1], 0, 1024)
 local value = type(head) == 'string' and head or kind == 'string' and redis.call('GET', KEYS[1]) or ''
 local left = redis.call('PTTL', KEYS[1])
-local who, fence, holds, member, count, run, readers = '', '0', 0, '', 0, '', {}
+local who, fence, holds, member, count, run, readers, there = '', '0', 0, '', 0, '', {}, 0
 
 -- Another program may have written the value, of any size, and the keys beside it.
 local function noted(field, longest)
@@ -60,6 +60,13 @@ elseif kind == 'string' then
                                string.match(noted('fence:' .. list[at], 32), '^%d+$') or '0',
                                string.sub(redis.sha1hex(list[at]), 1, 16)}
     end
+    there = #readers
+    local members = there == 100 and redis.pcall('ZCARD', ARGV[1])
+    if type(members) == 'number' then
+      -- One member is the lock's value. Few have expired: each reader that enters removes some of them.
+      local over = redis.pcall('ZRANGEBYSCORE', ARGV[1], '-inf', clock, 'LIMIT', 0, 1000)
+      there = members - 1 - #over
+    end
   end
 elseif kind == 'hash' then
   local fields = redis.pcall('HLEN', KEYS[1])
@@ -72,4 +79,5 @@ elseif kind == 'hash' then
     end
   end
 end
-return {'seen', kind, string.sub(value, 1, 1024), left, who, fence, holds, member, count, run, readers}
+return {'seen', kind, string.sub(value, 1, 1024), left, who, fence, holds, member, count, run, readers,
+        there}

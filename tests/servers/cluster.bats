@@ -21,6 +21,24 @@ teardown() { stop_all; }
 
 # ---- every day -------------------------------------------------------------------------------
 
+@test "cluster: list, history and status of one whose slots lie in thousands of ranges" {
+  quiet_cluster 1 0 --cluster-require-full-coverage no
+  # Every second slot has no node.
+  # shellcheck disable=SC2046 # words
+  cli C1 cluster delslots $(seq 0 2 16382) >/dev/null
+  local name names=()
+  for name in L{1..20}; do
+    (($(cli C1 cluster keyslot "$name") % 2 == 0)) || names+=("$name")
+  done
+  for name in "${names[@]:0:2}"; do "$REDLOCK" acquire --ttl 60s "$name" >/dev/null; done
+  run -0 --separate-stderr "$REDLOCK" list
+  [[ -z $stderr && ${#lines[@]} == 3 ]] || fail "$output" "$stderr"
+  run -0 --separate-stderr "$REDLOCK" history 'L*'
+  [[ -z $stderr && ${#lines[@]} == 3 ]] || fail "$output" "$stderr"
+  run -0 --separate-stderr "$REDLOCK" status "${names[@]:0:2}"
+  [[ -z $stderr && $(grep -c ': held' <<<"$output") == 2 ]] || fail "$output" "$stderr"
+}
+
 @test "cluster: locks in different slots, with a tag and without" {
   quiet_cluster 3 0
   local node LOCK names=('{tag}any')

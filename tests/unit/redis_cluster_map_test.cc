@@ -57,6 +57,22 @@ TEST_CASE("a map says which primary has a key, and that nobody has it") {
   CHECK_FALSE(map->primary_of("foo{}{bar}"));
 }
 
+TEST_CASE("a map may have a range for each slot, but not so many primaries") {
+  const auto ranges = [](int primaries) {
+    std::vector<Value> all;
+    for (int slot = 0; slot < 16'384; ++slot) {
+      all.push_back(range(slot, slot, "10.0.0.1", 1 + slot % primaries));
+    }
+    return array(std::move(all));
+  };
+  const auto map = ClusterMap::read(ranges(2), "asked");
+  REQUIRE(map);
+  CHECK(map->primaries().size() == 2);
+  CHECK(map->primary_of("foo") == 0);
+  CHECK(map->primary_of("123456789") == 1);
+  CHECK_FALSE(ClusterMap::read(ranges(1025), "asked"));
+}
+
 TEST_CASE("a reply of another kind is not read as a map") {
   for (const Value& wrong :
        {text("OK"), array({text("x")}), array({array({number(0), number(1)})}),

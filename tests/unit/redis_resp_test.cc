@@ -81,6 +81,28 @@ TEST_CASE("resp: all arrays of a reply together have a limit, and each reply its
   CHECK_FALSE(breaks(nested(7) + nested(7) + array + array));
 }
 
+TEST_CASE("resp: a parser for one large reply has the limits that it is given") {
+  const auto takes = [](redlock::redis::ReplyLimits limits, const std::string& wire) {
+    ReplyParser parser(limits);
+    parser.feed(wire);
+    return parser.next().has_value();
+  };
+  std::string array = "*2000\r\n";
+  for (int i = 0; i < 2000; ++i) array += ":1\r\n";
+  CHECK(takes({.of_array = 2000}, array));
+  CHECK_FALSE(takes({.of_array = 1999}, array));
+  CHECK_FALSE(takes({.of_array = 2000, .of_reply = 1999}, array));
+  const std::string half = "$3000000\r\n" + std::string(1500000, 'x');
+  const auto breaks_at = [&half](std::size_t bytes) {
+    ReplyParser parser({.bytes = bytes});
+    parser.feed(half);
+    parser.next();
+    return parser.broken();
+  };
+  CHECK_FALSE(breaks_at(2'000'000));
+  CHECK(breaks_at(1'000'000));
+}
+
 TEST_CASE("resp: one reply may not be larger than 1 MiB, however it is built") {
   const std::string chunk(16 * 1024, 'x');
   const auto endless = [](const std::string& start, const std::string& more) {

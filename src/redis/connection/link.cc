@@ -178,7 +178,7 @@ bool Link::open(std::size_t index, lock::Instant now) {
   errno = error;
   if (written < 0) return false;
   stream_.emplace(dialer_.take(index), tls_, *locator_.place());
-  parser_.emplace();
+  parser_.emplace(limits_);
   heard_ = false;
   if (shakes) handshake_.wrote(bytes_of(written));
   unread_.begin(stream_->fd(), bytes_of(written));

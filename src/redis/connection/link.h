@@ -56,6 +56,9 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
+  /// To be called before the first request, if a reply may exceed the usual limits.
+  void allow(ReplyLimits limits) { limits_ = limits; }
+
   /// Queues a request and sends as much as can be sent now.
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
@@ -171,6 +174,7 @@ class Link {
   State state_ = State::idle;
   lock::Instant connect_deadline_ = lock::kNever;
   std::optional<Stream> stream_;
+  ReplyLimits limits_;
   std::optional<ReplyParser> parser_;
   bool heard_ = false;  ///< the server has sent something over this connection
   Unread unread_;

@@ -7,6 +7,9 @@ namespace redlock::redis {
 namespace {
 
 constexpr std::uint16_t kSlots = 16'384;
+/// Redis recommends at most 1000 nodes. redlock connects to each primary, so a map with more than
+/// this is not believed.
+constexpr std::size_t kMostPrimaries = 1024;
 
 /// CRC-16/XMODEM, as the specification of Redis Cluster has it.
 std::uint16_t crc16(std::string_view text) {
@@ -46,6 +49,7 @@ std::optional<ClusterMap> ClusterMap::read(const Value& reply, const std::string
     const auto known = std::ranges::find(map.primaries_, address);
     const auto index = static_cast<std::size_t>(known - map.primaries_.begin());
     if (known == map.primaries_.end()) map.primaries_.push_back(std::move(address));
+    if (map.primaries_.size() > kMostPrimaries) return std::nullopt;
     map.ranges_.push_back({part[0].integer, part[1].integer, index});
   }
   return map;

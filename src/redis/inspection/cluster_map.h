@@ -21,6 +21,11 @@ std::uint16_t slot_of(std::string_view key);
 
 class ClusterMap {
  public:
+  /// Of the reply to CLUSTER SLOTS. Each slot may be a range of its own, with up to 30 elements and
+  /// 500 bytes for a primary and its replicas.
+  static constexpr ReplyLimits kLimits{
+      .bytes = 8 * 1024 * 1024, .of_array = 16 * 1024, .of_reply = 512 * 1024};
+
   /// Reads the reply to CLUSTER SLOTS; none if it is something else. `asked`: the host of the node
   /// that gave it, for nodes that it names without a host.
   static std::optional<ClusterMap> read(const Value& reply, const std::string& asked);

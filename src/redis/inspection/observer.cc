@@ -34,6 +34,7 @@ void Observer::look(std::vector<std::string> keys, Marks marks, lock::Instant no
 
 void Observer::ask_for_map(lock::Instant now) {
   map_link_.emplace(endpoint_, tls_, timeouts_, std::string());
+  map_link_->allow(ClusterMap::kLimits);
   map_link_->ask({.attempt = lock::kNoAttempt}, {encode_command({"CLUSTER", "SLOTS"}), 1}, now);
 }
 

@@ -10,9 +10,6 @@
 namespace redlock::redis {
 namespace {
 
-constexpr std::size_t kMaxReplyBytes = 1024 * 1024;
-constexpr std::size_t kMaxElements = 1024;     // of one array
-constexpr std::size_t kMaxOfReply = 8 * 1024;  // of all arrays of a reply
 constexpr int kMaxDepth = 7;
 
 struct FreeReader {
@@ -31,8 +28,9 @@ using CreateArray = void* (*)(const redisReadTask*, Count);
 template <typename Count>
 struct Limited {
   CreateArray<Count> create = nullptr;  // hiredis' own
-  std::size_t elements = 0;             // of the reply so far
-  bool exceeded = false;                // the reader gave up at an array over the limits
+  ReplyLimits limits{};
+  std::size_t elements = 0;  // of the reply so far
+  bool exceeded = false;     // the reader gave up at an array over the limits
 };
 
 template <typename Count>
@@ -43,14 +41,14 @@ void* create_small_array(const redisReadTask* task, Count elements) {
   // An element of four bytes on the wire takes more than a hundred bytes here.
   auto& limited = *static_cast<Limited<Count>*>(task->privdata);
   limited.elements += static_cast<std::size_t>(elements);
-  limited.exceeded = static_cast<std::size_t>(elements) > kMaxElements || depth > kMaxDepth ||
-                     limited.elements > kMaxOfReply;
+  limited.exceeded = static_cast<std::size_t>(elements) > limited.limits.of_array ||
+                     depth > kMaxDepth || limited.elements > limited.limits.of_reply;
   return limited.exceeded ? nullptr : limited.create(task, elements);
 }
 
 template <typename Count>
-Limited<Count> limit_arrays(CreateArray<Count>& function) {
-  return {std::exchange(function, &create_small_array<Count>)};
+Limited<Count> limit_arrays(CreateArray<Count>& function, const ReplyLimits& limits) {
+  return {std::exchange(function, &create_small_array<Count>), limits};
 }
 
 Value::Type type_of(const redisReply& reply) {
@@ -141,20 +139,20 @@ std::vector<std::string_view> take_command(std::string_view& wire) {
 struct ReplyParser::Impl {
   std::unique_ptr<redisReader, FreeReader> reader{redisReaderCreate()};
   redisReplyObjectFunctions functions{};
-  decltype(limit_arrays(functions.createArray)) limited;
+  decltype(limit_arrays(functions.createArray, {})) limited;
   std::size_t pending = 0;  // bytes that were fed and belong to no complete reply yet
   bool broken = false;
 
-  Impl() {
+  explicit Impl(const ReplyLimits& limits) {
     if (!reader) throw std::bad_alloc();
     functions = *reader->fn;
-    limited = limit_arrays(functions.createArray);
+    limited = limit_arrays(functions.createArray, limits);
     reader->fn = &functions;
     reader->privdata = &limited;
   }
 };
 
-ReplyParser::ReplyParser() : impl_(std::make_unique<Impl>()) {}
+ReplyParser::ReplyParser(ReplyLimits limits) : impl_(std::make_unique<Impl>(limits)) {}
 ReplyParser::~ReplyParser() = default;
 
 void ReplyParser::feed(std::string_view bytes) {
@@ -178,7 +176,7 @@ std::optional<Value> ReplyParser::next() {
   }
   if (reply == nullptr) {
     // Counts parsed bytes, too: otherwise nested arrays could grow without end.
-    impl_->broken = impl_->pending > kMaxReplyBytes;
+    impl_->broken = impl_->pending > impl_->limited.limits.bytes;
     return std::nullopt;
   }
   impl_->pending = reader->len - reader->pos;

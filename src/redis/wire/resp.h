@@ -33,11 +33,17 @@ struct Value {
   std::vector<Value> elements{};
 };
 
-/// Cuts a stream of bytes into replies. It bounds memory whatever the peer sends: 1 MiB on the wire
-/// for one reply, 1024 elements for one array, 8192 for all arrays of a reply.
+/// How large one reply may be.
+struct ReplyLimits {
+  std::size_t bytes = 1024 * 1024;  ///< on the wire
+  std::size_t of_array = 1024;      ///< elements of one array
+  std::size_t of_reply = 8 * 1024;  ///< elements of all its arrays
+};
+
+/// Cuts a stream of bytes into replies. It bounds memory whatever the peer sends.
 class ReplyParser {
  public:
-  ReplyParser();
+  explicit ReplyParser(ReplyLimits limits = {});
   ~ReplyParser();
   ReplyParser(const ReplyParser&) = delete;
   ReplyParser& operator=(const ReplyParser&) = delete;

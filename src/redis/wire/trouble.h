@@ -50,7 +50,7 @@ lock::Unreachable request_timed_out(std::chrono::milliseconds limit);
 /// The server has left so many requests unanswered that this one was not sent.
 lock::Unreachable too_many_unanswered();
 
-/// The bytes that came are not RESP, or exceed the limits of ReplyParser.
+/// The bytes that came are not RESP, or exceed its ReplyLimits.
 lock::Unreachable not_redis(Fate fate);
 
 /// The reply to a request that a node of a Cluster has not carried out, since another node has the

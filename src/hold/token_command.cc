@@ -150,7 +150,8 @@ const lock::Reader* find_reader(const lock::Sighting& sighting, std::string_view
 Possession look_up(const config::Settings& settings, const std::string& lock_name,
                    std::string token) {
   inspect::Query query(settings);
-  const inspect::Observed found = query.look({lock_name}, redis::Observer::Marks::ignored).front();
+  const inspect::Observed found =
+      query.look({lock_name}, redis::Observer::Marks::ignored, token).front();
   Possession possession{.lock = found.id,
                         .token = std::move(token),
                         .record = {},

@@ -40,14 +40,14 @@ std::vector<std::string> Query::names(Which which) {
 }
 
 std::vector<Observed> Query::look(const std::vector<std::string>& names,
-                                  redis::Observer::Marks marks) {
+                                  redis::Observer::Marks marks, const std::string& reader) {
   std::vector<driver::LockId> ids;
   std::vector<std::string> keys;
   for (const std::string& name : names) {
     ids.push_back(driver::lock_id(settings_, name));
     keys.push_back(ids.back().key);
   }
-  for (redis::Observer& observer : observers_) observer.look(keys, marks, os::boot_now());
+  for (redis::Observer& observer : observers_) observer.look(keys, marks, reader, os::boot_now());
   driver::finish(observers_);
   std::vector<Observed> all;
   all.reserve(names.size());

@@ -24,7 +24,9 @@ class Query {
   /// The names of all locks with the configured prefix on any server, sorted.
   std::vector<std::string> names(Which which);
 
-  std::vector<Observed> look(const std::vector<std::string>& names, redis::Observer::Marks marks);
+  /// `reader`: as in redis::NodeObserver::look().
+  std::vector<Observed> look(const std::vector<std::string>& names, redis::Observer::Marks marks,
+                             const std::string& reader = {});
 
   /// One line for each server that could not be asked, safe to print.
   [[nodiscard]] std::vector<std::string> complaints() const;

@@ -231,9 +231,8 @@ all_acquired() { [[ $(cli C xlen "$LOG") == "$1" ]]; }
   outcomes 'running running running'
 }
 
-@test "history: more readers than a server names" {
-  "$REDLOCK" acquire -s --ttl 10m L >/dev/null
-  # Another 119, which go on for a shorter time, and one whose time is over.
+# read_by_many: beside those that read L, another 119 do, for a shorter time than 10 minutes, and the time of one is over.
+read_by_many() {
   local server
   for server in A B C; do
     cli "$server" eval '
@@ -245,6 +244,11 @@ all_acquired() { [[ $(cli C xlen "$LOG") == "$1" ]]; }
                    "data", "{\"host\":\"web1\",\"shared\":1}", "count", 1)
       end' 2 'redlock:{L}:readers' "$LOG" >/dev/null
   done
+}
+
+@test "history: more readers than a server names" {
+  "$REDLOCK" acquire -s --ttl 10m L >/dev/null
+  read_by_many
   history L
   assert_status 0
   refute_contains "$output" 'never ended'
@@ -258,6 +262,17 @@ all_acquired() { [[ $(cli C xlen "$LOG") == "$1" ]]; }
   assert_contains "$output" 'and 20 more, 120 in all'
   run --separate-stderr "$REDLOCK" status --json L
   is 'len(l["readers"]), l["reader_count"]' '(100, 120)'
+}
+
+@test "history: one of more readers than a server names is renewed and released as any other" {
+  local token
+  token=$("$REDLOCK" acquire -s --ttl 10m L)
+  read_by_many
+  run --separate-stderr "$REDLOCK" renew --json L "$token"
+  is '500 < j["valid_for_s"] <= 600' True # its own ttl
+  run -0 "$REDLOCK" release L "$token"
+  history --json L
+  is '[run["outcome"] for run in r if run["holder"]["host"] != "web1"]' "['ended']"
 }
 
 @test "history --since: times of every kind, and what they leave out" {

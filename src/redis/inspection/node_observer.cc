@@ -142,8 +142,10 @@ void NodeObserver::ask_scan(lock::Instant now) {
             now);
 }
 
-void NodeObserver::look(std::vector<std::string> keys, Marks marks, lock::Instant now) {
+void NodeObserver::look(std::vector<std::string> keys, Marks marks, std::string reader,
+                        lock::Instant now) {
   keys_ = std::move(keys);
+  reader_ = std::move(reader);
   marks_ = marks;
   observations_.assign(keys_.size(),
                        {trouble_.value_or(lock::Unreachable{}), std::nullopt, std::nullopt});
@@ -161,7 +163,7 @@ void NodeObserver::ask_more(lock::Instant now) {
       link_.ask(label(static_cast<std::uint32_t>(question), asked_), {std::move(wire), 1}, now);
     };
     ask(Question::lock, encode_command({"EVAL", scripts::look, "2", key, helper_key(key, "holder"),
-                                        helper_key(key, "readers")}));
+                                        helper_key(key, "readers"), reader_}));
     ask(Question::waiting, encode_waiting(key));
     if (marks_ == Marks::asked) {
       ask(Question::mark, encode_command({"EVAL", scripts::done, "1", helper_key(key, "done")}));

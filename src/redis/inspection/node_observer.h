@@ -43,8 +43,9 @@ class NodeObserver {
   /// As Observer::scan().
   void scan(std::string_view part, lock::Instant now);
 
-  /// Reads the locks with these keys; `marks`: whether to read the marks of --once, too.
-  void look(std::vector<std::string> keys, Marks marks, lock::Instant now);
+  /// Reads the locks with these keys; `marks`: whether to read the marks of --once, too. If the
+  /// token `reader` is a reader's, it is among the readers, however many there are.
+  void look(std::vector<std::string> keys, Marks marks, std::string reader, lock::Instant now);
 
   void interests(std::vector<os::Interest>& out) const { link_.interests(out); }
   [[nodiscard]] lock::Instant deadline() const { return link_.deadline(); }
@@ -74,6 +75,7 @@ class NodeObserver {
   Named named_;
   Link link_;
   std::vector<std::string> keys_;
+  std::string reader_;
   Marks marks_ = Marks::ignored;
   std::vector<Observation> observations_;
   std::size_t asked_ = 0;       ///< of keys_

@@ -19,9 +19,11 @@ void Observer::scan(std::string_view part, lock::Instant now) {
   begin(now);
 }
 
-void Observer::look(std::vector<std::string> keys, Marks marks, lock::Instant now) {
+void Observer::look(std::vector<std::string> keys, Marks marks, std::string reader,
+                    lock::Instant now) {
   looks_ = true;
   keys_ = std::move(keys);
+  reader_ = std::move(reader);
   marks_ = marks;
   if (nodes_.empty() && keys_.size() == 1) {
     // The nodes lead us to the one that has this key.
@@ -83,7 +85,7 @@ void Observer::begin_look(lock::Instant now) {
     by_node[*node].push_back(key);
   }
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
-    nodes_[node].look(std::move(by_node[node]), marks_, now);
+    nodes_[node].look(std::move(by_node[node]), marks_, reader_, now);
   }
 }
 

@@ -36,8 +36,8 @@ class Observer {
   /// "holder" of the locks that redlock holds, "log" of those that it has held.
   void scan(std::string_view part, lock::Instant now);
 
-  /// Reads the locks with these keys; `marks`: whether to read the marks of --once, too.
-  void look(std::vector<std::string> keys, Marks marks, lock::Instant now);
+  /// As NodeObserver::look().
+  void look(std::vector<std::string> keys, Marks marks, std::string reader, lock::Instant now);
 
   void interests(std::vector<os::Interest>& out) const;
   [[nodiscard]] lock::Instant deadline() const;
@@ -69,6 +69,7 @@ class Observer {
   bool looks_ = false;               ///< look() was called last, and not scan()
   std::string part_;                 ///< of the scan
   std::vector<std::string> keys_;
+  std::string reader_;
   Marks marks_ = Marks::ignored;
   /// By key, the node and the index that it has there; none: no node has it.
   std::vector<std::optional<std::pair<std::size_t, std::size_t>>> places_;

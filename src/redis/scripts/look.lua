@@ -6,6 +6,7 @@
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
 -- ARGV[1]  the key of the readers, which is not in KEYS, as in line.lua
+-- ARGV[2]  a token or '': if it is a reader's, the readers begin with it
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,
 --  {{token, for how many more ms, who or '', fence, run}, …}, readers}
@@ -54,13 +55,18 @@ elseif kind == 'string' then
   if string.sub(token, 1, 7) == 'shared:' and redis.pcall('ZSCORE', ARGV[1], token) == 'inf' then
     local list = redis.pcall('ZRANGEBYSCORE', ARGV[1], '(' .. string.format('%.0f', clock), '(inf',
                              'WITHSCORES', 'LIMIT', 0, 100)
-    for at = 1, #list, 2 do
-      readers[#readers + 1] = {list[at], string.format('%.0f', list[at + 1] - clock),
-                               noted(list[at], 8192),
-                               string.match(noted('fence:' .. list[at], 32), '^%d+$') or '0',
-                               string.sub(redis.sha1hex(list[at]), 1, 16)}
+    local function name(reader, ends)
+      readers[#readers + 1] = {reader, string.format('%.0f', ends - clock), noted(reader, 8192),
+                               string.match(noted('fence:' .. reader, 32), '^%d+$') or '0',
+                               string.sub(redis.sha1hex(reader), 1, 16)}
     end
-    there = #readers
+    local ends = redis.pcall('ZSCORE', ARGV[1], ARGV[2])
+    ends = type(ends) == 'string' and tonumber(ends)
+    if ends and ends > clock and ends < math.huge then name(ARGV[2], ends) end
+    for at = 1, #list, 2 do
+      if list[at] ~= ARGV[2] and #readers < 100 then name(list[at], list[at + 1]) end
+    end
+    there = #list / 2
     local members = there == 100 and redis.pcall('ZCARD', ARGV[1])
     if type(members) == 'number' then
       -- One member is the lock's value. Few have expired: each reader that enters removes some of them.

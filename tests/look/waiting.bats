@@ -287,6 +287,7 @@ patiently() { REDLOCK_SERVER_TIMEOUT=5s "$@"; }
   # What only one server of three says decides nothing about the locks; the waiters are shown nevertheless, until they
   # find out by themselves, within 5 s, that they reach too few servers.
   local waiters
+  of_lock red
   for _ in 1 2 3; do
     pause_server B
     status --json red

@@ -62,9 +62,10 @@ std::size_t count_readers(const Observed& lock) {
     counts.push_back(sighting.reader_count);
     all_named = all_named && sighting.reader_count == sighting.readers.size();
   }
-  if (all_named) return lock.readers.size();
+  const std::size_t quorum = lock::quorum(lock.seen.size());
+  if (all_named || counts.size() < quorum) return lock.readers.size();
   std::ranges::sort(counts, std::greater());
-  return std::max(lock.readers.size(), counts[lock::quorum(lock.seen.size()) - 1]);
+  return std::max(lock.readers.size(), counts[quorum - 1]);
 }
 
 }  // namespace

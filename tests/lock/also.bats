@@ -239,9 +239,9 @@ all_free() {
   expected='--also and --min-hold exclude each other' refused a --min-hold 5s
   expected='lock name' refused redlock:a
   expected='lock name' refused ''
-  REDLOCK_STAGE='1 9' expected=REDLOCK_STAGE refused a
+  REDLOCK_STAGE='1 9 0' expected=REDLOCK_STAGE refused a
   REDLOCK_STAGE='x' expected=REDLOCK_STAGE refused a
-  REDLOCK_STAGE='2 9' expected=REDLOCK_STAGE refused a
+  REDLOCK_STAGE='2 9 0' expected=REDLOCK_STAGE refused a
   run -127 "$REDLOCK" run m --also a -- "$SCRATCH/nothing"
   assert_status 127
   [[ ! -e $SCRATCH/ran ]]
@@ -262,10 +262,10 @@ all_free() {
   assert_status 0
 }
 
-# stubborn_job_with_both [OPTION…]: a job that ignores TERM and forks all the time holds a, m and z.
+# stubborn_job_with_both: a job that ignores TERM and forks all the time holds a, m and z; sets $TOP and $job.
 stubborn_job_with_both() {
   rm -f "$SCRATCH/job"
-  background "$REDLOCK" run --ttl 30s --kill-after 300ms "$@" m --also z --also a -- bash -c \
+  background "$REDLOCK" run --ttl 30s --kill-after 300ms m --also z --also a -- bash -c \
     'trap "" TERM; echo $$ >"$0"; while :; do (read -rt 0.01 <>"$NAP"); done' "$SCRATCH/job"
   TOP=$BACKGROUND_PID
   wait_for "$SCRATCH/job"

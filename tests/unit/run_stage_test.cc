@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 
 const lock::Instant kNow(1000s);
 const std::string kToken(40, 'a');
+constexpr auto kJob = Stage::Reader::job;
+constexpr auto kHook = Stage::Reader::lost_hook;
 
 /// The variables of the environment that a stage reads; unset again at the end.
 class Environment {
@@ -68,7 +70,7 @@ std::vector<std::string> order_of(const cli::Run& run) {
     if (stage == 0) {
       order.push_back(Stage(run, "", kNow).name());
     } else {
-      const Environment environment(std::to_string(stage) + " 99", "");
+      const Environment environment(std::to_string(stage) + " 99 0", "");
       order.push_back(Stage(run, held(order), kNow).name());
     }
   }
@@ -129,7 +131,7 @@ TEST_CASE("stages: the locks in the order of their names, the job in the last on
   CHECK(first.is_first());
   CHECK(first.argv() == std::vector<std::string>{"/proc/self/exe", "run", "m", "--also", "z",
                                                  "--also", "a", "job"});
-  const Environment environment("2 99", "7 a\n8 m");
+  const Environment environment("2 99 0", "7 a\n8 m");
   const Stage last(run, held({"a", "m"}), kNow);
   CHECK(last.name() == "z");
   CHECK(last.is_last());
@@ -138,12 +140,13 @@ TEST_CASE("stages: the locks in the order of their names, the job in the last on
 
 TEST_CASE("stages: a REDLOCK_STAGE that does not come from the redlock outside is refused") {
   const cli::Run run = request();
-  for (const char* value : {"x", "1", "1 x", "-1 9", "3 9", "2 9", "1 9 9", "1 9x"}) {
+  for (const char* value :
+       {"x", "1", "1 x", "1 9", "1 9 x", "-1 9 0", "3 9 0", "2 9 0", "1 9 0 9", "1 9 0x"}) {
     CAPTURE(value);
     const Environment environment(value, "");
     CHECK_THROWS_AS(Stage(run, held({"a"}), kNow), Error);
   }
-  const Environment environment("1 9", "");
+  const Environment environment("1 9 0", "");
   CHECK(Stage(run, held({"a"}), kNow).name() == "m");
   CHECK_THROWS_AS(Stage(run, held({"m"}), kNow), Error);
 }
@@ -156,8 +159,8 @@ TEST_CASE("stages: one limit for the waits of all; only the last knows the longe
   CHECK(first.settings(kNow + 4s).wait == 6s);
   CHECK_MESSAGE(first.settings(kNow + 11s).wait == 1ms, "not for ever");
   CHECK_FALSE(first.settings(kNow).max_runtime.has_value());
-  CHECK(has(first.variables(kToken, 7).added, "REDLOCK_STAGE=1 1010000000000"));
-  const Environment environment("2 1010000000000", "");
+  CHECK(has(first.variables(kJob, kToken, 7).added, "REDLOCK_STAGE=1 1010000000000 0"));
+  const Environment environment("2 1010000000000 0", "");
   const Stage last(run, held({"a", "m"}), kNow + 8s);
   CHECK(last.settings(kNow + 8s).wait == 2s);
   CHECK(last.settings(kNow).max_runtime == 5s);
@@ -169,7 +172,7 @@ TEST_CASE("stages: the variables are those of the first named lock, the numbers 
   const cli::Run run = request();
   const std::string slot = "p0203" + std::string(35, 'b');
   {
-    const auto first = Stage(run, "", kNow).variables(slot, 7);
+    const auto first = Stage(run, "", kNow).variables(kJob, slot, 7);
     CHECK(has(first.added, "REDLOCK_FENCES=7 a"));
     CHECK(has(first.dropped, "REDLOCK_STAGE"));
     for (const std::string& each : first.added) {
@@ -178,8 +181,8 @@ TEST_CASE("stages: the variables are those of the first named lock, the numbers 
     }
   }
   {
-    const Environment environment("1 99", "7 a");
-    const auto named = Stage(run, held({"a"}), kNow).variables(slot, 8);
+    const Environment environment("1 99 0", "7 a");
+    const auto named = Stage(run, held({"a"}), kNow).variables(kJob, slot, 8);
     CHECK(has(named.added, "REDLOCK_NAME=m"));
     CHECK(has(named.added, "REDLOCK_TOKEN=" + slot));
     CHECK(has(named.added, "REDLOCK_FENCE=8"));
@@ -187,11 +190,33 @@ TEST_CASE("stages: the variables are those of the first named lock, the numbers 
     CHECK(has(named.added, "REDLOCK_FENCES=7 a\n8 m"));
     CHECK_MESSAGE(has(named.dropped, "REDLOCK_SLOT"), "that of an outer run");
   }
-  const Environment environment("2 99", "7 a\n8 m");
-  const auto last = Stage(run, held({"a", "m"}), kNow).variables(slot, 9);
+  const Environment environment("2 99 0", "7 a\n8 m");
+  const auto last = Stage(run, held({"a", "m"}), kNow).variables(kJob, slot, 9);
   CHECK(has(last.added, "REDLOCK_FENCES=7 a\n8 m\n9 z"));
   CHECK(last.added.size() == 1);
   CHECK(has(last.dropped, "REDLOCK_STAGE"));
+}
+
+TEST_CASE("stages: the command of --on-lost gets no variables of the next stage") {
+  const cli::Run run = request();
+  {
+    const auto before = Stage(run, "", kNow).variables(kHook, kToken, 7);
+    CHECK(before.added == std::vector<std::string>{"REDLOCK_NAME=a", "REDLOCK_TOKEN=" + kToken,
+                                                   "REDLOCK_FENCE=7", "REDLOCK_FENCES=7 a"});
+    CHECK(has(before.dropped, "REDLOCK_SLOT"));
+    CHECK(has(before.dropped, "REDLOCK_STAGE"));
+    CHECK(has(before.dropped, "NOTIFY_SOCKET"));
+  }
+  {
+    const Environment environment("1 99 0", "7 a");
+    const auto named = Stage(run, held({"a"}), kNow).variables(kHook, kToken, 8);
+    CHECK(has(named.added, "REDLOCK_NAME=m"));
+    CHECK(named.added.size() == 4);
+  }
+  const Environment environment("2 99 0", "7 a\n8 m");
+  const Stage last(run, held({"a", "m"}), kNow);
+  CHECK(last.variables(kHook, kToken, 9).added == last.variables(kJob, kToken, 9).added);
+  CHECK(last.variables(kHook, kToken, 9).dropped == last.variables(kJob, kToken, 9).dropped);
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 # lines, and blanks that Lua does not need, are left out: the whole script goes over the wire with every
 # request.
 
-# Removes the blanks around operators and brackets, but not within quotes.
+# Removes the blanks around operators, brackets and quotes, but not within quotes.
 function(squeeze variable)
   set(lua "${${variable}}")
   string(REGEX MATCHALL "'[^'\n]*'" quotes "${lua}")
   string(REGEX REPLACE "'[^'\n]*'" "\"" lua "${lua}")
-  string(REGEX REPLACE " ?(==|~=|<=|>=|[=,<>+*(){}]) ?" "\\1" lua "${lua}")
+  string(REGEX REPLACE " ?(==|~=|<=|>=|\\.\\.|[=,<>+*(){}/\"]) ?" "\\1" lua "${lua}")
   set(squeezed "")
   foreach(quote IN LISTS quotes)
     string(FIND "${lua}" "\"" at)

@@ -152,6 +152,21 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   done
 }
 
+@test "reentrant: who cannot be noted among the holders does not wait for its own ancestor: 69, and why" {
+  servers 1
+  local what why
+  for what in 'del redlock:{L}:holder' 'config set maxmemory 1'; do
+    why='list of holds'
+    [[ $what != config* ]] || why=maxmemory
+    run timeout "$BOUND" "$REDLOCK" run --ttl 60s L -- sh -c '
+      redis-cli -s "$1" $2 >/dev/null
+      exec "$0" run --server-wait 100ms --ttl 10s L -- true' "$REDLOCK" "$A_SOCKET" "$what"
+    assert_status 69
+    assert_contains "$output" "$why"
+    assert_no_key A L
+  done
+}
+
 @test "reentrant: one server of three that is down, or was restarted empty, does not matter" {
   servers 3
   run "$REDLOCK" run L -- sh -c '

@@ -380,12 +380,22 @@ as_user() {
   held
   cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN $(($(now_ms) + 60000)) $(printf 'x%.0s' {1..65450}) 1"
   take "$TOKEN" "$OTHER"
+  told HOLDS
+  # Nor is there one. Of a lock that is gone there need not be any.
+  cli A hdel "$HOLDER" "holds:$TOKEN"
+  take "$TOKEN" "$OTHER"
+  told HOLDS
+  [[ $(cli A hexists "$HOLDER" "holds:$TOKEN") == 0 ]]
+  cli A del L
+  take "$TOKEN" "$OTHER"
   told 'refused -2'
 }
 
-@test "scripts: a user who may not note himself in the list of holds does not join" {
+@test "scripts: a user who may not note himself in the list of holds, or not read it, learns why he does not join" {
   held
-  as_user -hset
-  take "$TOKEN" "$OTHER"
-  told 'refused -2'
+  local lacks
+  for lacks in hset hget; do
+    (as_user "-$lacks" && take "$TOKEN" "$OTHER" && [[ $output == *permission* || $output == *"can't run"* ]]) ||
+      fail "without $lacks"
+  done
 }

@@ -404,6 +404,17 @@ two_forget() {
   assert_status 7
 }
 
+@test "acl: without hget or hset a run in the job of a run does not wait for that one: 69 at once" {
+  local command
+  for command in hget hset; do
+    one_limited "+$command"
+    timed timeout "$BOUND" "$REDLOCK" run "$LOCK" -- "$REDLOCK" run --server-wait 60s "$LOCK" -- true
+    assert_status 69
+    assert_contains "$stderr" 'redlock-protocol(7)'
+    stop_servers
+  done
+}
+
 @test "acl: without hdel the last holder's record stays until it expires" {
   one_limited +hdel
   run_lock --ttl 2s

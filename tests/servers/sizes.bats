@@ -115,7 +115,7 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
     answers granted
     plant "$HOLDER" "holds:$TOKEN" "$text"
     acquire "$TOKEN" "$OTHER"
-    answers refused
+    [[ $answer == HOLDS* ]] || fail "$answer"
     acquire "$OTHER"
     answers refused
     script look 2 L "$HOLDER"
@@ -213,7 +213,7 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
     acquire "$TOKEN" "$(printf %040x "$joined")"
     [[ ${answer%%$'\n'*} == granted ]] || break
   done
-  answers refused
+  [[ $answer == HOLDS* ]] || fail "$answer"
   ((joined > 1)) || fail "none was taken"
   (($(cli A hstrlen "$HOLDER" "holds:$TOKEN") <= 65536)) || fail "it has grown too long"
   # All are counted, and the one that took the lock does not end it for them.

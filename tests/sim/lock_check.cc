@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "redis/requests/scripts.h"
+#include "redis/wire/trouble.h"
 
 namespace redlock::sim {
 
@@ -115,7 +116,9 @@ std::string LockCheck::words(lock::Op op, const lock::Answer& answer) const {
   } else if (const auto* no = std::get_if<lock::NotCommitted>(&answer)) {
     text += ", " + std::to_string(no->last);
   } else if (const auto* none = std::get_if<lock::Unreachable>(&answer)) {
-    text += none->maybe_applied || none->permanent ? ", " + none->why : ", nothing written";
+    const bool no_holds = none->why == redis::error_reply("HOLDS").why;
+    const std::string why = no_holds ? "no list of holds" : none->why;
+    text += none->maybe_applied || none->permanent ? ", " + why : ", nothing written";
   }
   return text;
 }

@@ -113,6 +113,8 @@ lock::Answer read_answer(const Response& response, const LockSettings& settings,
     case Word::too_few:
       return lock::Unreachable{.maybe_applied = mutation != Mutation::unreplicated_is_unsent,
                                .why = "replicas"};
+    case Word::no_holds:
+      return lock::Unreachable{.maybe_applied = true, .why = "no list of holds"};
     case Word::joined:  // is no answer to an Ask
     case Word::not_mine:
       break;

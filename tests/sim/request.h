@@ -50,8 +50,9 @@ struct Response {
     not_mine,
     done,
     marked,
-    joined,  ///< the line
-    too_few  ///< WAIT: the replica has not got it in time
+    joined,    ///< the line
+    no_holds,  ///< an error: the lock is there to be joined, the list of its holds is not
+    too_few    ///< WAIT: the replica has not got it in time
   };
   Word word;
   Trace trace = Trace::none;

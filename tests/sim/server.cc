@@ -140,8 +140,8 @@ Response Server::acquire(const Request& request, std::int64_t now) {
     return refuse(request, {.word = Word::refused, .value = revoked(request.token), .pttl = -2},
                   now);
   }
-  if (joins && (!ours || !data_.holder.is_held(request.token)))
-    return refuse(request, {.word = Word::refused, .pttl = -2}, now);
+  if (joins && !ours) return refuse(request, {.word = Word::refused, .pttl = -2}, now);
+  if (joins && !data_.holder.is_held(request.token)) return {.word = Word::no_holds};
 
   const Trace trace = this->trace();
   if (const auto refusal = fresh(trace, ours, now)) return *refusal;

@@ -113,9 +113,10 @@ Response Server::acquire_shared(const Request& request, std::int64_t now) {
     return refuse(request, {.word = Word::refused, .value = revoked(request.token), .pttl = -2},
                   now);
   }
-  if (joins && (!standing.ours || !data_.holder.is_held(request.token))) {
+  if (joins && !standing.ours) {
     return refuse(request, {.word = Word::refused, .pttl = -2}, now);
   }
+  if (joins && !data_.holder.is_held(request.token)) return {.word = Word::no_holds};
   const Trace trace = this->trace();
   if (const auto refusal = fresh(trace, standing.ours, now)) return *refusal;
 

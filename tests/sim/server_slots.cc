@@ -73,9 +73,10 @@ Response Server::acquire_slot(const Request& request, std::int64_t now) {
         request, {.word = Word::refused, .value = slots.occupant, .pttl = slots.soonest_ms - now},
         slots, now);
   }
-  if (joins && (!standing.ours || !data_.holder.is_held(request.token))) {
+  if (joins && !standing.ours) {
     return refuse_slot(request, {.word = Word::refused, .pttl = -2}, slots, now);
   }
+  if (joins && !data_.holder.is_held(request.token)) return {.word = Word::no_holds};
   const Trace trace = this->trace();
   if (const auto refusal = fresh(trace, standing.ours, now)) return *refusal;
 

@@ -56,6 +56,7 @@ TEST_CASE("trouble: error replies to EVAL") {
        "permission"},
       {"ERR ACL failure in script: User u has no permissions to run the 'set' command", true,
        "'set'"},
+      {"HOLDS list missing or too long", false, "list of holds"},
       {"LOADING Redis is loading the dataset in memory", false, "loading"},
       {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", false,
        "primary"},

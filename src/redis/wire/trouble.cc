@@ -89,6 +89,10 @@ constexpr Known kCodes[] = {
      "refuses writes since it cannot save to disk; see its log, disk space and permissions there"},
     {"OOM", Cure::time, false,
      "refuses writes since its memory is used up; raise maxmemory or make room"},
+    // Ours: vouch.lua.
+    {"HOLDS", Cure::time, false,
+     "has the lock of the run around this one, but its list of holds is missing or too long; did "
+     "somebody delete the holder hash?"},
     {"BUSY", Cure::time, true,
      "is busy with another client's long script; SCRIPT KILL (or FUNCTION KILL) there ends one "
      "that "

@@ -3,10 +3,10 @@
 -- What acquire.lua and acquire_shared.lua have in common once the lock holds our token: the list of
 -- holds, the fencing number, who we are. life: the lock's time to live, in ms.
 
-local noted = try('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
+local noted = redis.pcall('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
 if joins then
   try('PEXPIRE', KEYS[2], life + 10000)
-  if not noted then return refuse('refused', '', -2) end
+  if type(noted) == 'table' then return noted end
   return {'granted', run_id, uptime, trace, '0', stamp}
 end
 

@@ -6,15 +6,19 @@
 --
 -- ours: the lock holds our token already.
 
--- If this script cannot read the list of holds, it cannot add ours: the lock would end when another
--- holder gives up its hold. The same goes for a list so long that no script would read it.
-local holds = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
-if joins and holds == '' then return refuse('refused', '', -2) end
+local list = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
+local holds = list
+if joins and not ours then return refuse('refused', '', -2) end
 if joins or not ours then
-  holds = string.gsub(holds, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
+  holds = string.gsub(list, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
           string.format(' %.0f', clock + ARGV[5])
 end
-if #holds > 65536 then return refuse('refused', '', -2) end
+-- If this script cannot read the list of holds, it cannot add ours: the lock would end when another
+-- holder gives up its hold. The same goes for a list so long that no script would read it. That is an
+-- error: after a refusal we would wait for the lock of our own ancestor.
+if joins and (list == '' or #holds > 65536) then
+  return redis.pcall('HGET', KEYS[2], hold) or {err = 'HOLDS list missing or too long'}
+end
 
 -- A user without permission for INFO can recognize neither the server nor its age.
 local run_id, uptime = '', 0

@@ -175,8 +175,8 @@ Verdict judge_memory(const Inspection& inspection) {
   const std::uint64_t percent = used / std::max<std::uint64_t>(limit / 100, 1);
   if (percent < 90) return {Level::ok, fmt::format("{} % of maxmemory, noeviction", percent)};
   return {percent < 100 ? Level::warning : Level::outage,
-          fmt::format("{} % of maxmemory is used, and at 100 % locks are refused; raise maxmemory "
-                      "there or make room",
+          fmt::format("{} % of maxmemory is used, and at 100 % new locks may be refused; raise "
+                      "maxmemory there or make room",
                       percent)};
 }
 

@@ -399,3 +399,39 @@ as_user() {
       fail "without $lacks"
   done
 }
+
+# ---- no memory left --------------------------------------------------------------------------------
+
+# full, roomy: the server has no memory left for what needs more; it has again.
+full() { cli A config set maxmemory 1 >/dev/null; }
+roomy() { cli A config set maxmemory 0 >/dev/null; }
+
+@test "scripts: at maxmemory a hold is renewed and given up, the lock cools, and a run is marked as done" {
+  held
+  cli A hset "$HOLDER" "holds:$TOKEN" "$TOKEN $(($(now_ms) + 60000)) $OTHER 1"
+  full
+  answers held hold 1 "$HOLDER" "$TOKEN" "$OTHER" 60000 60000
+  [[ $(cli A hget "$HOLDER" "holds:$TOKEN") =~ $OTHER\ [0-9]{13}$ ]] || fail "it is not renewed"
+  leave "$OTHER" 0
+  [[ $output == kept && $(cli A hget "$HOLDER" "holds:$TOKEN") != *"$OTHER"* ]] || fail "$output"
+  leave "$TOKEN" 30000
+  [[ $output == cooling && $(cli A get L) == "cooling:$TOKEN" ]] || fail "$output"
+  answers marked mark 1 'redlock:{L}:done' "$(now_ms)" 60000 '{}'
+  # A lock that nobody has is still refused.
+  roomy
+  cli A del L "$HOLDER"
+  full
+  take "$TOKEN"
+  told OOM
+}
+
+@test "scripts: at maxmemory a lock is revoked, and ends when it would have" {
+  held 50000
+  full
+  answer_of revoke 1 L "$TOKEN" "revoked:$TOKEN {}" told
+  told revoked
+  [[ $(cli A get L) == "revoked:$TOKEN {}" ]]
+  assert_between 30000 "$(cli A pttl L)" 50000
+  answers released remove 2 L "$DEAD" string "$TOKEN" "$TOKEN" '' ''
+  [[ $(cli A get "$DEAD") == "$TOKEN" ]]
+}

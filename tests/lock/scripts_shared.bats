@@ -185,3 +185,24 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
     [[ -z $(marks) ]] || fail "$(marks)"
   done
 }
+
+@test "scripts: at maxmemory a reader, and who has a slot, is renewed; a hold of its place is given up" {
+  local token other until later
+  later=$(($(now_ms) + 60000))
+  while read -r token other; do
+    cli A config set maxmemory 0 >/dev/null
+    cli A del L "$READERS" "$HOLDER" >/dev/null
+    take "$other"
+    TTL=2000 take "$token"
+    told granted
+    cli A hset "$HOLDER" "holds:$token" "$token $later $OTHER $later" >/dev/null
+    until=$(cli A zscore "$READERS" "$token")
+    cli A config set maxmemory 1 >/dev/null
+    answers renewed renew_shared 2 L "$READERS" "$token" 5000
+    (($(cli A zscore "$READERS" "$token") > until)) || fail "not renewed"
+    answers kept leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$token" "$OTHER" 0
+    [[ $(cli A hget "$HOLDER" "holds:$token") == *"$token $later" ]]
+    answers released leave_shared 4 L "$HOLDER" "$FENCE" "$READERS" "$token" "$token" 0
+  done <<<"$(reader b) $(reader c)
+$(slot 1 3 b) $(slot 2 3 c)"
+}

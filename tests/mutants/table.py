@@ -91,6 +91,8 @@ SCRIPTS = [
       "a dead joiner keeps the lock", ["lock/scripts: joiners that are dead"]),
     M("redis/scripts/parts/leaving.lua", "if before == token then mark = '' end", "",
       "the keeper's note replaces the owner's", ["lock/scripts: the owner's note"]),
+    M("redis/scripts/parts/others.lua", "redis.pcall('HDEL', KEYS[2], '')", "",
+      "at maxmemory a hold cannot be given up", ["lock/scripts: at maxmemory"]),
     M("redis/scripts/parts/others.lua", "if not known then return {'kept'} end", "",
       "a hold that is not there gives back the others' lock", ["model"]),
     M("redis/scripts/leave.lua", "math.max(keep, clock + rest)", "clock + rest",
@@ -120,6 +122,8 @@ SCRIPTS = [
       "a later run shortens the mark", ["lock/scripts: a mark is of the latest"]),
     M("redis/scripts/mark.lua", ">= tonumber(ARGV[1])", "> tonumber(ARGV[1]) * 2",
       "a late mark of an earlier run replaces a newer one", ["lock/scripts: a mark is of the latest"]),
+    M("redis/scripts/mark.lua", "redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', left))", "",
+      "at maxmemory no run is marked as done", ["lock/scripts: at maxmemory"]),
     M("redis/scripts/mark.lua", "if left > 0 then", "if true then",
       "a mark whose time is over is written, and fails", ["lock/scripts: a mark is of the latest"]),
 
@@ -134,6 +138,8 @@ SCRIPTS = [
                                               "lock/min_hold: renewals leave"]),
     M("redis/scripts/renew.lua", "if value ~= ARGV[1] then", "if false then",
       "another's lock is renewed", ["model", "lock/acquire: renew: of what is not held"]),
+    M("redis/scripts/hold.lua", "redis.pcall('HDEL', KEYS[1], '')", "",
+      "at maxmemory a hold that joined is not renewed", ["lock/scripts: at maxmemory"]),
     M("redis/scripts/hold.lua", "' ?' .. ARGV[2] .. ' %d+'", "'x'",
       "each renewal adds its hold once more", ["lock/scripts: a renewal notes its hold once"]),
     M("redis/scripts/hold.lua", "if field(ARGV[1], 8192) == '' then return {'missing'} end", "",
@@ -153,6 +159,8 @@ SCRIPTS = [
     M("redis/scripts/repair.lua", "redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])", "",
       "who holds it is not known on a repaired server", ["lock/scripts: repair", "servers/outage"]),
 
+    M("redis/scripts/revoke.lua", "redis.pcall('PEXPIRE', KEYS[1], math.max(left, 1))", "",
+      "at maxmemory no lock can be revoked", ["lock/scripts: at maxmemory"]),
     M("redis/scripts/revoke.lua", "if left < 0 then", "if false then",
       "a lock without an end is deleted by its revocation", ["lock/force: without a time to live is revoked"]),
     M("redis/scripts/revoke.lua", "if value == ARGV[1] then", "if true then",
@@ -1045,6 +1053,8 @@ SHARED = [
     M("redis/scripts/renew_shared.lua", "if kind == 'none' or (shared and not ours) then return {'missing'} end\n"
       "if not ours then return {'not_mine', value} end\n", "if not shared then return {'missing'} end\n",
       "a reader that is not there any more comes back by a renewal", ["model", "lock/shared: a release takes"]),
+    M("redis/scripts/renew_shared.lua", "redis.pcall('ZREM', readers, '')", "",
+      "at maxmemory a reader is not renewed", ["lock/scripts_shared: at maxmemory"]),
     M("redis/scripts/renew_shared.lua", "enter(life)", "enter(1)",
       "a renewal of a reader adds nothing", ["model"]),
 

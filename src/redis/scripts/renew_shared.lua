@@ -16,5 +16,7 @@ if ours and revoked then return {'not_mine', string.sub('revoked:' .. token .. r
 if kind == 'none' or (shared and not ours) then return {'missing'} end
 if not ours then return {'not_mine', value} end
 --include enter
+-- At maxmemory, Redis refuses ZADD until the script has sent a write that needs no memory.
+redis.pcall('ZREM', readers, '')
 enter(life)
 return {'renewed'}

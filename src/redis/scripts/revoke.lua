@@ -26,6 +26,8 @@ if value == ARGV[1] then
   if left < 0 then
     redis.call('SET', KEYS[1], ARGV[2])
   else
+    -- At maxmemory, Redis refuses SET until the script has sent a write that needs no memory.
+    redis.pcall('PEXPIRE', KEYS[1], math.max(left, 1))
     redis.call('SET', KEYS[1], ARGV[2], 'PX', math.max(left, 1))
   end
   value = ARGV[2]

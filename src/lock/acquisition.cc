@@ -40,12 +40,14 @@ Instant limit_of(const Patience& patience, Instant start) {
 }  // namespace
 
 Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
-                         bool joins, std::size_t slots, std::uint64_t seed, Instant now)
+                         const std::optional<Inherited>& inherited, std::size_t slots,
+                         std::uint64_t seed, Instant now)
     : timing_(timing),
       patience_(patience),
       pauses_(patience, seed),
       slot_choice_(slots, seed),
-      attempt_(joins ? kFirstJoin : 1, servers, slot_choice_.slot()),
+      ancestor_(inherited ? inherited->token : std::string()),
+      attempt_(inherited ? kFirstJoin : 1, servers, slot_choice_.slot()),
       waiter_(servers),
       began_(now),
       round_began_(now),
@@ -222,8 +224,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   if (attempt_.join_refused()) {
     // The ancestor does not hold the lock any more. From now on we ask for it as for any other
     // lock.
-    end_attempt(effects);
-    attempt_ = next_attempt(1);
+    join_or_not(effects);
     next_round_ = now;
     return;
   }
@@ -249,6 +250,12 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
     short_since_ = round_began_;
   }
 
+  if (verdict == Verdict::conflict && held_by_ancestor()) {
+    // It holds the lock again: it has put it back. Whoever waits for its own ancestor waits for
+    // ever.
+    join_or_not(effects);
+    return rest(now, pauses_.after_dropped_win());
+  }
   const std::size_t servers = attempt_.votes().size();
   const bool hopeless = attempt_.permanently_unreachable() >= blocking_minority(servers);
   if (verdict == Verdict::unavailable && hopeless) return give_up(State::unavailable, effects);
@@ -329,6 +336,22 @@ void Acquisition::end_attempt(Effects& effects) {
     }
   }
   attempt_ = next_attempt(attempt_.id() + 1);
+}
+
+/// From now on our attempts are of the other kind: they join the lock of an ancestor, or do not.
+/// The numbers of both kinds rise together.
+void Acquisition::join_or_not(Effects& effects) {
+  const AttemptId number = attempt_.id() % kFirstJoin + 1;
+  const bool joins = !is_join(attempt_.id());
+  end_attempt(effects);
+  attempt_ = next_attempt(joins ? kFirstJoin + number : number);
+}
+
+bool Acquisition::held_by_ancestor() const {
+  const auto votes = std::ranges::count_if(attempt_.votes(), [this](const Attempt::Vote& vote) {
+    return vote.state == Attempt::VoteState::refused && vote.refusal.blocker == ancestor_;
+  });
+  return !ancestor_.empty() && static_cast<std::size_t>(votes) >= quorum(attempt_.votes().size());
 }
 
 Attempt Acquisition::next_attempt(AttemptId id) const {

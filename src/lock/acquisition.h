@@ -35,16 +35,23 @@ struct Waiting {
   std::size_t length = 0;  ///< of that line
 };
 
+/// A lock that an ancestor of ours holds, as far as we know: its token, and its fencing number.
+struct Inherited {
+  std::string token;
+  std::uint64_t fence;
+};
+
 /// Getting the lock: rounds of one attempt after another, pauses between them, and the limits.
 class Acquisition {
  public:
   enum class State { trying, won, done, conflict, unavailable, misconfigured };
 
-  /// Starts at `now`; the first tick asks for the first round. servers >= 1. `joins`: an ancestor
-  /// may hold the lock. If the servers confirm that, we get a further hold of it.
+  /// Starts at `now`; the first tick asks for the first round. servers >= 1. `inherited`: if
+  /// the servers confirm that an ancestor holds the lock, we get a further hold of it.
   /// `slots`: of the lock; 0: it has none.
-  Acquisition(std::size_t servers, const Timing& timing, const Patience& patience, bool joins,
-              std::size_t slots, std::uint64_t seed, Instant now);
+  Acquisition(std::size_t servers, const Timing& timing, const Patience& patience,
+              const std::optional<Inherited>& inherited, std::size_t slots, std::uint64_t seed,
+              Instant now);
 
   /// Checks the limits, then starts a round if one is due. To be called while trying and, for the
   /// limits, after the win.
@@ -122,6 +129,8 @@ class Acquisition {
   void finish_round(Verdict verdict, Instant now, Effects& effects);
   void give_up(State why, Effects& effects);
   void end_attempt(Effects& effects);
+  void join_or_not(Effects& effects);
+  [[nodiscard]] bool held_by_ancestor() const;
   void record_late(const Reply& reply, Effects& effects);
   void try_again(Instant now, Effects& effects);
   void note_distrusted();
@@ -141,6 +150,7 @@ class Acquisition {
   Pauses pauses_;
   State state_ = State::trying;
   SlotChoice slot_choice_;
+  std::string ancestor_;  ///< the token of its lock; empty: there is none
   Attempt attempt_;
   Release release_;
   bool in_round_ = false;

@@ -33,8 +33,8 @@ Session::Session(const Plan& plan, Instant now)
     : plan_(plan),
       now_(now),
       began_(now),
-      acquisition_(plan.servers, plan.timing, plan.patience, plan.inherited.has_value(), plan.slots,
-                   plan.seed, now),
+      acquisition_(plan.servers, plan.timing, plan.patience, plan.inherited, plan.slots, plan.seed,
+                   now),
       done_marks_(plan.servers) {}
 
 Effects Session::step(const Event& event, Instant now) {
@@ -197,7 +197,7 @@ void Session::check_acquisition() {
     case Acquisition::State::won:
       break;
   }
-  if (is_join(acquisition_.attempt().id())) return start_job(*plan_.inherited);
+  if (is_join(acquisition_.attempt().id())) return start_job(plan_.inherited->fence);
   phase_ = Phase::numbering;
   fence_.emplace(acquisition_.attempt(), now_, effects_);
   check_fence();

@@ -45,10 +45,9 @@ struct Plan {
   std::size_t slots = 0;  ///< so many jobs may hold the lock at once; 0: one, and the lock has none
   Neighbours stages{};    ///< of a run with several locks
   bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
-  /// The fencing number of a lock that an ancestor of ours holds, as far as we know: we join it.
-  std::optional<std::uint64_t> inherited{};
-  Duration server_timeout;  ///< how long to wait for the last answers after giving up
-  std::uint64_t seed;       ///< of the jitter
+  std::optional<Inherited> inherited{};  ///< we join that lock
+  Duration server_timeout;               ///< how long to wait for the last answers after giving up
+  std::uint64_t seed;                    ///< of the jitter
 };
 
 struct Outcome {

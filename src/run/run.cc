@@ -69,7 +69,7 @@ Exit run(const cli::Run& request) {
   const std::optional<Held> ours =
       settings.reentrant ? find_held(held, lock) : std::optional<Held>();
   if (ours) check_outer(ours->token, lock.name, settings);
-  if (ours) plan.inherited = ours->fence;
+  if (ours) plan.inherited = {.token = ours->token, .fence = ours->fence};
   plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
   records::Holder who = driver::describe_ourselves(settings, lock, request.job);
   redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(who),

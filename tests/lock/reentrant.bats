@@ -167,6 +167,21 @@ no_job() { gone "$(<"$SCRATCH/inside")"; }
   done
 }
 
+@test "reentrant: who waits for another holder joins its ancestor if that has the lock again" {
+  servers 1
+  background "$REDLOCK" run --ttl 60s L -- sh -c '
+    redis-cli -s "$1" set L other px 1000
+    exec timeout "$2" "$0" run L -- sh -c "echo \$REDLOCK_TOKEN"' "$REDLOCK" "$A_SOCKET" "$BOUND"
+  wait_for_key A 'redlock:{L}:queue'
+  local token
+  token=$(cli A hkeys 'redlock:{L}:holder' | sed -n 's/^fence://p')
+  cli A set L "$token" px 60000
+  await "$BACKGROUND_PID"
+  assert_status 0
+  assert_contains "$output" "$token"
+  assert_no_key A L
+}
+
 @test "reentrant: one server of three that is down, or was restarted empty, does not matter" {
   servers 3
   run "$REDLOCK" run L -- sh -c '

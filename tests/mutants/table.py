@@ -1241,6 +1241,9 @@ NEWER = [
       "session_.worker_state().valid_until - os::boot_now()",
       "a hold of 2 h seems to end a minute early", ["lock/hold: --json: the token"]),
 
+    M("lock/acquisition.cc", "vote.refusal.blocker == ancestor_", "false",
+      "a run waits for its own ancestor, which has the lock again",
+      ["unit_lock", "lock/reentrant: who waits for another"]),
     M("lock/slot_choice.cc", "++moves_ < slots_", "true",
       "contenders that take each other's slots ask without a pause", ["unit_lock"]),
     M("lock/slot_choice.cc", "reports[slot - 1].free <= most", "reports[slot - 1].free < most",

@@ -22,9 +22,9 @@ Clock client_clock(const Schedule& schedule, std::size_t client) {
 
 namespace {
 
-/// Attempts in the order in which they are made: those that join come first.
+/// Attempts in the order in which they are made, be they to join or not.
 lock::AttemptId order(lock::AttemptId attempt) {
-  return lock::is_join(attempt) ? attempt - lock::kFirstJoin + 1 : attempt + 10'000;
+  return attempt % lock::kFirstJoin + 1;
 }
 
 }  // namespace

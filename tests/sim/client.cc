@@ -70,7 +70,8 @@ void Client::start() {
   lock::Plan plan{};
   this->plan(plan);
   ++runs_;
-  if (is_inside()) plan.inherited = inherited_.fence;
+  if (is_inside())
+    plan.inherited = {.token = token_text(inherited_.token), .fence = inherited_.fence};
   session_.emplace(plan, local);
   drive_.emplace(*session_, *this);
   tokens_.begin(index_, runs_, scene_->schedule->client[index_].mode, inherited_.token);

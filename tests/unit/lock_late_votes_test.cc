@@ -167,7 +167,7 @@ TEST_CASE("late votes: who gives up gives them back, and leaves the line only af
 
 TEST_CASE("late votes: a hold of an ancestor's lock that is given back is waited for no longer") {
   Plan plan = plan_for(3, Duration::zero());
-  plan.inherited = 7;
+  plan.inherited = {.token = "outer", .fence = 7};
   Harness harness(plan);
   harness.answer(0, Op::acquire, Granted{});
   harness.answer(1, Op::acquire, Refused{});
@@ -176,4 +176,50 @@ TEST_CASE("late votes: a hold of an ancestor's lock that is given back is waited
   harness.pass_pause();
   harness.answer_all(3, Op::acquire, held_by("other"));
   CHECK(harness.session.finished());
+}
+
+TEST_CASE("waiting for our own ancestor: we join it instead, with a new hold") {
+  Plan plan = plan_for(3);
+  plan.inherited = {.token = "outer", .fence = 7};
+  Harness harness(plan);
+  harness.answer_all(3, Op::acquire, Refused{});
+  harness.pass_pause();
+  harness.answer_all(3, Op::acquire, held_by("other"));
+  harness.pass_pause();
+  harness.answer_all(3, Op::acquire, held_by("revoked:outer {}"));
+  harness.pass_pause();
+  REQUIRE(harness.asked(Op::acquire) == 3);
+  CHECK_FALSE(is_join(harness.asks(Op::acquire).front().attempt));
+  harness.answer_all(3, Op::acquire, held_by("outer"));
+  harness.pass_pause();
+  REQUIRE(harness.asked(Op::acquire) == 3);
+  CHECK(is_join(harness.asks(Op::acquire).front().attempt));
+  SUBCASE("it is granted") {
+    harness.answer_all(3, Op::acquire, Granted{});
+    CHECK(harness.count<Spawn>() == 1);
+  }
+  SUBCASE("a token that was given back is not used again") {
+    const AttemptId first = harness.asks(Op::acquire).front().attempt;
+    harness.answer(0, Op::acquire, Granted{});
+    harness.answer(1, Op::acquire, Refused{});
+    harness.answer(2, Op::acquire, Refused{});
+    harness.pass_pause();
+    harness.answer_all(3, Op::acquire, held_by("outer"));
+    harness.pass_pause();
+    REQUIRE(harness.asked(Op::acquire) == 3);
+    CHECK(is_join(harness.asks(Op::acquire).front().attempt));
+    CHECK(harness.asks(Op::acquire).front().attempt > first);
+  }
+}
+
+TEST_CASE("waiting for our own ancestor: a single try joins it, too") {
+  Plan plan = plan_for(1, Duration::zero());
+  plan.inherited = {.token = "outer", .fence = 7};
+  Harness harness(plan);
+  harness.answer(0, Op::acquire, Refused{});
+  harness.pass_pause();
+  harness.answer(0, Op::acquire, held_by("outer"));
+  harness.pass_pause();
+  harness.answer(0, Op::acquire, Granted{});
+  CHECK(harness.count<Spawn>() == 1);
 }

@@ -150,7 +150,7 @@ TEST_CASE("log: a run that is not needed is a line, one that joins is none, nor 
   CHECK_FALSE(lines(skipped)[0].held);
 
   Plan inside = plan_for(1);
-  inside.inherited = 7;
+  inside.inherited = {.token = "outer", .fence = 7};
   Harness joined(inside);
   win(joined, 1);
   joined.step(JobStarted{});

@@ -33,8 +33,8 @@ def main():
     home = tempfile.mkdtemp(dir=os.environ["SCRATCH_OF_TEST"])
     shown = os.path.join(home, "shown")
     open(shown, "w").close()
-    os.environ.update(HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home, SHOWN=shown, TERM="xterm",
-                      INPUTRC="/dev/null", PS1="$ ")
+    os.environ.update(HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home, XDG_RUNTIME_DIR=home, SHOWN=shown,
+                      TERM="xterm", INPUTRC="/dev/null", PS1="$ ")
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvp(COMMANDS[shell][0], COMMANDS[shell])

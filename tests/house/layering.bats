@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
 #
-# Includes go downward only, and each library of others has one place where it is used.
+# Includes go downward only, and each library of others has one place where it is used. And: the table of mutants fits
+# the sources.
 
 load ../lib/common
 
@@ -111,4 +112,8 @@ may_include() {
     first=$(includes "$file" | head -n 1)
     [[ $first == "$file: \"${file%.cc}.h\"" ]] || fail "not its own header: $first"
   done
+}
+
+@test "each mistake of tests/mutants/table.py has one place in the sources, and the tests that it names are there" {
+  "$TESTS/mutants/mutants" --list >/dev/null
 }

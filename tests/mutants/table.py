@@ -72,7 +72,7 @@ SCRIPTS = [
     M("redis/scripts/acquire.lua", "if not ours and read(KEYS[4], 1024) == ARGV[1] then", "if false then",
       "a late acquire puts back what was deleted by force", ["lock/force: a late acquire"]),
     M("redis/scripts/acquire.lua", "string.match(value, '^cooling:(.*)') or ", "",
-      "nobody is told after whom the lock cools", ["lock/min_hold: cooling down, after whom"]),
+      "nobody is told after whom the lock cools", ["lock/min_hold: cooling down, after whose run"]),
     M("redis/scripts/acquire.lua", "elseif owner == ARGV[7] or", "elseif false or",
       "the owner of a turn is refused by it", ["lock/line: a turn refuses"]),
     M("redis/scripts/acquire.lua", "try('HDEL', waiters, 'mark:' .. ARGV[7])", "",

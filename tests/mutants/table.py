@@ -1328,7 +1328,7 @@ NEWER = [
       "every holder is said to have other servers, except those that have", ["unit", "servers/quorum: another list of servers"]),
     M("diag/reporter.cc", "if (released.kept) {", "if (false) {",
       "an inner run says that it released the outer one's lock", ["lock/reentrant: with -v the inner run"]),
-    M("diag/blocker.cc", "if (revoked && holder->unattended && ", "if (false && ",
+    M("diag/blocker.cc", "revoked && holder->unattended", "false",
       "a job that does not exist is said to be stopped", ["unit", "lock/force: without a keeper"]),
     M("diag/reporter.cc", "warned_of_other_servers_ = true;", ";",
       "each refusal warns of other servers once more", ["unit"]),

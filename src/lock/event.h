@@ -43,7 +43,10 @@ struct Signal {
   bool ends_waiting;
 };
 /// The supervisor is dead: no process waits for the job any more.
-struct SupervisorGone {};
+struct SupervisorGone {
+  /// It had been told to end the job: probably the stage before (lock/stages.h) has killed it.
+  bool ordered = false;
+};
 
 /// A notice about our lock has come, or may have been sent before we subscribed. It decides
 /// nothing: a renewal shows what is true.

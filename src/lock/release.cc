@@ -77,11 +77,11 @@ std::size_t Release::gone(AttemptId attempt) const {
   return count(attempt, State::gone);
 }
 
-bool Release::kept(AttemptId attempt) const {
-  return std::ranges::any_of(entries_, [attempt](const Entry& entry) {
+std::size_t Release::kept(AttemptId attempt) const {
+  return static_cast<std::size_t>(std::ranges::count_if(entries_, [attempt](const Entry& entry) {
     const auto* released = std::get_if<Released>(&entry.last);
     return entry.attempt == attempt && released != nullptr && released->kept;
-  });
+  }));
 }
 
 std::vector<Complaint> Release::complaints(AttemptId attempt) const {

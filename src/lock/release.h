@@ -38,8 +38,8 @@ class Release {
       AttemptId attempt) const;  ///< the number of servers that confirmed the release
   /// The number of servers that did not have the token when they were first asked.
   [[nodiscard]] std::size_t gone(AttemptId attempt) const;
-  /// A server said that other processes of the job still hold the lock.
-  [[nodiscard]] bool kept(AttemptId attempt) const;
+  /// The number of servers of these that said that other processes of the job still hold the lock.
+  [[nodiscard]] std::size_t kept(AttemptId attempt) const;
   [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;
 
  private:

@@ -25,26 +25,36 @@ void RunningJob::tick(const Lease& lease, Instant now, Effects& effects) {
 
 void RunningJob::stop(StopReason reason, const Lease& lease, Instant now, Effects& effects) {
   stop_reason_ = reason;
-  const bool ordered = reason == StopReason::supervisor_gone && terms_.stages.earlier;
-  if (!ordered) {
-    effects.emplace_back(report::Stopping{
-        reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease.complaints()});
-  }
-  if (stopping_) return;
+  effects.emplace_back(report::Stopping{
+      reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease.complaints()});
+  if (!stopping_) begin_to_stop(lease, now, effects);
+}
+
+void RunningJob::begin_to_stop(const Lease& lease, Instant now, Effects& effects) {
   stopping_.emplace(terms_.timing, terms_.stages, now);
   stopping_->set_head_start(head_start_);
-  if (ordered) stopping_->skip_grace();
+  const bool unsupervised = stop_reason_ == StopReason::supervisor_gone;
+  if (unsupervised && terms_.stages.earlier) stopping_->skip_grace();
   stopping_->begin(terms_.stop_signal, lease.end(), effects);
   // After the first signal, which must not wait for the measurement.
   if (!measured_ && now < stopping_->deadline(lease.end())) effects.emplace_back(Measure{});
   measured_ = true;
 }
 
-void RunningJob::end_unsupervised(const Lease& lease, Instant now, Effects& effects) {
-  if (!stopping()) return stop(StopReason::supervisor_gone, lease, now, effects);
-  if (!terms_.stages.earlier) return;
-  stopping_->skip_grace();
-  tick(lease, now, effects);
+void RunningJob::end_unsupervised(bool ordered, const Lease& lease, Instant now, Effects& effects) {
+  if (stopping()) {
+    if (!terms_.stages.earlier) return;
+    stopping_->skip_grace();
+    return tick(lease, now, effects);
+  }
+  if (!ordered) return stop(StopReason::supervisor_gone, lease, now, effects);
+  stop_reason_ = StopReason::supervisor_gone;
+  begin_to_stop(lease, now, effects);
+}
+
+void RunningJob::main_process_ended() {
+  terms_.stages.later = false;
+  if (stopping_) stopping_->main_process_ended();
 }
 
 void RunningJob::order_measure(const Lease& lease, Instant now, Effects& effects) {

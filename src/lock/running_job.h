@@ -38,8 +38,11 @@ class RunningJob {
 
   void stop(StopReason reason, const Lease& lease, Instant now, Effects& effects);
 
-  /// The supervisor is dead: nobody waits for the job any more.
-  void end_unsupervised(const Lease& lease, Instant now, Effects& effects);
+  /// The supervisor is dead: nobody waits for the job any more. `ordered`: as in SupervisorGone;
+  /// the stage before has said why.
+  void end_unsupervised(bool ordered, const Lease& lease, Instant now, Effects& effects);
+  /// What is left of the job is no stage.
+  void main_process_ended();
 
   /// Killing the job takes this long.
   void take_kill_cost(Duration length, const Lease& lease, Instant now, Effects& effects);
@@ -59,6 +62,7 @@ class RunningJob {
  private:
   [[nodiscard]] Instant term_at(const Lease& lease) const;
   [[nodiscard]] Instant measure_at(const Lease& lease) const;
+  void begin_to_stop(const Lease& lease, Instant now, Effects& effects);
   void order_measure(const Lease& lease, Instant now, Effects& effects);
 
   Terms terms_;

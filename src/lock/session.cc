@@ -70,9 +70,9 @@ Effects Session::step(const Event& event, Instant now) {
                    job_->take_kill_cost(cost.length, *lease_, now_, effects_);
                  },
                  [this](const Signal& signal) { on_signal(signal); },
-                 [this](const SupervisorGone&) {
+                 [this](const SupervisorGone& gone) {
                    if (phase_ != Phase::running) return;
-                   job_->end_unsupervised(*lease_, now_, effects_);
+                   job_->end_unsupervised(gone.ordered, *lease_, now_, effects_);
                  },
                  [this](const Notice&) { on_notice(); },
                  [this](const Woken& woken) {
@@ -260,6 +260,7 @@ WorkerState Session::worker_state() const {
 
 void Session::on_job_exited(int status) {
   job_gone_ = true;
+  job_->main_process_ended();
   outcome_ = {Outcome::Kind::job_ended, status};
   if (!watching_tree()) release_lease();
 }
@@ -375,8 +376,9 @@ void Session::finish() {
                                     std::max(lease_->gone_by() - now_, Duration::zero())});
   } else {
     const Duration rest = was_ours() ? lease_->keep_until() - now_ : Duration::zero();
+    const std::size_t kept = release.kept(lease_->attempt());
     emit(report::Released{now_ - job_->began(), std::max(rest, Duration::zero()),
-                          release.kept(lease_->attempt())});
+                          release.released(lease_->attempt()) - kept < quorum(plan_.servers)});
   }
   if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {
     emit(report::MarkUnconfirmed{done_marks_.complaints()});

@@ -10,8 +10,7 @@ namespace redlock::lock {
 
 /// A job that must end before its lease does: the first signal, and after the grace KILL to all its
 /// processes, again and again until none is left; before that, KILL to the next stage
-/// (lock/stages.h). `lease_end` is the present end of the lease: it
-/// may move.
+/// (lock/stages.h). `lease_end` is the present end of the lease: it may move.
 class Stopping {
  public:
   Stopping(const Timing& timing, const Neighbours& stages, Instant now)
@@ -29,6 +28,11 @@ class Stopping {
 
   /// Makes the first KILL come so much earlier than one margin before the end of the lease.
   void set_head_start(Duration head_start) { head_start_ = head_start; }
+
+  /// There is no next stage any more that could be killed first.
+  void main_process_ended() {
+    if (last_kill_ == kNever) stages_.later = false;
+  }
 
   /// The first KILL is due.
   void skip_grace() { timing_.grace = Duration::zero(); }

@@ -180,7 +180,9 @@ bool Runner::take_signal(const lock::Signal&, lock::Instant) {
 void Runner::look(bool woken, lock::Instant now) {
   if (!woken) return;
   reap(now);
-  if (worker_ && worker_->supervisor_is_gone()) driver_.step(lock::SupervisorGone{}, now);
+  if (worker_ && worker_->supervisor_is_gone()) {
+    driver_.step(lock::SupervisorGone{reserve_->supervision->told_to_end.load()}, now);
+  }
 }
 
 void Runner::turned(lock::Instant now) {

@@ -21,13 +21,17 @@
 
 namespace redlock::run {
 
-/// In an os::SharedPage. The worker writes, the supervisor reads; both set start_decided.
+/// In an os::SharedPage. The worker writes, the supervisor reads, where nothing else is said.
 struct Supervision {
   static constexpr int kNone = -1;
 
-  /// Who sets this first decides: the worker, that it starts the job, or its parent, that it is too
-  /// late for that. So no job that has begun is taken for one that has not, and started again.
+  /// By both: who sets this first decides: the worker, that it starts the job, or its parent, that
+  /// it is too late for that. So no job that has begun is taken for one that has not, and started
+  /// again.
   std::atomic<bool> start_decided{false};
+  /// By the supervisor: it has got a signal that ends the job, from the stage before or from
+  /// somebody else.
+  std::atomic<bool> told_to_end{false};
   std::atomic<int> job_status{kNone};  ///< of the job's main process, once the worker has reaped it
   std::atomic<int> job_signal{0};  ///< the signal that ended it; 0: none. Stored before job_status
   std::atomic<std::int64_t> job_ended{0};  ///< the time of that, on the lock::BootClock

@@ -23,10 +23,9 @@
 
 namespace redlock::run {
 
-Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing,
-                       const Supervision& supervision, JobControl& job_control,
-                       os::SignalSource& signals, os::ProcessTree& tree, os::Stderr& out,
-                       os::Loop& loop, LostHook hook)
+Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing, Supervision& supervision,
+                       JobControl& job_control, os::SignalSource& signals, os::ProcessTree& tree,
+                       os::Stderr& out, os::Loop& loop, LostHook hook)
     : worker_(std::move(worker)),
       job_(std::move(job)),
       supervision_(supervision),
@@ -211,6 +210,7 @@ void Supervisor::take_signal(const os::ReceivedSignal& signal) {
     if (job_control_.own_group()) return continue_job();
     if (!may_continue()) return;
   }
+  if (os::ends_process_by_default(signal.number)) supervision_.told_to_end.store(true);
   if (job_left() && !job_control_.job_has(signal)) tree_.signal(signal.number);
 }
 

@@ -38,7 +38,7 @@ class Supervisor {
     os::Fd messages;  ///< non-blocking
   };
 
-  Supervisor(Worker worker, Job job, const lock::Timing& timing, const Supervision& supervision,
+  Supervisor(Worker worker, Job job, const lock::Timing& timing, Supervision& supervision,
              JobControl& job_control, os::SignalSource& signals, os::ProcessTree& tree,
              os::Stderr& out, os::Loop& loop, LostHook hook);
 
@@ -72,7 +72,7 @@ class Supervisor {
 
   Worker worker_;
   Job job_;
-  const Supervision& supervision_;
+  Supervision& supervision_;
   JobControl& job_control_;
   os::SignalSource& signals_;
   os::ProcessTree& tree_;

@@ -292,6 +292,18 @@ child_of() { read -r CHILD <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
   done
 }
 
+@test "also: somebody kills the redlock of a later lock: the job dies at once, and a message says why" {
+  servers 1
+  job_with_both
+  child_of "$TOP"   # the worker of a
+  child_of "$CHILD" # the redlock of m
+  kill -KILL "$CHILD"
+  await "$TOP"
+  assert_status 137
+  assert_contains "$stderr" 'redlock: lock "m": redlock was killed, stopping the job'
+  all_free
+}
+
 @test "also: a next redlock that is stopped does not keep the job alive when the first lock is lost" {
   servers 1
   local job pid began

@@ -111,18 +111,31 @@ TEST_CASE("stages: but everything is killed before the lease ends, as without --
   }
 }
 
-TEST_CASE("stages: the end of its supervisor is the order to kill at once, with no word") {
+TEST_CASE("stages: a job whose main process has ended is no stage any more") {
+  Harness harness = stage({.later = true});
+  harness.advance(10s);
+  harness.answer(0, Op::renew, Missing{});
+  harness.step(JobExited{143});
+  harness.advance(5s);
+  CHECK(killed(harness) == Whoms{kAll});
+}
+
+TEST_CASE("stages: the end of its supervisor is the order to kill at once") {
   Harness harness = stage({.earlier = true});
+  bool ordered = true;
   SUBCASE("while the job runs") {}
+  SUBCASE("somebody else killed it") {
+    ordered = false;
+  }
   SUBCASE("while the job is being stopped") {
     harness.advance(10s);
     harness.answer(0, Op::renew, Missing{});
     harness.effects.clear();
   }
-  harness.step(SupervisorGone{});
+  harness.step(SupervisorGone{ordered});
   CHECK(harness.kills() == std::vector<int>{SIGKILL});
   CHECK(killed(harness) == Whoms{kAll});
-  CHECK(harness.reported<report::Stopping>() == nullptr);
+  CHECK((harness.reported<report::Stopping>() == nullptr) == ordered);
   harness.step(JobExited{137});
   CHECK(harness.asked(Op::release) == 0);
   harness.step(JobTreeGone{});
@@ -131,7 +144,7 @@ TEST_CASE("stages: the end of its supervisor is the order to kill at once, with 
 
 TEST_CASE("stages: one in the middle passes the order on") {
   Harness harness = stage({.earlier = true, .later = true});
-  harness.step(SupervisorGone{});
+  harness.step(SupervisorGone{true});
   CHECK(killed(harness) == Whoms{kNext});
   harness.advance(1s);
   CHECK(killed(harness) == Whoms{kNext, kAll});

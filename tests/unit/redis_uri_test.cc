@@ -259,8 +259,10 @@ TEST_CASE("uri: what is refused is shown if it is a place alone") {
   CHECK(shown("redis+cluster://db1,db_2:0"));
   CHECK(shown("redis+sentinel://db1"));
   CHECK(shown("unix:///run/redis/"));
-  for (const std::string rest : {"db1:6379x", "db1/x", ":99999", "u@db1", "db1:0?x", "db1:0#x",
-                                 "[::1]:0", "db1:0/1/2", "db!", "d%62"}) {
+  // Without its host, a password stands where a port does.
+  for (const std::string rest :
+       {"alice:20240117", "db1:0,alice:123456", "db1:6379x", "db1/x", ":99999", "u@db1", "db1:0?x",
+        "db1:0#x", "[::1]:0", "db1:0/1/2", "db!", "d%62"}) {
     CAPTURE(rest);
     CHECK(refusal_of("redis://" + rest).starts_with("\"redis://***\": "));
   }

@@ -37,15 +37,17 @@ std::size_t skip(std::string_view& text, Is is) {
   return length;
 }
 
-/// "db1", "db1:6379", "db1,db2:6379", each with or without a database: "/2".
+/// "db1", "db1:6379", "db1,db2:6379", each with or without a database: "/2". More digits than a
+/// port has may be a password.
 bool is_place(std::string_view text) {
+  constexpr std::size_t kLongestPort = 5;
   const auto in_host = [](char c) {
     return is_letter_or_digit(c) || std::string_view(".-_").find(c) != std::string_view::npos;
   };
   while (skip(text, in_host) > 0) {
     if (text.starts_with(':')) {
       text.remove_prefix(1);
-      skip(text, is_digit);
+      if (skip(text, is_digit) > kLongestPort) return false;
     }
     if (text.starts_with(',')) {
       text.remove_prefix(1);

@@ -334,6 +334,7 @@ as_user() {
   needs_users
   cli A acl setuser limited on nopass '~*' "${CHANNELS[@]}" +@all "$@" >/dev/null
   eval "$(declare -f cli | sed '1s/cli/cli_of_all/')"
+  # shellcheck disable=SC2317 # the tests call it
   cli() { cli_of_all "$1" --user limited --pass x --no-auth-warning "${@:2}"; }
 }
 

@@ -159,7 +159,7 @@ TEST_CASE(
     }
     return found;
   };
-  using enum Ending;
+  using enum PastRun::Ending;
   CHECK(endings({.sure = false}) == std::vector{unknown, unclear, ended, unclear});
   // Of many readers, a server names only some.
   const Present some{.sure = false, .readers = {{"b", std::nullopt, 0}, {"e", std::nullopt, 0}}};

@@ -186,7 +186,7 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
   done
 }
 
-@test "scripts: at maxmemory a reader, and who has a slot, is renewed; a hold of its place is given up" {
+@test "scripts: at maxmemory a reader or a slot is renewed, and a hold of it given up" {
   local token other until later
   later=$(($(now_ms) + 60000))
   while read -r token other; do

@@ -44,7 +44,8 @@ struct Signal {
 };
 /// The supervisor is dead: no process waits for the job any more.
 struct SupervisorGone {
-  /// It had been told to end the job: probably the stage before (lock/stages.h) has killed it.
+  /// It had been told to end the job: if there is a stage before (lock/stages.h), that has probably
+  /// killed it.
   bool ordered = false;
 };
 

@@ -47,7 +47,9 @@ void RunningJob::end_unsupervised(bool ordered, const Lease& lease, Instant now,
     stopping_->skip_grace();
     return tick(lease, now, effects);
   }
-  if (!ordered) return stop(StopReason::supervisor_gone, lease, now, effects);
+  if (!ordered || !terms_.stages.earlier) {
+    return stop(StopReason::supervisor_gone, lease, now, effects);
+  }
   stop_reason_ = StopReason::supervisor_gone;
   begin_to_stop(lease, now, effects);
 }

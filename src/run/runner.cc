@@ -246,7 +246,9 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
   const Held held{.token = servers_.token(order.attempt), .fence = order.fence};
   environment_ = environment_for(Stage::Reader::job, held);
-  hook_.emplace(job_.on_lost, environment_for(Stage::Reader::lost_hook, held));
+  hook_.emplace(job_.on_lost, job_.on_lost.empty()
+                                  ? std::vector<std::string>()
+                                  : environment_for(Stage::Reader::lost_hook, held));
   job_control_.emplace(signals_);
   if (!reserve_) reserve_.emplace();  // an earlier worker that failed has used up the first one
   reserve_->supervision->publish(session_.worker_state());

@@ -106,6 +106,16 @@ build_shim() {
   assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: lock "L": redlock was killed, stopping the job'
 }
 
+@test "top killed after it has passed on a signal that did not end the job: a message all the same" {
+  run_job --ttl 30s --kill-after 200ms -- 5 stubborn
+  kill -USR1 "$TOP"
+  wait_for_line "$LOG" USR1
+  kill -KILL "$TOP"
+  wait_until "$BOUND" nothing_of_the_job
+  wait_gone "$WORKER"
+  assert_contains "$(<"$BACKGROUND_ERR")" 'redlock: lock "L": redlock was killed, stopping the job'
+}
+
 @test "top killed: a whole tree that ignores TERM dies too, after the grace" {
   run_job --ttl 30s --kill-after 200ms -- 5 stubborn tree
   wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'

@@ -1210,6 +1210,8 @@ NEWER = [
       "a KILL takes the redlocks of the other locks along", ["unit_lock", "lock/also: if the job must be killed"]),
     M("lock/running_job.cc", "if (unsupervised && terms_.stages.earlier) stopping_->skip_grace();", ";",
       "each of several locks gives the job a grace of its own", ["unit_lock"]),
+    M("lock/running_job.cc", "!ordered || !terms_.stages.earlier", "!ordered",
+      "the worker of a redlock that was killed says nothing", ["unit_lock", "job/supervision: has passed on a signal"]),
     M("lock/stopping.h", "if (last_kill_ == kNever) stages_.later = false;", ";",
       "what is left of a job gets a second more than the grace", ["unit_lock"]),
     M("run/supervisor.cc", "if (os::ends_process_by_default(signal.number)) supervision_.told_to_end.store(true);", ";",

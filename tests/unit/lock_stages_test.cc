@@ -142,6 +142,13 @@ TEST_CASE("stages: the end of its supervisor is the order to kill at once") {
   CHECK(harness.asked(Op::release) == 1);
 }
 
+TEST_CASE("stages: with one lock, a supervisor that had passed on a signal is no order") {
+  Harness harness = stage({});
+  harness.step(SupervisorGone{true});
+  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
+  CHECK(harness.reported<report::Stopping>() != nullptr);
+}
+
 TEST_CASE("stages: one in the middle passes the order on") {
   Harness harness = stage({.earlier = true, .later = true});
   harness.step(SupervisorGone{true});

@@ -28,24 +28,24 @@ namespace {
 
 using lock::State;
 
-enum Column : std::size_t {
-  name,
-  state,
-  servers,
-  holder,
-  pid,
-  since,
-  left,
-  waiting,
-  fence,
-  command,
-  count_
+enum ListColumn : std::size_t {
+  kName,
+  kState,
+  kServers,
+  kHolder,
+  kPid,
+  kSince,
+  kLeft,
+  kWaiting,
+  kFence,
+  kCommand,
+  kColumns
 };
-constexpr std::array<std::string_view, count_> kHeads = {
+constexpr std::array<std::string_view, kColumns> kHeadsOfList = {
     "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
 /// These columns are left out if the terminal is too narrow, in this order.
-constexpr std::array<std::size_t, 8> kLeftOut = {fence,   pid,     servers, left,
-                                                 waiting, command, holder,  since};
+constexpr std::array<std::size_t, 8> kLeftOutOfList = {kFence,   kPid,     kServers, kLeft,
+                                                       kWaiting, kCommand, kHolder,  kSince};
 
 /// Of a lock that several jobs hold.
 std::optional<std::chrono::milliseconds> longest_held(const Observed& lock) {
@@ -58,28 +58,28 @@ std::optional<std::chrono::milliseconds> longest_held(const Observed& lock) {
 }
 
 Line line_of(const Observed& lock) {
-  Line line(count_);
-  line[name].text = diag::printable(lock.id.name, 255);
-  line[state] = {std::string(word_for(lock.judgement.state)), tint_of(lock.judgement.state)};
-  line[servers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
+  Line line(kColumns);
+  line[kName].text = diag::printable(lock.id.name, 255);
+  line[kState] = {std::string(word_for(lock.judgement.state)), tint_of(lock.judgement.state)};
+  line[kServers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (lock.readers.size() > 1) {
-    line[holder].text =
+    line[kHolder].text =
         lock.slots > 0 ? slots_taken(lock) : fmt::format("{} readers", lock.reader_count);
-    if (const auto length = longest_held(lock)) line[since].text = diag::for_people(*length);
+    if (const auto length = longest_held(lock)) line[kSince].text = diag::for_people(*length);
   } else if (lock.holder) {
-    line[holder].text = diag::person(lock.holder->user, lock.holder->host);
-    if (!lock.holder->maintenance) line[pid].text = std::to_string(lock.holder->pid);
+    line[kHolder].text = diag::person(lock.holder->user, lock.holder->host);
+    if (!lock.holder->maintenance) line[kPid].text = std::to_string(lock.holder->pid);
     if (const auto length = diag::ago(lock.holder->since))
-      line[since].text = diag::for_people(*length);
-    line[command].text = diag::work_of(*lock.holder);
+      line[kSince].text = diag::for_people(*length);
+    line[kCommand].text = diag::work_of(*lock.holder);
   }
   if (lock.sighting && !lock.sighting->owner.empty()) {
-    line[holder].text = diag::printable(lock.sighting->owner, 80);
+    line[kHolder].text = diag::printable(lock.sighting->owner, 80);
   }
-  if (lock.least_left) line[left].text = diag::for_people(*lock.least_left);
+  if (lock.least_left) line[kLeft].text = diag::for_people(*lock.least_left);
   if (lock.waiting)
-    line[waiting].text = std::to_string(lock.waiting->known.size() + lock.waiting->others);
-  if (lock.judgement.fence > 0) line[fence].text = std::to_string(lock.judgement.fence);
+    line[kWaiting].text = std::to_string(lock.waiting->known.size() + lock.waiting->others);
+  if (lock.judgement.fence > 0) line[kFence].text = std::to_string(lock.judgement.fence);
   for (Cell& cell : line) {
     if (cell.text.empty()) cell.text = "-";
   }
@@ -87,24 +87,26 @@ Line line_of(const Observed& lock) {
 }
 
 void cut_names(std::vector<Line>& lines, std::size_t most, diag::Charset charset) {
-  for (Line& line : lines) line[name].text = diag::cut(line[name].text, most, charset);
+  for (Line& line : lines) line[kName].text = diag::cut(line[kName].text, most, charset);
 }
 
 /// Cuts the names to a third of the screen, or to more if the columns beside them leave it over.
 Widths fit_names(std::vector<Line>& lines, const diag::Screen& screen) {
-  const auto fitted = [&] { return fit(lines, kLeftOut, {command, kLeastCommand}, screen.width); };
+  const auto fitted = [&] {
+    return fit(lines, kLeftOutOfList, {kCommand, kLeastCommand}, screen.width);
+  };
   if (screen.width == diag::kNoLimit) return fitted();
   const std::vector<Line> complete = lines;
   cut_names(lines, screen.width / 3, screen.charset);
   const Widths widths = fitted();
   const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
   lines = complete;
-  cut_names(lines, std::max(widths[name] + left_over, screen.width / 3), screen.charset);
+  cut_names(lines, std::max(widths[kName] + left_over, screen.width / 3), screen.charset);
   return fitted();
 }
 
 std::string as_table(const std::vector<Observed>& locks, const diag::Screen& screen) {
-  std::vector<Line> lines(1, heading(kHeads));
+  std::vector<Line> lines(1, heading(kHeadsOfList));
   for (const Observed& lock : locks) lines.push_back(line_of(lock));
   fit_charset(lines, screen);
   const Widths widths = fit_names(lines, screen);

@@ -16,8 +16,8 @@ using Phase = WorkerState::Phase;
 namespace {
 
 constexpr Timing kTiming{.ttl = 30s, .grace = 5s};  // margin 600 ms
-constexpr Instant kStart(1000s);
-constexpr Instant kValidUntil = kStart + 30s;
+constexpr Instant kWatchStart(1000s);
+constexpr Instant kValidUntil = kWatchStart + 30s;
 constexpr Instant kTermAt = kValidUntil - 600ms - 5s;
 constexpr Instant kKillAt = kValidUntil - 600ms;
 constexpr WorkerState kRunning{Phase::running, kTermAt, kValidUntil};
@@ -30,7 +30,7 @@ constexpr WorkerState kMeasured{Phase::running, kTermAt - 1ns, kValidUntil, 1ns}
 TEST_CASE("a worker that does its work is left alone, by half a margin beyond its time") {
   Watch watch(kTiming);
   CHECK(watch.deadline(kMeasured) == kTermAt - 1ns + 300ms);
-  CHECK(watch.step(kMeasured, false, true, kStart).empty());
+  CHECK(watch.step(kMeasured, false, true, kWatchStart).empty());
   CHECK(watch.step(kMeasured, false, true, kTermAt + 299ms).empty());
   const WorkerState renewed{Phase::running, kTermAt + 20s, kValidUntil + 20s};
   CHECK(watch.step(renewed, false, true, kTermAt + 301ms).empty());
@@ -39,7 +39,7 @@ TEST_CASE("a worker that does its work is left alone, by half a margin beyond it
 
 TEST_CASE("a dead worker: the job may go on for what is left, then TERM, then KILL in time") {
   Watch watch(kTiming);
-  CHECK(watch.step(kRunning, true, true, kStart + 1s).empty());
+  CHECK(watch.step(kRunning, true, true, kWatchStart + 1s).empty());
   CHECK(watch.alone());
   CHECK_FALSE(watch.stopped_job());
   CHECK(watch.deadline(kRunning) == kTermAt - kLongest);
@@ -95,7 +95,7 @@ TEST_CASE("a renewal ends what was measured before it") {
 TEST_CASE("many processes, and no worker: TERM and KILL come earlier, within what is allowed") {
   for (const Duration length : {Duration(2s), kLongest, kLongest + 1h}) {
     Watch watch(kTiming);
-    watch.step(kRunning, true, true, kStart);
+    watch.step(kRunning, true, true, kWatchStart);
     const Duration head_start = std::min(length, kLongest);
     CHECK(watch.step(kRunning, true, true, kTermAt - kLongest) == Acts{Act::measure});
     watch.set_head_start(length);
@@ -138,18 +138,19 @@ TEST_CASE("a job that must be dead by now is not continued, whatever the worker 
 }
 
 TEST_CASE("a worker lost while it was stopping the job: its KILL is still due") {
-  const WorkerState stopping{Phase::stopping, kStart + 2s, kValidUntil};
+  const WorkerState stopping{Phase::stopping, kWatchStart + 2s, kValidUntil};
   Watch watch(kTiming);
-  CHECK(watch.step(stopping, true, true, kStart + 1s) == Acts{Act::measure});
+  CHECK(watch.step(stopping, true, true, kWatchStart + 1s) == Acts{Act::measure});
   CHECK(watch.stopped_job());
-  CHECK(watch.step(stopping, true, true, kStart + 2s) == Acts{Act::kill_job});
+  CHECK(watch.step(stopping, true, true, kWatchStart + 2s) == Acts{Act::kill_job});
 }
 
 TEST_CASE("a worker that is late with the KILL has a second, unless the lease is over before") {
-  const WorkerState early{Phase::stopping, kStart + 2s, kValidUntil};
+  const WorkerState early{Phase::stopping, kWatchStart + 2s, kValidUntil};
   Watch patient(kTiming);
-  CHECK(patient.step(early, false, true, kStart + 2s + 999ms).empty());
-  CHECK(patient.step(early, false, true, kStart + 3s) == Acts{Act::kill_worker, Act::kill_job});
+  CHECK(patient.step(early, false, true, kWatchStart + 2s + 999ms).empty());
+  CHECK(patient.step(early, false, true, kWatchStart + 3s) ==
+        Acts{Act::kill_worker, Act::kill_job});
   const WorkerState soon{Phase::stopping, kKillAt - 200ms, kValidUntil};
   Watch careful(kTiming);
   CHECK(careful.deadline(soon) == kValidUntil - 300ms);
@@ -159,10 +160,10 @@ TEST_CASE("a worker that is late with the KILL has a second, unless the lease is
 }
 
 TEST_CASE("a worker stuck in its release is not waited for for ever") {
-  const WorkerState releasing{Phase::releasing, kStart + 2s, kValidUntil};
+  const WorkerState releasing{Phase::releasing, kWatchStart + 2s, kValidUntil};
   Watch watch(kTiming);
-  CHECK(watch.step(releasing, false, false, kStart + 2900ms).empty());
-  CHECK(watch.step(releasing, false, false, kStart + 3s) == Acts{Act::kill_worker});
+  CHECK(watch.step(releasing, false, false, kWatchStart + 2900ms).empty());
+  CHECK(watch.step(releasing, false, false, kWatchStart + 3s) == Acts{Act::kill_worker});
   CHECK(watch.alone());
   CHECK_FALSE(watch.stopped_job());
 }

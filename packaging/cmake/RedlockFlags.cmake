@@ -5,7 +5,8 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+# Measured: with -O2, redlock is no faster, a twentieth larger, and takes a third longer to build.
+set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
 
 # -fPIE for the objects, -pie for the link: the first without the second is easily had.
 include(CheckPIESupported)
@@ -40,14 +41,20 @@ if(REDLOCK_SANITIZE)
       add_compile_options(-fsanitize-undefined-trap-on-error -fno-sanitize=null,alignment)
     endif()
   endif()
-  add_link_options(-fsanitize=${REDLOCK_SANITIZE})
   # Its tables hold 160000 addresses. Without a fixed place in memory, each start of redlock would relocate all of them.
   if(REDLOCK_SANITIZE MATCHES "address")
     set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
   endif()
-  # The sanitizers replace libc's functions and the C++ runtime's: no fortified calls, no static runtime.
+  # The sanitizers replace libc's functions: no fortified calls.
   set(REDLOCK_HARDENING OFF)
-  set(REDLOCK_STATIC_RUNTIME OFF)
+  # Each start of redlock loads the sanitizers' libraries, and at its end LeakSanitizer reads all their data. A static
+  # runtime, without the library that only has the messages, takes a third less time.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND REDLOCK_SANITIZE STREQUAL "address,undefined" AND NOT REDLOCK_SANITIZE_FULLY)
+    add_link_options(-fsanitize=address -static-libasan)
+  else()
+    add_link_options(-fsanitize=${REDLOCK_SANITIZE})
+    set(REDLOCK_STATIC_RUNTIME OFF)
+  endif()
 endif()
 
 if(REDLOCK_HARDENING)

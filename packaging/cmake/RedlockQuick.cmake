@@ -20,20 +20,19 @@ function(redlock_limit_jobs)
   set(CMAKE_JOB_POOL_COMPILE compile PARENT_SCOPE)
 endfunction()
 
-if(REDLOCK_QUICK)
-  redlock_limit_jobs()
-endif()
-
-if(REDLOCK_QUICK AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # g++ spends a tenth of its time on collecting garbage unless it may use this much memory (in KiB).
-  add_compile_options(--param=ggc-min-heapsize=524288)
-endif()
-
 # For the loop of work: a header that most files include is read once for so many files. More of them make the
 # header cheaper, and a change of one file dearer.
 set(REDLOCK_BATCH 0 CACHE STRING "Compile so many files of a folder at a time; 0: each alone")
 if(REDLOCK_QUICK)
   set(REDLOCK_BATCH 25)
+endif()
+
+if(REDLOCK_BATCH GREATER 1)
+  redlock_limit_jobs()
+  # g++ spends a tenth of its time on collecting garbage unless it may use this much memory (in KiB).
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    add_compile_options(--param=ggc-min-heapsize=524288)
+  endif()
 endif()
 
 # redlock_batch(TARGET FILE…): compiles its files many at a time, but each FILE alone. What is in the

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slowest
+# bats file_tags=memory,slowest
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # `redlock acquire --keep-for PID`: the process that stays behind.

@@ -456,7 +456,7 @@ answer() {
 
 # ask_server SOCKET ARG…: the same for the server on that socket.
 ask_server() {
-  if [[ -n $ASK && ${2--} != -* && -z ${REDISCLI_AUTH-} ]]; then "$ASK" "$@"; else redis-cli -s "$@"; fi
+  if [[ -n $ASK && ${2--} == @([!-]*|-[an]) && -z ${REDISCLI_AUTH-} ]]; then "$ASK" "$@"; else redis-cli -s "$@"; fi
 }
 ASK=${REDLOCK%/*}/tests/redlock_ask
 [[ -x $ASK ]] || ASK= # not built with this redlock

@@ -81,6 +81,8 @@ for shell in SHELLS:
         if wrapper == Job.REDLOCK:
             until("redlock is stopped", job.supervisor.stopped)
             assert job.worker.running() and held("L")
+        else:  # a shell that does not know yet that flock is stopped does not continue it
+            until("flock is stopped", job.worker.stopped)
         at.run("true")
         at.type("fg\n")
         until("it runs", job.process.running)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=memory
+# bats file_tags=memory,slow
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # Several locks at once (--also): all or nothing, in one order everywhere, and the end of one of them is the

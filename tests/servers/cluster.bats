@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=memory,slow
+# bats file_tags=memory,slowest
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # A Redis Cluster as one server: each lock is in one slot, and redlock finds the primary of that slot from any node. A

@@ -447,7 +447,7 @@ cli() {
   ask_server "$socket" "$@"
 }
 
-# answer NAME ARG…: the same, for a $(…) in which it is alone, where it takes one process less.
+# answer NAME ARG…: the same, with one process less. Only for a $(…) in which it is alone: it replaces that shell.
 answer() {
   local -n socket=${1}_SOCKET
   shift

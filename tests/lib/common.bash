@@ -127,7 +127,13 @@ situation() {
 wait_for() { wait_until "${2:-$BOUND}" test -s "$1"; }
 
 # wait_for_line FILE TEXT [SECONDS]: until TEXT stands in FILE.
-wait_for_line() { wait_until "${3:-$BOUND}" grep -qsF -- "$2" "$1"; }
+wait_for_line() { wait_until "${3:-$BOUND}" has_text "$1" "$2"; }
+# has_text FILE TEXT: TEXT stands in FILE.
+has_text() {
+  local text
+  IFS= read -rd '' text 2>/dev/null <"$1" || true # to the end of the file
+  [[ $text == *"$2"* ]]
+}
 
 # wait_for_key SERVER KEY: until the server has KEY.
 wait_for_key() { wait_until "$BOUND" has_key "$1" "$2"; }
@@ -261,10 +267,13 @@ background() {
 # the kernel sends a HUP and a CONT to all of the group if one is stopped. Redis ignores the HUP, so a server that a
 # test had stopped went on, and gave its vote.
 start_tool() {
-  setsid setpriv --pdeathsig KILL -- "$@" </dev/null 3>&- &
+  "${LAUNCH[@]}" "$@" </dev/null 3>&- &
   TOOL_PID=$!
   STARTED+=("$TOOL_PID")
 }
+
+LAUNCH=("${REDLOCK%/*}/tests/redlock_launch")
+[[ -x $LAUNCH ]] || LAUNCH=(setsid setpriv --pdeathsig KILL --) # not built with this redlock
 
 # stop_all: for teardown; ends everything this test has started and waits for its death.
 stop_all() {
@@ -407,7 +416,7 @@ await_server() {
   local deadline=$((SECONDS + BOUND))
   local -n server_pid=${1}_PID
   # Any answer will do: one that wants a password says so.
-  until [[ -S $2/sock && -n $(ask_server "$2/sock" ping 2>/dev/null) ]]; do
+  until [[ -S $2/sock && -n $(answer "$1" ping 2>/dev/null) ]]; do
     ! gone "$server_pid" || return 1
     ((SECONDS < deadline)) || return 1
     nap 0.005

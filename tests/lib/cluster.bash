@@ -21,7 +21,7 @@ lock_at() {
   local try
   for try in {1..40}; do
     LOCK=lock$try
-    OWNER=$(cluster_owner "$LOCK")
+    find_owner "$LOCK" || return 1
     [[ $OWNER != "$1" ]] || return 0
   done
   fail "no name for $1"
@@ -30,13 +30,17 @@ lock_at() {
 # seeds NODE…: prints a URI with these nodes.
 seeds() {
   local name text=''
-  for name in "$@"; do text+=,127.0.0.1:$(port_of "$name"); done
+  for name in "$@"; do
+    local -n node_port=${name}_PORT
+    text+=,127.0.0.1:$node_port
+  done
   echo "redis+cluster://${text#,}"
 }
 
 # start_job [OPTION…]: a job under $LOCK that ends with 7 once let_go is called; sets JOB and JOB_ERR.
 start_job() {
-  rm -f "$SCRATCH/ready.$LOCK" "$SCRATCH/go.$LOCK"
+  [[ ! -e $SCRATCH/ready.$LOCK ]] || rm "$SCRATCH/ready.$LOCK"
+  [[ ! -e $SCRATCH/go.$LOCK ]] || rm "$SCRATCH/go.$LOCK"
   background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
     until [[ -e $1 ]]; do read -rt 0.05 <>"$NAP"; done; exit 7' "$SCRATCH/ready.$LOCK" "$SCRATCH/go.$LOCK"
   JOB=$BACKGROUND_PID
@@ -48,21 +52,35 @@ let_go() { : >"$SCRATCH/go.$LOCK"; }
 # start_waiter NAME [OPTION…]: a run that waits for $LOCK and then writes when its job began to the file NAME; sets
 # the variable NAME to its PID. It stands in line and listens on the node OWNER when this returns.
 start_waiter() {
-  local before
-  before=$(cli "$OWNER" zcard "redlock:{$LOCK}:queue")
+  ask_node "$OWNER" "zcard redlock:{$LOCK}:queue"
+  local before=$SAID
   background "$REDLOCK" run "${@:2}" "$LOCK" -- sh -c 'date +%s%3N >"$0"' "$SCRATCH/$1"
   declare -g "$1=$BACKGROUND_PID"
   wait_until "$BOUND" stand_in_line $((before + 1))
 }
+# stand_in_line N: so many wait for $LOCK, and so many listen, on whatever nodes.
 stand_in_line() {
-  [[ $(cli "$OWNER" zcard "redlock:{$LOCK}:queue") == "$1" && $(listeners) == "$1" ]]
+  ask_node "$OWNER" "zcard redlock:{$LOCK}:queue" && [[ $SAID == "$1" ]] || return 1
+  find_channels wake && ((${#HEARD[@]} == $1))
+}
+
+# find_channels KIND: sets HEARD to the channels of $LOCK of that kind to which somebody listens, on whatever node.
+find_channels() {
+  local name channel
+  HEARD=()
+  for name in "${CLUSTER[@]}"; do
+    node_runs "$name" || continue
+    ask_node "$name" "pubsub channels redlock:{$LOCK}:$1:*" || return 1
+    split_at $'\n' "$SAID"
+    for channel in "${PARTS[@]}"; do [[ $channel != *"$1"* ]] || HEARD+=("$channel"); done
+  done
 }
 
 # needs_sharded: skips the test where the server knows no messages for the nodes of one slot.
 needs_sharded() { server_at_least 7 || skip 'this server has no sharded messages (Redis 7)'; }
 
 # listens_sharded NODE: a waiter for $LOCK has subscribed to the messages for the nodes of its slot, there.
-listens_sharded() { [[ $(cli "$1" pubsub shardchannels "redlock:{$LOCK}:wake:*") == *wake* ]]; }
+listens_sharded() { ask_node "$1" "pubsub shardchannels redlock:{$LOCK}:wake:*" && [[ $SAID == *wake* ]]; }
 
 # assert_sent_sharded NODE: the node has sent its messages to the nodes of the slot alone.
 assert_sent_sharded() {
@@ -71,33 +89,17 @@ assert_sent_sharded() {
   refute_contains "$(cli "$1" cluster info)" stats_messages_publish_sent
 }
 
-# listeners: prints how many waiters listen, on whatever node.
-listeners() {
-  local name count=0
-  for name in "${CLUSTER[@]}"; do
-    ! node_runs "$name" ||
-      count=$((count + $(node_cli "$name" pubsub channels "redlock:{$LOCK}:wake:*" | grep -c wake)))
-  done
-  echo "$count"
-}
-
 # renew_soon: the holder of $LOCK hears something, and renews the lock at once.
 renew_soon() {
   local channel
   wait_until "$BOUND" hears
-  for channel in $HEARD; do cli "$(a_running_node)" publish "$channel" x >/dev/null; done
+  find_running_node
+  for channel in "${HEARD[@]}"; do ask_node "$NODE" "publish $channel x"; done
 }
-hears() {
-  local name
-  HEARD=''
-  for name in "${CLUSTER[@]}"; do
-    ! node_runs "$name" || HEARD+=" $(node_cli "$name" pubsub channels "redlock:{$LOCK}:told:*")"
-  done
-  [[ $HEARD == *told* ]]
-}
+hears() { find_channels told && ((${#HEARD[@]})); }
 
 # replica_has REPLICA KEY: it has got that key from its primary.
-replica_has() { [[ $(printf 'readonly\nexists %s\n' "$2" | cli "$1") == *1 ]]; }
+replica_has() { ask_node "$1" readonly "exists $2" && [[ $SAID == *1 ]]; }
 
 # assert_clean NODE…: no lock is left on these primaries.
 assert_clean() {

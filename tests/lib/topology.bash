@@ -8,7 +8,10 @@
 #   teardown() { stop_all; }
 #
 # Every node is a server NAME like those of start_server: `cli NAME`, kill_server, pause_server, resume_server,
-# restart_server and pid_of take it. A helper that prints a node prints its NAME; NAME_PORT is its port.
+# restart_server and pid_of take it. A helper that prints or sets a node means its NAME; NAME_PORT is its port.
+#
+# What a test waits for is asked of many nodes, again and again. So such helpers use ask_node, which takes no process,
+# and set variables: a $(…) takes one.
 
 # Milliseconds without an answer after which the others call a node failed. A machine under load may let that much
 # pass. A test that wants no fail-over sets these variables to a large value before it starts the nodes.
@@ -46,11 +49,72 @@ each_node() {
   done
 }
 
-# node_runs NAME: the process lives and is not stopped.
-node_runs() { ! gone "$(pid_of "$1")" && ! stopped "$(pid_of "$1")"; }
+# ask_node NAME COMMAND…: sets SAID to what node_cli would print for these commands, each with its arguments in one
+# word. This shell itself speaks to the port of the node, unless that takes TLS. Fails if the node does not answer.
+ask_node() {
+  local -n node_port=${1}_PORT
+  local commands password=$NODE_PASSWORD
+  [[ $1 != S[0-9] ]] || password=$SENTINEL_PASSWORD
+  SAID=''
+  if [[ -n $TLS_CERTIFICATE ]]; then
+    printf -v commands '%s\n' "${@:2}"
+    SAID=$(node_cli "$1" <<<"$commands") || return 1
+    SAID=${SAID//$'\r'/}
+  else
+    shift
+    [[ -z $password ]] || set -- "auth $password" "$@"
+    converse "$@" 2>/dev/null 0<>"/dev/tcp/127.0.0.1/$node_port" || return 1
+    [[ -z $password ]] || SAID=${SAID#OK$'\n'}
+    SAID=${SAID%$'\n'}
+  fi
+}
 
-# port_of NAME: prints the port at which clients reach it.
-port_of() { local -n node_port=${1}_PORT && echo "$node_port"; }
+# converse COMMAND…: sends them to the server on standard input, and adds its replies to SAID.
+converse() {
+  local command LC_ALL=C # the server counts bytes
+  printf '%s\r\n' "$@" >&0
+  for command in "$@"; do read_reply || return 1; done
+}
+
+# read_reply: adds the reply that comes next on standard input to SAID: a line, or one for each element.
+read_reply() {
+  local head body
+  IFS= read -r head || return 1
+  head=${head%$'\r'}
+  case $head in
+  '$-1' | '*-1') SAID+=$'\n' ;;
+  '$'*) IFS= read -rN $((${head:1} + 2)) body && SAID+=${body//$'\r'/} ;;
+  '*'*) for ((body = ${head:1}; body > 0; --body)); do read_reply || return 1; done ;;
+  *) SAID+=${head:1}$'\n' ;;
+  esac
+}
+
+# split_at CHARACTERS TEXT: sets PARTS to what stands between these characters, without what is empty.
+# shellcheck disable=SC2206 # parts
+split_at() {
+  local - IFS=$1
+  set -f
+  PARTS=($2)
+}
+
+# node_runs NAME: the process lives and is not stopped.
+node_runs() {
+  local -n node_pid=${1}_PID
+  local stat
+  IFS= read -r stat 2>/dev/null <"/proc/$node_pid/stat" || return 1
+  [[ ${stat##*) } != [ZXT]* ]]
+}
+
+# has_renewed NODE: a key there was given more time. await_renewal NODE: until that happens once more.
+has_renewed() { count_renewals "$1" && ((RENEWALS > 0)); }
+await_renewal() { count_renewals "$1" && wait_until "$BOUND" has_more_renewals "$1" "$RENEWALS"; }
+has_more_renewals() { count_renewals "$1" && ((RENEWALS > $2)); }
+# count_renewals NODE: sets RENEWALS to what time_given prints.
+count_renewals() {
+  ask_node "$1" 'info commandstats' || return 1
+  RENEWALS=0
+  [[ ! $SAID =~ cmdstat_pexpire:calls=([0-9]+), ]] || RENEWALS=${BASH_REMATCH[1]}
+}
 
 # read_node_options ARG…: sets TLS_CERTIFICATE and the passwords from the options of start_cluster and
 # start_sentinels, and NODE_OPTIONS from the others.
@@ -77,14 +141,16 @@ read_node_options() {
 # choose_ports N: sets FREE_PORTS to N different ports.
 choose_ports() {
   local -A chosen=()
-  local port
+  local i port
   FREE_PORTS=()
   while ((${#FREE_PORTS[@]} < $1)); do
-    port=$(free_port)
-    [[ -z ${chosen[$port]-} ]] || continue
-    chosen[$port]=1
-    FREE_PORTS+=("$port")
+    for port in $(for ((i = 0; i < $1; ++i)); do free_port; done); do
+      [[ -z ${chosen[$port]-} ]] || continue
+      chosen[$port]=1
+      FREE_PORTS+=("$port")
+    done
   done
+  FREE_PORTS=("${FREE_PORTS[@]:0:$1}")
 }
 
 # describe_node NAME PORT [OPTION…]: describe_server with a TLS port where the test wants one.
@@ -141,26 +207,28 @@ start_cluster() {
   take_over_slots || return 1
   CLUSTER_URI='' CLUSTER_PIDS=()
   for i in "${CLUSTER[@]}"; do
-    CLUSTER_PIDS+=("$(pid_of "$i")")
-    CLUSTER_URI+=,127.0.0.1:$(port_of "$i")
+    local -n node_pid=${i}_PID node_port=${i}_PORT
+    CLUSTER_PIDS+=("$node_pid")
+    CLUSTER_URI+=,127.0.0.1:$node_port
   done
   CLUSTER_URI=$SCHEME+cluster://${CLUSTER_URI#,}
 }
 
 # describe_cluster: gives every node its ports, ID, options and nodes.conf.
 describe_cluster() {
-  local name i=0 count=${#CLUSTER[@]} bus secure=no
+  local name i=0 count=${#CLUSTER[@]} bus=fixed secure=no
   choose_ports $((2 * count))
   CLUSTER_PORTS=("${FREE_PORTS[@]:0:count}")
   BUS_PORTS=("${FREE_PORTS[@]:count}")
   [[ -z $TLS_CERTIFICATE ]] || secure=yes
+  ! server_at_least 7 || bus=free
   for name in "${CLUSTER_PRIMARIES[@]}"; do new_node_id "P${name#C}"; done
   for name in "${CLUSTER[@]}"; do
     new_node_id "$name"
     describe_node "$name" "${CLUSTER_PORTS[i]}" --cluster-enabled yes --cluster-config-file nodes.conf \
       --cluster-node-timeout 15000 --cluster-replica-validity-factor 0
     local -n arguments=${name}_ARGS
-    if server_at_least 7; then
+    if [[ $bus == free ]]; then
       arguments+=(--cluster-port "${BUS_PORTS[i]}")
     else
       BUS_PORTS[i]=$((CLUSTER_PORTS[i] + 10000))
@@ -190,19 +258,20 @@ write_nodes_conf() {
 # take_over_slots: makes C1 and so on the primaries, and has all nodes forget the others. A node tells the others whom
 # it follows when it pings them: every half node time-out.
 take_over_slots() {
-  local name words='' epoch=0
+  local name words=() epoch=0
   for name in "${CLUSTER_PRIMARIES[@]}"; do
     # Two with the same epoch would settle that later, and if a slot moves just then, it has two owners for ever.
     wait_until "$BOUND" knows_epoch "$name" "$epoch" || return 1
     say_ok "$name" cluster failover takeover || return 1
-    epoch=$(epoch_of "$name" my)
-    words+="cluster forget ${NODE_IDS[P${name#C}]}"$'\n'
+    read_epoch "$name" my || return 1
+    epoch=$EPOCH
+    words+=("cluster forget ${NODE_IDS[P${name#C}]}")
   done
-  words+='config set cluster-node-timeout 1000'
+  words+=('config set cluster-node-timeout 1000')
   # A node cannot forget its primary, and calls the cluster down while it knows no node that has a slot.
   for name in "${CLUSTER[@]}"; do wait_until "$BOUND" knows_primaries "$name" || return 1; done
   for name in "${CLUSTER[@]}"; do
-    [[ $(node_cli "$name" <<<"$words") != *ERR* ]] || fail "$name does not forget" || return 1
+    ask_node "$name" "${words[@]}" && [[ $SAID != *ERR* ]] || fail "$name does not forget" || return 1
   done
   await_cluster || return 1
   for name in "${CLUSTER[@]}"; do
@@ -211,101 +280,103 @@ take_over_slots() {
     arguments+=(--cluster-node-timeout "$CLUSTER_NODE_TIMEOUT") # for restart_server
   done
 }
-knows_epoch() { (($(epoch_of "$1" current) >= $2)); }
-# epoch_of NODE current|my: prints the epoch that the node knows of, or has.
-epoch_of() {
-  local info
-  info=$(node_cli "$1" cluster info)
-  [[ $info =~ cluster_$2_epoch:([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+knows_epoch() { read_epoch "$1" current && ((EPOCH >= $2)); }
+# read_epoch NODE current|my: sets EPOCH to the one that the node knows of, or has.
+read_epoch() {
+  ask_node "$1" 'cluster info' && [[ $SAID =~ cluster_$2_epoch:([0-9]+) ]] && EPOCH=${BASH_REMATCH[1]}
 }
 knows_primaries() {
-  local said
-  said=$(printf 'info replication\ncluster nodes\n' | node_cli "$1")
-  [[ $said == *role:master* || $said == *master_link_status:up* ]] || return 1
+  ask_node "$1" 'info replication' 'cluster nodes' || return 1
+  [[ $SAID == *role:master* || $SAID == *master_link_status:up* ]] || return 1
   # Redis 8.0 with TLS shows the port as 0.
-  [[ $said == *:[01]@1\ * && ! $said =~ :[01]@1\ [^$'\n']*connected\ [0-9] ]]
+  [[ $SAID == *:[01]@1\ * && ! $SAID =~ :[01]@1\ [^$'\n']*connected\ [0-9] ]]
 }
 
 # await_cluster: until all nodes that run call the cluster ok and agree on the primary of every slot, these primaries
 # run, and the replicas that run are connected to theirs.
 await_cluster() { wait_until 30 cluster_agrees; }
 cluster_agrees() {
-  local name opinion='' other
+  local name opinion=''
   for name in "${CLUSTER[@]}"; do
     node_runs "$name" || continue
-    other=$(cluster_opinion "$name") || return 1
-    [[ -z $opinion || $other == "$opinion" ]] || return 1
-    opinion=$other
+    form_opinion "$name" || return 1
+    [[ -z $opinion || $OPINION == "$opinion" ]] || return 1
+    opinion=$OPINION
   done
 }
 
-# cluster_opinion NAME: prints who has which slots by that node; fails if it does not call that ok.
-cluster_opinion() {
-  local text id flags owner link slots owners='' slot
-  text=$(printf 'cluster info\ncluster nodes\ninfo replication\n' | node_cli "$1")
-  [[ $text == *cluster_state:ok* ]] || return 1
-  [[ $text != *role:slave* || $text == *master_link_status:up* ]] || return 1
-  while read -r id _ flags owner _ _ _ link slots; do
-    [[ -n $flags && $id == [0-9a-f]* && ${#id} == 40 ]] || continue
-    [[ ${NODE_NAMES[$id]-} == C* ]] || return 1
-    if ! node_runs "${NODE_NAMES[$id]}"; then
-      [[ -z $slots ]] || return 1
-      continue
-    fi
-    [[ $link == connected && $flags != *fail* && $flags != *handshake* ]] || return 1
-    [[ $flags != *slave* ]] || owners+="${NODE_NAMES[$id]} follows ${NODE_NAMES[$owner]-}"$'\n'
-    for slot in $slots; do
-      [[ $slot == '['* ]] || owners+="${NODE_NAMES[$id]} has $slot"$'\n'
-    done
-  done <<<"${text//$'\r'/}"
-  sort <<<"$owners"
+# form_opinion NAME: sets OPINION to who has which slots by that node; fails if it does not call that ok.
+form_opinion() {
+  local name line
+  local -A roles=()
+  ask_node "$1" 'cluster info' 'cluster nodes' 'info replication' || return 1
+  [[ $SAID == *cluster_state:ok* ]] || return 1
+  [[ $SAID != *role:slave* || $SAID == *master_link_status:up* ]] || return 1
+  split_at $'\n' "$SAID"
+  for line in "${PARTS[@]}"; do
+    [[ ! $line =~ ^[0-9a-f]{40}\  ]] || read_role "$line" || return 1
+  done
+  OPINION=''
+  for name in "${CLUSTER[@]}"; do OPINION+=$name${roles[$name]-}$'\n'; done
 }
 
-# a_running_node: prints the first node of the cluster that runs.
-a_running_node() {
-  local name
-  for name in "${CLUSTER[@]}"; do ! node_runs "$name" || { echo "$name" && return; }; done
+# read_role LINE: adds what that line of CLUSTER NODES says to the array roles of the caller; fails if the node is not
+# one of ours or not well.
+read_role() {
+  local name flags slot
+  split_at ' ' "$1"
+  name=${NODE_NAMES[${PARTS[0]}]-}
+  flags=${PARTS[2]-}
+  [[ $name == C* ]] || return 1
+  if ! node_runs "$name"; then
+    ((${#PARTS[@]} <= 8)) # it has no slots
+    return
+  fi
+  [[ ${PARTS[7]-} == connected && $flags != *fail* && $flags != *handshake* ]] || return 1
+  [[ $flags != *slave* ]] || roles[$name]+=" follows ${NODE_NAMES[${PARTS[3]}]-}"
+  for slot in "${PARTS[@]:8}"; do
+    [[ $slot == '['* ]] || roles[$name]+=" has $slot"
+  done
+}
+
+# find_running_node: sets NODE to the first node of the cluster that runs.
+find_running_node() {
+  for NODE in "${CLUSTER[@]}"; do ! node_runs "$NODE" || return 0; done
   fail "no node runs"
 }
 
 # cluster_slot KEY: prints the slot of the key.
-cluster_slot() { node_cli "$(a_running_node)" cluster keyslot "$1"; }
+cluster_slot() { find_running_node && ask_node "$NODE" "cluster keyslot $1" && echo "$SAID"; }
 
-# cluster_owner KEY [NODE]: prints the primary (NAME) that has the key's slot, in the opinion of NODE or of the first
-# node that runs. After a fail-over, call await_cluster before.
-cluster_owner() {
-  local node=${2-} wanted id flags slots slot
-  [[ -n $node ]] || node=$(a_running_node) || return 1
-  wanted=$(node_cli "$node" cluster keyslot "$1")
-  while read -r id _ flags _ _ _ _ _ slots; do
-    [[ $flags != *fail* ]] || continue
-    for slot in $slots; do
+# find_owner KEY [NODE]: sets OWNER to the primary that has the key's slot, in the opinion of NODE or of the first node
+# that runs. After a fail-over, call await_cluster before.
+find_owner() {
+  local NODE=${2-} wanted line slot
+  [[ -n $NODE ]] || find_running_node || return 1
+  ask_node "$NODE" "cluster keyslot $1" 'cluster nodes' || fail "$NODE does not answer" || return 1
+  split_at $'\n' "$SAID"
+  wanted=${PARTS[0]}
+  for line in "${PARTS[@]:1}"; do
+    split_at ' ' "$line"
+    [[ ${PARTS[2]} != *fail* ]] || continue
+    for slot in "${PARTS[@]:8}"; do
       [[ $slot != '['* ]] || continue
       ((${slot%-*} <= wanted && wanted <= ${slot#*-})) || continue
-      echo "${NODE_NAMES[$id]}"
+      OWNER=${NODE_NAMES[${PARTS[0]}]}
       return
     done
-  done < <(node_cli "$node" cluster nodes)
+  done
   fail "nobody has slot $wanted of $1"
-}
-
-# cluster_replicas NAME: prints the replicas (NAMEs, one a line) of that primary which run.
-cluster_replicas() {
-  local id flags owner
-  while read -r id _ flags owner _; do
-    [[ $flags != *slave* || $owner != "${NODE_IDS[$1]}" ]] || ! node_runs "${NODE_NAMES[$id]}" ||
-      echo "${NODE_NAMES[$id]}"
-  done < <(node_cli "$(a_running_node)" cluster nodes)
 }
 
 # cluster_failover REPLICA [FORCE|TAKEOVER]: makes it a primary in place of its own, which becomes its replica if it
 # runs; returns when all nodes that run agree.
 cluster_failover() {
   local replica=$1
-  [[ $(node_cli "$replica" cluster failover "${@:2}") == OK ]] || fail "$replica cannot take over" || return 1
+  say_ok "$replica" cluster failover "${@:2}" || fail "$replica cannot take over" || return 1
   wait_until 30 is_primary "$replica" && await_cluster
 }
-is_primary() { [[ $(node_cli "$1" role) == master* ]]; }
+is_primary() { ask_node "$1" role && [[ $SAID == master* ]]; }
 
 # await_takeover PRIMARY: after kill_server or pause_server; until one of its replicas has its slots and all nodes
 # that run agree.
@@ -330,9 +401,14 @@ cluster_move_keys() {
   shift 3
   [[ -z $NODE_PASSWORD ]] || password=(auth "$NODE_PASSWORD")
   keys=("$@")
-  ((${#keys[@]})) || mapfile -t keys < <(node_cli "$from" cluster getkeysinslot "$slot" 1000)
-  [[ -n ${keys[*]} ]] || return 0
-  say_ok "$from" migrate 127.0.0.1 "$(port_of "$to")" '' 0 5000 "${password[@]}" keys "${keys[@]}"
+  if ((!${#keys[@]})); then
+    ask_node "$from" "cluster getkeysinslot $slot 1000" || return 1
+    split_at $'\n' "$SAID"
+    keys=("${PARTS[@]}")
+  fi
+  ((${#keys[@]})) || return 0
+  local -n target_port=${to}_PORT
+  say_ok "$from" migrate 127.0.0.1 "$target_port" '' 0 5000 "${password[@]}" keys "${keys[@]}"
 }
 # cluster_finish_migration SLOT FROM TO: first TO, then FROM, then the other primaries that run.
 cluster_finish_migration() {
@@ -346,10 +422,11 @@ cluster_finish_migration() {
   done
   await_cluster
 }
+# say_ok NAME WORD…: the node answers OK to the command of these words.
 say_ok() {
-  local said
-  said=$(node_cli "$@")
-  [[ $said == OK ]] || fail "$*: $said"
+  local command
+  printf -v command '"%s" ' "${@:2}"
+  ask_node "$1" "$command" && [[ $SAID == OK ]] || fail "$*: $SAID"
 }
 
 # ---- sentinels -------------------------------------------------------------------------------
@@ -370,12 +447,9 @@ start_sentinels() {
     ((try < 5)) || fail "no sentinels:" "$(tail -n 3 "$SCRATCH"/server.[DS]*/log)" || return 1
   done
   hurry_sentinels
-  DATA_PIDS=() SENTINEL_PIDS=() SENTINEL_URI=''
-  for name in "${DATA[@]}"; do DATA_PIDS+=("$(pid_of "$name")"); done
-  for name in "${SENTINELS[@]}"; do
-    SENTINEL_PIDS+=("$(pid_of "$name")")
-    SENTINEL_URI+=,127.0.0.1:$(port_of "$name")
-  done
+  DATA_PIDS=("$D1_PID" "$D2_PID" "$D3_PID")
+  SENTINEL_PIDS=("$S1_PID" "$S2_PID" "$S3_PID")
+  printf -v SENTINEL_URI ',127.0.0.1:%s' "${SENTINEL_PORTS[@]}"
   SENTINEL_URI=$SCHEME+sentinel://${SENTINEL_URI#,}/$SERVICE
   await_sentinels
 }
@@ -394,7 +468,8 @@ describe_trio() {
     describe_server "$name" "${SENTINEL_PORTS[i]}" # for the names of its files
     NODE_NAMES[${SENTINEL_PORTS[i]}]=$name
     write_sentinel_conf "$i" >"$SCRATCH/server.$name/sentinel.conf"
-    declare -ga "${name}_ARGS=($(printf '%q' "$SCRATCH/server.$name/sentinel.conf") --sentinel)"
+    local -n arguments=${name}_ARGS
+    arguments=("$SCRATCH/server.$name/sentinel.conf" --sentinel)
   done
   for name in "${DATA[@]}" "${SENTINELS[@]}"; do declare -g "${name}_PID="; done
 }
@@ -427,8 +502,8 @@ write_sentinel_conf() {
 hurry_sentinels() {
   local name
   for name in "${SENTINELS[@]}"; do
-    node_cli "$name" sentinel debug info-period 500 ping-period 200 ask-period 200 publish-period 500 \
-      tilt-trigger 20000 tilt-period 1000 >/dev/null
+    ask_node "$name" "sentinel debug info-period 500 ping-period 200 ask-period 200 publish-period 500 \
+      tilt-trigger 20000 tilt-period 1000"
   done
 }
 
@@ -437,12 +512,12 @@ hurry_sentinels() {
 # other sentinels.
 await_sentinels() { wait_until 30 sentinels_agree; }
 sentinels_agree() {
-  local name primary='' other
+  local name primary=''
   for name in "${SENTINELS[@]}"; do
     node_runs "$name" || continue
-    other=$(sentinel_primary "$name") || return 1
-    [[ -z $primary || $other == "$primary" ]] || return 1
-    primary=$other
+    find_primary "$name" || return 1
+    [[ -z $primary || $PRIMARY == "$primary" ]] || return 1
+    primary=$PRIMARY
     sentinel_sees_all "$name" "$primary" || return 1
   done
   is_primary "$primary" || return 1
@@ -453,49 +528,45 @@ sentinels_agree() {
 
 # follows REPLICA PRIMARY: it is connected to it.
 follows() {
-  local said
-  said=$(node_cli "$1" info replication)
-  [[ $said == *role:slave* && $said == *master_port:"$(port_of "$2")"* && $said == *master_link_status:up* ]]
+  local -n primary_port=${2}_PORT
+  ask_node "$1" 'info replication' || return 1
+  [[ $SAID == *role:slave* && $SAID == *master_port:"$primary_port"* && $SAID == *master_link_status:up* ]]
 }
 
 # sentinel_sees_all SENTINEL PRIMARY: it does not miss the primary, nor a replica or sentinel that runs.
 sentinel_sees_all() {
-  local said name port word before='' seen=' '
-  said=$(printf 'sentinel %s %s\n' master "$SERVICE" replicas "$SERVICE" sentinels "$SERVICE" | node_cli "$1")
-  port='' word=''
-  while IFS= read -r word; do
+  local name port='' word before='' seen=' '
+  ask_node "$1" "sentinel "{master,replicas,sentinels}" $SERVICE" || return 1
+  split_at $'\n' "$SAID"
+  for word in "${PARTS[@]}"; do
     case $before in
     port) port=$word ;;
     # Valkey 9.1 leaves master_down, what another sentinel said of the old primary.
     flags) [[ $word == *[so]_down* || $word == *disconnected* || $word == *failover* ]] || seen+="$port " ;;
     esac
     before=$word
-  done <<<"$said"
+  done
   for name in "${DATA[@]}" "${SENTINELS[@]}"; do
-    [[ $name == "$1" ]] || ! node_runs "$name" || [[ $seen == *" $(port_of "$name") "* ]] || return 1
+    local -n node_port=${name}_PORT
+    [[ $name == "$1" ]] || ! node_runs "$name" || [[ $seen == *" $node_port "* ]] || return 1
   done
 }
 
-# sentinel_primary [SENTINEL]: prints the primary (NAME), in the opinion of that or of the first sentinel that runs.
-sentinel_primary() {
-  local sentinel=${1-} name address
+# find_primary [SENTINEL]: sets PRIMARY to the primary, in the opinion of that or of the first sentinel that runs.
+find_primary() {
+  local sentinel=${1-} name
   if [[ -z $sentinel ]]; then
     for name in "${SENTINELS[@]}"; do ! node_runs "$name" || { sentinel=$name && break; }; done
   fi
-  mapfile -t address < <(node_cli "$sentinel" sentinel get-master-addr-by-name "$SERVICE")
-  [[ -n ${address[1]-} ]] && echo "${NODE_NAMES[${address[1]}]}"
+  ask_node "$sentinel" "sentinel get-master-addr-by-name $SERVICE" || return 1
+  split_at $'\n' "$SAID"
+  [[ -n ${PARTS[1]-} ]] && PRIMARY=${NODE_NAMES[${PARTS[1]}]-}
 }
 
 # sentinel_failover: has the sentinels make a replica the primary while the primary runs; returns when all is settled.
-sentinel_failover() {
-  local old
-  old=$(sentinel_primary) && wait_until 30 failover_accepted && await_other_primary "$old"
-}
-failover_accepted() { [[ $(node_cli S1 sentinel failover "$SERVICE") == OK ]]; }
+sentinel_failover() { find_primary && wait_until 30 failover_accepted && await_other_primary "$PRIMARY"; }
+failover_accepted() { ask_node S1 "sentinel failover $SERVICE" && [[ $SAID == OK ]]; }
 
 # await_other_primary OLD: after the primary OLD was killed or paused; until another is, and all is settled.
 await_other_primary() { wait_until 30 has_other_primary "$1" && await_sentinels; }
-has_other_primary() {
-  local primary
-  primary=$(sentinel_primary) && [[ -n $primary && $primary != "$1" ]]
-}
+has_other_primary() { find_primary && [[ -n $PRIMARY && $PRIMARY != "$1" ]]; }

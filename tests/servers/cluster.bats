@@ -28,7 +28,8 @@ teardown() { stop_all; }
   cli C1 cluster delslots $(seq 0 2 16382) >/dev/null
   local name names=()
   for name in L{1..20}; do
-    (($(cli C1 cluster keyslot "$name") % 2 == 0)) || names+=("$name")
+    ask_node C1 "cluster keyslot $name"
+    ((SAID % 2 == 0)) || names+=("$name")
   done
   for name in "${names[@]:0:2}"; do "$REDLOCK" acquire --ttl 60s "$name" >/dev/null; done
   run -0 --separate-stderr "$REDLOCK" list
@@ -50,7 +51,8 @@ teardown() { stop_all; }
     start_job
     timed "$REDLOCK" run -n "$LOCK" -- true
     assert_status 1
-    assert_contains "$(cli "$(cluster_owner "$LOCK")" keys '*')" "$LOCK"
+    find_owner "$LOCK"
+    assert_contains "$(answer "$OWNER" keys '*')" "$LOCK"
   done
   run --separate-stderr "$REDLOCK" list
   assert_status 0
@@ -260,7 +262,7 @@ teardown() { stop_all; }
   await_cluster
   assert_free "$LOCK"
 }
-is_down() { [[ $(cli "$1" cluster info) == *cluster_state:fail* ]]; }
+is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]]; }
 
 # ---- who waits -------------------------------------------------------------------------------
 
@@ -391,8 +393,8 @@ is_down() { [[ $(cli "$1" cluster info) == *cluster_state:fail* ]]; }
   background sleep 60
   local ward=$BACKGROUND_PID
   "$REDLOCK" acquire -n --ttl 2s --keep-for "$ward" "$LOCK" >/dev/null
-  wait_for_renewal C2
-  wait_for_renewal C2
+  await_renewal C2
+  await_renewal C2
   kill "$ward"
   wait_until_clean C2
 }
@@ -410,7 +412,7 @@ denied() {
   acl_of_page
   quiet_cluster 3 0
   LOCK=nightly-backup # as on the page
-  OWNER=$(cluster_owner "$LOCK")
+  find_owner "$LOCK"
   each_node acl setuser "${ACL[@]}" >/dev/null
   if server_at_least 7; then
     grep -qx '\.Li +ssubscribe +spublish' "$SOURCE/man/redlock-protocol.7"
@@ -419,7 +421,7 @@ denied() {
   export REDLOCK_SERVERS=redis+cluster://cron:password@${CLUSTER_URI#*//}
   start_job --ttl 3s
   start_waiter one
-  wait_for_renewal "$OWNER"
+  await_renewal "$OWNER"
   run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   assert_status 1
   let_go

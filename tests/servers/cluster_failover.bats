@@ -32,7 +32,6 @@ teardown() { stop_all; }
   assert_status 7
   wait_until_clean "${CLUSTER[@]}"
 }
-has_renewed() { (($(time_given "$1") > 0)); }
 
 @test "cluster: a job goes on though its lock's key has moved before the others" {
   quiet_cluster 3 0
@@ -114,7 +113,8 @@ has_renewed() { (($(time_given "$1") > 0)); }
   start_job -s --ttl 80s --server-timeout 8s # repeated after 1 s each
   cluster_begin_migration "$slot" C1 C2
   cluster_move_keys "$slot" C1 C2 "$LOCK"
-  refused=$(refused_at C1)
+  count_refused C1
+  refused=$REFUSED
   renew_soon
   wait_until "$BOUND" has_refused C1 "$refused"
   cluster_move_keys "$slot" C1 C2
@@ -123,7 +123,8 @@ has_renewed() { (($(time_given "$1") > 0)); }
   # Back again: the job ends in the middle.
   cluster_begin_migration "$slot" C2 C1
   cluster_move_keys "$slot" C2 C1 "$LOCK"
-  refused=$(refused_at C2)
+  count_refused C2
+  refused=$REFUSED
   let_go
   wait_until "$BOUND" has_refused C2 "$refused"
   cluster_move_keys "$slot" C2 C1
@@ -143,10 +144,12 @@ has_renewed() { (($(time_given "$1") > 0)); }
   lock_at C3
   start_job --ttl 80s --server-timeout 8s
   wait_until_settled C3
-  before=$(time_given C3)
-  wait_until "$BOUND" refuses_a_renewal "$foreign" "$(refused_at C3)"
+  count_renewals C3
+  before=$RENEWALS
+  count_refused C3
+  wait_until "$BOUND" refuses_a_renewal "$foreign" "$REFUSED"
   say_ok C3 cluster setslot "$foreign" node "${NODE_IDS[C1]}"
-  wait_until "$BOUND" given_more_time C3 "$before"
+  wait_until "$BOUND" has_more_renewals C3 "$before"
   let_go
   await "$JOB"
   assert_status 7
@@ -154,19 +157,19 @@ has_renewed() { (($(time_given "$1") > 0)); }
   wait_until_clean "${CLUSTER[@]}"
 }
 refuses_a_renewal() {
-  cli C3 cluster delslots "$1" >/dev/null
+  ask_node C3 "cluster delslots $1"
   renew_soon
   nap 0.1
   has_refused C3 "$2"
 }
 
-# refused_at NODE: prints how many EVALs the node has not carried out.
-refused_at() {
-  local stats
-  stats=$(cli "$1" info commandstats)
-  [[ $stats =~ cmdstat_eval:[^$'\n']*rejected_calls=([0-9]+) ]] && echo "${BASH_REMATCH[1]}" || echo 0
+# count_refused NODE: sets REFUSED to how many EVALs the node has not carried out.
+count_refused() {
+  ask_node "$1" 'info commandstats' || return 1
+  REFUSED=0
+  [[ ! $SAID =~ cmdstat_eval:[^$'\n']*rejected_calls=([0-9]+) ]] || REFUSED=${BASH_REMATCH[1]}
 }
-has_refused() { (($(refused_at "$1") > $2)); }
+has_refused() { count_refused "$1" && ((REFUSED > $2)); }
 
 @test "cluster: a release right after the slot has moved goes to the new primary" {
   quiet_cluster 3 0

@@ -41,7 +41,8 @@ sentinels_at() {
 
 # start_job [OPTION…]: a job under the lock that ends with 7 once let_go is called; sets JOB and JOB_ERR.
 start_job() {
-  rm -f "$SCRATCH/ready" "$SCRATCH/go"
+  [[ ! -e $SCRATCH/ready ]] || rm "$SCRATCH/ready"
+  [[ ! -e $SCRATCH/go ]] || rm "$SCRATCH/go"
   background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
     until [[ -e $1 ]]; do read -rt 0.05 <>"$NAP"; done; exit 7' "$SCRATCH/ready" "$SCRATCH/go"
   JOB=$BACKGROUND_PID
@@ -118,18 +119,18 @@ fake_sentinel() { hostile_server names "$@"; }
 @test "sentinel: a job goes on when the primary dies, and the fence rises" {
   failing_sentinels
   start_job --ttl 15s
-  local new fence
+  local fence
   fence=$(<"$SCRATCH/ready")
   wait_for_key D2 "$LOCK"
   wait_for_key D3 "$LOCK"
   kill_server D1
   await_other_primary D1
-  new=$(sentinel_primary)
-  wait_for_renewal "$new"
+  find_primary
+  await_renewal "$PRIMARY"
   let_go
   await "$JOB"
   assert_status 7
-  wait_until_clean "$new"
+  wait_until_clean "$PRIMARY"
   run "$REDLOCK" run -n "$LOCK" -- sh -c 'echo "$REDLOCK_FENCE"'
   assert_status 0
   ((output > fence)) || fail "$output after $fence"
@@ -143,15 +144,13 @@ fake_sentinel() { hostile_server names "$@"; }
   wait_for_key D3 "$LOCK"
   pause_server D1
   await_other_primary D1
-  local new
-  new=$(sentinel_primary)
-  wait_until "$BOUND" has_renewed "$new"
+  find_primary
+  wait_until "$BOUND" has_renewed "$PRIMARY"
   let_go
   await "$JOB"
   assert_status 7
-  wait_until_clean "$new"
+  wait_until_clean "$PRIMARY"
 }
-has_renewed() { (($(time_given "$1") > 0)); }
 
 # The acquire of the one that waits stays unanswered. It goes to the other primary with a new token.
 @test "sentinel: when the primary hangs and another one takes over, the next one in line gets the lock" {
@@ -169,7 +168,8 @@ has_renewed() { (($(time_given "$1") > 0)); }
   [[ $stderr != *confirmed* ]] || fail "the lock stayed: $stderr"
   await "$waiter"
   assert_status 0
-  wait_until_clean "$(sentinel_primary)"
+  find_primary
+  wait_until_clean "$PRIMARY"
 }
 
 @test "sentinel: after a planned fail-over the next one in line gets the lock" {
@@ -185,7 +185,8 @@ has_renewed() { (($(time_given "$1") > 0)); }
   assert_status 7
   await "$waiter"
   assert_status 0
-  wait_until_clean "$(sentinel_primary)"
+  find_primary
+  wait_until_clean "$PRIMARY"
 }
 
 @test "sentinel: a lock that did not survive the fail-over is lost, and the job is ended" {
@@ -210,7 +211,7 @@ has_renewed() { (($(time_given "$1") > 0)); }
   assert_free "$LOCK"
   start_job --ttl 3s
   kill_server S2
-  wait_for_renewal D1
+  await_renewal D1
   try_run
   says 'Sentinel 127.0.0.1:' 'connection refused'
   let_go
@@ -317,7 +318,7 @@ denied() {
   export REDLOCK_SERVERS="redis+sentinel://cron:password@$nodes?sentinel_username=watch&sentinel_password=word"
   start_job --ttl 3s
   background "$REDLOCK" run "$LOCK" -- true
-  wait_for_renewal D1
+  await_renewal D1
   run --separate-stderr "$REDLOCK" run -n "$LOCK" -- true
   assert_status 1
   let_go
@@ -336,7 +337,7 @@ denied() {
 @test "sentinel: with TLS, to the Sentinels and to the primary" {
   quiet_sentinels --tls server
   start_job --tls-ca "$TLS/ca.crt" --ttl 3s
-  wait_for_renewal D1
+  await_renewal D1
   let_go
   await "$JOB"
   assert_status 7

@@ -31,3 +31,13 @@ bats_abort_timeout_countdown() {
 
 # For each test bats removes a file that is in the folder of its run, which it removes as well.
 rm() { [[ $# == 2 && $1 == -f && $2 == "${BATS_OUT-}" ]] || command rm "$@"; }
+
+# In the subshell of `run`, a program takes the place of that shell; bats would start one more process.
+bats_merge_stdout_and_stderr() {
+  if [[ $1 == */* && -z $keep_empty_lines ]]; then exec "$@" 2>&1; fi
+  "$@" 2>&1
+}
+bats_redirect_stderr_into_file() {
+  if [[ $1 == */* && -z $keep_empty_lines ]]; then exec "$@" 2>>"$bats_run_separate_stderr_file"; fi
+  "$@" 2>>"$bats_run_separate_stderr_file"
+}

@@ -135,6 +135,16 @@ has_text() {
   [[ $text == *"$2"* ]]
 }
 
+# count_text FILE TEXT: sets COUNT to how often TEXT stands in FILE.
+count_text() {
+  local text without
+  IFS= read -rd '' text 2>/dev/null <"$1" || true # to the end of the file
+  without=${text//"$2"/}
+  COUNT=$(((${#text} - ${#without}) / ${#2}))
+}
+# has_texts FILE TEXT N: TEXT stands there N times, or more often.
+has_texts() { count_text "$1" "$2" && ((COUNT >= $3)); }
+
 # wait_for_key SERVER KEY: until the server has KEY.
 wait_for_key() { wait_until "$BOUND" has_key "$1" "$2"; }
 has_key() { [[ $(answer "$1" exists "$2") == 1 ]]; }
@@ -216,8 +226,8 @@ await() {
   wait_until "${2:-$BOUND}" not_ours "$1" || return 1
   status=0
   wait "$1" || status=$?
-  output=$(cat "$SCRATCH/background.$1.out" 2>/dev/null || true)
-  stderr=$(cat "$SCRATCH/background.$1.err" 2>/dev/null || true)
+  output=$(<"$SCRATCH/background.$1.out")
+  stderr=$(<"$SCRATCH/background.$1.err")
 }
 
 # ---- time-outs --------------------------------------------------------------------------------
@@ -322,10 +332,13 @@ SERVER_PROGRAM=
 # server_at_least MAJOR[.MINOR]: the servers that tests start are of this version or a later one;
 # Valkey's numbers go on where Redis' ended.
 server_at_least() {
-  local version
-  version=$("$(server_program)" --version)
-  version=${version#*v=}
-  printf '%s\n' "$1" "${version%% *}" | sort --version-sort --check=quiet
+  local version major minor
+  find_server_program || return 1
+  [[ -s $BATS_RUN_TMPDIR/version ]] || "$SERVER_PROGRAM" --version >"$BATS_RUN_TMPDIR/version"
+  read -r version <"$BATS_RUN_TMPDIR/version"
+  IFS=. read -r major minor _ <<<"${version#*v=}"
+  [[ $1 == *.* ]] || set -- "$1.0"
+  ((major > ${1%.*} || (major == ${1%.*} && minor >= ${1#*.})))
 }
 
 # needs_tls: skips the test where the server does not speak TLS: before Redis 6, or built without it.
@@ -368,12 +381,19 @@ describe_server() {
   local name=$1 port=$2 dir=$SCRATCH/server.$1
   shift 2
   [[ ${1-} != --tcp ]] || shift
-  [[ -d $dir ]] || mkdir "$dir"
+  make_folders "$name"
   declare -ga "${name}_ARGS=()"
   local -n arguments=${name}_ARGS
   arguments=(--port "$port" --bind 127.0.0.1 --unixsocket "$dir/sock" --dir "$dir" --save '' --appendonly no "$@")
   declare -g "${name}_SOCKET=$dir/sock" "${name}_URI=unix://$dir/sock" "${name}_LOG=$dir/log"
   declare -g "${name}_PORT=$port" "${name}_TCP_URI=redis://127.0.0.1:$port"
+}
+
+# make_folders NAME…: the folders of these servers, which takes one process for all of them.
+make_folders() {
+  local name missing=()
+  for name in "$@"; do [[ -d $SCRATCH/server.$name ]] || missing+=("$SCRATCH/server.$name"); done
+  ((!${#missing[@]})) || mkdir "${missing[@]}"
 }
 
 # servers N [OPTION…]: starts N servers, A, B and so on, each with the options of start_server; sets
@@ -383,6 +403,7 @@ servers() {
   SERVERS=("${names[@]:0:$1}")
   shift
   REDLOCK_SERVERS=
+  make_folders "${SERVERS[@]}"
   if [[ ${1-} == --tcp ]]; then
     for name in "${SERVERS[@]}"; do start_server "$name" "$@" || return 1; done
   else # all at the same time

@@ -22,7 +22,7 @@ meets() {
 
 # assert_printable TEXT: there is nothing in it that a terminal obeys, and no byte that is not UTF-8.
 assert_printable() {
-  "$PYTHON" -c 'import os, sys, unicodedata
+  "$PYTHON" -SEIc 'import os, sys, unicodedata
 text = os.fsencode(sys.argv[1]).decode()
 bad = [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs")]
 sys.exit(f"U+{ord(bad[0]):04X} in: {text!a}" if bad else 0)' "$1" || fail 'not printable'

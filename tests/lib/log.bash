@@ -8,7 +8,7 @@ LOG='redlock:{L}:log'
 
 # lines SERVER [LOG]: its log, a line of text each: event, count, JSON.
 lines() {
-  cli "$1" --json xrange "${2:-$LOG}" - + 2>/dev/null | "$PYTHON" -c 'import json, sys
+  cli "$1" --json xrange "${2:-$LOG}" - + 2>/dev/null | "$PYTHON" -SEIc 'import json, sys
 for _, line in json.load(sys.stdin):
     fields = dict(zip(line[::2], line[1::2]))
     print(fields["event"], fields["count"], fields["data"])'
@@ -23,7 +23,7 @@ logged() { [[ $(events "$1") == "$2" ]]; }
 # short_events SERVER: its events, as if every run that came to its end had been a short one, which has
 # no line of its beginning. Those that say of themselves that they took longer, on a loaded machine, have.
 short_events() {
-  cli "$1" --json xrange "$LOG" - + 2>/dev/null | "$PYTHON" -c 'import json, sys
+  cli "$1" --json xrange "$LOG" - + 2>/dev/null | "$PYTHON" -SEIc 'import json, sys
 lines = [dict(zip(line[::2], line[1::2])) for _, line in json.load(sys.stdin)]
 long = {line["run"] for line in lines if json.loads(line["data"]).get("held", 0) >= 500}
 print(*(line["event"] for line in lines if line["event"] != "acquired" or line["run"] not in long))'

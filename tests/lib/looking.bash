@@ -40,7 +40,7 @@ agreed_fence() {
 }
 
 # longest_line: prints how many characters the longest line of the output has.
-longest_line() { "$PYTHON" -c 'import sys; print(max(len(l) for l in sys.stdin.read().splitlines()))' <<<"$output"; }
+longest_line() { "$PYTHON" -SEIc 'import sys; print(max(len(l) for l in sys.stdin.read().splitlines()))' <<<"$output"; }
 
 # everywhere COMMAND…: the same redis command on the servers A, B and C.
 everywhere() {

@@ -67,8 +67,8 @@ waiter() {
 began_at() { awk -v name="$1" '$1 == "start" && $2 == name { print $3 }' "$LOG"; }
 
 # refusals PID: prints how often the run with -v has been refused.
-refusals() { grep -c 'acquire: refused' "$SCRATCH/background.$1.err" || true; }
-refused_more() { (($(refusals "$1") > $2)); }
+refusals() { count_text "$SCRATCH/background.$1.err" 'acquire: refused' && echo "$COUNT"; }
+refused_more() { has_texts "$SCRATCH/background.$1.err" 'acquire: refused' $(($2 + 1)); }
 
 # ---- the queue -----------------------------------------------------------------------------------
 
@@ -81,7 +81,9 @@ waiters() { cli "$1" zcard "$QUEUE"; }
 # queued COUNT: so many stand in the queue of every server.
 queued() {
   local server
-  for server in "${SERVERS[@]:-A}"; do [[ $(waiters "$server") == "$1" ]] || return 1; done
+  for server in "${SERVERS[@]:-A}"; do
+    [[ $(answer "$server" zcard "$QUEUE") == "$1" ]] || return 1
+  done
 }
 queued_at_least() { (($(waiters "$1") >= $2)); }
 SOON=10 # seconds: who does not leave counts for 20 s, and is forgotten then
@@ -90,7 +92,11 @@ assert_nobody_waits() { nobody_waits || fail "somebody waits: $(in_line A)"; }
 
 # waiter_of PID: prints by what name that process stands in the queue of A.
 waiter_of() {
-  cli A hgetall "$WAITERS" | awk -v pid="\"pid\":$1[,}]" 'NR % 2 { name = $0 } !(NR % 2) && $0 ~ pid { print name }'
+  local fields i
+  mapfile -t fields < <(answer A hgetall "$WAITERS")
+  for ((i = 1; i < ${#fields[@]}; i += 2)); do
+    [[ ${fields[i]} != *'"pid":'"$1"[,}]* ]] || echo "${fields[i - 1]}"
+  done
 }
 
 # hears PID: that one listens on every server.
@@ -99,7 +105,7 @@ hears() {
   name=$(waiter_of "$1")
   [[ -n $name ]] || return 1
   for server in "${SERVERS[@]:-A}"; do
-    [[ $(cli "$server" pubsub numsub "redlock:{$LOCK}:wake:$name" | tail -n 1) == 1 ]] || return 1
+    [[ $(answer "$server" pubsub numsub "redlock:{$LOCK}:wake:$name") == *$'\n'1 ]] || return 1
   done
 }
 

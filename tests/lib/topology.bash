@@ -218,6 +218,7 @@ start_cluster() {
 describe_cluster() {
   local name i=0 count=${#CLUSTER[@]} bus=fixed secure=no
   choose_ports $((2 * count))
+  make_folders "${CLUSTER[@]}"
   CLUSTER_PORTS=("${FREE_PORTS[@]:0:count}")
   BUS_PORTS=("${FREE_PORTS[@]:count}")
   [[ -z $TLS_CERTIFICATE ]] || secure=yes
@@ -458,6 +459,7 @@ start_sentinels() {
 describe_trio() {
   local i name
   choose_ports 6
+  make_folders "${DATA[@]}" "${SENTINELS[@]}"
   DATA_PORTS=("${FREE_PORTS[@]:0:3}")
   SENTINEL_PORTS=("${FREE_PORTS[@]:3}")
   describe_node D1 "${DATA_PORTS[0]}"

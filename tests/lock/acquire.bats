@@ -29,7 +29,7 @@ assert_80() {
 }
 
 # member NAME: prints that member of the JSON object in $output.
-member() { "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1" <<<"$output"; }
+member() { "$PYTHON" -SEIc 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1" <<<"$output"; }
 
 OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 
@@ -144,12 +144,12 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   wait_for_key A L # two of three are enough
   [[ $(member token) == "$(cli A get L)" ]] || fail "$output"
   [[ $(member fence) == "$(agreed_fence L)" ]] || fail "$output"
-  "$PYTHON" -c 'import sys; sys.exit(not 10 < float(sys.argv[1]) <= 20)' "$(member valid_for_s)" || fail "$output"
+  "$PYTHON" -SEIc 'import sys; sys.exit(not 10 < float(sys.argv[1]) <= 20)' "$(member valid_for_s)" || fail "$output"
 }
 
 # refused: prints what a program reads of the last output, which must be an object.
 refused() {
-  "$PYTHON" -c 'import json, sys; j = json.load(sys.stdin); h = j["holder"] or {}
+  "$PYTHON" -SEIc 'import json, sys; j = json.load(sys.stdin); h = j["holder"] or {}
 print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("command"), j["left_s"])' <<<"$output"
 }
 
@@ -207,7 +207,7 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
 # written to it.
 full_pipe() {
   mkfifo "$SCRATCH/pipe"
-  "$PYTHON" -c 'import os, sys, time
+  "$PYTHON" -SEIc 'import os, sys, time
 fd = os.open(sys.argv[1], os.O_RDWR)
 os.set_blocking(fd, False)
 try:
@@ -241,7 +241,7 @@ while True:
   wait_until "$BOUND" lacks_key A L
   cli A set L another
   : >"$SCRATCH/read"
-  empty() { "$PYTHON" -c 'import array, fcntl, os, sys, termios
+  empty() { "$PYTHON" -SEIc 'import array, fcntl, os, sys, termios
 size = array.array("i", [0])
 fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), termios.FIONREAD, size)
 sys.exit(size[0])' "$SCRATCH/pipe"; }
@@ -319,7 +319,7 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   renew --json --ttl 50s L "$token"
   assert_status 0
   wait_for_life L 40000 50000 A B C
-  "$PYTHON" -c 'import sys; sys.exit(not 45 < float(sys.argv[1]) < 50)' "$(member valid_for_s)" || fail "$output"
+  "$PYTHON" -SEIc 'import sys; sys.exit(not 45 < float(sys.argv[1]) < 50)' "$(member valid_for_s)" || fail "$output"
   local before
   before=$(evals A)
   renew --ttl 10s L "$token"

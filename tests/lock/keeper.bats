@@ -35,7 +35,7 @@ alive() { ! gone "$1" || fail "process $1 has ended"; }
 keep() {
   local json
   json=$("$REDLOCK" acquire --json --keep-for "$WARD" "$@") || fail "status $?"
-  read -r token KEEPER < <("$PYTHON" -c 'import json, sys
+  read -r token KEEPER < <("$PYTHON" -SEIc 'import json, sys
 o = json.load(sys.stdin); print(o["token"], o["keeper"])' <<<"$json")
   KEEPERS+=("$(identity_of "$KEEPER")")
   alive "$KEEPER"
@@ -101,7 +101,7 @@ end_ward() { kill -KILL "$WARD"; }
   exec 8>"$SCRATCH/eight"
   (cd "$SCRATCH/directory" && "$REDLOCK" acquire --json --keep-for "$WARD" L >"$SCRATCH/json" 9>&1)
   exec 8>&-
-  KEEPER=$("$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["keeper"])' <"$SCRATCH/json")
+  KEEPER=$("$PYTHON" -SEIc 'import json, sys; print(json.load(sys.stdin)["keeper"])' <"$SCRATCH/json")
   KEEPERS+=("$(identity_of "$KEEPER")")
   [[ $(readlink "/proc/$KEEPER/cwd") == / ]]
   local fd where
@@ -194,7 +194,7 @@ time.sleep(60)' "$SCRATCH/zombie"
 # full_pipe: $SCRATCH/pipe takes no byte more.
 full_pipe() {
   mkfifo "$SCRATCH/pipe"
-  "$PYTHON" -c 'import os, sys, time
+  "$PYTHON" -SEIc 'import os, sys, time
 fd = os.open(sys.argv[1], os.O_RDWR)
 os.set_blocking(fd, False)
 try:

@@ -274,7 +274,7 @@ held_by() {
   local record who server
   for record in "$LATER" "$EARLIER"; do
     held_by "$record"
-    who=$("$PYTHON" -c 'import json, sys; r = json.loads(sys.argv[1]); print(r["user"] + "@" + r["host"])' "$record")
+    who=$("$PYTHON" -SEIc 'import json, sys; r = json.loads(sys.argv[1]); print(r["user"] + "@" + r["host"])' "$record")
     run --separate-stderr "$REDLOCK" run -v -n L -- echo ran
     assert_status 1
     [[ -z $output ]] || fail "the job ran"

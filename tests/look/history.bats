@@ -398,7 +398,7 @@ shown() { output=$(LC_ALL=$2 on_terminal "$1" "$REDLOCK" history "${@:3}"); }
   [[ $(grep -o '[█▌▐]*' <<<"$output" | wc -l) == 3 ]] || fail "$output"
   [[ $output == *'never ended'*'?'* ]] || fail "$output"
   # Each further to the right than the one before.
-  "$PYTHON" -c 'import re, sys
+  "$PYTHON" -SEIc 'import re, sys
 at = [re.search("[█▌▐?]", line).start() for line in sys.argv[1].splitlines()[1:]]
 sys.exit(at != sorted(at) or len(set(at)) != 4)' "$output" || fail "$output"
   for width in 200 100 80 60 40 25; do

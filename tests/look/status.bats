@@ -276,7 +276,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   local escape=$'\e[31m\xc2\x9b2Jx\nredlock: fake'
   everywhere set evil $TOKEN px 600000
   everywhere hset 'redlock:{evil}:holder' $TOKEN \
-    "$("$PYTHON" -c 'import json, sys; print(json.dumps({k: sys.argv[1] for k in ("user", "host", "command", "servers")}))' "$escape")"
+    "$("$PYTHON" -SEIc 'import json, sys; print(json.dumps({k: sys.argv[1] for k in ("user", "host", "command", "servers")}))' "$escape")"
   status -v evil
   assert_status 0
   refute_contains "$output" $'\e'

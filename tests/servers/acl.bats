@@ -155,7 +155,7 @@ run_lock() {
   local pid=$! server token keeper
   STARTED+=("$pid")
   read -r token keeper < <("$REDLOCK" acquire --json --ttl 3s --keep-for "$pid" --on-lost-signal KILL "$LOCK" |
-    "$PYTHON" -c 'import json, sys; o = json.load(sys.stdin); print(o["token"], o["keeper"])')
+    "$PYTHON" -SEIc 'import json, sys; o = json.load(sys.stdin); print(o["token"], o["keeper"])')
   for server in A B C; do wait_for_renewal "$server"; done
   "$REDLOCK" renew "$LOCK" "$token"
   "$REDLOCK" release "$LOCK" "$token"

@@ -59,7 +59,7 @@ fatal() {
   chmod 755 "$program"
   local socket
   socket=$(mktemp -u /tmp/redlock-test.XXXXXX)
-  "$PYTHON" -c 'import os, socket, sys; os.umask(0o177); socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$socket"
+  "$PYTHON" -SEIc 'import os, socket, sys; os.umask(0o177); socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$socket"
   cd /
   ASAN_OPTIONS=detect_leaks=0 run --separate-stderr setpriv --reuid 65534 --regid 65534 --clear-groups \
     "$program" run --server-wait 100ms -S "unix://$socket" L -- true
@@ -71,7 +71,7 @@ fatal() {
 
 @test "a name that is not found" {
   # A name server that does not answer at all is another story.
-  timeout 2 "$PYTHON" -c 'import socket, sys
+  timeout 2 "$PYTHON" -SEIc 'import socket, sys
 try: socket.getaddrinfo("no-such-host.invalid", 1)
 except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME, -5))' || skip 'no name server'
   SHOWN=redis://no-such-host.invalid:6379 fatal redis://no-such-host.invalid \
@@ -255,7 +255,7 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
 
 @test "a server that is full" {
   start_server F --maxclients 1
-  "$PYTHON" -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.send(b"PING\r\n")
+  "$PYTHON" -SEIc 'import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.send(b"PING\r\n")
 s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/in" 3>&- &
   STARTED+=("$!")
   wait_for "$SCRATCH/in"

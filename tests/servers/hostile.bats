@@ -80,7 +80,7 @@ all_meet() {
   assert_contains "$output" 'list-none: status 69'
   assert_contains "$output" "redlock: warning: $HOSTILE_URI repeats the same page of locks"
   run --separate-stderr "$REDLOCK" list --json -S "$HOSTILE_URI"
-  "$PYTHON" -c 'import json, sys
+  "$PYTHON" -SEIc 'import json, sys
 assert json.loads(sys.argv[1])["servers"][0]["error"].startswith("repeats the same page of locks")' "$output"
 }
 

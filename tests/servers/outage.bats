@@ -317,9 +317,10 @@ assert_release_prompt() {
 
 # rests_with_nothing SERVER: it has read all that was sent by those who are gone, and L is not there.
 rests_with_nothing() {
-  wait_until "$BOUND" eval "[[ \$(cli $1 info clients | grep '^connected_clients:' | tr -dc 0-9) == 1 ]]"
+  wait_until "$BOUND" has_one_client "$1"
   assert_no_key "$1" L
 }
+has_one_client() { [[ $(answer "$1" info clients) == *connected_clients:1[!0-9]* ]]; }
 
 @test "a server stands still while one waits for a lock, asks often and gives up: it has nothing when it wakes" {
   servers 3 --tcp
@@ -329,7 +330,7 @@ rests_with_nothing() {
     [[ $word == unix ]] || REDLOCK_SERVERS="$A_URI $B_URI $C_TCP_URI"
     pause_server C
     background "$REDLOCK" run -vv -w 60 L -- true
-    wait_until "$BOUND" eval '(($(grep -c "$A_URI: acquire: refused" "$BACKGROUND_ERR") >= 5))'
+    wait_until "$BOUND" has_texts "$BACKGROUND_ERR" "$A_URI: acquire: refused" 5
     kill -TERM "$BACKGROUND_PID"
     await "$BACKGROUND_PID"
     assert_status 143
@@ -401,7 +402,7 @@ leaves_nothing_on_C() {
   start_server D
   pause_server D
   background "$REDLOCK" run -vv --server-wait 60s -S "$D_URI" L -- true
-  wait_until "$BOUND" eval '(($(grep -c "acquire: did not answer" "$BACKGROUND_ERR") >= 3))'
+  wait_until "$BOUND" has_texts "$BACKGROUND_ERR" 'acquire: did not answer' 3
   resume_server D
   await "$BACKGROUND_PID"
   assert_status 0

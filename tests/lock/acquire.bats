@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slow
+# bats file_tags=memory,slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
 #
 # `redlock acquire`, `renew` and `release`: a lock that is held between commands.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# bats file_tags=slowest
+# bats file_tags=whole,slowest
 # shellcheck shell=bash disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # Holding and losing: the lock is renewed while the job runs, and where it cannot be, the job is dead

@@ -39,8 +39,8 @@ abuild() {
   [[ -n $option ]]
   for option in redlock redlock_unit redlock_unit_lock; do
     grep -qxF "$option" "$SCRATCH/words" || fail "$option is not built"
-    grep -qE "^ *(add_executable\($option|redlock_unit_program\(${option#redlock_}) " "$SOURCE/CMakeLists.txt" \
-      "$SOURCE/tests/CMakeLists.txt" || fail "no such target: $option"
+    grep -rqE "^ *(add_executable\($option|redlock_unit_program\(${option#redlock_}) " "$SOURCE/CMakeLists.txt" \
+      "$SOURCE/tests" --include=CMakeLists.txt || fail "no such target: $option"
   done
 }
 

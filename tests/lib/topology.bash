@@ -306,7 +306,8 @@ cluster_agrees() {
   done
 }
 
-# form_opinion NAME: sets OPINION to the slots of each node as that one sees them; fails if it does not call the cluster ok.
+# form_opinion NAME: sets OPINION to the slots of each node as that one sees them; fails if it does not call the Cluster
+# ok.
 form_opinion() {
   local name line
   local -A roles=()

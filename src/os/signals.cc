@@ -5,6 +5,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -64,7 +65,8 @@ class ContinueTimer {
 }  // namespace
 
 bool ends_process_by_default(int signal) {
-  return signal != SIGCHLD && signal != SIGWINCH && signal != SIGURG && signal != SIGCONT;
+  constexpr std::array kOthers = {SIGCHLD, SIGWINCH, SIGURG, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU};
+  return std::ranges::find(kOthers, signal) == kOthers.end();
 }
 
 void end_by(int signal) {

@@ -37,7 +37,7 @@ struct Observed {
   /// expires there.
   std::optional<std::chrono::milliseconds> least_left;
   std::optional<std::chrono::milliseconds> most_left;
-  std::optional<WaitingLine> waiting;  ///< none: no server says who waits
+  std::optional<WaitingQueue> waiting;  ///< none: no server says who waits
   std::optional<lock::Done> last_run;  ///< with --once
 };
 

@@ -56,10 +56,10 @@ Json last_run(const std::optional<lock::Done>& done) {
                        {"by", holder_json(records::read_holder(done->who))}});
 }
 
-Json waiters(const std::optional<WaitingLine>& line) {
-  if (!line) return {};
+Json waiters(const std::optional<WaitingQueue>& queue) {
+  if (!queue) return {};
   std::vector<Json> all;
-  for (const Waiting& waiter : line->known) {
+  for (const Waiting& waiter : queue->known) {
     const auto& who = waiter.who;
     all.push_back(Json::object({{"host", who ? Json(who->host) : Json()},
                                 {"user", who ? Json(who->user) : Json()},

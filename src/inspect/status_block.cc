@@ -216,16 +216,16 @@ std::string describe(const Waiting& waiter, std::size_t room, diag::Charset char
 }
 
 /// The longest waiter comes first. Each waiter begins a new line.
-void tell_waiting(Block& block, const WaitingLine& line, bool all) {
-  const std::size_t shown = all ? line.known.size() : std::min(kMostWaiting, line.known.size());
+void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
+  const std::size_t shown = all ? queue.known.size() : std::min(kMostWaiting, queue.known.size());
   std::string_view label = "waiting";
   for (std::size_t at = 0; at < shown; ++at) {
     block.entry(std::exchange(label, {}),
-                describe(line.known[at], all ? diag::kNoLimit : block.room() - kSetIn,
+                describe(queue.known[at], all ? diag::kNoLimit : block.room() - kSetIn,
                          block.screen().charset),
                 kSetIn);
   }
-  const std::size_t more = line.known.size() - shown + line.others;
+  const std::size_t more = queue.known.size() - shown + queue.others;
   if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
 }
 

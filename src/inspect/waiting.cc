@@ -22,14 +22,14 @@ bool has_it(const Waiting& waiter, const records::Holder& holder) {
 
 }  // namespace
 
-std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>& queues,
-                                 const std::optional<records::Holder>& holder) {
+std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
+                                  const std::optional<records::Holder>& holder) {
   if (std::ranges::none_of(queues, [](const auto& queue) { return queue.has_value(); })) return {};
-  WaitingLine line;
+  WaitingQueue merged;
   std::map<std::string, Waiting> waiters;
   for (const auto& queue : queues) {
     if (!queue) continue;
-    line.others = std::max(line.others, queue->length - queue->first.size());
+    merged.others = std::max(merged.others, queue->length - queue->first.size());
     for (const redis::Waiter& seen : queue->first) {
       Waiting& waiter = waiters[seen.id];
       waiter.waited = std::max(waiter.waited, seen.waited);
@@ -37,10 +37,10 @@ std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>&
     }
   }
   for (auto& [id, waiter] : waiters) {
-    if (!holder || !has_it(waiter, *holder)) line.known.push_back(std::move(waiter));
+    if (!holder || !has_it(waiter, *holder)) merged.known.push_back(std::move(waiter));
   }
-  std::ranges::stable_sort(line.known, std::greater<>(), &Waiting::waited);
-  return line;
+  std::ranges::stable_sort(merged.known, std::greater<>(), &Waiting::waited);
+  return merged;
 }
 
 }  // namespace redlock::inspect

@@ -17,7 +17,7 @@ struct Waiting {
   std::optional<records::Holder> who;  ///< its own record; without the start of its wait
 };
 
-struct WaitingLine {
+struct WaitingQueue {
   std::vector<Waiting> known;  ///< the longest waiter first
   std::size_t others = 0;      ///< at least so many more waiters, about whom nothing is known
 };
@@ -25,7 +25,7 @@ struct WaitingLine {
 /// Merges the queues of all servers: a waiter that came while a server was down is missing there.
 /// None if no server has a queue that we may read. `holder`: does not count as a waiter, even if it
 /// was one a moment ago.
-std::optional<WaitingLine> merge(const std::vector<std::optional<redis::Queue>>& queues,
-                                 const std::optional<records::Holder>& holder);
+std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
+                                  const std::optional<records::Holder>& holder);
 
 }  // namespace redlock::inspect

@@ -149,7 +149,7 @@ void Acquisition::withdraw(Effects& effects) {
   settle(effects);
 }
 
-/// The servers wake the next waiter when we leave the line, so our votes go back before.
+/// The servers wake the next waiter when we leave the queue, so our votes go back before.
 void Acquisition::settle(Effects& effects) {
   for (const auto& [server, attempt] : std::exchange(unanswered_, {})) {
     release_.begin(server, attempt, effects);

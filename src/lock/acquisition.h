@@ -31,8 +31,8 @@ struct Waiting {
   bool lacks_quorum = false;  ///< fewer than a quorum of servers answered lately
   std::size_t answering = 0;  ///< the number of servers that answered lately
   std::size_t servers = 0;
-  std::size_t place = 0;   ///< ours in the line of waiters, from 1; 0: unknown
-  std::size_t length = 0;  ///< of that line
+  std::size_t place = 0;   ///< ours in the queue of waiters, from 1; 0: unknown
+  std::size_t length = 0;  ///< of that queue
 };
 
 /// A lock that an ancestor of ours holds, as far as we know: its token, and its fencing number.
@@ -61,11 +61,11 @@ class Acquisition {
   /// be called while trying and, for late votes, after the win.
   void record(const Reply& reply, Instant now, Effects& effects);
 
-  /// Gives back every token that may be on a server, through release(), and leaves the line. For a
+  /// Gives back every token that may be on a server, through release(), and leaves the queue. For a
   /// caller that does not want the lock any more.
   void withdraw(Effects& effects);
 
-  /// For a caller that has the lock: leaves the line, and gives back what servers may still grant
+  /// For a caller that has the lock: leaves the queue, and gives back what servers may still grant
   /// to earlier attempts.
   void settle(Effects& effects);
 
@@ -80,7 +80,7 @@ class Acquisition {
   /// The lengths from now on: those of a lock that ends at a fixed moment shrink.
   void set_timing(const Timing& timing) { timing_ = timing; }
 
-  /// Takes the answer to a request to leave the line.
+  /// Takes the answer to a request to leave the queue.
   void record_left(const Reply& reply) { waiter_.record_left(reply); }
 
   enum class Whom {

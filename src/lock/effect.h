@@ -41,10 +41,10 @@ struct Subscribe {
   AttemptId attempt;
 };
 
-/// Join the line of waiters on every server that can be reached now, and subscribe to our wake-ups
+/// Join the queue of waiters on every server that can be reached now, and subscribe to our wake-ups
 /// (Woken) wherever that is not done yet. Exclusion does not depend on it.
 struct JoinQueue {
-  /// 0: only subscribe: the next acquire puts us into the line, or we are there.
+  /// 0: only subscribe: the next acquire puts us into the queue, or we are there.
   Ticket ticket = 0;
 };
 

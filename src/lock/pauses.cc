@@ -24,7 +24,7 @@ constexpr Duration kShortestTurn = milliseconds(10);
 /// than every 20 s, and it finds out what no server told it.
 constexpr Duration kIdle = seconds(5);
 
-/// The pause of a waiter that the servers cannot wake while it is among the first two in line.
+/// The pause of a waiter that the servers cannot wake while it is among the first two in the queue.
 constexpr Duration kEarly = milliseconds(100);
 
 /// When a lock expires, the first two waiters ask at once, and the others within this time after

@@ -25,10 +25,10 @@ class Pauses {
  public:
   Pauses(const Patience& patience, std::uint64_t seed);
 
-  /// After a round that ended in a conflict. The servers wake a waiter in line, so it asks seldom.
-  /// Otherwise it asks often while it is among the first ones, and with exponential back-off while
-  /// it is not. In every case it asks when the time to live has passed that the servers gave for
-  /// the lock; the first ones first.
+  /// After a round that ended in a conflict. The servers wake a waiter in the queue, so it asks
+  /// seldom. Otherwise it asks often while it is among the first ones, and with exponential
+  /// back-off while it is not. In every case it asks when the time to live has passed that the
+  /// servers gave for the lock; the first ones first.
   [[nodiscard]] Duration after_conflict(const Attempt& ended, const Waiter& waiter);
 
   /// After a round, which lasted that long, in which contenders split the votes. If all that

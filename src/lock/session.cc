@@ -240,7 +240,7 @@ void Session::start_job(std::uint64_t fence) {
       Spawn{won.id(), fence, lease_->valid_until() - plan_.timing.needed_to_start()});
 }
 
-/// We leave the line only now: that costs the servers time, and the job shall start first.
+/// We leave the queue only now: that costs the servers time, and the job shall start first.
 void Session::on_job_started() {
   acquisition_.settle(effects_);
   phase_ = Phase::running;

@@ -10,8 +10,8 @@ namespace redlock::lock {
 /// The length of redlock's tokens: 160 bits, in hexadecimal digits.
 inline constexpr std::size_t kTokenDigits = 40;
 
-/// The tokens of readers, and their names in the line of waiters, begin with this: so whoever has a
-/// token knows the mode of its lock.
+/// The tokens of readers, and their names in the queue of waiters, begin with this: so whoever has
+/// a token knows the mode of its lock.
 inline constexpr char kReader = 's';
 
 /// The tokens of those that have a slot begin with this, and two hexadecimal digits each for the

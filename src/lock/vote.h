@@ -47,7 +47,7 @@ constexpr bool is_release(Op op) {
   return op == Op::release || op == Op::leave;
 }
 
-/// A place in the line of waiters, the same on every server: the order of tickets is the order of
+/// A place in the queue of waiters, the same on every server: the order of tickets is the order of
 /// service. A server's clock in ms since 1970, or one more than the last ticket it knows, whichever
 /// is larger. 0: none.
 using Ticket = std::uint64_t;
@@ -65,8 +65,8 @@ struct Ask {
   Duration life{};
   /// acquire: answer Done instead if a successful run began less than this ago. Zero: never.
   Duration once{};
-  /// acquire: our ticket; the server puts us into its line if it refuses, or keeps us there for
-  /// another 20 s. 0: we are not in line, and every waiter stands before us.
+  /// acquire: our ticket; the server puts us into its queue if it refuses, or keeps us there for
+  /// another 20 s. 0: we are not in the queue, and every waiter stands before us.
   Ticket ticket = 0;
   std::size_t slot = 0;  ///< acquire: the slot that we ask for, from 1; 0: the lock has no slots
   std::chrono::milliseconds began{};  ///< mark, unmark: when the run began, by the server's clock
@@ -106,9 +106,10 @@ struct Refused {
   std::string holder;                  ///< the holder (JSON as it stored it), empty if unknown
   std::chrono::milliseconds clock{0};  ///< as in Granted
   bool turn = false;                   ///< the lock is free, but it is another waiter's turn
-  Ticket ticket = 0;        ///< acquire: for a waiter that joins the line now; 0: unknown
-  std::size_t place = 0;    ///< acquire: ours in this server's line, from 1; 0: we are not in line
-  std::size_t waiters = 0;  ///< acquire: how many stand in that line, if we do
+  Ticket ticket = 0;  ///< acquire: for a waiter that joins the queue now; 0: unknown
+  std::size_t place =
+      0;  ///< acquire: ours in this server's queue, from 1; 0: we are not in the queue
+  std::size_t waiters = 0;  ///< acquire: how many stand in that queue, if we do
   std::string slots{};      ///< acquire of a slot: who has each slot, see lock/slot_choice.h
 };
 

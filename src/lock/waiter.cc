@@ -14,15 +14,15 @@ void Waiter::round_ended(const Attempt& attempt, bool quorum_answered, Effects& 
   if (!quorum_answered) return leave(effects);
   note_places(attempt);
   const bool refused = attempt.refused() >= quorum(attempt.votes().size());
-  const bool joins = refused && !in_line_;
+  const bool joins = refused && !in_queue_;
   if (joins && ticket_ == 0) {
     for (const Attempt::Vote& vote : attempt.votes()) {
       if (vote.state != Attempt::VoteState::refused) continue;
       ticket_ = std::max(ticket_, vote.refusal.ticket);
     }
   }
-  if (refused) in_line_ = ticket_ != 0;
-  if (in_line_) effects.emplace_back(JoinQueue{joins ? ticket_ : 0});
+  if (refused) in_queue_ = ticket_ != 0;
+  if (in_queue_) effects.emplace_back(JoinQueue{joins ? ticket_ : 0});
 }
 
 void Waiter::note_places(const Attempt& attempt) {
@@ -38,7 +38,7 @@ void Waiter::note_places(const Attempt& attempt) {
 }
 
 void Waiter::leave(Effects& effects) {
-  if (!std::exchange(in_line_, false)) return;
+  if (!std::exchange(in_queue_, false)) return;
   heard_.assign(heard_.size(), false);
   best_place_ = place_ = length_ = 0;
   for (ServerIndex server = 0; server < leaving_.size(); ++server) {

@@ -10,22 +10,22 @@
 
 namespace redlock::lock {
 
-/// We, as one of the waiters in line for the lock. Every server keeps a line of its own, and all
-/// of them sort it by the same tickets: the waiter that is next on one server is next on all.
+/// We, as one of the waiters in the queue for the lock. Every server keeps a queue of its own, and
+/// all of them sort it by the same tickets: the waiter that is next on one server is next on all.
 /// Exclusion does not depend on it.
 class Waiter {
  public:
   explicit Waiter(std::size_t servers) : leaving_(servers), heard_(servers) {}
 
-  /// The ticket that our requests carry, so that they put us into the line; 0: we are in no line.
-  [[nodiscard]] Ticket ticket() const { return in_line_ ? ticket_ : 0; }
+  /// The ticket that our requests carry, so that they put us into the queue; 0: we are in no queue.
+  [[nodiscard]] Ticket ticket() const { return in_queue_ ? ticket_ : 0; }
 
   /// After a round in vain. Joins if a quorum refused, and notes our place; leaves if fewer than a
   /// quorum answered: a waiter that cannot get the lock must not hold up others that can. It keeps
   /// its ticket for the next time.
   void round_ended(const Attempt& attempt, bool quorum_answered, Effects& effects);
 
-  /// Leaves the line everywhere, if we are in one.
+  /// Leaves the queue everywhere, if we are in one.
   void leave(Effects& effects);
 
   /// Takes the answer to leave(). A failure counts as an answer: our place there ends after 20 s.
@@ -36,16 +36,17 @@ class Waiter {
   /// be lost, so it is time to ask.
   [[nodiscard]] bool hear(ServerIndex server);
 
-  /// A quorum of servers can wake us, and we know that we are in line.
+  /// A quorum of servers can wake us, and we know that we are in the queue.
   [[nodiscard]] bool is_called() const;
 
   /// Some server has us among the first two.
   [[nodiscard]] bool is_early() const { return best_place_ == 1 || best_place_ == 2; }
 
-  /// Every server that has us in its line has others before us, at least two.
+  /// Every server that has us in its queue has others before us, at least two.
   [[nodiscard]] bool is_far_back() const { return best_place_ > 2; }
 
-  /// Our place in the line, and its length, on the server where we stand farthest back. 0: unknown.
+  /// Our place in the queue, and its length, on the server where we stand farthest back. 0:
+  /// unknown.
   [[nodiscard]] std::size_t place() const { return place_; }
   [[nodiscard]] std::size_t length() const { return length_; }
 
@@ -54,7 +55,7 @@ class Waiter {
   [[nodiscard]] std::size_t heard() const;
 
   Ticket ticket_ = 0;  ///< never changes once we have one
-  bool in_line_ = false;
+  bool in_queue_ = false;
   std::vector<bool> leaving_;  ///< by server: we asked to leave and wait for the answer
   std::vector<bool> heard_;    ///< by server: it has confirmed our subscription
   std::size_t best_place_ = 0;

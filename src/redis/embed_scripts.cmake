@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Writes OUTPUT, a C++ file that defines one string_view for each Lua script named in SCRIPTS
-# (paths, separated by commas), with parts/line.lua in place of a line `--include line`, and so on. Comment
+# (paths, separated by commas), with parts/queue.lua in place of a line `--include queue`, and so on. Comment
 # lines, and blanks that Lua does not need, are left out: the whole script goes over the wire with every
 # request.
 
@@ -29,7 +29,7 @@ foreach(path IN LISTS SCRIPTS)
   get_filename_component(name "${path}" NAME_WE)
   file(READ "${path}" lua)
   get_filename_component(folder "${path}" DIRECTORY)
-  foreach(part asked barred before enter exit grant leaving line noted others raise readers seat slots stand turn vouch)
+  foreach(part asked barred before enqueue enter exit grant leaving noted others queue raise readers seat slots turn vouch)
     file(READ "${folder}/parts/${part}.lua" text_of_part)
     string(REPLACE "\n--include ${part}\n" "\n${text_of_part}\n" lua "${lua}")
   endforeach()

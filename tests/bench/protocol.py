@@ -21,7 +21,7 @@ HOSTS = 10_000
 CONNECTIONS = 200  # to each server, for all hosts
 WAITERS = 1000
 RUNS = 3  # of both
-LINES = (10, 100, 1000)  # how many stand in line while the lock is handed over
+LENGTHS = (10, 100, 1000)  # how many stand in the queue while the lock is handed over
 ROUNDS, BATCHES, BATCH = 3, 12, 8  # hand-overs: so many batches of so many, in each round
 LONGEST = 120  # s that anything may take
 
@@ -143,30 +143,30 @@ def count_votes(servers, streams, tokens):
     return exactly, votes
 
 
-# ---- a line of waiters --------------------------------------------------------------------------
+# ---- a queue of waiters --------------------------------------------------------------------------
 
 
 class Waiter:
     """One waiter's two connections to a server, and what it has to say next."""
 
-    def __init__(self, line, number):
-        self.line = line
+    def __init__(self, queue, number):
+        self.queue = queue
         self.token = secrets.token_hex(20)
         self.name = secrets.token_hex(10)
-        self.who = line.requests.who(number)
+        self.who = queue.requests.who(number)
         self.ticket = None
         self.state = "new"  # then "waits", then "has"
-        self.left = 4  # replies when it has had the lock: to its leaving the line, and its release
-        self.asking = Connection(line.server.path)
-        self.listening = Connection(line.server.path)
-        line.selector.register(self.asking.socket, selectors.EVENT_READ, self.answered)
-        line.selector.register(self.listening.socket, selectors.EVENT_READ, self.woken)
+        self.left = 4  # replies when it has had the lock: to its leaving the queue, and its release
+        self.asking = Connection(queue.server.path)
+        self.listening = Connection(queue.server.path)
+        queue.selector.register(self.asking.socket, selectors.EVENT_READ, self.answered)
+        queue.selector.register(self.listening.socket, selectors.EVENT_READ, self.woken)
 
     def arrive(self):
-        self.asking.send(self.line.requests.acquire(self.token, self.who))
+        self.asking.send(self.queue.requests.acquire(self.token, self.who))
 
     def ask(self):
-        self.asking.send(self.line.requests.acquire(self.token, self.who, self.name, self.ticket))
+        self.asking.send(self.queue.requests.acquire(self.token, self.who, self.name, self.ticket))
 
     def answered(self):
         self.asking.receive()
@@ -176,7 +176,7 @@ class Waiter:
             else:
                 self.left -= 1
         if self.left == 0:
-            self.line.selector.unregister(self.asking.socket)
+            self.queue.selector.unregister(self.asking.socket)
             self.asking.close()
 
     def judge(self, reply):
@@ -186,11 +186,11 @@ class Waiter:
             pass
         elif self.ticket is None:
             self.ticket = reply[5]
-            self.asking.send(self.line.requests.join(self.name, self.who, self.ticket))
+            self.asking.send(self.queue.requests.join(self.name, self.who, self.ticket))
             self.listening.send(encode("SUBSCRIBE", LINE + "wake:" + self.name))
         elif self.state == "new":
             self.state = "waits"
-            self.line.waiting += 1
+            self.queue.waiting += 1
 
     def woken(self):
         self.listening.receive()
@@ -200,19 +200,19 @@ class Waiter:
                 self.ask()
 
     def win(self):
-        """Leaves the line, and listens no more."""
-        self.line.waiting -= self.state == "waits"
+        """Leaves the queue, and listens no more."""
+        self.queue.waiting -= self.state == "waits"
         self.state = "has"
-        self.line.selector.unregister(self.listening.socket)
+        self.queue.selector.unregister(self.listening.socket)
         self.listening.close()
-        self.asking.send(self.line.requests.hand_on(self.name))
-        self.line.won(self)
+        self.asking.send(self.queue.requests.hand_on(self.name))
+        self.queue.won(self)
 
     def release(self):
-        self.asking.send(self.line.requests.release(self.token, self.who))
+        self.asking.send(self.queue.requests.release(self.token, self.who))
 
 
-class Line:
+class Queue:
     def __init__(self, requests, server):
         self.requests = requests
         self.server = server
@@ -268,19 +268,19 @@ def arrivals(requests, server):
     print(f"\n{WAITERS} waiters join together, {RUNS} times, with two connections each\n")
     took, work, connecting, delays, slow = [], [], [], [], []
     for _ in range(RUNS):
-        line = Line(requests, server)
+        queue = Queue(requests, server)
         before = server.spent()
-        newcomers = [line.newcomer() for _ in range(WAITERS)]
+        newcomers = [queue.newcomer() for _ in range(WAITERS)]
         connected = server.spent()
         began = time.perf_counter()
-        line.join(newcomers)
+        queue.join(newcomers)
         took.append(time.perf_counter() - began)
         after = server.spent()
         connecting.append((connected[0] - before[0]) / WAITERS)
         work.append((after[0] - connected[0]) / WAITERS)
         delays.append(after[1] - connected[1])
         slow.append(longest([server], 3 * WAITERS))
-        line.close()
+        queue.close()
     cost = statistics.median(work)
     print(f"  in all                {statistics.median(took):9.2f} s    with the generator's work")
     print(f"  server CPU            {cost:9.0f} µs   each, {wanted(cost, 200)};"
@@ -289,21 +289,21 @@ def arrivals(requests, server):
 
 
 def handovers(requests, server):
-    print(f"\nThe lock is handed over while waiters stand in line, {ROUNDS * BATCHES * BATCH} times each\n")
-    work, scripts = {count: [] for count in LINES}, {count: [] for count in LINES}
+    print(f"\nThe lock is handed over while waiters stand in the queue, {ROUNDS * BATCHES * BATCH} times each\n")
+    work, scripts = {count: [] for count in LENGTHS}, {count: [] for count in LENGTHS}
     for _ in range(ROUNDS):
-        for count in LINES:
-            line = Line(requests, server)
+        for count in LENGTHS:
+            queue = Queue(requests, server)
             for _ in range(BATCHES):
-                missing = count + BATCH // 2 - line.waiting
-                line.join([line.newcomer() for _ in range(missing)])
+                missing = count + BATCH // 2 - queue.waiting
+                queue.join([queue.newcomer() for _ in range(missing)])
                 calls, before = server.scripts(), server.spent()[0]
-                line.hand_over(BATCH)
+                queue.hand_over(BATCH)
                 work[count].append((server.spent()[0] - before) / BATCH)
                 scripts[count].append((server.scripts() - calls) / BATCH)
-            line.close()
+            queue.close()
     print("  waiters   scripts   server CPU µs")
-    for count in LINES:
+    for count in LENGTHS:
         print(f"  {count:7}   {statistics.mean(scripts[count]):7.2f}   {statistics.median(work[count]):13.0f}")
     for what, values in (("scripts", map(statistics.mean, scripts.values())),
                          ("server CPU", map(statistics.median, work.values()))):  # fmt: skip

@@ -49,9 +49,9 @@ torture() {
   assert_contains "$stderr" 'the logs are in '
 }
 
-@test "60 waiters in line, killed at random, and servers stopped: never two jobs, served in order, nothing left" {
+@test "60 waiters in the queue, killed at random, and servers stopped: never two jobs, served in order, nothing left" {
   TMPDIR=$SCRATCH run --separate-stderr "$TORTURE/soak" --seconds 7 --waiters 60 --settle 1 --seed 13
-  [[ $status == 0 ]] || fail "$output" "$stderr" "$(tail -n 40 "$SCRATCH"/redlock-soak.*/{events.log,line.log})"
+  [[ $status == 0 ]] || fail "$output" "$stderr" "$(tail -n 40 "$SCRATCH"/redlock-soak.*/{events.log,queue.log})"
   assert_contains "$output" ' 0 overlaps, '
   assert_contains "$output" ' 0 wrong statuses, 0 keys left behind, 0 overtaken, 0 never served,'
   [[ $output =~ \ [1-9][0-9]*\ waiter-killed ]] || fail "no waiter was killed: $output"
@@ -301,13 +301,13 @@ finds() {
   assert_contains "$output" ' 2 keys left behind,'
 }
 
-# in_line: logs of a line of waiters, of which contender 3 has asked first. joined: it stands there.
-in_line() {
+# in_queue: logs of a queue of waiters, of which contender 3 has asked first. joined: it stands there.
+in_queue() {
   logs
-  printf '%s\n' 'ttl 2000' 'rest 0' >"$LOGS/line.log"
+  printf '%s\n' 'ttl 2000' 'rest 0' >"$LOGS/queue.log"
   asks 3
 }
-joined() { echo "joined ${AT}000000 1003" >>"$LOGS/line.log"; }
+joined() { echo "joined ${AT}000000 1003" >>"$LOGS/queue.log"; }
 
 # newcomers COUNT: so many ask, and have the lock at once.
 newcomers() {
@@ -316,7 +316,7 @@ newcomers() {
 }
 
 @test "checker: a waiter that many newcomers overtook, served late or killed" {
-  in_line
+  in_queue
   joined
   newcomers 11
   starts third 3 50
@@ -328,8 +328,8 @@ newcomers() {
   finds '1 overtaken' 'overtaken: run 1003 by 11 newcomers'
 }
 
-@test "checker: few newcomers, or such as asked before it stood in line, are no violation" {
-  in_line
+@test "checker: few newcomers, or such as asked before it stood in the queue, are no violation" {
+  in_queue
   joined
   newcomers 10
   starts third 3 50
@@ -337,9 +337,9 @@ newcomers() {
   leaves 3 0
   check
   assert_status 0
-  assert_contains "$output" ', 1 runs seen in line, overtaken 10 times at most,'
+  assert_contains "$output" ', 1 runs seen in the queue, overtaken 10 times at most,'
   rm -r "$LOGS"
-  in_line
+  in_queue
   newcomers 20
   joined
   starts third 3 50
@@ -350,19 +350,19 @@ newcomers() {
   assert_contains "$output" ', overtaken 0 times at most, lock free for 80 ms at most, 0 ms besides the ttl at kills,'
 }
 
-@test "checker: a waiter that gave up, and keys of the line that live on for too long" {
-  in_line
+@test "checker: a waiter that gave up, and keys of the queue that live on for too long" {
+  in_queue
   leaves 3 69
   finds '1 never served' 'never served: run 1003 left with 69'
   rm -r "$LOGS"
-  in_line
+  in_queue
   leaves 3 killed
   printf '%s\n' 'key 0 5000 redlock:{L}:fence' 'key 0 5000 redlock:{L}:log' >>"$LOGS/keys.log"
   check
   assert_status 0
   echo 'key 0 700 redlock:{L}:queue' >>"$LOGS/keys.log"
   finds '1 keys left behind' "left behind: server 0 still has 'redlock:{L}:queue' (ttl 700 ms)"
-  echo 'rest 700' >>"$LOGS/line.log"
+  echo 'rest 700' >>"$LOGS/queue.log"
   check
   assert_status 0
 }

@@ -144,7 +144,7 @@ refuse() {
   wait_for_line "$SCRATCH/ward" told
 }
 
-@test "run: a waiter that the system refuses something leaves the line" {
+@test "run: a waiter that the system refuses something leaves the queue" {
   servers 1
   "$REDLOCK" acquire L
   refuse_later REFUSE_CALL=poll
@@ -152,7 +152,7 @@ refuse() {
   wait_until "$BOUND" queued 1
   wait_until "$BOUND" hears "$BACKGROUND_PID"
   refuse_now
-  word A free "$(in_line A)"
+  word A free "$(in_queue A)"
   await "$BACKGROUND_PID"
   refused
   assert_nobody_waits

@@ -50,7 +50,7 @@ start_job() {
 let_go() { : >"$SCRATCH/go.$LOCK"; }
 
 # start_waiter NAME [OPTION…]: a run that waits for $LOCK and then writes when its job began to the file NAME; sets
-# the variable NAME to its PID. It stands in line and listens on the node OWNER when this returns.
+# the variable NAME to its PID. It stands in the queue and listens on the node OWNER when this returns.
 start_waiter() {
   ask_node "$OWNER" "zcard redlock:{$LOCK}:queue"
   local before=$SAID

@@ -72,8 +72,8 @@ refused_more() { has_texts "$SCRATCH/background.$1.err" 'acquire: refused' $(($2
 
 # ---- the queue -----------------------------------------------------------------------------------
 
-# in_line SERVER: prints who stands there, by their random names, in their order.
-in_line() { cli "$1" zrange "$QUEUE" 0 -1; }
+# in_queue SERVER: prints who stands there, by their random names, in their order.
+in_queue() { cli "$1" zrange "$QUEUE" 0 -1; }
 
 # waiters SERVER: prints how many.
 waiters() { cli "$1" zcard "$QUEUE"; }
@@ -88,7 +88,7 @@ queued() {
 queued_at_least() { (($(waiters "$1") >= $2)); }
 SOON=10 # seconds: who does not leave counts for 20 s, and is forgotten then
 nobody_waits() { queued 0; }
-assert_nobody_waits() { nobody_waits || fail "somebody waits: $(in_line A)"; }
+assert_nobody_waits() { nobody_waits || fail "somebody waits: $(in_queue A)"; }
 
 # waiter_of PID: prints by what name that process stands in the queue of A.
 waiter_of() {
@@ -126,7 +126,7 @@ plant() {
       redis.call("HSET", KEYS[3], "planted" .. at, ARGV[4])
     end' 3 "$QUEUE" "$ALIVE" "$WAITERS" "${@:2}" >/dev/null
 }
-planted() { in_line "$1" | grep -c planted || true; }
+planted() { in_queue "$1" | grep -c planted || true; }
 
 # word SERVER TEXT WAITER: that server says this to the waiter.
 word() { cli "$1" publish "redlock:{$LOCK}:wake:$3" "$2" >/dev/null; }

@@ -39,8 +39,8 @@ take() {
 # told BEGINNING…: that is how the last answer begins.
 told() { [[ $output == "$*"* ]] || fail "the answer is '$output', not '$*…'"; }
 
-# in_line NAME…: these stand in the line, with the tickets 1, 2 and so on, alive, and have just asked.
-in_line() {
+# in_queue NAME…: these stand in the queue, with the tickets 1, 2 and so on, alive, and have just asked.
+in_queue() {
   local name ticket=0 ends=$(($(now_ms) + 20000)) queue=() alive=()
   for name in "$@"; do
     queue+=("$((++ticket))" "$name")

@@ -102,7 +102,7 @@ teardown() { stop_all; }
   wait_gone "$one"
   wait_until "$BOUND" listening 1
   local dead second
-  read -r dead second < <(in_line A | paste -sd ' ')
+  read -r dead second < <(in_queue A | paste -sd ' ')
   waiting L
   is 'l["waiting"]' 2
   # It was to count until 20 s after the last time that it asked. The test does not wait so long: it puts back
@@ -149,7 +149,7 @@ teardown() { stop_all; }
   before=$(cli A zrange "$QUEUE" 0 -1 withscores)
   # Both ask again.
   local each ends
-  for each in $(in_line A); do
+  for each in $(in_queue A); do
     ends=$(until_when A "$each")
     word A free "$each"
     wait_until "$BOUND" later A "$each" "$ends"
@@ -166,7 +166,7 @@ teardown() { stop_all; }
   restart_server B
   renew_soon A
   wait_for_key B L # until then, B would grant it
-  word A free "$(in_line A)" # or it asks within 5 s
+  word A free "$(in_queue A)" # or it asks within 5 s
   wait_until 20 queued 1
   [[ $(cli B zrange "$QUEUE" 0 -1 withscores) == "$before" ]]
   waiting L
@@ -246,7 +246,7 @@ limited() {
   run "$REDLOCK" run -S "unix://blind:password@$A_SOCKET" -w 1s L -- true
   assert_status 1
   [[ $(until_when A planted1) == "$counts" ]] || fail "$counts has become $(until_when A planted1)"
-  [[ $(in_line A) == $'planted1\nplanted2' ]] || fail "$(in_line A)"
+  [[ $(in_queue A) == $'planted1\nplanted2' ]] || fail "$(in_queue A)"
   let_go
   await "$HOLDER"
   # It finds the lock free, and gives nobody the turn.
@@ -262,7 +262,7 @@ limited() {
   servers 1
   hold
   local made waits
-  # Without a line it asks by itself, five times in a second or so. In the line, that would take 15 s.
+  # Without a queue it asks by itself, five times in a second or so. In the queue, that would take 15 s.
   for made in "5 set $QUEUE x" "5 hset $ALIVE x 1" "2 sadd $WAITERS x" "2 lpush $TURN x"; do
     # shellcheck disable=SC2086 # words
     cli A ${made#* } >/dev/null

@@ -240,9 +240,9 @@ notes() { cli A hget "$FENCE" released; }
   assert_no_key A "$mark"
 }
 
-# ---- the line --------------------------------------------------------------------------------------
+# ---- the queue --------------------------------------------------------------------------------------
 
-@test "scripts: who joins the line cuts an end far ahead, and waiting shows only the living" {
+@test "scripts: who joins the queue cuts an end far ahead, and waiting shows only the living" {
   local now
   now=$(now_ms)
   cli A zadd "${LINE}queue" 1 far 2 dead
@@ -279,7 +279,7 @@ notes() { cli A hget "$FENCE" released; }
   [[ $(cli A zcard "${LINE}queue") == 36 ]] || fail "$(cli A zcard "${LINE}queue")"
 }
 
-@test "scripts: who joins the line forgets 32 of the dead, and no more" {
+@test "scripts: who joins the queue forgets 32 of the dead, and no more" {
   local now
   now=$(now_ms)
   # shellcheck disable=SC2046 # words
@@ -288,8 +288,8 @@ notes() { cli A hget "$FENCE" released; }
   [[ $(cli A zcard "${LINE}alive") == 9 ]] || fail "$(cli A zcard "${LINE}alive")"
 }
 
-@test "scripts: a waiter that leaves the line leaves nothing of it" {
-  in_line me
+@test "scripts: a waiter that leaves the queue leaves nothing of it" {
+  in_queue me
   cli A hset "${LINE}waiters" me '{}' mark:me 1
   cli A set "${LINE}turn" me px 20000
   answers free hand_on 1 L "$LINE" me
@@ -298,20 +298,20 @@ notes() { cli A hget "$FENCE" released; }
 
 @test "scripts: a list of waiters has the first 20, and nobody has waited for less than nothing" {
   # shellcheck disable=SC2046 # words
-  in_line $(for i in {10..34}; do echo "w$i"; done)
+  in_queue $(for i in {10..34}; do echo "w$i"; done)
   answer_of waiting 3 "${LINE}queue" "${LINE}alive" "${LINE}waiters"
   told 'waiting 25 w10 '
   [[ $(printf '%s\n' "${lines[@]}" | grep -c '^w[0-9]') == 20 ]] || fail "$output"
   no_line
-  in_line w1
+  in_queue w1
   cli A zadd "${LINE}queue" $(($(now_ms) + 60000)) w1
   answers 'waiting 1 w1 0' waiting 3 "${LINE}queue" "${LINE}alive" "${LINE}waiters"
 }
 
-@test "scripts: a refusal tells the place in the line, and a newcomer a ticket behind all others" {
+@test "scripts: a refusal tells the place in the queue, and a newcomer a ticket behind all others" {
   local ahead=$(($(now_ms) + 60000))
   held
-  in_line a b
+  in_queue a b
   take "$OTHER" "$OTHER" me 3
   told "refused $TOKEN"
   [[ ${lines[*]: -3} == '3 3 3' ]] || fail "$output"
@@ -320,10 +320,10 @@ notes() { cli A hget "$FENCE" released; }
   [[ ${lines[*]: -3} == "$((ahead + 1)) 0 3" ]] || fail "$output"
 }
 
-@test "scripts: for a user who may not read the clock, the others stay in the line as they are" {
+@test "scripts: for a user who may not read the clock, the others stay in the queue as they are" {
   local ahead=$(($(now_ms) + 60000))
   held
-  in_line a b
+  in_queue a b
   as_user -time
   take "$OTHER" "$OTHER" me 3
   assert_between "$((ahead - 60000))" "$(cli A zscore "${LINE}alive" a)" "$ahead"

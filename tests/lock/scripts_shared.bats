@@ -45,26 +45,26 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
 @test "scripts: before a reader that asks comes a living writer, and no waiter that can read with it" {
   take "$(reader b)"
   told granted
-  in_line s1 s2
+  in_queue s1 s2
   take "$(reader c)"
   told granted
   # A writer that is dead, or had its turn and has not asked since.
-  in_line w1
+  in_queue w1
   cli A zadd "${LINE}alive" 1 w1
   take "$(reader d)"
   told granted
-  in_line w1
+  in_queue w1
   cli A hset "${LINE}waiters" mark:w1 1
   take "$(reader e)"
   told granted
   # One that waits.
   no_line
-  in_line w1
+  in_queue w1
   take "$(reader f)"
   told "refused shared:$(reader b)"
   # Nobody looks further than at 32.
   no_line
-  in_line s{1..33} w1
+  in_queue s{1..33} w1
   take "$(reader g)"
   told turn
 }
@@ -143,31 +143,31 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
   assert_no_key A L
 }
 
-@test "scripts: a reader that enters wakes the readers at the head of the line, and no writer" {
+@test "scripts: a reader that enters wakes the readers at the head of the queue, and no writer" {
   take "$(reader b)"
-  in_line s1 s2 s3 w1 s5
+  in_queue s1 s2 s3 w1 s5
   answers held hand_on 1 L "$LINE" ''
   [[ $(marks) == 's1 s2 s3' ]] || fail "$(marks)"
   assert_no_key A "${LINE}turn"
   no_line
-  in_line w1 s2
+  in_queue w1 s2
   answers held hand_on 1 L "$LINE" ''
   [[ -z $(marks) ]] || fail "$(marks)"
 }
 
 @test "scripts: a free slot is offered to a waiter for a slot, not to one that needs the whole lock" {
   take "$(slot 1 12 b)"
-  in_line p000c1 p000c2
+  in_queue p000c1 p000c2
   answers 'free p000c1' hand_on 1 L "$LINE" ''
   # A newcomer does not take it.
   take "$(slot 2 12 c)"
   told 'turn p000c1'
   no_line
-  in_line w1 p000c2
+  in_queue w1 p000c2
   answers 'free' hand_on 1 L "$LINE" ''
   assert_no_key A "${LINE}turn"
   no_line
-  in_line p00041 p000c2 # one of 4 slots
+  in_queue p00041 p000c2 # one of 4 slots
   answers 'free' hand_on 1 L "$LINE" ''
 }
 
@@ -177,7 +177,7 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
     waiter=${token:0:1}00031
     cli A del L
     no_line
-    in_line "$waiter" other
+    in_queue "$waiter" other
     cli A hset "${LINE}waiters" "mark:$waiter" 1
     cli A set "${LINE}turn" "$waiter" px 400
     take "$token" "$token" "$waiter" 1

@@ -86,7 +86,7 @@ excludes() {
   sed -n 's/^start //p' "$LOG" | sort -nuc || fail "$(<"$LOG")"
 }
 
-wait_in_line() {
+wait_in_queue() {
   REDLOCK=$1 hold
   REDLOCK=$2 waiter one
   REDLOCK=$1 waiter two
@@ -107,7 +107,7 @@ wait_in_line() {
   assert_no_overlap "$LOG"
   [[ $(awk '$1 == "start" { print $2 }' "$LOG" | paste -sd ' ') == 'holder one two three' ]] || fail "$(<"$LOG")"
 }
-@test "versions: both wait in one line, get the lock in its order, and wake each other" { both_ways wait_in_line; }
+@test "versions: both wait in one queue, get the lock in its order, and wake each other" { both_ways wait_in_queue; }
 
 read_together() {
   local first second readers

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
 # The first waiter is woken when a lock is free: by what, and what the others hear. This is mostly about what
-# the servers did and what the waiters heard, and not about how long it took. Their order: line.bats.
+# the servers did and what the waiters heard, and not about how long it took. Their order: order.bats.
 
 load ../lib/common
 load ../lib/looking
@@ -44,7 +44,7 @@ teardown() { stop_all; }
   waiter two
   waiter three
   local first second third
-  read -r first second third < <(in_line A | paste -sd ' ')
+  read -r first second third < <(in_queue A | paste -sd ' ')
   listen_in A
   let_go
   await "$one"
@@ -75,7 +75,7 @@ teardown() { stop_all; }
   assert_status 0
   assert_contains "$stderr" 'the lock may be ours in 500 ms'
   assert_between 0 $(($(began_at two) - before)) 4000 # by itself it asks after some 5 s
-  [[ $(in_line A) == "$first" ]]
+  [[ $(in_queue A) == "$first" ]]
   kill -CONT "$one"
   await "$one"
   assert_status 0
@@ -91,7 +91,7 @@ teardown() { stop_all; }
   waiting L
   is 'l["waiters"][0]["command"]' 'redlock acquire L'
   local first
-  first=$(in_line A)
+  first=$(in_queue A)
   listen_in A
   let_go
   heard_by A free "$first"
@@ -231,7 +231,7 @@ one_waits() {
   waiter two
   waiter three
   local first second third end
-  read -r first second third < <(in_line A | paste -sd ' ')
+  read -r first second third < <(in_queue A | paste -sd ' ')
   wait_until_settled A # a renewal would give it its time again
   listen_in A
   cli A pexpire L 3000 >/dev/null

@@ -259,10 +259,10 @@ three_held() {
   all_run 1 2 3
 }
 
-# all_in_line: three on each server; they ask, as they do every 5 s.
-all_in_line() {
+# all_in_queue: three on each server; they ask, as they do every 5 s.
+all_in_queue() {
   local waiter
-  for waiter in $(in_line A); do word A free "$waiter"; done
+  for waiter in $(in_queue A); do word A free "$waiter"; done
   nap 0.1
   queued 3
 }
@@ -298,7 +298,7 @@ patiently() { REDLOCK_SERVER_TIMEOUT=5s "$@"; }
     assert_status 69
     resume_server B
     [[ $waiters != 3 || $output != *" waiting $(me) (pid $red1, "* ]] || break
-    wait_until "$BOUND" all_in_line
+    wait_until "$BOUND" all_in_queue
   done
   [[ $waiters == 3 ]] || fail "$waiters waiters"
   has 'red: not known, 1 of 3 servers could be asked' " waiting $(me) (pid $red1, "
@@ -309,7 +309,7 @@ patiently() { REDLOCK_SERVER_TIMEOUT=5s "$@"; }
   local lock
   for lock in red green blue; do
     of_lock "$lock"
-    wait_until 20 all_in_line
+    wait_until 20 all_in_queue
   done
   patiently status --json red green blue
   assert_status 0

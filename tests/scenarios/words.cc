@@ -294,7 +294,7 @@ std::string text_of(const lock::Effect& effect) {
           },
           [](const lock::JoinQueue& join) -> std::string {
             if (join.ticket == 0) return "subscribe to wake-ups";
-            return "join the line with ticket " + std::to_string(join.ticket) +
+            return "join the queue with ticket " + std::to_string(join.ticket) +
                    ", subscribe to wake-ups";
           },
           [](const lock::Report& report) { return describe(report); },

@@ -232,7 +232,7 @@ has_refused() { count_refused "$1" && ((REFUSED > $2)); }
   wait_until_clean C4
 }
 
-@test "cluster: after a planned fail-over the next one in line gets the lock" {
+@test "cluster: after a planned fail-over the next one in the queue gets the lock" {
   failing_cluster
   lock_at C1
   start_job --ttl 60s

@@ -153,7 +153,7 @@ fake_sentinel() { hostile_server names "$@"; }
 }
 
 # The acquire of the one that waits stays unanswered. It goes to the other primary with a new token.
-@test "sentinel: when the primary hangs and another one takes over, the next one in line gets the lock" {
+@test "sentinel: when the primary hangs and another one takes over, the next one in the queue gets the lock" {
   failing_sentinels
   start_job --ttl 60s
   background "$REDLOCK" run --server-wait 60s "$LOCK" -- true
@@ -172,7 +172,7 @@ fake_sentinel() { hostile_server names "$@"; }
   wait_until_clean "$PRIMARY"
 }
 
-@test "sentinel: after a planned fail-over the next one in line gets the lock" {
+@test "sentinel: after a planned fail-over the next one in the queue gets the lock" {
   failing_sentinels
   start_job --ttl 60s
   background "$REDLOCK" run "$LOCK" -- true

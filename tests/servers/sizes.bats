@@ -39,7 +39,7 @@ script() {
 # answers WORD: the first word of the last answer.
 answers() { [[ ${answer%%$'\n'*} == "$1" ]] || fail "it is not $1: ${answer:0:200}"; }
 
-# acquire TOKEN [HOLD [PERIOD]]: that script, without a restart grace, in the line as $WAITER with the ticket 5.
+# acquire TOKEN [HOLD [PERIOD]]: that script, without a restart grace, in the queue as $WAITER with the ticket 5.
 WAITER=
 acquire() {
   local keys=(4 L "$HOLDER" "$FENCE" 'redlock:{L}:dead')
@@ -234,7 +234,7 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
   answers released
   cli A setrange L 2000 x >/dev/null
   run -1 "$REDLOCK" run -n L -- true
-  # A waiter in line has its turn, once.
+  # A waiter in the queue has its turn, once.
   cli A del L >/dev/null
   cli A zadd "${KEYS[0]}" 1 one >/dev/null
   cli A zadd "${KEYS[1]}" "$(($(now_ms) + 30000))" one >/dev/null

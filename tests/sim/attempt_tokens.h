@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "line.h"
 #include "lock/vote.h"
+#include "queue.h"
 #include "token.h"
 
 namespace redlock::sim {

@@ -3,7 +3,7 @@
 // Is the simulated server (server.h) the real one? Sends random sequences of requests to a Redis
 // server, the way redis/ sends them, and to the model; in between it does by hand what happens to
 // keys: they expire, others set them, the server gets another life. Every answer and every key left
-// must be the same on both sides. For the line of waiters see line_check.h.
+// must be the same on both sides. For the queue of waiters see queue_check.h.
 #pragma once
 
 #include <chrono>

@@ -2,7 +2,7 @@
 //
 // redlock_model_check SOCKET [COUNT [SEED]]: is the simulated server (server.h) the real one?
 // Random sequences of requests to the Redis server on a Unix socket and to the model: about the
-// lock (lock_check.h), and about the line of waiters (line_check.h). The database is flushed.
+// lock (lock_check.h), and about the queue of waiters (queue_check.h). The database is flushed.
 //
 // Exit status: 0 no difference, 1 a difference, 64 usage, 69 no server.
 #include <cstdio>
@@ -10,26 +10,26 @@
 #include <exception>
 #include <string>
 
-#include "line_check.h"
 #include "lock_check.h"
 #include "mutation.h"
+#include "queue_check.h"
 
 namespace {
 
 using namespace redlock;
 
-/// The line of waiters; and that a mistake in the model would be seen.
+/// The queue of waiters; and that a mistake in the model would be seen.
 bool check_line(const char* socket, std::uint64_t seed, std::uint64_t count) {
-  sim::LineCheck line(socket, seed);
+  sim::QueueCheck queue(socket, seed);
   for (std::uint64_t number = 0; number < count; ++number) {
-    if (line.sequence(number)) continue;
-    std::printf("%sthe model's line is not the server's (seed %llu)\n", line.story().c_str(),
+    if (queue.sequence(number)) continue;
+    std::printf("%sthe model's queue is not the server's (seed %llu)\n", queue.story().c_str(),
                 static_cast<unsigned long long>(seed));
     return false;
   }
   for (const auto& [mutation, name] : sim::kMutations) {
-    if (!sim::is_of_line(mutation)) continue;
-    sim::LineCheck wrong(socket, seed, mutation);
+    if (!sim::is_of_queue(mutation)) continue;
+    sim::QueueCheck wrong(socket, seed, mutation);
     std::uint64_t number = 0;
     while (number < 10 * count && wrong.sequence(number)) ++number;
     if (number < 10 * count) continue;
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     if (!check_readers(argv[1], seed, count) || !check_line(argv[1], seed, count)) return 1;
     std::printf(
         "%llu sequences of 30 steps: the same answers, the same keys; and as "
-        "many of waiters in line\n",
+        "many of waiters in the queue\n",
         static_cast<unsigned long long>(count));
     return 0;
   } catch (const std::exception& error) {

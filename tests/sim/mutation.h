@@ -55,25 +55,25 @@ enum class Mutation {
   stage_untermed,      ///< runner.cc: TERM does not reach the next redlock, which still waits
   stage_skipped,       ///< stage.cc: takes the lock after the next one
   readers_overtake,    ///< acquire_shared.lua: a reader enters though a writer stands before it
-  readers_one_by_one,  ///< line.lua: a reader as the head is woken alone, as a writer is
-  no_turn,             ///< line.lua: whoever wakes gives no turn: whoever asks first gets the lock
-  no_marks,            ///< line.lua: a waiter that did not use its turn gets the next one, too
-  turn_endless,        ///< line.lua: a turn from before the clock was set back counts
-  turn_never_ends,     ///< line.lua: a turn counts though its owner has left the line
+  readers_one_by_one,  ///< queue.lua: a reader as the head is woken alone, as a writer is
+  no_turn,             ///< queue.lua: whoever wakes gives no turn: whoever asks first gets the lock
+  no_marks,            ///< queue.lua: a waiter that did not use its turn gets the next one, too
+  turn_endless,        ///< queue.lua: a turn from before the clock was set back counts
+  turn_never_ends,     ///< queue.lua: a turn counts though its owner has left the queue
   called_one_by_one,   ///< turn.lua: after a turn that was missed, only one waiter is called
   called_count_on,     ///< turn.lua: a waiter called with another's turn counts though it is silent
   called_as_missed,    ///< turn.lua: … counts as one that missed its turn
   asker_first,         ///< acquire.lua: an asker that finds the lock free and no turn gets it
-  unheard_kept,        ///< line.lua: a waiter that nobody hears gets the turn, too
-  silent_passed_over,  ///< line.lua: having just asked does not count as being heard
-  ends_ahead_void,     ///< line.lua: a waiter whose end is far ahead of the clock does not count
-  ends_uncut,          ///< line.lua: what ends far ahead of the clock is not cut
+  unheard_kept,        ///< queue.lua: a waiter that nobody hears gets the turn, too
+  silent_passed_over,  ///< queue.lua: having just asked does not count as being heard
+  ends_ahead_void,     ///< queue.lua: a waiter whose end is far ahead of the clock does not count
+  ends_uncut,          ///< queue.lua: what ends far ahead of the clock is not cut
   ticket_of_clock,     ///< acquire.lua: a ticket is the clock alone
-  refused_out_of_line,  ///< acquire.lua: a refusal does not put its waiter into the line
-  cooling_untold,       ///< queue.lua: says nothing of a lock that cools
-  slots_overtake,       ///< acquire_slot.lua: takes a free slot, whoever stands in line
-  slots_wake_none,      ///< hand_on.lua: wakes nobody while others have slots
-  slots_untold,         ///< acquire_slot.lua: a refusal does not tell who has which slot
+  refused_out_of_queue,  ///< acquire.lua: a refusal does not put its waiter into the queue
+  cooling_untold,        ///< queue.lua: says nothing of a lock that cools
+  slots_overtake,        ///< acquire_slot.lua: takes a free slot, whoever stands in the queue
+  slots_wake_none,       ///< hand_on.lua: wakes nobody while others have slots
+  slots_untold,          ///< acquire_slot.lua: a refusal does not tell who has which slot
 };
 
 inline constexpr struct {
@@ -135,7 +135,7 @@ inline constexpr struct {
     {Mutation::silent_passed_over, "silent_passed_over"},
     {Mutation::ends_uncut, "ends_uncut"},
     {Mutation::ticket_of_clock, "ticket_of_clock"},
-    {Mutation::refused_out_of_line, "refused_out_of_line"},
+    {Mutation::refused_out_of_queue, "refused_out_of_queue"},
     {Mutation::cooling_untold, "cooling_untold"},
     {Mutation::slots_overtake, "slots_overtake"},
     {Mutation::slots_wake_none, "slots_wake_none"},
@@ -147,8 +147,8 @@ inline constexpr bool is_of_readers(Mutation mutation) {
   return mutation >= Mutation::readers_stay && mutation <= Mutation::slot_frees_other;
 }
 
-/// Those of the line of waiters.
-inline constexpr bool is_of_line(Mutation mutation) {
+/// Those of the queue of waiters.
+inline constexpr bool is_of_queue(Mutation mutation) {
   return mutation >= Mutation::readers_overtake;
 }
 

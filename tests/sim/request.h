@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string>
 
-#include "line.h"
 #include "lock/vote.h"
 #include "mutation.h"
+#include "queue.h"
 #include "token.h"
 
 namespace redlock::sim {
@@ -28,7 +28,7 @@ struct Request {
   std::int64_t once_ms = 0;   ///< lock::Ask::once
   std::int64_t began_ms = 0;  ///< lock::Ask::began
   By by = By::holder;         ///< leave
-  Waiter waiter = kNoWaiter;  ///< acquire with a ticket, leave_queue, and to join the line
+  Waiter waiter = kNoWaiter;  ///< acquire with a ticket, leave_queue, and to join the queue
   lock::Ticket ticket = 0;    ///< lock::Ask::ticket
   bool joins_line = false;    ///< lock::JoinQueue, which is no Ask: `op` says nothing
 };
@@ -50,7 +50,7 @@ struct Response {
     not_mine,
     done,
     marked,
-    joined,    ///< the line
+    joined,    ///< the queue
     no_holds,  ///< an error: the lock is there to be joined, the list of its holds is not
     too_few    ///< WAIT: the replica has not got it in time
   };

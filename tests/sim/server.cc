@@ -32,7 +32,7 @@ void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started
 
 void Server::forget_data() {
   data_ = {};
-  data_.line.reset(mutation_);
+  data_.queue.reset(mutation_);
 }
 
 Response Server::execute(const Request& request, Time now) {
@@ -76,30 +76,30 @@ Response Server::run_script(const Request& request, std::int64_t now) {
   return release(request);
 }
 
-/// Every refusal puts a waiter into the line, or keeps it there.
+/// Every refusal puts a waiter into the queue, or keeps it there.
 Response Server::refuse(const Request& request, Response refusal, std::int64_t now) {
-  Line& line = data_.line;
+  Queue& queue = data_.queue;
   refusal.clock = now;
   refusal.ticket = request.ticket;
   if (request.waiter == kNoWaiter) {
-    refusal.ticket = line.next_ticket(now);
-  } else if (mutation_ != Mutation::refused_out_of_line) {
-    line.put_in_line(request.waiter, request.ticket, now);
-    refusal.place = line.place(request.waiter);
+    refusal.ticket = queue.next_ticket(now);
+  } else if (mutation_ != Mutation::refused_out_of_queue) {
+    queue.enqueue(request.waiter, request.ticket, now);
+    refusal.place = queue.place(request.waiter);
   }
-  refusal.waiters = line.queue().size();
+  refusal.waiters = queue.entries().size();
   return refusal;
 }
 
 Response Server::join_line(const Request& request, std::int64_t now) {
-  data_.line.put_in_line(request.waiter, request.ticket, now);
+  data_.queue.enqueue(request.waiter, request.ticket, now);
   return {.word = Word::joined,
-          .place = data_.line.place(request.waiter),
-          .waiters = data_.line.queue().size()};
+          .place = data_.queue.place(request.waiter),
+          .waiters = data_.queue.entries().size()};
 }
 
 Response Server::leave_line(const Request& request, std::int64_t now) {
-  data_.line.leave(request.waiter);
+  data_.queue.leave(request.waiter);
   wake_next(now);
   return {.word = Word::released};
 }
@@ -108,13 +108,13 @@ void Server::wake_next(std::int64_t now) {
   const Key& key = data_.lock;
   const bool shared = is_shared(key.value) && !is_revoked(key.value);
   const bool free = key.value == kNoToken;
-  const auto state = free                             ? Line::Lock::State::free
-                     : is_cooling(key.value)          ? Line::Lock::State::cooling
-                     : has_free_slot(now)             ? Line::Lock::State::one_slot_free
-                     : shared && is_reader(key.value) ? Line::Lock::State::shared
-                                                      : Line::Lock::State::held;
-  data_.line.wake({state, key.expires_ms == 0 ? -1 : key.expires_ms - now, key.value}, now,
-                  publish_);
+  const auto state = free                             ? Queue::Lock::State::free
+                     : is_cooling(key.value)          ? Queue::Lock::State::cooling
+                     : has_free_slot(now)             ? Queue::Lock::State::one_slot_free
+                     : shared && is_reader(key.value) ? Queue::Lock::State::shared
+                                                      : Queue::Lock::State::held;
+  data_.queue.wake({state, key.expires_ms == 0 ? -1 : key.expires_ms - now, key.value}, now,
+                   publish_);
 }
 
 Response Server::acquire(const Request& request, std::int64_t now) {
@@ -146,15 +146,15 @@ Response Server::acquire(const Request& request, std::int64_t now) {
   const Trace trace = this->trace();
   if (const auto refusal = fresh(trace, ours, now)) return *refusal;
 
-  // The line decides only about a free lock. A grant uses up no turn: its owner leaves the line
+  // The queue decides only about a free lock. A grant uses up no turn: its owner leaves the queue
   // when it has a quorum.
   if (free && !joins) {
-    Line& line = data_.line;
-    if (const auto turn = line.refusing_turn(request.waiter, request.ticket, now, publish_)) {
+    Queue& queue = data_.queue;
+    if (const auto turn = queue.refusing_turn(request.waiter, request.ticket, now, publish_)) {
       return refuse(request, {.word = Word::refused, .pttl = turn->left_ms, .turn = turn->owner},
                     now);
     }
-    line.granted(request.waiter);
+    queue.granted(request.waiter);
   }
 
   if (ours) {
@@ -311,7 +311,7 @@ void Server::expire(std::int64_t now) {
     data_.dead_readers.clear();
   }
   if (now > data_.readers.expires_ms) data_.readers = {};
-  data_.line.expire(now);
+  data_.queue.expire(now);
 }
 
 void Server::restart(Restart how, Time now) {

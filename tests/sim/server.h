@@ -12,9 +12,9 @@
 
 #include "clock.h"
 #include "holder_hash.h"
-#include "line.h"
 #include "lock/vote.h"
 #include "mutation.h"
+#include "queue.h"
 #include "request.h"
 #include "token.h"
 
@@ -60,7 +60,7 @@ class Server {
     Fence fence;
     std::vector<Note> notes;
     HolderHash holder;
-    Line line;
+    Queue queue;
   };
 
   Server() = default;
@@ -68,7 +68,7 @@ class Server {
   void reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
              const LockSettings& settings, Mutation mutation);
   /// Where its PUBLISH goes; nobody hears it before that.
-  void set_publish(Line::Publish publish) { publish_ = std::move(publish); }
+  void set_publish(Queue::Publish publish) { publish_ = std::move(publish); }
   /// An operator sets it.
   void set_clock(const Clock& clock) { clock_ = clock; }
 
@@ -188,7 +188,7 @@ class Server {
   std::int64_t started_ms_ = 0;
   LockSettings settings_;
   Mutation mutation_ = Mutation::none;
-  Line::Publish publish_ = [](Waiter, const WakeUp&) { return false; };
+  Queue::Publish publish_ = [](Waiter, const WakeUp&) { return false; };
   Data data_;
   Data snapshot_;
 

@@ -121,15 +121,15 @@ Response Server::acquire_shared(const Request& request, std::int64_t now) {
   if (const auto refusal = fresh(trace, standing.ours, now)) return *refusal;
 
   if (!standing.ours && !joins) {
-    Line& line = data_.line;
-    const auto bar = line.refusing_reader(request.waiter, request.ticket, free, now, publish_);
+    Queue& queue = data_.queue;
+    const auto bar = queue.refusing_reader(request.waiter, request.ticket, free, now, publish_);
     if (bar && (free || !bar->other)) {
       return refuse(request,
                     {.word = Word::refused, .pttl = bar->turn.left_ms, .turn = bar->turn.owner},
                     now);
     }
     if (bar) return refuse(request, refusal(now), now);
-    line.granted(request.waiter);
+    queue.granted(request.waiter);
   }
   seat(request, standing, now);
   return grant(request, trace, standing.ours, now);

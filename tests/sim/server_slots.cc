@@ -81,16 +81,16 @@ Response Server::acquire_slot(const Request& request, std::int64_t now) {
   if (const auto refusal = fresh(trace, standing.ours, now)) return *refusal;
 
   if (!standing.ours && !joins) {
-    Line& line = data_.line;
+    Queue& queue = data_.queue;
     const auto bar =
-        line.refusing_slot(request.waiter, request.token, request.ticket, free, now, publish_);
+        queue.refusing_slot(request.waiter, request.token, request.ticket, free, now, publish_);
     if (bar && bar->other) return refuse(request, refusal(now), now);
     if (bar) {
       return refuse_slot(
           request, {.word = Word::refused, .pttl = bar->turn.left_ms, .turn = bar->turn.owner},
           slots, now);
     }
-    line.granted(request.waiter);
+    queue.granted(request.waiter);
   }
   seat(request, standing, now);
   return grant(request, trace, standing.ours, now);

@@ -16,8 +16,8 @@ inline constexpr Token kNoToken = 0;
 inline constexpr Token kForeignType = ~Token{0};
 inline constexpr std::uint32_t kForeigner = 15;  ///< as a client: some other program
 
-/// The mode, in a token and in a waiter's name in the line. The order of the numbers is that of the
-/// texts, which begin with 's' for a reader and with 'p' for a slot.
+/// The mode, in a token and in a waiter's name in the queue. The order of the numbers is that of
+/// the texts, which begin with 's' for a reader and with 'p' for a slot.
 inline constexpr Token kReaderBit = Token{1} << 41U;
 inline constexpr Token kSlotBit = Token{1} << 40U;
 /// The most slots that a simulated lock has.

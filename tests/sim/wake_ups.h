@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "events.h"
-#include "line.h"
+#include "queue.h"
 #include "random.h"
 #include "schedule.h"
 

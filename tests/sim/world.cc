@@ -292,9 +292,9 @@ void World::check_hung_up(ConnectionId id) {
   }
   const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
                                  schedule_->client[connection.client].mode);
-  if (server.data().line.place(waiter) != 0) {
+  if (server.data().queue.place(waiter) != 0) {
     checks_[lock].fail("queue",
-                       client_name(connection.client) + " has ended, and is in line on " +
+                       client_name(connection.client) + " has ended, and is in the queue on " +
                            server_name(connection.server),
                        events_.now());
   }

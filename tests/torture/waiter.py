@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A waiter: `redlock run` in a loop, directly on the servers, each time until it gets the lock; and the
-line of waiters, as the servers show it."""
+queue of waiters, as the servers show it."""
 import asyncio
 import json
 import os
@@ -107,12 +107,12 @@ class SoakChaos(Chaos):
         await self.stop_server(server, length)
 
 
-class Line:
-    """Logs for the checker when each run stood in the line of a quorum of servers."""
+class QueueWatch:
+    """Logs for the checker when each run stood in the queue of a quorum of servers."""
 
     def __init__(self, world):
         self.world = world
-        self.log = world.open_log("line.log")
+        self.log = world.open_log("queue.log")
         self.seen = {}  # waiter: (its run, on which servers)
 
     def tell(self, word, *more):

@@ -120,7 +120,7 @@ void Inspector::ask(Question question, lock::Instant now) {
     case Question::queue:
       wire = encode_command({"EVAL", scripts::permissions, "4", helper_key(lock_key_, "queue"),
                              helper_key(lock_key_, "alive"), helper_key(lock_key_, "waiters"),
-                             helper_key(lock_key_, "turn"), wake_channel(lock_key_, ""), "line"});
+                             helper_key(lock_key_, "turn"), wake_channel(lock_key_, ""), "queue"});
       break;
     case Question::sharded_publish:
       wire = encode_command({"EVAL", scripts::permissions, "1", lock_key_, channel_, "sharded"});

@@ -31,7 +31,7 @@ std::optional<Waiter> read_waiter(const Value& entry) {
 
 }  // namespace
 
-std::string line_of(std::string_view lock_key) {
+std::string queue_prefix(std::string_view lock_key) {
   return helper_key(lock_key, "");
 }
 
@@ -55,12 +55,12 @@ std::optional<lock::Duration> read_wake_up(std::string_view text) {
 
 std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
                               std::string_view who, lock::Ticket ticket) {
-  return encode_command({"EVAL", scripts::join_queue, "1", lock_key, line_of(lock_key), waiter, who,
-                         std::to_string(ticket)});
+  return encode_command({"EVAL", scripts::join_queue, "1", lock_key, queue_prefix(lock_key), waiter,
+                         who, std::to_string(ticket)});
 }
 
 std::string encode_leave_queue(std::string_view lock_key, std::string_view waiter) {
-  return encode_command({"EVAL", scripts::hand_on, "1", lock_key, line_of(lock_key), waiter});
+  return encode_command({"EVAL", scripts::hand_on, "1", lock_key, queue_prefix(lock_key), waiter});
 }
 
 std::string encode_hand_on(std::string_view lock_key) {

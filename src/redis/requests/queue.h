@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The line of waiters that every server keeps of a lock: the commands to join it, to leave it, to
+// The queue of waiters that every server keeps of a lock: the commands to join it, to leave it, to
 // hand a free lock on, and to read it. All of this is best effort: a user without the permission
-// waits all the same. Absent on purpose: the refusals that the line leads to (request.h).
+// waits all the same. Absent on purpose: the refusals that the queue leads to (request.h).
 #pragma once
 
 #include <chrono>
@@ -23,16 +23,16 @@ namespace redlock::redis {
 std::optional<lock::Duration> read_wake_up(std::string_view text);
 
 /// The beginning of the names of the keys and channels of a lock's line: "redlock:{key}:".
-std::string line_of(std::string_view lock_key);
+std::string queue_prefix(std::string_view lock_key);
 
 /// The channel for a waiter's wake-ups.
 std::string wake_channel(std::string_view lock_key, std::string_view waiter);
 
-/// The waiter stays in line for another 20 s. `who`: JSON, redlock-protocol(7).
+/// The waiter stays in the queue for another 20 s. `who`: JSON, redlock-protocol(7).
 std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
                               std::string_view who, lock::Ticket ticket);
 
-/// The waiter leaves the line; if the lock is free, the server hands it on.
+/// The waiter leaves the queue; if the lock is free, the server hands it on.
 std::string encode_leave_queue(std::string_view lock_key, std::string_view waiter);
 
 /// If the lock is free, the server gives the first waiter its turn.

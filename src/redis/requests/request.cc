@@ -53,7 +53,7 @@ std::optional<lock::Refused> read_refused(const Value& reply) {
   return refused;
 }
 
-/// The refusal of an acquire also says where we stand in line.
+/// The refusal of an acquire also says where we stand in the queue.
 std::optional<lock::Answer> read_refused_in_line(const Value& reply, bool turn) {
   const bool slots = reply.elements.size() == 9 && is_string(reply.elements[8]);
   if (reply.elements.size() != 8 && !slots) return std::nullopt;
@@ -185,7 +185,7 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
   const std::string once = std::to_string(period.count());
   const bool asks_once = ask.once > lock::Duration::zero();
   const bool shared = lock::is_of_reader(secrets.token);
-  const std::string line = line_of(context.lock_key);
+  const std::string prefix = queue_prefix(context.lock_key);
   std::vector<std::string_view> words{"EVAL",
                                       lock::is_of_slot(secrets.token) ? scripts::acquire_slot
                                       : shared                        ? scripts::acquire_shared
@@ -201,7 +201,7 @@ Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Se
     words.emplace_back(context.done_key);
   }
   for (const std::string* word : {&secrets.token, &life, &context.holder_json, &grace, &ttl,
-                                  &secrets.hold, &waiter, &ticket, &line}) {
+                                  &secrets.hold, &waiter, &ticket, &prefix}) {
     words.emplace_back(*word);
   }
   if (asks_once && !shared) words.emplace_back(once);

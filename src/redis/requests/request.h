@@ -20,7 +20,7 @@ struct LockContext {
   std::string dead_key;
   std::string done_key;
   std::string readers_key{};
-  std::string waiter;               ///< our name in the line of waiters
+  std::string waiter;               ///< our name in the queue of waiters
   std::chrono::milliseconds ttl{};  ///< how long a hold counts without a renewal
   std::string holder_json;
   std::chrono::seconds restart_grace{};  ///< 0: we trust servers as soon as they run

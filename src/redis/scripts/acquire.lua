@@ -13,8 +13,8 @@
 -- ARGV[4]  restart grace, in s: a server that started more recently may have forgotten locks
 -- ARGV[5]  the ttl, in ms: how long a hold counts without a renewal
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
--- ARGV[7]  the waiter that we are in the line, ARGV[8] its ticket; '' and '': we are not in line
--- ARGV[9]  the beginning of the names of the line's keys: see line.lua
+-- ARGV[7]  the waiter that we are in the queue, ARGV[8] its ticket; '' and '': we are not in the queue
+-- ARGV[9]  the beginning of the names of the queue's keys: see queue.lua
 -- and only for `--once`:
 -- KEYS[5]  the mark of the last successful run: its beginning by this server's clock, and the runner
 -- ARGV[10] how long ago that run must have begun, in ms
@@ -27,8 +27,8 @@
 -- {'done', ms since that run began, how many ms the mark still stays, who or ''}
 -- {'refused', value, pttl, holder or '', clock, ticket, place, how many wait}    the key holds another
 --     value; pttl -1: for ever. Or there is no lock to join: value ''. Or somebody deleted our lock here
---     by force: value 'revoked:TOKEN', pttl -2. ticket: for a waiter that joins the line now. place:
---     ours; 0: we are not in line.
+--     by force: value 'revoked:TOKEN', pttl -2. ticket: for a waiter that joins the queue now. place:
+--     ours; 0: we are not in the queue.
 -- {'turn', waiter, how many ms it lasts, '', clock, ticket, place, how many wait}    the lock is free,
 --     and that waiter has the turn
 -- {'fresh', uptime in s}                    the server restarted since the last lock: no witness
@@ -36,7 +36,7 @@
 --     first bytes of its field, or 'type:list' and the like
 -- {'replica', 'host:port of the primary'}
 --
--- Only writes to the line, which are pcalls (try), come before the SET, and every command after it is a
+-- Only writes to the queue, which are pcalls (try), come before the SET, and every command after it is a
 -- pcall: a failing script does not roll back, and an error after the SET would hide that we hold the
 -- lock.
 local ttl = tonumber(ARGV[2])
@@ -45,10 +45,10 @@ local joins = hold ~= ARGV[1]
 local now = redis.pcall('TIME')
 local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
 local stamp = string.format('%.0f', clock)
-local line = ARGV[9]
---include line
+local prefix = ARGV[9]
+--include queue
 --include turn
---include stand
+--include enqueue
 --include asked
 
 -- TYPE answers with a status, which is a table in Lua. A key of another type is another program's.
@@ -82,7 +82,7 @@ end
 
 --include vouch
 
--- The line decides only about a free lock. A grant uses up no turn: the waiter leaves the line when it
+-- The queue decides only about a free lock. A grant uses up no turn: the waiter leaves the queue when it
 -- has a quorum.
 if kind == 'none' and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])

@@ -8,7 +8,7 @@
 --
 -- Replies as acquire.lua. {'refused', 'shared:GENERATION', …}: others read, but a writer waits before us.
 --
--- A name in the line that begins with 's' is a reader's: see turn.lua.
+-- A name in the queue that begins with 's' is a reader's: see turn.lua.
 local token, readers = ARGV[1], KEYS[5]
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
@@ -16,10 +16,10 @@ local joins = hold ~= token
 --include readers
 
 local stamp = string.format('%.0f', clock)
-local line = ARGV[9]
---include line
+local prefix = ARGV[9]
+--include queue
 --include turn
---include stand
+--include enqueue
 --include asked
 --include enter
 

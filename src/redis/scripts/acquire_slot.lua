@@ -10,7 +10,7 @@
 -- has our slot, and the time is until the first slot may be free. {'refused', 'shared:GENERATION', …}
 -- without that element: a waiter that is not for one of as many slots stands before us.
 --
--- A name in the line that begins with "p00NN" is that of a waiter for one of NN slots: see turn.lua.
+-- A name in the queue that begins with "p00NN" is that of a waiter for one of NN slots: see turn.lua.
 local token, readers = ARGV[1], KEYS[5]
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
@@ -18,10 +18,10 @@ local joins = hold ~= token
 --include readers
 
 local stamp = string.format('%.0f', clock)
-local line = ARGV[9]
---include line
+local prefix = ARGV[9]
+--include queue
 --include turn
---include stand
+--include enqueue
 --include asked
 --include slots
 --include enter
@@ -50,7 +50,7 @@ local function enters_with_us(waiter)
 end
 --include before
 
--- The line decides only about a free slot, as about a free lock in acquire.lua, unless others before us
+-- The queue decides only about a free slot, as about a free lock in acquire.lua, unless others before us
 -- wait until no slot is taken.
 if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])

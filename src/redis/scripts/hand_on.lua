@@ -1,19 +1,19 @@
 -- SPDX-License-Identifier: MIT
 --
--- A waiter leaves the line, or somebody has freed the lock. If the lock is free and nobody has the turn,
--- the first waiter gets it. A reader that has the lock leaves the line, too: then the next ones wake.
+-- A waiter leaves the queue, or somebody has freed the lock. If the lock is free and nobody has the turn,
+-- the first waiter gets it. A reader that has the lock leaves the queue, too: then the next ones wake.
 --
 -- KEYS[1]  the lock, which this script only reads
--- ARGV[1]  the beginning of the names of the line's keys: see line.lua
+-- ARGV[1]  the beginning of the names of the queue's keys: see queue.lua
 -- ARGV[2]  the waiter that leaves; '': nobody does
 --
 -- {'held'}: the lock is held, and has no free slot. If it only cools, the first two waiters learn for how
---     long. If readers hold it, the readers at the head of the line are woken
+--     long. If readers hold it, the readers at the head of the queue are woken
 -- {'free', the waiter that has the turn now, or ''}
-local line = ARGV[1]
+local prefix = ARGV[1]
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
---include line
+--include queue
 --include turn
 if ARGV[2] ~= '' then
   forget(ARGV[2])
@@ -31,7 +31,7 @@ if head and string.sub(head, 1, 8) == 'cooling:' then
 end
 -- The list of readers has one member more than there are readers: see readers.lua and slots.lua.
 local slots = head and string.match(head, '^shared:p%x%x(%x%x)')
-local taken = slots and try('ZRANGEBYSCORE', line .. 'readers', '(' .. string.format('%.0f', clock),
+local taken = slots and try('ZRANGEBYSCORE', prefix .. 'readers', '(' .. string.format('%.0f', clock),
                             '+inf', 'LIMIT', 0, 256)
 local free = kind == 'none' or (taken and #taken <= tonumber(slots, 16))
 if head and not slots and string.sub(head, 1, 7) == 'shared:' then hand_on(nil, nil, true) end

@@ -5,7 +5,7 @@
 -- a field too few), which the server refuses only after it has checked the permission.
 --
 -- KEYS[1] to KEYS[4]  as in acquire.lua; or
--- KEYS[1] to KEYS[4]  the queue, alive, the waiters and the turn of line.lua, with ARGV[2] 'line'; or
+-- KEYS[1] to KEYS[4]  the queue, alive, the waiters and the turn of queue.lua, with ARGV[2] 'queue'; or
 -- KEYS[1]             alone, as in log.lua: a user without these permissions can lock all the same; or
 -- KEYS[1]             the lock alone, with ARGV[2] 'sharded', to a node of a Cluster; a server before Redis 7
 --                     does not know the command, and no permission is missing there
@@ -30,7 +30,7 @@ if ARGV[2] == 'sharded' then
 elseif #KEYS == 1 then
   try('XADD', KEYS[1], 'none', '', '')
   return denied
-elseif ARGV[2] == 'line' then
+elseif ARGV[2] == 'queue' then
   for at = 1, 2 do
     try('ZADD', KEYS[at], 'none', '')
     try('ZREM', KEYS[at], '')

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Lists the waiters in the line of a lock. Changes nothing.
+-- Lists the waiters in the queue of a lock. Changes nothing.
 --
--- KEYS[1]  the queue, KEYS[2] alive, KEYS[3] the waiters: see line.lua; no other key, as a user that
+-- KEYS[1]  the queue, KEYS[2] alive, KEYS[3] the waiters: see queue.lua; no other key, as a user that
 --          reads locks may lack the permission for these
 --
 -- {'waiting', how many, {waiter, for how many ms, who or ''}, …}: the first 20, in their order

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Our membership in the line of waiters that every server keeps of a lock. Absent on purpose: when
-// to join and when to leave (lock/waiter.h), the line itself (queue.h), and the requests for the
-// lock, which keep us in line (request.h).
+// Our membership in the queue of waiters that every server keeps of a lock. Absent on purpose: when
+// to join and when to leave (lock/waiter.h), the queue itself (queue.h), and the requests for the
+// lock, which keep us in the queue (request.h).
 #pragma once
 
 #include <set>
@@ -25,11 +25,11 @@ class QueueMember {
   /// Both must outlive this.
   QueueMember(const Routes& routes, Voters& voters) : routes_(routes), voters_(voters) {}
 
-  /// Puts us into the line with this ticket on every server that is connected and answers, and
+  /// Puts us into the queue with this ticket on every server that is connected and answers, and
   /// subscribes to our wake-ups wherever it has not done so yet. Ticket 0: it only subscribes.
   void join(lock::Ticket ticket, lock::Instant now);
 
-  /// We are in the line of some server, or may be.
+  /// We are in the queue of some server, or may be.
   [[nodiscard]] bool joined() const { return joined_; }
 
   /// Asks one server (Op::leave_queue). The first call ends all subscriptions. A server that is not

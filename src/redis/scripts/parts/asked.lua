@@ -16,12 +16,12 @@ local function field(key, name, longest)
   return #text <= longest and text or ''
 end
 
--- Every refusal puts us into the line, or keeps us there. Without a clock (0) we would take the other
+-- Every refusal puts us into the queue, or keeps us there. Without a clock (0) we would take the other
 -- waiters' times for wrong ones.
 local function refuse(word, blocker, left, holder)
   local ticket, place = ARGV[8], 0
   if ticket ~= '' and clock > 0 then
-    local stands = stand_in_line(ARGV[7], ARGV[3], ticket)
+    local stands = enqueue(ARGV[7], ARGV[3], ticket)
     place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
   elseif ticket == '' then
     -- Another program may have put a waiter far behind. A score counts exactly up to 2^53.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What acquire_shared.lua and acquire_slot.lua have in common before they look at the line: they refuse us
+-- What acquire_shared.lua and acquire_slot.lua have in common before they look at the queue: they refuse us
 -- if the lock is held in another way, or if somebody deleted it under us by force.
 --
 -- fits  the lock is shared by holders of our kind

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Tells which waiter has the turn, and gives it to the next one: for the scripts that include it behind
--- line.lua.
+-- queue.lua.
 local function tell(waiter, word)
-  return try('PUBLISH', line .. 'wake:' .. waiter, word)
+  return try('PUBLISH', prefix .. 'wake:' .. waiter, word)
 end
 
 -- The waiter that has the turn, for how many ms, and its ticket. A turn that lasts too long comes from
--- a time before the clock was set back; a waiter that left the line needs none.
+-- a time before the clock was set back; a waiter that left the queue needs none.
 local function standing_turn()
   local owner = try('GETRANGE', turn, 0, 63) or try('GET', turn) or ''
   local left = owner ~= '' and try('PTTL', turn) or 0

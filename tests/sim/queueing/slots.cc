@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // More waiters than a lock has slots: none of its slots is idle while somebody waits for one.
-#include "line/scenario.h"
+#include "queueing/scenario.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 namespace {
 
@@ -105,4 +105,4 @@ std::span<const Scenario> slot_scenarios() {
   return kSlots;
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

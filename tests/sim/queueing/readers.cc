@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Readers and writers in one line.
-#include "line/scenario.h"
+#include "queueing/scenario.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::span<const Scenario> reader_scenarios() {
   return kReaders;
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

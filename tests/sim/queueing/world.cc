@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "line/world.h"
+#include "queueing/world.h"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -92,14 +92,14 @@ void World::cut(Process& process, std::size_t server, Time until) {
   process.cut(server, until);
 }
 
-std::vector<Process*> World::line() {
-  std::vector<Process*> line;
-  for (const Line::Entry& entry : hosts_.front().server().data().line.queue()) {
+std::vector<Process*> World::queue() {
+  std::vector<Process*> queue;
+  for (const Queue::Entry& entry : hosts_.front().server().data().queue.entries()) {
     for (Process* each : waiting_) {
-      if (each->waiter() == entry.waiter && can_be_served(*each)) line.push_back(each);
+      if (each->waiter() == entry.waiter && can_be_served(*each)) queue.push_back(each);
     }
   }
-  return line;
+  return queue;
 }
 
 bool World::can_be_served(const Process& process) const {
@@ -129,13 +129,13 @@ bool World::is_free() {
   return free >= lock::quorum(hosts_.size());
 }
 
-/// Nobody has it, or others have slots and the first one in line wants one, too.
+/// Nobody has it, or others have slots and the first one in the queue wants one, too.
 bool World::has_room() {
   if (running_.empty()) return true;
   const std::size_t slots = running_.front()->plan().mode.slots;
   if (running_.size() >= slots) return false;
-  const std::vector<Process*> line = this->line();
-  return !line.empty() && line.front()->plan().mode.slots == slots;
+  const std::vector<Process*> queue = this->queue();
+  return !queue.empty() && queue.front()->plan().mode.slots == slots;
 }
 
 void World::look_whether_free() {
@@ -166,8 +166,8 @@ void World::executed(Host& host, const Request& request, const Response& respons
     const auto asker = std::ranges::find(waiting_, request.waiter, &Process::waiter);
     if (asker != waiting_.end()) {
       Process& process = **asker;
-      process.notes.in_line |= 1U << host.index();
-      const auto servers = static_cast<std::size_t>(std::popcount(process.notes.in_line));
+      process.notes.in_queue |= 1U << host.index();
+      const auto servers = static_cast<std::size_t>(std::popcount(process.notes.in_queue));
       if (servers >= lock::quorum(hosts_.size()) && !process.notes.queued_at) {
         process.notes.queued_at = now();
       }
@@ -222,7 +222,7 @@ void World::note_hand_over(const Process& process) {
   if (stall > kSlow) ++numbers_.slow;
 }
 
-/// A process asked only when the other one was in line already, and is served first.
+/// A process asked only when the other one was in the queue already, and is served first.
 void World::note_inversions(const Process& process) {
   for (Process* each : waiting_) {
     if (each == &process || !each->notes.queued_at || !can_be_served(*each)) continue;
@@ -265,7 +265,7 @@ const Numbers& World::numbers() {
     if (!each->frozen() && !each->plan().loops) ++numbers_.never_served;
   }
   for (Host& host : hosts_) {
-    for (const Line::Entry& entry : host.server().data().line.queue()) {
+    for (const Queue::Entry& entry : host.server().data().queue.entries()) {
       if (entry.counts_until <= host.server().now_ms(now())) continue;
       const auto is_it = [&](const auto& each) { return each->waiter() == entry.waiter; };
       const auto process = std::ranges::find_if(processes_, is_it);
@@ -275,4 +275,4 @@ const Numbers& World::numbers() {
   return numbers_;
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- Puts a waiter into the line, for the scripts that include it behind line.lua. Returns whether it
+-- Puts a waiter into the queue, for the scripts that include it behind queue.lua. Returns whether it
 -- stands there now.
 --
 -- A waiter that was killed never leaves: each request of another one removes some expired records. A
 -- record that lasts too long comes from a time before the clock was set back.
-local function stand_in_line(waiter, who, ticket)
+local function enqueue(waiter, who, ticket)
   local ends = string.format('%.0f', clock + life)
   for _, each in ipairs(try('ZRANGEBYSCORE', alive, '-inf', clock, 'LIMIT', 0, 32) or {}) do
     forget(each)

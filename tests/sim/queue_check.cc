@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "line_check.h"
+#include "queue_check.h"
 
 #include <algorithm>
 #include <string_view>
@@ -12,8 +12,8 @@ namespace redlock::sim {
 
 namespace {
 
-const char* const kKey = "line";
-const char* const kWhole = "redlock:{line}:";
+const char* const kKey = "queue";
+const char* const kWhole = "redlock:{queue}:";
 
 // The scripts take half a second for a long time; a step that takes longer than this is not judged.
 constexpr std::int64_t kSlowMs = 200;
@@ -41,10 +41,10 @@ std::string wake_text(const WakeUp& wake_up) {
 
 }  // namespace
 
-LineCheck::LineCheck(const std::string& socket, std::uint64_t seed, Mutation mutation)
+QueueCheck::QueueCheck(const std::string& socket, std::uint64_t seed, Mutation mutation)
     : redis_(socket), subscriber_(socket), random_(seed), mutation_(mutation) {}
 
-redis::LockContext LineCheck::context_of(std::uint32_t number) const {
+redis::LockContext QueueCheck::context_of(std::uint32_t number) const {
   return {.lock_key = kKey,
           .holder_key = key("holder"),
           .fence_key = key("fence"),
@@ -56,8 +56,8 @@ redis::LockContext LineCheck::context_of(std::uint32_t number) const {
           .holder_json = "{}"};
 }
 
-bool LineCheck::sequence(std::uint64_t number) {
-  story_ = "sequence " + std::to_string(number) + " of the line\n";
+bool QueueCheck::sequence(std::uint64_t number) {
+  story_ = "sequence " + std::to_string(number) + " of the queue\n";
   differs_ = false;
   redis_.command({"FLUSHALL"});
   now_ = redis_.time_ms();
@@ -83,12 +83,12 @@ bool LineCheck::sequence(std::uint64_t number) {
     for (const std::string& each : real) texts[0] += each + ", ";
     for (const std::string& each : published_) texts[1] += each + ", ";
     same("the wake-ups", texts[0], texts[1]);
-    same("the line", real_line(), model_line());
+    same("the queue", real_line(), model_line());
   }
   return !differs_;
 }
 
-bool LineCheck::same(const std::string& what, const std::string& real, const std::string& model) {
+bool QueueCheck::same(const std::string& what, const std::string& real, const std::string& model) {
   if (real == model) return true;
   story_ += what + ": " + real + "; the model's: " + model + "\n";
   differs_ = true;
@@ -96,7 +96,7 @@ bool LineCheck::same(const std::string& what, const std::string& real, const std
 }
 
 /// A waiter subscribes, or ends its subscription.
-void LineCheck::subscribe() {
+void QueueCheck::subscribe() {
   const Waiter waiter = named(1 + random_.below(kWaiters));
   const bool subscribes = subscribed_.insert(waiter).second;
   if (!subscribes) subscribed_.erase(waiter);
@@ -106,34 +106,34 @@ void LineCheck::subscribe() {
 }
 
 /// Between two requests no time passes but this.
-void LineCheck::let_time_pass() {
+void QueueCheck::let_time_pass() {
   const auto length = random_.one_of<std::int64_t>(-300, -600, -600, -15'000, -21'000, 3'600'000);
-  model_.data().line.postpone(length);
+  model_.data().queue.postpone(length);
   story_ += std::to_string(-length) + " ms pass\n";
 }
 
-void LineCheck::write_times(std::int64_t now) {
-  Line& line = model_.data().line;
-  line.postpone(now - now_);
+void QueueCheck::write_times(std::int64_t now) {
+  Queue& queue = model_.data().queue;
+  queue.postpone(now - now_);
   now_ = now;
-  line.expire(now);
+  queue.expire(now);
   std::vector<std::string> writes;
   const auto command = [&](std::initializer_list<std::string_view> words) {
     writes.push_back(redis::encode_command(words));
   };
-  for (const Line::Entry& entry : line.queue()) {
+  for (const Queue::Entry& entry : queue.entries()) {
     command({"ZADD", key("alive"), std::to_string(entry.counts_until), waiter_text(entry.waiter)});
   }
   for (const char* name : {"queue", "alive", "waiters"}) {
-    if (line.queue().empty()) command({"DEL", key(name)});
-    command({"PEXPIRE", key(name), std::to_string(line.expires_ms() - now)});
+    if (queue.entries().empty()) command({"DEL", key(name)});
+    command({"PEXPIRE", key(name), std::to_string(queue.expires_ms() - now)});
   }
-  if (line.turn_owner() == kNoWaiter) command({"DEL", key("turn")});
-  command({"PEXPIRE", key("turn"), std::to_string(line.turn_ends_ms() - now)});
+  if (queue.turn_owner() == kNoWaiter) command({"DEL", key("turn")});
+  command({"PEXPIRE", key("turn"), std::to_string(queue.turn_ends_ms() - now)});
   redis_.commands(writes);
 }
 
-void LineCheck::request() {
+void QueueCheck::request() {
   const std::uint32_t number = 1 + random_.below(kWaiters);
   switch (random_.below(8)) {
     case 0:
@@ -150,10 +150,10 @@ void LineCheck::request() {
 }
 
 /// A waiter without a ticket asks as anybody, and takes the ticket that it is offered.
-void LineCheck::acquire(std::uint32_t number) {
+void QueueCheck::acquire(std::uint32_t number) {
   const std::uint32_t asker = number == 0 ? kWaiters + 1 + random_.below(2) : number;
   const lock::Ticket ticket = number == 0 ? 0 : tickets_[number];
-  const Waiter in_line = ticket == 0 ? kNoWaiter : named(number);
+  const Waiter in_queue = ticket == 0 ? kNoWaiter : named(number);
   const Token token = for_mode(make_token(0, 1, asker), mode_of(asker), 1 + random_.below(2));
   const lock::Ask ask{.op = lock::Op::acquire,
                       .attempt = asker,
@@ -168,7 +168,7 @@ void LineCheck::acquire(std::uint32_t number) {
                                                          .token = token,
                                                          .hold = token,
                                                          .life_ms = settings_.ttl_ms,
-                                                         .waiter = in_line,
+                                                         .waiter = in_queue,
                                                          .ticket = ticket},
                                                         std::chrono::milliseconds(now_)),
                                          settings_, Mutation::none);
@@ -194,7 +194,7 @@ void LineCheck::acquire(std::uint32_t number) {
   if (number != 0) tickets_[number] = refused->ticket + random_.below(2) * random_.below(50);
 }
 
-void LineCheck::join(std::uint32_t number) {
+void QueueCheck::join(std::uint32_t number) {
   if (tickets_[number] == 0) return;
   const redis::LockContext context = context_of(number);
   redis_.send({redis::encode_join_queue(kKey, context.waiter, "{}", tickets_[number]), 1});
@@ -203,17 +203,17 @@ void LineCheck::join(std::uint32_t number) {
   story_ += context.waiter + " joins\n";
 }
 
-void LineCheck::leave_line(std::uint32_t number) {
+void QueueCheck::leave_line(std::uint32_t number) {
   const redis::LockContext context = context_of(number);
   redis_.send({redis::encode_leave_queue(kKey, context.waiter), 1});
   model_.execute({.op = lock::Op::leave_queue, .waiter = named(number)},
                  std::chrono::milliseconds(now_));
-  story_ += context.waiter + " leaves the line\n";
+  story_ += context.waiter + " leaves the queue\n";
   if (random_.percent(50)) tickets_[number] = 0;
 }
 
 /// Whoever has the lock releases it, perhaps to cool.
-void LineCheck::leave_lock() {
+void QueueCheck::leave_lock() {
   Token owner = plain(model_.owner(std::chrono::milliseconds(now_)));
   if (is_shared(owner)) {
     const std::vector<Token> readers = model_.readers(std::chrono::milliseconds(now_));
@@ -236,7 +236,7 @@ void LineCheck::leave_lock() {
 }
 
 /// It expires, or another program sets it.
-void LineCheck::change_lock() {
+void QueueCheck::change_lock() {
   redis_.command({"DEL", kKey});
   model_.data().lock = {};
   story_ += "the key is deleted\n";
@@ -247,7 +247,7 @@ void LineCheck::change_lock() {
 }
 
 /// The wake-ups that have come since the last time.
-std::vector<std::string> LineCheck::heard() {
+std::vector<std::string> QueueCheck::heard() {
   std::vector<std::string> heard;
   redis::Value value = subscriber_.command({"PING"});
   for (; !value.elements.empty() && value.elements[0].text == "message";
@@ -259,7 +259,7 @@ std::vector<std::string> LineCheck::heard() {
   return heard;
 }
 
-std::string LineCheck::real_line() {
+std::string QueueCheck::real_line() {
   std::string text;
   const redis::Value queue = redis_.command({"ZRANGE", key("queue"), "0", "-1", "WITHSCORES"});
   std::vector<std::string> ask{redis::encode_command({"GET", key("turn")})};
@@ -281,15 +281,15 @@ std::string LineCheck::real_line() {
   return text + "turn of " + replies[0].text;
 }
 
-std::string LineCheck::model_line() const {
+std::string QueueCheck::model_line() const {
   std::string text;
-  const Line& line = const_cast<Server&>(model_).data().line;
-  for (const Line::Entry& entry : line.queue()) {
+  const Queue& queue = const_cast<Server&>(model_).data().queue;
+  for (const Queue::Entry& entry : queue.entries()) {
     text += waiter_text(entry.waiter) + ' ' + std::to_string(entry.ticket) + " for " +
             std::to_string((entry.counts_until - now_ + 500) / 1000) + " s";
     text += entry.marked ? " marked, " : ", ";
   }
-  const Waiter owner = line.turn_owner();
+  const Waiter owner = queue.turn_owner();
   return text + "turn of " + (owner == kNoWaiter ? "" : waiter_text(owner));
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "line/host.h"
+#include "queueing/host.h"
 
 #include <utility>
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 namespace {
 
@@ -69,4 +69,4 @@ void Host::set_clock_by(Time step) {
   server_.set_clock(Clock(0, kStart + clock_is_ahead_));
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

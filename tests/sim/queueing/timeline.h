@@ -9,7 +9,7 @@
 
 #include "clock.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 /// What is to happen, in the order of time; at the same time, in the order it was asked for.
 class Timeline {
@@ -49,4 +49,4 @@ class Timeline {
   std::uint64_t count_ = 0;
 };
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

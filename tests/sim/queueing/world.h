@@ -11,13 +11,13 @@
 #include <optional>
 #include <vector>
 
-#include "line/host.h"
-#include "line/process.h"
-#include "line/timeline.h"
 #include "mutation.h"
+#include "queueing/host.h"
+#include "queueing/process.h"
+#include "queueing/timeline.h"
 #include "random.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 struct Settings {
   std::size_t servers = 3;
@@ -34,10 +34,11 @@ struct Numbers {
   /// Jobs that were started beside one that excludes them. Readers may run together, and jobs that
   /// have different slots.
   std::size_t two_at_once = 0;
-  std::size_t inversions = 0;      ///< pairs: a later process was served first
-  std::size_t most_overtaken = 0;  ///< by others, while it was in line on a quorum: by one process
+  std::size_t inversions = 0;  ///< pairs: a later process was served first
+  std::size_t most_overtaken =
+      0;  ///< by others, while it was in the queue on a quorum: by one process
   std::size_t never_served = 0;
-  std::size_t left_behind = 0;  ///< entries of processes that have ended, in lines
+  std::size_t left_behind = 0;  ///< entries of processes that have ended, in queues
   std::size_t slow = 0;         ///< hand-overs of more than 400 ms
   Time longest_wait{};          ///< of a process that begins only once
   Time longest_stall{};         ///< of a free lock, or a free slot, while somebody waited
@@ -69,8 +70,8 @@ class World final : public Observer {
   /// A process reaches that server no more until then.
   void cut(Process& process, std::size_t server, Time until);
 
-  /// The waiters that can be served, in the order of the first server's line.
-  [[nodiscard]] std::vector<Process*> line();
+  /// The waiters that can be served, in the order of the first server's queue.
+  [[nodiscard]] std::vector<Process*> queue();
   [[nodiscard]] Process* holder() { return running_.empty() ? nullptr : running_.front(); }
   [[nodiscard]] const std::vector<std::unique_ptr<Process>>& processes() const {
     return processes_;
@@ -119,4 +120,4 @@ class World final : public Observer {
   Numbers numbers_;
 };
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

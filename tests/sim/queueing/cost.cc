@@ -3,9 +3,9 @@
 // A hand-over costs the same with ten waiters and with a thousand.
 #include <cstdio>
 
-#include "line/scenario.h"
+#include "queueing/scenario.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 namespace {
 
@@ -17,7 +17,7 @@ struct Cost {
   double idle_every;  ///< an idle waiter asks a server once in so many seconds
 };
 
-/// Of a line of that length, in which each who was served comes back at the end.
+/// Of a queue of that length, in which each who was served comes back at the end.
 Cost cost_of(std::size_t waiters, std::size_t servers, std::uint64_t seed, Mutation mutation,
              Result& result) {
   World world({.servers = servers, .seed = seed, .mutation = mutation});
@@ -101,4 +101,4 @@ std::span<const Scenario> cost_scenarios() {
   return kCosts;
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -2,9 +2,9 @@
 //
 // Random deaths and stops of waiters, holders and servers for a minute; then everybody is served,
 // and nothing is left behind.
-#include "line/scenario.h"
+#include "queueing/scenario.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 namespace {
 
@@ -42,8 +42,8 @@ class Soak {
     return plan;
   }
 
-  [[nodiscard]] Process* somebody(const std::vector<Process*>& line) {
-    return line[random_.below(static_cast<std::uint32_t>(line.size()))];
+  [[nodiscard]] Process* somebody(const std::vector<Process*>& queue) {
+    return queue[random_.below(static_cast<std::uint32_t>(queue.size()))];
   }
 
   void replace(Process& process) {
@@ -52,7 +52,7 @@ class Soak {
   }
 
   void disturb() {
-    const std::vector<Process*> line = world_.line();
+    const std::vector<Process*> queue = world_.queue();
     const std::uint32_t what = random_.below(rough_ ? 8 : 6);
     if (what == 5) return stop_servers();
     if (what == 0 && world_.holder() != nullptr) return replace(*world_.holder());
@@ -60,14 +60,14 @@ class Soak {
       world_.resume(*frozen_.back());
       return frozen_.pop_back();
     }
-    if (line.empty()) return;
-    if (what == 1 || what == 2) return replace(*somebody(line));
+    if (queue.empty()) return;
+    if (what == 1 || what == 2) return replace(*somebody(queue));
     if (what == 3) {
-      world_.freeze(*line.front());
-      frozen_.push_back(line.front());
+      world_.freeze(*queue.front());
+      frozen_.push_back(queue.front());
     } else if (what > 5) {
       const Time length = random_.between(milliseconds(50), seconds(8));
-      world_.cut(*somebody(line), random_.below(5), world_.now() + length);
+      world_.cut(*somebody(queue), random_.below(5), world_.now() + length);
     }
   }
 
@@ -97,7 +97,7 @@ Result soak_for_a_minute(const Settings& settings, int count, bool rough) {
   Result result(world.numbers(),
                 {.inversions = 100, .left_behind = SIZE_MAX, .slow_per_cent = rough ? 20U : 10U});
   world.run_until(world.now() + seconds(21));
-  result.demand(world.line().empty(), "somebody is still in line");
+  result.demand(world.queue().empty(), "somebody is still in the queue");
   return result;
 }
 
@@ -123,4 +123,4 @@ std::span<const Scenario> soak_scenarios() {
   return kSoaks;
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The line of waiters that a server keeps of a lock, as src/redis/scripts/*.lua keep it: who waits,
-// in which order, and whose turn it is while the lock is free. One function for each rule of the
-// scripts. Absent on purpose: the lock itself (server.h), and what a waiter makes of a wake-up
+// The queue of waiters that a server keeps of a lock, as src/redis/scripts/*.lua keep it: who
+// waits, in which order, and whose turn it is while the lock is free. One function for each rule of
+// the scripts. Absent on purpose: the lock itself (server.h), and what a waiter makes of a wake-up
 // (lock/acquisition.h).
 #pragma once
 
@@ -30,7 +30,7 @@ struct WakeUp {
 };
 
 /// All times are in ms, by the server's clock.
-class Line {
+class Queue {
  public:
   static constexpr std::int64_t kLifeMs = 20'000;  ///< a waiter counts so long after its last ask
   static constexpr std::int64_t kTurnMs = 500;
@@ -86,7 +86,7 @@ class Line {
   void granted(Waiter me);
   /// The ticket of a waiter that joins now.
   [[nodiscard]] lock::Ticket next_ticket(std::int64_t now) const;
-  void put_in_line(Waiter waiter, lock::Ticket ticket, std::int64_t now);
+  void enqueue(Waiter waiter, lock::Ticket ticket, std::int64_t now);
 
   void leave(Waiter waiter);
   void wake(const Lock& lock, std::int64_t now, const Publish& publish);
@@ -95,9 +95,9 @@ class Line {
   /// is set back by it.
   void postpone(std::int64_t length);
 
-  /// From 1; 0: it is not in line.
+  /// From 1; 0: it is not in the queue.
   [[nodiscard]] std::size_t place(Waiter waiter) const;
-  [[nodiscard]] const std::vector<Entry>& queue() const { return queue_; }
+  [[nodiscard]] const std::vector<Entry>& entries() const { return queue_; }
   /// The turn, live or not; without an owner there is none.
   [[nodiscard]] Waiter turn_owner() const { return turn_owner_; }
   [[nodiscard]] std::int64_t turn_ends_ms() const { return turn_ends_ms_; }

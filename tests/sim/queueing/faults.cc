@@ -4,9 +4,9 @@
 // set; wake-ups that get lost; other programs.
 #include <algorithm>
 
-#include "line/scenario.h"
+#include "queueing/scenario.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 namespace {
 
@@ -30,7 +30,7 @@ Result cut_off(std::size_t servers, std::size_t count, std::uint64_t seed, Mutat
   start_waiters(world, 180, milliseconds(100), milliseconds(15));
   world.run_until(milliseconds(3500));
   std::size_t left = count;
-  for (Process* each : world.line()) {
+  for (Process* each : world.queue()) {
     if (left-- == 0) break;
     cut_off_from_most(world, *each, world.now() + seconds(60));
   }
@@ -74,14 +74,14 @@ Result some_silent(std::uint64_t seed, Mutation mutation) {
     world.start_at(milliseconds(100) + i * milliseconds(50), plan);
   }
   world.run_until(seconds(6) - milliseconds(1 + world.random().below(4000)));
-  const std::vector<Process*> line = world.line();
+  const std::vector<Process*> queue = world.queue();
   std::vector<Process*> stopped;
-  for (std::size_t i = 0; i < std::min<std::size_t>(line.size(), 35); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(queue.size(), 35); ++i) {
     if (world.random().percent(60)) {
-      stopped.push_back(line[i]);
-      world.freeze(*line[i]);
+      stopped.push_back(queue[i]);
+      world.freeze(*queue[i]);
     } else if (world.random().percent(50)) {
-      cut_off_from_most(world, *line[i], world.now() + seconds(20));
+      cut_off_from_most(world, *queue[i], world.now() + seconds(20));
     }
   }
   world.run_until(seconds(25));
@@ -98,12 +98,12 @@ Result all_before_stopped(std::size_t servers, std::uint64_t seed, Mutation muta
   start_waiters(world, 31, milliseconds(100), milliseconds(15));
   // From hardly any time to the whole time between two requests of the last one before the release.
   world.run_until(seconds(20) - milliseconds(1 + world.random().below(5000)));
-  const std::vector<Process*> line = world.line();
-  for (std::size_t i = 0; i < 30; ++i) world.freeze(*line[i]);
+  const std::vector<Process*> queue = world.queue();
+  for (std::size_t i = 0; i < 30; ++i) world.freeze(*queue[i]);
   world.run_until(seconds(30));
   Result result(world.numbers(), {.slow_per_cent = 100});
   result.demand(world.jobs() == 2, "the last waiter was not served");
-  for (std::size_t i = 0; i < 30; ++i) world.resume(*line[i]);
+  for (std::size_t i = 0; i < 30; ++i) world.resume(*queue[i]);
   world.run_until_all_served(seconds(120));
   result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
   return result;
@@ -117,7 +117,7 @@ Result last_of_five(std::uint64_t seed, Mutation mutation) {
   return all_before_stopped(5, seed, mutation);
 }
 
-/// On two of three servers, while the lock is held; some of those in line die then.
+/// On two of three servers, while the lock is held; some of those in the queue die then.
 Result clocks_set_back(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 3, .seed = seed, .mutation = mutation});
   hold_first(world, seconds(3));
@@ -127,8 +127,8 @@ Result clocks_set_back(std::uint64_t seed, Mutation mutation) {
   world.hosts()[1].set_clock_by(-hours(1));
   start_waiters(world, 20, world.now() + milliseconds(100), milliseconds(30));
   world.run_until(seconds(2));
-  std::vector<Process*> line = world.line();
-  for (std::size_t i = 5; i < 9 && i < line.size(); ++i) world.kill(*line[i]);
+  std::vector<Process*> queue = world.queue();
+  for (std::size_t i = 5; i < 9 && i < queue.size(); ++i) world.kill(*queue[i]);
   world.run_until_all_served(seconds(60));
   ProcessPlan later;
   later.job = seconds(25);
@@ -144,7 +144,7 @@ Result clock_set_back_in_turn(std::uint64_t seed, Mutation mutation) {
   hold_first(world, seconds(1));
   start_waiters(world, 20, milliseconds(100), milliseconds(20));
   world.run_until(milliseconds(900));
-  Process* head = world.line().front();
+  Process* head = world.queue().front();
   world.freeze(*head);
   world.run_until(milliseconds(1100));  // it has the turn
   world.hosts()[0].set_clock_by(-hours(1));
@@ -177,8 +177,8 @@ Result publishes_lost(std::uint64_t seed, Mutation mutation) {
   return {world.numbers(), {.inversions = 5}};
 }
 
-/// Two of three servers stop for a while, so that nobody in line reaches a quorum; everybody comes
-/// back to the old order, before those who came meanwhile.
+/// Two of three servers stop for a while, so that nobody in the queue reaches a quorum; everybody
+/// comes back to the old order, before those who came meanwhile.
 Result quorum_lost(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 3, .ttl = seconds(60), .seed = seed, .mutation = mutation});
   hold_first(world, seconds(30));
@@ -208,29 +208,30 @@ Result one_silent(std::uint64_t seed, Mutation mutation) {
   return {world.numbers(), {.longest_stall = milliseconds(300), .slow_per_cent = 0}};
 }
 
-/// The first ones in line die, all at once: nobody hears their turns.
+/// The first ones in the queue die, all at once: nobody hears their turns.
 Result heads_killed(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 3, .seed = seed, .mutation = mutation});
   hold_first(world, seconds(3));
   start_waiters(world, 40, milliseconds(100), milliseconds(20));
   world.run_until(seconds(2));
-  const std::vector<Process*> line = world.line();
-  for (std::size_t i = 0; i < 20; ++i) world.kill(*line[i]);
+  const std::vector<Process*> queue = world.queue();
+  for (std::size_t i = 0; i < 20; ++i) world.kill(*queue[i]);
   world.run_until_all_served(seconds(60));
   return {world.numbers(), {.longest_stall = milliseconds(400)}};
 }
 
-/// A stopped waiter at the head of a line that moves: it costs one turn, and holds up nobody again.
+/// A stopped waiter at the head of a queue that moves: it costs one turn, and holds up nobody
+/// again.
 Result head_frozen(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 3, .seed = seed, .mutation = mutation});
   hold_first(world, seconds(1));
   start_waiters(world, 100, milliseconds(100), milliseconds(5));
   world.run_until(milliseconds(900));
-  const std::vector<Process*> line = world.line();
-  for (const std::size_t i : {0U, 10U, 50U}) world.freeze(*line[i]);
+  const std::vector<Process*> queue = world.queue();
+  for (const std::size_t i : {0U, 10U, 50U}) world.freeze(*queue[i]);
   world.run_until_all_served(seconds(60));
   Result result(world.numbers(), {.longest_stall = milliseconds(800), .slow_per_cent = 5});
-  for (const std::size_t i : {0U, 10U, 50U}) world.resume(*line[i]);
+  for (const std::size_t i : {0U, 10U, 50U}) world.resume(*queue[i]);
   world.run_until_all_served(seconds(70));
   result.demand(world.numbers().never_served == 0, "one that was stopped was never served");
   return result;
@@ -249,10 +250,10 @@ Result frozen_before_far(std::uint64_t seed, Mutation mutation) {
   start_waiters(world, 3, milliseconds(300), milliseconds(20), plan);
   start_waiters(world, 30, seconds(1), milliseconds(70));
   world.run_until(milliseconds(5900));
-  const std::vector<Process*> line = world.line();
-  for (const std::size_t i : {0U, 1U}) world.freeze(*line[i]);
+  const std::vector<Process*> queue = world.queue();
+  for (const std::size_t i : {0U, 1U}) world.freeze(*queue[i]);
   world.run_until(seconds(30));
-  for (const std::size_t i : {0U, 1U}) world.resume(*line[i]);
+  for (const std::size_t i : {0U, 1U}) world.resume(*queue[i]);
   world.run_until_all_served(seconds(40));
   return {world.numbers(), {.longest_stall = seconds(2), .slow_per_cent = 20}};
 }
@@ -329,22 +330,22 @@ Result silent_waiters(std::uint64_t seed, Mutation mutation) {
   return {world.numbers(), {.most_overtaken = 40}};
 }
 
-/// The first in line is killed, stopped, killed again; at last the holder is.
+/// The first in the queue is killed, stopped, killed again; at last the holder is.
 Result heads_and_holder_die(std::uint64_t seed, Mutation mutation) {
   World world({.servers = 5, .ttl = seconds(3), .seed = seed, .mutation = mutation});
   hold_first(world, seconds(2));
   start_waiters(world, 40, milliseconds(100), milliseconds(20));
   world.run_until(milliseconds(1900));
-  std::vector<Process*> line = world.line();
-  world.kill(*line[0]);
-  world.freeze(*line[1]);
-  world.kill(*line[2]);
-  world.freeze(*line[3]);
+  std::vector<Process*> queue = world.queue();
+  world.kill(*queue[0]);
+  world.freeze(*queue[1]);
+  world.kill(*queue[2]);
+  world.freeze(*queue[3]);
   world.run_until(milliseconds(2400));
   if (world.holder() != nullptr) world.kill(*world.holder());
   world.run_until(seconds(4));
-  world.resume(*line[1]);
-  world.resume(*line[3]);
+  world.resume(*queue[1]);
+  world.resume(*queue[3]);
   world.run_until_all_served(seconds(60));
   world.run_until(world.now() + seconds(21));
   return {world.numbers(), {.slow_per_cent = 15}};
@@ -380,4 +381,4 @@ std::span<const Scenario> fault_scenarios() {
   return kFaults;
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "line/wire.h"
+#include "queueing/wire.h"
 
 #include <algorithm>
 #include <chrono>
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 using std::chrono::milliseconds;
 
@@ -222,4 +222,4 @@ void Wire::end() {
   queue_.clear();
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "line/scenario.h"
+#include "queueing/scenario.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 std::string milliseconds_text(Time length) {
   return std::to_string(length / std::chrono::milliseconds(1)) + " ms";
@@ -44,4 +44,4 @@ void start_waiters(World& world, std::size_t count, Time from, Time apart,
   }
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

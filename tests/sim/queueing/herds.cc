@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // `-n` at one instant: exactly one runs, and the others are soon gone.
-#include "line/scenario.h"
+#include "queueing/scenario.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 namespace {
 
@@ -82,8 +82,8 @@ Result herd_from_afar(std::uint64_t seed, Mutation mutation) {
   return result;
 }
 
-/// A stopped waiter alone in line, and herds beside it. The first herd comes when the lock has just
-/// expired: it is that waiter's turn. With one server the turn is all that a round shows.
+/// A stopped waiter alone in the queue, and herds beside it. The first herd comes when the lock has
+/// just expired: it is that waiter's turn. With one server the turn is all that a round shows.
 Result frozen_beside_herds(std::uint64_t seed, Mutation mutation) {
   const std::size_t servers = seed % 2 == 0 ? 1 : 3;
   World world({.servers = servers, .ttl = seconds(3), .seed = seed, .mutation = mutation});
@@ -137,4 +137,4 @@ std::span<const Scenario> herd_scenarios() {
   return kHerds;
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// redlock_line_sim: waiters of the real src/lock in line, in named situations.
+// redlock_queue_sim: waiters of the real src/lock in the queue, in named situations.
 //
-//   redlock_line_sim [-n SEEDS] [--seed N] [--only NAME] [--mutation NAME]
+//   redlock_queue_sim [-n SEEDS] [--seed N] [--only NAME] [--mutation NAME]
 //
 // runs every scenario with the seeds 1 to SEEDS (2), those that take long with some of them, or
 // with one seed, and prints what it measured with the last one. --mutation makes a mistake in the
@@ -17,11 +17,11 @@
 #include <string_view>
 #include <vector>
 
-#include "line/scenario.h"
+#include "queueing/scenario.h"
 
 namespace {
 
-using namespace redlock::sim::line;
+using namespace redlock::sim::queueing;
 using redlock::sim::Mutation;
 
 struct Options {
@@ -89,7 +89,7 @@ bool run(const Scenario& scenario, const Options& options) {
 int main(int argc, char** argv) {
   const auto options = read_options(argc, argv);
   if (!options) {
-    std::fputs("usage: redlock_line_sim [-n SEEDS | --seed N] [--only NAME] [--mutation NAME]\n",
+    std::fputs("usage: redlock_queue_sim [-n SEEDS | --seed N] [--only NAME] [--mutation NAME]\n",
                stderr);
     return 64;
   }

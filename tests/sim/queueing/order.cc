@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Who came first is served first, from near and from far.
-#include "line/scenario.h"
+#include "queueing/scenario.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::span<const Scenario> order_scenarios() {
   return kOrder;
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "line/process.h"
+#include "queueing/process.h"
 
 #include <algorithm>
 #include <csignal>
 #include <utility>
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -172,4 +172,4 @@ void Process::finish(State state) {
   place_.observer->ended(*this);
 }
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -9,10 +9,10 @@
 #include <set>
 #include <vector>
 
-#include "line/timeline.h"
+#include "queueing/timeline.h"
 #include "server.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 /// How many EVALs a request is.
 std::size_t scripts_of(const Request& request);
@@ -81,4 +81,4 @@ class Host {
   bool stopped_ = false;
 };
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

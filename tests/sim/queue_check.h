@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Is the line of waiters of the model (line.h) that of the scripts? Sends random sequences of
+// Is the queue of waiters of the model (queue.h) that of the scripts? Sends random sequences of
 // requests of several waiters to a real server and to the model. Some of them subscribe to their
 // wake-ups. In between time passes, a lot of it at once, or the clock is set back: the keys are
 // written by hand for that. Every answer, every wake-up and every key must be the same.
@@ -17,10 +17,10 @@
 
 namespace redlock::sim {
 
-class LineCheck {
+class QueueCheck {
  public:
   /// With a mistake in the model there must be a difference.
-  LineCheck(const std::string& socket, std::uint64_t seed, Mutation mutation = Mutation::none);
+  QueueCheck(const std::string& socket, std::uint64_t seed, Mutation mutation = Mutation::none);
 
   /// One sequence, with empty keys at its beginning. False: there was a difference, and story()
   /// tells it. A sequence in which the machine was too slow ends early.
@@ -34,7 +34,7 @@ class LineCheck {
   void let_time_pass();
   void write_times(std::int64_t now);
   void request();
-  void acquire(std::uint32_t number);  ///< 0: somebody who is not in line
+  void acquire(std::uint32_t number);  ///< 0: somebody who is not in the queue
   void join(std::uint32_t number);
   void leave_line(std::uint32_t number);
   void leave_lock();

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "line/world.h"
+#include "queueing/world.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 /// What must hold. Where a scenario says nothing else, this does.
 struct Limits {
@@ -70,4 +70,4 @@ void start_waiters(World& world, std::size_t count, Time from, Time apart,
                    const ProcessPlan& plan = {});
 std::string milliseconds_text(Time length);
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -3,7 +3,7 @@
 # bats file_tags=whole,slow
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2153,SC2154
 #
-# First come, first served: the line decides who gets a lock that is free. Waiters that are far away, that a
+# First come, first served: the queue decides who gets a lock that is free. Waiters that are far away, that a
 # server forgot, or whose wake-up was lost keep their places; one that cannot take its turn holds the others up
 # for a moment only.
 
@@ -94,19 +94,19 @@ all_in_order() {
   (($(overtaken | wc -l) <= $(missed_turns))) || fail "they ran as: $(ran)"
 }
 
-@test "line: ten waiters run in the order in which they came" {
+@test "order: ten waiters run in the order in which they came" {
   servers 1
   all_in_order
 }
 
-@test "line: so they do on five servers, one of which is stopped" {
+@test "order: so they do on five servers, one of which is stopped" {
   servers 5
   pause_server E
   SERVERS=(A B C D)
   all_in_order
 }
 
-@test "line: who waits by acquire stands in the same line" {
+@test "order: who waits by acquire stands in the same queue" {
   servers 1
   hold
   join one
@@ -123,7 +123,7 @@ all_in_order() {
   assert_ran holder one three
 }
 
-@test "line: a loop beside the server does not starve a waiter that is far away" {
+@test "order: a loop beside the server does not starve a waiter that is far away" {
   servers 1
   # It ends when the waiter has run, or after 40 jobs.
   background bash -c 'for job in {1..40}; do
@@ -144,7 +144,7 @@ all_in_order() {
   ((jobs - before <= 2)) || fail "$((jobs - before)) jobs of the loop ran first"
 }
 
-@test "line: an expiry is first come, first served, too" {
+@test "order: an expiry is first come, first served, too" {
   servers 1
   hold --ttl 1s
   join one
@@ -166,7 +166,7 @@ all_in_order() {
   assert_between 0 $(($(began_at one) - released)) $((1000 + LATE))
 }
 
-@test "line: who does not wait does not overtake a waiter that has its turn" {
+@test "order: who does not wait does not overtake a waiter that has its turn" {
   servers 1
   local before
   plant A 1 1000 20000 '{}'
@@ -180,7 +180,7 @@ all_in_order() {
 
 # ---- waiters that cannot take their turn -----------------------------------------------------------
 
-@test "line: who does not wait gets the lock if only a stopped waiter stands in line" {
+@test "order: who does not wait gets the lock if only a stopped waiter stands in the queue" {
   servers 1
   hold
   waiter one
@@ -190,7 +190,7 @@ all_in_order() {
   released
   run --separate-stderr "$REDLOCK" run -n L -- true
   assert_status 0
-  [[ $(in_line A) == "$first" ]] || fail "it has lost its place"
+  [[ $(in_queue A) == "$first" ]] || fail "it has lost its place"
   # When it goes on, it is called like any other.
   hold
   kill -CONT "$one"
@@ -200,7 +200,7 @@ all_in_order() {
   [[ $(ran) == 'holder holder one two' ]] || fail "they ran as: $(ran)"
 }
 
-@test "line: the first waiter was killed: the next one is served soon" {
+@test "order: the first waiter was killed: the next one is served soon" {
   servers 3
   hold
   waiter one
@@ -211,7 +211,7 @@ all_in_order() {
   in_time two
 }
 
-@test "line: the first waiter is cut off from the server: the next one is served soon, and it keeps its place" {
+@test "order: the first waiter is cut off from the server: the next one is served soon, and it keeps its place" {
   servers 1
   hold
   join_far one
@@ -224,13 +224,13 @@ all_in_order() {
   released
   ends_well two
   in_time two
-  [[ $(in_line A) == "$first" ]] || fail "it has lost its place"
+  [[ $(in_queue A) == "$first" ]] || fail "it has lost its place"
   kill -CONT "$line"
   ends_well one
   assert_ran holder two one
 }
 
-@test "line: waiters that may not listen have their turns like others" {
+@test "order: waiters that may not listen have their turns like others" {
   needs_users
   servers 1
   cli A acl setuser cron on '>password' '~*' "${CHANNELS[@]}" +@all -subscribe >/dev/null
@@ -250,7 +250,7 @@ all_in_order() {
 
 # ---- servers that forget, and wake-ups that are lost -------------------------------------------------
 
-@test "line: servers that were restarted empty learn the old order" {
+@test "order: servers that were restarted empty learn the old order" {
   servers 3
   local name server other before
   for server in A B C; do cli "$server" set L somebody px 600000 >/dev/null; done
@@ -278,7 +278,7 @@ all_in_order() {
   assert_ran one two three
 }
 
-@test "line: a release of which nobody hears is found out within 6 s" {
+@test "order: a release of which nobody hears is found out within 6 s" {
   servers 1
   hold
   waiter one
@@ -321,7 +321,7 @@ answers_in_turn() {
   [[ $ANSWER == "$1" ]] || fail "$ANSWER, not $1"
 }
 
-@test "line: a turn refuses everybody but its owner and those who stand before it" {
+@test "order: a turn refuses everybody but its owner and those who stand before it" {
   servers 1
   plant A 3 1000 20000 '{}'
   answers_in_turn 'turn planted2'
@@ -334,7 +334,7 @@ answers_in_turn() {
   answers_in_turn 'turn planted2' planted3 1001
 }
 
-@test "line: a turn that lasts too long, of nobody in line, or that is no text is none" {
+@test "order: a turn that lasts too long, of nobody in the queue, or that is no text is none" {
   servers 1
   local made
   for made in "set $TURN planted1" "set $TURN planted1 px 60000" "set $TURN nobody px 500" "lpush $TURN planted1"; do
@@ -344,7 +344,7 @@ answers_in_turn() {
     answers granted # the planted one neither listens nor has just asked
     cli A del "$TURN" >/dev/null
   done
-  # And where the line cannot be read.
+  # And where the queue cannot be read.
   plant A 1 1000 20000 '{}'
   cli A set "$TURN" planted1 px 500 >/dev/null
   cli A del "$QUEUE" >/dev/null
@@ -352,7 +352,7 @@ answers_in_turn() {
   answers granted
 }
 
-@test "line: the first waiter that is there gets the turn, by whoever asks, and is passed over until it asks again" {
+@test "order: the first waiter that is there gets the turn, by whoever asks, and is passed over until it asks again" {
   servers 1
   plant A 3 1000 40000 '{}' # they have just asked, and so they do for 20 s
   answers 'turn planted1'
@@ -386,9 +386,9 @@ have_heard() { [[ $(heard "$1") == "$2" ]]; }
 # soon_over: prints those that count for 500 ms at most.
 soon_over() { cli A zrangebyscore "$ALIVE" -inf "$(($(now_ms) + 500))" | sort -V | paste -sd ' '; }
 are_soon_over() { [[ $(soon_over) == "$*" ]] || fail "for 500 ms at most: $(soon_over)"; }
-stand_in_line() { [[ $(in_line A | paste -sd ' ') == "$*" ]] || fail "in line: $(in_line A | paste -sd ' ')"; }
+stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the queue: $(in_queue A | paste -sd ' ')"; }
 
-@test "line: after a turn that was missed, the next ones are called together, and those that do not ask lose their places" {
+@test "order: after a turn that was missed, the next ones are called together, and those that do not ask lose their places" {
   servers 1
   plant A 6 1000 15000 '{}'
   ears 4
@@ -408,14 +408,14 @@ stand_in_line() { [[ $(in_line A | paste -sd ' ') == "$*" ]] || fail "in line: $
   cli A zadd "$ALIVE" $(($(now_ms) - 1)) planted4 >/dev/null
   cli A del "$TURN" >/dev/null
   answers 'turn planted3'
-  stand_in_line planted{1..3} planted{5..6}
+  stand_in_queue planted{1..3} planted{5..6}
   # When it asks again, it stands where it stood before.
   cli A set L somebody px 60000 >/dev/null
   answers refused planted4 1003
-  stand_in_line planted{1..6}
+  stand_in_queue planted{1..6}
 }
 
-@test "line: who may not remove the dead gives the turn to the next one alive all the same" {
+@test "order: who may not remove the dead gives the turn to the next one alive all the same" {
   needs_users
   servers 1
   plant A 12 1000 15000 '{}'
@@ -428,7 +428,7 @@ stand_in_line() { [[ $(in_line A | paste -sd ' ') == "$*" ]] || fail "in line: $
   wait_until "$BOUND" have_heard free planted10
 }
 
-@test "line: at most 32 are called together, and none by a release" {
+@test "order: at most 32 are called together, and none by a release" {
   servers 1
   plant A 60 1000 15000 '{}'
   cli A hset "$WAITERS" mark:planted1 1 >/dev/null
@@ -443,7 +443,7 @@ stand_in_line() { [[ $(in_line A | paste -sd ' ') == "$*" ]] || fail "in line: $
   are_soon_over planted{3..33}
 }
 
-@test "line: ten waiters that are stopped hold the next one up for a second, and keep their order" {
+@test "order: ten waiters that are stopped hold the next one up for a second, and keep their order" {
   servers 1
   hold
   local number names=()
@@ -470,7 +470,7 @@ stand_in_line() { [[ $(in_line A | paste -sd ' ') == "$*" ]] || fail "in line: $
   (($(overtaken | wc -l) <= $(missed_turns))) || fail "they ran as: $(ran)"
 }
 
-@test "line: nothing is left when everybody has gone, of the killed for 20 s" {
+@test "order: nothing is left when everybody has gone, of the killed for 20 s" {
   servers 3
   hold
   waiter one
@@ -484,7 +484,7 @@ stand_in_line() { [[ $(in_line A | paste -sd ' ') == "$*" ]] || fail "in line: $
   released
   ends_well two
   for server in A B C; do
-    gone_but_dead() { [[ -z $(in_line "$server") || $(in_line "$server") == "$dead" ]] && lacks_key "$server" L; }
+    gone_but_dead() { [[ -z $(in_queue "$server") || $(in_queue "$server") == "$dead" ]] && lacks_key "$server" L; }
     wait_until 8 gone_but_dead # long before that time is over
     local key left
     for key in "$QUEUE" "$ALIVE" "$WAITERS"; do

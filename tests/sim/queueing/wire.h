@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "attempt_tokens.h"
-#include "line/host.h"
-#include "line/timeline.h"
 #include "lock/vote.h"
+#include "queueing/host.h"
+#include "queueing/timeline.h"
 #include "random.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 /// How far a process is from a server.
 struct Distance {
@@ -110,4 +110,4 @@ class Wire {
   bool ended_ = false;
 };
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

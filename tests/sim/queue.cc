@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "line.h"
+#include "queue.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,41 +17,41 @@ constexpr std::size_t kMostCut = 8;
 constexpr std::size_t kMostTold = 8;
 constexpr std::size_t kMostTogether = 8;
 
-constexpr Line::Lock kFree{Line::Lock::State::free};
+constexpr Queue::Lock kFree{Queue::Lock::State::free};
 
 /// Asked within this time, a waiter that nobody hears counts as heard: it may not SUBSCRIBE.
 constexpr std::int64_t kJustAskedMs = 500;
 
-bool stands_before(const Line::Entry& entry, Waiter waiter, lock::Ticket ticket) {
+bool stands_before(const Queue::Entry& entry, Waiter waiter, lock::Ticket ticket) {
   return std::pair(entry.ticket, entry.waiter) < std::pair(ticket, waiter);
 }
 
 }  // namespace
 
 /// Redis: a key is gone once the clock shows more than its expiry.
-void Line::expire(std::int64_t now) {
+void Queue::expire(std::int64_t now) {
   if (now > expires_ms_) queue_.clear();
   if (now > turn_ends_ms_) turn_owner_ = kNoWaiter;
 }
 
-void Line::postpone(std::int64_t length) {
+void Queue::postpone(std::int64_t length) {
   for (Entry& entry : queue_) entry.counts_until += length;
   expires_ms_ += length;
   turn_ends_ms_ += length;
 }
 
-std::size_t Line::index_of(Waiter waiter) const {
+std::size_t Queue::index_of(Waiter waiter) const {
   const auto entry = std::find_if(queue_.begin(), queue_.end(),
                                   [&](const Entry& each) { return each.waiter == waiter; });
   return static_cast<std::size_t>(entry - queue_.begin());
 }
 
-std::size_t Line::place(Waiter waiter) const {
+std::size_t Queue::place(Waiter waiter) const {
   const std::size_t index = index_of(waiter);
   return index == queue_.size() ? 0 : index + 1;
 }
 
-lock::Ticket Line::next_ticket(std::int64_t now) const {
+lock::Ticket Queue::next_ticket(std::int64_t now) const {
   const auto clock = static_cast<lock::Ticket>(now);
   if (queue_.empty() || mutation_ == Mutation::ticket_of_clock) return clock;
   return std::max(clock, queue_.back().ticket + 1);
@@ -59,7 +59,7 @@ lock::Ticket Line::next_ticket(std::int64_t now) const {
 
 /// The dead are forgotten, a few with each request. A clock that was set back leaves ends that are
 /// far ahead of it: they count, but not for ever.
-void Line::sweep(std::int64_t now) {
+void Queue::sweep(std::int64_t now) {
   std::vector<std::pair<std::int64_t, Waiter>> over;
   std::vector<std::pair<std::int64_t, Waiter>> ahead;
   for (const Entry& entry : queue_) {
@@ -75,8 +75,8 @@ void Line::sweep(std::int64_t now) {
   }
 }
 
-/// A ticket never changes while its waiter is in line.
-void Line::put_in_line(Waiter waiter, lock::Ticket ticket, std::int64_t now) {
+/// A ticket never changes while its waiter is in the queue.
+void Queue::enqueue(Waiter waiter, lock::Ticket ticket, std::int64_t now) {
   sweep(now);
   std::size_t index = index_of(waiter);
   if (index == queue_.size()) {
@@ -91,13 +91,13 @@ void Line::put_in_line(Waiter waiter, lock::Ticket ticket, std::int64_t now) {
   expires_ms_ = now + kLifeMs;
 }
 
-void Line::forget(Waiter waiter) {
+void Queue::forget(Waiter waiter) {
   std::erase_if(queue_, [waiter](const Entry& each) { return each.waiter == waiter; });
 }
 
 /// A turn ends by itself. One that lasts longer than any turn is from before the clock was set
 /// back.
-std::optional<Line::Turn> Line::live_turn(std::int64_t now) const {
+std::optional<Queue::Turn> Queue::live_turn(std::int64_t now) const {
   if (turn_owner_ == kNoWaiter || mutation_ == Mutation::no_turn) return std::nullopt;
   const std::int64_t left = turn_ends_ms_ - now;
   const bool too_long = left > kTurnMs && mutation_ != Mutation::turn_endless;
@@ -112,8 +112,8 @@ std::optional<Line::Turn> Line::live_turn(std::int64_t now) const {
 /// another are called together; while the lock is shared, only they are, and while others have
 /// slots, only waiters for those. Returns whose turn it is now. With `me`: only the waiters before
 /// me. After a turn that was missed, those behind the owner are called, too.
-Waiter Line::hand_on(Cause cause, Waiter me, lock::Ticket ticket, std::int64_t now,
-                     const Publish& publish, const Lock& lock) {
+Waiter Queue::hand_on(Cause cause, Waiter me, lock::Ticket ticket, std::int64_t now,
+                      const Publish& publish, const Lock& lock) {
   const bool shared = lock.state == Lock::State::shared;
   const std::size_t most = std::min(queue_.size(), kMostSeen);
   const std::vector<Entry> first(queue_.begin(),
@@ -157,7 +157,7 @@ Waiter Line::hand_on(Cause cause, Waiter me, lock::Ticket ticket, std::int64_t n
 }
 
 /// A waiter that nobody hears is dropped: its next ask puts it back, with its old ticket.
-bool Line::call(Waiter waiter, Give give, std::int64_t now, const Publish& publish) {
+bool Queue::call(Waiter waiter, Give give, std::int64_t now, const Publish& publish) {
   Entry& entry = queue_[index_of(waiter)];
   const bool just_asked = entry.counts_until - kLifeMs >= now - kJustAskedMs;
   const bool heard = publish(waiter, {WakeUp::Text::free}) ||
@@ -177,7 +177,7 @@ bool Line::call(Waiter waiter, Give give, std::int64_t now, const Publish& publi
 
 /// Calls a waiter with the turn of another one before it. When the turn is over, it does not count
 /// any more, unless it has asked.
-bool Line::call_along(Waiter waiter, std::int64_t now, const Publish& publish) {
+bool Queue::call_along(Waiter waiter, std::int64_t now, const Publish& publish) {
   if (!publish(waiter, {WakeUp::Text::free})) return false;
   Entry& entry = queue_[index_of(waiter)];
   if (mutation_ != Mutation::called_count_on) entry.counts_until = now + kTurnMs;
@@ -185,8 +185,8 @@ bool Line::call_along(Waiter waiter, std::int64_t now, const Publish& publish) {
   return true;
 }
 
-std::optional<Line::Bar> Line::refusing_reader(Waiter me, lock::Ticket ticket, bool free,
-                                               std::int64_t now, const Publish& publish) {
+std::optional<Queue::Bar> Queue::refusing_reader(Waiter me, lock::Ticket ticket, bool free,
+                                                 std::int64_t now, const Publish& publish) {
   if (queue_.empty() || mutation_ == Mutation::readers_overtake) return std::nullopt;
   std::optional<Turn> turn = live_turn(now);
   if (turn) {
@@ -206,8 +206,8 @@ std::optional<Line::Bar> Line::refusing_reader(Waiter me, lock::Ticket ticket, b
 }
 
 /// Beyond the 32nd waiter, each is taken for one of another kind.
-std::optional<Line::Bar> Line::other_before(Waiter me, Token kind, lock::Ticket ticket,
-                                            std::int64_t left, std::int64_t now) const {
+std::optional<Queue::Bar> Queue::other_before(Waiter me, Token kind, lock::Ticket ticket,
+                                              std::int64_t left, std::int64_t now) const {
   for (std::size_t i = 0; i < std::min(queue_.size(), kMostBefore); ++i) {
     const Entry& each = queue_[i];
     if (me != kNoWaiter && !stands_before(each, me, ticket)) return std::nullopt;
@@ -220,8 +220,9 @@ std::optional<Line::Bar> Line::other_before(Waiter me, Token kind, lock::Ticket 
 }
 
 /// A waiter of another kind before us waits until no slot is taken, and so do we.
-std::optional<Line::Bar> Line::refusing_slot(Waiter me, Token token, lock::Ticket ticket, bool free,
-                                             std::int64_t now, const Publish& publish) {
+std::optional<Queue::Bar> Queue::refusing_slot(Waiter me, Token token, lock::Ticket ticket,
+                                               bool free, std::int64_t now,
+                                               const Publish& publish) {
   if (queue_.empty() || (!free && mutation_ == Mutation::slots_overtake)) return std::nullopt;
   if (!free) {
     if (const auto bar = other_before(me, token, ticket, 0, now)) return Bar{bar->turn, true};
@@ -230,8 +231,8 @@ std::optional<Line::Bar> Line::refusing_slot(Waiter me, Token token, lock::Ticke
   return std::nullopt;
 }
 
-std::optional<Line::Turn> Line::refusing_turn(Waiter me, lock::Ticket ticket, std::int64_t now,
-                                              const Publish& publish) {
+std::optional<Queue::Turn> Queue::refusing_turn(Waiter me, lock::Ticket ticket, std::int64_t now,
+                                                const Publish& publish) {
   if (queue_.empty()) return std::nullopt;
   if (const auto turn = live_turn(now)) {
     if (turn->owner == me) return std::nullopt;
@@ -246,17 +247,17 @@ std::optional<Line::Turn> Line::refusing_turn(Waiter me, lock::Ticket ticket, st
   return Turn{owner, kTurnMs};
 }
 
-void Line::granted(Waiter me) {
+void Queue::granted(Waiter me) {
   const std::size_t index = index_of(me);
   if (index < queue_.size()) queue_[index].marked = false;
 }
 
-void Line::leave(Waiter waiter) {
+void Queue::leave(Waiter waiter) {
   forget(waiter);
   if (turn_owner_ == waiter && mutation_ != Mutation::turn_never_ends) turn_owner_ = kNoWaiter;
 }
 
-void Line::wake(const Lock& lock, std::int64_t now, const Publish& publish) {
+void Queue::wake(const Lock& lock, std::int64_t now, const Publish& publish) {
   const bool free = lock.state == Lock::State::free || lock.state == Lock::State::one_slot_free;
   if (free && !live_turn(now)) hand_on(Cause::wake, kNoWaiter, 0, now, publish, lock);
   if (lock.state == Lock::State::shared) hand_on(Cause::wake, kNoWaiter, 0, now, publish, lock);

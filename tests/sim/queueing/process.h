@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "attempt_tokens.h"
-#include "line/timeline.h"
-#include "line/wire.h"
 #include "lock/drive.h"
 #include "lock/session.h"
+#include "queueing/timeline.h"
+#include "queueing/wire.h"
 
-namespace redlock::sim::line {
+namespace redlock::sim::queueing {
 
 struct ProcessPlan {
   Distance distance{};          ///< from every server
@@ -84,7 +84,7 @@ class Process final : public lock::Performer, public Listener {
 
   /// What the observer knows of it.
   struct Notes {
-    std::uint32_t in_line = 0;      ///< a bit for each server that has put it into its line
+    std::uint32_t in_queue = 0;     ///< a bit for each server that has put it into its queue
     std::optional<Time> queued_at;  ///< since then a quorum has
     Time hindered_until{};          ///< it was stopped or cut off
     std::uint32_t overtaken = 0;
@@ -120,4 +120,4 @@ class Process final : public lock::Performer, public Listener {
   Time wakes_at_ = kForever;
 };
 
-}  // namespace redlock::sim::line
+}  // namespace redlock::sim::queueing

@@ -56,10 +56,10 @@ start_waiter() {
   local before=$SAID
   background "$REDLOCK" run "${@:2}" "$LOCK" -- sh -c 'date +%s%3N >"$0"' "$SCRATCH/$1"
   declare -g "$1=$BACKGROUND_PID"
-  wait_until "$BOUND" stand_in_line $((before + 1))
+  wait_until "$BOUND" stand_in_queue $((before + 1))
 }
-# stand_in_line N: so many wait for $LOCK, and so many listen, on whatever nodes.
-stand_in_line() {
+# stand_in_queue N: so many wait for $LOCK, and so many listen, on whatever nodes.
+stand_in_queue() {
   ask_node "$OWNER" "zcard redlock:{$LOCK}:queue" && [[ $SAID == "$1" ]] || return 1
   find_channels wake && ((${#HEARD[@]} == $1))
 }

@@ -214,7 +214,7 @@ void Client::queue(lock::Ticket ticket) {
     checks().fail("queue", client_name(index_) + " waits though it asks once", now());
   }
   for (std::size_t i = 0; ticket != 0 && i < scene_->schedule->servers; ++i) {
-    links_[i].join_line(ticket, clock_.now(now()));
+    links_[i].join_queue(ticket, clock_.now(now()));
   }
   scene_->wake_ups->subscribe(index_, runs_ & 0x3ffU);
   if (!random().percent(40)) return;

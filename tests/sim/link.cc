@@ -75,11 +75,11 @@ void Link::ask(const lock::Ask& ask, lock::Instant now) {
   }
 }
 
-void Link::join_line(lock::Ticket ticket, lock::Instant now) {
+void Link::join_queue(lock::Ticket ticket, lock::Instant now) {
   if (state_ != State::ready || !queue_.empty()) return;
   queue_.push_back(
       {.ask = {.attempt = lock::kNoAttempt}, .sent = now, .written = true, .note = true});
-  network_->send(connection_, {.waiter = tokens_->waiter(), .ticket = ticket, .joins_line = true});
+  network_->send(connection_, {.waiter = tokens_->waiter(), .ticket = ticket, .joins_queue = true});
 }
 
 void Link::connect(lock::Instant now) {

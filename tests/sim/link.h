@@ -28,7 +28,7 @@ class Link {
 
   void ask(const lock::Ask& ask, lock::Instant now);
   /// Where the server is connected and owes nothing. The answer says nothing that matters.
-  void join_line(lock::Ticket ticket, lock::Instant now);
+  void join_queue(lock::Ticket ticket, lock::Instant now);
   void take_in(const Inbound& inbound) { inbox_.push_back(inbound); }
   /// Works off what came in, applies the time-outs, and appends what there is to say.
   void turn(lock::Instant now, std::vector<Arrival>& arrivals);

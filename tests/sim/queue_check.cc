@@ -139,7 +139,7 @@ void QueueCheck::request() {
     case 0:
       return join(number);
     case 1:
-      return leave_line(number);
+      return leave_queue(number);
     case 2:
       return leave_lock();
     case 3:
@@ -198,12 +198,12 @@ void QueueCheck::join(std::uint32_t number) {
   if (tickets_[number] == 0) return;
   const redis::LockContext context = context_of(number);
   redis_.send({redis::encode_join_queue(kKey, context.waiter, "{}", tickets_[number]), 1});
-  model_.execute({.waiter = named(number), .ticket = tickets_[number], .joins_line = true},
+  model_.execute({.waiter = named(number), .ticket = tickets_[number], .joins_queue = true},
                  std::chrono::milliseconds(now_));
   story_ += context.waiter + " joins\n";
 }
 
-void QueueCheck::leave_line(std::uint32_t number) {
+void QueueCheck::leave_queue(std::uint32_t number) {
   const redis::LockContext context = context_of(number);
   redis_.send({redis::encode_leave_queue(kKey, context.waiter), 1});
   model_.execute({.op = lock::Op::leave_queue, .waiter = named(number)},

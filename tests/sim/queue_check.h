@@ -36,7 +36,7 @@ class QueueCheck {
   void request();
   void acquire(std::uint32_t number);  ///< 0: somebody who is not in the queue
   void join(std::uint32_t number);
-  void leave_line(std::uint32_t number);
+  void leave_queue(std::uint32_t number);
   void leave_lock();
   void change_lock();
   std::vector<std::string> heard();

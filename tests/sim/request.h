@@ -30,7 +30,7 @@ struct Request {
   By by = By::holder;         ///< leave
   Waiter waiter = kNoWaiter;  ///< acquire with a ticket, leave_queue, and to join the queue
   lock::Ticket ticket = 0;    ///< lock::Ask::ticket
-  bool joins_line = false;    ///< lock::JoinQueue, which is no Ask: `op` says nothing
+  bool joins_queue = false;    ///< lock::JoinQueue, which is no Ask: `op` says nothing
 };
 
 enum class Trace : std::uint8_t { none, present, earlier };

@@ -39,7 +39,7 @@ Response Server::execute(const Request& request, Time now) {
   // A script sees one time from its beginning to its end.
   const std::int64_t clock = now_ms(now);
   expire(clock);
-  if (request.joins_line) return join_line(request, clock);
+  if (request.joins_queue) return join_queue(request, clock);
   const Response response = run_script(request, clock);
   // The second script of the flight.
   if (request.op == lock::Op::leave) wake_next(clock);
@@ -69,7 +69,7 @@ Response Server::run_script(const Request& request, std::int64_t now) {
     case lock::Op::inquire:
       return {.word = is_released(request.token) ? Word::released : Word::missing};
     case lock::Op::leave_queue:
-      return leave_line(request, now);
+      return leave_queue(request, now);
     case lock::Op::release:
       break;
   }
@@ -91,14 +91,14 @@ Response Server::refuse(const Request& request, Response refusal, std::int64_t n
   return refusal;
 }
 
-Response Server::join_line(const Request& request, std::int64_t now) {
+Response Server::join_queue(const Request& request, std::int64_t now) {
   data_.queue.enqueue(request.waiter, request.ticket, now);
   return {.word = Word::joined,
           .place = data_.queue.place(request.waiter),
           .waiters = data_.queue.entries().size()};
 }
 
-Response Server::leave_line(const Request& request, std::int64_t now) {
+Response Server::leave_queue(const Request& request, std::int64_t now) {
   data_.queue.leave(request.waiter);
   wake_next(now);
   return {.word = Word::released};

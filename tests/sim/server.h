@@ -163,8 +163,8 @@ class Server {
   void drop_hold(const Request& request, std::int64_t now);
   void bury(Token token, std::vector<Token> readers, std::int64_t until);
   Response refuse(const Request& request, Response refusal, std::int64_t now);
-  Response join_line(const Request& request, std::int64_t now);
-  Response leave_line(const Request& request, std::int64_t now);
+  Response join_queue(const Request& request, std::int64_t now);
+  Response leave_queue(const Request& request, std::int64_t now);
   void wake_next(std::int64_t now);
   void forget_data();
   Response commit(const Request& request, std::int64_t now);

@@ -264,7 +264,7 @@ void World::respond(ConnectionId id, const Request& request, Response response) 
     if (random_.percent(5)) lag = random_.between(lag, schedule_->server_timeout);
     const Time has = keys(lock, server).replicate(now, lag);
     const Time limit = now + schedule_->server_timeout / 2;
-    const bool waits = schedule_->waits_for_replicas && !request.joins_line &&
+    const bool waits = schedule_->waits_for_replicas && !request.joins_queue &&
                        waits_for_replicas(request.op, scene_.mutation);
     if (waits) at = std::min(has, limit);
     if (waits && has > limit) response = without_replicas(response, scene_.mutation);

@@ -34,7 +34,7 @@ redis::Queue queue(std::vector<redis::Waiter> first, std::size_t length) {
 
 }  // namespace
 
-TEST_CASE("who has just got the lock and is about to leave the line is not shown as waiting") {
+TEST_CASE("who has just got the lock and is about to leave the queue is not shown as waiting") {
   const auto line =
       inspect::merge({queue({waiter("a", 7, 30s), waiter("b", 8, 20s)}, 2)}, holder(7, 10s));
   REQUIRE(line);

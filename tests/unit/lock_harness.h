@@ -32,7 +32,7 @@ inline Refused turn_of(std::string waiter, std::chrono::milliseconds left = 400m
   return {.blocker = std::move(waiter), .ttl_left = left, .holder = {}, .turn = true};
 }
 
-/// A refusal that says where we stand in line, and the ticket that a newcomer gets.
+/// A refusal that says where we stand in the queue, and the ticket that a newcomer gets.
 inline Refused in_line(Refused refusal, Ticket ticket, std::size_t place = 0,
                        std::size_t waiters = 0) {
   refusal.ticket = ticket;

@@ -136,7 +136,7 @@ TEST_CASE("late votes: with the lock in hand, all others go back before the next
   CHECK_MESSAGE(harness.asked(Op::release) == 1, "its release is on its way");
 }
 
-TEST_CASE("late votes: who gives up gives them back, and leaves the line only after that") {
+TEST_CASE("late votes: who gives up gives them back, and leaves the queue only after that") {
   Harness harness = waiting_for(in_line(held_by("other", std::nullopt), 7), 10s);
   harness.pass_pause();
   harness.answer(0, Op::acquire, held_by("other", std::nullopt));

@@ -17,7 +17,7 @@ Refused held_for_ever(const std::string& holder = "other") {
   return held_by(holder, std::nullopt);
 }
 
-/// All three servers have confirmed the subscription, and refuse with this place in line.
+/// All three servers have confirmed the subscription, and refuse with this place in the queue.
 Harness called_waiter(std::size_t place) {
   Harness harness = waiting_for(in_line(held_for_ever(), 7));
   for (ServerIndex server = 0; server < 3; ++server) harness.step(Subscribed{server});
@@ -78,7 +78,8 @@ TEST_CASE("pause: a minority that can wake us is not enough") {
   CHECK(harness.pause() == 100ms);
 }
 
-TEST_CASE("pause: without wake-ups, the first two in line ask every 100 ms, the others back off") {
+TEST_CASE(
+    "pause: without wake-ups, the first two in the queue ask every 100 ms, the others back off") {
   const auto after_some_rounds = [](const std::vector<std::size_t>& places) {
     Harness harness = waiting_for(in_line(held_for_ever(), 7));
     for (int round = 0; round < 8; ++round) {
@@ -93,7 +94,7 @@ TEST_CASE("pause: without wake-ups, the first two in line ask every 100 ms, the 
   CHECK(after_some_rounds({2, 2, 2}) == 100ms);
   CHECK_MESSAGE(after_some_rounds({3, 2, 0}) == 100ms, "the best place counts");
   CHECK(after_some_rounds({3, 3, 3}) >= 2500ms);
-  CHECK_MESSAGE(after_some_rounds({0, 0, 0}) >= 2500ms, "no server has put us into its line");
+  CHECK_MESSAGE(after_some_rounds({0, 0, 0}) >= 2500ms, "no server has put us into its queue");
 }
 
 TEST_CASE("pause: at the announced expiry, the first two ask at once") {

@@ -105,7 +105,7 @@ TEST_CASE("turn: of an attempt, only a holder is the main refusal") {
   CHECK(attempt.refused() == 3);
 }
 
-TEST_CASE("turn: a waiter that was refused for turns alone joins the line") {
+TEST_CASE("turn: a waiter that was refused for turns alone joins the queue") {
   Harness harness = waiting_for(in_line(turn_of("w"), 7));
   CHECK(harness.count<JoinQueue>() == 1);
   harness.pass_pause();

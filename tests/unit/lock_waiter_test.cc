@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Our place in the line of waiters: the ticket, who joins and who leaves.
+// Our place in the queue of waiters: the ticket, who joins and who leaves.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -83,7 +83,7 @@ TEST_CASE("waiter: any quorum of refusals joins, and nothing less") {
   CHECK(nearly.ticket() == 0);
 }
 
-TEST_CASE("waiter: a round without a quorum of refusals does not end a place in line") {
+TEST_CASE("waiter: a round without a quorum of refusals does not end a place in the queue") {
   Waiter waiter(3);
   after_round(waiter, {queued(5), queued(9), queued(7)});
   CHECK_MESSAGE(joined_with(after_round(waiter, {Granted{}, Granted{}, no_answer()})) == 0,
@@ -144,7 +144,7 @@ TEST_CASE("waiter: the place that is shown is the worst one, the place that hurr
   CHECK_MESSAGE(waiter.length() == 3, "never shorter than the place");
 }
 
-TEST_CASE("waiter: it is called when a quorum can wake it and some server has it in line") {
+TEST_CASE("waiter: it is called when a quorum can wake it and some server has it in the queue") {
   Waiter waiter(3);
   after_round(waiter, {queued(5), queued(9), queued(7)});
   CHECK_FALSE(waiter.hear(0));
@@ -155,7 +155,7 @@ TEST_CASE("waiter: it is called when a quorum can wake it and some server has it
   CHECK(waiter.is_called());
   CHECK_FALSE_MESSAGE(waiter.hear(1), "it was one before");
   after_round(waiter, {queued(9), queued(9), queued(9)});
-  CHECK_FALSE_MESSAGE(waiter.is_called(), "no server has put it into its line");
+  CHECK_FALSE_MESSAGE(waiter.is_called(), "no server has put it into its queue");
   after_round(waiter, {queued(9, 3, 4), queued(9), queued(9)});
   CHECK(waiter.is_called());
   after_round(waiter, {queued(9, 3, 4), no_answer(), no_answer()}, false);
@@ -242,7 +242,7 @@ TEST_CASE("queue: left with the lock, once the job has started or cannot start")
   }
 }
 
-TEST_CASE("queue: a job that comes too late keeps its place in the line") {
+TEST_CASE("queue: a job that comes too late keeps its place in the queue") {
   Harness harness = waiting_for(queued(7));
   harness.advance(harness.session.deadline() - harness.now);
   for (ServerIndex server = 0; server < 3; ++server) {

@@ -155,7 +155,7 @@ TEST_CASE("woken and subscribed: what comes with the lock in hand is forgotten")
     subscribed.pass_pause();
     subscribed.answer_all(3, Op::acquire, in_line(held_by("other", std::nullopt), 7, 1, 1));
   }
-  CHECK_MESSAGE(subscribed.pause() == 100ms, "leaving the line ended the subscriptions");
+  CHECK_MESSAGE(subscribed.pause() == 100ms, "leaving the queue ended the subscriptions");
 }
 
 TEST_CASE("woken: in a round that waits for a silent server, it asks those that refused") {

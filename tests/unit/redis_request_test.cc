@@ -156,7 +156,7 @@ TEST_CASE("context: the answers of the scripts") {
   CHECK(std::get<lock::Refused>(read(Op::repair, repair + bulk("0"))).blocker == "T");
 }
 
-TEST_CASE("context: the refusal of an acquire says where we stand in line") {
+TEST_CASE("context: the refusal of an acquire says where we stand in the queue") {
   const auto held = std::get<lock::Refused>(read(Op::acquire, refused("1500")));
   CHECK_FALSE(held.turn);
   CHECK(held.ticket == 7);
@@ -171,7 +171,7 @@ TEST_CASE("context: the refusal of an acquire says where we stand in line") {
   CHECK(turn.place == 0);
 }
 
-TEST_CASE("context: a refusal that misplaces us in line is no answer") {
+TEST_CASE("context: a refusal that misplaces us in the queue is no answer") {
   const auto makes_sense = [](const std::string& wire) {
     return std::holds_alternative<lock::Refused>(read(Op::acquire, wire));
   };
@@ -330,7 +330,7 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
                {"EVAL", hold, "1", "redlock:{name}:holder", "T", "T", "20000", "40000"}));
 }
 
-TEST_CASE("context: an acquire names the line as an argument, and us only if we have a ticket") {
+TEST_CASE("context: an acquire names the queue as an argument, and us only if we have a ticket") {
   const redis::Secrets secrets{.token = "T", .hold = "H"};
   const auto same = [&](const lock::Ask& ask, const std::string& wire) {
     const Flight flight = redis::encode_request(ask, kContext, secrets);
@@ -338,7 +338,7 @@ TEST_CASE("context: an acquire names the line as an argument, and us only if we 
     CHECK(flight.wire == wire);
   };
   // The server refuses a script to a user without permission for one of its keys, and a user
-  // without permission for the line can lock all the same.
+  // without permission for the queue can lock all the same.
   const auto command = [](const char* keys, auto... more) {
     return redis::encode_command({"EVAL", redis::scripts::acquire, keys, "n", "redlock:{n}:holder",
                                   "redlock:{n}:fence", "redlock:{n}:dead", more...});

@@ -54,7 +54,7 @@ std::optional<lock::Refused> read_refused(const Value& reply) {
 }
 
 /// The refusal of an acquire also says where we stand in the queue.
-std::optional<lock::Answer> read_refused_in_line(const Value& reply, bool turn) {
+std::optional<lock::Answer> read_refused_in_queue(const Value& reply, bool turn) {
   const bool slots = reply.elements.size() == 9 && is_string(reply.elements[8]);
   if (reply.elements.size() != 8 && !slots) return std::nullopt;
   auto refused = read_refused(reply);
@@ -113,7 +113,7 @@ std::optional<lock::Answer> read_granted(const LockContext& context, const Value
 std::optional<lock::Answer> read_acquire(const LockContext& context, std::string_view word,
                                          const Value& reply) {
   if (word == "granted") return read_granted(context, reply);
-  if (word == "refused" || word == "turn") return read_refused_in_line(reply, word == "turn");
+  if (word == "refused" || word == "turn") return read_refused_in_queue(reply, word == "turn");
   if (word == "done") {
     if (const auto done = read_done(reply)) return *done;
   }

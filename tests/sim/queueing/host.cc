@@ -14,7 +14,7 @@ constexpr std::int64_t kUpForMs = 10'000'000;
 }  // namespace
 
 std::size_t scripts_of(const Request& request) {
-  return request.op == lock::Op::leave && !request.joins_line ? 2 : 1;
+  return request.op == lock::Op::leave && !request.joins_queue ? 2 : 1;
 }
 
 void Host::begin(std::size_t index, Timeline& timeline, const LockSettings& settings,

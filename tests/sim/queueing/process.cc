@@ -105,7 +105,7 @@ void Process::perform(const lock::Effect& effect, lock::Instant) {
     tokens_.asks(*ask);
     wires_[ask->server]->ask(*ask);
   } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
-    for (const auto& wire : wires_) wire->join_line(join->ticket);
+    for (const auto& wire : wires_) wire->join_queue(join->ticket);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {

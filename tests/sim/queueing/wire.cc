@@ -70,12 +70,12 @@ void Wire::ask(const lock::Ask& ask) {
   if (state_ == State::ready) write(queue_.back());
 }
 
-void Wire::join_line(lock::Ticket ticket) {
+void Wire::join_queue(lock::Ticket ticket) {
   subscribe();
   if (ticket == 0 || state_ != State::ready || !queue_.empty()) return;
   queue_.push_back(
       {.ask = {}, .sent = now(), .number = ++requests_, .written = true, .note = true});
-  send({.waiter = ends_.waiter, .ticket = ticket, .joins_line = true});
+  send({.waiter = ends_.waiter, .ticket = ticket, .joins_queue = true});
 }
 
 /// Connects: one round trip. A server that is down refuses; one that is stopped does not.

@@ -56,7 +56,7 @@ class Wire {
 
   void ask(const lock::Ask& ask);
   /// JoinQueue: joins where it is connected and nothing is owed; subscribes where it has not.
-  void join_line(lock::Ticket ticket);
+  void join_queue(lock::Ticket ticket);
   void wake(const WakeUp& wake_up);
   /// It left the queue: it closes the subscription.
   void unsubscribe();

@@ -106,9 +106,8 @@ struct Refused {
   std::string holder;                  ///< the holder (JSON as it stored it), empty if unknown
   std::chrono::milliseconds clock{0};  ///< as in Granted
   bool turn = false;                   ///< the lock is free, but it is another waiter's turn
-  Ticket ticket = 0;  ///< acquire: for a waiter that joins the queue now; 0: unknown
-  std::size_t place =
-      0;  ///< acquire: ours in this server's queue, from 1; 0: we are not in the queue
+  Ticket ticket = 0;        ///< acquire: for a waiter that joins the queue now; 0: unknown
+  std::size_t place = 0;    ///< acquire: ours in this server's queue, from 1; 0: we are not there
   std::size_t waiters = 0;  ///< acquire: how many stand in that queue, if we do
   std::string slots{};      ///< acquire of a slot: who has each slot, see lock/slot_choice.h
 };

@@ -45,8 +45,7 @@ class Waiter {
   /// Every server that has us in its queue has others before us, at least two.
   [[nodiscard]] bool is_far_back() const { return best_place_ > 2; }
 
-  /// Our place in the queue, and its length, on the server where we stand farthest back. 0:
-  /// unknown.
+  /// Our place in the queue and its length, on the server where we stand farthest back. 0: unknown.
   [[nodiscard]] std::size_t place() const { return place_; }
   [[nodiscard]] std::size_t length() const { return length_; }
 

@@ -352,7 +352,7 @@ answers_in_turn() {
   answers granted
 }
 
-@test "order: the first waiter that is there gets the turn, by whoever asks, and is passed over until it asks again" {
+@test "order: whoever asks gives the turn to the first waiter that is alive, and passes that one over until it asks again" {
   servers 1
   plant A 3 1000 40000 '{}' # they have just asked, and so they do for 20 s
   answers 'turn planted1'

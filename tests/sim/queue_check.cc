@@ -83,7 +83,7 @@ bool QueueCheck::sequence(std::uint64_t number) {
     for (const std::string& each : real) texts[0] += each + ", ";
     for (const std::string& each : published_) texts[1] += each + ", ";
     same("the wake-ups", texts[0], texts[1]);
-    same("the queue", real_line(), model_line());
+    same("the queue", real_queue(), model_queue());
   }
   return !differs_;
 }
@@ -259,7 +259,7 @@ std::vector<std::string> QueueCheck::heard() {
   return heard;
 }
 
-std::string QueueCheck::real_line() {
+std::string QueueCheck::real_queue() {
   std::string text;
   const redis::Value queue = redis_.command({"ZRANGE", key("queue"), "0", "-1", "WITHSCORES"});
   std::vector<std::string> ask{redis::encode_command({"GET", key("turn")})};
@@ -281,7 +281,7 @@ std::string QueueCheck::real_line() {
   return text + "turn of " + replies[0].text;
 }
 
-std::string QueueCheck::model_line() const {
+std::string QueueCheck::model_queue() const {
   std::string text;
   const Queue& queue = const_cast<Server&>(model_).data().queue;
   for (const Queue::Entry& entry : queue.entries()) {

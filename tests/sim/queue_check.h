@@ -40,8 +40,8 @@ class QueueCheck {
   void leave_lock();
   void change_lock();
   std::vector<std::string> heard();
-  [[nodiscard]] std::string real_line();
-  [[nodiscard]] std::string model_line() const;
+  [[nodiscard]] std::string real_queue();
+  [[nodiscard]] std::string model_queue() const;
   [[nodiscard]] std::int64_t model_now() const { return now_; }
   bool same(const std::string& what, const std::string& real, const std::string& model);
 

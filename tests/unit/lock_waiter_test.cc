@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Our place in the queue of waiters: the ticket, who joins and who leaves.
+// Our place in the queue of waiters: the ticket, when a waiter joins, and when it leaves.
 #include <doctest/doctest.h>
 
 #include <csignal>

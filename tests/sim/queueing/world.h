@@ -35,8 +35,8 @@ struct Numbers {
   /// have different slots.
   std::size_t two_at_once = 0;
   std::size_t inversions = 0;  ///< pairs: a later process was served first
-  std::size_t most_overtaken =
-      0;  ///< by others, while it was in the queue on a quorum: by one process
+  /// How many others overtook one process, at most, while it was in the queue of a quorum.
+  std::size_t most_overtaken = 0;
   std::size_t never_served = 0;
   std::size_t left_behind = 0;  ///< entries of processes that have ended, in queues
   std::size_t slow = 0;         ///< hand-overs of more than 400 ms

@@ -54,6 +54,7 @@ need_to_test() {
   need_to_build
   need_servers
   need doctest-dev has_header doctest/doctest.h
+  need libluajit-5.1-dev pkg-config --exists luajit # the simulators run the scripts
   need bats has_command bats
   need python3 test -x /usr/bin/python3
   need python3-redis has_python_module redis
@@ -62,6 +63,7 @@ need_to_test() {
   need libnss-wrapper env LD_PRELOAD=libnss_wrapper.so sh -c 'grep -q nss_wrapper "/proc/$$/maps"'
   need util-linux has_command setpriv
   need procps has_command ps
+  need make has_command make # try_versions.bats
   need busybox-static busybox crond --help # Debian's busybox has no cron daemon
 }
 
@@ -77,10 +79,10 @@ need_for_all() {
   need clang-tidy has_command clang-tidy
   need shellcheck has_command shellcheck
   need valgrind has_command valgrind
+  need debootstrap has_command debootstrap # tests/house/fresh
   need g++-aarch64-linux-gnu has_command aarch64-linux-gnu-g++ # packaging/build-arm64
   need qemu-user has_command qemu-aarch64
   need dpkg-dev has_command dpkg-source # packaging/build-musl
-  need make has_command make
   need perl has_command perl
   need python3-pip python3 -m pip --version
 }

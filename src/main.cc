@@ -8,9 +8,8 @@
 //
 //   run/       a job under a lock, below two processes
 //   hold/      a lock without a job: acquire and its keeper, hold, renew, release
-//   inspect/   status, list, history, config: looking without touching
+//   look/      status, list, history, config; check, which also tries a lock
 //   force/     release --force: taking a lock from its holder
-//   check/     finds what is wrong with the servers and the settings
 //   sandbox/   private servers to try things with
 //
 //   driver/    the code that these rooms share: the loop, from settings to servers, output
@@ -28,25 +27,17 @@
 #include <variant>
 #include <vector>
 
-#include "check/check.h"
 #include "cli/command_line.h"
 #include "driver/output.h"
 #include "error.h"
 #include "force/force_release.h"
-#include "hold/acquire.h"
 #include "hold/hold.h"
-#include "hold/release.h"
-#include "hold/renew.h"
-#include "inspect/complete.h"
-#include "inspect/config.h"
-#include "inspect/history.h"
-#include "inspect/list.h"
-#include "inspect/status.h"
-#include "os/last_words.h"
+#include "look/look.h"
+#include "os/fd.h"
 #include "os/signals.h"
-#include "os/standard_fds.h"
 #include "os/stderr.h"
 #include "run/run.h"
+#include "run/stage.h"
 #include "sandbox/sandbox.h"
 
 namespace {
@@ -59,9 +50,9 @@ Exit carry_out(const cli::Print& print) {
 
 void warn(const config::Settings& settings) {
   if (settings.quiet || settings.warnings.empty()) return;
-  os::Stderr out;
-  for (const std::string& warning : settings.warnings) out.line("redlock: warning: " + warning);
-  out.drain(std::chrono::milliseconds(100));
+  std::vector<std::string> lines;
+  for (const std::string& warning : settings.warnings) lines.push_back("warning: " + warning);
+  driver::complain(lines);
 }
 
 Exit carry_out(const cli::Run& run) {
@@ -95,30 +86,30 @@ Exit carry_out(const cli::ForceRelease& release) {
 
 Exit carry_out(const cli::ShowConfig& show) {
   warn(show.draft.settings);
-  return carry_out(cli::Print{inspect::describe_settings(show.draft)});
+  return carry_out(cli::Print{look::describe_settings(show.draft)});
 }
 
 Exit carry_out(const cli::Check& check) {
-  return check::check(check);
+  return look::check(check);
 }
 
 Exit carry_out(const cli::Status& status) {
   warn(status.settings);
-  return inspect::status(status);
+  return look::status(status);
 }
 
 Exit carry_out(const cli::List& list) {
   warn(list.settings);
-  return inspect::list(list);
+  return look::list(list);
 }
 
 Exit carry_out(const cli::History& history) {
   warn(history.settings);
-  return inspect::history(history);
+  return look::history(history);
 }
 
 Exit carry_out(const cli::Complete& line) {
-  return inspect::complete(line);
+  return look::complete(line);
 }
 
 Exit carry_out(const cli::Sandbox& sandbox) {
@@ -127,9 +118,7 @@ Exit carry_out(const cli::Sandbox& sandbox) {
 
 int fail(ExitStatus status, const char* message) {
   try {
-    os::Stderr out;
-    out.line(std::string("redlock: ") + message);
-    out.drain(std::chrono::milliseconds(100));
+    driver::complain({message});
   } catch (const std::bad_alloc&) {
     os::last_words("redlock: out of memory\n");
   }
@@ -141,6 +130,7 @@ int fail(ExitStatus status, const char* message) {
 int main(int argc, char** argv) {
   try {
     os::occupy_standard_descriptors();
+    run::require_stage_before();
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const cli::Invocation invocation =
         cli::parse(arguments, [](const char* name) { return std::getenv(name); });

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# For a build from scratch, as in `tests/run`, where it saves half of the time. Elsewhere it is off, so
-# that a missing #include is noticed, and a library that links too little.
-option(REDLOCK_QUICK "Compile many files at a time" OFF)
+# OFF: a missing #include is noticed, and a library that links too little. ON: for a build from scratch, as in
+# `tests/run`, where it saves half of the time. LOOP: for the loop of work. The more files are compiled together, the
+# cheaper are their headers, and the dearer is a change of one file.
+set(REDLOCK_QUICK OFF CACHE STRING "Compile many files at a time: ON; some: LOOP; each alone: OFF")
 
 # Many files at a time take up to 1 GB of memory. A machine that lacks it compiles fewer of them side by
 # side.
@@ -20,14 +21,15 @@ function(redlock_limit_jobs)
   set(CMAKE_JOB_POOL_COMPILE compile PARENT_SCOPE)
 endfunction()
 
-# For the loop of work: a header that most files include is read once for so many files. More of them make the
-# header cheaper, and a change of one file dearer.
-set(REDLOCK_BATCH 0 CACHE STRING "Compile so many files of a folder at a time; 0: each alone")
-if(REDLOCK_QUICK)
-  set(REDLOCK_BATCH 25)
+set(redlock_whole OFF)  # all rooms are one library, and the unit tests one program
+if(REDLOCK_QUICK STREQUAL LOOP)
+  set(redlock_batch 6)
+elseif(REDLOCK_QUICK)
+  set(redlock_batch 25)
+  set(redlock_whole ON)
 endif()
 
-if(REDLOCK_BATCH GREATER 1)
+if(REDLOCK_QUICK)
   redlock_limit_jobs()
   # g++ spends a tenth of its time on collecting garbage unless it may use this much memory (in KiB).
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
@@ -38,20 +40,18 @@ endif()
 # redlock_batch(TARGET FILE…): compiles its files many at a time, but each FILE alone. What is in the
 # anonymous namespaces of the others must have different names.
 function(redlock_batch target)
-  if(REDLOCK_BATCH GREATER 1)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${REDLOCK_BATCH})
+  if(REDLOCK_QUICK)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${redlock_batch})
     set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
 
-# The headers of the standard library that most files include are compiled once, which saves two fifths of the time of a
-# small file, and with sanitizers a tenth of the whole. No header of redlock is among them. A missing #include of one of
-# these is noticed in the other presets. (With g++ 12 and optimisation, they lead to warnings of what cannot be.)
-option(REDLOCK_PRECOMPILE "Compile headers of the standard library once" OFF)
-
-# redlock_precompile(OWNER TARGET…): compiles them once for all of these, which must have the same options.
+# redlock_precompile(OWNER TARGET…): compiles the headers of the standard library that most files include once for all
+# of these, which must have the same options. That saves two fifths of the time of a small file, and with sanitizers a
+# tenth of the whole. No header of redlock is among them. (With g++ 12 and optimisation, they lead to warnings of what
+# cannot be.)
 function(redlock_precompile owner)
-  if(NOT REDLOCK_PRECOMPILE)
+  if(NOT REDLOCK_QUICK OR NOT CMAKE_BUILD_TYPE STREQUAL Debug)
     return()
   endif()
   target_precompile_headers(${owner} PRIVATE <algorithm> <array> <charconv> <chrono> <cstddef> <cstdint> <cstring>
@@ -64,10 +64,10 @@ endfunction()
 
 # redlock_room(NAME BATCH NUMBER LINK LIBRARY… FILES FILE…): the library redlock_NAME, of driver/ or a room
 # above it. These include the same headers, and most of their object code comes from those. With
-# REDLOCK_QUICK they are one library, and the FILES of all rooms with the same NUMBER are compiled together.
+# redlock_whole they are one library, and the FILES of all rooms with the same NUMBER are compiled together.
 function(redlock_room name)
   cmake_parse_arguments(PARSE_ARGV 1 room "" BATCH "LINK;FILES")
-  if(NOT REDLOCK_QUICK)
+  if(NOT redlock_whole)
     add_library(redlock_${name} STATIC ${room_FILES})
     target_link_libraries(redlock_${name} PUBLIC ${room_LINK})
     redlock_batch(redlock_${name})

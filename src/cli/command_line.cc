@@ -8,15 +8,11 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/completions.h"
 #include "cli/help.h"
-#include "cli/misuse.h"
-#include "cli/options.h"
 #include "cli/split.h"
-#include "cli/suggest.h"
 #include "config/quote.h"
 #include "lock/protocol.h"
-#include "lock/token.h"
+#include "lock/value.h"
 #include "os/clock.h"
 #include "redis/requests/keys.h"
 
@@ -26,7 +22,7 @@ namespace {
 using config::Command;
 using config::Draft;
 using config::Environment;
-using config::Key;
+namespace key = config::key;
 using config::Origin;
 using config::quote;
 
@@ -47,6 +43,12 @@ void allow_words(std::size_t most, const Line& line, Command command) {
   if (line.words.size() <= most) return;
   misused(quote(line.words[most]) + " is one word too many (see: redlock " +
           std::string(command_name(command)) + " --help)");
+}
+
+void allow_one_name(const Line& line, const std::string& command) {
+  if (line.words.size() <= 1) return;
+  misused(quote(line.words[1]) + " is one word too many: " + command +
+          " runs no command (redlock run NAME -- COMMAND does)");
 }
 
 /// Takes the settings out of a completed draft. The prefix and a name may each be valid, and the
@@ -82,6 +84,25 @@ std::vector<std::string> shell_job(const std::string& command, const Environment
   return {shell, "-c", command};
 }
 
+void exclude(bool both, std::string_view one, std::string_view other, std::string_view why = "") {
+  if (!both) return;
+  misused(std::string(one).append(" and ").append(other).append(" exclude each other").append(why));
+}
+
+/// What run and acquire must not combine.
+void check_mode(const Draft& draft) {
+  const config::Settings& settings = draft.settings;
+  const bool slots = settings.slots > 0;
+  const bool once = settings.once.count() > 0;
+  const bool min_hold = settings.min_hold.count() > 0;
+  exclude(slots && settings.shared, "--slots", "-s/--shared");
+  exclude(slots && once, "--slots", "--once");
+  exclude(slots && min_hold, "--slots", "--min-hold");
+  exclude(settings.shared && min_hold, "-s/--shared", "--min-hold",
+          ": a minimum hold needs an exclusive lock");
+  exclude(settings.shared && once, "-s/--shared", "--once", ": several readers may run at once");
+}
+
 /// --once and --min-hold are for one lock: redlock would take it although another lock keeps the
 /// command from running.
 void check_also(const Draft& draft, const std::string& name) {
@@ -89,24 +110,12 @@ void check_also(const Draft& draft, const std::string& name) {
   for (const std::string& each : draft.also) {
     if (!names.insert(each).second) misused("--also: the lock " + quote(each) + " is named twice");
   }
-  if (draft.also.empty()) return;
-  const bool once = draft.settings.once.count() > 0;
-  if (once || draft.settings.min_hold.count() > 0) {
-    misused("--also and " + std::string(once ? "--once" : "--min-hold") + " exclude each other");
-  }
+  const bool also = !draft.also.empty();
+  exclude(also && draft.settings.once.count() > 0, "--also", "--once");
+  exclude(also && draft.settings.min_hold.count() > 0, "--also", "--min-hold");
 }
 
-void check_slots(const Draft& draft) {
-  const config::Settings& settings = draft.settings;
-  if (settings.slots == 0) return;
-  const char* const other = settings.shared                 ? "-s/--shared"
-                            : settings.once.count() > 0     ? "--once"
-                            : settings.min_hold.count() > 0 ? "--min-hold"
-                                                            : nullptr;
-  if (other != nullptr) misused(std::string("--slots and ") + other + " exclude each other");
-}
-
-Invocation run(Line line, std::vector<std::string> words, const Environment& environment) {
+Invocation run(Line line, const Environment& environment) {
   Draft draft = read_options(std::move(line.options));
   if (line.words.empty() && !line.job.empty()) {
     misused("no lock name: NAME goes before the --, as in: redlock run NAME -- COMMAND");
@@ -122,43 +131,35 @@ Invocation run(Line line, std::vector<std::string> words, const Environment& env
   if (line.job.empty()) {
     misused("no command to run under the lock " + quote(name) + ": redlock run NAME -- COMMAND");
   }
-  check_slots(draft);
-  const bool shared = draft.settings.shared;
-  if (shared && draft.settings.min_hold > std::chrono::milliseconds::zero()) {
-    misused(
-        "-s/--shared and --min-hold exclude each other: a minimum hold needs an exclusive lock");
-  }
-  if (shared && draft.settings.once > std::chrono::milliseconds::zero()) {
-    misused("-s/--shared and --once exclude each other: several readers may run at once");
-  }
-  if (draft.settings.once.count() == 0 && draft.origin(Key::once_exit_code) == Origin::flag) {
+  check_mode(draft);
+  if (draft.settings.once.count() == 0 && draft.origin(key::once_exit_code) == Origin::flag) {
     misused("--once-exit-code needs --once");
   }
-  if (draft.no_fork && draft.close) misused("-F/--no-fork and -o/--close exclude each other");
+  exclude(draft.no_fork && draft.close, "-F/--no-fork", "-o/--close");
   check_also(draft, name);
   line.words.insert(line.words.end(), draft.also.begin(), draft.also.end());
-  return Run{settle_for_job(draft, environment, line.words), name, std::move(line.job),
-             std::move(draft.also), std::move(words)};
+  return Run{settle_for_job(draft, environment, line.words),
+             name,
+             std::move(line.job),
+             std::move(draft.also),
+             {}};
 }
 
 Invocation acquire(Line line, const Environment& environment) {
   Draft draft = read_options(std::move(line.options));
   const std::string& name = lock_name(line, "acquire NAME");
-  if (line.words.size() > 1) {
-    misused(quote(line.words[1]) +
-            " is one word too many: acquire runs no command (redlock run NAME -- COMMAND does)");
-  }
+  allow_one_name(line, "acquire");
   if (draft.on_lost_signal != 0 && !draft.keep_for) {
     misused("--on-lost-signal needs --keep-for PID");
   }
-  check_slots(draft);
+  check_mode(draft);
   return Acquire{settle_for_job(draft, environment, line.words), name, draft.json, draft.keep_for,
                  draft.on_lost_signal};
 }
 
 /// The length that --for or --until gives, from now on.
 std::optional<std::chrono::milliseconds> hold_length(const Draft& draft) {
-  if (draft.hold_for && draft.until) misused("--for and --until exclude each other");
+  exclude(draft.hold_for && draft.until, "--for", "--until");
   if (!draft.until) return draft.hold_for;
   return std::max<std::chrono::milliseconds>(*draft.until - os::unix_now(),
                                              std::chrono::seconds(1));
@@ -167,10 +168,7 @@ std::optional<std::chrono::milliseconds> hold_length(const Draft& draft) {
 Invocation hold(Line line, const Environment& environment) {
   Draft draft = read_options(std::move(line.options));
   const std::string& name = lock_name(line, "hold NAME --for TIME");
-  if (line.words.size() > 1) {
-    misused(quote(line.words[1]) +
-            " is one word too many: hold runs no command (redlock run NAME -- COMMAND does)");
-  }
+  allow_one_name(line, "hold");
   const auto length = hold_length(draft);
   if (!length) misused("how long is the hold? give --for TIME or --until WHEN");
   Hold request{settle(draft, environment, line.words), name, draft.until, draft.json};
@@ -203,7 +201,7 @@ Invocation renew(Line line, const Environment& environment) {
   Draft draft = read_options(std::move(line.options));
   std::string token = take_token(line, config::kRenew);
   const auto length = hold_length(draft);
-  const bool has_ttl = draft.origin(Key::renew_ttl) == Origin::flag;
+  const bool has_ttl = draft.origin(key::renew_ttl) == Origin::flag;
   if (length && has_ttl) misused("--ttl excludes --for and --until");
   complete(draft, environment);
   if (has_ttl) check_restart_grace(draft);
@@ -222,7 +220,7 @@ Invocation force_release(const Line& line, Draft draft, const Environment& envir
   const std::string usage = "release --force NAME";
   const std::string& name = lock_name(line, usage);
   if (line.words.size() > 1) misused("too many words: redlock " + usage);
-  if (draft.origin(Key::server_wait) == Origin::flag) {
+  if (draft.origin(key::server_wait) == Origin::flag) {
     misused("--server-wait needs a token: with --force, redlock waits for no server");
   }
   using How = ForceRelease::How;
@@ -256,10 +254,10 @@ Invocation check(Line line, const Environment& environment) {
 }
 
 std::optional<std::chrono::milliseconds> watch_of(const Draft& draft) {
-  const bool interval = draft.origin(Key::interval) == Origin::flag;
+  const bool interval = draft.origin(key::interval) == Origin::flag;
   if (!draft.watch && interval) misused("--interval needs --watch");
   if (!draft.watch) return std::nullopt;
-  if (draft.json) misused("--watch and --json exclude each other");
+  exclude(draft.json, "--watch", "--json");
   return draft.interval;
 }
 
@@ -286,82 +284,85 @@ Invocation history(Line line, const Environment& environment) {
     names.push_back(word);
   }
   Draft draft = read_options(std::move(line.options));
-  const bool some = draft.last || draft.failed;
-  if (draft.at && (draft.since || some)) {
-    misused(std::string(draft.since  ? "--since"
-                        : draft.last ? "--last"
-                                     : "--failed") +
-            " and --at exclude each other");
-  }
-  const bool svg = !draft.svg.empty();
-  if (svg || !draft.html.empty()) {
-    const std::string flag = svg ? "--svg" : "--html";
-    if (draft.json || draft.at) {
-      misused(flag + " and " + (draft.json ? "--json" : "--at") + " exclude each other");
-    }
-    if (draft.svg == "-" && draft.html == "-") {
+  const config::HistoryOptions& options = draft.history;
+  exclude(options.at && options.since, "--since", "--at");
+  exclude(options.at && options.last, "--last", "--at");
+  exclude(options.at && options.failed, "--failed", "--at");
+  const bool svg = !options.svg.empty();
+  if (svg || !options.html.empty()) {
+    const std::string_view flag = svg ? "--svg" : "--html";
+    exclude(draft.json, flag, "--json");
+    exclude(options.at.has_value(), flag, "--at");
+    if (options.svg == "-" && options.html == "-") {
       misused("--svg and --html cannot both go to standard output");
     }
   }
-  return History{settle(draft, environment, names),
-                 std::move(line.words),
-                 draft.since,
-                 draft.at,
-                 draft.last,
-                 draft.failed,
-                 draft.svg,
-                 draft.html,
-                 draft.json};
+  return History{{options}, settle(draft, environment, names), std::move(line.words), draft.json};
 }
 
-Invocation sandbox(Line line) {
+Invocation sandbox(Line line, const Environment&) {
   const Draft draft = read_options(std::move(line.options));
-  Sandbox::Kind kind = Sandbox::Kind::plain;
-  if (draft.sandbox_cluster && draft.sandbox_sentinel) {
-    misused("--cluster and --sentinel exclude each other");
-  }
-  if (draft.sandbox_cluster) kind = Sandbox::Kind::cluster;
-  if (draft.sandbox_sentinel) kind = Sandbox::Kind::sentinel;
-  if (kind != Sandbox::Kind::plain && draft.origin(Key::sandbox_servers) == config::Origin::flag) {
-    misused(std::string("-N/--servers and ") +
-            (draft.sandbox_cluster ? "--cluster" : "--sentinel") + " exclude each other");
-  }
+  const bool count = draft.origin(key::sandbox_servers) == Origin::flag;
+  exclude(draft.sandbox_cluster && draft.sandbox_sentinel, "--cluster", "--sentinel");
+  exclude(count && draft.sandbox_cluster, "-N/--servers", "--cluster");
+  exclude(count && draft.sandbox_sentinel, "-N/--servers", "--sentinel");
+  const Sandbox::Kind kind = draft.sandbox_cluster    ? Sandbox::Kind::cluster
+                             : draft.sandbox_sentinel ? Sandbox::Kind::sentinel
+                                                      : Sandbox::Kind::plain;
   return Sandbox{kind, draft.sandbox_servers, std::move(line.job)};
 }
+
+struct Maker {
+  Command command;
+  Invocation (*make)(Line line, const Environment& environment);
+};
+constexpr Maker kMakers[] = {
+    {config::kRun, run},         {config::kAcquire, acquire}, {config::kHold, hold},
+    {config::kRenew, renew},     {config::kRelease, release}, {config::kConfig, show_config},
+    {config::kCheck, check},     {config::kStatus, status},   {config::kList, list},
+    {config::kHistory, history}, {config::kSandbox, sandbox},
+};
 
 Invocation parse_command(Command command, std::vector<std::string> words,
                          const Environment& environment) {
   Line line = split(command, words);
   if (line.request != nullptr) {
-    return Print{line.request->key == Key::version        ? version()
-                 : line.request->key == Key::help_servers ? servers_help(command)
-                                                          : help(command)};
+    return Print{line.request->name == key::version        ? version()
+                 : line.request->name == key::help_servers ? servers_help(command)
+                                                           : help(command)};
   }
-  switch (command) {
-    case config::kAcquire:
-      return acquire(std::move(line), environment);
-    case config::kHold:
-      return hold(std::move(line), environment);
-    case config::kRenew:
-      return renew(std::move(line), environment);
-    case config::kRelease:
-      return release(std::move(line), environment);
-    case config::kConfig:
-      return show_config(std::move(line), environment);
-    case config::kCheck:
-      return check(std::move(line), environment);
-    case config::kStatus:
-      return status(std::move(line), environment);
-    case config::kList:
-      return list(std::move(line), environment);
-    case config::kHistory:
-      return history(std::move(line), environment);
-    case config::kSandbox:
-      return sandbox(std::move(line));
-    case config::kRun:
-      break;
+  Invocation invocation =
+      std::ranges::find(kMakers, command, &Maker::command)->make(std::move(line), environment);
+  if (auto* const run = std::get_if<Run>(&invocation)) run->words = std::move(words);
+  return invocation;
+}
+
+/// Words that users of other programs type (consul lock, git, docker, systemctl).
+struct Habit {
+  std::string_view word;
+  std::string_view meant;
+};
+constexpr std::string_view kTake = "run NAME -- COMMAND, or: redlock acquire NAME";
+constexpr std::string_view kGiveBack = "release NAME TOKEN, or: redlock release --force NAME";
+constexpr std::string_view kTakeAway = "release --force NAME";
+constexpr Habit kHabits[] = {
+    {"lock", kTake},      {"get", kTake},         {"exec", "run"},          {"unlock", kGiveBack},
+    {"kill", kTakeAway},  {"delete", kTakeAway},  {"rm", kTakeAway},        {"extend", "renew"},
+    {"refresh", "renew"}, {"ls", "list"},         {"ps", "list"},           {"show", "status"},
+    {"info", "status"},   {"log", "history"},     {"doctor", "check"},      {"ping", "check"},
+    {"test", "check"},    {"settings", "config"}, {"version", "--version"},
+};
+
+/// The command that the user probably meant, or nothing. A word of another program (lock, ls, exec)
+/// finds the command, with its form if the two do not mean quite the same.
+std::string meant_command(std::string_view word) {
+  for (const Habit& habit : kHabits) {
+    if (habit.word == word) return std::string(habit.meant);
   }
-  return run(std::move(line), std::move(words), environment);
+  std::vector<std::string> names;
+  for (const Command command : commands()) names.emplace_back(command_name(command));
+  names.insert(names.end(), {"help", "completions"});
+  return config::nearest(word, names);
 }
 
 [[noreturn]] void unknown_command(const std::string& word, const std::vector<std::string>& rest) {

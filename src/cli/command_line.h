@@ -19,8 +19,8 @@ namespace redlock::cli {
 /// `redlock run`.
 struct Run {
   config::Settings settings;
-  std::string name;                ///< of the lock; a valid key together with settings.prefix
-  std::vector<std::string> job;    ///< the words for exec, at least one
+  std::string name;              ///< of the lock; in each request a valid key, with settings.prefix
+  std::vector<std::string> job;  ///< the words for exec, at least one
   std::vector<std::string> also;   ///< further locks, as `name`, each once
   std::vector<std::string> words;  ///< all of them, from which this was read
 };
@@ -28,7 +28,7 @@ struct Run {
 /// `redlock acquire`.
 struct Acquire {
   config::Settings settings;
-  std::string name;  ///< as in Run
+  std::string name;
   bool json = false;
   std::optional<int> keep_for;  ///< a PID, at least 1
   int on_lost_signal = 0;       ///< 0: none
@@ -37,7 +37,7 @@ struct Acquire {
 /// `redlock hold`.
 struct Hold {
   config::Settings settings;  ///< the ttl is the length of the hold: 1 s to 30 days
-  std::string name;           ///< as in Run
+  std::string name;
   /// Unix time; none: the hold begins to count when redlock gets the lock.
   std::optional<std::chrono::milliseconds> until;
   bool json = false;
@@ -58,7 +58,7 @@ struct Renew {
 struct Release {
   config::Settings settings;
   std::string name;
-  std::string token;  ///< as in Renew
+  std::string token;  ///< as acquire prints it; empty: read it from standard input
 };
 
 /// `redlock release --force`.
@@ -68,7 +68,7 @@ struct ForceRelease {
     remove,  ///< and redlock deletes it at once (--now)
   };
   config::Settings settings;
-  std::string name;  ///< as in Run
+  std::string name;
   How how = How::revoke;
   bool confirmed = false;  ///< --yes
   bool waits = false;      ///< --wait
@@ -89,7 +89,7 @@ struct Check {
 /// `redlock status`.
 struct Status {
   config::Settings settings;
-  std::vector<std::string> names;  ///< at least one, each as in Run
+  std::vector<std::string> names;  ///< at least one
   bool json = false;
   std::optional<std::chrono::milliseconds> watch;  ///< show it again so often
 };
@@ -99,21 +99,14 @@ struct List {
   config::Settings settings;
   std::string pattern;  ///< for the names, as in fnmatch(3); empty: all names
   bool json = false;
-  std::optional<std::chrono::milliseconds> watch;  ///< as in Status
+  std::optional<std::chrono::milliseconds> watch;  ///< show it again so often
 };
 
 /// `redlock history`.
-struct History {
+struct History : config::HistoryOptions {
   config::Settings settings;
-  /// Names as in Run, and patterns as in List; empty: all locks.
+  /// Names and patterns; empty: all locks.
   std::vector<std::string> names;
-  /// Unix time. At most one of the two is set.
-  std::optional<std::chrono::milliseconds> since;
-  std::optional<std::chrono::milliseconds> at;
-  std::optional<std::size_t> last;  ///< only so many runs of each lock; at least 1
-  bool failed = false;              ///< only runs that failed
-  std::string svg;                  ///< a file, or "-"; empty: no such picture
-  std::string html;                 ///< the same
   bool json = false;
 
   /// The user asks about the one lock of this name.
@@ -154,5 +147,10 @@ using Invocation = std::variant<Run, Acquire, Hold, Renew, Release, ForceRelease
 
 /// `args`: argv without argv[0]. Throws Error (64 usage, 78 configuration).
 Invocation parse(std::vector<std::string> args, const config::Environment& environment);
+
+/// `redlock completions bash|zsh|fish`, and `redlock completions for WORD...`, which the scripts
+/// call. Throws Error (64).
+Invocation completions(const std::vector<std::string>& args,
+                       const config::Environment& environment);
 
 }  // namespace redlock::cli

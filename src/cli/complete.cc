@@ -3,10 +3,15 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
+#include "cli/command_line.h"
 #include "cli/help.h"
-#include "cli/suggest.h"
+#include "cli/split.h"
+#include "config/quote.h"
 #include "config/value.h"
+#include "error.h"
+#include "os/signals.h"
 
 namespace redlock::cli {
 namespace {
@@ -14,136 +19,75 @@ namespace {
 using config::Command;
 using config::Row;
 using config::Type;
-using Also = Completion::Also;
-
-/// Calls `use` for each of the parts of `text` between the separators.
-template <class Use>
-void for_each_part(std::string_view text, char separator, Use use) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    use(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
 
 /// Finds what the word under the cursor is.
 class Completer {
  public:
   Completer(Command command, const std::vector<std::string>& words)
-      : command_(command), words_(words), word_(words.back()) {}
+      : command_(command),
+        word_(words.back()),
+        line_(split_unfinished(command, {words.begin() + 1, words.end() - 1})) {
+    result_.job = words.size() - 1 - line_.job.size();
+  }
 
   Completion complete() && {
-    for (at_ = 1; at_ + 1 < words_.size() && !complete_; ++at_) pass(words_[at_]);
-    if (!complete_) complete_word();
+    if (line_.in_job) {
+      result_.also = "job";
+    } else {
+      complete_word();
+    }
+    result_.options = std::move(line_.options);
     return std::move(result_);
   }
 
  private:
-  /// A word before the one under the cursor; as Splitter reads it (split.cc).
-  void pass(const std::string& word) {
-    if (awaiting_ != nullptr) {
-      result_.options.push_back({awaiting_, flag_, word});
-      awaiting_ = nullptr;
-    } else if (word == "--" && may_begin_job()) {
-      begin_job(at_ + 1);
-    } else if (word.size() > 2 && word.starts_with("--")) {
-      pass_long(word);
-    } else if (word.size() > 1 && word[0] == '-' && word != "--") {
-      pass_cluster(word);
-    } else if (may_begin_job()) {
-      begin_job(at_);
-    } else {
-      ++names_;
-    }
-  }
-
-  void pass_long(const std::string& word) {
-    const std::size_t equals = word.find('=');
-    flag_ = word.substr(0, equals);
-    const Row* row = config::find_flag(command_, flag_);
-    if (row == nullptr) return;
-    if (equals != std::string::npos) {
-      result_.options.push_back({row, flag_, word.substr(equals + 1)});
-    } else {
-      take(*row);
-    }
-  }
-
-  void pass_cluster(const std::string& word) {
-    for (std::size_t at = 1; at < word.size(); ++at) {
-      flag_ = {'-', word[at]};
-      const Row* row = config::find_flag(command_, flag_);
-      if (row == nullptr) return;
-      if (!row->metavar.empty() && at + 1 < word.size()) {
-        result_.options.push_back({row, flag_, word.substr(at + 1)});
-        return;
-      }
-      take(*row);
-    }
-  }
-
-  void take(const Row& row) {
-    if (row.metavar.empty()) {
-      if (row.type != Type::request) result_.options.push_back({&row, flag_, ""});
-    } else {
-      awaiting_ = &row;
-    }
-  }
-
-  [[nodiscard]] bool may_begin_job() const {
-    return command_ == config::kSandbox || (command_ == config::kRun && names_ > 0);
-  }
-
-  void begin_job(std::size_t index) {
-    result_.also = Also::job;
-    result_.job = index;
-    complete_ = true;
-  }
-
   void complete_word() {
     const std::size_t equals = word_.find('=');
-    if (awaiting_ != nullptr) {
-      offer_values(*awaiting_, "");
+    if (line_.awaiting != nullptr) {
+      offer_values(*line_.awaiting, "");
     } else if (word_.starts_with("--") && equals != std::string::npos) {
       const Row* row = config::find_flag(command_, word_.substr(0, equals));
       if (row != nullptr) offer_values(*row, word_.substr(0, equals + 1));
     } else if (word_.starts_with('-') || command_ == config::kConfig) {
       for (const Row& row : config::table()) offer_flags(row);
-    } else if (may_begin_job()) {
-      begin_job(words_.size() - 1);
-    } else if (names_ == 0 || command_ == config::kStatus || command_ == config::kHistory) {
-      result_.also = Also::lock_names;
+    } else if (command_ == config::kSandbox || (command_ == config::kRun && !line_.words.empty())) {
+      result_.also = "job";
+    } else if (line_.words.empty() || command_ == config::kStatus || command_ == config::kHistory) {
+      result_.lock_names = true;
     }
   }
 
   /// Offers nothing that stands on the line already, except -S, which can be repeated. Of several
   /// long flags, the first that fits.
   void offer_flags(const Row& row) {
-    const bool given = std::ranges::any_of(result_.options, [&row](const Given& option) {
+    const bool given = std::ranges::any_of(line_.options, [&row](const Given& option) {
       return option.row == &row && row.type != Type::uri_list;
     });
     if (given || row.group.empty() || !takes(command_, row)) return;
     bool has_long = false;
-    for_each_part(row.flags, ',', [&](std::string_view flag) {
+    for (const std::string_view flag : config::parts_of(row.flags, ",")) {
       const bool is_long = flag.starts_with("--");
-      if (is_long && has_long) return;
+      if (is_long && has_long) continue;
       if (offer(std::string(flag), row.help)) has_long = has_long || is_long;
-    });
+    }
   }
 
   void offer_values(const Row& row, const std::string& before) {
     if (row.metavar == "FILE") {
-      result_.also = Also::files;
+      result_.also = "files";
     } else if (row.metavar == "DIR") {
-      result_.also = Also::directories;
+      result_.also = "directories";
     } else if (row.metavar == "SIGNAL") {
-      for (const std::string& name : config::signal_names()) offer(before + name, "");
+      for (const os::KnownSignal& signal : os::known_signals()) {
+        offer(before + std::string(signal.name), "");
+      }
     } else if (row.type == Type::uri_list) {
       for (const char* scheme : {"redis://", "rediss://", "unix:///"}) offer(before + scheme, "");
-      result_.also = Also::the_rest;
+      result_.also = "the-rest";
     } else if (row.metavar.find('|') != std::string_view::npos) {
-      for_each_part(row.metavar, '|',
-                    [&](std::string_view value) { offer(before + std::string(value), ""); });
+      for (const std::string_view value : config::parts_of(row.metavar, "|")) {
+        offer(before + std::string(value), "");
+      }
     }
   }
 
@@ -154,13 +98,8 @@ class Completer {
   }
 
   Command command_;
-  const std::vector<std::string>& words_;
   const std::string& word_;
-  std::size_t at_ = 1;
-  std::size_t names_ = 0;          ///< words that are neither options nor their values
-  const Row* awaiting_ = nullptr;  ///< the next word is this option's value
-  std::string flag_;               ///< the last flag, as it stands on the line
-  bool complete_ = false;
+  Line line_;
   Completion result_;
 };
 
@@ -190,21 +129,31 @@ Completion complete_command(const std::string& word, bool after_help) {
   return result;
 }
 
-std::string_view also_text(Also also) {
-  switch (also) {
-    case Also::nothing:
-    case Also::lock_names:
-      return "nothing";
-    case Also::the_rest:
-      return "the-rest";
-    case Also::files:
-      return "files";
-    case Also::directories:
-      return "directories";
-    case Also::job:
-      return "job";
+constexpr std::string_view kHelp =
+    R"(redlock completions: print a script that completes redlock's commands,
+options and values, the names of held locks, and the job's own words
+
+Example:
+  source <(redlock completions bash)
+
+Usage:
+  redlock completions bash|zsh|fish
+
+cmake --install and the packages put the scripts where the shells find them.
+)";
+
+/// Makes the settings for the line's options, to ask the servers for names. Where redlock would
+/// refuse them, there are no names, and nobody wants to read an error in the middle of a line.
+std::optional<config::Settings> settings_of(std::vector<Given> options,
+                                            const config::Environment& environment) {
+  std::erase_if(options, [](const Given& given) { return !config::of_servers(*given.row); });
+  try {
+    config::Draft draft = read_options(std::move(options));
+    config::complete(draft, environment);
+    return std::move(draft.settings);
+  } catch (const Error&) {
+    return std::nullopt;
   }
-  return {};
 }
 
 }  // namespace
@@ -230,10 +179,31 @@ std::string to_text(const Completion& completion) {
     if (!candidate.help.empty()) text += '\t' + candidate.help;
     text += '\n';
   }
-  text += ':';
-  text += also_text(completion.also);
-  if (completion.also == Also::job) text += ' ' + std::to_string(completion.job);
+  text.append(":").append(completion.also);
+  if (completion.also == "job") text += ' ' + std::to_string(completion.job);
   return text + '\n';
+}
+
+Invocation completions(const std::vector<std::string>& args,
+                       const config::Environment& environment) {
+  if (args.empty()) misused("no shell: redlock completions bash|zsh|fish");
+  const std::string& shell = args.front();
+  if (shell == "for") {
+    const std::vector<std::string> words(args.begin() + 1, args.end());
+    Complete request{complete(words), words.empty() ? "" : words.back(), std::nullopt};
+    if (request.completion.lock_names) {
+      request.settings = settings_of(request.completion.options, environment);
+    }
+    return request;
+  }
+  if (shell == "-h" || shell == "--help") return Print{std::string(kHelp)};
+  const std::string_view script = completion_script(shell);
+  if (script.empty()) {
+    misused("no completions for the shell " + config::quote(shell) +
+            ": redlock completions bash|zsh|fish");
+  }
+  if (args.size() > 1) misused(config::quote(args[1]) + " is one word too many");
+  return Print{std::string(script)};
 }
 
 }  // namespace redlock::cli

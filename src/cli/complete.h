@@ -2,11 +2,12 @@
 //
 // Completes a command line, for the shells' scripts in cli/completions/. The settings table gives
 // the options and their values, so the scripts know none. Deliberately absent: the names of locks,
-// which are on the servers (inspect/complete.h).
+// which are on the servers (look/list.cc).
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/split.h"
@@ -19,18 +20,13 @@ struct Candidate {
 };
 
 struct Completion {
-  /// What the shell offers besides the candidates.
-  enum class Also {
-    nothing,
-    the_rest,     ///< no blank after a candidate: the user continues the word
-    files,        ///< for the part after the `=`, if the word is `--option=...`
-    directories,  ///< the same
-    lock_names,
-    job,  ///< the job's own completion
-  };
   std::vector<Candidate> candidates;  ///< all of them begin with the word under the cursor
-  Also also = Also::nothing;
-  std::size_t job = 0;         ///< Also::job: the index of the job's first word
+  /// What the shell offers besides: `nothing`; `the-rest`, no blank after a candidate, as the user
+  /// continues the word; `files` and `directories`, for the part after the `=` of `--option=...`;
+  /// `job`, the job's own completion.
+  std::string_view also = "nothing";
+  bool lock_names = false;     ///< the names of held locks are candidates, too
+  std::size_t job = 0;         ///< the index of the job's first word
   std::vector<Given> options;  ///< the options before the word under the cursor
 };
 
@@ -38,7 +34,7 @@ struct Completion {
 /// Never fails: for a line that redlock would refuse there may be no candidates.
 Completion complete(const std::vector<std::string>& words);
 
-/// One candidate a line, with its help after a tab. The last line is `:` and a word for
+/// One candidate a line, with its help after a tab. The last line is `:` and
 /// Completion::also; `:job` has the index after a blank.
 std::string to_text(const Completion& completion);
 

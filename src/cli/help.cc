@@ -2,11 +2,16 @@
 #include "cli/help.h"
 
 #include <algorithm>
+#include <iterator>
 
-#include "cli/suggest.h"
+#include "config/value.h"
+#include "exit_status.h"
 
 namespace redlock::cli {
 namespace {
+
+namespace key = config::key;
+using config::Row;
 
 constexpr std::size_t kRight = 26;  ///< where the right-hand column begins
 constexpr std::size_t kWidth = 79;
@@ -89,16 +94,6 @@ Usage:
   redlock acquire [OPTIONS] NAME
 )";
 
-constexpr std::string_view kAcquireFoot = R"(
-Exit status:
-  0    redlock took the lock and printed its token
-  1    redlock did not get the lock in time (or the status that -E gives)
-  64   wrong usage, or no process has the PID of --keep-for
-  69   too few servers were usable
-  71   the operating system refused, or redlock could not print the token
-  78   wrong configuration, or no servers configured
-)";
-
 constexpr std::string_view kHoldHead =
     R"(redlock hold: keep everybody out for maintenance: take a lock for a fixed time,
 print its token, and end; no process stays behind, and nobody renews the lock
@@ -114,16 +109,6 @@ Give --for or --until. If somebody holds the lock, redlock waits, unless -n or
 the token, or with --force. "redlock renew" extends it.
 )";
 
-constexpr std::string_view kHoldFoot = R"(
-Exit status:
-  0    the hold has begun, and redlock printed its token
-  1    redlock did not get the lock in time (or the status that -E gives)
-  64   wrong usage
-  69   too few servers were usable
-  71   the operating system refused, or redlock could not print the token
-  78   wrong configuration, or no servers configured
-)";
-
 constexpr std::string_view kRenewHead =
     R"(redlock renew: renew a lock that redlock acquire took, for another ttl; or
 extend a maintenance hold
@@ -136,16 +121,6 @@ Usage:
 
 TOKEN is the token that acquire or hold printed, or "-" to read it from
 standard input. redlock never shortens a lock.
-)";
-
-constexpr std::string_view kRenewFoot = R"(
-Exit status:
-  0    the lock lasts for another ttl
-  64   wrong usage
-  69   too few servers were usable
-  71   the operating system refused
-  78   wrong configuration, or no servers configured
-  80   this token does not hold the lock any more
 )";
 
 constexpr std::string_view kReleaseHead =
@@ -166,18 +141,6 @@ without a terminal, give --yes. With --force, it asks a server that does not
 answer only once more, and refuses --server-wait.
 )";
 
-constexpr std::string_view kReleaseFoot = R"(
-Exit status:
-  0    redlock released the lock; --force: took it, or the lock was free
-  1    --force did nothing: you said no, the lock changed hands meanwhile, or
-       it belongs to another program, which needs --now
-  64   wrong usage; or there is no terminal to ask on, and no --yes
-  69   too few servers were usable: the lock may stay held
-  71   the operating system refused
-  78   wrong configuration, or no servers configured
-  80   this TOKEN did not hold the lock any more
-)";
-
 constexpr std::string_view kConfigHead =
     R"(redlock config: show the settings, and where each of them comes from: a flag,
 an environment variable, a line of the configuration file, or the default
@@ -187,13 +150,6 @@ Example:
 
 Usage:
   redlock config [OPTIONS]
-)";
-
-constexpr std::string_view kConfigFoot = R"(
-Exit status:
-  0    the settings are valid
-  64   wrong usage
-  78   wrong configuration, or no servers configured
 )";
 
 constexpr std::string_view kCheckHead =
@@ -210,16 +166,6 @@ redlock takes the lock NAME for a moment, if nobody holds it; without NAME it
 takes a lock that nobody uses.
 )";
 
-constexpr std::string_view kCheckFoot = R"(
-Exit status:
-  0    no problem found
-  1    warnings; or a server is not usable, but redlock can take a lock
-  64   wrong usage
-  69   redlock cannot take a lock: too few servers are usable
-  71   the operating system refused
-  78   wrong configuration, of redlock or of a server, or no servers configured
-)";
-
 constexpr std::string_view kStatusHead =
     R"(redlock status: show who holds the locks, since when, with what command, and
 for how long the locks last; it changes nothing
@@ -229,16 +175,6 @@ Example:
 
 Usage:
   redlock status [OPTIONS] NAME...
-)";
-
-constexpr std::string_view kStatusFoot = R"(
-Exit status:
-  0    none of the locks is free
-  1    at least one of the locks is free
-  64   wrong usage
-  69   unknown: no quorum of the servers says the same of a lock
-  71   the operating system refused
-  78   wrong configuration, or no servers configured
 )";
 
 constexpr std::string_view kListHead =
@@ -253,16 +189,6 @@ Usage:
 PATTERN must match the whole name, like the shell's patterns for file names:
 *, ?, [a-z]. With --prefix, redlock lists only the locks with that prefix, and
 shows their names without it.
-)";
-
-// Of list and history.
-constexpr std::string_view kAllThereIsFoot = R"(
-Exit status:
-  0    the output is complete; it may be empty
-  64   wrong usage
-  69   fewer than a quorum of the servers were usable
-  71   the operating system refused
-  78   wrong configuration, or no servers configured
 )";
 
 constexpr std::string_view kHistoryHead =
@@ -294,52 +220,103 @@ Those of --cluster and --sentinel listen on ports of 127.0.0.1 and want a
 password: REDLOCK_SERVERS contains it, and REDISCLI_AUTH for redis-cli.
 )";
 
-constexpr std::string_view kRunFoot = R"(
-TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w.
-
-Exit status: the command's own (128+N if signal N killed it), or
-  1    redlock did not get the lock in time (or the status that -E gives)
-  64   wrong usage
-  69   too few servers were usable
-  71   the operating system refused
-  78   wrong configuration, or no servers configured
-  80   the lock was lost while the command ran
-  124  --max-runtime passed
-  126  the command cannot be executed
-  127  the command was not found
-)";
-
-constexpr std::string_view kSandboxFoot = R"(
-Exit status: the command's own (128+N if signal N killed it), or
-  64   wrong usage
-  69   a server did not start
-  71   the operating system refused
-  126  the command cannot be executed
-  127  the command was not found
-)";
-
-/// A command's texts before and after its options.
 struct Page {
   config::Command command;
-  std::string_view head;
-  std::string_view exit_status;
+  std::string_view name;
+  std::string_view head;  ///< the text before the options
 };
 constexpr Page kPages[] = {
-    {config::kRun, kRunHead, kRunFoot},
-    {config::kAcquire, kAcquireHead, kAcquireFoot},
-    {config::kHold, kHoldHead, kHoldFoot},
-    {config::kRenew, kRenewHead, kRenewFoot},
-    {config::kRelease, kReleaseHead, kReleaseFoot},
-    {config::kConfig, kConfigHead, kConfigFoot},
-    {config::kCheck, kCheckHead, kCheckFoot},
-    {config::kStatus, kStatusHead, kStatusFoot},
-    {config::kList, kListHead, kAllThereIsFoot},
-    {config::kHistory, kHistoryHead, kAllThereIsFoot},
-    {config::kSandbox, kSandboxHead, kSandboxFoot},
+    {config::kRun, "run", kRunHead},
+    {config::kAcquire, "acquire", kAcquireHead},
+    {config::kRenew, "renew", kRenewHead},
+    {config::kRelease, "release", kReleaseHead},
+    {config::kStatus, "status", kStatusHead},
+    {config::kList, "list", kListHead},
+    {config::kHistory, "history", kHistoryHead},
+    {config::kCheck, "check", kCheckHead},
+    {config::kConfig, "config", kConfigHead},
+    {config::kSandbox, "sandbox", kSandboxHead},
+    {config::kHold, "hold", kHoldHead},
 };
 
 const Page& page_of(config::Command command) {
   return *std::ranges::find(kPages, command, &Page::command);
+}
+
+constexpr std::string_view kTime =
+    "\nTIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w.\n";
+
+/// What an exit status says of the commands; of each command in the order of the numbers.
+struct Meaning {
+  ExitStatus status;
+  unsigned commands;  ///< of config::Command
+  std::string_view text;
+};
+constexpr unsigned kTakers = config::kRun | config::kAcquire | config::kHold;
+constexpr unsigned kPrint = config::kAcquire | config::kHold;
+constexpr unsigned kListAll = config::kList | config::kHistory;
+constexpr unsigned kWithJob = config::kRun | config::kSandbox;
+constexpr unsigned kPlain = config::kRenew | config::kStatus | config::kRun | kListAll;
+constexpr Meaning kMeanings[] = {
+    {ExitStatus::ok, config::kAcquire, "redlock took the lock and printed its token"},
+    {ExitStatus::ok, config::kHold, "the hold has begun, and redlock printed its token"},
+    {ExitStatus::ok, config::kRenew, "the lock lasts for another ttl"},
+    {ExitStatus::ok, config::kRelease,
+     "redlock released the lock; --force: took it, or the lock was free"},
+    {ExitStatus::ok, config::kConfig, "the settings are valid"},
+    {ExitStatus::ok, config::kCheck, "no problem found"},
+    {ExitStatus::ok, config::kStatus, "none of the locks is free"},
+    {ExitStatus::ok, kListAll, "the output is complete; it may be empty"},
+    {ExitStatus::conflict, kTakers,
+     "redlock did not get the lock in time (or the status that -E gives)"},
+    {ExitStatus::conflict, config::kRelease,
+     "--force did nothing: you said no, the lock changed hands meanwhile, or\n"
+     "       it belongs to another program, which needs --now"},
+    {ExitStatus::conflict, config::kCheck,
+     "warnings; or a server is not usable, but redlock can take a lock"},
+    {ExitStatus::conflict, config::kStatus, "at least one of the locks is free"},
+    {ExitStatus::usage, config::kAcquire, "wrong usage, or no process has the PID of --keep-for"},
+    {ExitStatus::usage, config::kRelease,
+     "wrong usage; or there is no terminal to ask on, and no --yes"},
+    {ExitStatus::usage,
+     kPlain | config::kHold | config::kConfig | config::kCheck | config::kSandbox, "wrong usage"},
+    {ExitStatus::unavailable, kTakers | config::kRenew, "too few servers were usable"},
+    {ExitStatus::unavailable, config::kRelease,
+     "too few servers were usable: the lock may stay held"},
+    {ExitStatus::unavailable, config::kCheck,
+     "redlock cannot take a lock: too few servers are usable"},
+    {ExitStatus::unavailable, config::kStatus,
+     "unknown: no quorum of the servers says the same of a lock"},
+    {ExitStatus::unavailable, kListAll, "fewer than a quorum of the servers were usable"},
+    {ExitStatus::unavailable, config::kSandbox, "a server did not start"},
+    {ExitStatus::os_error, kPrint,
+     "the operating system refused, or redlock could not print the token"},
+    {ExitStatus::os_error, kPlain | config::kRelease | config::kCheck | config::kSandbox,
+     "the operating system refused"},
+    {ExitStatus::config, config::kCheck,
+     "wrong configuration, of redlock or of a server, or no servers configured"},
+    {ExitStatus::config, kPlain | kPrint | config::kRelease | config::kConfig,
+     "wrong configuration, or no servers configured"},
+    {ExitStatus::lost, config::kRun, "the lock was lost while the command ran"},
+    {ExitStatus::lost, config::kRenew, "this token does not hold the lock any more"},
+    {ExitStatus::lost, config::kRelease, "this TOKEN did not hold the lock any more"},
+    {ExitStatus::max_runtime, config::kRun, "--max-runtime passed"},
+    {ExitStatus::cannot_execute, kWithJob, "the command cannot be executed"},
+    {ExitStatus::not_found, kWithJob, "the command was not found"},
+};
+
+std::string exit_statuses(config::Command command) {
+  const bool with_job = (command & kWithJob) != 0;
+  std::string text = "\nExit status:";
+  if (with_job) text += " the command's own (128+N if signal N killed it), or";
+  text += '\n';
+  for (const Meaning& meaning : kMeanings) {
+    if ((meaning.commands & command) == 0) continue;
+    std::string number = std::to_string(static_cast<int>(meaning.status));
+    number.resize(5, ' ');
+    text.append("  ").append(number).append(meaning.text).append("\n");
+  }
+  return text;
 }
 
 /// Removes from `text` as many words as fit into `width`, and returns them.
@@ -354,14 +331,30 @@ std::string_view take_line(std::string_view& text, std::size_t width) {
   return line;
 }
 
-}  // namespace
-
-std::string main_help() {
-  return std::string(kMainHelp);
+/// A row's text for the right-hand column: its help, its default, its variable.
+std::string describe(const Row& row) {
+  std::string text(row.help);
+  if (!row.default_text.empty()) text.append(" [").append(row.default_text).append("]");
+  if (row.environment != nullptr) text.append(" [$").append(row.environment).append("]");
+  return text;
 }
 
-std::string_view help_head(config::Command command) {
-  return page_of(command).head;
+/// An entry in two columns.
+std::string entry(std::string_view left, std::string_view right) {
+  std::string out = "  ";
+  out += left;
+  bool below = out.size() + 2 > kRight;
+  while (!right.empty()) {
+    if (below) {
+      out += '\n';
+      out.append(kRight, ' ');
+    } else {
+      out.append(kRight - out.size(), ' ');
+    }
+    out += take_line(right, kWidth - kRight);
+    below = true;
+  }
+  return out + '\n';
 }
 
 std::string help_foot(config::Command command) {
@@ -371,9 +364,10 @@ std::string help_foot(config::Command command) {
     foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_FENCES, REDLOCK_HELD",
                   "redlock sets these for the command; with --slots, "
                   "REDLOCK_SLOT, too");
+    foot += kTime;
   }
-  foot += page_of(command).exit_status;
-  return foot + "\nThe manual: man redlock-" + std::string(command_name(command)) + "\n";
+  return foot + exit_statuses(command) + "\nThe manual: man redlock-" +
+         std::string(command_name(command)) + "\n";
 }
 
 std::string servers_head(config::Command command) {
@@ -397,38 +391,98 @@ the list on all hosts while no job holds a lock: see redlock-guarantees(7).
 
 std::string servers_foot(config::Command command) {
   std::string foot = "\nEnvironment, besides the variables above:\n";
-  for (const config::Row& row : config::table()) {
+  for (const Row& row : config::table()) {
     if (row.flags.empty() && takes(command, row)) foot += entry(row.environment, row.help);
   }
-  return foot + R"(
-TIME is in seconds, or with a unit: 90, 1.5, 500ms, 30s, 5m, 1h30m, 2d, 1w.
-
-The manual: man redlock, man redlock.toml
-)";
+  return foot.append(kTime) + "\nThe manual: man redlock, man redlock.toml\n";
 }
 
-std::string describe(const config::Row& row) {
-  std::string text(row.help);
-  if (!row.default_text.empty()) text.append(" [").append(row.default_text).append("]");
-  if (row.environment != nullptr) text.append(" [$").append(row.environment).append("]");
-  return text;
+/// `config` and `check` run no job: there the rows of `run` are settings only.
+std::string_view heading_of(config::Command command, const Row& row) {
+  const bool of_run = (row.commands & command) == 0;
+  return of_run && !of_servers(row) ? "Settings" : row.group;
 }
 
-std::string entry(std::string_view left, std::string_view right) {
-  std::string out = "  ";
-  out += left;
-  bool below = out.size() + 2 > kRight;
-  while (!right.empty()) {
-    if (below) {
-      out += '\n';
-      out.append(kRight, ' ');
-    } else {
-      out.append(kRight - out.size(), ' ');
-    }
-    out += take_line(right, kWidth - kRight);
-    below = true;
+/// The headings in the order of the table, but those of kLastGroups at the end.
+std::vector<std::string_view> headings_of(config::Command command,
+                                          const std::vector<const Row*>& rows) {
+  std::vector<std::string_view> headings;
+  for (const Row* row : rows) {
+    const std::string_view heading = heading_of(command, *row);
+    if (std::ranges::find(headings, heading) == headings.end()) headings.push_back(heading);
   }
-  return out + '\n';
+  const auto rank = [](std::string_view heading) {
+    const auto* const last = std::ranges::find(config::kLastGroups, heading);
+    return last == std::end(config::kLastGroups) ? 0 : last - std::begin(config::kLastGroups) + 1;
+  };
+  std::ranges::stable_sort(headings, {}, rank);
+  return headings;
+}
+
+/// The rows of `command` that `shown` chooses, below their headings.
+std::string options_of(config::Command command, bool (*shown)(const Row&)) {
+  std::vector<const Row*> rows;
+  for (const Row& row : config::table()) {
+    if (row.flags.empty() || row.group.empty() || !takes(command, row) || !shown(row)) continue;
+    rows.push_back(&row);
+  }
+  std::string out;
+  for (const std::string_view heading : headings_of(command, rows)) {
+    out.append("\n").append(heading).append(":\n");
+    for (const Row* row : rows) {
+      if (heading_of(command, *row) != heading) continue;
+      std::string left;
+      for (const std::string_view flag : config::parts_of(row->flags, ",")) {
+        left.append(left.empty() ? "" : ", ").append(flag);
+      }
+      if (!row->metavar.empty()) left.append(" ").append(row->metavar);
+      out += entry(left, describe(*row));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view command_name(config::Command command) {
+  return page_of(command).name;
+}
+
+std::optional<config::Command> find_command(std::string_view word) {
+  const auto* const page = std::ranges::find(kPages, word, &Page::name);
+  return page == std::end(kPages) ? std::nullopt : std::optional(page->command);
+}
+
+std::vector<config::Command> commands() {
+  std::vector<config::Command> all;
+  for (const Page& page : kPages) all.push_back(page.command);
+  return all;
+}
+
+std::string main_help() {
+  return std::string(kMainHelp);
+}
+
+std::string_view help_head(config::Command command) {
+  return page_of(command).head;
+}
+
+std::string help(config::Command command) {
+  return std::string(help_head(command)) +
+         options_of(command,
+                    [](const Row& row) {
+                      return !of_servers(row) || row.name == key::server ||
+                             row.name == key::help_servers;
+                    }) +
+         help_foot(command);
+}
+
+std::string servers_help(config::Command command) {
+  return servers_head(command) +
+         options_of(
+             command,
+             [](const Row& row) { return of_servers(row) && row.name != key::help_servers; }) +
+         servers_foot(command);
 }
 
 }  // namespace redlock::cli

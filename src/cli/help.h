@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: MIT
 //
-// The texts around the options in --help. The options come from the settings table, through CLI11
-// (options.cc).
+// The commands' names, and --help. The options in it come from the settings table.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/table.h"
 
 namespace redlock::cli {
 
+/// As the user types it: `run`, `sandbox`…
+std::string_view command_name(config::Command command);
+std::optional<config::Command> find_command(std::string_view word);
+
+/// All commands, in the order in which they are offered.
+std::vector<config::Command> commands();
+
 /// `redlock --help`.
 std::string main_help();
 
-/// The texts before and after the options.
+/// `redlock run --help` and the like: all options but those for servers and TLS.
+std::string help(config::Command command);
+
+/// The text before the options in it.
 std::string_view help_head(config::Command command);
-std::string help_foot(config::Command command);
 
-/// The same of --help-servers.
-std::string servers_head(config::Command command);
-std::string servers_foot(config::Command command);
-
-/// A row's text for the right-hand column: its help, its default, its variable.
-std::string describe(const config::Row& row);
-
-/// An entry in two columns, at most 79 characters wide.
-std::string entry(std::string_view left, std::string_view right);
+/// `redlock run --help-servers` and the like: the others.
+std::string servers_help(config::Command command);
 
 }  // namespace redlock::cli

@@ -1,84 +1,136 @@
 // SPDX-License-Identifier: MIT
+//
+// The only file that includes CLI11, which takes seconds to compile. A command line defines only
+// the options that it contains: to define all of them takes CLI11 0.1 to 0.2 ms.
 #include "cli/split.h"
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 
-#include "cli/misuse.h"
-#include "cli/suggest.h"
+#include "cli/help.h"
 #include "config/quote.h"
+#include "config/value.h"
 
 namespace redlock::cli {
 namespace {
 
 using config::Command;
+using config::Draft;
+using config::Origin;
 using config::quote;
 using config::Row;
 using config::Type;
 
+/// The option that the user probably meant. The beginning of a flag finds the flag, too: redlock
+/// accepts no abbreviation, but it understands one.
+std::string nearest_flag(Command command, std::string_view flag) {
+  if (!flag.starts_with("--")) return {};
+  std::vector<std::string> candidates;
+  for (const Row& row : config::table()) {
+    if (!takes(command, row) || row.group.empty()) continue;
+    for (const std::string_view other : config::parts_of(row.flags, ",")) {
+      if (other.starts_with("--")) candidates.emplace_back(other.substr(2));
+    }
+  }
+  const std::string meant = config::nearest(flag.substr(2), candidates);
+  return meant.empty() ? meant : "--" + meant;
+}
+
+enum class Refusals { thrown, passed_over };
+
 /// Reads words from the left, like getopt(3) in its POSIX mode.
 class Splitter {
  public:
-  Splitter(Command command, std::vector<std::string> words)
-      : command_(command), words_(std::move(words)) {}
+  Splitter(Command command, std::vector<std::string> words, Refusals refusals)
+      : command_(command), words_(std::move(words)), strict_(refusals == Refusals::thrown) {}
 
+  Line split() && {
+    const bool run = command_ == config::kRun;
+    for (read_options(); line_.request == nullptr && !at_end(); read_options()) {
+      // A job without a lock's name is a mistake that the caller finds.
+      line_.in_job = command_ == config::kSandbox || (run && (!line_.words.empty() || at_dashes()));
+      if (line_.in_job) {
+        take_job();
+        break;
+      }
+      line_.words.push_back(take());
+    }
+    return std::move(line_);
+  }
+
+ private:
   [[nodiscard]] bool at_end() const { return next_ == words_.size(); }
   [[nodiscard]] bool at_dashes() const { return !at_end() && words_[next_] == "--"; }
   std::string take() { return std::move(words_[next_++]); }
 
   /// Reads all options up to the first other word. A lone `-` is not an option.
-  void read_options(Line& line) {
-    while (!at_end() && !at_dashes() && line.request == nullptr) {
+  void read_options() {
+    while (!at_end() && !at_dashes() && line_.request == nullptr) {
       const std::string& word = words_[next_];
       if (word.size() < 2 || word[0] != '-') return;
-      word[1] == '-' ? read_long(line) : read_cluster(line);
+      word[1] == '-' ? read_long() : read_cluster();
     }
   }
 
   /// Takes all words that are left, without a leading `--`.
-  std::vector<std::string> rest() {
+  void take_job() {
     if (at_dashes()) ++next_;
     const auto from = words_.begin() + static_cast<std::ptrdiff_t>(next_);
-    return {std::make_move_iterator(from), std::make_move_iterator(words_.end())};
+    line_.job.assign(std::make_move_iterator(from), std::make_move_iterator(words_.end()));
   }
 
- private:
-  void read_long(Line& line) {
+  void read_long() {
     const std::string word = take();
     const std::size_t equals = word.find('=');
     const std::string flag = word.substr(0, equals);
-    const Row& row = find(flag);
+    const Row* const row = find(flag);
+    if (row == nullptr) return;
     if (equals == std::string::npos) {
-      add(line, row, flag, takes_value(row) ? next_value(row, flag) : "");
-    } else if (takes_value(row)) {
-      add(line, row, flag, word.substr(equals + 1));
-    } else {
+      takes_value(*row) ? add_with_next(*row, flag) : add(*row, flag, "");
+    } else if (takes_value(*row)) {
+      add(*row, flag, word.substr(equals + 1));
+    } else if (strict_) {
       misused("option " + flag + " takes no value");
     }
   }
 
   /// `-nw5`, `-nw 5`: switches, and perhaps an option with its value at the end.
-  void read_cluster(Line& line) {
+  void read_cluster() {
     const std::string word = take();
-    for (std::size_t at = 1; at < word.size() && line.request == nullptr; ++at) {
+    for (std::size_t at = 1; at < word.size() && line_.request == nullptr; ++at) {
       const std::string flag = {'-', word[at]};
-      const Row& row = find(flag, word);
-      if (!takes_value(row)) {
-        add(line, row, flag, "");
+      const Row* const row = find(flag, word);
+      if (row == nullptr) return;
+      if (!takes_value(*row)) {
+        add(*row, flag, "");
         continue;
       }
-      add(line, row, flag, at + 1 < word.size() ? word.substr(at + 1) : next_value(row, flag));
+      at + 1 < word.size() ? add(*row, flag, word.substr(at + 1)) : add_with_next(*row, flag);
       return;
     }
+  }
+
+  void add_with_next(const Row& row, const std::string& flag) {
+    if (at_end()) {
+      if (strict_) {
+        misused("option " + flag + " needs a value: " + flag + " " + std::string(row.metavar));
+      }
+      line_.awaiting = &row;
+      return;
+    }
+    if (strict_) check_value(row, flag, words_[next_]);
+    add(row, flag, take());
   }
 
   /// A word that looks like an option is not a value: in `-w -n` the user forgot the time. Two
   /// exceptions: a negative number (the parser of the value has a better message), and the word
   /// after -c, which belongs to the shell.
-  std::string next_value(const Row& row, const std::string& flag) {
-    if (at_end())
-      misused("option " + flag + " needs a value: " + flag + " " + std::string(row.metavar));
-    const std::string& word = words_[next_];
+  static void check_value(const Row& row, const std::string& flag, const std::string& word) {
     const bool option = word.size() > 1 && word[0] == '-';
     const bool number = option && word.find_first_of("0123456789.") == 1;
     if (option && !number && row.type != Type::shell_command) {
@@ -86,22 +138,22 @@ class Splitter {
       misused("option " + flag + " needs a value, but " + quote(word) + " follows" +
               (possible ? " (if that is the value: " + flag + "=...)" : ""));
     }
-    return take();
   }
 
   static bool takes_value(const Row& row) { return !row.metavar.empty(); }
 
-  static void add(Line& line, const Row& row, const std::string& flag, std::string value) {
-    if (row.type == Type::request) {
-      line.request = &row;
-    } else {
-      line.options.push_back({&row, flag, std::move(value)});
+  void add(const Row& row, const std::string& flag, std::string value) {
+    if (row.type != Type::request) {
+      line_.options.push_back({&row, flag, std::move(value)});
+    } else if (strict_) {
+      line_.request = &row;
     }
   }
 
-  /// `word`: the cluster that contains the flag.
-  const Row& find(const std::string& flag, const std::string& word = {}) const {
-    if (const Row* row = config::find_flag(command_, flag)) return *row;
+  /// `word`: the cluster that contains the flag. Null only for a refusal that is passed over.
+  [[nodiscard]] const Row* find(const std::string& flag, const std::string& word = {}) const {
+    const Row* const row = config::find_flag(command_, flag);
+    if (row != nullptr || !strict_) return row;
     std::string message = "unknown option " + quote(flag);
     if (word.size() > 2) message += " in " + quote(word);
     const std::string near = nearest_flag(command_, flag);
@@ -111,28 +163,56 @@ class Splitter {
 
   Command command_;
   std::vector<std::string> words_;
+  bool strict_;
   std::size_t next_ = 0;
+  Line line_;
 };
+
+/// trigger_on_parse stores values in the order of argv, across options (the last of -s and -x
+/// wins). allow_extra_args(false) also keeps CLI11 from splitting `[a,b]`.
+CLI::Option* define(CLI::App& app, const Row& row, Draft& draft) {
+  const auto take = [&row, &draft](const CLI::results_t& values) {
+    store(row, draft, values.back(), {Origin::flag});
+    return true;
+  };
+  const auto note = [&row, &draft] { store(row, draft, {}, {Origin::flag}); };
+  const std::string flags(row.flags);
+  CLI::Option* option = row.metavar.empty()
+                            ? app.add_flag_callback(flags, note)
+                            : app.add_option(flags, take)->expected(1)->allow_extra_args(false);
+  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->trigger_on_parse();
+}
 
 }  // namespace
 
 Line split(Command command, std::vector<std::string> words) {
-  Line line;
-  Splitter splitter(command, std::move(words));
-  const bool run = command == config::kRun;
-  for (splitter.read_options(line); line.request == nullptr && !splitter.at_end();
-       splitter.read_options(line)) {
-    if (command == config::kSandbox || (run && !line.words.empty())) {
-      line.job = splitter.rest();
-      break;
+  return Splitter(command, std::move(words), Refusals::thrown).split();
+}
+
+Line split_unfinished(Command command, std::vector<std::string> words) {
+  return Splitter(command, std::move(words), Refusals::passed_over).split();
+}
+
+Draft read_options(std::vector<Given> options) {
+  Draft draft;
+  if (options.empty()) return draft;
+  CLI::App app;
+  app.set_help_flag();  // the table has our own
+  std::set<const Row*> defined;
+  std::vector<std::string> words;
+  for (Given& given : options) {
+    const Row& row = *given.row;
+    if (row.type == config::Type::shell_command) {
+      store(row, draft, given.value, {Origin::flag});
+      continue;
     }
-    if (run && splitter.at_dashes()) {
-      line.job = splitter.rest();  // without a lock's name, which the caller misses
-      break;
-    }
-    line.words.push_back(splitter.take());
+    if (defined.insert(&row).second) define(app, row, draft);
+    words.push_back(std::move(given.flag));
+    if (!row.metavar.empty()) words.push_back(std::move(given.value));
   }
-  return line;
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  app.parse(std::move(words));
+  return draft;
 }
 
 }  // namespace redlock::cli

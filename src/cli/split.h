@@ -17,8 +17,15 @@
 #include <vector>
 
 #include "config/table.h"
+#include "error.h"
+#include "exit_status.h"
 
 namespace redlock::cli {
+
+/// Throws Error (64).
+[[noreturn]] inline void misused(const std::string& message) {
+  throw Error(ExitStatus::usage, message);
+}
 
 /// One option as the user gave it, alone or in a cluster.
 struct Given {
@@ -28,15 +35,25 @@ struct Given {
 };
 
 struct Line {
-  std::vector<Given> options;            ///< in the order of argv
-  const config::Row* request = nullptr;  ///< -h or -V; the splitter stopped there
-  std::vector<std::string> words;        ///< the lock's name; status: names; release: name, token
-  std::vector<std::string> job;          ///< run and sandbox: the command, untouched
+  std::vector<Given> options;             ///< in the order of argv
+  const config::Row* request = nullptr;   ///< -h or -V; the splitter stopped there
+  std::vector<std::string> words;         ///< the lock's name; status: names; release: name, token
+  std::vector<std::string> job;           ///< run and sandbox: the command, untouched
+  bool in_job = false;                    ///< the next word would be the job's
+  const config::Row* awaiting = nullptr;  ///< the option whose value would be the next word
 };
 
 /// run: `[OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG…]`; the first word after NAME that is not an
 /// option begins the job. sandbox: the same without NAME. All others: `[OPTIONS] [WORD
 /// [OPTIONS]]…`; there a `--` is a word like any other. Throws Error (64).
 Line split(config::Command command, std::vector<std::string> words);
+
+/// The same of the words before the cursor: what redlock would refuse is passed over, and so are
+/// requests.
+Line split_unfinished(config::Command command, std::vector<std::string> words);
+
+/// Lets CLI11 read the options, and stores their values in the order of argv. Throws Error (64) for
+/// a wrong value.
+config::Draft read_options(std::vector<Given> options);
 
 }  // namespace redlock::cli

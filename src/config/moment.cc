@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "config/moment.h"
 
+#include <algorithm>
+#include <array>
 #include <ctime>
+#include <span>
 #include <string>
 
-#include "config/digits.h"
-#include "config/duration.h"
+#include "config/value.h"
 
 namespace redlock::config {
 namespace {
@@ -15,76 +17,80 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-/// Removes exactly `digits` digits from `text`, and returns their number.
-std::optional<int> take_number(std::string_view& text, std::size_t digits) {
-  int value = 0;
-  if (text.size() < digits) return std::nullopt;
-  for (const char c : text.substr(0, digits)) {
-    if (!is_digit(c)) return std::nullopt;
-    value = value * 10 + (c - '0');
-  }
-  text.remove_prefix(digits);
-  return value;
+/// A form of strptime(3), and the texts that it is for: these have a digit for each 0. strptime
+/// alone would accept blanks, signs and missing digits.
+struct Form {
+  std::string_view shape;
+  const char* form;
+};
+constexpr Form kDay[] = {{"0000-00-00", "%Y-%m-%d"}};
+constexpr Form kDayOfYear[] = {{"00-00", "%m-%d"}};
+constexpr Form kTime[] = {
+    {"00:00", "%H:%M"}, {"0:00", "%H:%M"}, {"00:00:00", "%H:%M:%S"}, {"0:00:00", "%H:%M:%S"}};
+constexpr Form kOffset[] = {{"0000", "%H%M"}, {"00:00", "%H:%M"}};
+
+/// False: `text` has none of the forms, or a number in it is too large.
+bool read(std::string_view text, std::span<const Form> forms, std::tm& moment) {
+  std::string shape(text);
+  std::ranges::replace_if(shape, is_digit, '0');
+  const auto form = std::ranges::find(forms, shape, &Form::shape);
+  if (form == forms.end()) return false;
+  const std::string whole(text);
+  const char* const end = ::strptime(whole.c_str(), form->form, &moment);
+  return end != nullptr && *end == '\0' && moment.tm_sec < 60;
 }
 
-bool take(std::string_view& text, char c) {
-  if (!text.starts_with(c)) return false;
-  text.remove_prefix(1);
-  return true;
+bool is_day_of(const std::tm& moment, int year) {
+  return std::chrono::year_month_day(std::chrono::year(year),
+                                     std::chrono::month(static_cast<unsigned>(moment.tm_mon + 1)),
+                                     std::chrono::day(static_cast<unsigned>(moment.tm_mday)))
+      .ok();
 }
 
-/// "2026-11-20"
-bool take_date(std::string_view& text, std::tm& moment) {
-  const auto year = take_number(text, 4);
-  if (!year || *year < 1970 || !take(text, '-')) return false;
-  const auto month = take_number(text, 2);
-  if (!month || !take(text, '-')) return false;
-  const auto day = take_number(text, 2);
-  if (!day) return false;
-  const std::chrono::year_month_day date{std::chrono::year(*year),
-                                         std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(*day))};
-  moment.tm_year = *year - 1900;
-  moment.tm_mon = *month - 1;
-  moment.tm_mday = *day;
-  return date.ok();
+/// The time after a day: `T02:30`, ` 02:30`.
+bool read_time_after_day(std::string_view text, std::tm& moment) {
+  return (text.starts_with('T') || text.starts_with(' ')) && read(text.substr(1), kTime, moment);
 }
 
-/// "02:30", "2:30", "02:30:15"
-bool take_time(std::string_view& text, std::tm& moment) {
-  const auto two_digits = take_number(text, 2);
-  const auto hour = two_digits ? two_digits : take_number(text, 1);
-  if (!hour || !take(text, ':')) return false;
-  const auto minute = take_number(text, 2);
-  if (!minute) return false;
-  const auto second = take(text, ':') ? take_number(text, 2) : std::optional(0);
-  if (!second) return false;
-  moment.tm_hour = *hour;
-  moment.tm_min = *minute;
-  moment.tm_sec = *second;
-  return *hour < 24 && *minute < 60 && *second < 60;
-}
-
-/// "Z", "+01:00", "-0330": the zone's offset, to subtract from its local time.
-std::optional<minutes> take_zone(std::string_view& text) {
-  if (take(text, 'Z')) return minutes(0);
+/// "Z", "+01:00", " -0330", " UTC": the zone's offset, to subtract from its local time.
+std::optional<minutes> read_zone(std::string_view text) {
+  if (text.starts_with(' ')) text.remove_prefix(1);
+  if (text == "Z" || text == "UTC") return minutes(0);
   const bool east = text.starts_with('+');
+  std::tm time{};
   if (!east && !text.starts_with('-')) return std::nullopt;
-  text.remove_prefix(1);
-  const auto hour = take_number(text, 2);
-  take(text, ':');
-  const auto minute = take_number(text, 2);
-  if (!hour || !minute || *hour > 14 || *minute > 59) return std::nullopt;
-  const minutes offset = hours(*hour) + minutes(*minute);
+  if (!read(text.substr(1), kOffset, time) || time.tm_hour > 14) return std::nullopt;
+  const minutes offset = hours(time.tm_hour) + minutes(time.tm_min);
   return east ? offset : -offset;
 }
 
+/// When the clock shows a local time: the same moment twice, unless it shows that time twice.
+struct Local {
+  milliseconds first;
+  milliseconds second;
+};
+
 /// In this host's zone, which decides about daylight saving time.
-std::optional<milliseconds> local(std::tm moment) {
+std::optional<Local> local(std::tm moment) {
   moment.tm_isdst = -1;
   const std::time_t time = std::mktime(&moment);
   if (time < 0) return std::nullopt;
-  return seconds(time);
+  Local found{seconds(time), seconds(time)};
+  // By so much zones set the clock back.
+  for (const seconds step : {seconds(minutes(30)), seconds(hours(1)), seconds(hours(2))}) {
+    for (const seconds other : {seconds(time) - step, seconds(time) + step}) {
+      const std::time_t candidate = other.count();
+      std::tm shown{};
+      ::localtime_r(&candidate, &shown);
+      if (shown.tm_mday != moment.tm_mday || shown.tm_hour != moment.tm_hour ||
+          shown.tm_min != moment.tm_min) {
+        continue;
+      }
+      found.first = std::min<milliseconds>(found.first, other);
+      found.second = std::max<milliseconds>(found.second, other);
+    }
+  }
+  return found;
 }
 
 std::tm local_day(milliseconds now, int days_later) {
@@ -96,27 +102,107 @@ std::tm local_day(milliseconds now, int days_later) {
   return day;
 }
 
-std::optional<milliseconds> parse_day_and_time(std::string_view text) {
-  std::tm moment{};
-  if (!take_date(text, moment)) return std::nullopt;
-  if (text.empty()) return local(moment);
-  if (!take(text, 'T') && !take(text, ' ')) return std::nullopt;
-  if (!take_time(text, moment)) return std::nullopt;
-  if (text.empty()) return local(moment);
-  const auto offset = take_zone(text);
-  if (!offset || !text.empty()) return std::nullopt;
-  return seconds(::timegm(&moment)) - *offset;
-}
-
 enum class Tense { past, future };
 
-std::optional<milliseconds> parse_time(std::string_view text, milliseconds now, Tense tense) {
-  std::tm moment = local_day(now, 0);
-  if (!take_time(text, moment) || !text.empty()) return std::nullopt;
-  const auto today = local(moment);
-  if (!today || (tense == Tense::past ? *today <= now : *today > now)) return today;
-  moment.tm_mday += tense == Tense::past ? -1 : 1;
-  return local(moment);
+/// What a text means, relative to `now`.
+class Reading {
+ public:
+  Reading(milliseconds now, Tense tense) : now_(now), tense_(tense) {}
+
+  std::optional<milliseconds> day_and_time(std::string_view text) {
+    std::tm moment{};
+    if (!read(text.substr(0, kDay->shape.size()), kDay, moment)) return std::nullopt;
+    const int year = moment.tm_year + 1900;
+    if (year < 1970 || !is_day_of(moment, year)) return std::nullopt;
+    text.remove_prefix(kDay->shape.size());
+    if (text.empty()) return first_of(local(moment));
+    const std::size_t end = std::min(text.find_first_not_of("0123456789:", 1), text.size());
+    if (!read_time_after_day(text.substr(0, end), moment)) return std::nullopt;
+    if (end == text.size()) return first_of(local(moment));
+    const auto offset = read_zone(text.substr(end));
+    if (!offset) return std::nullopt;
+    return seconds(::timegm(&moment)) - *offset;
+  }
+
+  /// Without the year.
+  std::optional<milliseconds> day_of_year(std::string_view text) {
+    std::tm moment{};
+    if (!read(text.substr(0, kDayOfYear->shape.size()), kDayOfYear, moment)) return std::nullopt;
+    text.remove_prefix(kDayOfYear->shape.size());
+    if (!text.empty() && !read_time_after_day(text, moment)) return std::nullopt;
+    const int this_year = local_day(now_, 0).tm_year + 1900;
+    const int step = tense_ == Tense::past ? -1 : 1;
+    for (int years = 0; years <= 8; ++years) {  // 29 February may be eight years away
+      const int year = this_year + step * years;
+      if (!is_day_of(moment, year)) continue;
+      moment.tm_year = year - 1900;
+      if (const auto found = nearest_of(local(moment))) return found;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<milliseconds> time_of_day(std::string_view text) {
+    std::tm moment = local_day(now_, 0);
+    if (!read(text, kTime, moment)) return std::nullopt;
+    if (const auto today = nearest_of(local(moment))) return today;
+    moment.tm_mday += tense_ == Tense::past ? -1 : 1;
+    return nearest_of(local(moment));
+  }
+
+  [[nodiscard]] Repeated repeated() const { return repeated_; }
+
+ private:
+  void note(const Local& found) {
+    repeated_ = found.first == found.second ? Repeated::no : Repeated::yes;
+  }
+
+  std::optional<milliseconds> first_of(const std::optional<Local>& found) {
+    if (!found) return std::nullopt;
+    note(*found);
+    return found->first;
+  }
+
+  /// The last one in the past, or the first one in the future; none: it is in neither.
+  std::optional<milliseconds> nearest_of(const std::optional<Local>& found) {
+    if (!found) return std::nullopt;
+    note(*found);
+    const auto fits = [this](milliseconds time) {
+      return tense_ == Tense::past ? time <= now_ : time > now_;
+    };
+    const bool past = tense_ == Tense::past;
+    const milliseconds nearest = past ? found->second : found->first;
+    const milliseconds other = past ? found->first : found->second;
+    if (fits(nearest)) return nearest;
+    return fits(other) ? std::optional(other) : std::nullopt;
+  }
+
+  milliseconds now_;
+  Tense tense_;
+  Repeated repeated_ = Repeated::no;
+};
+
+/// This is how --json shows it. Fewer digits may be a mistaken year or time.
+std::optional<milliseconds> parse_unix_time(std::string_view text) {
+  if (text.size() < 12 || text.size() > 14 || !std::ranges::all_of(text, is_digit)) {
+    return std::nullopt;
+  }
+  return milliseconds(std::stoll(std::string(text)));
+}
+
+std::optional<milliseconds> beginning_of(const std::tm& day) {
+  const auto found = local(day);
+  return found ? std::optional(found->first) : std::nullopt;
+}
+
+std::optional<milliseconds> parse_time(std::string_view text, milliseconds now, Tense tense,
+                                       Repeated* repeated) {
+  if (const auto time = parse_unix_time(text)) return time;
+  Reading reading(now, tense);
+  auto moment = reading.day_and_time(text);
+  if (!moment) moment = reading.day_of_year(text);
+  if (!moment) moment = reading.time_of_day(text);
+  if (repeated != nullptr) *repeated = reading.repeated();
+  return moment;
 }
 
 /// A number without a unit may be a mistaken year or time.
@@ -129,22 +215,34 @@ std::optional<milliseconds> parse_distance(std::string_view text) {
 
 }  // namespace
 
-std::optional<milliseconds> parse_moment(std::string_view text, milliseconds now) {
+std::optional<milliseconds> parse_moment(std::string_view text, milliseconds now,
+                                         Repeated* repeated) {
+  if (repeated != nullptr) *repeated = Repeated::no;
   if (text == "now") return now;
-  if (text == "today") return local(local_day(now, 0));
-  if (text == "yesterday") return local(local_day(now, -1));
+  if (text == "today" || text == "yesterday") {
+    return beginning_of(local_day(now, text == "today" ? 0 : -1));
+  }
   if (const auto age = parse_distance(text)) {
     return *age <= now ? std::optional(now - *age) : std::nullopt;
   }
-  if (const auto moment = parse_day_and_time(text)) return moment;
-  return parse_time(text, now, Tense::past);
+  return parse_time(text, now, Tense::past, repeated);
 }
 
-std::optional<milliseconds> parse_future_moment(std::string_view text, milliseconds now) {
-  if (text == "tomorrow") return local(local_day(now, 1));
+std::optional<milliseconds> parse_future_moment(std::string_view text, milliseconds now,
+                                                Repeated* repeated) {
+  if (repeated != nullptr) *repeated = Repeated::no;
+  if (text == "tomorrow") return beginning_of(local_day(now, 1));
   if (const auto distance = parse_distance(text)) return now + *distance;
-  if (const auto moment = parse_day_and_time(text)) return moment;
-  return parse_time(text, now, Tense::future);
+  return parse_time(text, now, Tense::future, repeated);
+}
+
+std::string local_time(milliseconds moment) {
+  const auto time = static_cast<std::time_t>(std::chrono::floor<seconds>(moment).count());
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  std::array<char, 40> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &parts);
+  return {text.data(), size};
 }
 
 }  // namespace redlock::config

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "config/draft.h"
 #include "config/settings.h"
+#include "config/table.h"
 
 namespace redlock::config {
 

@@ -7,21 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "redis/tls/settings.h"
+#include "redis/tls/context.h"
 #include "redis/wire/uri.h"
 
 namespace redlock::config {
 
-/// Whether redlock shows the progress of a wait.
-enum class Progress {
-  automatic,  ///< on a terminal, and in CI
-  always,
-  never
-};
-
-/// Whether the output has colours.
-enum class Color {
-  automatic,  ///< on a terminal
+/// Whether redlock shows the progress of a wait, and whether its output has colours.
+enum class When {
+  automatic,  ///< on a terminal; the progress of a wait in CI, too
   always,
   never
 };
@@ -60,8 +53,8 @@ struct Settings {
   RecordCommand record_command = RecordCommand::full;
   std::string message;       ///< why we take the lock, for others to read; as the user wrote it
   std::string metrics_file;  ///< empty: none
-  Progress progress = Progress::automatic;
-  Color color = Color::automatic;
+  When progress = When::automatic;
+  When color = When::automatic;
   bool quiet = false;
   unsigned verbose = 0;  ///< how often -v was given
   /// Warnings about the settings and their files, one line each.

@@ -5,10 +5,17 @@
 // Deliberately absent: how argv is cut up, and how a file is parsed.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "config/settings.h"
+#include "error.h"
 
 namespace redlock::config {
 
@@ -18,7 +25,7 @@ inline constexpr std::string_view kDefaultFile = "/etc/redlock.toml";
 /// The kind of a row's value, and so its notation.
 enum class Type {
   toggle,    ///< no value
-  duration,  ///< config/duration.h
+  duration,  ///< parse_duration() reads it
   integer,
   text,
   uri_list,       ///< a flag: one URI; the environment: URIs separated by white space; the file: an
@@ -43,83 +50,24 @@ enum Command : unsigned {
   kHold = 2048
 };
 
-/// Every row of the table, in its order.
-enum class Key : std::size_t {
-  nonblock,
-  wait,
-  conflict_exit_code,
-  progress,
-  ttl,
-  kill_after,
-  hold_for,
-  until,
-  max_runtime,
-  signal,
-  wait_all,
-  on_lost,
-  min_hold,
-  once,
-  once_exit_code,
-  no_reentrant,
-  also,
-  slots,
-  log_entries,
-  record_command,
-  message,
-  command,
-  renew_ttl,
-  keep_for,
-  on_lost_signal,
-  server,
-  server_timeout,
-  server_wait,
-  restart_grace,
-  replicas,
-  prefix,
-  password_file,
-  password,
-  rediscli_auth,
-  config_file,
-  tls_ca,
-  tls_ca_dir,
-  tls_cert,
-  tls_key,
-  tls_sni,
-  tls_insecure,
-  force,
-  now,
-  yes,
-  wait_gone,
-  sandbox_servers,
-  sandbox_cluster,
-  sandbox_sentinel,
-  since,
-  at,
-  last,
-  failed,
-  svg,
-  html,
-  exclusive,
-  shared,
-  no_fork,
-  close,
-  unlock,
-  metrics_file,
-  watch,
-  interval,
-  color,
-  verbose,
-  quiet,
-  each_server,
-  nothing_more,
-  every_finding,
-  only_status,
-  json,
-  help,
-  help_servers,
-  version,
-  count_,
-};
+/// The rows that the code names. The others have their name in the table alone.
+namespace key {
+inline constexpr std::string_view ttl = "ttl";
+inline constexpr std::string_view kill_after = "kill-after";
+inline constexpr std::string_view once_exit_code = "once-exit-code";
+inline constexpr std::string_view renew_ttl = "renew-ttl";
+inline constexpr std::string_view server = "server";
+inline constexpr std::string_view server_timeout = "server-timeout";
+inline constexpr std::string_view server_wait = "server-wait";
+inline constexpr std::string_view restart_grace = "restart-grace";
+inline constexpr std::string_view password_file = "password-file";
+inline constexpr std::string_view password = "password";
+inline constexpr std::string_view config_file = "config";
+inline constexpr std::string_view sandbox_servers = "servers";
+inline constexpr std::string_view interval = "interval";
+inline constexpr std::string_view help_servers = "help-servers";
+inline constexpr std::string_view version = "version";
+}  // namespace key
 
 /// The headings that --help shows last, in this order.
 inline constexpr std::string_view kLastGroups[] = {
@@ -129,10 +77,9 @@ inline constexpr std::string_view kLastGroups[] = {
     "Other",
 };
 
-struct Draft;  // config/draft.h
+struct Draft;
 
 struct Row {
-  Key key;
   std::string_view name;          ///< the setting's one name, unique: `server-timeout`
   std::string_view flags;         ///< `-w,--wait,--timeout`, or nothing
   const char* environment;        ///< the variable, or null
@@ -147,7 +94,7 @@ struct Row {
 };
 
 std::span<const Row> table();
-const Row& row_of(Key key);
+const Row& row_of(std::string_view name);
 
 /// Whether `command` takes this row. `config` and `check` take their own rows and those rows of
 /// `run` that have a variable.
@@ -166,5 +113,80 @@ const Row* find_flag(Command command, std::string_view flag);
 
 /// The name of a row's flag in messages: `-w/--wait`.
 std::string flag_name(const Row& row);
+
+/// Where a value came from. A later origin overrides an earlier one.
+enum class Origin { built_in, file, environment, flag };
+
+/// An origin, and the line if it is the file.
+struct Source {
+  Origin origin = Origin::built_in;
+  unsigned line = 0;
+};
+
+/// What `redlock history` shows.
+struct HistoryOptions {
+  /// Unix time. At most one of the two is set.
+  std::optional<std::chrono::milliseconds> since;
+  std::optional<std::chrono::milliseconds> at;
+  std::optional<std::size_t> last;  ///< this many of the latest runs of each lock; at least 1
+  bool failed = false;              ///< only runs that failed
+  std::string svg;                  ///< a file, or "-"; empty: no such picture
+  std::string html;                 ///< a file, or "-"; empty: no such page
+};
+
+/// Unfinished settings: the rows of the table store into them before config/resolve.h applies the
+/// rules that span several rows. A draft also has the values that are not settings: those of one
+/// command alone, and those that only the rules need.
+struct Draft {
+  Settings settings;
+  bool nonblocking = false;
+  std::vector<std::string> also;  ///< run
+  bool no_fork = false;
+  bool close = false;
+  std::optional<std::string> shell_command;
+  int sandbox_servers = 3;
+  bool sandbox_cluster = false;
+  bool sandbox_sentinel = false;
+  bool json = false;
+  std::optional<int> keep_for;                        ///< acquire: a PID
+  int on_lost_signal = 0;                             ///< acquire; 0: none
+  std::optional<std::chrono::milliseconds> hold_for;  ///< hold, renew
+  std::optional<std::chrono::milliseconds> until;     ///< hold, renew: Unix time
+  bool force = false;                                 ///< release
+  bool now = false;                                   ///< release --force
+  bool yes = false;                                   ///< release --force
+  bool wait_gone = false;                             ///< release --force
+  HistoryOptions history;
+  bool watch = false;                        ///< status, list
+  std::chrono::milliseconds interval{2000};  ///< status, list
+  std::string config_file;                   ///< empty: kDefaultFile, which may be missing
+  std::string earlier_pipes;                 ///< REDLOCK_STAGE_PIPES
+  std::string password;                      ///< REDLOCK_PASSWORD
+  std::string rediscli_auth;                 ///< REDISCLI_AUTH
+
+  /// Where each value came from, and its text there, except for secrets and servers.
+  struct Given {
+    Source source;
+    std::string text;
+  };
+  std::map<std::string_view, Given> given;  ///< by the row's name
+
+  [[nodiscard]] Given of(std::string_view name) const {
+    const auto found = given.find(name);
+    return found == given.end() ? Given{} : found->second;
+  }
+  [[nodiscard]] Origin origin(std::string_view name) const { return of(name).source.origin; }
+};
+
+/// The place of a row's value from `source`, for the beginning of a message: `-w/--wait`,
+/// `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
+std::string place(const Row& row, const Draft& draft, Source source);
+
+/// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,
+/// else 78).
+void store(const Row& row, Draft& draft, std::string_view value, Source source);
+
+/// The status of an error in a value of this origin: 64 for a flag, else 78.
+ExitStatus status_of(Origin origin);
 
 }  // namespace redlock::config

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "config/digits.h"
+#include "config/value.h"
 
 namespace redlock::config {
 namespace {
@@ -27,7 +27,7 @@ bool is_number_like(std::string_view word) {
   return !word.empty();
 }
 
-/// No setting takes a date, but config/file.cc has the message for that.
+/// No setting takes a date, but config/resolve.cc has the message for that.
 bool is_date(std::string_view word) {
   constexpr std::string_view kShape = "0000-00-00T00:00:00Z";
   const bool whole = word.size() == 10 || word.size() == 19 || word.size() == 20;
@@ -123,15 +123,21 @@ class Scan {
         return true;
       }
       const bool escapes = quote == '"' && at('\\');
-      if (escapes ? !escape() : !take(rest_.substr(0, 1))) return false;
+      if (escapes ? !escape(end.size() == 3) : !take(rest_.substr(0, 1))) return false;
     }
     line_ = begin;
     return complain("a text has no closing quote");
   }
 
   /// The characters that toml++ looks at must be ASCII; toml++ checks the other rules itself.
-  bool escape() {
+  bool escape(bool several_lines) {
     take("\\");
+    if (several_lines && skip(" \t\r\n")) {  // toml++ compares what follows with all blanks
+      return rest_.empty() || static_cast<unsigned char>(rest_.front()) < 0x80 ||
+             complain(
+                 "after a \\ at the end of a line, the text goes on with a character that is "
+                 "not ASCII");
+    }
     const std::size_t digits = at('u') ? 4 : at('U') ? 8 : 0;
     const std::string_view code = rest_.substr(0, digits + 1);
     const bool fits = code.size() == digits + 1 &&

@@ -7,15 +7,13 @@
 #include <variant>
 
 #include "diag/duration.h"
-#include "diag/person.h"
 #include "diag/text.h"
-#include "lock/token.h"
-#include "lock/value.h"
-#include "records/holder.h"
 
 namespace redlock::diag {
 
 namespace {
+
+using Kind = lock::Value::Kind;
 
 /// `root@web1 (pid 4711, ./backup.sh, "every hour")`, or, as no process stands behind a maintenance
 /// hold, `ops@bastion ("schema migration")`.
@@ -24,11 +22,10 @@ std::string run_of(const records::Holder& holder) {
   const auto add = [&more](const std::string& text) { more += (more.empty() ? "" : ", ") + text; };
   if (!holder.maintenance) {
     add(fmt::format("pid {}", holder.pid));
-    const std::string command = printable(holder.command, records::kMostCommandBytes);
-    if (!command.empty()) add(command);
+    if (!holder.command.empty()) add(command_of(holder));
   }
   if (!holder.message.empty()) add('"' + message_of(holder) + '"');
-  return person(holder.user, holder.host) + (more.empty() ? "" : " (" + more + ")");
+  return person(holder) + (more.empty() ? "" : " (" + more + ")");
 }
 
 /// Whether one server says that a slot is free: see lock/slot_choice.h.
@@ -36,43 +33,15 @@ bool has_free_slot(std::string_view slots) {
   return slots.starts_with(',') || slots.ends_with(',') || slots.find(",,") != slots.npos;
 }
 
-bool for_maintenance(const std::optional<records::Holder>& holder) {
-  return holder && holder->maintenance;
-}
-
-}  // namespace
-
-std::string message_of(const records::Holder& holder) {
-  return printable(holder.message, records::kMostMessageBytes);
-}
-
-std::string work_of(const records::Holder& holder) {
-  std::string work =
-      holder.maintenance ? "maintenance" : printable(holder.command, records::kMostCommandBytes);
-  if (!holder.message.empty()) work += (work.empty() ? "(" : " (") + message_of(holder) + ")";
-  return work;
-}
-
-std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
-  using Kind = lock::Value::Kind;
-  const lock::Value value = lock::read_value(refusal.blocker);
-  const Kind kind = value.kind;
-  const bool cooling = kind == Kind::cooling;
-  const bool revoked = kind == Kind::revoked;
-  const bool shared = lock::is_shared(value.token);
-  const auto [slot, slots] = lock::slot_of(value.token);
-  const auto by = records::read_revocation(refusal.blocker);
-  const auto holder = records::read_holder(refusal.holder);
-  std::string verb = cooling                   ? "cooling down after "
-                     : by                      ? "revoked by " + describe(*by) + " from "
-                     : revoked                 ? "revoked from "
-                     : for_maintenance(holder) ? "held for maintenance by "
-                     : shared                  ? "held shared by "
-                                               : "held by ";
-  if (slots > 0 && !revoked) {
+/// How the lock is held, in more words than Blocker::verb.
+std::string verb_of(const Blocker& blocker, const lock::Refused& refusal, std::size_t our_slots) {
+  const std::string_view token = lock::read_value(refusal.blocker).token;
+  const bool shared = lock::is_shared(token);
+  const auto [slot, slots] = lock::slot_of(token);
+  if (slots > 0 && blocker.kind != Kind::revoked) {
     // Our slot was free: see acquire_slot.lua.
     const bool behind = shared && slots == our_slots && refusal.slots.empty();
-    verb = behind ? fmt::format(
+    return behind ? fmt::format(
                         "kept for an earlier waiter, which needs all {} slots to be free; one of "
                         "them is held by ",
                         slots)
@@ -81,54 +50,110 @@ std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
                ? fmt::format("slot {} of {} held by ", slot, slots)
                : fmt::format("held in all {} slots, one of them by ", slots);
   }
-  if (holder) return verb + run_of(*holder);
-  if (const auto type = lock::type_of(refusal.blocker)) {
-    return verb + fmt::format("another program (its key is a Redis {}, not a lock of redlock's)",
-                              printable(*type, 20));
+  if (const auto by = records::read_revocation(refusal.blocker)) {
+    return "revoked by " + process(*by) + " from ";
   }
-  return verb + (cooling   ? "a run (which says nothing about itself)"
-                 : revoked ? "its holder (who says nothing about itself)"
-                           : "another program (its key says nothing about itself)");
+  const bool readers = shared && blocker.kind == Kind::token && !blocker.maintenance;
+  return readers ? "held shared by " : std::string(blocker.verb);
+}
+
+std::string name(const Blocker& blocker, const lock::Refused& refusal, std::size_t our_slots) {
+  const std::string verb = verb_of(blocker, refusal, our_slots);
+  if (blocker.holder) return verb + run_of(*blocker.holder);
+  const auto type = lock::type_of(refusal.blocker);
+  if (!type) return fmt::format("{}{}{}", verb, blocker.nobody, blocker.says_why);
+  if (*type == "crowd") {  // see slots.lua
+    return verb +
+           "more jobs than can be counted: somebody has added entries to the list of its readers, "
+           "so all slots count as taken";
+  }
+  return verb + fmt::format("another program (its key is a Redis {}, not a lock of redlock's)",
+                            printable(*type, 20));
+}
+
+}  // namespace
+
+std::string person(const records::Holder& who) {
+  constexpr std::size_t kMost = 64;  // bytes of each
+  return printable(who.user, kMost) + '@' + printable(who.host, kMost);
+}
+
+std::string process(const records::Holder& who) {
+  return fmt::format("{} (pid {})", person(who), who.pid);
+}
+
+std::string command_of(const records::Holder& holder) {
+  return printable(holder.command, records::kMostCommandBytes + 3);  // with the dots of a cut one
+}
+
+std::string message_of(const records::Holder& holder) {
+  return printable(holder.message, records::kMostMessageBytes);
+}
+
+std::string servers_of(const records::Holder& holder) {
+  return printable(holder.servers, 32);
+}
+
+std::string work_of(const records::Holder& holder) {
+  std::string work = holder.maintenance ? "maintenance" : command_of(holder);
+  if (!holder.message.empty()) work += (work.empty() ? "(" : " (") + message_of(holder) + ")";
+  return work;
+}
+
+Blocker::Blocker(const lock::Refused& refusal)
+    : kind(lock::read_value(refusal.blocker).kind),
+      holder(records::read_holder(refusal.holder)),
+      maintenance(holder && holder->maintenance) {
+  switch (kind) {
+    case Kind::cooling:
+      verb = "cooling down after ";
+      nobody = "a run";
+      says_why = " (which says nothing about itself)";
+      return;
+    case Kind::revoked:
+      verb = "revoked from ";
+      nobody = "its holder";
+      says_why = " (who says nothing about itself)";
+      return;
+    case Kind::token:
+      verb = maintenance ? "held for maintenance by " : "held by ";
+      nobody = "another program";
+      says_why = " (its key says nothing about itself)";
+  }
+}
+
+std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
+  return name(Blocker(refusal), refusal, our_slots);
 }
 
 std::string describe(const lock::Refused& refusal, std::size_t our_slots) {
-  using Kind = lock::Value::Kind;
-  const lock::Value value = lock::read_value(refusal.blocker);
-  const bool cooling = value.kind == Kind::cooling;
-  const bool revoked = value.kind == Kind::revoked;
-  std::string who = name_blocker(refusal, our_slots);
-  const auto holder = records::read_holder(refusal.holder);
-  const bool maintenance = for_maintenance(holder);
-  if (holder && !maintenance) {
-    if (revoked && holder->unattended && !lock::is_shared(value.token)) {
+  const Blocker blocker(refusal);
+  const bool cooling = blocker.kind == Kind::cooling;
+  const bool revoked = blocker.kind == Kind::revoked;
+  std::string who = name(blocker, refusal, our_slots);
+  if (blocker.holder && !blocker.maintenance) {
+    const bool shared = lock::is_shared(lock::read_value(refusal.blocker).token);
+    if (revoked && blocker.holder->unattended && !shared) {
       who += "; redlock stops no process";
     } else if (revoked) {
       who += ", whose job is being stopped";
-    } else if (const auto length = ago(holder->since)) {
+    } else if (const auto length = ago(blocker.holder->since)) {
       who += (cooling ? ", begun " : " for ") + for_people(*length);
       who += cooling ? " ago" : "";
     }
   }
-  if (!refusal.ttl_left) {
-    who += "; it never expires by itself";
-  } else {
-    who += cooling       ? "; free in "
-           : revoked     ? "; free at the latest in "
-           : maintenance ? "; the hold ends in "
-                         : "; unless renewed it expires in ";
-    who += for_people(*refusal.ttl_left);
-  }
-  return who;
+  if (!refusal.ttl_left) return who + "; it never expires by itself";
+  who += cooling               ? "; free in "
+         : revoked             ? "; free at the latest in "
+         : blocker.maintenance ? "; the hold ends in "
+                               : "; unless renewed it expires in ";
+  return who + for_people(*refusal.ttl_left);
 }
 
 std::string describe(const lock::Done& done) {
   const auto holder = records::read_holder(done.who);
   return fmt::format("done by {}, begun {} ago", holder ? run_of(*holder) : std::string("somebody"),
                      for_people(done.age));
-}
-
-std::string describe(const records::Revocation& revocation) {
-  return fmt::format("{} (pid {})", person(revocation.user, revocation.host), revocation.pid);
 }
 
 std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& complaints,
@@ -139,14 +164,14 @@ std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& compla
            std::holds_alternative<lock::NotMine>(complaint.answer);
   });
   const auto noticed = records::revocation_in_notice(notice);
-  if (gone && noticed) by = " by " + describe(*noticed);
+  if (gone && noticed) by = " by " + process(*noticed);
   for (const lock::Complaint& complaint : complaints) {
     const auto* not_mine = std::get_if<lock::NotMine>(&complaint.answer);
     if (not_mine == nullptr) continue;
-    if (const auto revocation = records::read_revocation(not_mine->blocker)) {
-      return " by " + describe(*revocation);
+    if (const auto by_whom = records::read_revocation(not_mine->blocker)) {
+      return " by " + process(*by_whom);
     }
-    const bool revoked = lock::read_value(not_mine->blocker).kind == lock::Value::Kind::revoked;
+    const bool revoked = lock::read_value(not_mine->blocker).kind == Kind::revoked;
     if (revoked && !by) by = "";
   }
   return by;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Names the process in our way: it holds, cools or revoked the lock, or its run made ours
-// superfluous. All text is safe to print: what came from a server is cleaned.
+// Names the process in our way: it holds, cools or revoked the lock, or its run already did our
+// work. All text is safe to print: this file cleans what came from a server.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,40 @@
 #include <vector>
 
 #include "lock/effect.h"
+#include "lock/value.h"
 #include "lock/vote.h"
 #include "records/holder.h"
-#include "records/revocation.h"
 
 namespace redlock::diag {
+
+/// "root@web1"
+std::string person(const records::Holder& who);
+
+/// "root@web1 (pid 4711)"
+std::string process(const records::Holder& who);
+
+std::string command_of(const records::Holder& holder);
+std::string message_of(const records::Holder& holder);
+
+/// The fingerprint of the holder's set of servers.
+std::string servers_of(const records::Holder& holder);
+
+/// What the lock is held for, for the column COMMAND of a table: "./backup.sh (every hour)",
+/// "maintenance (schema migration)". May be empty.
+std::string work_of(const records::Holder& holder);
+
+/// A refusal, read: whose lock it is, in what state, and the words for that. Every sentence about a
+/// lock that somebody else has begins with them.
+struct Blocker {
+  explicit Blocker(const lock::Refused& refusal);
+
+  lock::Value::Kind kind;
+  std::optional<records::Holder> holder;
+  bool maintenance;
+  std::string_view verb;      ///< "held by ", "cooling down after "…
+  std::string_view nobody;    ///< stands for a holder that is not known: "another program"…
+  std::string_view says_why;  ///< " (its key says nothing about itself)"…
+};
 
 /// One phrase for the blocker: "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s", "cooling down
 /// after …", or what is known of another program's key.
@@ -27,16 +56,6 @@ std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots = 0
 
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
 std::string describe(const lock::Done& done);
-
-/// The message of a holder.
-std::string message_of(const records::Holder& holder);
-
-/// What the lock is held for, for the column COMMAND of a table: "./backup.sh (every hour)",
-/// "maintenance (schema migration)". May be empty.
-std::string work_of(const records::Holder& holder);
-
-/// "ops@bastion (pid 4711)"
-std::string describe(const records::Revocation& revocation);
 
 /// " by ops@bastion (pid 4711)" if a server says that the lock was revoked, "" if no server says
 /// who revoked it, none if it was not revoked. `notice` is the last one that reached us. It counts

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "lock/time.h"
@@ -28,5 +30,21 @@ std::string roughly(std::chrono::nanoseconds length);
 /// The time since a moment that this or another host recorded. None if the moment is unknown or in
 /// the future.
 std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time);
+
+/// How long the last successful runs took.
+struct Usual {
+  std::size_t runs;  ///< at least 2
+  std::chrono::milliseconds least;
+  std::chrono::milliseconds most;
+};
+
+/// `latest_first`: how long the successful runs took; the first five count. None: fewer than 2.
+std::optional<Usual> usual_of(std::span<const std::chrono::milliseconds> latest_first);
+
+/// "4m to 6m", "about 4m"
+std::string range_of(const Usual& usual);
+
+/// "last 5 runs took 4m to 6m"
+std::string describe(const Usual& usual);
 
 }  // namespace redlock::diag

@@ -8,25 +8,18 @@
 #include <string_view>
 
 #include "diag/blocker.h"
-#include "diag/duration.h"
-#include "diag/lock_name.h"
-#include "diag/person.h"
-#include "diag/text.h"
 #include "lock/timing.h"
-#include "lock/value.h"
 #include "os/printable.h"
-#include "records/holder.h"
 
 namespace redlock::diag {
 
 namespace {
 
+using Kind = lock::Value::Kind;
 using std::chrono::ceil;
 using std::chrono::floor;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr std::size_t kMostLockName = 255;
 
 /// A command is left out if there is room for fewer columns of it than this.
 constexpr std::size_t kLeastCommand = 8;
@@ -34,10 +27,10 @@ constexpr std::size_t kLeastCommand = 8;
 /// Why we do not get the lock, in parts that can be left out: "held by ", "root@db7",
 /// "./deploy.sh", " for 3m 12s".
 struct Obstacle {
-  std::string verb;
-  std::string subject;
-  std::string command;  ///< or the holder's message, which says more
-  std::string length;
+  std::string verb{};
+  std::string subject{};
+  std::string command{};  ///< or the holder's message, which says more
+  std::string length{};
   bool is_run = false;  ///< a job has the lock, and will end by itself
 };
 
@@ -47,67 +40,45 @@ std::string in_seconds(milliseconds time) {
 }
 
 Obstacle servers_missing(const lock::Waiting& state) {
-  Obstacle obstacle;
-  if (state.servers == 1) {
-    obstacle.subject = "the server does not answer";
-  } else {
-    obstacle.subject = fmt::format("{} of {} servers answer, {} needed", state.answering,
-                                   state.servers, lock::quorum(state.servers));
-  }
-  return obstacle;
+  if (state.servers == 1 && !state.obstructed) return {.subject = "the server does not answer"};
+  return {.subject = fmt::format("{} of {} servers {}, {} needed", state.answering, state.servers,
+                                 state.obstructed ? "can grant it" : "answer",
+                                 lock::quorum(state.servers))};
 }
 
 Obstacle somebody(const WaitFacts& facts) {
-  using Kind = lock::Value::Kind;
   const lock::Refused& refusal = *facts.state.refusal;
-  const Kind kind = lock::read_value(refusal.blocker).kind;
+  const Blocker blocker(refusal);
+  const auto& holder = blocker.holder;
   Obstacle obstacle;
-  const auto holder = records::read_holder(refusal.holder);
-  const bool maintenance = holder && holder->maintenance;
-  obstacle.verb = kind == Kind::cooling   ? "cooling down after "
-                  : kind == Kind::revoked ? "revoked from "
-                  : maintenance           ? "held for maintenance by "
-                                          : "held by ";
-  if (holder) {
-    obstacle.subject = person(holder->user, holder->host);
-    if (!holder->message.empty()) {
-      obstacle.command = message_of(*holder);
-    } else if (!maintenance) {
-      obstacle.command = printable(holder->command, records::kMostCommandBytes);
-    }
-  } else {
-    obstacle.subject = kind == Kind::cooling   ? "a run"
-                       : kind == Kind::revoked ? "its holder"
-                                               : "another program";
+  obstacle.verb = blocker.verb;
+  obstacle.subject = holder ? person(*holder) : std::string(blocker.nobody);
+  if (holder && !holder->message.empty()) {
+    obstacle.command = message_of(*holder);
+  } else if (holder && !blocker.maintenance) {
+    obstacle.command = command_of(*holder);
   }
-  if (kind == Kind::revoked && !maintenance) {
+  if (blocker.kind == Kind::revoked && !blocker.maintenance) {
     const bool unattended = holder && holder->unattended;
     obstacle.length = unattended ? ", and nobody renews it" : ", whose job is being stopped";
-  } else if ((kind == Kind::cooling || maintenance) && refusal.ttl_left) {
+  } else if ((blocker.kind == Kind::cooling || blocker.maintenance) && refusal.ttl_left) {
     const auto left = ceil<seconds>(*refusal.ttl_left - facts.refusal_age);
     obstacle.length = ", free in " + in_seconds(std::max(left, seconds(0)));
-  } else if (kind != Kind::cooling && holder && holder->since > milliseconds(0) &&
+  } else if (blocker.kind != Kind::cooling && holder && holder->since > milliseconds(0) &&
              holder->since <= facts.unix_time) {
     obstacle.length = " for " + in_seconds(facts.unix_time - holder->since);
   }
-  obstacle.is_run = kind == Kind::token && holder && !maintenance;
+  obstacle.is_run = blocker.kind == Kind::token && holder && !blocker.maintenance;
   return obstacle;
 }
 
 Obstacle obstacle_of(const WaitFacts& facts) {
   const lock::Waiting& state = facts.state;
   if (state.lacks_quorum) return servers_missing(state);
-  Obstacle obstacle;
-  if (!state.asked) {
-    obstacle.subject = state.servers == 1 ? std::string("asking the server")
-                                          : fmt::format("asking {} servers", state.servers);
-    return obstacle;
-  }
-  if (!state.refusal) {
-    obstacle.subject = "several processes want it at once";
-    return obstacle;
-  }
-  return somebody(facts);
+  if (state.asked && state.refusal) return somebody(facts);
+  if (state.asked) return {.subject = "several processes want it at once"};
+  return {.subject = state.servers == 1 ? std::string("asking the server")
+                                        : fmt::format("asking {} servers", state.servers)};
 }
 
 std::string ordinal(std::size_t number) {
@@ -173,8 +144,7 @@ class Composer {
  public:
   Composer(const WaitFacts& facts, Style style, std::string_view separator, Charset charset)
       : facts_(facts),
-        lock_(style == Style::sentence ? lock_name(facts.lock)
-                                       : printable(facts.lock, kMostLockName)),
+        lock_(style == Style::sentence ? lock_name(facts.lock) : bare_name(facts.lock)),
         obstacle_(obstacle_of(facts)),
         style_(style),
         separator_(separator) {

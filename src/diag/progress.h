@@ -9,14 +9,13 @@
 #include <optional>
 #include <string>
 
+#include "diag/duration.h"
 #include "diag/text.h"
-#include "diag/usual.h"
 #include "lock/acquisition.h"
 #include "lock/time.h"
 
 namespace redlock::diag {
 
-/// The state of a wait at one moment.
 struct WaitFacts {
   struct Place {
     std::size_t place;  ///< in the queue, from 1

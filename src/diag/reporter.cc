@@ -3,19 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
+#include <algorithm>
 #include <utility>
 
 #include "diag/blocker.h"
 #include "diag/duration.h"
-#include "diag/lock_name.h"
-#include "diag/person.h"
 #include "diag/text.h"
-#include "lock/overloaded.h"
-#include "lock/token.h"
 #include "lock/value.h"
-#include "records/holder.h"
-#include "records/revocation.h"
 
 namespace redlock::diag {
 
@@ -39,7 +33,9 @@ std::string complaint_text(const lock::Answer& answer) {
             return std::string(revoked ? "the lock was revoked there"
                                        : "somebody else holds the lock there");
           },
-          [](const lock::Refused&) { return std::string("somebody else holds the lock there"); },
+          [](const lock::Refused& refusal) {
+            return "the lock is " + describe(refusal) + " there";
+          },
           [](const lock::NotCommitted&) {
             return std::string(
                 "has not stored the fencing number; check that the user may write it there (see "
@@ -184,10 +180,11 @@ void Reporter::say(const lock::Report& report) {
           },
           [this](const ReleaseUnconfirmed& unconfirmed) {
             line(Verbosity::normal,
-                 fmt::format(
-                     "warning: the release of {} could not be confirmed, it may stay locked for "
-                     "up to {}: {}",
-                     lock_, for_people(unconfirmed.stays_for), list(unconfirmed.complaints)));
+                 fmt::format("warning: the release of {} could not be confirmed{}, it may stay "
+                             "locked {}for up to {}: {}",
+                             lock_, unconfirmed.free ? " by all servers" : "",
+                             unconfirmed.free ? "there " : "", for_people(unconfirmed.stays_for),
+                             list(unconfirmed.complaints)));
           },
           [this](const Released& released) { say_released(released); },
       },
@@ -208,13 +205,18 @@ void Reporter::say_contended(const Contended& contended) {
     case When::gives_up:
       break;
   }
+  const bool obstructed = !contended.obstacles.empty();
+  const std::string needs =
+      fmt::format("{} of {} servers must grant {}: {}", servers_.size() / 2 + 1, servers_.size(),
+                  lock_, list(contended.obstacles));
   if (contended.waited == lock::Duration::zero()) {
-    return to_person(fmt::format("{} is {}", lock_, who));
+    return to_person(obstructed ? needs : fmt::format("{} is {}", lock_, who));
   }
   // Every host says this: the status alone could come from the job as well.
   const std::string limit = round_for_people(contended.waited);
   const std::string why =
-      contended.refusal
+      obstructed ? fmt::format("could not get {} within {}; {}", lock_, limit, needs)
+      : contended.refusal
           ? fmt::format("{} is still {} after {}", lock_,
                         name_blocker(*contended.refusal, news_.slots), limit)
           : fmt::format("could not get {} within {}, because several processes want it at once",
@@ -226,14 +228,18 @@ void Reporter::say_missing(const QuorumMissing& missing) {
   const bool said_soon = news_.shown || verbosity_ >= Verbosity::verbose;
   if (said_soon != (missing.when == QuorumMissing::When::soon)) return;
   constexpr std::chrono::hours for_ever(24 * 365);
+  const bool refuses = std::ranges::any_of(missing.complaints, [](const lock::Complaint& each) {
+    return std::holds_alternative<lock::Refused>(each.answer);
+  });
   const std::string how_long =
       missing.gives_up_in < for_ever
           ? "for another " +
                 for_people(std::chrono::ceil<std::chrono::seconds>(missing.gives_up_in))
           : std::string("without a time limit");
   line(Verbosity::normal,
-       fmt::format("{}; {} of {} servers answer, {} needed, trying {}", list(missing.complaints),
-                   missing.answering, servers_.size(), servers_.size() / 2 + 1, how_long));
+       fmt::format("{}; {} of {} servers {}, {} needed, trying {}", list(missing.complaints),
+                   missing.answering, servers_.size(), refuses ? "can grant the lock" : "answer",
+                   servers_.size() / 2 + 1, how_long));
 }
 
 void Reporter::say_acquired(const Acquired& acquired) {
@@ -308,37 +314,34 @@ void Reporter::say_vote(const lock::Reply& reply) {
   if (reply.ask.op == lock::Op::leave_queue) return;  // no vote
   line(Verbosity::detailed, fmt::format("{}: {}: {}", servers_.at(reply.ask.server),
                                         op_name(reply.ask.op), vote_text(reply.answer)));
-  if (const auto* refusal = std::get_if<lock::Refused>(&reply.answer)) {
-    warn_of_other_servers(*refusal);
-    warn_of_other_slots(*refusal);
+  const auto* refusal = std::get_if<lock::Refused>(&reply.answer);
+  if (refusal != nullptr) warn_of_other_settings(*refusal);
+}
+
+/// With other servers even if we get the lock: two quorums of different sets need not have a server
+/// in common. While some hosts use one number of slots and some another, fewer jobs run at once
+/// than either allows.
+void Reporter::warn_of_other_settings(const lock::Refused& refusal) {
+  const auto holder = records::read_holder(refusal.holder);
+  if (!warned_of_other_servers_ && !news_.fingerprint.empty() && holder &&
+      !holder->servers.empty() && holder->servers != news_.fingerprint) {
+    warned_of_other_servers_ = true;
+    line(Verbosity::normal,
+         fmt::format("warning: {} is held by {} with other servers than here (fingerprint {}, here "
+                     "{}): two jobs may run at once; compare redlock config on both hosts",
+                     lock_, person(*holder), servers_of(*holder), news_.fingerprint));
   }
-}
-
-/// Even if we get the lock: two quorums of different sets need not have a server in common.
-void Reporter::warn_of_other_servers(const lock::Refused& refusal) {
-  if (warned_of_other_servers_ || news_.fingerprint.empty()) return;
-  const auto holder = records::read_holder(refusal.holder);
-  if (!holder || holder->servers.empty() || holder->servers == news_.fingerprint) return;
-  warned_of_other_servers_ = true;
-  line(Verbosity::normal,
-       fmt::format("warning: {} is held by {} with other servers than here (fingerprint {}, here "
-                   "{}): two jobs may run at once; compare redlock config on both hosts",
-                   lock_, person(holder->user, holder->host), printable(holder->servers, 32),
-                   news_.fingerprint));
-}
-
-/// While some hosts use one number and some another, fewer jobs run at once than either allows.
-void Reporter::warn_of_other_slots(const lock::Refused& refusal) {
-  if (warned_of_other_slots_ || news_.slots == 0 || refusal.turn) return;
   const std::size_t slots = lock::slot_of(lock::read_value(refusal.blocker).token).slots;
-  if (slots == 0 || slots > lock::kMostSlots || slots == news_.slots) return;
+  if (warned_of_other_slots_ || news_.slots == 0 || refusal.turn || slots == 0 ||
+      slots > lock::kMostSlots || slots == news_.slots) {
+    return;
+  }
   warned_of_other_slots_ = true;
-  const auto holder = records::read_holder(refusal.holder);
-  line(Verbosity::normal,
-       fmt::format(
-           "warning: {} is held by {} with --slots {}, and here it is --slots {}: runs with "
-           "different numbers exclude each other; use the same number on all hosts",
-           lock_, holder ? person(holder->user, holder->host) : "another run", slots, news_.slots));
+  line(
+      Verbosity::normal,
+      fmt::format("warning: {} is held by {} with --slots {}, and here it is --slots {}: runs with "
+                  "different numbers exclude each other; use the same number on all hosts",
+                  lock_, holder ? person(*holder) : "another run", slots, news_.slots));
 }
 
 void Reporter::say_notice(lock::ServerIndex server, const std::string& text) {

@@ -59,8 +59,7 @@ class Reporter {
   void line(Verbosity from, const std::string& text);
   void to_person(const std::string& text);
   void say_contended(const lock::report::Contended& contended);
-  void warn_of_other_servers(const lock::Refused& refusal);
-  void warn_of_other_slots(const lock::Refused& refusal);
+  void warn_of_other_settings(const lock::Refused& refusal);
   void say_missing(const lock::report::QuorumMissing& missing);
   void say_acquired(const lock::report::Acquired& acquired);
   void say_released(const lock::report::Released& released);

@@ -2,6 +2,7 @@
 #include "diag/text.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace redlock::diag {
 
@@ -22,6 +23,23 @@ std::size_t columns_of(std::string_view character) {
                     (code >= 0xfe30 && code <= 0xfe6f) || (code >= 0xff00 && code <= 0xff60) ||
                     (code >= 0x1f300 && code <= 0x1faff) || (code >= 0x20000 && code <= 0x3fffd);
   return wide ? 2 : 1;
+}
+
+/// The parameter of SGR (ECMA-48, 8.3.117).
+const char* sgr_of(Tint tint) {
+  switch (tint) {
+    case Tint::good:
+      return "32";
+    case Tint::notice:
+      return "33";
+    case Tint::bad:
+      return "31";
+    case Tint::faint:
+      return "2";
+    case Tint::none:
+      break;
+  }
+  return "";
 }
 
 }  // namespace
@@ -68,6 +86,24 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
     }
   }
   return lines;
+}
+
+std::string lock_name(std::string_view name) {
+  return "lock \"" + bare_name(name) + '"';
+}
+
+std::string bare_name(std::string_view name) {
+  return printable(name, 255);
+}
+
+std::string paint(std::string text, Tint tint, const Screen& screen) {
+  if (!screen.colors || tint == Tint::none || text.empty()) return text;
+  return std::string("\x1b[").append(sgr_of(tint)).append("m").append(text).append("\x1b[m");
+}
+
+std::string for_screen(std::string text, const Screen& screen) {
+  const bool ascii = screen.terminal && screen.charset == Charset::ascii;
+  return ascii ? os::to_ascii(text) : std::move(text);
 }
 
 }  // namespace redlock::diag

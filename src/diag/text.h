@@ -4,6 +4,7 @@
 // Asia as two, and an accent that goes on top of another character as none.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -28,8 +29,45 @@ std::size_t columns(std::string_view text);
 /// in ASCII.
 std::string cut(std::string_view text, std::size_t width, Charset charset);
 
+/// "1 server", "3 servers"
+std::string counted(std::integral auto number, std::string_view thing) {
+  std::string text = std::to_string(number) + " ";
+  return text.append(thing).append(number == 1 ? "" : "s");
+}
+
 /// Breaks `text` at blanks into lines of at most `width` columns. A longer word gets a line of its
 /// own.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+/// How every sentence names a lock: `lock "deploy-shop"`, safe to print.
+std::string lock_name(std::string_view name);
+
+/// The same for tables and headings: `deploy-shop`. A foreign key that is no valid name of a lock
+/// is cut.
+std::string bare_name(std::string_view name);
+
+/// What the place where a text will be read can show; driver/output.h finds it out.
+struct Screen {
+  std::size_t width = kNoLimit;
+  Charset charset = Charset::utf8;
+  bool terminal = false;
+  bool colors = false;
+};
+
+/// What a colour says. A text must say the same without it.
+enum class Tint {
+  none,
+  good,    ///< green: held, no problem
+  notice,  ///< yellow: cooling, revoked, a warning
+  bad,     ///< red: undecided, failed
+  faint,   ///< grey: headings
+};
+
+/// `text` in its colour, if the screen has colours.
+std::string paint(std::string text, Tint tint, const Screen& screen);
+
+/// On a terminal without UTF-8: '?' for each character that is not ASCII. A file gets all bytes,
+/// because a program may read it.
+std::string for_screen(std::string text, const Screen& screen);
 
 }  // namespace redlock::diag

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "driver/driver.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <ctime>
 #include <exception>
 #include <new>
 #include <utility>
 
+#include "diag/duration.h"
+#include "diag/text.h"
 #include "os/clock.h"
 #include "records/log_entry.h"
 #include "redis/requests/keys.h"
@@ -78,8 +84,14 @@ void Driver::take_signals(lock::Instant now) {
   }
 }
 
+/// A notice that came with the replies is said first: it tells who revoked the lock that they miss.
 void Driver::take_replies(lock::Instant now) {
-  for (lock::Reply& reply : servers_.turn(now)) {
+  std::vector<lock::Reply> replies = servers_.turn(now);
+  notices_ = servers_.take_notices();
+  for (const redis::Notice& notice : notices_) {
+    if (voices_.reporter != nullptr) voices_.reporter->say_notice(notice.server, notice.text);
+  }
+  for (lock::Reply& reply : replies) {
     if (voices_.reporter != nullptr) voices_.reporter->say_vote(reply);
     host_.heard(reply);
     if (!over()) step(std::move(reply), now);
@@ -88,8 +100,7 @@ void Driver::take_replies(lock::Instant now) {
 }
 
 void Driver::take_messages(lock::Instant now) {
-  for (const redis::Notice& notice : servers_.take_notices()) {
-    if (voices_.reporter != nullptr) voices_.reporter->say_notice(notice.server, notice.text);
+  for (const redis::Notice& notice : std::exchange(notices_, {})) {
     if (!over()) step(lock::Notice{.released = notice.text == redis::kReleasedNotice}, now);
   }
   for (const redis::Notice& wake_up : servers_.take_wake_ups()) {
@@ -115,15 +126,25 @@ void Driver::perform(const lock::Effect& effect, lock::Instant now) {
   }
 }
 
-/// The log is for people only: a job must not die because there is no memory for a line.
 void Driver::log(const lock::Log& line, lock::Instant now) {
   if (voices_.who == nullptr) return;
   try {
     servers_.log(line, records::word_for(line.event),
                  to_json(records::log_entry(line, *voices_.who)), now);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc&) {  // no job ends because a line has no memory
     return;
   }
+}
+
+ssize_t Driver::await_message(const os::Fd& from, void* message, std::size_t size,
+                              lock::Instant limit) {
+  std::array<os::Interest, 1> interests{os::Interest{.fd = from.get(), .read = true}};
+  ssize_t length = -1;
+  do {
+    await(interests, limit);
+    length = ::read(from.get(), message, size);
+  } while (length < 0 && os::boot_now() < limit);
+  return length;
 }
 
 void Driver::finish_requests(const std::function<bool()>& done, lock::Instant limit) {
@@ -136,8 +157,58 @@ void Driver::finish_requests(const std::function<bool()>& done, lock::Instant li
   }
 }
 
-void Driver::part() {
-  finish_requests([this] { return !servers_.amid_answers(); }, now() + servers_.request_timeout());
+Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal) {
+  switch (outcome.kind) {
+    case lock::Outcome::Kind::job_ended:
+      return {outcome.number, job_signal};
+    case lock::Outcome::Kind::not_started:
+      return outcome.number;
+    case lock::Outcome::Kind::conflict:
+      return chosen.conflict;
+    case lock::Outcome::Kind::done:
+      return chosen.done;
+    case lock::Outcome::Kind::unavailable:
+      return ExitStatus::unavailable;
+    case lock::Outcome::Kind::misconfigured:
+      return ExitStatus::config;
+    case lock::Outcome::Kind::interrupted:
+      return Exit::by_signal(outcome.number);
+    case lock::Outcome::Kind::lost:
+      return ExitStatus::lost;
+    case lock::Outcome::Kind::max_runtime:
+      return ExitStatus::max_runtime;
+  }
+  return ExitStatus::os_error;
+}
+
+bool give_back(Driver& driver, lock::Duration patience) noexcept {
+  constexpr int kTries = 3;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20'000'000};
+  redis::ServerSet& servers = driver.servers();
+  for (int tries = 0; tries < kTries && servers.owes(); ++tries) {
+    try {
+      servers.give_back_all(os::boot_now());
+      driver.finish_requests([&servers] { return !servers.owes(); }, driver.now() + patience);
+    } catch (const std::exception&) {
+      // The connection that failed is closed, and the next attempt opens a new one.
+      ::nanosleep(&kPause, nullptr);
+    }
+  }
+  return !servers.owes();
+}
+
+void say_may_stay_locked(const std::string& name, lock::Duration ttl, os::Stderr& out) noexcept {
+  try {
+    out.line(
+        fmt::format("redlock: warning: {} could not be given back, it may stay locked for up to {}",
+                    diag::lock_name(name), diag::for_people(ttl)));
+  } catch (const std::exception&) {
+    os::last_words("redlock: warning: out of memory, the lock may stay locked until it expires\n");
+  }
+}
+
+const char* reason_of(const std::exception& error) noexcept {
+  return dynamic_cast<const std::bad_alloc*>(&error) == nullptr ? error.what() : "out of memory";
 }
 
 }  // namespace redlock::driver

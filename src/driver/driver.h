@@ -13,14 +13,20 @@
 // session.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "diag/reporter.h"
+#include "exit_status.h"
 #include "lock/drive.h"
+#include "lock/session.h"
+#include "os/fd.h"
 #include "os/loop.h"
 #include "os/signals.h"
+#include "os/stderr.h"
 #include "records/holder.h"
 #include "redis/servers/server_set.h"
 
@@ -33,7 +39,7 @@ class Host {
   /// The host hands an event that follows at once to Driver::step().
   virtual bool perform(const lock::Effect& effect, lock::Instant now) = 0;
 
-  /// As lock::Performer's.
+  /// The machine has taken an event, and none of its effects is carried out yet.
   virtual void stepped() {}
 
   /// A descriptor that ends the wait, and a moment that does.
@@ -59,7 +65,7 @@ class Host {
   ~Host() = default;
 };
 
-class Driver : private lock::Performer {
+class Driver final : private lock::Performer {
  public:
   /// `reporter` reports what the servers answer; `who` stands in the lines for their logs. Null: no
   /// reports, no lines.
@@ -70,7 +76,7 @@ class Driver : private lock::Performer {
 
   Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers, os::SignalSource& signals,
          Voices voices, os::Loop loop = {});
-  virtual ~Driver() = default;
+  ~Driver() = default;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
@@ -80,8 +86,9 @@ class Driver : private lock::Performer {
   /// One turn. Once the machine has finished, only the host gets replies.
   void turn();
 
-  /// As lock::Drive's. An effect may have taken seconds to carry out: then the event that follows
-  /// from it is of now(), not of the moment at which the effect began.
+  /// Takes an event, and all events that follow from it. An effect may have taken seconds to carry
+  /// out: then the event that follows from it is of now(), not of the moment at which the effect
+  /// began.
   void step(lock::Event event, lock::Instant now) { drive_.step(std::move(event), now); }
 
   /// Another process continues the machine from now on: this driver hands it no more events.
@@ -90,15 +97,12 @@ class Driver : private lock::Performer {
   /// For a host in the middle of an effect: blocks until one of these is ready, or the deadline.
   void await(std::span<os::Interest> interests, lock::Instant deadline);
 
+  /// Reads a message from a pipe or socket that does not block. Shorter than `size`: its other end
+  /// is closed. Negative: none has come by `limit`.
+  ssize_t await_message(const os::Fd& from, void* message, std::size_t size, lock::Instant limit);
+
   /// Sends requests and reads replies until `done` or the limit. Only the host gets the replies.
   void finish_requests(const std::function<bool()>& done, lock::Instant limit);
-
-  /// At the end of a process: waits until the servers have read the last requests. A server that
-  /// cannot deliver an earlier answer reads nothing more from a Unix socket. Waits at most as
-  /// long as a server may take for an answer, and only for servers that are in the middle of their
-  /// answers: a server that is stopped has every request in its socket, and reads them at once when
-  /// it goes on.
-  void part();
 
   /// The clock jumps ahead by `length`, in addition to earlier jumps.
   void jump(lock::Duration length) { ahead_ += length; }
@@ -127,8 +131,36 @@ class Driver : private lock::Performer {
   Voices voices_;
   os::Loop loop_;
   std::vector<os::Interest> interests_;
+  std::vector<redis::Notice> notices_;  ///< of this turn
   lock::Duration ahead_{};
   bool stopped_ = false;
 };
+
+/// Exit statuses that the user chooses.
+struct ChosenStatus {
+  int conflict;  ///< somebody else holds the lock
+  int done;      ///< --once: somebody has run already
+};
+
+/// The answer to lock::Spawn if the system refuses something that the job needs.
+inline constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStatus::os_error)};
+
+/// How redlock ends when a session has this outcome. `job_signal`: the signal that ended the job; 0
+/// if the job ended by itself or never ran.
+Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal = 0);
+
+/// Releases the lock after the system has refused something (a descriptor, a process) while a
+/// server may hold a lock of ours. The session is of no use then: the exception interrupted one of
+/// its steps. But every connection knows which requests it has sent, and redlock takes those back.
+/// Makes three attempts of at most `patience` each. True: no server holds anything for us. Never
+/// throws. Our job must be dead, or not started. This is rarely needed: redlock takes everything
+/// that the start of a job needs before the first request (run/runner.h, hold/acquirer.h).
+bool give_back(Driver& driver, lock::Duration patience) noexcept;
+
+/// Warns that give_back() may have left the lock on a server. Never throws.
+void say_may_stay_locked(const std::string& name, lock::Duration ttl, os::Stderr& out) noexcept;
+
+/// The text of an exception, for people.
+const char* reason_of(const std::exception& error) noexcept;
 
 }  // namespace redlock::driver

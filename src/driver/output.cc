@@ -12,15 +12,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string_view>
 
 #include "config/quote.h"
-#include "os/clock.h"
 #include "os/directory.h"
 #include "os/fd.h"
-#include "os/locale.h"
-#include "os/standard_fds.h"
 #include "os/stderr.h"
 #include "os/terminal.h"
 
@@ -46,6 +42,41 @@ std::size_t output_width(int fd) {
   return std::max(width, kLeast);
 }
 
+/// A pipe, a terminal or /dev/null. `flags`: of open(2).
+std::string write_in_place(const std::string& path, const std::string& text, int flags) {
+  // O_NONBLOCK: open(2) must not wait for the reader of a pipe.
+  constexpr int kFlags = O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+  const os::Fd file(::open(path.c_str(), kFlags | flags));
+  if (!file && errno == ENXIO) return "no process reads from it";
+  if (!file || ::fcntl(file.get(), F_SETFL, 0) != 0) return std::strerror(errno);
+  const int error = os::write_all(file.get(), text);
+  return error == 0 ? std::string() : std::strerror(error);
+}
+
+/// Names of our open files, which are links.
+bool names_open_file(std::string_view path) {
+  return path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
+         path.starts_with("/proc/self/fd/");
+}
+
+/// Why it failed; empty: it did not.
+std::string write_file(const std::string& path, const std::string& text) {
+  if (names_open_file(path)) return write_in_place(path, text, O_TRUNC);
+  struct stat status {};
+  const bool there = ::lstat(path.c_str(), &status) == 0;
+  if (there && (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode))) {
+    return write_in_place(path, text, O_NOFOLLOW);
+  }
+  const std::size_t slash = path.rfind('/');
+  const bool here = slash == std::string::npos;
+  const os::Directory directory(here ? "." : path.substr(0, slash + 1));
+  int error = directory.error();
+  if (error == 0) error = directory.replace(here ? path : path.substr(slash + 1), text);
+  if (error == ELOOP) return "it is a symbolic link; name the file itself";
+  if (error == EINVAL) return "it is not a regular file";
+  return error == 0 ? std::string() : std::strerror(error);
+}
+
 }  // namespace
 
 Exit print(const std::string& text, Exit exit) {
@@ -59,47 +90,11 @@ Exit print(const std::string& text, Exit exit) {
   return ExitStatus::os_error;
 }
 
-namespace {
-
-int write_through(const std::string& path, const std::string& text) {
-  const os::Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) return errno;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
-int replace(const std::string& path, const std::string& text) {
-  struct stat status {};
-  std::string target = path;
-  if (::stat(path.c_str(), &status) == 0) {
-    if (!S_ISREG(status.st_mode)) return write_through(path, text);
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                           &std::free);
-    if (real) target = real.get();
-  }
-  const std::size_t slash = target.rfind('/');
-  const bool here = slash == std::string::npos;
-  os::Directory directory(here ? "." : target.substr(0, slash + 1));
-  if (directory.error() != 0) return directory.error();
-  if (const int error = directory.lock(os::boot_now() + std::chrono::seconds(1)); error != 0) {
-    return error;
-  }
-  return directory.replace(here ? target : target.substr(slash + 1), text);
-}
-
-}  // namespace
-
 Exit print_to(const std::string& path, const std::string& text, Exit exit) {
-  if (path == "-") return print(text, exit);
-  const int error = replace(path, text);
-  if (error == 0) return exit;
-  complain({fmt::format("cannot write to {}: {}", config::quote(path), std::strerror(error))});
+  if (path == "-" || path == "/dev/stdout") return print(text, exit);
+  const std::string why = write_file(path, text);
+  if (why.empty()) return exit;
+  complain({fmt::format("cannot write to {}: {}", config::quote(path), why)});
   return ExitStatus::os_error;
 }
 
@@ -118,8 +113,8 @@ diag::Screen output_screen(const config::Settings& settings, int fd) {
   return {.width = output_width(fd),
           .charset = charset_of_locale(),
           .terminal = terminal,
-          .colors = settings.color == config::Color::always ||
-                    (settings.color == config::Color::automatic && terminal && wants_colors())};
+          .colors = settings.color == config::When::always ||
+                    (settings.color == config::When::automatic && terminal && wants_colors())};
 }
 
 }  // namespace redlock::driver

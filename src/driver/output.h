@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "config/settings.h"
-#include "diag/screen.h"
 #include "diag/text.h"
 #include "exit_status.h"
 
@@ -17,9 +16,8 @@ namespace redlock::driver {
 /// Writes to standard output. Gives `exit`; if writing failed, says why and gives status 71.
 Exit print(const std::string& text, Exit exit);
 
-/// Writes `text` to a file, so that a reader sees the old content or the new one; "-": to standard
-/// output. A file that is not a regular one, such as /dev/null, is written in place. Results as of
-/// print().
+/// Writes `text` to a file as os::Directory::replace() does; "-": to standard output. A pipe (if a
+/// process reads from it), a terminal and /dev/null are written in place. Results as of print().
 Exit print_to(const std::string& path, const std::string& text, Exit exit);
 
 /// "redlock: …" on standard error, a line each.

@@ -5,13 +5,19 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <exception>
+#include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "diag/text.h"
-#include "driver/lock_id.h"
 #include "driver/output.h"
+#include "driver/setup.h"
+#include "os/clock.h"
+#include "os/fd.h"
 #include "os/terminal.h"
+#include "records/log_entry.h"
 
 namespace redlock::driver {
 
@@ -40,13 +46,86 @@ lock::Duration interval(Progress::Mode mode) {
   return mode == Progress::Mode::status ? seconds(5) : seconds(60);
 }
 
+/// Only a person waits for these words.
+constexpr milliseconds kLookAtLog{50};
+constexpr seconds kMostReading{3};
+
+/// A few for this connection, and enough for those that the wait may still open.
+constexpr std::size_t kSpareDescriptors = 32;
+
+/// The lengths of the runs that ended well, the latest first.
+std::vector<milliseconds> lengths_of(const std::vector<redis::LoggedLine>& latest_first) {
+  std::set<std::string> others;  // lost, revoked, or counted
+  for (const redis::LoggedLine& line : latest_first) {
+    if (line.event == "lost" || line.event == "revoked") others.insert(line.run);
+  }
+  std::vector<milliseconds> lengths;
+  for (const redis::LoggedLine& line : latest_first) {
+    if (line.event != "released" || !others.insert(line.run).second) continue;
+    const auto entry = records::read_log_entry(line.data);
+    if (entry && entry->status == 0 && entry->held) lengths.push_back(*entry->held);
+  }
+  return lengths;
+}
+
 }  // namespace
+
+UsualRun::UsualRun(const config::Settings& settings, const redis::ServerSet& servers,
+                   std::string key)
+    : settings_(settings), servers_(servers), key_(std::move(key)) {}
+
+void UsualRun::begin(lock::Instant now) noexcept {
+  if (std::exchange(begun_, true)) return;
+  limit_ = now + kMostReading;
+  try {
+    os::require_free_descriptors(2 * settings_.servers.size() + kSpareDescriptors);
+    ask(now);
+  } catch (const std::exception&) {
+    stop();
+  }
+}
+
+void UsualRun::ask(lock::Instant now) {
+  // It looks so seldom that the time-outs of a vote would be too short.
+  reading_.emplace(settings_.servers[server_], servers_.tls_for(server_),
+                   redis::Timeouts{.request = kMostReading, .connect = kMostReading});
+  reading_->log.read(key_, now, redis::LogReader::Extent::latest);
+  next_ = now + kLookAtLog;
+}
+
+bool UsualRun::turn(lock::Instant now) noexcept {
+  if (now < next_ || !reading_) return false;
+  try {
+    look(now);
+  } catch (const std::exception&) {
+    stop();
+  }
+  return !reading_ && usual_;
+}
+
+void UsualRun::look(lock::Instant now) {
+  next_ = now + kLookAtLog;
+  reading_->questions.turn(now);
+  if (reading_->questions.finished()) {
+    const bool failed = reading_->log.trouble().has_value();
+    if (!failed) usual_ = diag::usual_of(lengths_of(reading_->log.take_lines()));
+    stop();
+    if (failed && ++server_ < settings_.servers.size() && now < limit_) ask(now);
+  } else if (now >= limit_) {
+    stop();
+  }
+}
+
+void UsualRun::stop() noexcept {
+  reading_.reset();
+  next_ = lock::kNever;
+}
 
 Progress::Mode progress_mode(const config::Settings& settings) {
   using Mode = Progress::Mode;
-  if (settings.quiet || settings.progress == config::Progress::never) return Mode::none;
+  if (settings.quiet || settings.progress == config::When::never) return Mode::none;
   if (os::Stderr::is_terminal()) return Mode::live;
-  return settings.progress == config::Progress::always || is_ci() ? Mode::lines : Mode::none;
+  return settings.progress == config::When::always || is_ci() ? Mode::lines : Mode::none;
 }
 
 diag::WaitNews wait_news(const config::Settings& settings) {
@@ -101,8 +180,7 @@ diag::WaitFacts Progress::facts(const lock::Waiting& state, lock::Instant now) c
                         .usual = {},
                         .waited = now - began_,
                         .limit = limit_,
-                        .unix_time = std::chrono::duration_cast<milliseconds>(
-                            std::chrono::system_clock::now().time_since_epoch())};
+                        .unix_time = os::unix_now()};
   if (usual_) facts.usual = usual_->usual();
   if (state.place > 0) facts.place = {.place = state.place, .length = state.length};
   return facts;

@@ -1,12 +1,105 @@
 // SPDX-License-Identifier: MIT
 #include "driver/setup.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
 #include <utility>
 
-#include "os/descriptors.h"
+#include "os/fd.h"
 #include "os/random.h"
+#include "redis/requests/keys.h"
 
 namespace redlock::driver {
+
+namespace {
+
+/// The same for every URI of one server, as far as can be seen without asking it.
+std::string place_of(const redis::Endpoint& server) {
+  if (server.kind == redis::Endpoint::Kind::unix_socket) {
+    return fmt::format("{} {}\n", server.path, server.db);
+  }
+  if (!server.moves()) return fmt::format("{} {} {}\n", server.host, server.port, server.db);
+  std::vector<std::string> nodes;
+  for (const redis::Address& node : server.nodes) nodes.push_back(node.display());
+  std::ranges::sort(nodes);
+  std::string place;
+  for (const std::string& node : nodes) place += node + ",";
+  return fmt::format("{} {} {}\n", place, server.service, server.db);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+/// Reads the environment instead of calling getpwuid(3): a look-up may ask a directory server over
+/// the network, and redlock must not wait for one.
+std::string user_name() {
+  for (const char* variable : {"LOGNAME", "USER"}) {
+    const char* name = std::getenv(variable);
+    if (name != nullptr && *name != '\0') return name;
+  }
+  return ::geteuid() == 0 ? "root" : fmt::format("uid {}", ::geteuid());
+}
+
+/// A command line may contain secrets, and many people may read the servers.
+std::string recorded(const std::vector<std::string>& job, config::RecordCommand how) {
+  if (how == config::RecordCommand::none || job.empty()) return {};
+  if (how == config::RecordCommand::full) return records::shell_like(job);
+  const std::string& program = job.front();
+  return records::shell_like({program.substr(program.rfind('/') + 1)});
+}
+
+}  // namespace
+
+LockId lock_id(const config::Settings& settings, std::string name) {
+  std::string key = redis::lock_key(settings.prefix, name);
+  return {.name = std::move(name),
+          .key = std::move(key),
+          .servers = server_set_fingerprint(settings.servers)};
+}
+
+std::string server_set_fingerprint(const std::vector<redis::Endpoint>& servers) {
+  std::vector<std::string> places;
+  places.reserve(servers.size());
+  for (const redis::Endpoint& server : servers) {
+    places.push_back(place_of(server));
+  }
+  std::sort(places.begin(), places.end());
+  // FNV-1a: it protects no secret, it only distinguishes two sets.
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const std::string& place : places) {
+    for (const char byte : place) {
+      hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+    }
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+records::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
+                                   const std::vector<std::string>& job) {
+  return {
+      .host = host_name(),
+      .user = user_name(),
+      .pid = ::getpid(),
+      .command = recorded(job, settings.record_command),
+      .message = records::as_message(settings.message),
+      .shared = settings.shared || settings.slots > 0,
+      .since = {},
+      .ttl = settings.ttl,
+      .servers = lock.servers,
+  };
+}
+
+std::function<std::string()> record_of(records::Holder who) {
+  return [who = std::move(who)] { return records::to_json(records::since_now(who)); };
+}
 
 lock::Plan plan_for(const config::Settings& settings) {
   return {
@@ -21,6 +114,7 @@ lock::Plan plan_for(const config::Settings& settings) {
       .slots = settings.slots,
       .wait_all = settings.wait_all,
       .server_timeout = settings.request_timeout(),
+      .replicated = settings.replicas > 0,
       .seed = os::random_seed(),
   };
 }

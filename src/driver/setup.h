@@ -10,12 +10,33 @@
 
 #include "config/settings.h"
 #include "diag/reporter.h"
-#include "driver/lock_id.h"
 #include "lock/session.h"
-#include "redis/connection/timeouts.h"
+#include "records/holder.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::driver {
+
+/// A lock: its name, and what distinguishes it from every other lock. A command makes one from its
+/// request and passes it on.
+struct LockId {
+  std::string name;     ///< as the user wrote it
+  std::string key;      ///< on the servers: the prefix and the name
+  std::string servers;  ///< fingerprint of the set of servers
+};
+
+LockId lock_id(const config::Settings& settings, std::string name);
+
+/// 16 hex digits. Every host that is configured with the same servers, in whatever order, computes
+/// the same digits; any other set (practically) gives others. Credentials do not count.
+std::string server_set_fingerprint(const std::vector<redis::Endpoint>& servers);
+
+/// Who we are, for the holder record beside the lock. The moment of the acquisition is not known
+/// yet.
+records::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
+                                   const std::vector<std::string>& job);
+
+/// That record as JSON, as of the moment of each call.
+std::function<std::string()> record_of(records::Holder who);
 
 lock::Plan plan_for(const config::Settings& settings);
 

@@ -2,28 +2,26 @@
 //
 // Redlock takes exactly the hold that it has shown: each server compares the token before it sets
 // or deletes a key. If the lock changes hands in between, it stays as it is.
+
 #include "force/force_release.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string_view>
 
+#include "diag/blocker.h"
 #include "diag/duration.h"
-#include "diag/lock_name.h"
-#include "diag/person.h"
-#include "driver/holder_info.h"
+#include "diag/text.h"
 #include "driver/output.h"
-#include "force/takeover.h"
-#include "force/wait_gone.h"
-#include "inspect/query.h"
-#include "inspect/status_block.h"
-#include "lock/overloaded.h"
+#include "driver/setup.h"
 #include "lock/timing.h"
+#include "lock/vote.h"
+#include "os/clock.h"
 #include "records/holder.h"
-#include "records/revocation.h"
 
 namespace redlock::force {
 
@@ -33,20 +31,13 @@ using How = cli::ForceRelease::How;
 using lock::State;
 using lock::TakeoverResult;
 
-records::Revocation ourselves(const records::Holder& us) {
-  using namespace std::chrono;
-  return {.host = us.host,
-          .user = us.user,
-          .pid = us.pid,
-          .since = duration_cast<milliseconds>(system_clock::now().time_since_epoch())};
-}
-
 bool has_terminal() {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
 }
 
-/// Reads a line, and returns whether it is "y" or "yes".
-bool says_yes() {
+bool confirmed(std::string_view question) {
+  std::fputs(fmt::format("{} [y/N] ", question).c_str(), stderr);
+  std::fflush(stderr);
   std::array<char, 64> line{};
   if (std::fgets(line.data(), line.size(), stdin) == nullptr) {
     std::fputc('\n', stderr);
@@ -64,20 +55,20 @@ class Forcing {
   ExitStatus run();
 
  private:
-  ExitStatus nothing_to_take();
+  ExitStatus remove_left_overs();
   ExitStatus refuse_without_now();
-  bool confirmed(std::string_view question);
   [[nodiscard]] std::string_view question() const;
   ExitStatus take_away();
   void revoke_and_log(Takeover& takeover);
   ExitStatus revoke(Takeover& takeover);
   ExitStatus remove(Takeover& takeover);
+  [[nodiscard]] std::string how_free() const;
   ExitStatus not_taken(TakeoverResult result, const Takeover& takeover);
   ExitStatus not_deleted(std::size_t deleted, const Takeover& takeover);
   ExitStatus wait();
   [[nodiscard]] bool removes() const { return hold_ || request_.how == How::remove; }
-  void say(const std::string& text) const;
-  static void error(const std::string& text) { driver::complain({text}); }
+  void say(const std::string& what) const;
+  ExitStatus fail(ExitStatus status, const std::string& what) const;
   [[nodiscard]] std::string holder() const;
   /// `redlock acquire` took it for no process: no redlock renews it.
   [[nodiscard]] bool unattended() const;
@@ -86,32 +77,27 @@ class Forcing {
   const cli::ForceRelease& request_;
   const config::Settings& settings_;
   std::string name_;  ///< as sentences name the lock
-  inspect::Observed lock_;
+  look::Observed lock_;
   bool hold_ = false;     ///< it is a maintenance hold: there is no job to wait for
   bool revoked_ = false;  ///< on so many servers that its holder has no quorum
 };
 
-std::string join(const std::vector<std::string>& troubles) {
-  std::string all;
-  for (const std::string& trouble : troubles) all += (all.empty() ? "" : "; ") + trouble;
-  return all;
+/// What is said about the lock begins with its name. This is for a person; -q suppresses it.
+void Forcing::say(const std::string& what) const {
+  if (!settings_.quiet) driver::complain({name_ + what});
 }
 
-/// Prints for a person; -q suppresses it.
-void Forcing::say(const std::string& text) const {
-  if (!settings_.quiet) driver::complain({text});
+ExitStatus Forcing::fail(ExitStatus status, const std::string& what) const {
+  driver::complain({name_ + what});
+  return status;
 }
 
 std::string Forcing::holder() const {
   if (lock_.shared) {
-    const std::size_t readers = lock_.reader_count;
-    return fmt::format("its {} {}{}", readers, lock_.slots > 0 ? "holder" : "reader",
-                       readers == 1 ? "" : "s");
+    return "its " + diag::counted(lock_.reader_count, lock_.slots > 0 ? "holder" : "reader");
   }
   if (!lock_.holder) return "its holder";
-  if (hold_) return diag::person(lock_.holder->user, lock_.holder->host);
-  return fmt::format("{} (pid {})", diag::person(lock_.holder->user, lock_.holder->host),
-                     lock_.holder->pid);
+  return hold_ ? diag::person(*lock_.holder) : diag::process(*lock_.holder);
 }
 
 bool Forcing::unattended() const {
@@ -132,55 +118,92 @@ ExitStatus Forcing::run() {
                 "release --force asks before it stops a job, and there is no terminal to ask on; "
                 "--yes skips the question");
   }
-  inspect::Query query(settings_);
-  lock_ = query.look({request_.name}, redis::Observer::Marks::ignored).front();
+  look::Query query(settings_);
+  lock_ = query.look({request_.name}).front();
   const bool enough = lock_.judgement.answered >= lock::quorum(settings_.servers.size());
   if (!settings_.quiet || !enough) driver::complain(query.complaints());
   if (!enough) {
-    error(fmt::format("{}: {} of {} servers could be asked, and a quorum is {}; nothing was done",
-                      name_, lock_.judgement.answered, settings_.servers.size(),
-                      lock::quorum(settings_.servers.size())));
-    return ExitStatus::unavailable;
+    return fail(
+        ExitStatus::unavailable,
+        fmt::format(": {} of {} servers could be asked, and a quorum is {}; nothing was done",
+                    lock_.judgement.answered, settings_.servers.size(),
+                    lock::quorum(settings_.servers.size())));
   }
   const State state = lock_.judgement.state;
-  if (state == State::free) return nothing_to_take();
+  const bool left_over = state == State::free && !look::left_overs(lock_).empty();
+  if (state == State::free && !left_over) {
+    say(" is free, there is nothing to release");
+    return ExitStatus::ok;
+  }
   if (asks || !settings_.quiet) {
     const diag::Screen screen = driver::output_screen(settings_, STDERR_FILENO);
-    std::fputs(inspect::as_block(lock_, settings_, screen).c_str(), stderr);
+    std::fputs(look::as_block(lock_, settings_, screen).c_str(), stderr);
   }
   hold_ = lock_.holder && lock_.holder->maintenance;
   const bool others = state == State::foreign || state == State::undecided;
   if (others && !removes()) return refuse_without_now();
   const bool done_before = state == State::revoked && !removes();
   if (!done_before && asks && !confirmed(question())) {
-    error("nothing was done");
+    driver::complain({"nothing was done"});
     return ExitStatus::conflict;
   }
-  return take_away();
+  return left_over ? remove_left_overs() : take_away();
 }
 
-ExitStatus Forcing::nothing_to_take() {
-  say(fmt::format("{} is free, there is nothing to release", name_));
+/// A quorum has nothing there, so nobody has the lock by these keys. But a run that is taking the
+/// lock may have got one server's vote just now: within two seconds such a key goes, or gets a
+/// quorum. The key of another program needs --now, as always.
+ExitStatus Forcing::remove_left_overs() {
+  const std::vector<std::size_t> servers = look::left_overs(lock_);
+  const auto shown = [&](const look::Observed& lock) {
+    std::vector<std::string> values;
+    for (const std::size_t server : servers) {
+      const auto* seen = std::get_if<lock::Sighting>(&lock.seen[server]);
+      values.push_back(seen == nullptr ? std::string() : seen->value);
+    }
+    return values;
+  };
+  const bool foreign = std::ranges::any_of(servers, [&](std::size_t server) {
+    return lock::state_of(std::get<lock::Sighting>(lock_.seen[server])) == State::foreign;
+  });
+  if (foreign && !removes()) {
+    return fail(ExitStatus::conflict,
+                " is free, but one server has a key of another program: --now deletes it");
+  }
+  const std::vector<std::string> before = shown(lock_);
+  lock_ = look_again(settings_, request_.name);
+  const bool same = look::left_overs(lock_) == servers && shown(lock_) == before;
+  if (!same || lock_.judgement.state != State::free) {
+    return fail(ExitStatus::conflict, " has changed since; nothing was deleted, try again");
+  }
+  Takeover takeover(settings_, lock_);
+  takeover.remove();
+  const lock::Tally tally = takeover.tally();
+  if (tally.failed > 0) {
+    return fail(ExitStatus::unavailable,
+                " is free, but a key that was left over may still be there; try again: " +
+                    takeover.troubles());
+  }
+  if (tally.changed > 0) return not_taken(TakeoverResult::changed, takeover);
+  say(" is free: the key that was left over is deleted");
   return ExitStatus::ok;
 }
 
 ExitStatus Forcing::refuse_without_now() {
   if (lock_.judgement.state == State::foreign) {
-    error(
-        fmt::format("{} is held by another program, and redlock cannot stop its job: --now only "
-                    "deletes the key, and that job then runs at the same time as the next one",
-                    name_));
-    return ExitStatus::conflict;
+    return fail(ExitStatus::conflict,
+                " is held by another program, and redlock cannot stop its job: --now only deletes "
+                "the key, and that job then runs at the same time as the next one");
   }
-  error(
-      fmt::format("{} is undecided: no quorum of the servers agrees, perhaps the lock is changing "
-                  "hands; try again, or delete exactly the keys shown, with --now",
-                  name_));
-  return ExitStatus::unavailable;
+  return fail(ExitStatus::unavailable,
+              " is undecided: no quorum of the servers agrees, perhaps the lock is changing hands; "
+              "try again, or delete exactly the keys shown, with --now");
 }
 
 std::string_view Forcing::question() const {
   switch (lock_.judgement.state) {
+    case State::free:
+      return "Delete the key that was left over?";
     case State::cooling:
       return "Cut its minimum hold short?";
     case State::foreign:
@@ -210,12 +233,6 @@ std::string_view Forcing::question() const {
                    : "Stop its job and release the lock?";
 }
 
-bool Forcing::confirmed(std::string_view question) {
-  std::fputs(fmt::format("{} [y/N] ", question).c_str(), stderr);
-  std::fflush(stderr);
-  return says_yes();
-}
-
 ExitStatus Forcing::take_away() {
   Takeover takeover(settings_, lock_);
   const State state = lock_.judgement.state;
@@ -228,7 +245,7 @@ ExitStatus Forcing::take_away() {
 void Forcing::revoke_and_log(Takeover& takeover) {
   const records::Holder us = driver::describe_ourselves(
       settings_, lock_.id, {"redlock", "release", "--force", request_.name});
-  takeover.revoke(ourselves(us));
+  takeover.revoke(records::since_now(us));
   if (lock_.judgement.state == State::revoked)
     return;  // somebody else has revoked it, and logged that
   records::LogEntry entry;
@@ -261,17 +278,40 @@ ExitStatus Forcing::revoke(Takeover& takeover) {
       notices += ", within " + diag::for_people(lock_.holder->ttl / 3);
     }
   }
-  if (unattended() && takeover.notified() == 0) {
-    say(
-        fmt::format("{} {}: redlock acquire took it without --keep-for, so nobody renews it, "
-                    "and redlock stops no job; the lock is free when it expires{}; --now frees it "
-                    "at once",
-                    name_, how, latest()));
-    return request_.waits ? wait() : ExitStatus::ok;
-  }
-  say(fmt::format("{} {}: {}; the lock is free when {} ended{}", name_, how, notices,
-                  lock_.shared ? "the jobs have" : "the job has", latest()));
+  say(unattended() && takeover.notified() == 0
+          ? fmt::format(" {}: redlock acquire took it without --keep-for, so nobody renews it, and "
+                        "redlock stops no job; the lock is free when it expires{}; --now frees it "
+                        "at once",
+                        how, latest())
+          : fmt::format(" {}: {}; the lock is free when {} ended{}", how, notices,
+                        lock_.shared ? "the jobs have" : "the job has", latest()));
   return request_.waits ? wait() : ExitStatus::ok;
+}
+
+/// What the user gets who takes the lock now.
+std::string Forcing::how_free() const {
+  switch (lock_.judgement.state) {
+    case State::cooling:
+      return ": its minimum hold was cut short";
+    case State::foreign:
+      return ": its key is deleted; the job of its old holder does not notice that, and may still "
+             "be running";
+    default:
+      break;
+  }
+  if (hold_) return fmt::format(": the maintenance hold of {} is over", holder());
+  if (lock_.shared) {
+    return fmt::format(
+        " at once: the jobs of its {} may still be running until these notice, and for up to "
+        "their graces after that",
+        lock_.slots > 0 ? "holders" : "readers");
+  }
+  if (unattended()) {
+    return " at once; redlock stopped no process: the script that took the lock finds out at its "
+           "next renew";
+  }
+  return " at once: its old job may still be running until the holder notices, and for up to its "
+         "grace after that";
 }
 
 ExitStatus Forcing::remove(Takeover& takeover) {
@@ -281,81 +321,52 @@ ExitStatus Forcing::remove(Takeover& takeover) {
   const TakeoverResult result = lock::removed(tally, takeover.free(), servers);
   if (result == TakeoverResult::unreachable) return not_deleted(tally.taken, takeover);
   if (result != TakeoverResult::yes) return not_taken(result, takeover);
-  switch (lock_.judgement.state) {
-    case State::cooling:
-      say(fmt::format("{} is free: its minimum hold was cut short", name_));
-      break;
-    case State::foreign:
-      say(
-          fmt::format("{} is free: its key is deleted; the job of its old holder does not notice "
-                      "that, and may still be running",
-                      name_));
-      break;
-    default:
-      if (hold_) {
-        say(fmt::format("{} is free: the maintenance hold of {} is over", name_, holder()));
-        break;
-      }
-      if (lock_.shared) {
-        say(
-            fmt::format("{} is free at once: the jobs of its {} may still be running until "
-                        "these notice, and for up to their graces after that",
-                        name_, lock_.slots > 0 ? "holders" : "readers"));
-        break;
-      }
-      say(unattended()
-              ? fmt::format("{} is free at once; redlock stopped no process: the script that took "
-                            "the lock finds out at its next renew",
-                            name_)
-              : fmt::format("{} is free at once: its old job may still be running until the holder "
-                            "notices, and for up to its grace after that",
-                            name_));
+  if (!settings_.quiet) {
+    driver::complain(look::may_keep(takeover.silent(), lock_.most_left, request_.name, settings_));
   }
+  say(" is free" + how_free());
   return ExitStatus::ok;
 }
 
 ExitStatus Forcing::not_taken(TakeoverResult result, const Takeover& takeover) {
-  switch (result) {
-    case TakeoverResult::gone:
-      say(fmt::format("{} has been released meanwhile", name_));
-      return ExitStatus::ok;
-    case TakeoverResult::changed:
-      error(fmt::format("{} has changed hands meanwhile; nothing was taken from the new holder",
-                        name_));
-      return ExitStatus::conflict;
-    default:
-      break;
+  if (result == TakeoverResult::gone) {
+    say(" has been released meanwhile");
+    return ExitStatus::ok;
   }
-  error(fmt::format(
-      "{} could be taken on {} of {} servers only, its holder may go on; try again: {}", name_,
-      takeover.tally().taken, settings_.servers.size(), join(takeover.troubles())));
-  return ExitStatus::unavailable;
+  if (result == TakeoverResult::changed) {
+    return fail(ExitStatus::conflict,
+                " has changed hands meanwhile; nothing was taken from the new holder");
+  }
+  return fail(
+      ExitStatus::unavailable,
+      fmt::format(" could be taken on {} of {} servers only, its holder may go on; try again: {}",
+                  takeover.tally().taken, settings_.servers.size(), takeover.troubles()));
 }
 
 /// A server without an answer may have deleted the key all the same.
 ExitStatus Forcing::not_deleted(std::size_t deleted, const Takeover& takeover) {
   const std::string known = fmt::format("known to be deleted on {} of {} servers only", deleted,
                                         settings_.servers.size());
-  const std::string why = join(takeover.troubles());
-  error(revoked_ && !hold_ && !unattended()
-            ? fmt::format("{} is revoked from {}, which stops its job, but {}: it may not be "
-                          "free before that job has ended{}; try again: {}",
-                          name_, holder(), known, latest(), why)
-            : fmt::format("{} is {}, and may not be free; try again: {}", name_, known, why));
-  return ExitStatus::unavailable;
+  const std::string why = takeover.troubles();
+  return fail(
+      ExitStatus::unavailable,
+      revoked_ && !hold_ && !unattended()
+          ? fmt::format(" is revoked from {}, which stops its job, but {}: it may not be free "
+                        "before that job has ended{}; try again: {}",
+                        holder(), known, latest(), why)
+          : fmt::format(" is {}, and may not be free; try again: {}", known, why));
 }
 
 ExitStatus Forcing::wait() {
   const auto next = wait_gone(settings_, lock_);
   if (!next) {
-    error(fmt::format("{}: too few servers answer, and it is unknown whether the job has ended",
-                      name_));
-    return ExitStatus::unavailable;
+    return fail(ExitStatus::unavailable,
+                ": too few servers answer, and it is unknown whether the job has ended");
   }
-  say(next->judgement.state == State::free
-          ? fmt::format("{} is free", name_)
-          : fmt::format("{} is free of its old holder, and {}", name_,
-                        inspect::word_for(next->judgement.state)));
+  const State state = next->judgement.state;
+  say(state == State::free
+          ? " is free"
+          : fmt::format(" is free of its old holder, and {}", look::word_for(state)));
   return ExitStatus::ok;
 }
 

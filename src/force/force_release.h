@@ -1,13 +1,78 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "cli/command_line.h"
+#include "config/settings.h"
+#include "driver/interview.h"
 #include "exit_status.h"
+#include "lock/judgement.h"
+#include "look/observed.h"
+#include "records/holder.h"
+#include "records/log_entry.h"
+#include "redis/ask/revoking.h"
 
 namespace redlock::force {
 
 /// `redlock release --force`: shows the holder of a lock, asks the user, and takes the lock away.
 /// Throws Error (64, 71, 78).
 ExitStatus force_release(const cli::ForceRelease& request);
+
+/// Takes a lock away, as redlock has just seen it, on all servers at the same time: on the servers
+/// that agree or, if no quorum agrees, on every server that shows a key. Throws Error (71, 78).
+class Takeover {
+ public:
+  /// Both must outlive this.
+  Takeover(const config::Settings& settings, const look::Observed& lock);
+
+  /// Revokes a lock of redlock's from its holder.
+  void revoke(const records::Holder& by);
+  /// Writes the revocation into the log of each server that has revoked the lock.
+  void log(const records::LogEntry& entry);
+  /// Deletes the keys that redlock has seen, also if revoke() has changed them since. If a server
+  /// lacked a lock that a quorum showed, this keeps the holder from putting it back there.
+  void remove();
+
+  /// The result of the last of these calls.
+  [[nodiscard]] lock::Tally tally() const;
+  /// The number of servers that had no key, and that the last call did not ask.
+  [[nodiscard]] std::size_t free() const;
+  /// The number of servers on which the holder was subscribed when its lock was revoked.
+  [[nodiscard]] std::size_t notified() const;
+  /// The servers that did not answer the last call, as "SERVER: why; SERVER: why", safe to print.
+  [[nodiscard]] std::string troubles() const;
+  /// The servers that gave no answer, also when we looked: they may keep what they have.
+  [[nodiscard]] std::vector<lock::Complaint> silent() const;
+
+ private:
+  using Request = std::function<redis::Flight(std::size_t server)>;
+  void carry_out(const std::vector<std::size_t>& servers, const Request& request);
+  void ask(std::size_t server, redis::Flight flight, redis::Questions::Take take);
+  [[nodiscard]] std::string token_on(std::size_t server) const;
+
+  const config::Settings& settings_;
+  const look::Observed& lock_;
+  driver::Interview interview_;
+  std::vector<std::size_t> targets_;  ///< servers that show the lock
+  std::vector<std::size_t> free_;     ///< servers that show no key
+  std::vector<std::string> readers_;  ///< of a shared lock: their tokens, on any server
+  std::vector<std::optional<lock::Answer>> answers_;  ///< to the last call, by server
+  std::vector<redis::Taken> revoked_;                 ///< by server, what else revoke() was told
+};
+
+/// Waits until a quorum of the servers no longer has the lock of the holder that `before` shows,
+/// which has a sighting; looks again and again. If the time in which the lock expires at the latest
+/// is long over and too few servers answer, there is no result. Throws Error (71, 78).
+std::optional<look::Observed> wait_gone(const config::Settings& settings,
+                                        const look::Observed& before);
+
+/// What the servers show two seconds from now: by then a run that was taking the lock has it, or
+/// has given up. Throws Error (71, 78).
+look::Observed look_again(const config::Settings& settings, const std::string& name);
 
 }  // namespace redlock::force

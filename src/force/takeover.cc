@@ -1,47 +1,74 @@
 // SPDX-License-Identifier: MIT
-#include "force/takeover.h"
+#include "force/force_release.h"
 
 #include <algorithm>
 #include <iterator>
 #include <set>
 
-#include "driver/finish.h"
+#include "lock/timing.h"
 #include "lock/value.h"
 #include "os/clock.h"
-#include "records/revocation.h"
+#include "os/loop.h"
+#include "redis/requests/request.h"
 
 namespace redlock::force {
 
 namespace {
 
-const lock::Sighting& sighting_of(const inspect::Observed& lock, std::size_t server) {
+using std::chrono::milliseconds;
+
+constexpr lock::Duration kFirstPause = milliseconds(50);
+constexpr lock::Duration kLongestPause = milliseconds(500);
+/// Contenders that take a lock are done with it after this time.
+constexpr lock::Duration kSettled = std::chrono::seconds(2);
+/// Extra time after the lock has expired, for servers that are slow or unreachable for a moment.
+constexpr lock::Duration kPatience = std::chrono::seconds(10);
+
+void rest(lock::Duration pause) {
+  os::Loop().wait({}, os::boot_now() + pause);
+}
+
+/// Whether a quorum does not show the holder of `before` any more.
+bool is_gone(const look::Observed& lock, const look::Observed& before) {
+  const std::string_view token = lock::owner_of(*before.sighting);
+  std::size_t gone = 0;
+  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
+    const auto* earlier = std::get_if<lock::Sighting>(&before.seen[server]);
+    if (sighting == nullptr) continue;
+    const std::string_view owner = lock::owner_of(*sighting);
+    // Of readers, each server may have another generation.
+    const bool same = lock::is_shared(token) ? earlier != nullptr && !owner.empty() &&
+                                                   owner == lock::owner_of(*earlier)
+                                             : owner == token;
+    gone += same ? 0 : 1;
+  }
+  return gone >= lock::quorum(lock.seen.size());
+}
+
+const lock::Sighting& sighting_of(const look::Observed& lock, std::size_t server) {
   return std::get<lock::Sighting>(lock.seen[server]);
 }
 
-std::vector<std::size_t> find_targets(const inspect::Observed& lock) {
+/// The servers that show a key, or those that show none.
+std::vector<std::size_t> find_servers(const look::Observed& lock, bool with_key) {
+  std::vector<std::size_t> found;
+  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
+    if (sighting == nullptr) continue;
+    if ((lock::state_of(*sighting) != lock::State::free) == with_key) found.push_back(server);
+  }
+  return found;
+}
+
+/// Of a free lock, the servers with a key that was left over.
+std::vector<std::size_t> find_targets(const look::Observed& lock) {
+  if (lock.judgement.state == lock::State::free) return look::left_overs(lock);
   if (!lock.judgement.agreeing.empty()) return lock.judgement.agreeing;
-  std::vector<std::size_t> targets;
-  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
-    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
-    if (sighting != nullptr && lock::state_of(*sighting) != lock::State::free) {
-      targets.push_back(server);
-    }
-  }
-  return targets;
+  return find_servers(lock, true);
 }
 
-std::vector<std::size_t> find_free(const inspect::Observed& lock) {
-  std::vector<std::size_t> free;
-  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
-    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
-    if (sighting != nullptr && lock::state_of(*sighting) == lock::State::free) {
-      free.push_back(server);
-    }
-  }
-  return free;
-}
-
-std::vector<std::string> find_readers(const inspect::Observed& lock) {
+std::vector<std::string> find_readers(const look::Observed& lock) {
   std::set<std::string> tokens;
   for (const lock::Seen& seen : lock.seen) {
     const auto* sighting = std::get_if<lock::Sighting>(&seen);
@@ -58,26 +85,44 @@ bool may_retry(const std::optional<lock::Answer>& answer) {
 
 }  // namespace
 
-Takeover::Takeover(const config::Settings& settings, const inspect::Observed& lock)
+Takeover::Takeover(const config::Settings& settings, const look::Observed& lock)
     : settings_(settings),
       lock_(lock),
+      interview_(settings),
       targets_(find_targets(lock)),
-      free_(find_free(lock)),
+      free_(find_servers(lock, false)),
       readers_(find_readers(lock)),
-      answers_(lock.seen.size()) {
-  for (const redis::Endpoint& server : settings.servers) {
-    if (server.tls && !tls_) tls_.emplace(settings.tls);
-    revokers_.emplace_back(server, server.tls ? &*tls_ : nullptr,
-                           redis::Timeouts{.request = settings.server_timeout}, lock.id.key);
+      answers_(lock.seen.size()),
+      revoked_(lock.seen.size()) {
+  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+    interview_.questions().go_to(server, lock.id.key);
   }
 }
 
-void Takeover::revoke(const records::Revocation& by) {
-  carry_out(Deed::revoke, by);
+void Takeover::revoke(const records::Holder& by) {
+  std::vector<std::size_t> servers = targets_;
+  std::erase_if(servers, [this](std::size_t server) { return token_on(server).empty(); });
+  carry_out(servers, [&](std::size_t server) {
+    const std::string token = token_on(server);
+    return redis::encode_revoke(lock_.id.key, token, records::revoked_value(token, by));
+  });
+  // Some may have entered since we looked.
+  for (const redis::Taken& taken : revoked_) {
+    for (const std::string& reader : taken.readers) {
+      if (std::ranges::find(readers_, reader) == readers_.end()) readers_.push_back(reader);
+    }
+  }
 }
 
 void Takeover::remove() {
-  carry_out(Deed::remove, {});
+  std::vector<std::size_t> servers = targets_;
+  std::ranges::copy_if(free_, std::back_inserter(servers),
+                       [this](std::size_t server) { return !token_on(server).empty(); });
+  carry_out(servers, [this](std::size_t server) {
+    const std::string token = token_on(server);
+    return redis::encode_remove(lock_.id.key, sighting_of(lock_, server), token,
+                                lock::is_shared(token) ? readers_ : std::vector<std::string>());
+  });
 }
 
 /// Writes only to servers that have revoked the lock: elsewhere the line would be wrong.
@@ -86,17 +131,26 @@ void Takeover::log(const records::LogEntry& entry) {
   const std::string data = records::to_json(entry);
   for (const std::size_t server : targets_) {
     if (!answers_[server] || !std::holds_alternative<lock::Released>(*answers_[server])) continue;
-    std::vector<redis::LogLine> lines;
+    redis::Flight lines;
+    lines.replies = 0;
     const std::string token = token_on(server);
     // Each reader has lines of its own.
     for (const std::string& each :
          lock::is_shared(token) ? readers_ : std::vector<std::string>{token}) {
-      lines.push_back({.event = "revoked", .token = each, .data = data});
+      lines.wire += redis::encode_log(
+          lock_.id.key, {.event = "revoked", .token = each, .data = data}, settings_.log_entries);
+      ++lines.replies;
     }
-    if (lines.empty()) continue;
-    revokers_[server].log(lines, settings_.log_entries, os::boot_now());
+    // The answer does not say whether that worked.
+    if (lines.replies > 0) ask(server, std::move(lines), [](const auto&, auto) {});
   }
-  driver::finish(revokers_);
+  interview_.finish();
+}
+
+void Takeover::ask(std::size_t server, redis::Flight flight, redis::Questions::Take take) {
+  redis::Questions& questions = interview_.questions();
+  questions.ask(server, redis::for_server(std::move(flight), questions.place(server)),
+                std::move(take), os::boot_now());
 }
 
 /// For a server without a key this is the token that a quorum showed.
@@ -108,37 +162,25 @@ std::string Takeover::token_on(std::size_t server) const {
 }
 
 /// Both requests may be repeated: asks each server without an answer once more.
-void Takeover::carry_out(Deed deed, const records::Revocation& by) {
+void Takeover::carry_out(const std::vector<std::size_t>& servers, const Request& request) {
   std::ranges::fill(answers_, std::nullopt);
-  std::vector<std::size_t> servers = targets_;
-  if (deed == Deed::remove) {
-    std::ranges::copy_if(free_, std::back_inserter(servers),
-                         [this](std::size_t server) { return !token_on(server).empty(); });
-  }
-  for (const std::size_t server : servers) ask(deed, server, by);
-  driver::finish(revokers_);
+  const auto ask_for_it = [&](std::size_t server) {
+    ask(server, request(server), [this, server](const redis::Questions::Answer& answer, auto) {
+      if (const auto* silence = answer.silence()) {
+        answers_[server] = *silence;
+        return;
+      }
+      redis::Taken taken = redis::read_taken(answer.reply());
+      answers_[server] = taken.answer;
+      if (taken.notified) revoked_[server] = std::move(taken);
+    });
+  };
+  std::ranges::for_each(servers, ask_for_it);
+  interview_.finish();
   for (const std::size_t server : servers) {
-    if (may_retry(revokers_[server].answer())) ask(deed, server, by);
+    if (may_retry(answers_[server])) ask_for_it(server);
   }
-  driver::finish(revokers_);
-  for (const std::size_t server : servers) answers_[server] = revokers_[server].answer();
-  // Some may have entered since we looked.
-  for (const redis::Revoker& revoker : revokers_) {
-    for (const std::string& reader : revoker.readers()) {
-      if (std::ranges::find(readers_, reader) == readers_.end()) readers_.push_back(reader);
-    }
-  }
-}
-
-void Takeover::ask(Deed deed, std::size_t server, const records::Revocation& by) {
-  const std::string token = token_on(server);
-  if (deed == Deed::remove) {
-    const bool shared = lock::is_shared(token);
-    revokers_[server].remove(sighting_of(lock_, server), token,
-                             shared ? readers_ : std::vector<std::string>(), os::boot_now());
-  } else if (!token.empty()) {
-    revokers_[server].revoke(token, records::revoked_value(token, by), os::boot_now());
-  }
+  interview_.finish();
 }
 
 lock::Tally Takeover::tally() const {
@@ -152,17 +194,48 @@ std::size_t Takeover::free() const {
 
 std::size_t Takeover::notified() const {
   return static_cast<std::size_t>(std::ranges::count_if(
-      revokers_, [](const redis::Revoker& revoker) { return revoker.notified() > 0; }));
+      revoked_, [](const redis::Taken& taken) { return taken.notified.value_or(0) > 0; }));
 }
 
-std::vector<std::string> Takeover::troubles() const {
-  std::vector<std::string> lines;
+std::string Takeover::troubles() const {
+  std::string all;
   for (std::size_t server = 0; server < answers_.size(); ++server) {
     const auto* none =
         answers_[server] ? std::get_if<lock::Unreachable>(&*answers_[server]) : nullptr;
-    if (none != nullptr) lines.push_back(settings_.servers[server].brief() + ": " + none->why);
+    if (none == nullptr) continue;
+    all += (all.empty() ? "" : "; ") + settings_.servers[server].brief() + ": " + none->why;
   }
-  return lines;
+  return all;
+}
+
+std::vector<lock::Complaint> Takeover::silent() const {
+  std::vector<lock::Complaint> silent;
+  for (std::size_t server = 0; server < answers_.size(); ++server) {
+    const auto* unseen = std::get_if<lock::Unreachable>(&lock_.seen[server]);
+    const auto* none =
+        answers_[server] ? std::get_if<lock::Unreachable>(&*answers_[server]) : unseen;
+    if (none != nullptr) silent.push_back({server, *none});
+  }
+  return silent;
+}
+
+std::optional<look::Observed> wait_gone(const config::Settings& settings,
+                                        const look::Observed& before) {
+  lock::Duration pause = kFirstPause;
+  const lock::Instant limit =
+      before.most_left ? os::boot_now() + *before.most_left + kPatience : lock::kNever;
+  while (true) {
+    look::Observed lock = look::look_at(before.id.name, settings);
+    if (is_gone(lock, before)) return lock;
+    if (os::boot_now() >= limit) return std::nullopt;
+    rest(pause);
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+
+look::Observed look_again(const config::Settings& settings, const std::string& name) {
+  rest(kSettled);
+  return look::look_at(name, settings);
 }
 
 }  // namespace redlock::force

@@ -16,15 +16,18 @@
 #include <utility>
 #include <vector>
 
-#include "diag/lock_name.h"
+#include "diag/text.h"
+#include "driver/driver.h"
 #include "driver/output.h"
 #include "driver/setup.h"
 #include "error.h"
-#include "exit_status.h"
-#include "hold/refused_json.h"
 #include "lock/by_token.h"
+#include "lock/judgement.h"
+#include "lock/value.h"
+#include "look/json.h"
+#include "look/observed.h"
 #include "os/clock.h"
-#include "os/standard_fds.h"
+#include "os/fd.h"
 #include "records/json.h"
 #include "records/log_entry.h"
 
@@ -33,6 +36,8 @@ namespace redlock::hold {
 namespace {
 
 using driver::kSystemRefused;
+using records::Json;
+using std::chrono::milliseconds;
 
 /// For a loop that only asks servers.
 class Bystander final : public driver::Host {
@@ -55,8 +60,41 @@ void send_message(const os::Fd& keeper, KeeperMessage message) {
 /// The holder since now, with the ttl that is left.
 records::Holder as_of_now(const Grant& grant) {
   records::Holder holder = records::since_now(grant.who);
-  if (grant.until) holder.ttl = std::max(*grant.until - holder.since, std::chrono::milliseconds(0));
+  if (grant.until) holder.ttl = std::max(*grant.until - holder.since, milliseconds(0));
   return holder;
+}
+
+/// The refusal as a sighting: as if redlock had looked at the key on that server.
+lock::Sighting sighting_of(const lock::Refused& refusal) {
+  lock::Sighting sighting;
+  sighting.kind =
+      lock::type_of(refusal.blocker) ? lock::Sighting::Kind::other : lock::Sighting::Kind::value;
+  sighting.value = refusal.blocker;
+  sighting.holder = refusal.holder;
+  return sighting;
+}
+
+/// The output of `redlock acquire --json` if somebody else held the lock until the limit; see
+/// redlock-acquire(1). `now`: the moment at which redlock gave up.
+std::string refused_json(const std::string& lock_name, const lock::Waiting& last,
+                         lock::Instant now) {
+  Json state;
+  Json holder;
+  Json left;
+  if (const auto& refusal = last.refusal) {
+    state = look::word_for(lock::state_of(sighting_of(*refusal)));
+    holder = look::holder_json(records::read_holder(refusal->holder));
+    if (refusal->ttl_left) {
+      const auto since = std::chrono::ceil<milliseconds>(now - last.refused_at);
+      left = look::in_seconds(std::max(*refusal->ttl_left - since, milliseconds(0)));
+    }
+  }
+  return Json::object({{"acquired", false},
+                       {"name", lock_name},
+                       {"state", state},
+                       {"holder", holder},
+                       {"left_s", left}})
+      .output();
 }
 
 }  // namespace
@@ -82,7 +120,6 @@ Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet&
 Exit Acquirer::run() {
   try {
     driver_.run();
-    if (!held_) driver_.part();
     if (held_ && !grant_.ward) linger();
     if (held_ && grant_.who.maintenance) spread();
   } catch (const std::exception&) {
@@ -92,7 +129,7 @@ Exit Acquirer::run() {
       throw;
     }
   }
-  out_.drain(std::chrono::milliseconds(100));
+  out_.drain(milliseconds(100));
   if (held_) return ExitStatus::ok;
   if (ward_gone_) return ExitStatus::usage;
   if (interrupted_ != 0) return Exit::by_signal(interrupted_);
@@ -103,13 +140,8 @@ Exit Acquirer::run() {
 }
 
 void Acquirer::give_back() noexcept {
-  if (rescue_.give_back(driver_, patience_)) return;
+  if (driver::give_back(driver_, patience_)) return;
   driver::say_may_stay_locked(grant_.lock_name, life_, out_);
-}
-
-os::Interest Acquirer::watch() const {
-  if (!grant_.ward || ward_gone_) return {};
-  return {.fd = grant_.ward->process.fd(), .read = true};
 }
 
 /// When the ward is gone, nobody needs the lock any more: act as after a signal that ends us.
@@ -119,18 +151,6 @@ void Acquirer::look(bool woken, lock::Instant now) {
   out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended",
                         grant_.ward->process.pid(), diag::lock_name(grant_.lock_name)));
   driver_.step(lock::Signal{SIGHUP, true}, now);
-}
-
-void Acquirer::heard(const lock::Reply& reply) {
-  if (held_) reporter_.say_vote(reply);
-}
-
-void Acquirer::turned(lock::Instant now) {
-  progress_.turn(session_, now);
-}
-
-void Acquirer::stepped() {
-  if (!session_.acquiring()) progress_.hide();
 }
 
 bool Acquirer::perform(const lock::Effect& effect, lock::Instant) {
@@ -174,7 +194,12 @@ std::optional<lock::Event> Acquirer::start_keeper(const lock::Spawn& order) {
   }
   if (keeper_ == 0) be_keeper();
   reserve_->keepers.reset();
-  if (!await_keeper(reserve_->ours, order.latest)) return keeper_failed();
+  char running = 0;
+  if (driver_.await_message(reserve_->ours, &running, 1, order.latest) != 1) {
+    end_keeper(SIGKILL);  // it has touched no connection: we can still give the lock back
+    out_.line("redlock: the process that was to keep the lock did not start");
+    return kSystemRefused;
+  }
   lock::Event printed = print_token(order);
   if (!held_) {
     send_message(reserve_->ours, KeeperMessage::end);
@@ -192,8 +217,8 @@ void Acquirer::be_keeper() noexcept {
     reserve_->ours.reset();
     out_.let_go();
     Keeper(session_, servers_, signals_, *grant_.ward, std::move(reserve_->keepers),
-           std::move(reserve_->loop), {grant_.who, won_})
-        .keep(grant_.linger, rescue_);
+           std::move(reserve_->loop), grant_.who, won_)
+        .keep(grant_.linger);
   } catch (const std::exception&) {
     ::_exit(0);  // the parent sees that this process is dead
   }
@@ -208,30 +233,12 @@ void Acquirer::end_keeper(int signal) {
   reserve_.reset();
 }
 
-bool Acquirer::await_keeper(os::Fd& keeper, lock::Instant latest) {
-  std::array<os::Interest, 1> interests{os::Interest{.fd = keeper.get(), .read = true}};
-  char byte = 0;
-  ssize_t length = -1;
-  do {
-    driver_.await(interests, latest);
-    length = ::read(keeper.get(), &byte, 1);
-  } while (length < 0 && os::boot_now() < latest);
-  return length == 1;
-}
-
-/// The keeper has touched no connection: this process can still give the lock back.
-lock::JobFailedToStart Acquirer::keeper_failed() {
-  end_keeper(SIGKILL);
-  out_.line("redlock: the process that was to keep the lock did not start");
-  return kSystemRefused;
-}
-
 std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   const std::string& token = servers_.token(order.attempt);
   if (!grant_.json) return token + "\n";
-  const auto valid_for = std::chrono::floor<std::chrono::milliseconds>(
-      session_.worker_state().valid_until - os::boot_now());
-  std::vector<records::Json::Member> members = {
+  const auto valid_for =
+      std::chrono::floor<milliseconds>(session_.worker_state().valid_until - os::boot_now());
+  std::vector<Json::Member> members = {
       {"acquired", true},
       {"name", grant_.lock_name},
       {"token", token},
@@ -240,22 +247,18 @@ std::string Acquirer::describe_grant(const lock::Spawn& order) const {
   if (grant_.who.maintenance) {
     members.emplace_back("until_ms", expiry().count());
   } else {
-    members.emplace_back("keeper", keeper_ > 0 ? records::Json(keeper_) : records::Json());
+    members.emplace_back("keeper", keeper_ > 0 ? Json(keeper_) : Json());
   }
-  return records::Json::object(members).output();
+  return Json::object(members).output();
 }
 
 /// The end of the lease leaves room for drift. A person reads when the keys expire by clocks that
 /// agree with ours.
-std::chrono::milliseconds Acquirer::expiry() const {
+milliseconds Acquirer::expiry() const {
   if (grant_.until) return *grant_.until;
   const lock::Duration rest =
       session_.worker_state().valid_until + lock::Timing::drift(life_) - os::boot_now();
-  return os::unix_now() + std::chrono::floor<std::chrono::milliseconds>(rest);
-}
-
-std::optional<std::chrono::milliseconds> Acquirer::held_until() const {
-  return held_ ? std::optional(expiry()) : std::nullopt;
+  return os::unix_now() + std::chrono::floor<milliseconds>(rest);
 }
 
 /// The reader may be slow, but only until the lock would expire too soon to be of use. Returns the
@@ -299,7 +302,7 @@ void Acquirer::linger() {
 /// there at once, and waits a little for a server where another lock is about to end.
 void Acquirer::spread() {
   constexpr int kRounds = 10;
-  constexpr std::chrono::milliseconds kPause{100};
+  constexpr milliseconds kPause{100};
   const auto elsewhere = [](const lock::Complaint& complaint) {
     return std::holds_alternative<lock::NotMine>(complaint.answer);
   };

@@ -9,11 +9,9 @@
 
 #include "config/settings.h"
 #include "diag/reporter.h"
-#include "driver/chosen_status.h"
 #include "driver/driver.h"
-#include "driver/lock_id.h"
 #include "driver/progress.h"
-#include "driver/rescue.h"
+#include "driver/setup.h"
 #include "exit_status.h"
 #include "hold/keeper.h"
 #include "lock/session.h"
@@ -25,7 +23,6 @@
 
 namespace redlock::hold {
 
-/// The request to `redlock acquire` or `redlock hold`.
 struct Grant {
   std::string lock_name;
   bool json;
@@ -40,7 +37,7 @@ struct Grant {
 /// run would start its job, redlock ends, or hands the session to a keeper.
 ///
 /// If the system refuses something before the token is printed, redlock gives the lock back
-/// (driver/rescue.h); during the handover the session gives it back.
+/// (driver/driver.h); during the handover the session gives it back.
 class Acquirer : private driver::Host {
  public:
   Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers, os::Stderr& out,
@@ -51,16 +48,25 @@ class Acquirer : private driver::Host {
   Exit run();
 
   /// If redlock got the lock: when it ends unless somebody renews it, in Unix time.
-  [[nodiscard]] std::optional<std::chrono::milliseconds> held_until() const;
+  [[nodiscard]] std::optional<std::chrono::milliseconds> held_until() const {
+    return held_ ? std::optional(expiry()) : std::nullopt;
+  }
 
  private:
   bool perform(const lock::Effect& effect, lock::Instant now) override;
-  void stepped() override;
-  [[nodiscard]] os::Interest watch() const override;
+  void stepped() override {
+    if (!session_.acquiring()) progress_.hide();
+  }
+  [[nodiscard]] os::Interest watch() const override {
+    if (!grant_.ward || ward_gone_) return {};
+    return {.fd = grant_.ward->process.fd(), .read = true};
+  }
   [[nodiscard]] lock::Instant deadline() const override { return progress_.deadline(session_); }
   void look(bool woken, lock::Instant now) override;
-  void heard(const lock::Reply& reply) override;
-  void turned(lock::Instant now) override;
+  void heard(const lock::Reply& reply) override {
+    if (held_) reporter_.say_vote(reply);
+  }
+  void turned(lock::Instant now) override { progress_.turn(session_, now); }
 
   void linger();
   void spread();
@@ -69,9 +75,7 @@ class Acquirer : private driver::Host {
   std::optional<lock::Event> hand_over(const lock::Spawn& order);
   std::optional<lock::Event> start_keeper(const lock::Spawn& order);
   [[noreturn]] void be_keeper() noexcept;
-  lock::JobFailedToStart keeper_failed();
   void end_keeper(int signal);
-  bool await_keeper(os::Fd& keeper, lock::Instant latest);
   [[nodiscard]] std::chrono::milliseconds expiry() const;
   [[nodiscard]] std::string describe_grant(const lock::Spawn& order) const;
   lock::Event print_token(const lock::Spawn& order);
@@ -88,7 +92,6 @@ class Acquirer : private driver::Host {
   driver::Driver driver_;
   lock::Duration patience_;  ///< with servers that must delete the lock again
   lock::Duration life_;      ///< of the lock
-  driver::Rescue rescue_;
   /// Redlock takes it before it asks for the lock: if the system refuses it, there is no lock yet
   /// to give back.
   std::optional<KeeperReserve> reserve_;

@@ -6,8 +6,16 @@
 
 namespace redlock::hold {
 
-/// Carries out `redlock hold`: takes the lock for a fixed time, in which no process holds it or
-/// renews it. Throws Error (64, 71, 78).
+// Each carries out a command, and throws Error (64, 71, 78).
+
+Exit acquire(const cli::Acquire& request);
+
+/// Takes the lock for a fixed time, in which no process holds it or renews it.
 Exit hold(const cli::Hold& request);
+
+// Of a lock by its token.
+
+Exit release(const cli::Release& request);
+Exit renew(const cli::Renew& request);
 
 }  // namespace redlock::hold

@@ -7,18 +7,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <csignal>
 #include <ctime>
 #include <exception>
 #include <optional>
 #include <utility>
-#include <variant>
 
+#include "driver/driver.h"
 #include "os/clock.h"
-#include "os/detach.h"
-#include "os/fail.h"
-#include "redis/servers/subscribers.h"
+#include "os/fd.h"
+#include "os/process.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::hold {
 
@@ -32,15 +30,17 @@ KeeperReserve::KeeperReserve() {
 }
 
 Keeper::Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
-               const Ward& ward, os::Fd parent, os::Loop loop, Won won)
+               const Ward& ward, os::Fd parent, os::Loop loop, records::Holder who,
+               const lock::Log& won)
     : servers_(servers),
       ward_(ward),
       parent_(std::move(parent)),
-      won_(std::move(won)),
-      keeping_(session, servers.size(), won_.line),
-      driver_(keeping_, *this, servers, signals, {.who = &won_.who}, std::move(loop)) {}
+      who_(std::move(who)),
+      won_(won),
+      keeping_(session, servers.size(), won),
+      driver_(keeping_, *this, servers, signals, {.who = &who_}, std::move(loop)) {}
 
-void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
+void Keeper::keep(lock::Duration patience) {
   std::optional<Parent> parent;
   try {
     os::detach();
@@ -57,7 +57,7 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
     // The system has refused something. A parent that waits for our message sees our death, and
     // gives the lock back. If the token is known, the lock must not be released while the ward
     // lives: the ward gets its signal.
-    if (parent == Parent::gone) rescue.give_back(driver_, patience);
+    if (parent == Parent::gone) driver::give_back(driver_, patience);
     if (parent == Parent::says_go) tell_ward();
   }
   ::_exit(0);
@@ -65,7 +65,7 @@ void Keeper::keep(lock::Duration patience, driver::Rescue& rescue) {
 
 /// Does not touch the connections for votes: the parent may still need them.
 void Keeper::listen(lock::Instant limit) {
-  servers_.subscribe(won_.line.attempt, os::boot_now());
+  servers_.subscribe(won_.attempt, os::boot_now());
   redis::Subscribers& subscribers = servers_.subscribers();
   std::vector<os::Interest> interests;
   while (!subscribers.settled() && os::boot_now() < limit) {
@@ -77,26 +77,19 @@ void Keeper::listen(lock::Instant limit) {
 }
 
 /// Waits without a limit: a parent that is stopped may still have to give the lock back itself,
-/// over the connections that it shares with us. The parent relies on us by now, so this function
-/// needs nothing from the system.
+/// over the connections that it shares with us. The parent relies on us by now, so where the system
+/// refuses to wait, this function goes on in steps of 10 ms.
 Keeper::Parent Keeper::await_message() noexcept {
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
   char byte = 0;
-  ssize_t length = -1;
-  while (length < 0) {
+  ssize_t length = 0;
+  while ((length = ::read(parent_.get(), &byte, 1)) < 0) {
     pollfd line{parent_.get(), POLLIN, 0};
-    if (::poll(&line, 1, -1) > 0) length = ::read(parent_.get(), &byte, 1);
-    if (length < 0 && errno == ECONNRESET) length = 0;
-    if (length < 0) ::nanosleep(&kPause, nullptr);
+    if (::poll(&line, 1, -1) <= 0) ::nanosleep(&kPause, nullptr);
   }
   parent_.reset();
   if (length == 0) return Parent::gone;
   return byte == static_cast<char>(KeeperMessage::go) ? Parent::says_go : Parent::says_end;
-}
-
-/// The descriptor of a dead ward would always be ready.
-os::Interest Keeper::watch() const {
-  return {.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true};
 }
 
 /// Looks at the ward first: if it has just ended, the keeper needs two seconds at most to end in
@@ -110,10 +103,6 @@ void Keeper::look(bool woken, lock::Instant now) {
   if (!woken || ward_gone_ || !ward_.process.gone()) return;
   ward_gone_ = true;
   driver_.step(lock::JobExited{0}, now);
-}
-
-void Keeper::turned(lock::Instant) {
-  if (keeping_.warns()) tell_ward();
 }
 
 void Keeper::tell_ward() {

@@ -19,10 +19,7 @@
 // lets the lock expire.
 #pragma once
 
-#include <sys/types.h>
-
 #include "driver/driver.h"
-#include "driver/rescue.h"
 #include "lock/keeping.h"
 #include "lock/session.h"
 #include "os/fd.h"
@@ -34,16 +31,9 @@
 
 namespace redlock::hold {
 
-/// The process for which a keeper keeps a lock.
 struct Ward {
   os::Process process;
   int lost_signal;  ///< the keeper sends it if it cannot keep the lock; 0: none
-};
-
-/// How redlock acquired the lock, for the lock's log.
-struct Won {
-  records::Holder who;
-  lock::Log line;
 };
 
 /// A message over the pair of sockets: one byte. Anything else means that the other process is
@@ -65,13 +55,14 @@ struct KeeperReserve {
 class Keeper : private driver::Host {
  public:
   /// In the forked child. `session` waits for the answer to Spawn, and goes on here with `servers`.
+  /// `who` and `won` are for the lock's log.
   Keeper(lock::Session& session, redis::ServerSet& servers, os::SignalSource& signals,
-         const Ward& ward, os::Fd parent, os::Loop loop, Won won);
+         const Ward& ward, os::Fd parent, os::Loop loop, records::Holder who, const lock::Log& won);
 
   /// Leaves the caller's session, waits for the parent's message, and keeps the lock. Ends the
   /// process. `patience`: how long it waits for its subscriptions. If the system refuses something
-  /// after the parent's death, `rescue` gives the lock back.
-  [[noreturn]] void keep(lock::Duration patience, driver::Rescue& rescue);
+  /// after the parent's death, the keeper releases the lock.
+  [[noreturn]] void keep(lock::Duration patience);
 
  private:
   enum class Parent { gone, says_go, says_end };
@@ -79,16 +70,22 @@ class Keeper : private driver::Host {
   void listen(lock::Instant limit);
   Parent await_message() noexcept;
   bool perform(const lock::Effect&, lock::Instant) override { return false; }
-  [[nodiscard]] os::Interest watch() const override;
+  /// The descriptor of a dead ward would always be ready.
+  [[nodiscard]] os::Interest watch() const override {
+    return {.fd = ward_gone_ ? -1 : ward_.process.fd(), .read = true};
+  }
   bool take_signal(const lock::Signal& signal, lock::Instant now) override;
   void look(bool woken, lock::Instant now) override;
-  void turned(lock::Instant now) override;
+  void turned(lock::Instant) override {
+    if (keeping_.warns()) tell_ward();
+  }
   void tell_ward();
 
   redis::ServerSet& servers_;
   const Ward& ward_;
   os::Fd parent_;
-  Won won_;
+  records::Holder who_;
+  lock::Log won_;  ///< how redlock acquired the lock
   lock::Keeping keeping_;
   driver::Driver driver_;
   bool ward_gone_ = false;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/acquisition.h"
 
-#include <algorithm>
-#include <utility>
 #include <variant>
 
 #include "lock/value.h"
@@ -45,6 +43,7 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
     : timing_(timing),
       patience_(patience),
       pauses_(patience, seed),
+      obstacles_(servers),
       slot_choice_(slots, seed),
       ancestor_(inherited ? inherited->token : std::string()),
       attempt_(inherited ? kFirstJoin : 1, servers, slot_choice_.slot()),
@@ -54,7 +53,9 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
       next_round_(now),
       limit_(limit_of(patience, now)),
       short_since_(now),
-      troubles_(servers) {}
+      missing_since_(now),
+      troubles_(servers),
+      heard_(servers) {}
 
 Instant Acquisition::server_limit() const {
   // Every server is asked once, however short the limit is. Connecting has a limit of its own.
@@ -67,10 +68,6 @@ Instant Acquisition::server_limit() const {
 Instant Acquisition::wait_limit() const {
   const bool try_once = patience_.wait == Duration::zero();
   return try_once && !finished_a_round_ ? kNever : limit_;
-}
-
-Instant Acquisition::deadline() const {
-  return std::min({wait_limit(), server_limit(), quorum_news(), next_question()});
 }
 
 /// When to ask next: after the pause, or after a wake-up. A wake-up during a round is for the
@@ -96,10 +93,10 @@ void Acquisition::tick(Instant now, Effects& effects) {
 
 /// When the next report that too few servers answer is due.
 Instant Acquisition::quorum_news() const {
-  if (!finished_a_round_ || !short_since_ || state_ != State::trying || missing_reports_ > 1) {
+  if (!finished_a_round_ || !missing_since_ || state_ != State::trying || missing_reports_ > 1) {
     return kNever;
   }
-  const Instant news = *short_since_ + (missing_reports_ == 0 ? kMissingSoon : kMissingLong);
+  const Instant news = *missing_since_ + (missing_reports_ == 0 ? kMissingSoon : kMissingLong);
   return std::min(wait_limit(), server_limit()) - kWorthTelling < news ? kNever : news;
 }
 
@@ -121,7 +118,8 @@ Waiting Acquisition::waiting() const {
   return {.refusal = split_ ? std::nullopt : last_refusal_,
           .refused_at = refused_at_,
           .asked = finished_a_round_,
-          .lacks_quorum = finished_a_round_ && short_since_.has_value(),
+          .lacks_quorum = finished_a_round_ && missing_since_.has_value(),
+          .obstructed = obstacles_.prevail() && !short_since_,
           .answering = answering(),
           .servers = troubles_.size(),
           .place = waiter_.place(),
@@ -140,15 +138,6 @@ void Acquisition::wake(Duration in, Instant now) {
   ask_again_ = std::min(ask_again_, std::max(now, round_began_ + apart));
 }
 
-void Acquisition::hear(ServerIndex server, Instant now) {
-  if (waiter_.hear(server)) wake(Duration::zero(), now);
-}
-
-void Acquisition::withdraw(Effects& effects) {
-  end_attempt(effects);
-  settle(effects);
-}
-
 /// The servers wake the next waiter when we leave the queue, so our votes go back before.
 void Acquisition::settle(Effects& effects) {
   for (const auto& [server, attempt] : std::exchange(unanswered_, {})) {
@@ -159,10 +148,11 @@ void Acquisition::settle(Effects& effects) {
 
 bool Acquisition::gave_back(Whom whom) const {
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
+    if (whom == Whom::heard && !heard_[server]) continue;
     const bool silent =
         troubles_[server] && std::holds_alternative<Unreachable>(*troubles_[server]);
     if (waiter_.is_leaving(server) && !silent) return false;
-    if (release_.owes(server) && !(silent && whom == Whom::answering)) return false;
+    if (release_.owes(server) && !(silent && whom != Whom::all)) return false;
   }
   return true;
 }
@@ -174,8 +164,14 @@ void Acquisition::start_round(Instant now, Effects& effects) {
   // Both use the same connections, so a release that failed before arrives ahead of the new
   // request.
   release_.retry(now, effects);
-  const Ticket ticket = waiter_.ticket();
-  for (const Ask& ask : attempt_.begin_round(++round_, ticket, timing_)) effects.emplace_back(ask);
+  asked_ = obstacles_.to_ask();
+  ask(effects);
+}
+
+void Acquisition::ask(Effects& effects) {
+  for (const Ask& each : attempt_.begin_round(++round_, waiter_.ticket(), timing_, asked_)) {
+    effects.emplace_back(each);
+  }
 }
 
 void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
@@ -183,6 +179,7 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (reply.ask.op != Op::acquire && reply.ask.op != Op::commit) return;
   std::optional<Answer>& trouble = troubles_.at(reply.ask.server);
   trouble.reset();
+  if (!std::holds_alternative<Unreachable>(reply.answer)) heard_[reply.ask.server] = true;
   if (std::holds_alternative<Unreachable>(reply.answer) ||
       std::holds_alternative<NotCommitted>(reply.answer)) {
     trouble = reply.answer;
@@ -192,6 +189,10 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
 
   attempt_.record(reply, timing_);
   if (!in_round_) return;
+  if (obstacles_.prevail()) {
+    take_probe(now, effects);
+    if (obstacles_.prevail()) return;
+  }
   if (const Refused* refusal = attempt_.main_refusal()) {
     last_refusal_ = *refusal;
     refused_at_ = now;
@@ -210,6 +211,23 @@ void Acquisition::record_late(const Reply& reply, Effects& effects) {
   const bool may_hold = unreachable != nullptr ? unreachable->maybe_applied
                                                : std::holds_alternative<Granted>(reply.answer);
   if (may_hold) release_.begin(reply.ask.server, reply.ask.attempt, effects);
+}
+
+/// An answer of an obstacle. As soon as a quorum is possible again, the attempt asks the other
+/// servers, too.
+void Acquisition::take_probe(Instant now, Effects& effects) {
+  obstacles_.note_probe(attempt_);
+  note_useless();
+  if (!obstacles_.prevail()) {
+    asked_.flip();
+    return ask(effects);
+  }
+  if (!attempt_.all_reported()) return;
+  in_round_ = false;
+  if (attempt_.done()) return give_up(State::done, effects);
+  if (is_hopeless()) return give_up(State::unavailable, effects);
+  end_attempt(effects);
+  rest(now, pauses_.after_silence());
 }
 
 void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
@@ -240,14 +258,20 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
     }
   }
   // A server that cannot be trusted yet counts like a server that does not answer.
-  if (verdict == Verdict::distrusted) note_distrusted();
   answered_last_round_ = verdict == Verdict::conflict || verdict == Verdict::split;
   split_ = verdict == Verdict::split;
   if (answered_last_round_) {
     short_since_.reset();
-    missing_reports_ = 0;
   } else if (!short_since_) {
     short_since_ = round_began_;
+  }
+  obstacles_.note_round(attempt_, verdict == Verdict::unavailable);
+  note_useless();
+  if (!short_since_ && !obstacles_.prevail()) {
+    missing_since_.reset();
+    missing_reports_ = 0;
+  } else if (!missing_since_) {
+    missing_since_ = round_began_;
   }
 
   if (verdict == Verdict::conflict && held_by_ancestor()) {
@@ -256,24 +280,23 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
     join_or_not(effects);
     return rest(now, pauses_.after_dropped_win());
   }
-  const std::size_t servers = attempt_.votes().size();
-  const bool hopeless = attempt_.permanently_unreachable() >= blocking_minority(servers);
-  if (verdict == Verdict::unavailable && hopeless) return give_up(State::unavailable, effects);
+  if (verdict == Verdict::unavailable && is_hopeless()) {
+    return give_up(State::unavailable, effects);
+  }
   const bool try_once = patience_.wait == Duration::zero();
   if (verdict == Verdict::conflict && try_once) return give_up(State::conflict, effects);
 
-  if (verdict == Verdict::conflict) tell_contended(now, effects);
+  const bool obstructed = obstacles_.prevail();
+  if (verdict == Verdict::conflict && !obstructed) tell_contended(now, effects);
+  if (try_once && attempt_.turns_left()) {
+    limit_ = std::max(limit_, std::min(now + kTryOnceBears, began_ + kTryOnceBearsTurns));
+  }
   const Attempt ended = attempt_;
   end_attempt(effects);
-  // A waiter that lacks only trust in the servers keeps its place: the others lack it, too.
-  if (!try_once) waiter_.round_ended(ended, verdict != Verdict::unavailable, effects);
-  if (verdict == Verdict::conflict) {
-    rest(now, pauses_.after_conflict(ended, waiter_));
-  } else if (verdict == Verdict::split) {
-    rest(now, pauses_.after_split(ended, waiter_, now - round_began_));
-  } else {
-    rest(now, pauses_.after_silence());
-  }
+  if (!try_once) waiter_.round_ended(ended, !obstructed, effects);
+  if (obstructed || !answered_last_round_) return rest(now, pauses_.after_silence());
+  rest(now, verdict == Verdict::conflict ? pauses_.after_conflict(ended, waiter_)
+                                         : pauses_.after_split(ended, waiter_, now - round_began_));
 }
 
 /// A revocation is reported at once, and so is the next holder after it. Otherwise a new holder is
@@ -289,11 +312,16 @@ void Acquisition::tell_contended(Instant now, Effects& effects) {
   effects.emplace_back(Report(report::Contended{last_refusal_, when, now - began_}));
 }
 
-void Acquisition::note_distrusted() {
+/// A server that answers may be of no use all the same: it has restarted too recently to be
+/// trusted, or it keeps the lock for somebody who has it on no quorum.
+void Acquisition::note_useless() {
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     const Attempt::Vote& vote = attempt_.votes()[server];
-    if (vote.state != Attempt::VoteState::granted) continue;
-    if (vote.grant.distrusted_for > seconds::zero()) troubles_[server] = vote.grant;
+    if (vote.state == Attempt::VoteState::granted) {
+      if (vote.grant.distrusted_for > seconds::zero()) troubles_[server] = vote.grant;
+    } else if (vote.state == Attempt::VoteState::refused && obstacles_.contains(server)) {
+      troubles_[server] = vote.refusal;
+    }
   }
 }
 
@@ -354,17 +382,15 @@ bool Acquisition::held_by_ancestor() const {
   return !ancestor_.empty() && static_cast<std::size_t>(votes) >= quorum(attempt_.votes().size());
 }
 
-Attempt Acquisition::next_attempt(AttemptId id) const {
-  return {id, attempt_.votes().size(), slot_choice_.slot()};
-}
-
 void Acquisition::give_up(State why, Effects& effects) {
   if (attempt_.done() && why != State::misconfigured) why = State::done;
   state_ = why;
   in_round_ = false;
   if (why == State::conflict) {
     const Duration waited = patience_.wait.value_or(Duration::zero());
-    effects.emplace_back(Report(report::Contended{waiting().refusal, When::gives_up, waited}));
+    const auto obstacles = waiting().obstructed ? complaints() : std::vector<Complaint>();
+    effects.emplace_back(
+        Report(report::Contended{waiting().refusal, When::gives_up, waited, obstacles}));
   }
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
     if (attempt_.votes()[server].state != Attempt::VoteState::asked) continue;
@@ -377,12 +403,14 @@ void Acquisition::give_up(State why, Effects& effects) {
 /// A quorum of servers answered, so the time without a quorum is over.
 void Acquisition::abandon_win(Instant now, Effects& effects) {
   short_since_.reset();
+  missing_since_.reset();
   missing_reports_ = 0;
   try_again(now, effects);
 }
 
 void Acquisition::abandon_unnumbered(Instant now, Effects& effects) {
   short_since_ = short_since_.value_or(round_began_);
+  missing_since_ = missing_since_.value_or(round_began_);
   try_again(now, effects);
 }
 

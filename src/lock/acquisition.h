@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,7 +11,7 @@
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
-#include "lock/pauses.h"
+#include "lock/obstacles.h"
 #include "lock/release.h"
 #include "lock/slot_choice.h"
 #include "lock/time.h"
@@ -28,8 +29,9 @@ struct Waiting {
   std::optional<Refused> refusal{};
   Instant refused_at{};
   bool asked = false;         ///< every server has answered or failed at least once
-  bool lacks_quorum = false;  ///< fewer than a quorum of servers answered lately
-  std::size_t answering = 0;  ///< the number of servers that answered lately
+  bool lacks_quorum = false;  ///< fewer than a quorum of servers could grant us the lock lately
+  bool obstructed = false;    ///< that is so, although a quorum answered: see Obstacles
+  std::size_t answering = 0;  ///< the number of servers that answered lately, and are no obstacle
   std::size_t servers = 0;
   std::size_t place = 0;   ///< ours in the queue of waiters, from 1; 0: unknown
   std::size_t length = 0;  ///< of that queue
@@ -63,7 +65,10 @@ class Acquisition {
 
   /// Gives back every token that may be on a server, through release(), and leaves the queue. For a
   /// caller that does not want the lock any more.
-  void withdraw(Effects& effects);
+  void withdraw(Effects& effects) {
+    end_attempt(effects);
+    settle(effects);
+  }
 
   /// For a caller that has the lock: leaves the queue, and gives back what servers may still grant
   /// to earlier attempts.
@@ -74,25 +79,28 @@ class Acquisition {
   /// second.
   void wake(Duration in, Instant now);
 
-  /// Takes Subscribed.
-  void hear(ServerIndex server, Instant now);
+  void hear(ServerIndex server, Instant now) {
+    if (waiter_.hear(server)) wake(Duration::zero(), now);
+  }
 
   /// The lengths from now on: those of a lock that ends at a fixed moment shrink.
   void set_timing(const Timing& timing) { timing_ = timing; }
 
-  /// Takes the answer to a request to leave the queue.
   void record_left(const Reply& reply) { waiter_.record_left(reply); }
 
   enum class Whom {
     all,
-    answering  ///< the servers that answered our last request before the end
+    answering,  ///< the servers that answered our last request before the end
+    heard       ///< of these, the servers that have answered any request
   };
   /// These servers have answered all our releases, and those that are not silent have also
   /// confirmed that we left their queues.
   [[nodiscard]] bool gave_back(Whom whom) const;
 
   [[nodiscard]] State state() const { return state_; }
-  [[nodiscard]] Instant deadline() const;
+  [[nodiscard]] Instant deadline() const {
+    return std::min({wait_limit(), server_limit(), quorum_news(), next_question()});
+  }
   [[nodiscard]] const Attempt& attempt() const { return attempt_; }
 
   /// The releases that earlier attempts still owe. A session that ends this acquisition goes on
@@ -105,7 +113,7 @@ class Acquisition {
   /// The same if the servers could not agree on a fencing number: they count as unreachable.
   void abandon_unnumbered(Instant now, Effects& effects);
 
-  /// For a won attempt whose late votes show that another run makes ours superfluous.
+  /// For a won attempt whose late votes show that another run already did our work.
   void yield_to_done(Effects& effects) { give_up(State::done, effects); }
 
   /// For a won attempt whose late votes show that two configured servers are one server: then it is
@@ -126,14 +134,19 @@ class Acquisition {
   };
 
   void start_round(Instant now, Effects& effects);
+  void ask(Effects& effects);
   void finish_round(Verdict verdict, Instant now, Effects& effects);
+  void take_probe(Instant now, Effects& effects);
+  void note_useless();
   void give_up(State why, Effects& effects);
   void end_attempt(Effects& effects);
   void join_or_not(Effects& effects);
   [[nodiscard]] bool held_by_ancestor() const;
+  [[nodiscard]] bool is_hopeless() const {
+    return attempt_.permanently_unreachable() >= blocking_minority(attempt_.votes().size());
+  }
   void record_late(const Reply& reply, Effects& effects);
   void try_again(Instant now, Effects& effects);
-  void note_distrusted();
   void tell_quorum_missing(Instant now, Effects& effects);
   [[nodiscard]] Instant quorum_news() const;
   [[nodiscard]] Instant next_question() const;
@@ -143,17 +156,21 @@ class Acquisition {
   [[nodiscard]] Instant wait_limit() const;
   [[nodiscard]] Instant server_limit() const;
   [[nodiscard]] bool same_refusals_as_last_round();
-  [[nodiscard]] Attempt next_attempt(AttemptId id) const;
+  [[nodiscard]] Attempt next_attempt(AttemptId id) const {
+    return {id, attempt_.votes().size(), slot_choice_.slot()};
+  }
 
   Timing timing_;
   Patience patience_;
   Pauses pauses_;
+  Obstacles obstacles_;
   State state_ = State::trying;
   SlotChoice slot_choice_;
   std::string ancestor_;  ///< the token of its lock; empty: there is none
   Attempt attempt_;
   Release release_;
   bool in_round_ = false;
+  std::vector<bool> asked_;  ///< by server: the present round asks it, unless it may have the token
   Waiter waiter_;
   /// Of attempts that ended in vain: the requests without an answer. A grant that comes late is
   /// given back.
@@ -167,13 +184,15 @@ class Acquisition {
   Instant ask_again_ = kNever;  ///< after a wake-up: when to ask, in or after the present round
   unsigned woken_rounds_ = 0;   ///< rounds in a row that a wake-up started early
   Instant limit_;               ///< the end of -w, or of kTryOnceBears
-  std::optional<Instant> short_since_;  ///< since then fewer than a quorum of servers answered
-  unsigned missing_reports_ = 0;        ///< the number of QuorumMissing reports since short_since_
-  bool answered_last_round_ = false;    ///< a quorum of servers answered the last round
+  std::optional<Instant> short_since_;    ///< since then fewer than a quorum of servers answered
+  std::optional<Instant> missing_since_;  ///< since then no quorum could grant us the lock
+  unsigned missing_reports_ = 0;      ///< the number of QuorumMissing reports since missing_since_
+  bool answered_last_round_ = false;  ///< a quorum of servers answered the last round
   std::optional<Announced> announced_;
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;
+  std::vector<bool> heard_;  ///< the servers that have answered
   std::vector<std::string> last_refusals_;
 };
 

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "lock/attempt.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
-#include <string_view>
 
 #include "lock/value.h"
 
 namespace redlock::lock {
 
-namespace {
-
-/// The holder that a value stands for. A revoked or cooling lock still belongs to its holder, and
-/// all shared readers count as one holder.
 std::string_view holder_of(std::string_view value) {
   const std::string_view token = read_value(value).token;
-  return is_shared(token) ? "shared" : token;
+  if (!is_shared(token)) return token;
+  // Readers, and those of each number of slots, exclude one another.
+  return slot_of(token).slots == 0 ? "shared" : token.substr(sizeof "shared:pNN" - 1, 2);
 }
-
-}  // namespace
 
 Instant quorum_expiry(std::vector<Instant> expiries) {
   const auto nth = expiries.begin() + static_cast<std::ptrdiff_t>(quorum(expiries.size()) - 1);
@@ -27,12 +21,14 @@ Instant quorum_expiry(std::vector<Instant> expiries) {
   return *nth;
 }
 
-std::vector<Ask> Attempt::begin_round(std::uint32_t round, Ticket ticket, const Timing& timing) {
+std::vector<Ask> Attempt::begin_round(std::uint32_t round, Ticket ticket, const Timing& timing,
+                                      const std::vector<bool>& to_ask) {
   std::vector<Ask> asks;
   for (ServerIndex server = 0; server < votes_.size(); ++server) {
     Vote& vote = votes_[server];
     vote.reported = vote.state != VoteState::asked;
     if (vote.state != VoteState::absent && vote.state != VoteState::refused) continue;
+    if (!to_ask.at(server)) continue;
     vote.state = VoteState::asked;
     vote.reported = false;
     asks.push_back({.server = server,
@@ -50,18 +46,16 @@ std::vector<Ask> Attempt::begin_round(std::uint32_t round, Ticket ticket, const 
 void Attempt::record(const Reply& reply, const Timing& timing) {
   Vote& vote = votes_.at(reply.ask.server);
   vote.reported = true;
+  vote.permanent = false;
   if (const auto* grant = std::get_if<Granted>(&reply.answer)) {
     vote.state = VoteState::granted;
     vote.grant = *grant;
     vote.expires = vote_expiry(reply.sent, timing);
-    vote.permanent = false;
   } else if (const auto* refusal = std::get_if<Refused>(&reply.answer)) {
     vote.state = VoteState::refused;
     vote.refusal = *refusal;
-    vote.permanent = false;
   } else if (std::holds_alternative<Done>(reply.answer)) {
     vote.state = VoteState::done;
-    vote.permanent = false;
   } else if (const auto* unreachable = std::get_if<Unreachable>(&reply.answer)) {
     vote.state = unreachable->maybe_applied ? VoteState::uncertain : VoteState::absent;
     vote.permanent = unreachable->permanent;
@@ -113,10 +107,6 @@ std::size_t Attempt::refused() const {
   }));
 }
 
-bool Attempt::join_refused() const {
-  return is_join(id_) && refused() >= blocking_minority(votes_.size());
-}
-
 /// The previous holder had a quorum. Any N - quorum + 1 servers share a server with that quorum, so
 /// at least so many servers must have been running since then. A new installation has nothing to
 /// remember: every server answers, grants, and knows of no earlier life.
@@ -133,11 +123,6 @@ bool Attempt::trustworthy(Instant now) const {
     maybe_new += vote.grant.may_be_new ? 1 : 0;
   }
   return trusted >= blocking_minority(votes_.size()) || maybe_new == votes_.size();
-}
-
-bool Attempt::done() const {
-  return std::any_of(votes_.begin(), votes_.end(),
-                     [](const Vote& vote) { return vote.state == VoteState::done; });
 }
 
 std::optional<std::pair<ServerIndex, ServerIndex>> Attempt::same_server() const {

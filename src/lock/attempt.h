@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,11 +23,14 @@ constexpr Instant vote_expiry(Instant sent, const Timing& timing) {
 /// token. This is the one definition of validity, for acquire, late votes and renewals alike.
 Instant quorum_expiry(std::vector<Instant> expiries);
 
-/// The result of a round.
+/// The holder that a refusal's value stands for. A revoked or cooling lock still belongs to its
+/// holder, and all shared readers count as one holder; so do those with slots of the same number.
+std::string_view holder_of(std::string_view value);
+
 enum class Verdict {
   pending,   ///< missing answers may still decide
   won,       ///< a quorum granted, with enough validity left to start a job
-  done,      ///< a server knows of a successful run that makes ours superfluous
+  done,      ///< a server knows of a successful run that already did our work
   conflict,  ///< a quorum refuses for one and the same holder
   split,     ///< a quorum answered, but no process has the lock: contenders took each other's votes
   unavailable,  ///< fewer than a quorum answered
@@ -40,9 +44,9 @@ enum class Verdict {
 class Attempt {
  public:
   enum class VoteState {
-    absent,     ///< not asked yet, or the request certainly did not arrive
-    asked,      ///< no answer yet
-    granted,    ///<
+    absent,  ///< not asked yet, or the request certainly did not arrive
+    asked,   ///< no answer yet
+    granted,
     refused,    ///< our token is certainly not there
     uncertain,  ///< the request failed, but the token may be there
     done,       ///< the server knows of a successful run; our token is certainly not there
@@ -60,9 +64,10 @@ class Attempt {
   Attempt(AttemptId id, std::size_t servers, std::size_t slot = 0)
       : id_(id), slot_(slot), votes_(servers) {}
 
-  /// Asks every server that certainly does not have the token. Requests of an earlier round may
-  /// still be without an answer.
-  std::vector<Ask> begin_round(std::uint32_t round, Ticket ticket, const Timing& timing);
+  /// Asks those of the servers `to_ask` that certainly do not have the token. Requests of an
+  /// earlier round may still be without an answer.
+  std::vector<Ask> begin_round(std::uint32_t round, Ticket ticket, const Timing& timing,
+                               const std::vector<bool>& to_ask);
 
   /// Takes an answer to one of this attempt's acquire requests.
   void record(const Reply& reply, const Timing& timing);
@@ -74,6 +79,11 @@ class Attempt {
   }
 
   [[nodiscard]] Verdict verdict(Instant now, const Timing& timing) const;
+
+  /// No answer of this round is missing.
+  [[nodiscard]] bool all_reported() const {
+    return std::ranges::all_of(votes_, [](const Vote& vote) { return vote.reported; });
+  }
 
   [[nodiscard]] AttemptId id() const { return id_; }
   [[nodiscard]] std::size_t slot() const { return slot_; }
@@ -93,11 +103,16 @@ class Attempt {
   /// one.
   [[nodiscard]] const Refused* main_refusal() const;
 
-  /// A server knows of a successful run that makes ours superfluous.
-  [[nodiscard]] bool done() const;
+  /// A server knows of a successful run that already did our work.
+  [[nodiscard]] bool done() const {
+    return std::any_of(votes_.begin(), votes_.end(),
+                       [](const Vote& vote) { return vote.state == VoteState::done; });
+  }
 
   /// We wanted to join a lock, and so many servers do not know it that it is not held any more.
-  [[nodiscard]] bool join_refused() const;
+  [[nodiscard]] bool join_refused() const {
+    return is_join(id_) && refused() >= blocking_minority(votes_.size());
+  }
 
   /// Two configured servers that are one server: its vote would count twice.
   [[nodiscard]] std::optional<std::pair<ServerIndex, ServerIndex>> same_server() const;

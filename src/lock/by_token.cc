@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/by_token.h"
 
-#include <algorithm>
-
 #include "lock/attempt.h"
 
 namespace redlock::lock {
@@ -23,10 +21,6 @@ ByToken::ByToken(std::size_t servers, AttemptId attempt, const Terms& terms, Ins
       voters_(servers),
       next_round_(now),
       limit_(now + terms.patience) {}
-
-Instant ByToken::deadline() const {
-  return state_ == State::trying ? std::min(limit_, next_round_) : limit_;
-}
 
 Effects ByToken::step(const Event& event, Instant now) {
   Effects effects;
@@ -126,11 +120,6 @@ void ByToken::repair(Effects& effects) {
   }
 }
 
-void ByToken::decide(State state, Instant now, Duration linger) {
-  state_ = state;
-  limit_ = now + linger;
-}
-
 void ByToken::check_finished(Instant now) {
   if (state_ == State::trying) return;
   finished_ = now >= limit_ || std::ranges::none_of(voters_, &Voter::asked);
@@ -146,11 +135,6 @@ Instant ByToken::valid_until() const {
 bool ByToken::quorum_renewed() const {
   const auto renewed = std::ranges::count(voters_, round_, &Voter::yes_round);
   return round_ > 0 && static_cast<std::size_t>(renewed) >= quorum(voters_.size());
-}
-
-std::size_t ByToken::saying(Said said) const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(voters_, [said](const Voter& voter) { return voter.said == said; }));
 }
 
 std::vector<Complaint> ByToken::complaints() const {

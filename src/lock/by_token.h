@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "lock/drive.h"
 #include "lock/effect.h"
-#include "lock/event.h"
 #include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
@@ -36,10 +36,11 @@ class ByToken final : public Machine {
   /// The first tick asks for the first round, for the attempt `attempt`. servers >= 1.
   ByToken(std::size_t servers, AttemptId attempt, const Terms& terms, Instant now);
 
-  /// Takes a Tick or any reply, and ignores every other event.
   Effects step(const Event& event, Instant now) override;
 
-  [[nodiscard]] Instant deadline() const override;
+  [[nodiscard]] Instant deadline() const override {
+    return state_ == State::trying ? std::min(limit_, next_round_) : limit_;
+  }
 
   /// It waits for nothing any more. state() may be final before that.
   [[nodiscard]] bool finished() const override { return finished_; }
@@ -71,9 +72,15 @@ class ByToken final : public Machine {
   void take_answer(Voter& voter, const Reply& reply) const;
   void settle(Instant now);
   void repair(Effects& effects);
-  void decide(State state, Instant now, Duration linger);
+  void decide(State state, Instant now, Duration linger) {
+    state_ = state;
+    limit_ = now + linger;
+  }
   void check_finished(Instant now);
-  [[nodiscard]] std::size_t saying(Said said) const;
+  [[nodiscard]] std::size_t saying(Said said) const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(voters_, [said](const Voter& voter) { return voter.said == said; }));
+  }
   [[nodiscard]] bool quorum_renewed() const;
 
   Terms terms_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/done_marks.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace redlock::lock {
@@ -89,17 +88,6 @@ void DoneMarks::ask(ServerIndex server, Op op, Effects& effects) const {
                            .life = period_,
                            .began = in_milliseconds(began_) + *servers_[server].ahead,
                            .who = who_});
-}
-
-bool DoneMarks::settled() const {
-  return std::none_of(servers_.begin(), servers_.end(), [](const PerServer& at) {
-    return at.state == State::asked || at.state == State::failed;
-  });
-}
-
-bool DoneMarks::has_failed() const {
-  return std::any_of(servers_.begin(), servers_.end(),
-                     [](const PerServer& at) { return at.state == State::failed; });
 }
 
 std::size_t DoneMarks::marked() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -30,17 +31,24 @@ class DoneMarks {
   /// Copies the mark that was found to the servers that have said that they lack it.
   void copy(Effects& effects);
 
-  /// Sends the marks that failed again.
   void retry(Effects& effects);
 
-  /// Removes the marks that mark() made.
   void undo(Effects& effects);
 
   /// The latest successful run that a server named; none: no server named one.
   [[nodiscard]] const std::optional<Done>& found() const { return found_; }
 
-  [[nodiscard]] bool settled() const;     ///< no mark is pending, and none failed
-  [[nodiscard]] bool has_failed() const;  ///< a mark waits for retry()
+  /// No mark is pending, and none failed.
+  [[nodiscard]] bool settled() const {
+    return std::none_of(servers_.begin(), servers_.end(), [](const PerServer& at) {
+      return at.state == State::asked || at.state == State::failed;
+    });
+  }
+  /// A mark waits for retry().
+  [[nodiscard]] bool has_failed() const {
+    return std::any_of(servers_.begin(), servers_.end(),
+                       [](const PerServer& at) { return at.state == State::failed; });
+  }
   [[nodiscard]] std::size_t marked() const;
   [[nodiscard]] std::vector<Complaint> complaints() const;
 

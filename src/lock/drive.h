@@ -1,16 +1,80 @@
 // SPDX-License-Identifier: MIT
 //
-// How events and effects go round. Every command and the simulator use this, so that the simulator
-// does things in exactly the order in which a command does them.
+// What may happen to a state machine, and how events and effects go round. Every command and the
+// simulator use this, so that the simulator does things in exactly the order in which a command
+// does them.
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <utility>
+#include <variant>
 
 #include "lock/effect.h"
-#include "lock/event.h"
 #include "lock/time.h"
+#include "lock/vote.h"
 
 namespace redlock::lock {
+
+struct Tick {};
+/// The job runs. Answers Spawn.
+struct JobStarted {};
+/// Answers Spawn: Spawn::latest had passed.
+struct JobTooLate {};
+/// Answers Spawn: the command cannot be run; `status` is redlock's exit status for it.
+struct JobFailedToStart {
+  int status;
+};
+/// The job's main process is dead. `status`: its exit status, 128 + n for signal n.
+struct JobExited {
+  int status;
+};
+/// The job's main process is dead and so is every descendant. Expected only while
+/// Session::watching_tree().
+struct JobTreeGone {};
+/// Answers Kill{SIGKILL}. `found_new`: the KILL reached a process that no KILL had reached before.
+struct Killed {
+  bool found_new;
+};
+/// Answers Measure: how long it takes until all processes of the job have received KILL and are
+/// dead.
+struct KillCost {
+  Duration length;
+};
+/// redlock itself received a signal while it has no job. A signal whose default action ends a
+/// process ends the session, or the keeper. While there is a job, signals are for the job, and the
+/// supervisor passes them on.
+struct Signal {
+  int number;
+  bool ends_waiting;
+};
+/// The supervisor is dead: no process waits for the job any more.
+struct SupervisorGone {
+  /// It had been told to end the job: if there is a stage before (lock/stages.h), that has probably
+  /// killed it.
+  bool ordered = false;
+};
+
+/// A notice about our lock has come, or may have been sent before we subscribed. It decides
+/// nothing: a renewal shows what is true.
+struct Notice {
+  bool released = false;  ///< the owner of a kept lock released it; only Keeping uses this
+};
+
+/// A server says when the lock may be ours. It decides nothing: a round shows what is true.
+struct Woken {
+  /// Zero: now, and it is our turn. Otherwise another waiter has its turn until then, or the lock
+  /// cools.
+  Duration in{};
+};
+/// From now on we hear this server's wake-ups. One may have been sent before.
+struct Subscribed {
+  ServerIndex server;
+};
+
+using Event =
+    std::variant<Tick, Reply, JobStarted, JobTooLate, JobFailedToStart, JobExited, JobTreeGone,
+                 Killed, KillCost, Signal, SupervisorGone, Notice, Woken, Subscribed>;
 
 /// A pure state machine: events in, effects out.
 class Machine {
@@ -27,7 +91,6 @@ class Machine {
   ~Machine() = default;
 };
 
-/// Carries out the effects of a machine.
 class Performer {
  public:
   /// An event that follows at once (the job has started) also goes to Drive::step().
@@ -50,12 +113,23 @@ class Drive {
   /// Takes an event, and all events that follow from it. While an effect is carried out, this
   /// function only queues the event. If the event before it was later than `now`, the machine takes
   /// this one at that instant, too. If an effect has thrown, the Drive must not be used any more.
-  void step(Event event, Instant now);
+  void step(Event event, Instant now) {
+    events_.push_back({std::move(event), now});
+    if (events_.size() > 1) return;
+    for (; !events_.empty(); events_.pop_front()) {
+      latest_ = std::max(latest_, events_.front().at);
+      Effects effects = machine_->step(events_.front().event, latest_);
+      performer_->stepped();
+      std::stable_partition(effects.begin(), effects.end(), [](const Effect& effect) {
+        return std::holds_alternative<Kill>(effect);
+      });
+      for (const Effect& effect : effects) performer_->perform(effect, latest_);
+    }
+  }
 
   /// Of the last event; that of the epoch if there was none.
   [[nodiscard]] Instant latest() const { return latest_; }
 
-  /// The next event goes to this machine.
   void change_machine(Machine& machine) { machine_ = &machine; }
 
   [[nodiscard]] Machine& machine() const { return *machine_; }

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -68,7 +67,7 @@ struct Log {
     acquired,  ///< the job has run for a while
     released,  ///< also when the command could not be started
     lost,      ///< the lock was not ours any more, or could not be renewed
-    skipped,   ///< --once: another run made ours superfluous
+    skipped,   ///< --once: another run already did our work
   };
   /// The line goes out by itself, or with each leave of the attempt from now on.
   enum class Carrier { itself, leave };
@@ -93,6 +92,8 @@ struct Contended {
   std::optional<Refused> refusal;  ///< none: several contenders split the votes
   When when;
   Duration waited;  ///< gives_up: the wait limit, which is zero for -n
+  /// gives_up: the servers that leave no quorum (lock/obstacles.h), if there are any.
+  std::vector<Complaint> obstacles{};
 };
 /// For a while fewer than a quorum of servers have answered. They are asked again.
 struct QuorumMissing {
@@ -116,7 +117,6 @@ struct Acquired {
 struct Unavailable {
   std::vector<Complaint> complaints;
 };
-/// Two configured servers are one server.
 struct SameServer {
   ServerIndex first;
   ServerIndex second;
@@ -131,11 +131,9 @@ struct Stopping {
   StopReason reason;
   std::vector<Complaint> complaints;
 };
-/// At the release the lock was not ours.
 struct NotOursAtRelease {
   std::vector<Complaint> complaints;
 };
-/// Another run was successful and makes ours superfluous.
 struct Skipped {
   Done done;
 };
@@ -146,6 +144,7 @@ struct MarkUnconfirmed {
 struct ReleaseUnconfirmed {
   std::vector<Complaint> complaints;
   Duration stays_for;  ///< how long the lock stays at most on servers that were not reached
+  bool free = false;   ///< a quorum has released the lock; only these servers may keep it
 };
 struct Released {
   Duration held;

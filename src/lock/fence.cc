@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/fence.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -50,10 +49,6 @@ FenceAgreement::FenceAgreement(const Attempt& won, Instant now, Effects& effects
     state_ = State::agreed;
   }
   if (state_ == State::pending) ask_commit(effects);
-}
-
-void FenceAgreement::learn(std::uint64_t number) {
-  if (number <= most_) largest_ = std::max(largest_, number);
 }
 
 void FenceAgreement::ask_commit(Effects& effects) {

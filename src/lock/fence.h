@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -36,7 +37,6 @@ class FenceAgreement {
   void record(const Reply& reply, Effects& effects);
 
   [[nodiscard]] State state() const { return state_; }
-  /// The number, when agreed.
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
  private:
@@ -44,7 +44,9 @@ class FenceAgreement {
 
   void ask_commit(Effects& effects);
   /// A server has this number. The next commit goes above it, unless the number is implausible.
-  void learn(std::uint64_t number);
+  void learn(std::uint64_t number) {
+    if (number <= most_) largest_ = std::max(largest_, number);
+  }
 
   AttemptId attempt_;
   State state_ = State::pending;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Judges from outside who holds a lock, from the answers of the servers: for commands that look at
-// a lock and do not ask for it.
+// a lock and do not ask for it, and for those that take a lock from its holder by force. What the
+// holder does then stands in lock/lease.h.
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -61,6 +63,10 @@ enum class State {
 /// The state according to one server; never undecided.
 State state_of(const Sighting& sighting);
 
+/// The token of the redlock lock that a server shows. Empty if it shows no lock, or another
+/// program's.
+std::string_view owner_of(const Sighting& sighting);
+
 /// What a quorum of the configured servers says.
 struct Judgement {
   State state = State::undecided;
@@ -73,5 +79,31 @@ struct Judgement {
 
 /// `seen`: one for each configured server.
 Judgement judge(const std::vector<Seen>& seen);
+
+/// The answers of the servers that showed a lock and were asked to take it away, counted.
+struct Tally {
+  std::size_t taken = 0;    ///< the lock was revoked, or deleted
+  std::size_t gone = 0;     ///< the lock was gone already, or is cooling
+  std::size_t changed = 0;  ///< the key held something else
+  std::size_t failed = 0;   ///< the result is unknown
+};
+
+/// `answers`: the answers to the revocations, by server; none for a server that was not asked.
+/// `seen`: what the servers showed before.
+Tally count(const std::vector<std::optional<Answer>>& answers, const std::vector<Seen>& seen);
+
+enum class TakeoverResult {
+  yes,
+  gone,         ///< the holder has released the lock meanwhile
+  changed,      ///< another process has the lock meanwhile
+  unreachable,  ///< too few servers took it away: the holder may go on
+};
+
+/// The result of a revocation: a holder without N - quorum + 1 servers has lost its lock.
+TakeoverResult revoked(const Tally& tally, std::size_t servers);
+
+/// The result of a deletion: another process can get the lock once a quorum has nothing there.
+/// `free`: the number of servers that had nothing before and were not asked.
+TakeoverResult removed(const Tally& tally, std::size_t free, std::size_t servers);
 
 }  // namespace redlock::lock

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "lock/keeping.h"
 
-#include <algorithm>
 #include <csignal>
-#include <utility>
 #include <variant>
 
 namespace redlock::lock {
+
+namespace {
+
+/// A signal that comes sooner after the first one is not a second order to end.
+constexpr Duration kAskedAgain = std::chrono::seconds(1);
+
+}  // namespace
 
 Keeping::Keeping(Session& session, std::size_t servers, const Log& won)
     : session_(session), won_(won), inquired_(servers), leaving_(servers) {}
@@ -17,7 +22,7 @@ Effects Keeping::step(const Event& event, Instant now) {
   } else if (std::holds_alternative<JobExited>(event)) {
     if (!giving_back_ && !over_) give_back(now);
   } else if (const auto* signal = std::get_if<Signal>(&event)) {
-    if (signal->ends_waiting && !giving_back_ && !over_) end(now);
+    if (signal->ends_waiting && !giving_back_ && !over_) take_signal(now);
   } else if (const auto* notice = std::get_if<Notice>(&event);
              notice != nullptr && notice->released) {
     if (!giving_back_ && !over_) inquire(Whom::all);
@@ -36,15 +41,33 @@ void Keeping::begin(Instant now) {
 void Keeping::pass_event(const Event& event, Instant now) {
   const auto* reply = std::get_if<Reply>(&event);
   if (reply != nullptr) take_reply(*reply, now);
-  if (reply == nullptr || reply->ask.op != Op::inquire) sift(session_.step(event, now), now);
-  if (overdue_ && !giving_back_ && !over_ && !inquires()) obey(now);
+  const bool renews = ending_ && !giving_back_ && std::holds_alternative<Tick>(event);
+  const bool for_us = reply != nullptr && reply->ask.op == Op::inquire;
+  if (!renews && !for_us) sift(session_.step(event, now), now);
+  if (giving_back_ || over_) return;
+  if (ending_ && now >= session_.worker_state().valid_until) return end(now);
+  if (overdue_ && !inquires()) obey(now);
+}
+
+/// A host that shuts down, or a CI server that ends a build, signals all processes and may reach us
+/// before the ward. If the ward ends before the lease does, we can still release the lock. At a
+/// logout, logind sends TERM and immediately HUP: these two are one order.
+void Keeping::take_signal(Instant now) {
+  if (!ending_) {
+    ending_ = now;
+    warns_ = true;
+  } else if (now - *ending_ >= kAskedAgain) {
+    end(now);
+  }
 }
 
 /// A session would go on sending KILL to its job. A ward lives on: first we wait for the answers to
 /// our inquiries, then for the ward.
 Instant Keeping::deadline() const {
   if (session_.finished()) return kNever;
-  if (!overdue_ || giving_back_) return session_.deadline();
+  if (giving_back_) return session_.deadline();
+  if (ending_) return session_.worker_state().valid_until;
+  if (!overdue_) return session_.deadline();
   return inquires() ? kNever : session_.worker_state().valid_until;
 }
 
@@ -97,10 +120,6 @@ void Keeping::take_log(const Log& line) {
     unsaid_ = ours;
     inquire(Whom::all);
   }
-}
-
-void Keeping::say_lost(const Log& line) {
-  if (!std::exchange(said_lost_, true)) effects_.emplace_back(line);
 }
 
 /// If renewals fail, the ward needs every moment, so it is warned at once. But if the lock is gone,
@@ -177,10 +196,6 @@ void Keeping::give_back(Instant now) {
   inquired_.assign(inquired_.size(), false);
   sift(session_.step(JobExited{0}, now), now);
   if (session_.watching_tree()) sift(session_.step(JobTreeGone{}, now), now);
-}
-
-bool Keeping::inquires() const {
-  return std::ranges::count(inquired_, true) > 0;
 }
 
 bool Keeping::is_unreachable(ServerIndex server) const {

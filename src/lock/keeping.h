@@ -9,12 +9,13 @@
 // note was lost. A notice of a release counts for nothing if no server has a note of it.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "lock/drive.h"
 #include "lock/effect.h"
-#include "lock/event.h"
 #include "lock/session.h"
 #include "lock/time.h"
 #include "lock/vote.h"
@@ -30,7 +31,8 @@ class Keeping final : public Machine {
 
   /// Takes the events of a session; the ward stands for the job. JobStarted: the owner knows the
   /// token. JobExited: the ward has ended, so the lock is released. A Signal that ends a process:
-  /// we must end while the ward lives on, so the lock is left to expire.
+  /// we renew the lock no more and warn the ward, and wait only for the end of the ward or of the
+  /// lease. A second one: we end, and the lock is left to expire.
   Effects step(const Event& event, Instant now) override;
 
   [[nodiscard]] Instant deadline() const override;
@@ -54,11 +56,14 @@ class Keeping final : public Machine {
   void take_note(bool released, Instant now);
   void inquire(Whom whom);
   void obey(Instant now);
-  void say_lost(const Log& line);
+  void say_lost(const Log& line) {
+    if (!std::exchange(said_lost_, true)) effects_.emplace_back(line);
+  }
   [[nodiscard]] Log lost_line(Instant now) const;
+  void take_signal(Instant now);
   void end(Instant now);
   void give_back(Instant now);
-  [[nodiscard]] bool inquires() const;
+  [[nodiscard]] bool inquires() const { return std::ranges::count(inquired_, true) > 0; }
   [[nodiscard]] bool is_unreachable(ServerIndex server) const;
 
   Session& session_;
@@ -71,8 +76,9 @@ class Keeping final : public Machine {
   std::vector<Complaint> complaints_;
   std::optional<Log> unsaid_;  ///< the line that the lock was lost, unless its owner released it
   bool said_lost_ = false;
-  bool ordered_ = false;  ///< the session ordered a signal to its job
-  bool overdue_ = false;  ///< the session ordered KILL
+  bool ordered_ = false;           ///< the session ordered a signal to its job
+  bool overdue_ = false;           ///< the session ordered KILL
+  std::optional<Instant> ending_;  ///< when a signal first asked us to end
   bool warns_ = false;
   bool giving_back_ = false;
   bool released_ = false;  ///< the owner released the lock

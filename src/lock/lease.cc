@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/lease.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace redlock::lock {

@@ -18,7 +18,6 @@ namespace redlock::lock {
 /// our token, and when to renew.
 class Lease {
  public:
-  /// Begins with an attempt that has won at `now`.
   Lease(const Attempt& won, const Timing& timing, Instant now);
 
   /// The end of the minimum hold, which begins with the request for the oldest vote; in the past if
@@ -58,6 +57,10 @@ class Lease {
   [[nodiscard]] Instant gone_by() const;
 
   [[nodiscard]] AttemptId attempt() const { return attempt_; }
+  /// The last definite answer of this server was that it holds our token.
+  [[nodiscard]] bool held_by(ServerIndex server) const {
+    return voters_.at(server).latest == Whose::mine;
+  }
   /// Each server that does not hold our token as far as we know, with its last answer.
   [[nodiscard]] std::vector<Complaint> complaints() const;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/release.h"
 
-#include <algorithm>
-
 namespace redlock::lock {
 
 void Release::begin(ServerIndex server, AttemptId attempt, Effects& effects) {
@@ -58,23 +56,10 @@ bool Release::owes(ServerIndex server) const {
   });
 }
 
-bool Release::has_failed() const {
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [](const Entry& entry) { return entry.state == State::failed; });
-}
-
 std::size_t Release::count(AttemptId attempt, State state) const {
   return static_cast<std::size_t>(std::count_if(
       entries_.begin(), entries_.end(),
       [&](const Entry& entry) { return entry.attempt == attempt && entry.state == state; }));
-}
-
-std::size_t Release::released(AttemptId attempt) const {
-  return count(attempt, State::released);
-}
-
-std::size_t Release::gone(AttemptId attempt) const {
-  return count(attempt, State::gone);
 }
 
 std::size_t Release::kept(AttemptId attempt) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -26,18 +27,19 @@ class Release {
   /// Sends the releases that failed again. Harmless if the server had carried one out after all.
   void retry(Instant now, Effects& effects);
 
-  /// Takes the answer to a release; others are ignored.
   void record(const Reply& reply);
 
-  /// This server still has to answer a release.
   [[nodiscard]] bool owes(ServerIndex server) const;
-  /// A release failed and waits for retry().
-  [[nodiscard]] bool has_failed() const;
+  [[nodiscard]] bool has_failed() const {
+    return std::any_of(entries_.begin(), entries_.end(),
+                       [](const Entry& entry) { return entry.state == State::failed; });
+  }
 
-  [[nodiscard]] std::size_t released(
-      AttemptId attempt) const;  ///< the number of servers that confirmed the release
+  [[nodiscard]] std::size_t released(AttemptId attempt) const {
+    return count(attempt, State::released);
+  }
   /// The number of servers that did not have the token when they were first asked.
-  [[nodiscard]] std::size_t gone(AttemptId attempt) const;
+  [[nodiscard]] std::size_t gone(AttemptId attempt) const { return count(attempt, State::gone); }
   /// The number of servers of these that said that other processes of the job still hold the lock.
   [[nodiscard]] std::size_t kept(AttemptId attempt) const;
   [[nodiscard]] std::vector<Complaint> complaints(AttemptId attempt) const;

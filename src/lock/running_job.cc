@@ -2,11 +2,12 @@
 #include "lock/running_job.h"
 
 #include <algorithm>
+#include <csignal>
 
 namespace redlock::lock {
 
 void RunningJob::check(const Lease& lease, Instant now, Effects& effects) {
-  if (!stopping()) outage_.update(lease, term_at(lease), now, effects);
+  if (!stopping()) tell_outage(lease, now, effects);
 
   if (lease.lost()) {
     if (stop_reason_ != StopReason::lost) stop(StopReason::lost, lease, now, effects);
@@ -17,34 +18,73 @@ void RunningJob::check(const Lease& lease, Instant now, Effects& effects) {
   }
 }
 
+/// Reports the beginning and the end of an outage once each. A revocation reaches one server after
+/// the other, and soon the lock is lost: only a revocation that got stuck is worth a warning.
+void RunningJob::tell_outage(const Lease& lease, Instant now, Effects& effects) {
+  constexpr Duration kRevoking = std::chrono::seconds(1);  // it has reached all servers, or failed
+  if (!lease.failing()) {
+    if (outage_reported_) effects.emplace_back(report::RenewalRecovered{});
+    outage_since_ = kNever;
+    outage_reported_ = false;
+    return;
+  }
+  outage_since_ = std::min(outage_since_, now);
+  const bool due = !lease.being_revoked() || now - outage_since_ >= kRevoking;
+  if (outage_reported_ || lease.lost() || !due) return;
+  effects.emplace_back(report::RenewalFailing{lease.complaints(), term_at(lease) - now});
+  outage_reported_ = true;
+}
+
 void RunningJob::tick(const Lease& lease, Instant now, Effects& effects) {
   order_measure(lease, now, effects);
   check(lease, now, effects);
-  if (stopping()) stopping_->tick(lease.end(), now, effects);
+  if (stopping()) kill_if_due(lease, now, effects);
 }
 
 void RunningJob::stop(StopReason reason, const Lease& lease, Instant now, Effects& effects) {
   stop_reason_ = reason;
   effects.emplace_back(report::Stopping{
       reason, reason == StopReason::max_runtime ? std::vector<Complaint>{} : lease.complaints()});
-  if (!stopping_) begin_to_stop(lease, now, effects);
+  if (!stop_began_) begin_to_stop(lease, now, effects);
 }
 
+/// If KILL is due already, no softer signal goes before it: after a suspend, CONT would let a
+/// stopped job run although the lease is over.
 void RunningJob::begin_to_stop(const Lease& lease, Instant now, Effects& effects) {
-  stopping_.emplace(terms_.timing, terms_.stages, now);
-  stopping_->set_head_start(head_start_);
-  const bool unsupervised = stop_reason_ == StopReason::supervisor_gone;
-  if (unsupervised && terms_.stages.earlier) stopping_->skip_grace();
-  stopping_->begin(terms_.stop_signal, lease.end(), effects);
+  stop_began_ = now;
+  grace_over_ = stop_reason_ == StopReason::supervisor_gone && terms_.stages.earlier;
+  if (now < kill_due(lease)) {
+    effects.emplace_back(Kill{terms_.stop_signal});
+  } else {
+    kill_if_due(lease, now, effects);
+  }
   // After the first signal, which must not wait for the measurement.
-  if (!measured_ && now < stopping_->deadline(lease.end())) effects.emplace_back(Measure{});
+  if (!measured_ && now < kill_due(lease)) effects.emplace_back(Measure{});
   measured_ = true;
+}
+
+void RunningJob::kill_if_due(const Lease& lease, Instant now, Effects& effects) {
+  if (now < kill_due(lease)) return;
+  // In time for everybody's KILL afterwards; otherwise that comes at once.
+  unwinding_ = terms_.stages.later && last_kill_ == kNever &&
+               now + kKillAgain < terms_.timing.kill_at(lease.end(), head_start_);
+  effects.emplace_back(Kill{SIGKILL, unwinding_ ? Kill::Whom::next_stage : Kill::Whom::everybody});
+  last_kill_ = now;
+}
+
+/// The first KILL comes one grace after TERM, but always early enough to be carried out before the
+/// lease ends.
+Instant RunningJob::kill_due(const Lease& lease) const {
+  const Instant latest = terms_.timing.kill_at(lease.end(), head_start_);
+  if (unwinding_) return std::min(last_kill_ + kLongestUnwinding, latest);
+  if (last_kill_ != kNever) return last_kill_ + pause_;
+  return std::min(*stop_began_ + (grace_over_ ? Duration::zero() : terms_.timing.grace), latest);
 }
 
 void RunningJob::end_unsupervised(bool ordered, const Lease& lease, Instant now, Effects& effects) {
   if (stopping()) {
     if (!terms_.stages.earlier) return;
-    stopping_->skip_grace();
+    grace_over_ = true;
     return tick(lease, now, effects);
   }
   if (!ordered || !terms_.stages.earlier) {
@@ -52,11 +92,6 @@ void RunningJob::end_unsupervised(bool ordered, const Lease& lease, Instant now,
   }
   stop_reason_ = StopReason::supervisor_gone;
   begin_to_stop(lease, now, effects);
-}
-
-void RunningJob::main_process_ended() {
-  terms_.stages.later = false;
-  if (stopping_) stopping_->main_process_ended();
 }
 
 void RunningJob::order_measure(const Lease& lease, Instant now, Effects& effects) {
@@ -69,16 +104,11 @@ void RunningJob::order_measure(const Lease& lease, Instant now, Effects& effects
 void RunningJob::take_kill_cost(Duration length, const Lease& lease, Instant now,
                                 Effects& effects) {
   head_start_ = std::min(length, terms_.timing.longest_head_start());
-  if (stopping_) stopping_->set_head_start(head_start_);
   check(lease, now, effects);
 }
 
-void RunningJob::killed(bool found_new) {
-  if (stopping_) stopping_->killed(found_new);
-}
-
 Instant RunningJob::deadline(const Lease& lease) const {
-  if (stopping()) return stopping_->deadline(lease.end());
+  if (stopping()) return kill_due(lease);
   const Instant runtime_end = terms_.max_runtime && *terms_.max_runtime < kNever - began_
                                   ? began_ + *terms_.max_runtime
                                   : kNever;
@@ -88,17 +118,7 @@ Instant RunningJob::deadline(const Lease& lease) const {
 WorkerState RunningJob::worker_state(const Lease& lease) const {
   using Phase = WorkerState::Phase;
   if (!stopping()) return {Phase::running, term_at(lease), lease.end(), head_start_};
-  return {Phase::stopping, stopping_->deadline(lease.end()), lease.end(), head_start_};
-}
-
-Instant RunningJob::term_at(const Lease& lease) const {
-  return terms_.timing.term_at(lease.valid_until(), head_start_);
-}
-
-/// Measures only if a renewal is overdue: a measurement takes time, and while all is well nobody
-/// needs its result.
-Instant RunningJob::measure_at(const Lease& lease) const {
-  return terms_.timing.term_at(lease.valid_until(), terms_.timing.longest_head_start());
+  return {Phase::stopping, kill_due(lease), lease.end(), head_start_};
 }
 
 }  // namespace redlock::lock

@@ -5,16 +5,17 @@
 
 #include "lock/effect.h"
 #include "lock/lease.h"
-#include "lock/outage.h"
-#include "lock/stopping.h"
+#include "lock/stages.h"
 #include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/watch.h"
 
 namespace redlock::lock {
 
-/// A job under a lease: decides when and why the job must be stopped, and stops it in time. The
-/// lease is the present one: it may have moved since the last call.
+/// A job under a lease: decides when and why the job must be stopped, and stops it before the lease
+/// ends: the first signal, and after the grace KILL to all its processes, again and again until
+/// none is left; before that, KILL to the next stage (lock/stages.h). The lease is the present one:
+/// it may have moved since the last call.
 class RunningJob {
  public:
   struct Terms {
@@ -36,42 +37,52 @@ class RunningJob {
   /// Sends what is due: the order to measure, and the signals.
   void tick(const Lease& lease, Instant now, Effects& effects);
 
-  void stop(StopReason reason, const Lease& lease, Instant now, Effects& effects);
-
   /// The supervisor is dead: nobody waits for the job any more. `ordered`: as in SupervisorGone;
   /// the stage before has said why.
   void end_unsupervised(bool ordered, const Lease& lease, Instant now, Effects& effects);
-  /// What is left of the job is no stage.
-  void main_process_ended();
+  /// What is left of the job is no stage that could be killed first.
+  void main_process_ended() { terms_.stages.later = false; }
 
-  /// Killing the job takes this long.
   void take_kill_cost(Duration length, const Lease& lease, Instant now, Effects& effects);
   /// The result of the last KILL: whether it reached a process that no KILL had reached before.
-  void killed(bool found_new);
+  void killed(bool found_new) { pause_ = pause_after_kill(pause_, found_new); }
 
   [[nodiscard]] bool stopping() const { return stop_reason_.has_value(); }
   /// None while the job may run, and if it ended by itself.
   [[nodiscard]] std::optional<StopReason> stop_reason() const { return stop_reason_; }
 
-  /// When tick() is due.
   [[nodiscard]] Instant deadline(const Lease& lease) const;
 
-  /// What the supervisor has to know.
   [[nodiscard]] WorkerState worker_state(const Lease& lease) const;
 
  private:
-  [[nodiscard]] Instant term_at(const Lease& lease) const;
-  [[nodiscard]] Instant measure_at(const Lease& lease) const;
-  void begin_to_stop(const Lease& lease, Instant now, Effects& effects);
+  [[nodiscard]] Instant term_at(const Lease& lease) const {
+    return terms_.timing.term_at(lease.valid_until(), head_start_);
+  }
+  /// Measures only if a renewal is overdue: a measurement takes time, and while all is well nobody
+  /// needs its result.
+  [[nodiscard]] Instant measure_at(const Lease& lease) const {
+    return terms_.timing.term_at(lease.valid_until(), terms_.timing.longest_head_start());
+  }
+  [[nodiscard]] Instant kill_due(const Lease& lease) const;
+  void tell_outage(const Lease& lease, Instant now, Effects& effects);
   void order_measure(const Lease& lease, Instant now, Effects& effects);
+  void stop(StopReason reason, const Lease& lease, Instant now, Effects& effects);
+  void begin_to_stop(const Lease& lease, Instant now, Effects& effects);
+  void kill_if_due(const Lease& lease, Instant now, Effects& effects);
 
   Terms terms_;
   Instant began_;
-  Outage outage_;
-  std::optional<StopReason> stop_reason_;
-  std::optional<Stopping> stopping_;
+  Instant outage_since_ = kNever;  ///< since then, fewer than a quorum renew
+  bool outage_reported_ = false;
   bool measured_ = false;  ///< a measurement was ordered since the last renewal
   Duration head_start_{};  ///< how much earlier the job must end because it has many processes
+  std::optional<StopReason> stop_reason_;
+  std::optional<Instant> stop_began_;
+  bool grace_over_ = false;  ///< the first KILL is due
+  bool unwinding_ = false;   ///< the last KILL was for the next stage's supervisor
+  Instant last_kill_ = kNever;
+  Duration pause_ = kKillAgain;
 };
 
 }  // namespace redlock::lock

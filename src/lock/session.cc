@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "lock/overloaded.h"
-
 namespace redlock::lock {
 
 using std::chrono::milliseconds;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 namespace {
@@ -22,6 +21,16 @@ constexpr Duration kReleaseRetry = milliseconds(100);
 /// to confirm that they hold nothing of ours any more. A slower server has the release in its queue
 /// all the same.
 constexpr Duration kLastAnswers = milliseconds(200);
+
+/// Once a quorum has released the lock, no process waits for the other servers on our account. But
+/// a slow server may have an acquire to answer and the release to read: it drops the release as
+/// soon as it writes to a connection that we have closed, and the lock stays there for its ttl. A
+/// server that has never answered is not waited for.
+constexpr Duration kLateAnswers = milliseconds(50);
+
+/// For how long a key that is left behind must live to be worth a warning. Such a server gets the
+/// time of a request to confirm the release.
+constexpr Duration kLongLife = minutes(2);
 
 /// A job that ends sooner needs no subscription, and so costs no extra connections. And it is one
 /// line in the log, which goes out with the release and so costs no extra message.
@@ -146,12 +155,9 @@ void Session::on_notice() {
 void Session::on_reply(const Reply& reply) {
   if (phase_ == Phase::finished) return;
   done_marks_.record(reply, now_);
-  if (reply.ask.op == Op::mark || reply.ask.op == Op::unmark) {
-    if (phase_ == Phase::releasing) check_release();
-    return;
-  }
-  if (reply.ask.op == Op::leave_queue) {
-    acquisition_.record_left(reply);
+  const Op op = reply.ask.op;
+  if (op == Op::leave_queue) acquisition_.record_left(reply);
+  if (op == Op::leave_queue || op == Op::mark || op == Op::unmark) {
     if (phase_ == Phase::releasing) check_release();
     return;
   }
@@ -164,12 +170,12 @@ void Session::on_reply(const Reply& reply) {
     if (reply.ask.attempt == acquisition_.attempt().id()) fence_->record(reply, effects_);
     return check_fence();
   }
-  if (is_release(reply.ask.op)) {
+  if (is_release(op)) {
     acquisition_.release().record(reply);
     if (phase_ == Phase::releasing) check_release();
     return;
   }
-  if (reply.ask.op == Op::commit) return;  // late; the number is settled
+  if (op == Op::commit) return;  // late; the number is settled
   // Once the release is on its way, a late answer must not bring the lock back by a repair.
   if (phase_ == Phase::releasing || reply.ask.attempt != lease_->attempt()) return;
   lease_->record(reply, now_, effects_);
@@ -249,10 +255,6 @@ void Session::on_job_started() {
   job_->check(*lease_, now_, effects_);
 }
 
-bool Session::watching_tree() const {
-  return phase_ == Phase::running && (job_->stopping() || (plan_.wait_all && job_gone_));
-}
-
 WorkerState Session::worker_state() const {
   if (phase_ == Phase::starting || phase_ == Phase::running) return job_->worker_state(*lease_);
   return {WorkerState::Phase::releasing, release_limit_, lease_->end()};
@@ -274,8 +276,9 @@ void Session::on_signal(const Signal& signal) {
 void Session::end_without_job(const Outcome& outcome) {
   outcome_ = outcome;
   phase_ = Phase::releasing;
-  release_limit_ = now_ + (ended_in_vain() ? std::min(plan_.server_timeout, kLastAnswers)
-                                           : plan_.server_timeout);
+  release_limit_ =
+      now_ + (ended_in_vain() && !plan_.replicated ? std::min(plan_.server_timeout, kLastAnswers)
+                                                   : plan_.server_timeout);
   release_retry_ = kNever;
   acquisition_.release().retry(now_, effects_);
   check_release();
@@ -284,9 +287,10 @@ void Session::end_without_job(const Outcome& outcome) {
 void Session::release_lease() {
   phase_ = Phase::releasing;
   // Once the lock is not valid any more, nobody needs a confirmation. Before that a confirmation is
-  // worth waiting for, because another process may wait for the lock.
+  // worth waiting for, because another process may wait for the lock. Two requests over a dead
+  // connection may stay unanswered before the third one goes over a new connection.
   const Duration valid_for = lease_->valid_until() - now_;
-  release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), plan_.server_timeout);
+  release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), 3 * plan_.server_timeout);
   release_retry_ = kNever;
   acquisition_.release().retry(now_, effects_);
   log(lost_while_held() ? Log::Event::lost : Log::Event::released, Log::Carrier::leave);
@@ -302,22 +306,9 @@ void Session::release_lease() {
   }
 }
 
-/// A minimum hold is for a job that ran under our lock to its end. If the command could not be
-/// started, another host should try it; a lost lock cannot be kept.
-bool Session::was_ours() const {
-  const bool lost = lost_while_held();
-  return outcome_->kind == Outcome::Kind::job_ended && !lost;
-}
-
 bool Session::lost_while_held() const {
   const auto reason = job_->stop_reason();
   return lease_->lost() || reason == StopReason::lost || reason == StopReason::lease_ending;
-}
-
-/// Only a job that ended by itself, with status 0 and under our lock, need not run again.
-bool Session::may_mark() const {
-  return plan_.timing.once > Duration::zero() && was_ours() && !job_->stopping() &&
-         outcome_->number == 0;
 }
 
 void Session::tick_releasing() {
@@ -327,17 +318,6 @@ void Session::tick_releasing() {
     done_marks_.retry(effects_);
     acquisition_.release().retry(now_, effects_);
   }
-}
-
-/// After a wait in vain we do not wait for servers that have not answered before.
-bool Session::gave_back() const {
-  using Whom = Acquisition::Whom;
-  return acquisition_.gave_back(ended_in_vain() ? Whom::answering : Whom::all);
-}
-
-bool Session::ended_in_vain() const {
-  return outcome_ && (outcome_->kind == Outcome::Kind::conflict ||
-                      outcome_->kind == Outcome::Kind::unavailable);
 }
 
 void Session::check_release() {
@@ -351,7 +331,12 @@ void Session::check_release() {
   // finish() removes what a lost lock leaves behind, but only when every request has been answered:
   // if a connection is closed with unread answers, the last requests on it may get lost.
   const bool undoes = never_ours && (may_mark() || cools_);
-  if (settled || quorum_released || (never_ours && !undoes)) return finish();
+  const bool answered = quorum_released && acquisition_.gave_back(Acquisition::Whom::heard);
+  if (settled || answered || (never_ours && !undoes)) return finish();
+  if (quorum_released) {
+    release_limit_ =
+        std::min(release_limit_, now_ + (may_stay_long() ? plan_.server_timeout : kLateAnswers));
+  }
   const bool has_failed = release.has_failed() || done_marks_.has_failed();
   if (has_failed && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;
 }
@@ -379,6 +364,7 @@ void Session::finish() {
     const std::size_t kept = release.kept(lease_->attempt());
     emit(report::Released{now_ - job_->began(), std::max(rest, Duration::zero()),
                           release.released(lease_->attempt()) - kept < quorum(plan_.servers)});
+    warn_of_left_overs();
   }
   if (may_mark() && done_marks_.marked() < quorum(plan_.servers)) {
     emit(report::MarkUnconfirmed{done_marks_.complaints()});
@@ -388,6 +374,24 @@ void Session::finish() {
   } else if (job_->stopping()) {
     outcome_ = {Outcome::Kind::lost};
   }
+}
+
+/// What a silent server keeps lives for long after the others have let the lock go. A hold that
+/// joined keeps nothing.
+bool Session::may_stay_long() const {
+  const Instant free_at = cools_ ? std::max(now_, lease_->keep_until()) : now_;
+  return !is_join(lease_->attempt()) && lease_->gone_by() - free_at > kLongLife;
+}
+
+/// A server that had the lock, and is down now, may come back with it.
+void Session::warn_of_left_overs() {
+  if (!may_stay_long()) return;
+  std::vector<Complaint> left = acquisition_.release().complaints(lease_->attempt());
+  std::erase_if(left, [this](const Complaint& each) {
+    return !std::holds_alternative<Unreachable>(each.answer) || !lease_->held_by(each.server);
+  });
+  if (left.empty()) return;
+  emit(report::ReleaseUnconfirmed{std::move(left), lease_->gone_by() - now_, true});
 }
 
 /// A session that joined is part of another run, which has its own lines.

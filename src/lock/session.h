@@ -17,13 +17,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "lock/acquisition.h"
 #include "lock/done_marks.h"
 #include "lock/drive.h"
 #include "lock/effect.h"
-#include "lock/event.h"
 #include "lock/fence.h"
 #include "lock/lease.h"
 #include "lock/release.h"
@@ -47,7 +45,9 @@ struct Plan {
   bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
   std::optional<Inherited> inherited{};  ///< we join that lock
   Duration server_timeout;               ///< how long to wait for the last answers after giving up
-  std::uint64_t seed;                    ///< of the jitter
+  /// A server answers when its replicas have the change: only then does it read what follows.
+  bool replicated = false;
+  std::uint64_t seed;  ///< of the jitter
 };
 
 struct Outcome {
@@ -70,25 +70,23 @@ class Session final : public Machine {
  public:
   Session(const Plan& plan, Instant now);
 
-  /// Takes one event at `now`; instants never go back from step to step.
   Effects step(const Event& event, Instant now) override;
 
-  /// When step(Tick) is due at the latest.
   [[nodiscard]] Instant deadline() const override;
 
   [[nodiscard]] bool finished() const override { return phase_ == Phase::finished; }
-  /// Only when finished.
   [[nodiscard]] const Outcome& outcome() const { return *outcome_; }
 
   /// We do not have the lock yet, and still ask for it.
   [[nodiscard]] bool acquiring() const {
     return phase_ == Phase::acquiring || phase_ == Phase::numbering;
   }
-  /// The state of the wait.
   [[nodiscard]] Waiting waiting() const { return acquisition_.waiting(); }
 
   /// The process that watches the job must report JobTreeGone when no process of it is left.
-  [[nodiscard]] bool watching_tree() const;
+  [[nodiscard]] bool watching_tree() const {
+    return phase_ == Phase::running && (job_->stopping() || (plan_.wait_all && job_gone_));
+  }
 
   /// What the supervisor has to know. Only once a job is to be started.
   [[nodiscard]] WorkerState worker_state() const;
@@ -114,14 +112,32 @@ class Session final : public Machine {
   void undo_release();
   void check_release();
   void finish();
+  [[nodiscard]] bool may_stay_long() const;
+  void warn_of_left_overs();
   void log(Log::Event event, Log::Carrier carrier = Log::Carrier::itself);
   void emit(Report report) { effects_.emplace_back(std::move(report)); }
 
-  [[nodiscard]] bool gave_back() const;
-  [[nodiscard]] bool ended_in_vain() const;
-  [[nodiscard]] bool was_ours() const;
+  /// After a wait in vain we do not wait for servers that have not answered before.
+  [[nodiscard]] bool gave_back() const {
+    using Whom = Acquisition::Whom;
+    return acquisition_.gave_back(ended_in_vain() ? Whom::answering : Whom::all);
+  }
+  [[nodiscard]] bool ended_in_vain() const {
+    return outcome_ && (outcome_->kind == Outcome::Kind::conflict ||
+                        outcome_->kind == Outcome::Kind::unavailable);
+  }
+  /// A minimum hold is for a job that ran under our lock to its end. If the command could not be
+  /// started, another host should try it; a lost lock cannot be kept.
+  [[nodiscard]] bool was_ours() const {
+    const bool lost = lost_while_held();
+    return outcome_->kind == Outcome::Kind::job_ended && !lost;
+  }
   [[nodiscard]] bool lost_while_held() const;
-  [[nodiscard]] bool may_mark() const;
+  /// Only a job that ended by itself, with status 0 and under our lock, need not run again.
+  [[nodiscard]] bool may_mark() const {
+    return plan_.timing.once > Duration::zero() && was_ours() && !job_->stopping() &&
+           outcome_->number == 0;
+  }
 
   Plan plan_;
   Instant now_;

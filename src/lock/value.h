@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,15 +22,90 @@ struct Value {
 };
 
 /// The parts of a value, which live as long as `text` does.
-Value read_value(std::string_view text);
+constexpr Value read_value(std::string_view text) {
+  constexpr std::string_view kCooling = "cooling:";
+  constexpr std::string_view kRevoked = "revoked:";
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";  // the blanks of %s in the scripts
+  if (text.starts_with(kCooling)) return {Value::Kind::cooling, text.substr(kCooling.size()), {}};
+  if (!text.starts_with(kRevoked)) return {Value::Kind::token, text, {}};
+  const std::string_view rest = text.substr(kRevoked.size());
+  const std::size_t end = rest.find_first_of(kBlanks);
+  if (rest.empty() || end == 0) return {Value::Kind::token, text, {}};
+  if (end == std::string_view::npos) return {Value::Kind::revoked, rest, {}};
+  return {Value::Kind::revoked, rest.substr(0, end), rest.substr(end + 1)};
+}
 
 /// Whether a Value::token, "shared:GENERATION", stands for the readers of a shared lock. Each
 /// server may have another generation.
-bool is_shared(std::string_view token);
+constexpr bool is_shared(std::string_view token) {
+  return token.starts_with("shared:");
+}
 
 /// A key may hold something that is not a value. Then "type:" and the name of its type stand for
 /// it, as in Refused::blocker. type_of: that name; none: `text` is a value.
-std::optional<std::string_view> type_of(std::string_view text);
-std::string stand_in_for(std::string_view type);
+inline constexpr std::string_view kNoValue = "type:";
+constexpr std::optional<std::string_view> type_of(std::string_view text) {
+  return text.starts_with(kNoValue) ? std::optional(text.substr(kNoValue.size())) : std::nullopt;
+}
+inline std::string stand_in_for(std::string_view type) {
+  return std::string(kNoValue).append(type);
+}
+
+/// The length of redlock's tokens: 160 bits, in hexadecimal digits.
+inline constexpr std::size_t kTokenDigits = 40;
+
+/// The tokens of readers, and their names in the queue of waiters, begin with this: so whoever has
+/// a token knows the mode of its lock.
+inline constexpr char kReader = 's';
+
+/// The tokens of those that have a slot begin with this, and two hexadecimal digits each for the
+/// number of the slot, from 1, and the number of slots.
+inline constexpr char kSlot = 'p';
+inline constexpr std::size_t kMostSlots = 64;
+
+constexpr bool is_of_slot(std::string_view token) {
+  return token.starts_with(kSlot);
+}
+
+/// Whether others may hold the lock at the same time: a reader's token, or that of a slot. Such
+/// tokens stand in a list beside the lock's key.
+constexpr bool is_of_reader(std::string_view token) {
+  return token.starts_with(kReader) || is_of_slot(token);
+}
+
+/// Of a token with a slot, or of the value "shared:TOKEN" of a lock with slots.
+struct SlotNumber {
+  std::size_t slot = 0;
+  std::size_t slots = 0;  ///< 0: this token has no slot
+};
+constexpr SlotNumber slot_of(std::string_view token) {
+  if (token.starts_with("shared:")) token.remove_prefix(7);
+  if (!is_of_slot(token) || token.size() < 5) return {};
+  std::size_t digits[4] = {};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::size_t digit = std::string_view("0123456789abcdef").find(token[i + 1]);
+    if (digit == std::string_view::npos) return {};
+    digits[i] = digit;
+  }
+  return {digits[0] * 16 + digits[1], digits[2] * 16 + digits[3]};
+}
+
+/// The beginning of the token of that slot. Both at most kMostSlots.
+inline std::string slot_head(std::size_t slot, std::size_t slots) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string head(1, kSlot);
+  for (const std::size_t number : {slot, slots}) {
+    head += digits[number / 16 % 16];
+    head += digits[number % 16];
+  }
+  return head;
+}
+
+/// Whether a text has the form of redlock's tokens.
+constexpr bool is_token(std::string_view text) {
+  if (text.size() != kTokenDigits) return false;
+  if (is_of_reader(text)) text.remove_prefix(1);  // kReader and kSlot are no hexadecimal digits
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 }  // namespace redlock::lock

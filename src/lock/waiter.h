@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
+#include "lock/time.h"
+#include "lock/timing.h"
 #include "lock/vote.h"
 
 namespace redlock::lock {
@@ -37,7 +42,7 @@ class Waiter {
   [[nodiscard]] bool hear(ServerIndex server);
 
   /// A quorum of servers can wake us, and we know that we are in the queue.
-  [[nodiscard]] bool is_called() const;
+  [[nodiscard]] bool is_called() const { return place_ != 0 && heard() >= quorum(heard_.size()); }
 
   /// Some server has us among the first two.
   [[nodiscard]] bool is_early() const { return best_place_ == 1 || best_place_ == 2; }
@@ -51,7 +56,9 @@ class Waiter {
 
  private:
   void note_places(const Attempt& attempt);
-  [[nodiscard]] std::size_t heard() const;
+  [[nodiscard]] std::size_t heard() const {
+    return static_cast<std::size_t>(std::ranges::count(heard_, true));
+  }
 
   Ticket ticket_ = 0;  ///< never changes once we have one
   bool in_queue_ = false;
@@ -60,6 +67,83 @@ class Waiter {
   std::size_t best_place_ = 0;
   std::size_t place_ = 0;
   std::size_t length_ = 0;
+};
+
+/// A small deterministic generator (splitmix64) for jitter. Its seed comes from outside, so that
+/// the same input always gives the same output. Not for secrets.
+class Jitter {
+ public:
+  explicit Jitter(std::uint64_t seed) : state_(seed) {}
+
+  /// Evenly distributed in [low, high]; low <= high.
+  Duration between(Duration low, Duration high);
+
+ private:
+  std::uint64_t state_;
+};
+
+/// Exponential back-off: a window that doubles from `first` to `most`. Each pause is drawn from the
+/// upper half of the window, so that contenders fall out of step but none asks much too early.
+class Backoff {
+ public:
+  constexpr Backoff(Duration first, Duration most) : first_(first), most_(most), window_(first) {}
+
+  /// `at_least`: of the window, which never becomes longer than the most.
+  Duration next(Jitter& jitter, Duration at_least = Duration::zero());
+  void reset() { window_ = first_; }
+
+ private:
+  Duration first_;
+  Duration most_;
+  Duration window_;
+};
+
+/// How long a single try goes on through split votes and unreachable servers: when the cron of two
+/// hosts starts at the same instant, exactly one run must happen, not none.
+inline constexpr Duration kTryOnceBears = std::chrono::seconds(2);
+
+/// A single try waits longer while it is refused for turns only: servers are still finding out
+/// which waiters are stopped.
+inline constexpr Duration kTryOnceBearsTurns = std::chrono::seconds(5);
+
+/// The shortest time between the beginnings of two rounds of a waiter that was woken, however often
+/// it is woken. `in_vain`: how many of its rounds in a row a wake-up started.
+Duration between_woken_rounds(unsigned in_vain);
+
+/// The pauses between two rounds of one acquisition: how soon to ask again.
+class Pauses {
+ public:
+  Pauses(const Patience& patience, std::uint64_t seed);
+
+  /// After a round that ended in a conflict. The servers wake a waiter in the queue, so it asks
+  /// seldom. Otherwise it asks often while it is among the first ones, and with exponential
+  /// back-off while it is not. While another program holds the lock, which wakes nobody, the first
+  /// two waiters ask often. In every case a waiter asks when the time to live has passed that the
+  /// servers gave for the lock; the first ones first.
+  [[nodiscard]] Duration after_conflict(const Attempt& ended, const Waiter& waiter);
+
+  /// After a round, which lasted that long, in which contenders split the votes. If all that
+  /// refused did so for another waiter's turn, we ask when the last of these turns ends; or earlier
+  /// if the servers cannot wake us, because the lock may soon be free again.
+  ///
+  /// A single try bears splits for longer the longer its rounds take: contenders that are far away
+  /// must fall out of step, too.
+  [[nodiscard]] Duration after_split(const Attempt& ended, const Waiter& waiter, Duration round);
+
+  /// After a round in which fewer than a quorum answered.
+  [[nodiscard]] Duration after_silence() { return unreachable_backoff_.next(jitter_); }
+
+  /// After an attempt that won, and was dropped.
+  [[nodiscard]] Duration after_dropped_win() { return split_backoff_.next(jitter_); }
+
+ private:
+  bool tries_once_;
+  Jitter jitter_;
+  std::string backed_off_from_;  ///< the holder that conflict_backoff_ goes with
+  Backoff conflict_backoff_;
+  bool asks_at_expiry_ = false;  ///< the pause before the latest round was cut to less than 50 ms
+  Backoff split_backoff_;
+  Backoff unreachable_backoff_;
 };
 
 }  // namespace redlock::lock

@@ -51,7 +51,7 @@ std::vector<Watch::Act> Watch::step(const WorkerState& state, bool worker_gone, 
   if (!stopped_ && now >= stop_at_) {
     stopped_ = true;
     kill_at_ = std::min(kill_at_, now + timing_.grace);
-    // As in Stopping::begin(): a job that must be dead already gets no CONT first.
+    // As in RunningJob::begin_to_stop(): a job that must be dead already gets no CONT first.
     if (now < kill_at_) acts.push_back(Act::stop_job);
   }
   // After the first signal, which must not wait for the measurement.
@@ -65,10 +65,6 @@ std::vector<Watch::Act> Watch::step(const WorkerState& state, bool worker_gone, 
     kill_at_ = now + pause_;
   }
   return acts;
-}
-
-bool Watch::may_continue(const WorkerState& state, Instant now) const {
-  return now < timing_.kill_at(state.valid_until, state.head_start);
 }
 
 bool Watch::wants_measure(const WorkerState& state) const {
@@ -90,11 +86,6 @@ void Watch::take_over(const WorkerState& state, bool worker_gone, Instant now) {
     kill_at_ = std::min(kill_at_, state.act_by);
   }
   measure_at_ = stopped_ ? now : stop_at_ - timing_.longest_head_start();
-}
-
-void Watch::killed(bool found_new) {
-  pause_ = pause_after_kill(pause_, found_new);
-  kill_at_ = killed_at_ + pause_;
 }
 
 void Watch::set_head_start(Duration length) {

@@ -6,6 +6,7 @@
 // passes the time and carries out the acts.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "lock/time.h"
@@ -40,14 +41,23 @@ class Watch {
   std::vector<Act> step(const WorkerState& state, bool worker_gone, bool job_left, Instant now);
 
   /// The result of the last KILL: whether it reached a process that no KILL had reached before.
-  void killed(bool found_new);
+  void killed(bool found_new) {
+    pause_ = pause_after_kill(pause_, found_new);
+    kill_at_ = killed_at_ + pause_;
+  }
+
+  /// The job's main process was killed, too: what is left of the job gets no more time. Only for an
+  /// alone() supervisor.
+  void hurry(Instant now) { stop_at_ = std::min(stop_at_, now); }
 
   /// Killing the job takes this long.
   void set_head_start(Duration length);
 
   /// Whether a stopped job may be continued. Not if it must be dead by now: the worker may be about
   /// to kill it.
-  [[nodiscard]] bool may_continue(const WorkerState& state, Instant now) const;
+  [[nodiscard]] bool may_continue(const WorkerState& state, Instant now) const {
+    return now < timing_.kill_at(state.valid_until, state.head_start);
+  }
 
   /// When step() is due at the latest, if nothing happens before.
   [[nodiscard]] Instant deadline(const WorkerState& state) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "os/child.h"
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +25,13 @@ constexpr const char* kPathOfMusl = "/usr/local/bin:/bin:/usr/bin";
 [[gnu::noinline]] pid_t vfork_exec(char* const* argv, char* const* environment,
                                    const SignalSource& signals, Placement placement,
                                    volatile int& error) {
+  const pid_t parent = ::getpid();
   const pid_t pid = ::vfork();
   if (pid != 0) return pid;
+  if (placement.death_signal != 0) {
+    ::prctl(PR_SET_PDEATHSIG, placement.death_signal);
+    if (::getppid() != parent) ::_exit(127);  // it died before prctl
+  }
   ::setpgid(0, placement.group);
   if (placement.terminal >= 0) ::tcsetpgrp(placement.terminal, ::getpgrp());
   if (signals.child_was_ignored()) std::signal(SIGCHLD, SIG_IGN);

@@ -16,10 +16,11 @@ struct Spawned {
   bool no_process = false;  ///< vfork failed: the system refused a process
 };
 
-/// Where a child goes in job control (credentials(7)).
+/// Where a child goes in job control (credentials(7)), and what binds it to us.
 struct Placement {
-  pid_t group = 0;    ///< the process group to join; 0: a new one
-  int terminal = -1;  ///< descriptor of a terminal whose foreground its group becomes; -1: none
+  pid_t group = 0;       ///< the process group to join; 0: a new one
+  int terminal = -1;     ///< descriptor of a terminal whose foreground its group becomes; -1: none
+  int death_signal = 0;  ///< what the child gets when this process dies; 0: nothing
 };
 
 /// Starts argv[0] (looked up in PATH, run by /bin/sh if it is a script without "#!", as execvp(3)

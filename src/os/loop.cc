@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "os/clock.h"
-#include "os/fail.h"
+#include "os/fd.h"
 
 namespace redlock::os {
 

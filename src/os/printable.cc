@@ -73,10 +73,6 @@ std::string printable(std::string_view text, std::size_t most_bytes) {
   return clean;
 }
 
-std::string printable(std::string_view text) {
-  return printable(text, std::string_view::npos);
-}
-
 std::string to_ascii(std::string_view text) {
   std::string clean;
   for (const char byte : text) {

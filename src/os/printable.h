@@ -25,10 +25,7 @@ bool is_printable(std::string_view character);
 /// DEL, C1, the line and paragraph separators), each character that changes the direction of
 /// writing or is invisible on purpose, and each byte that is not UTF-8. Cut at `most_bytes`, with
 /// "..." at the end.
-std::string printable(std::string_view text, std::size_t most_bytes);
-
-/// The same, of any length.
-std::string printable(std::string_view text);
+std::string printable(std::string_view text, std::size_t most_bytes = std::string_view::npos);
 
 /// '?' for each character that is not ASCII.
 std::string to_ascii(std::string_view text);

@@ -14,13 +14,9 @@
 #include <string_view>
 
 #include "error.h"
+#include "os/process.h"
 
 namespace redlock::os {
-
-// glibc 2.36 has this call, but no C++ header declares it.
-Fd open_pidfd(pid_t pid) {
-  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-}
 
 namespace {
 

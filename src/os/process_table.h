@@ -23,10 +23,6 @@ struct ProcessEntry {
   std::int64_t start;  ///< clock ticks from boot: no later process with this PID has the same
 };
 
-/// Empty if the kernel refuses it (before Linux 5.3, or by a seccomp filter), or there is no such
-/// process.
-Fd open_pidfd(pid_t pid);
-
 /// All processes, as /proc lists them. A process that must kill in time cannot wait for a
 /// descriptor or a mount: this class opens /proc once, and keeps in reserve the descriptors that it
 /// needs to read below it.

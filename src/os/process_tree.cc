@@ -24,12 +24,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
+
+#include "error.h"
+#include "os/process.h"
 
 namespace redlock::os {
 
 namespace {
+
+constexpr std::size_t kReservedMemory = std::size_t{1024} * 1024;
 
 /// For a process that was not read from /proc.
 constexpr std::int64_t kUnknownStart = -1;
@@ -50,6 +57,23 @@ bool has_child(pid_t pid, bool dead_too) {
 ProcessTree::Refusal refusal_of(int result) {
   if (result == 0) return ProcessTree::Refusal::none;
   return errno == EPERM ? ProcessTree::Refusal::not_permitted : ProcessTree::Refusal::gone;
+}
+
+/// If the system refused these calls, a process that has ended would count as running, or redlock
+/// could not end it. A process is never its own child.
+void require_calls() {
+  const pid_t self = ::getpid();
+  siginfo_t info{};
+  const auto require = [](bool works, const char* call) {
+    if (works) return;
+    throw Error(ExitStatus::os_error, std::string(call) + ": " + std::strerror(errno) +
+                                          "; redlock needs it to watch and end a job");
+  };
+  require(::waitid(P_PID, static_cast<id_t>(self), &info, WEXITED | WNOHANG | WNOWAIT) == 0 ||
+              errno == ECHILD,
+          "waitid");
+  require(::waitpid(self, nullptr, WNOHANG) == 0 || errno == ECHILD, "wait4");
+  require(::kill(self, 0) == 0, "kill");
 }
 
 bool has_children() {
@@ -73,7 +97,9 @@ bool by_parent(const ProcessEntry& one, const ProcessEntry& other) {
 
 }  // namespace
 
-ProcessTree::ProcessTree() {
+ProcessTree::ProcessTree()
+    : reserved_memory_(std::make_unique_for_overwrite<std::byte[]>(kReservedMemory)) {
+  require_calls();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   // Nearly always there is no child yet, and one system call says so.
   has_strangers_ = has_children();
@@ -147,7 +173,7 @@ void ProcessTree::find(Pass* pass) {
   if (excluded_group_ > 0 && ::kill(-excluded_group_, 0) != 0 && errno == ESRCH) {
     excluded_group_ = -1;  // it has no process left, and its ID may be used again
   }
-  std::erase_if(excluded_, [](pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; });
+  if (excluded_ > 0 && ::kill(excluded_, 0) != 0 && errno == ESRCH) excluded_ = -1;
   bool below_spared = parent_spared_alive();
   for (bool settled = false; !settled;) {
     early_.clear();
@@ -205,10 +231,11 @@ void ProcessTree::classify(OwnChildren own_children) {
   strangers_ = std::move(strangers);
 }
 
-Pass ProcessTree::signal(int number, int then) {
+Pass ProcessTree::signal(int number, int then, pid_t except_group) {
   Pass pass;
   number_ = number;
   then_ = then;
+  except_group_ = except_group;
   done_.clear();
   if (number == SIGKILL) killed_before_ = std::exchange(killed_, {});
   if (signal_leader(pass) && leader_passes_on_ && number != SIGKILL) return pass;
@@ -228,6 +255,7 @@ void ProcessTree::kill_leader() {
   if (leader_ < 0) return;
   number_ = SIGKILL;
   then_ = 0;
+  except_group_ = 0;
   if (has_child(leader_, true)) {
     static_cast<void>(send_by_pid(leader_));
   } else if (leader_fd_) {
@@ -240,6 +268,10 @@ void ProcessTree::kill_leader() {
 bool ProcessTree::signal_leader(Pass& pass) {
   group_done_ = false;
   if (leader_ < 0) return false;
+  if (except_group_ > 0 && ::getpgid(leader_) == except_group_) {
+    done_.push_back(leader_);
+    return true;
+  }
   const bool is_child = has_child(leader_, true);
   if (leads_group_ && is_child) group_done_ = send_by_pid(-leader_) == Refusal::none;
   bool got_it = group_done_;
@@ -282,8 +314,10 @@ void ProcessTree::signal_found(Pass& pass) {
 
 void ProcessTree::signal_one(const ProcessEntry& process, const Fd* pidfd, Pass& pass) {
   const Identity identity(process.pid, process.start);
-  const bool has_it = number_ == SIGKILL ? holds(killed_before_, identity)
-                                         : group_done_ && process.group == leader_;
+  const bool has_it = number_ == SIGKILL
+                          ? holds(killed_before_, identity)
+                          : (group_done_ && process.group == leader_) ||
+                                (except_group_ > 0 && process.group == except_group_);
   note(identity, has_it ? Refusal::none : send(process, pidfd), pass);
 }
 
@@ -301,6 +335,7 @@ bool ProcessTree::signal_children(Pass& pass) {
     for (const pid_t pid : children) {
       if (holds(done_, pid) || is_stranger(pid)) continue;
       insert(done_, pid);
+      if (except_group_ > 0 && ::getpgid(pid) == except_group_) continue;
       note({pid, kUnknownStart}, send_by_pid(pid), pass);
       last_caught = now;
     }
@@ -316,8 +351,7 @@ bool ProcessTree::is_stranger(pid_t child) const {
 }
 
 bool ProcessTree::is_excluded(pid_t pid, pid_t group) const {
-  return (excluded_group_ > 0 && group == excluded_group_) ||
-         std::ranges::find(excluded_, pid) != excluded_.end();
+  return pid == excluded_ || (excluded_group_ > 0 && group == excluded_group_);
 }
 
 /// `pidfd`: opened before the process was read; null: it must be read again. Without pidfds the
@@ -372,10 +406,13 @@ Effort ProcessTree::measure() {
 /// tree is left, one of them is our child, and the kernel knows whether we have any.
 bool ProcessTree::empty() {
   if (!has_children()) return true;
-  if (strangers_.empty() && spared_ < 0 && excluded_group_ < 0 && excluded_.empty()) return false;
+  if (strangers_.empty() && spared_ < 0 && excluded_group_ < 0 && excluded_ < 0) return false;
   const ProcessTable::Loan loan(table_);
   find();
-  return found_.empty();
+  if (!found_.empty()) return false;
+  std::vector<pid_t> children;
+  table_.read_own_children(children);
+  return std::ranges::all_of(children, [this](pid_t child) { return is_stranger(child); });
 }
 
 }  // namespace redlock::os

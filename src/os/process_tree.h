@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -38,8 +39,14 @@ class ProcessTree {
  public:
   enum class Refusal { none, gone, not_permitted };  ///< of a signal to one process
 
-  /// Throws Error (71) if it cannot find processes (ProcessTable).
+  /// Throws Error (71) if it cannot find processes (ProcessTable), or if the system refuses a call
+  /// that watches or ends them.
   ProcessTree();
+
+  /// Frees memory that the constructor took, enough to find thousands of processes. To be called
+  /// after a function here has thrown std::bad_alloc, before the next attempt: a process that must
+  /// kill cannot wait for memory.
+  void free_reserved_memory() noexcept { reserved_memory_.reset(); }
 
   /// To be called in a forked child, which begins a tree of its own. `proc`: from
   /// ProcessTable::open_proc(), and of this process alone.
@@ -77,14 +84,15 @@ class ProcessTree {
   /// Excludes a process group, whose leader is our child, and all its descendants.
   void exclude_group(pid_t group) { excluded_group_ = group; }
 
-  /// Excludes one process, which has no children of its own.
-  void exclude(pid_t pid) { excluded_.push_back(pid); }
+  /// Excludes one process, which has no children of its own. A further call replaces it.
+  void exclude(pid_t pid) { excluded_ = pid; }
 
   /// Sends the signal to every living descendant, once, or to the leader alone that passes it on. A
   /// descendant that forks meanwhile may have a child that escapes this call: a caller that must be
   /// sure calls again until empty(). For some milliseconds, a KILL hunts processes that fork and
   /// exit in a loop. `then`: another signal, sent to each behind the first one; 0: none.
-  Pass signal(int number, int then = 0);
+  /// `except_group`: the members of this process group have the signal already; 0: none.
+  Pass signal(int number, int then = 0, pid_t except_group = 0);
 
   /// KILL to the leader alone.
   void kill_leader();
@@ -116,6 +124,7 @@ class ProcessTree {
   [[nodiscard]] Refusal send_by_pidfd(const Fd& pidfd) const;
   void note(const Identity& process, Refusal refusal, Pass& pass);
 
+  std::unique_ptr<std::byte[]> reserved_memory_;  ///< not cleared: no page of it is used
   ProcessTable table_;
   std::vector<ProcessEntry> living_;     ///< as last read
   std::vector<ProcessEntry> found_;      ///< the tree, as last found
@@ -124,6 +133,7 @@ class ProcessTree {
   std::vector<Identity> killed_before_;  ///< by the KILL before that; sorted
   int number_ = 0;                       ///< the signal of the present pass
   int then_ = 0;                         ///< and the signal behind it
+  pid_t except_group_ = 0;               ///< the members of this group have them
   std::vector<Identity> early_;          ///< members that got it while /proc was being read
   std::vector<pid_t> done_;              ///< processes that got the signal of this pass; sorted
   bool has_strangers_ = false;
@@ -131,7 +141,7 @@ class ProcessTree {
   pid_t spared_ = -1;
   bool taking_over_ = false;
   pid_t excluded_group_ = -1;
-  std::vector<pid_t> excluded_;
+  pid_t excluded_ = -1;
   pid_t leader_ = -1;
   Fd leader_fd_;  ///< pidfd; none if the kernel refuses one
   bool leads_group_ = false;

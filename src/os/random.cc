@@ -4,9 +4,8 @@
 #include <sys/random.h>
 
 #include <cerrno>
-#include <system_error>
 
-#include "error.h"
+#include "os/fd.h"
 
 namespace redlock::os {
 namespace {
@@ -16,8 +15,7 @@ void fill(unsigned char* out, std::size_t size) {
     const ssize_t got = getrandom(out, size, 0);
     if (got < 0) {
       if (errno == EINTR) continue;
-      throw Error(ExitStatus::os_error,
-                  "cannot get random bytes: " + std::generic_category().message(errno));
+      fail("cannot get random bytes");
     }
     out += got;
     size -= static_cast<std::size_t>(got);

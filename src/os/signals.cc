@@ -6,36 +6,47 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
+#include <iterator>
 
 #include "os/clock.h"
-#include "os/fail.h"
+#include "os/fd.h"
 
 namespace redlock::os {
 
 namespace {
 
-// All signals that one process sends another on purpose, and those that the kernel sends for timers
-// and limits. Not here: signals that nobody can catch, faults of the process itself (SEGV and the
-// like, which debuggers and sanitizers want to see), and the stops of job control (TSTP, TTIN,
-// TTOU), whose default actions are right.
-constexpr std::array kPassedOn = {
-    SIGHUP,   SIGINT,    SIGQUIT, SIGABRT, SIGTERM,   SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGIO,
-    SIGWINCH, SIGVTALRM, SIGPROF, SIGPWR,  SIGSTKFLT, SIGURG,  SIGXCPU, SIGXFSZ, SIGCONT};
+// redlock passes on all signals that one process sends another on purpose, and those that the
+// kernel sends for timers and limits. Not those that nobody can catch, faults of the process itself
+// (SEGV and the like, which debuggers and sanitizers want to see), and the stops of job control
+// (TSTP, TTIN, TTOU), whose default actions are right.
+constexpr KnownSignal kSignals[] = {
+    // number, name, passed on, ends a process
+    {SIGHUP, "HUP", true, true},       {SIGINT, "INT", true, true},
+    {SIGQUIT, "QUIT", true, true},     {SIGILL, "ILL", false, true},
+    {SIGTRAP, "TRAP", false, true},    {SIGABRT, "ABRT", true, true},
+    {SIGBUS, "BUS", false, true},      {SIGFPE, "FPE", false, true},
+    {SIGKILL, "KILL", false, true},    {SIGUSR1, "USR1", true, true},
+    {SIGSEGV, "SEGV", false, true},    {SIGUSR2, "USR2", true, true},
+    {SIGPIPE, "PIPE", true, true},     {SIGALRM, "ALRM", true, true},
+    {SIGTERM, "TERM", true, true},
+#ifdef SIGSTKFLT  // not on MIPS, SPARC and Alpha
+    {SIGSTKFLT, "STKFLT", true, true},
+#endif
+    {SIGCHLD, "CHLD", false, false},   {SIGCONT, "CONT", true, false},
+    {SIGSTOP, "STOP", false, false},   {SIGTSTP, "TSTP", false, false},
+    {SIGTTIN, "TTIN", false, false},   {SIGTTOU, "TTOU", false, false},
+    {SIGURG, "URG", true, false},      {SIGXCPU, "XCPU", true, true},
+    {SIGXFSZ, "XFSZ", true, true},     {SIGVTALRM, "VTALRM", true, true},
+    {SIGPROF, "PROF", true, true},     {SIGWINCH, "WINCH", true, false},
+    {SIGPOLL, "POLL", true, true},     {SIGPWR, "PWR", true, true},
+    {SIGSYS, "SYS", false, true},
+};
 
 bool ignored(int signal) {
   struct sigaction action {};
   return ::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
          action.sa_handler == SIG_IGN;
-}
-
-/// The kernel sends these signals to all members of a process group: for a terminal's keys, its new
-/// size and its hang-up, and to a stopped group when nobody is left to continue it. Timers and
-/// limits concern one process.
-bool is_for_groups(int signal) {
-  return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP || signal == SIGWINCH ||
-         signal == SIGTSTP || signal == SIGCONT;
 }
 
 /// Sends us a SIGCONT, which continues a stopped process, whoever sent it.
@@ -64,9 +75,13 @@ class ContinueTimer {
 
 }  // namespace
 
+std::span<const KnownSignal> known_signals() {
+  return kSignals;
+}
+
 bool ends_process_by_default(int signal) {
-  constexpr std::array kOthers = {SIGCHLD, SIGWINCH, SIGURG, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU};
-  return std::ranges::find(kOthers, signal) == kOthers.end();
+  const auto* const known = std::ranges::find(kSignals, signal, &KnownSignal::number);
+  return known == std::end(kSignals) || known->ends_process;
 }
 
 void end_by(int signal) {
@@ -83,8 +98,8 @@ void end_by(int signal) {
 SignalSource::SignalSource() {
   sigemptyset(&taken_);
   sigaddset(&taken_, SIGCHLD);
-  for (const int signal : kPassedOn) {
-    if (!ignored(signal)) sigaddset(&taken_, signal);
+  for (const KnownSignal& signal : kSignals) {
+    if (signal.passed_on && !ignored(signal.number)) sigaddset(&taken_, signal.number);
   }
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) {
     if (!ignored(signal)) sigaddset(&taken_, signal);
@@ -131,8 +146,8 @@ std::vector<ReceivedSignal> SignalSource::take() {
     const auto sender = static_cast<pid_t>(info.ssi_pid);
     const bool by_writing = number == SIGPIPE || number == SIGXFSZ;
     if (by_writing && sender == ::getpid()) continue;
-    const bool to_group = info.ssi_code == SI_KERNEL && is_for_groups(number);
-    received.push_back({.number = number, .sender = sender, .to_group = to_group});
+    received.push_back(
+        {.number = number, .sender = sender, .from_kernel = info.ssi_code == SI_KERNEL});
   }
   return received;
 }

@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "lock/time.h"
@@ -11,11 +13,23 @@
 
 namespace redlock::os {
 
+/// What redlock knows of a signal. Real-time signals have no row: libc keeps some of them for
+/// itself.
+struct KnownSignal {
+  int number;
+  std::string_view name;  ///< without SIG
+  bool passed_on;         ///< redlock acts on it, or passes it to the job
+  bool ends_process;      ///< by its default action (signal(7))
+};
+
+/// In the order of the numbers.
+std::span<const KnownSignal> known_signals();
+
 /// A signal sent to this process.
 struct ReceivedSignal {
   int number;
-  pid_t sender;   ///< 0: the kernel
-  bool to_group;  ///< the kernel sent it to the whole process group, for a terminal
+  pid_t sender;      ///< 0: the kernel, or a process that our PID namespace does not contain
+  bool from_kernel;  ///< for a terminal, a timer, a limit
 };
 
 /// Whether the signal's default action ends a process (signal(7)).

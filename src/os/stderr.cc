@@ -9,10 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string_view>
 #include <utility>
 
-#include "os/locale.h"
 #include "os/printable.h"
 #include "os/signals.h"
 #include "os/terminal.h"
@@ -21,8 +19,6 @@ namespace redlock::os {
 
 namespace {
 constexpr std::size_t kMostLines = 200;
-/// How long we wait until a line is in the file before we go on.
-constexpr std::chrono::milliseconds kInOrder(20);
 
 /// The code that words a message cleans the foreign text in it; this catches what such code forgot.
 /// The report of a server that does not start has several lines.
@@ -39,6 +35,12 @@ std::string printable_lines(std::string_view text) {
 }
 
 }  // namespace
+
+void last_words(std::string_view line) noexcept {
+  pollfd ready{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) == 0) return;
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
 
 bool Stderr::is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
@@ -67,7 +69,6 @@ bool Stderr::write_front() {
   const TerminalOutput in_the_background_too;
   std::string& text = kept_.front();
   ssize_t written = 0;
-  if (kind_ == Kind::file) return send_front();
   if (kind_ == Kind::socket) {
     written = ::send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   } else {
@@ -86,27 +87,6 @@ bool Stderr::write_front() {
   return true;
 }
 
-bool Stderr::send_front() {
-  for (int tries = 0; tries < 2; ++tries) {
-    if (!writer_) {
-      writer_ = StderrWriter::start();
-      if (writer_ && started_) started_(writer_->pid());
-    }
-    if (!writer_) break;
-    const StderrWriter::Sent sent = writer_->send(kept_.front());
-    if (sent == StderrWriter::Sent::not_now) return false;
-    if (sent == StderrWriter::Sent::yes) {
-      kept_.pop_front();
-      return true;
-    }
-    writer_.reset();
-  }
-  // The system gives us no process: this write may block, which is better than no message.
-  if (::write(STDERR_FILENO, kept_.front().data(), kept_.front().size()) < 0) errno = 0;
-  kept_.pop_front();
-  return true;
-}
-
 void Stderr::write_out() {
   while (!kept_.empty() && write_front()) {
   }
@@ -114,14 +94,10 @@ void Stderr::write_out() {
 
 void Stderr::line(std::string text) {
   if (kind_ == Kind::unknown) open();
-  if (writer_ && !writer_->is_ours()) writer_.reset();
   const std::size_t columns = live_columns_;
   text = (hide() ? "" : "\n") + printable_lines(text) + '\n';
-  // A late writer perhaps hangs, so we do not wait for it again.
-  const bool late = writer_ && !writer_->settle(std::chrono::milliseconds(0));
   if (kept_.size() < kMostLines) kept_.push_back(std::move(text));
-  write_out();
-  if (writer_ && !late) writer_->settle(kInOrder);
+  if (kind_ != Kind::file || !keeps_for_file_) write_out();
   if (columns > 0) show(live_, columns);
 }
 
@@ -164,29 +140,11 @@ bool Stderr::hide() {
 void Stderr::let_go() {
   kept_.clear();
   reopened_.reset();
-  writer_.reset();
   kind_ = Kind::unknown;
   live_columns_ = 0;
 }
 
-void Stderr::drain_file() {
-  using std::chrono::steady_clock;
-  if (writer_ && !writer_->is_ours()) writer_.reset();
-  write_out();
-  if (!writer_) return;
-  const auto began = steady_clock::now();
-  const auto left = [&] {
-    const auto spent = std::chrono::ceil<std::chrono::milliseconds>(steady_clock::now() - began);
-    return std::max(patience_left_ - spent, std::chrono::milliseconds(0));
-  };
-  if (!kept_.empty() && writer_->settle(left())) write_out();
-  if (writer_) writer_->end(left());
-  patience_left_ = left();
-  writer_.reset();
-}
-
 void Stderr::drain(std::chrono::milliseconds patience) {
-  if (kind_ == Kind::file) return drain_file();
   const auto until = std::chrono::steady_clock::now() + patience;
   while (!kept_.empty()) {
     if (write_front()) continue;

@@ -6,8 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "os/signals.h"
@@ -35,17 +39,22 @@ std::optional<std::size_t> terminal_height(int fd) {
   return size.ws_row;
 }
 
-bool leads_session() {
-  return ::getsid(0) == ::getpid();
-}
-
-bool does_job_control(pid_t pid) {
-  if (pid <= 0 || ::getsid(pid) != ::getsid(0) || ::getpgid(pid) == ::getpgrp()) return false;
-  return static_cast<bool>(Fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)));
+bool locale_is_utf8() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    std::string name(value);
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
+  }
+  return false;
 }
 
 std::optional<Terminal> Terminal::of_foreground_leader() {
-  if (::getpgrp() != ::getpid() || leads_session()) return std::nullopt;
+  // No process above the leader of a session does job control (ssh -t, a container, a terminal that
+  // was started with a command).
+  const bool leads_session = ::getsid(0) == ::getpid();
+  if (::getpgrp() != ::getpid() || leads_session) return std::nullopt;
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (is_pipe(fd)) return std::nullopt;
   }

@@ -11,19 +11,14 @@
 
 namespace redlock::os {
 
-/// We lead our session: no process above us does job control (ssh -t, a container, a terminal that
-/// was started with a command).
-bool leads_session();
-
-/// The process `pid` belongs to our session, which has a terminal, but not to our process group: if
-/// this process continues us, it is a shell with job control.
-bool does_job_control(pid_t pid);
-
 /// The columns of the terminal `fd`; none if it is not a terminal, or does not know.
 std::optional<std::size_t> terminal_width(int fd);
 
 /// Its lines; none likewise.
 std::optional<std::size_t> terminal_height(int fd);
+
+/// Whether LC_ALL, LC_CTYPE or LANG, the first that is set, names UTF-8.
+bool locale_is_utf8();
 
 /// The controlling terminal of a job that gets it for itself. Only if this process leads the
 /// terminal's foreground group, below a shell with job control, and none of its standard

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "records/holder.h"
 
+#include "lock/value.h"
 #include "os/clock.h"
 #include "os/printable.h"
 #include "records/json.h"
-#include "records/json_fields.h"
 
 namespace redlock::records {
 
@@ -55,19 +55,22 @@ Holder since_now(Holder holder) {
 
 std::optional<Holder> read_holder(std::string_view json) {
   const auto object = JsonFields::read(json);
-  if (!object) return std::nullopt;
-  return Holder{.host = object->text("host"),
-                .user = object->text("user"),
-                .pid = object->number("pid").value_or(0),
-                .command = object->text("command"),
-                .message = object->text("message"),
-                .maintenance = object->number("maintenance") == 1,
-                .shared = object->number("shared") == 1,
-                .unattended = object->number("unattended") == 1,
-                .since = object->time("since").value_or(std::chrono::milliseconds::zero()),
-                .ttl = object->time("ttl").value_or(std::chrono::milliseconds::zero()),
-                .servers = object->text("servers"),
-                .protocol = object->number("protocol").value_or(0)};
+  return object ? std::optional(holder_in(*object)) : std::nullopt;
+}
+
+Holder holder_in(const JsonFields& fields) {
+  return {.host = fields.text("host"),
+          .user = fields.text("user"),
+          .pid = fields.number("pid").value_or(0),
+          .command = fields.text("command"),
+          .message = fields.text("message"),
+          .maintenance = fields.number("maintenance") == 1,
+          .shared = fields.number("shared") == 1,
+          .unattended = fields.number("unattended") == 1,
+          .since = fields.time("since").value_or(std::chrono::milliseconds::zero()),
+          .ttl = fields.time("ttl").value_or(std::chrono::milliseconds::zero()),
+          .servers = fields.text("servers"),
+          .protocol = fields.number("protocol").value_or(0)};
 }
 
 std::string as_message(std::string_view text) {
@@ -93,6 +96,27 @@ std::string shell_like(const std::vector<std::string>& argv) {
       return std::string(os::clip(line, kMostCommandBytes)) + "...";
   }
   return line;
+}
+
+std::string revoked_value(std::string_view token, const Holder& by) {
+  constexpr std::size_t kMostName = 64;  // twice that in JSON, at worst
+  JsonRecord note;
+  note.add("host", os::printable(by.host, kMostName));
+  note.add("pid", by.pid);
+  note.add("since", by.since.count());
+  note.add("user", os::printable(by.user, kMostName));
+  std::string value = "revoked:";
+  return value.append(token).append(" ").append(note.object());
+}
+
+std::optional<Holder> read_revocation(std::string_view value) {
+  const lock::Value parts = lock::read_value(value);
+  return parts.kind == lock::Value::Kind::revoked ? read_holder(parts.note) : std::nullopt;
+}
+
+std::optional<Holder> revocation_in_notice(std::string_view text) {
+  constexpr std::string_view kRevoked = "revoked ";
+  return text.starts_with(kRevoked) ? read_holder(text.substr(kRevoked.size())) : std::nullopt;
 }
 
 }  // namespace redlock::records

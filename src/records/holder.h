@@ -12,6 +12,8 @@
 
 namespace redlock::records {
 
+class JsonFields;
+
 /// The part of a command that is stored and shown is at most this long.
 inline constexpr std::size_t kMostCommandBytes = 200;
 /// The same for a message, with the dots that end one that was cut.
@@ -24,7 +26,7 @@ struct Holder {
   std::string host;
   std::string user;
   long pid = 0;
-  std::string command;       ///< empty: not recorded
+  std::string command{};     ///< empty: not recorded
   std::string message{};     ///< why it took the lock, in its own words; empty: it does not say
   bool maintenance = false;  ///< redlock hold: no process holds the lock, and it ends by itself
   bool shared = false;       ///< a reader, or a job in a slot: not the only one that holds the lock
@@ -32,7 +34,7 @@ struct Holder {
   /// When the holder sent the request that got the lock: Unix time by the holder's clock.
   std::chrono::milliseconds since{};
   std::chrono::milliseconds ttl{};
-  std::string servers;  ///< fingerprint of the holder's set of servers
+  std::string servers{};  ///< fingerprint of the holder's set of servers
   long long protocol = lock::kProtocol;
 };
 
@@ -45,11 +47,23 @@ Holder since_now(Holder holder);
 /// Reads what to_json() writes, but from a server, so that nothing in it can be trusted. A missing
 /// field is empty or 0. None if the text is not a JSON object.
 std::optional<Holder> read_holder(std::string_view json);
+Holder holder_in(const JsonFields& fields);
 
 /// What a user wrote as a message, in one line, without control characters, and cut.
 std::string as_message(std::string_view text);
 
 /// A command line as a person would type it, cut to a length that fits a message.
 std::string shell_like(const std::vector<std::string>& argv);
+
+/// The value that the key of a lock with this token gets when `by` revokes the lock (host, user,
+/// pid and since; redlock-protocol(7)): less than 600 bytes.
+std::string revoked_value(std::string_view token, const Holder& by);
+
+/// Reads from the value of a lock's key who revokes the lock. Nothing in it can be trusted. None if
+/// the lock is not revoked, or the value does not say by whom.
+std::optional<Holder> read_revocation(std::string_view value);
+
+/// Reads a notice for the holder: "revoked" and the same note. None if it is another notice.
+std::optional<Holder> revocation_in_notice(std::string_view text);
 
 }  // namespace redlock::records

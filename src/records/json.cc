@@ -60,23 +60,9 @@ void append_escaped(std::string& out, char32_t code) {
 
 /// The character after the backslash, for characters with a short form (RFC 8259, section 7).
 char short_escape(char32_t code) {
-  switch (code) {
-    case '\b':
-      return 'b';
-    case '\t':
-      return 't';
-    case '\n':
-      return 'n';
-    case '\f':
-      return 'f';
-    case '\r':
-      return 'r';
-    case '"':
-    case '\\':
-      return static_cast<char>(code);
-    default:
-      return 0;
-  }
+  constexpr std::string_view kCodes = "\b\t\n\f\r\"\\";
+  const std::size_t at = code < 0x80 ? kCodes.find(static_cast<char>(code)) : kCodes.npos;
+  return at == kCodes.npos ? '\0' : "btnfr\"\\"[at];
 }
 
 void append_string(std::string& out, std::string_view text, Letters letters) {
@@ -153,11 +139,6 @@ Json Json::array(const std::vector<Json>& elements) {
   }
   array.text_ += elements.empty() ? "]" : "\n]";
   return array;
-}
-
-void JsonRecord::begin(std::string_view key) {
-  if (!text_.empty()) text_ += ',';
-  ((text_ += '"') += key) += "\":";
 }
 
 void JsonRecord::add(std::string_view key, std::string_view text) {

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes the JSON of redlock: what it prints with --json, and the records that it stores. Absent on
-// purpose: reading (records/json_fields.h), and any library.
+// JSON: writes what redlock prints with --json and the records that it stores, without any library;
+// reads what others have stored.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace redlock::records {
@@ -62,9 +66,35 @@ class JsonRecord {
 
  private:
   /// The caller passes only keys that need no escapes.
-  void begin(std::string_view key);
+  void begin(std::string_view key) {
+    if (!text_.empty()) text_ += ',';
+    ((text_ += '"') += key) += "\":";
+  }
 
   std::string text_;
+};
+
+/// The texts and whole numbers of a JSON object that others have written into a server, and that
+/// may contain anything. All else in it is left out, however deep.
+class JsonFields {
+ public:
+  /// None if it is not a JSON object.
+  static std::optional<JsonFields> read(std::string_view json);
+
+  /// Empty if the field is missing, or is not a text.
+  [[nodiscard]] std::string text(std::string_view key) const;
+
+  /// None if the field is missing, or is not a whole number of 64 bits.
+  [[nodiscard]] std::optional<std::int64_t> number(std::string_view key) const;
+
+  /// A length, or a time since 1970: from 0 to the year 2200, so that computing with it never
+  /// overflows, not even in nanoseconds. None if the field is missing, or is not a whole number.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> time(std::string_view key) const;
+
+ private:
+  class Reader;
+
+  std::map<std::string, std::variant<std::string, std::int64_t>, std::less<>> fields_;
 };
 
 }  // namespace redlock::records

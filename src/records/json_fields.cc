@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // The only file that includes nlohmann/json.hpp, which takes seconds to compile.
-#include "records/json_fields.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "records/json.h"
 
 namespace redlock::records {
 

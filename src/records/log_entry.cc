@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "records/log_entry.h"
 
-#include <algorithm>
-
 #include "os/printable.h"
 #include "records/json.h"
-#include "records/json_fields.h"
 
 namespace redlock::records {
 
@@ -48,7 +45,6 @@ LogEntry log_entry(const lock::Log& log, const Holder& who) {
   LogEntry entry{.who = who,
                  .fence = log.fence,
                  .waited = std::chrono::floor<milliseconds>(log.waited),
-                 .held = std::nullopt,
                  .status = log.status,
                  .reason = std::string(reason_of(log))};
   if (log.held) entry.held = std::chrono::floor<milliseconds>(*log.held);
@@ -78,20 +74,9 @@ std::string to_json(const LogEntry& entry) {
 std::optional<LogEntry> read_log_entry(std::string_view text) {
   const auto object = JsonFields::read(text);
   if (!object) return std::nullopt;
-  LogEntry entry{.who = {.host = object->text("host"),
-                         .user = object->text("user"),
-                         .pid = object->number("pid").value_or(0),
-                         .command = object->text("command"),
-                         .message = object->text("message"),
-                         .maintenance = object->number("maintenance") == 1,
-                         .shared = object->number("shared") == 1,
-                         .since = {},
-                         .ttl = object->time("ttl").value_or(milliseconds::zero()),
-                         .servers = {}},
-                 .fence = 0,
+  LogEntry entry{.who = holder_in(*object),
                  .waited = object->time("waited"),
                  .held = object->time("held"),
-                 .status = std::nullopt,
                  .reason = object->text("reason")};
   const auto fence = object->number("fence");
   if (fence && *fence > 0) entry.fence = static_cast<std::uint64_t>(*fence);

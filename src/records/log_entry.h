@@ -17,11 +17,11 @@ namespace redlock::records {
 struct LogEntry {
   /// host, user, pid, command, message, maintenance and shared; for maintenance also the ttl
   Holder who;
-  std::uint64_t fence = 0;                          ///< 0: none
-  std::optional<std::chrono::milliseconds> waited;  ///< from the first request to the win
-  std::optional<std::chrono::milliseconds> held;    ///< from the win to this line
-  std::optional<int> status;                        ///< the exit status of the job
-  std::string reason;  ///< why the job was stopped, or how the lock was lost; empty: neither
+  std::uint64_t fence = 0;                            ///< 0: none
+  std::optional<std::chrono::milliseconds> waited{};  ///< from the first request to the win
+  std::optional<std::chrono::milliseconds> held{};    ///< from the win to this line
+  std::optional<int> status{};                        ///< the exit status of the job
+  std::string reason{};  ///< why the job was stopped, or how the lock was lost; empty: neither
 };
 
 /// The name of the event in the log: "acquired", "released"…

@@ -37,10 +37,6 @@ void JobControl::tell(int wait_status, const Worker& worker) const {
   if (terminal_ && WIFCONTINUED(wait_status)) worker.continue_supervisor();
 }
 
-void JobControl::start_failed() const {
-  if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
-}
-
 void JobControl::supervise(pid_t job) {
   job_ = job;
   if (terminal_) signals_.take_job_control();
@@ -62,14 +58,6 @@ void JobControl::continue_job() const {
   if (!terminal_) return;
   if (terminal_->foreground() == ::getpgrp()) terminal_->give_to(job_);
   ::kill(-job_, SIGCONT);
-}
-
-bool JobControl::job_has(const os::ReceivedSignal& signal) const {
-  if (terminal_) return false;
-  // When a terminal hangs up, only the leader of its session gets the signal.
-  if (signal.number == SIGHUP && os::leads_session()) return false;
-  // A shell continues a whole process group.
-  return signal.to_group || (signal.number == SIGCONT && os::does_job_control(signal.sender));
 }
 
 void JobControl::take_terminal_back(bool restore_modes) const {

@@ -32,10 +32,10 @@
 //
 // The job shares the supervisor's group: there is no terminal, a script or a pipeline started us,
 // or no shell does job control above us. As under flock, the kernel and the shell signal the whole
-// group, so the supervisor passes on only what the job has not got. Once the job runs, the worker
-// leaves the session. If it stayed, one member of our group would have a parent in another group
-// of the session, and Ctrl-Z would stop a group that nobody continues (ssh -t, a container: all
-// processes are in the session leader's group).
+// group, so the supervisor passes on only what the group has not got (os/signal_witness.h). Once
+// the job runs, the worker leaves the session. If it stayed, one member of our group would have a
+// parent in another group of the session, and Ctrl-Z would stop a group that nobody continues
+// (ssh -t, a container: all processes are in the session leader's group).
 //
 // Absent on purpose: deadlines. The supervisor looks at them after each stop, and before it
 // continues the job.
@@ -49,7 +49,7 @@
 #include "os/child.h"
 #include "os/signals.h"
 #include "os/terminal.h"
-#include "run/worker.h"
+#include "run/supervision.h"
 
 namespace redlock::run {
 
@@ -75,7 +75,9 @@ class JobControl {
   // In the parent of the worker
 
   /// The job did not start, but may have had the terminal.
-  void start_failed() const;
+  void start_failed() const {
+    if (terminal_) static_cast<void>(terminal_->take_back_from(-1));
+  }
   /// From now on this process is the supervisor of that job.
   void supervise(pid_t job);
 
@@ -94,9 +96,6 @@ class JobControl {
   /// After fg the shell has given the terminal to our group: gives it to the job. After bg the job
   /// goes on without it.
   void continue_job() const;
-
-  /// Whether the job has got this signal, too.
-  [[nodiscard]] bool job_has(const os::ReceivedSignal& signal) const;
 
   /// The job is dead. `restore_modes`: it had no time to restore echo and other modes itself.
   void take_terminal_back(bool restore_modes) const;

@@ -5,13 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <fstream>
-#include <string>
 #include <utility>
 
-#include "diag/lock_name.h"
 #include "diag/text.h"
 
 namespace redlock::run {
@@ -46,13 +43,16 @@ bool JobKiller::signal(int number) {
   return pass.found_new;
 }
 
-void JobKiller::signal_and_continue(int number) {
-  static_cast<void>(tree_.signal(number, SIGCONT));
-}
-
 lock::Duration JobKiller::cost() {
   const os::Effort effort = tree_.measure();
   return 2 * effort.time + static_cast<int>(effort.processes) * kDeath;
+}
+
+void JobKiller::say_left() {
+  out_.line(
+      fmt::format("redlock: {}: processes of the job are still running although the lock has "
+                  "expired, and redlock cannot end them; it stops trying",
+                  lock_));
 }
 
 void JobKiller::say_refused(const std::vector<pid_t>& refused) {

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <utility>
 
 #include "os/child.h"
 #include "os/clock.h"

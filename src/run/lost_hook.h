@@ -33,7 +33,6 @@ class LostHook {
   /// The latest moment at which finish() returns.
   [[nodiscard]] lock::Instant limit() const { return limit_; }
 
-  /// The caller has reaped a child.
   void reaped(pid_t pid) {
     if (pid == pid_) pid_ = -1;
   }

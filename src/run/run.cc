@@ -5,24 +5,20 @@
 
 #include <cstdlib>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
 
-#include "diag/lock_name.h"
 #include "diag/reporter.h"
-#include "driver/holder_info.h"
+#include "diag/text.h"
 #include "driver/setup.h"
 #include "error.h"
-#include "lock/token.h"
+#include "lock/value.h"
 #include "os/clock.h"
-#include "os/last_words.h"
-#include "os/process_name.h"
+#include "os/process.h"
 #include "os/stderr.h"
 #include "records/holder.h"
 #include "redis/servers/server_set.h"
-#include "run/metrics_file.h"
-#include "run/reentrancy.h"
+#include "run/metrics.h"
 #include "run/runner.h"
 #include "run/stage.h"
 
@@ -66,14 +62,12 @@ Exit run(const cli::Run& request) {
   }
   lock::Plan plan = driver::plan_for(settings);
   const driver::LockId lock = driver::lock_id(settings, stage.name());
-  const std::optional<Held> ours =
-      settings.reentrant ? find_held(held, lock) : std::optional<Held>();
-  if (ours) check_outer(ours->token, lock.name, settings);
-  if (ours) plan.inherited = {.token = ours->token, .fence = ours->fence};
+  if (settings.reentrant) plan.inherited = find_held(held, lock);
+  if (plan.inherited) check_outer(plan.inherited->token, lock.name, settings);
   plan.stages = {.earlier = !stage.is_first(), .later = !stage.is_last()};
   records::Holder who = driver::describe_ourselves(settings, lock, request.job);
   redis::ServerSet servers = driver::open_servers(settings, lock, driver::record_of(who),
-                                                  ours ? ours->token : std::string());
+                                                  plan.inherited ? plan.inherited->token : "");
   const MetricsFile metrics(settings.metrics_file);
   const std::string early = metrics.check();
   warn(early, settings, out);

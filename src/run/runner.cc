@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "run/runner.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <new>
 #include <utility>
 
-#include "diag/lock_name.h"
 #include "diag/text.h"
+#include "driver/driver.h"
 #include "error.h"
 #include "exit_status.h"
 #include "os/child.h"
 #include "os/clock.h"
-#include "os/descriptors.h"
-#include "os/last_words.h"
-#include "os/process_name.h"
-#include "os/spare_memory.h"
+#include "os/fd.h"
+#include "os/process.h"
+#include "os/stderr.h"
 
 namespace redlock::run {
 
@@ -38,6 +33,11 @@ using Kind = WorkerMessage::Kind;
 /// connections per server: a pipe, /proc, the terminal, and in the worker a timer and two pidfds.
 /// The others are for libraries.
 constexpr std::size_t kDescriptors = 10;
+
+/// Whoever kills the job often kills the supervisor, too, with the whole process group or a little
+/// later. The worker waits this long for the death of the supervisor before it takes the death of
+/// the job for a normal end: then it would release the lock, and leave descendants running.
+constexpr std::chrono::milliseconds kBothKilled(100);
 
 }  // namespace
 
@@ -61,19 +61,12 @@ Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::S
   progress_.tell_usual(settings, servers, job_.lock.key);
   reserve_.emplace();
   if (!job_.stage.is_last()) tree_.leader_passes_on();  // it is a redlock
-  // The writer is no part of the job: redlock does not stop it with the job, and does not wait for
-  // one that hangs.
-  out_.on_writer([this](pid_t pid) {
-    tree_.exclude(pid);
-    if (worker_) reserve_->supervision->stderr_writer.store(pid);
-  });
 }
 
 Exit Runner::run() {
   try {
     driver_.run();
     if (worker_) leave();
-    if (!supervisor_) driver_.part();
   } catch (const std::exception& error) {
     if (worker_) end_worker(driver::reason_of(error));
     if (!supervisor_) {
@@ -92,7 +85,6 @@ Exit Runner::run() {
 /// The worker has done its part.
 void Runner::leave() {
   const bool lost = session_.outcome().kind == lock::Outcome::Kind::lost;
-  if (!lost) driver_.part();
   if (hook_->group() > 0) {
     // Until that limit, the supervisor must not take this process for stuck.
     worker_->publish(
@@ -106,7 +98,7 @@ void Runner::leave() {
 
 /// Only before there is a job, or when it is dead.
 void Runner::give_back() noexcept {
-  if (rescue_.give_back(driver_, plan_.server_timeout)) return;
+  if (driver::give_back(driver_, plan_.server_timeout)) return;
   driver::say_may_stay_locked(job_.lock.name, plan_.timing.life(), out_);
 }
 
@@ -168,26 +160,36 @@ bool Runner::perform(const lock::Effect& effect, lock::Instant now) {
   return true;
 }
 
-os::Interest Runner::watch() const {
-  return worker_ ? worker_->interest() : os::Interest{};
-}
-
 /// Once there is a job, signals are for the job, and the supervisor passes them on.
-bool Runner::take_signal(const lock::Signal&, lock::Instant) {
-  return worker_.has_value();
+bool Runner::take_signal(const lock::Signal& signal, lock::Instant) {
+  if (!worker_) return false;
+  reserve_->supervision->heard_by_worker.note(signal.number);
+  return true;
 }
 
 void Runner::look(bool woken, lock::Instant now) {
-  if (!woken) return;
-  reap(now);
-  if (worker_ && worker_->supervisor_is_gone()) {
-    driver_.step(lock::SupervisorGone{reserve_->supervision->told_to_end.load()}, now);
-  }
+  if (woken) reap(now);
+  if (!worker_) return;
+  const bool gone = worker_->supervisor_is_gone();
+  if (gone) driver_.step(lock::SupervisorGone{reserve_->supervision->told_to_end.load()}, now);
+  if (report_end_at_ != lock::kNever && (gone || now >= report_end_at_)) report_end(now);
+}
+
+/// The worker must not live for ever, whatever the system refuses to it.
+void Runner::give_up(lock::Instant now) {
+  const lock::WorkerState state = session_.worker_state();
+  if (state.phase != lock::WorkerState::Phase::stopping) return;
+  if (now < state.valid_until + kLastAttempts) return;
+  killer_.say_left();
+  out_.drain(std::chrono::milliseconds(100));
+  reserve_->supervision->lost.store(true);
+  worker_->leave(ExitStatus::lost);
 }
 
 void Runner::turned(lock::Instant now) {
   progress_.turn(session_, now);
   status_.turn(session_, now);
+  if (worker_) give_up(now);
   if (session_.watching_tree() && job_pid_ < 0 && tree_.empty()) {
     driver_.step(lock::JobTreeGone{}, now);
     worker_->continue_supervisor();
@@ -221,12 +223,22 @@ void Runner::reap(lock::Instant now) {
       job_pid_ = -1;
       tree_.leader_reaped();
       const Exit end = Exit::of_process(status);
+      job_status_ = end.status;
       job_signal_ = end.signal;
       worker_->job_ended(end);
-      driver_.step(lock::JobExited{end.status}, now);
-      worker_->continue_supervisor();  // after the release, which must not wait for this
+      if (end.signal != SIGKILL || session_.watching_tree()) {
+        report_end(now);
+      } else {
+        report_end_at_ = now + kBothKilled;
+      }
     }
   }
+}
+
+void Runner::report_end(lock::Instant now) {
+  report_end_at_ = lock::kNever;
+  driver_.step(lock::JobExited{job_status_}, now);
+  worker_->continue_supervisor();  // after the release, which must not wait for this
 }
 
 /// The parent returns the outcome of the start, or nothing if it is the supervisor from now on; the
@@ -239,12 +251,13 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
     if (worker > 0) give_up_worker(worker);
     supervisor_.reset();
     if (job_control_) job_control_->start_failed();
-    return cannot_start(driver::reason_of(error));
+    out_.line(fmt::format("redlock: cannot start the job: {}", driver::reason_of(error)));
+    return kSystemRefused;
   }
 }
 
 std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
-  const Held held{.token = servers_.token(order.attempt), .fence = order.fence};
+  const lock::Inherited held{.token = servers_.token(order.attempt), .fence = order.fence};
   environment_ = environment_for(Stage::Reader::job, held);
   hook_.emplace(job_.on_lost, job_.on_lost.empty()
                                   ? std::vector<std::string>()
@@ -271,7 +284,8 @@ std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& 
   }
 }
 
-std::vector<std::string> Runner::environment_for(Stage::Reader reader, const Held& held) const {
+std::vector<std::string> Runner::environment_for(Stage::Reader reader,
+                                                 const lock::Inherited& held) const {
   auto [dropped, added] = job_.stage.variables(reader, held.token, held.fence);
   dropped.emplace_back("REDLOCK_HELD");
   added.push_back("REDLOCK_HELD=" + add_held(job_.held, job_.lock, held));
@@ -332,26 +346,16 @@ void Runner::abandon_start(const char* why) noexcept {
   leave_without_job();
 }
 
-/// Less than the length of a message: the worker has ended. Negative: there is none at `limit`.
-ssize_t Runner::await_message(const os::Fd& messages, lock::Instant limit, WorkerMessage& message) {
-  std::array<os::Interest, 1> interests{os::Interest{.fd = messages.get(), .read = true}};
-  ssize_t length = -1;
-  do {
-    driver_.await(interests, limit);
-    length = ::read(messages.get(), &message, sizeof message);
-  } while (length < 0 && os::boot_now() < limit);
-  return length;
-}
-
 std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t worker,
                                                os::Fd messages) {
   WorkerMessage message{};
-  ssize_t length = await_message(messages, order.latest, message);
+  ssize_t length = driver_.await_message(messages, &message, sizeof message, order.latest);
   const bool too_late = length < 0 && !reserve_->supervision->start_decided.exchange(true);
   if (length < 0 && !too_late) {
     // The job has begun, or is about to. After this limit, little more than the grace would be
     // left.
-    length = await_message(messages, order.latest + plan_.timing.ttl / 3, message);
+    length = driver_.await_message(messages, &message, sizeof message,
+                                   order.latest + plan_.timing.ttl / 3);
   }
   if (length != sizeof message) {
     const char* const fate = length < 0 ? "was stopped or stuck" : "was killed";
@@ -361,7 +365,7 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   // `ran` is measured from this moment: on a loaded machine the present one is much later.
   const auto began = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
       std::chrono::system_clock::now() - (os::boot_now() - (began_ + facts_.waited)));
-  facts_.job = diag::RunFacts::Job{.began = began, .ran = {}, .fence = order.fence};
+  facts_.job = RunFacts::Job{.began = began, .ran = {}, .fence = order.fence};
   job_.stage.note_start(began_ + facts_.waited);
   job_control_->supervise(message.value);
   supervisor_.emplace(
@@ -415,17 +419,12 @@ bool Runner::kill_job() noexcept {
       tree_.signal(SIGKILL);
     } catch (const std::exception&) {
       if (job_pid_ > 0) ::kill(job_pid_, SIGKILL);  // this call needs no memory
-      os::use_spare_memory();
+      tree_.free_reserved_memory();
     }
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
   }
   return false;
-}
-
-lock::JobFailedToStart Runner::cannot_start(const char* why) {
-  out_.line(fmt::format("redlock: cannot start the job: {}", why));
-  return kSystemRefused;
 }
 
 lock::JobFailedToStart Runner::cannot_run(const WorkerMessage& message) {

@@ -8,13 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "diag/metrics.h"
 #include "diag/reporter.h"
-#include "driver/chosen_status.h"
 #include "driver/driver.h"
-#include "driver/lock_id.h"
 #include "driver/progress.h"
-#include "driver/rescue.h"
+#include "driver/setup.h"
 #include "lock/session.h"
 #include "os/process_tree.h"
 #include "os/service_manager.h"
@@ -25,12 +22,10 @@
 #include "run/job_control.h"
 #include "run/job_killer.h"
 #include "run/lost_hook.h"
-#include "run/reentrancy.h"
-#include "run/reserve.h"
+#include "run/metrics.h"
 #include "run/stage.h"
 #include "run/supervision.h"
 #include "run/supervisor.h"
-#include "run/worker.h"
 
 namespace redlock::run {
 
@@ -51,7 +46,7 @@ struct Job {
 /// on with the loop.
 ///
 /// If the system refuses something, no lock stays behind and no job runs without a lock:
-///   before the fork         the parent gives back what it may hold (driver/rescue.h)
+///   before the fork         the parent gives back what it may hold (driver/driver.h)
 ///   while the job starts    the parent kills the child and tells the session that the job did not
 ///                           start
 ///   in the worker           it kills the job, then gives the lock back; if it cannot kill the job,
@@ -66,15 +61,16 @@ class Runner : private driver::Host {
   /// Gives the way in which redlock ends; returns in the parent only.
   Exit run();
 
-  /// Valid once run() has returned.
-  [[nodiscard]] const diag::RunFacts& facts() const { return facts_; }
+  [[nodiscard]] const RunFacts& facts() const { return facts_; }
 
  private:
   bool perform(const lock::Effect& effect, lock::Instant now) override;
   void stepped() override;
-  [[nodiscard]] os::Interest watch() const override;
+  [[nodiscard]] os::Interest watch() const override {
+    return worker_ ? worker_->interest() : os::Interest{};
+  }
   [[nodiscard]] lock::Instant deadline() const override {
-    return std::min(progress_.deadline(session_), status_.deadline(session_));
+    return std::min({progress_.deadline(session_), status_.deadline(session_), report_end_at_});
   }
   bool take_signal(const lock::Signal& signal, lock::Instant now) override;
   void look(bool woken, lock::Instant now) override;
@@ -88,20 +84,20 @@ class Runner : private driver::Host {
   [[noreturn]] void end_worker(const char* why) noexcept;
   bool kill_job() noexcept;
   void reap(lock::Instant now);
+  void report_end(lock::Instant now);
+  void give_up(lock::Instant now);
 
   std::optional<lock::Event> spawn(const lock::Spawn& order);
   std::optional<lock::Event> fork_worker(const lock::Spawn& order, pid_t& worker);
   [[nodiscard]] std::vector<std::string> environment_for(Stage::Reader reader,
-                                                         const Held& held) const;
+                                                         const lock::Inherited& held) const;
   lock::Event start_job(const lock::Spawn& order, pid_t supervisor);
   [[noreturn]] void leave_without_job() noexcept;
   [[noreturn]] void abandon_start(const char* why) noexcept;
   std::optional<lock::Event> await_start(const lock::Spawn& order, pid_t worker, os::Fd messages);
-  ssize_t await_message(const os::Fd& messages, lock::Instant limit, WorkerMessage& message);
   lock::Event not_started(pid_t worker, const std::optional<WorkerMessage>& reason,
                           const char* fate);
   void give_up_worker(pid_t worker) noexcept;
-  [[nodiscard]] lock::JobFailedToStart cannot_start(const char* why);
   [[nodiscard]] lock::JobFailedToStart cannot_run(const WorkerMessage& message);
 
   lock::Plan plan_;
@@ -121,16 +117,18 @@ class Runner : private driver::Host {
   driver::Driver driver_;
 
   std::vector<std::string> environment_;  ///< the job's
-  driver::Rescue rescue_;
   std::optional<Reserve> reserve_;
   std::optional<JobControl> job_control_;
   std::optional<Worker> worker_;          ///< in the child: this process
   std::optional<Supervisor> supervisor_;  ///< in the parent, once the job runs: this process
   std::optional<LostHook> hook_;
   pid_t job_pid_ = -1;
+  int job_status_ = 0;  ///< the job's, once it has ended
   int job_signal_ = 0;  ///< the signal that ended the job; 0: none
+  /// Somebody has killed the job's main process: the session learns of it at this moment.
+  lock::Instant report_end_at_ = lock::kNever;
 
-  diag::RunFacts facts_;  ///< the parent's
+  RunFacts facts_;  ///< the parent's
 };
 
 }  // namespace redlock::run

@@ -12,15 +12,14 @@
 #include <system_error>
 #include <utility>
 
-#include "config/pipes.h"
-#include "driver/lock_id.h"
+#include "config/read_file.h"
+#include "diag/text.h"
 #include "error.h"
 #include "lock/stages.h"
-#include "lock/token.h"
-#include "os/fail.h"
-#include "os/memory_file.h"
+#include "lock/value.h"
+#include "os/fd.h"
+#include "os/process.h"
 #include "os/service_manager.h"
-#include "run/reentrancy.h"
 
 namespace redlock::run {
 
@@ -30,9 +29,16 @@ namespace {
 /// start_ (0: none).
 constexpr const char* kVariable = "REDLOCK_STAGE";
 
+constexpr std::size_t kMostShown = 200;  // bytes of a name
+
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+[[noreturn]] void refuse(const char* name) {
+  throw Error(ExitStatus::usage,
+              fmt::format("{} is in the environment: only redlock itself may set it", name));
 }
 
 bool read(std::string_view& text, std::int64_t& number) {
@@ -43,6 +49,41 @@ bool read(std::string_view& text, std::int64_t& number) {
   return true;
 }
 
+/// The end of an entry of that lock.
+std::string ending(const driver::LockId& id) {
+  std::string text = ":" + id.servers + ":";
+  for (const char byte : id.key) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+/// Removes the next entry from `entries`, and returns it.
+std::string_view next_entry(std::string_view& entries) {
+  entries.remove_prefix(std::min(entries.find_first_not_of(' '), entries.size()));
+  const std::string_view entry = entries.substr(0, entries.find(' '));
+  entries.remove_prefix(entry.size());
+  return entry;
+}
+
+/// Throws Error (64) if an outer run holds one of the locks, and another one comes before it in the
+/// order.
+void check_order(const std::vector<std::string>& names, const config::Settings& settings,
+                 std::string_view held) {
+  std::vector<bool> ours;
+  for (const std::string& name : names) {
+    ours.push_back(find_held(held, driver::lock_id(settings, name)).has_value());
+  }
+  const std::optional<lock::OutOfOrder> wrong = lock::out_of_order(names, ours);
+  if (!wrong) return;
+  throw Error(
+      ExitStatus::usage,
+      fmt::format("an outer redlock run holds {}, and --also takes {} before it: another run with "
+                  "both could wait for this one for ever, and this one for it; let the outer run "
+                  "take both (redlock run --also {} {} ...), or start this run after it has ended",
+                  diag::lock_name(wrong->held), diag::lock_name(wrong->missing),
+                  diag::printable(wrong->missing, kMostShown),
+                  diag::printable(wrong->held, kMostShown)));
+}
+
 /// A descriptor from the stage before.
 os::Fd inherited(std::int64_t number) {
   const int fd = static_cast<int>(number);
@@ -50,6 +91,12 @@ os::Fd inherited(std::int64_t number) {
 }
 
 }  // namespace
+
+void require_stage_before() {
+  for (const char* name : {kVariable, config::kPipesVariable}) {
+    if (std::getenv(name) != nullptr && !os::started_by_same_program()) refuse(name);
+  }
+}
 
 Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
     : request_(request), names_(request.also) {
@@ -59,6 +106,7 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
 
   const std::string value = variable(kVariable);
   if (value.empty()) {
+    if (request.settings.reentrant) check_order(names_, request.settings, held);
     // Without it, a run is missing in the metrics; no metrics prevent a run.
     if (!is_last() && !request.settings.metrics_file.empty()) start_ = os::make_memory_file("");
     if (!is_last()) keep_pipes();
@@ -75,11 +123,7 @@ Stage::Stage(const cli::Run& request, std::string_view held, lock::Instant now)
     const auto& name = names_[static_cast<std::size_t>(before)];
     ours = find_held(held, driver::lock_id(request.settings, name)).has_value();
   }
-  if (!ours) {
-    throw Error(ExitStatus::usage, fmt::format("{} is in the environment: only redlock itself may "
-                                               "set it",
-                                               kVariable));
-  }
+  if (!ours) refuse(kVariable);
   number_ = static_cast<std::size_t>(number);
   limit_ = lock::Instant(lock::Duration(limit));
   start_ = inherited(start);
@@ -149,11 +193,6 @@ std::optional<Stage::Job> Stage::run_of_command(Job job, lock::Instant start) co
   return job;
 }
 
-/// Ours, or that of a stage before, which has put its variables into our environment.
-bool Stage::knows_first_named() const {
-  return request_.name <= name();  // in_order() sorts them
-}
-
 /// The variables of the lock that the user named first come from its stage, whichever that is. The
 /// command of --on-lost may run before that stage does, and then gets those of our lock.
 Stage::Variables Stage::variables(Reader reader, const std::string& token,
@@ -184,6 +223,32 @@ Stage::Variables Stage::variables(Reader reader, const std::string& token,
     }
   }
   return variables;
+}
+
+std::optional<lock::Inherited> find_held(std::string_view environment, const driver::LockId& id) {
+  const std::string end = ending(id);
+  std::optional<lock::Inherited> found;
+  for (std::string_view entry; !(entry = next_entry(environment)).empty();) {
+    if (!entry.ends_with(end)) continue;
+    entry.remove_suffix(end.size());
+    if (entry.size() < lock::kTokenDigits + 2 || entry[lock::kTokenDigits] != ':') continue;
+    lock::Inherited held{.token = std::string(entry.substr(0, lock::kTokenDigits)), .fence = 0};
+    const std::string_view number = entry.substr(lock::kTokenDigits + 1);
+    const char* const stop = number.data() + number.size();
+    const auto [last, error] = std::from_chars(number.data(), stop, held.fence);
+    if (lock::is_token(held.token) && error == std::errc{} && last == stop) found = std::move(held);
+  }
+  return found;
+}
+
+std::string add_held(std::string_view environment, const driver::LockId& id,
+                     const lock::Inherited& held) {
+  const std::string end = ending(id);
+  std::string entries;
+  for (std::string_view entry; !(entry = next_entry(environment)).empty();) {
+    if (!entry.ends_with(end)) entries.append(entry).append(" ");
+  }
+  return entries + fmt::format("{}:{}{}", held.token, held.fence, end);
 }
 
 }  // namespace redlock::run

@@ -16,23 +16,29 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "diag/metrics.h"
+#include "driver/setup.h"
+#include "lock/acquisition.h"
 #include "lock/time.h"
 #include "os/child.h"
 #include "os/fd.h"
 #include "os/signals.h"
+#include "run/metrics.h"
 
 namespace redlock::run {
+
+/// Throws Error (64) if the environment has what a stage tells the next one, but our parent is not
+/// a redlock: these variables name descriptors to read and write, and locks that we need not take.
+/// To be called before anything reads them.
+void require_stage_before();
 
 /// One of the redlocks of a run: the one that takes the lock `name()`.
 class Stage {
  public:
   /// The stage that this process is: the first, or the one that REDLOCK_STAGE names. Throws Error
-  /// (64) if that variable does not come from the redlock outside of us: `held`, REDLOCK_HELD, must
-  /// name all locks of the stages before ours.
+  /// (64) if that variable does not fit: `held`, REDLOCK_HELD, must name all locks of the stages
+  /// before ours. Also if the run would take its locks out of the order (lock/stages.h).
   Stage(const cli::Run& request, std::string_view held, lock::Instant now);
 
-  /// The lock that this stage takes.
   [[nodiscard]] const std::string& name() const { return names_[number_]; }
   [[nodiscard]] bool is_first() const { return number_ == 0; }
   [[nodiscard]] bool is_last() const { return number_ + 1 == names_.size(); }
@@ -50,7 +56,7 @@ class Stage {
 
   /// The last stage tells the others that the command has started; the others do nothing.
   void note_start(lock::Instant start) const;
-  using Job = diag::RunFacts::Job;
+  using Job = RunFacts::Job;
   /// The run of the command, for the metrics of our lock; none: it did not start. `job`: the run of
   /// what this stage ran, from `start` on.
   [[nodiscard]] std::optional<Job> run_of_command(Job job, lock::Instant start) const;
@@ -68,7 +74,10 @@ class Stage {
  private:
   void keep_pipes();
   void inherit_pipes();
-  [[nodiscard]] bool knows_first_named() const;
+  /// Ours, or that of a stage before, which has put its variables into our environment.
+  [[nodiscard]] bool knows_first_named() const {
+    return request_.name <= name();  // in_order() sorts them
+  }
 
   const cli::Run& request_;
   std::vector<std::string> names_;  ///< in the order in which redlock takes them
@@ -80,5 +89,21 @@ class Stage {
   std::vector<os::Fd> pipes_;   ///< in memory: what the first stage read from pipes
   std::string pipes_variable_;  ///< config::kPipesVariable
 };
+
+// REDLOCK_HELD: the locks that our ancestors hold. A redlock inside their jobs joins such a lock
+// instead of waiting for itself. One entry per lock, separated by blanks:
+//
+//   TOKEN:FENCE:FINGERPRINT:KEY
+//
+// FINGERPRINT is that of the set of servers, KEY is in hexadecimal digits. The variable is no
+// setting, and redlock does not trust it: it asks the servers whether the lock has that token.
+
+/// The last entry of that lock in a REDLOCK_HELD. Skips malformed entries.
+std::optional<lock::Inherited> find_held(std::string_view environment, const driver::LockId& id);
+
+/// REDLOCK_HELD with one more entry: replaces an older one of the same lock, keeps those of other
+/// locks.
+std::string add_held(std::string_view environment, const driver::LockId& id,
+                     const lock::Inherited& held);
 
 }  // namespace redlock::run

@@ -15,11 +15,22 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
+#include "exit_status.h"
+#include "lock/time.h"
 #include "lock/watch.h"
+#include "os/fd.h"
+#include "os/loop.h"
+#include "os/process.h"
+#include "os/signal_witness.h"
 
 namespace redlock::run {
+
+/// A process of the job that nobody can kill (it has other rights, or waits for a device) does not
+/// keep redlock alive for longer than this beyond the end of the lease.
+inline constexpr lock::Duration kLastAttempts = std::chrono::seconds(5);
 
 /// In an os::SharedPage. The worker writes, the supervisor reads, where nothing else is said.
 struct Supervision {
@@ -36,7 +47,8 @@ struct Supervision {
   std::atomic<int> job_signal{0};  ///< the signal that ended it; 0: none. Stored before job_status
   std::atomic<std::int64_t> job_ended{0};  ///< the time of that, on the lock::BootClock
   std::atomic<bool> lost{false};           ///< an exit_status of 80 is redlock's own, not the job's
-  std::atomic<pid_t> stderr_writer{kNone};  ///< the worker's os::StderrWriter: no part of the job
+  os::SignalNotes heard_by_witness;        ///< by the supervisor's os::SignalWitness
+  os::SignalNotes heard_by_worker;
   std::atomic<int> exit_signal{0};     ///< redlock ends by this signal; 0: none. Before exit_status
   std::atomic<int> hook_group{kNone};  ///< process group of --on-lost, once that has started
   std::atomic<int> exit_status{kNone};  ///< redlock's own, once the worker is done
@@ -81,6 +93,53 @@ struct WorkerMessage {
   };
   Kind kind;
   int value;
+};
+
+/// The worker's side: it tells the supervisor its state, and notices the supervisor's death.
+class Worker {
+ public:
+  /// In the forked child, whose parent is `supervisor`; `pidfd` is that of the parent.
+  Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision);
+
+  /// The loop must watch this: it is readable once the supervisor is dead. If the kernel refuses a
+  /// pidfd, there is nothing to watch, and the worker gets a SIGCHLD instead.
+  [[nodiscard]] os::Interest interest() const { return {.fd = supervisor_.get(), .read = true}; }
+  [[nodiscard]] bool supervisor_is_gone();
+
+  /// False: the supervisor is dead.
+  bool tell(WorkerMessage::Kind kind, int value = 0) const;
+  /// Publishes the state. If the supervisor would sleep too long by the state before, this wakes
+  /// it; while the lock is being released, the next continue_supervisor() does.
+  void publish(const lock::WorkerState& state);
+
+  /// The worker has reaped the job's main process, which ended like this.
+  void job_ended(Exit end);
+  /// Continues the supervisor if it was stopped, so that it sees the job's new state.
+  void continue_supervisor() const;
+
+  /// Publishes how redlock must end, and ends this process.
+  [[noreturn]] void leave(Exit result);
+
+ private:
+  os::Fd supervisor_;  ///< pidfd, until the worker has noticed the supervisor's death
+  pid_t supervisor_pid_;
+  os::Fd messages_;
+  Supervision& supervision_;
+  bool gone_ = false;       ///< the supervisor is
+  lock::Instant act_by_{};  ///< as last published
+};
+
+/// What a worker needs from the system to start a job. Redlock takes it before it asks for the
+/// lock: if the system refuses it, there is no lock yet to give back.
+struct Reserve {
+  Reserve();  ///< throws Error (71)
+
+  os::SharedPage<Supervision> supervision;
+  os::Pipe messages;
+  /// A pidfd of this process, the future parent of the worker; none if the kernel has no pidfds.
+  os::Fd supervisor;
+  os::Loop loop;  ///< the worker's own
+  os::Fd proc;    ///< the worker's own
 };
 
 }  // namespace redlock::run

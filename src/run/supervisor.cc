@@ -2,26 +2,32 @@
 #include "run/supervisor.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <exception>
 #include <utility>
 
 #include "diag/duration.h"
-#include "diag/lock_name.h"
-#include "driver/rescue.h"
-#include "exit_status.h"
-#include "os/clock.h"
-#include "os/last_words.h"
-#include "os/spare_memory.h"
+#include "diag/text.h"
+#include "driver/driver.h"
+#include "os/stderr.h"
 
 namespace redlock::run {
+
+namespace {
+
+/// Whoever sends a signal to all processes of a service sends it to one after the other, timeout(1)
+/// first to its child and then to the group. So we wait this long before we decide whether the job
+/// has it.
+constexpr std::chrono::milliseconds kHold(50);
+
+}  // namespace
 
 Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing, Supervision& supervision,
                        JobControl& job_control, os::SignalSource& signals, os::ProcessTree& tree,
@@ -36,9 +42,15 @@ Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing, Super
       hook_(std::move(hook)),
       killer_(tree, out, job_.lock),
       loop_(loop),
-      watch_(timing) {
+      watch_(timing),
+      witness_(supervision.heard_by_witness, job_control.own_group()
+                                                 ? os::SignalWitness::Group::own
+                                                 : os::SignalWitness::Group::ours) {
+  held_.reserve(64);  // without memory for it, a signal would be lost
+  if (witness_.pid() > 0) tree_.exclude(witness_.pid());
   tree_.spare(worker_.pid);
   tree_.lead(job_.pid, job_control_.own_group());
+  out_.keep_lines_for_file();  // nothing delays a KILL
 }
 
 /// No other process can look after the job as we can: if the system refuses something, we try
@@ -52,14 +64,17 @@ Exit Supervisor::watch() {
       bear(driver::reason_of(error));
     }
   }
+  pass_on(os::boot_now());
+  witness_.end();
   job_control_.take_terminal_back(stopped_job() || job_status() > 128);
   if (!watch_.alone()) return {supervision_.exit_status.load(), supervision_.exit_signal.load()};
   hook_.finish(out_);
+  if (job_left()) killer_.say_left();
   return end_alone();
 }
 
 void Supervisor::bear(const char* why) {
-  os::use_spare_memory();
+  tree_.free_reserved_memory();
   const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
   ::nanosleep(&pause, nullptr);
   if (std::exchange(bore_, true)) return;
@@ -83,7 +98,8 @@ void Supervisor::wait(std::span<os::Interest> interests, lock::Instant deadline)
 
 bool Supervisor::done() const {
   if (!worker_gone_) return false;
-  return watch_.alone() ? !job_left() : supervision_.exit_status.load() != Supervision::kNone;
+  if (!watch_.alone()) return supervision_.exit_status.load() != Supervision::kNone;
+  return !job_left() || os::boot_now() >= supervision_.worker_state().valid_until + kLastAttempts;
 }
 
 void Supervisor::turn() {
@@ -92,7 +108,9 @@ void Supervisor::turn() {
       os::Interest{.fd = worker_gone_ ? -1 : worker_.messages.get(), .read = true}};
   // When no process of the job is left, only the worker's death is still to come.
   const bool finished = watch_.alone() && !job_left();
-  wait(interests, finished ? lock::kNever : watch_.deadline(supervision_.worker_state()));
+  const lock::Instant due = held_.empty() ? lock::kNever : held_.front().came + kHold;
+  wait(interests,
+       finished ? lock::kNever : std::min(due, watch_.deadline(supervision_.worker_state())));
 
   if (const int group = supervision_.hook_group.load(); group != Supervision::kNone) {
     tree_.exclude_group(group);
@@ -100,8 +118,10 @@ void Supervisor::turn() {
   reap();
   act(os::boot_now());  // an overdue deadline comes before everything else
   if (interests[0].ready) {
-    for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal);
+    const lock::Instant now = os::boot_now();
+    for (const os::ReceivedSignal& signal : signals_.take()) take_signal(signal, now);
   }
+  pass_on(os::boot_now());
   if (interests[1].ready) take_messages();
   if (job_control_.behind()) follow_job();
   act(os::boot_now());  // reap() may just have found the worker dead
@@ -116,6 +136,7 @@ void Supervisor::act(lock::Instant now) {
   // Signals go out before anything else, before messages in particular.
   for (const lock::Watch::Act act : acts) carry_out(act);
   if (left) tell(acts);
+  if (watch_.alone() && killed_together()) watch_.hurry(now);
 }
 
 void Supervisor::carry_out(lock::Watch::Act act) {
@@ -163,10 +184,11 @@ void Supervisor::reap() {
       continue;
     }
     hook_.reaped(pid);
+    if (pid == witness_.pid()) tree_.exclude(-1);
+    witness_.reaped(pid);
     if (pid == worker_.pid) {
       worker_gone_ = true;
       tree_.spared_reaped();
-      if (const pid_t writer = supervision_.stderr_writer.load(); writer > 0) tree_.exclude(writer);
     } else if (pid == job_.pid) {
       tree_.leader_reaped();
       job_end_ = Exit::of_process(status);
@@ -187,11 +209,14 @@ bool Supervisor::job_left() const {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
-  return (stopped_job() || job_.wait_all) && !tree_.empty();
+  return (stopped_job() || job_.wait_all || killed_together()) && !tree_.empty();
 }
 
-int Supervisor::job_status() const {
-  return job_end_ ? job_end_->status : supervision_.job_status.load();
+/// Somebody killed the worker and the job's main process: its descendants did not stay behind in an
+/// orderly way, and nobody will renew the lock for them.
+bool Supervisor::killed_together() const {
+  if (!worker_gone_ || supervision_.exit_status.load() != Supervision::kNone) return false;
+  return (job_end_ ? job_end_->signal : supervision_.job_signal.load()) == SIGKILL;
 }
 
 lock::Instant Supervisor::job_ended() const {
@@ -200,25 +225,69 @@ lock::Instant Supervisor::job_ended() const {
   return lock::Instant(lock::Duration(supervision_.job_ended.load()));
 }
 
-void Supervisor::take_signal(const os::ReceivedSignal& signal) {
-  if (signal.number == SIGCHLD) return;
+void Supervisor::take_signal(const os::ReceivedSignal& signal, lock::Instant now) {
+  // The child may have ended since this turn began, and no other SIGCHLD comes for it.
+  if (signal.number == SIGCHLD) return reap();
   if (signal.number == SIGCONT) {
+    if (!job_control_.own_group()) witness_.proceed();
     // From the worker: it wakes us after the job has been continued or has ended.
     if (signal.sender == worker_.pid) return;
     take_messages();  // a stop that they report came before this signal
     job_control_.note(0);
     if (job_control_.own_group()) return continue_job();
-    if (!may_continue()) return;
   }
   if (os::ends_process_by_default(signal.number)) supervision_.told_to_end.store(true);
-  if (job_left() && !job_control_.job_has(signal)) tree_.signal(signal.number);
+  // Only real-time signals queue (signal(7)).
+  const bool again = signal.number < SIGRTMIN && std::ranges::any_of(held_, [&](const Held& held) {
+                       return held.signal.number == signal.number;
+                     });
+  if (!again) held_.push_back({signal, now});
+}
+
+/// The job's main process may end by a signal that its whole group got, before we have read ours.
+/// Its descendants outside the group get that signal all the same, without a further wait.
+void Supervisor::pass_on(lock::Instant now) {
+  const bool ended = job_status() != Supervision::kNone || tree_.leader_ended();
+  while (!held_.empty() && (ended || now >= held_.front().came + kHold)) {
+    const Held held = held_.front();
+    const bool may = held.signal.number != SIGCONT || may_continue();
+    const bool in_time = job_left() || held.came <= job_ended() + kHold;
+    if (may && in_time) pass_on(held.signal, held.came - kHold);
+    held_.erase(held_.begin());
+  }
+}
+
+/// Descendants of the job may have left the group: they have the signal only if its sender sent it
+/// to every process. Then our worker has it, too.
+void Supervisor::pass_on(const os::ReceivedSignal& signal, lock::Instant since) {
+  const bool by_terminal = signal.from_kernel && !job_control_.own_group() &&
+                           (signal.number == SIGINT || signal.number == SIGQUIT);
+  // A process that has not run since then, on a busy machine, has it pending. A CONT may be ours.
+  const auto has_it = [&](const os::SignalNotes& notes, pid_t pid) {
+    return notes.has(signal.number, since) ||
+           (signal.number != SIGCONT && os::has_pending(pid, signal.number));
+  };
+  const bool heard =
+      witness_.pid() > 0 ? has_it(supervision_.heard_by_witness, witness_.pid()) : by_terminal;
+  if (!heard) {
+    tree_.signal(signal.number);
+    return;
+  }
+  // As under flock, what a terminal or its shell sends concerns the group.
+  const bool for_group = signal.from_kernel || signal.number == SIGCONT;
+  const bool for_all =
+      job_control_.own_group() || has_it(supervision_.heard_by_worker, worker_.pid);
+  if (!for_group && !for_all) tree_.signal(signal.number, 0, ::getpgrp());
 }
 
 void Supervisor::take_messages() {
   WorkerMessage message{};
-  while (::read(worker_.messages.get(), &message, sizeof message) == sizeof message) {
+  ssize_t length = 0;
+  while ((length = ::read(worker_.messages.get(), &message, sizeof message)) == sizeof message) {
     if (message.kind == WorkerMessage::Kind::job_stop) job_control_.note(message.value);
   }
+  // The worker is exiting. Its pipe would stay readable until its SIGCHLD comes.
+  if (length == 0) worker_.messages.reset();
 }
 
 /// Once we are continued, the worker may be dead and the lease over: we pass the SIGCONT on in the
@@ -232,21 +301,6 @@ void Supervisor::follow_job() {
   reap();
   act(os::boot_now());
   continue_job();
-}
-
-/// The worker may have come to itself together with us, and be about to kill a job whose lease is
-/// over.
-bool Supervisor::may_continue() const {
-  return watch_.may_continue(supervision_.worker_state(), os::boot_now());
-}
-
-void Supervisor::continue_job() {
-  if (job_left() && may_continue()) job_control_.continue_job();
-}
-
-/// This process or the worker has stopped the job.
-bool Supervisor::stopped_job() const {
-  return watch_.stopped_job() || supervision_.stopped_job();
 }
 
 /// The end without a worker: nobody has released the lock.

@@ -11,9 +11,11 @@
 #include "exit_status.h"
 #include "lock/timing.h"
 #include "lock/watch.h"
+#include "os/clock.h"
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/process_tree.h"
+#include "os/signal_witness.h"
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "run/job_control.h"
@@ -59,16 +61,31 @@ class Supervisor {
   void carry_out(lock::Watch::Act act);
   void tell(const std::vector<lock::Watch::Act>& acts);
   void reap();
-  void take_signal(const os::ReceivedSignal& signal);
+  void take_signal(const os::ReceivedSignal& signal, lock::Instant now);
+  void pass_on(lock::Instant now);
+  void pass_on(const os::ReceivedSignal& signal, lock::Instant since);
   void take_messages();
   void follow_job();
-  [[nodiscard]] bool may_continue() const;
-  void continue_job();
-  [[nodiscard]] bool stopped_job() const;
+  /// The worker may have come to itself together with us, and be about to kill a job whose lease is
+  /// over.
+  [[nodiscard]] bool may_continue() const {
+    return watch_.may_continue(supervision_.worker_state(), os::boot_now());
+  }
+  void continue_job() {
+    if (job_left() && may_continue()) job_control_.continue_job();
+  }
+  /// This process or the worker has stopped the job.
+  [[nodiscard]] bool stopped_job() const {
+    return watch_.stopped_job() || supervision_.stopped_job();
+  }
   Exit end_alone();
   [[nodiscard]] bool job_left() const;
+  [[nodiscard]] bool killed_together() const;
   [[nodiscard]] bool done() const;
-  [[nodiscard]] int job_status() const;  ///< Supervision::kNone: not known
+  /// Supervision::kNone: not known.
+  [[nodiscard]] int job_status() const {
+    return job_end_ ? job_end_->status : supervision_.job_status.load();
+  }
 
   Worker worker_;
   Job job_;
@@ -81,6 +98,12 @@ class Supervisor {
   JobKiller killer_;
   os::Loop& loop_;
   lock::Watch watch_;
+  os::SignalWitness witness_;
+  struct Held {
+    os::ReceivedSignal signal;
+    lock::Instant came;
+  };
+  std::vector<Held> held_;  ///< signals that are not passed on yet, in the order in which they came
   bool worker_gone_ = false;
   bool reported_ = false;        ///< that the worker fails
   bool bore_ = false;            ///< a refusal by the system, and printed a warning

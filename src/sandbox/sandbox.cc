@@ -6,81 +6,155 @@
 //                    └─ keeper ─┬─ server 1   killed by PR_SET_PDEATHSIG when the keeper is gone
 //                               └─ server 2 …
 //
-// The keeper (sandbox_keeper.h) has a session of its own, so that neither Ctrl-C nor a hang-up
-// kills the servers of a shell that goes on. It notices our death by the end of a pipe.
+// The keeper has a session of its own, so that neither Ctrl-C nor a hang-up kills the servers of a
+// shell that goes on. It notices our death by the end of a pipe.
+//
+// `redlock sandbox` forks the keeper first, and the keeper creates the directory and the servers.
+// So killing `redlock sandbox` never leaves one of them behind, and to end the sandbox the parent
+// only closes a pipe.
+//
+// It sends the parent a report of a few lines, ended by end-of-file:
+//
+//   0                 STATUS
+//   DIRECTORY         MESSAGE (to the end)
+//   URI
+//   URI…
 #include "sandbox/sandbox.h"
 
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "error.h"
 #include "os/child.h"
-#include "os/fail.h"
 #include "os/fd.h"
-#include "os/pipe.h"
+#include "os/loop.h"
 #include "os/random.h"
-#include "sandbox/sandbox_keeper.h"
+#include "os/signals.h"
+#include "sandbox/sandbox_servers.h"
+#include "sandbox/topologies.h"
 
 namespace redlock::sandbox {
 namespace {
 
-/// Sets the signals of this process while the command runs, and restores them afterwards. INT and
-/// QUIT from the terminal go to the whole foreground group, and only the command reacts. TERM and
-/// HUP are blocked: this process fetches them and passes them on.
-class SignalsAside {
+/// Only the end of its pipe ends the keeper (and KILL; then PR_SET_PDEATHSIG ends the servers).
+void ignore_signals() {
+  for (const os::KnownSignal& signal : os::known_signals()) {
+    if (signal.passed_on || !signal.ends_process) std::signal(signal.number, SIG_IGN);
+  }
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) std::signal(signal, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);
+}
+
+/// If that fails, the parent is dead; the end of the pipe shows that, too.
+void tell(os::Fd report, const std::string& text) {
+  os::write_all(report.get(), text);
+}
+
+void keep(const cli::Sandbox& wanted, const std::string& password, os::Fd lifeline, os::Fd report) {
+  try {
+    ignore_signals();
+    SandboxServers servers(password);
+    os::detach();
+    const Uris uris = start(servers, wanted, lifeline.get());
+    if (!uris) return;
+    std::string text = "0\n" + servers.directory() + "\n";
+    for (const std::string& uri : *uris) text.append(uri).append("\n");
+    tell(std::move(report), text);
+    std::string nothing;
+    os::read_all(lifeline.get(), nothing);  // returns when the parent is gone
+  } catch (const std::exception& error) {
+    const auto* const own = dynamic_cast<const Error*>(&error);
+    const ExitStatus status = own == nullptr ? ExitStatus::os_error : own->status();
+    tell(std::move(report), std::to_string(static_cast<int>(status)) + "\n" + error.what());
+  }
+}
+
+/// The process that owns a sandbox's servers, as `redlock sandbox` sees it. When this object or the
+/// process that made it ends, the keeper kills the servers, removes their directory and ends.
+class SandboxKeeper {
  public:
-  SignalsAside() {
-    struct sigaction ignore {};
-    ignore.sa_handler = SIG_IGN;
-    sigaction(SIGINT, &ignore, &old_int_);
-    sigaction(SIGQUIT, &ignore, &old_quit_);
-    struct sigaction standard {};
-    standard.sa_handler = SIG_DFL;  // some parents ignore it, and then there is no status to fetch
-    sigaction(SIGCHLD, &standard, &old_chld_);
+  /// Returns when all servers are ready. `password`: what they ask for; empty: nothing. Throws
+  /// Error: 69 if there is no server program or a server does not start, 71 if the system refused
+  /// something.
+  SandboxKeeper(const cli::Sandbox& wanted, const std::string& password);
+  ~SandboxKeeper();
+  SandboxKeeper(const SandboxKeeper&) = delete;
+  SandboxKeeper& operator=(const SandboxKeeper&) = delete;
 
-    sigemptyset(&awaited_);
-    sigaddset(&awaited_, SIGCHLD);
-    for (int signal : {SIGTERM, SIGHUP}) {
-      struct sigaction inherited {};
-      sigaction(signal, nullptr, &inherited);
-      if (inherited.sa_handler != SIG_IGN) sigaddset(&awaited_, signal);  // nohup stays nohup
-    }
-    sigprocmask(SIG_BLOCK, &awaited_, &old_mask_);
-  }
-  ~SignalsAside() { restore(); }
-  SignalsAside(const SignalsAside&) = delete;
-  SignalsAside& operator=(const SignalsAside&) = delete;
-
-  /// Restores the state at the start. The command's process calls it too, before exec.
-  void restore() const {
-    sigaction(SIGINT, &old_int_, nullptr);
-    sigaction(SIGQUIT, &old_quit_, nullptr);
-    sigaction(SIGCHLD, &old_chld_, nullptr);
-    sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
-  }
-
-  [[nodiscard]] int wait() const {
-    int signal = -1;
-    while (signal < 0) signal = sigwaitinfo(&awaited_, nullptr);  // EINTR: stopped and continued
-    return signal;
-  }
+  [[nodiscard]] const std::vector<std::string>& uris() const { return uris_; }
+  [[nodiscard]] const std::string& directory() const { return directory_; }
 
  private:
-  struct sigaction old_int_ {};
-  struct sigaction old_quit_ {};
-  struct sigaction old_chld_ {};
-  sigset_t old_mask_{};
-  sigset_t awaited_{};
+  void learn(const std::string& report);
+  void end();
+
+  pid_t pid_ = -1;
+  os::Fd lifeline_;  ///< nobody writes to it; its end-of-file tells the keeper to end
+  std::string directory_;
+  std::vector<std::string> uris_;
 };
+
+SandboxKeeper::SandboxKeeper(const cli::Sandbox& wanted, const std::string& password) {
+  os::Pipe lifeline = os::make_pipe();
+  os::Pipe report = os::make_pipe();
+  pid_ = fork();
+  if (pid_ < 0) os::fail("cannot fork");
+  if (pid_ == 0) {
+    lifeline.write.reset();
+    report.read.reset();
+    keep(wanted, password, std::move(lifeline.read), std::move(report.write));
+    _exit(0);
+  }
+  lifeline_ = std::move(lifeline.write);
+  report.write.reset();
+  try {
+    std::string text;
+    os::read_all(report.read.get(), text);
+    learn(text);
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+SandboxKeeper::~SandboxKeeper() {
+  end();
+}
+
+void SandboxKeeper::learn(const std::string& report) {
+  if (report.empty()) throw Error(ExitStatus::os_error, "sandbox: its keeper process was killed");
+  std::istringstream lines(report);
+  std::string line;
+  std::getline(lines, line);
+  if (line != "0") {
+    const int status = static_cast<int>(std::strtol(line.c_str(), nullptr, 10));
+    throw Error(static_cast<ExitStatus>(status), report.substr(line.size() + 1));
+  }
+  std::getline(lines, directory_);
+  while (std::getline(lines, line)) uris_.push_back(line);
+}
+
+void SandboxKeeper::end() {
+  lifeline_.reset();
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  // The keeper has already done this, unless somebody has killed it.
+  std::error_code ignored;
+  if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
+}
 
 std::vector<std::string> users_shell() {
   const char* shell = std::getenv("SHELL");
@@ -96,72 +170,53 @@ std::string join(const std::vector<std::string>& words) {
   return joined;
 }
 
-/// Sets the command's environment: the servers, and no passwords of other servers.
-void set_environment(const std::vector<std::string>& uris, const std::string& password) {
-  setenv("REDLOCK_SERVERS", join(uris).c_str(), 1);
-  setenv("REDLOCK_RESTART_GRACE", "0", 1);   // the servers are new, and have forgotten nothing
-  setenv("REDLOCK_CONFIG", "/dev/null", 1);  // the configuration file is for other servers
-  for (const char* name : {"REDLOCK_PASSWORD", "REDLOCK_PASSWORD_FILE", "REDISCLI_AUTH"}) {
-    unsetenv(name);
+/// Our environment, with these servers and no passwords of other servers.
+std::vector<std::string> environment_for(const std::vector<std::string>& uris,
+                                         const std::string& password) {
+  std::vector<std::string> added{"REDLOCK_SERVERS=" + join(uris),
+                                 // The servers are new, and have forgotten nothing.
+                                 "REDLOCK_RESTART_GRACE=0",
+                                 // The configuration file is for other servers.
+                                 "REDLOCK_CONFIG=/dev/null"};
+  if (!password.empty()) added.push_back("REDISCLI_AUTH=" + password);  // for redis-cli
+  return os::environment_with({"REDLOCK_SERVERS", "REDLOCK_RESTART_GRACE", "REDLOCK_CONFIG",
+                               "REDLOCK_PASSWORD", "REDLOCK_PASSWORD_FILE", "REDISCLI_AUTH"},
+                              added);
+}
+
+/// INT and QUIT from the terminal go to the whole foreground group, and only the command reacts.
+/// Other signals do to this process what they do by default.
+void act_on(int signal, pid_t command) {
+  if (signal == SIGTERM || signal == SIGHUP) {
+    kill(command, signal);  // not reaped yet, so the PID is still its own
+  } else if (signal != SIGINT && signal != SIGQUIT && os::ends_process_by_default(signal)) {
+    os::end_by(signal);
   }
-  if (!password.empty()) setenv("REDISCLI_AUTH", password.c_str(), 1);  // for redis-cli
 }
 
-/// Turns this child into the command. Writes errno to `failure` if exec fails.
-[[noreturn]] void become(const std::vector<std::string>& command, pid_t parent, int failure) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(static_cast<int>(ExitStatus::os_error));  // it died before prctl
-  execvp(command.front().c_str(), os::pointers(command).data());
-  const int error = errno;
-  if (error == ENOEXEC) execv("/bin/sh", os::pointers(os::for_shell(command)).data());
-  // If the write fails, the exit status still reports the failure.
-  if (write(failure, &error, sizeof error) < 0) _exit(static_cast<int>(ExitStatus::not_found));
-  _exit(static_cast<int>(ExitStatus::cannot_execute));
-}
-
-/// Returns when exec has succeeded. Throws Error (126, 127) if it has failed.
-void expect_exec(pid_t pid, int failure, const std::string& program) {
-  int error = 0;
-  ssize_t got = 0;
-  do {
-    got = read(failure, &error, sizeof error);
-  } while (got < 0 && errno == EINTR);
-  if (got != static_cast<ssize_t>(sizeof error)) return;
-  waitpid(pid, nullptr, 0);
-  const bool absent = error == ENOENT || error == ENOTDIR;
-  throw Error(absent ? ExitStatus::not_found : ExitStatus::cannot_execute,
-              "cannot run " + program + ": " + std::strerror(error));
-}
-
-Exit wait_for(pid_t pid, const SignalsAside& signals) {
+Exit wait_for(pid_t command, os::SignalSource& signals) {
+  os::Loop loop;
+  std::array<os::Interest, 1> interests{os::Interest{.fd = signals.fd(), .read = true}};
   for (;;) {
-    const int signal = signals.wait();
-    if (signal != SIGCHLD) {
-      kill(pid, signal);  // not reaped yet, so the pid is still its own
-      continue;
-    }
+    loop.wait(interests, lock::kNever);
+    for (const os::ReceivedSignal& received : signals.take()) act_on(received.number, command);
     int status = 0;
-    const pid_t reaped = waitpid(pid, &status, WNOHANG);
-    if (reaped == pid) return Exit::of_process(status);
+    if (waitpid(command, &status, WNOHANG) == command) return Exit::of_process(status);
   }
 }
 
 /// The command stays in our process group, so that it can use the terminal if we can.
-Exit run_command(const std::vector<std::string>& command, const std::vector<std::string>& uris,
-                 const std::string& password) {
-  os::Pipe failure = os::make_pipe();
-  const SignalsAside signals;
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid < 0) os::fail("cannot fork");
-  if (pid == 0) {
-    signals.restore();
-    set_environment(uris, password);
-    become(command, parent, failure.write.get());
-  }
-  failure.write.reset();
-  expect_exec(pid, failure.read.get(), command.front());
-  return wait_for(pid, signals);
+Exit run_command(const std::vector<std::string>& command,
+                 const std::vector<std::string>& environment) {
+  os::SignalSource signals;
+  const os::Spawned spawned =
+      os::spawn(command, environment, signals, {.group = getpgrp(), .death_signal = SIGTERM});
+  if (spawned.pid > 0) return wait_for(spawned.pid, signals);
+  errno = spawned.error;
+  if (spawned.no_process) os::fail("cannot fork");
+  const bool absent = errno == ENOENT || errno == ENOTDIR;
+  throw Error(absent ? ExitStatus::not_found : ExitStatus::cannot_execute,
+              "cannot run " + command.front() + ": " + std::strerror(errno));
 }
 
 std::string described(const cli::Sandbox& wanted) {
@@ -196,7 +251,7 @@ Exit run_sandbox(const cli::Sandbox& wanted) {
 
   const SandboxKeeper keeper(wanted, password);
   announce(wanted, keeper.directory(), command.front());
-  return run_command(command, keeper.uris(), password);
+  return run_command(command, environment_for(keeper.uris(), password));
 }
 
 }  // namespace redlock::sandbox

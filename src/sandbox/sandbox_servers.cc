@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "sandbox/sandbox_servers.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -25,7 +30,7 @@
 
 #include "error.h"
 #include "os/fd.h"
-#include "sandbox/conversation.h"
+#include "os/random.h"
 
 namespace redlock::sandbox {
 namespace {
@@ -37,10 +42,6 @@ constexpr auto kPatience = 10s;
 constexpr int kLogLines = 5;
 constexpr std::string_view kPortTaken = "Address already in use";  // as the server's log has it
 constexpr std::string_view kLongestFile = "/99/sock";
-
-std::string system_error(const std::string& what) {
-  return what + ": " + std::strerror(errno);
-}
 
 std::optional<std::string> in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
@@ -68,9 +69,9 @@ std::string make_directory() {
   }
   std::string directory = parent.append(name);
   if (mkdtemp(directory.data()) == nullptr) {
-    throw Error(ExitStatus::os_error,
-                system_error("sandbox: cannot create a directory " + directory) +
-                    "; set TMPDIR to one you can write to");
+    throw Error(ExitStatus::os_error, "sandbox: cannot create a directory " + directory + ": " +
+                                          std::strerror(errno) +
+                                          "; set TMPDIR to one you can write to");
   }
   return directory;
 }
@@ -90,11 +91,97 @@ std::string log_tail(const std::string& folder) {
 void write_file(const std::string& path, const std::string& text) {
   const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    throw Error(ExitStatus::os_error, system_error("sandbox: cannot write " + path));
+    os::fail("sandbox: cannot write " + path);
   }
 }
 
+// Both ports of a pair are below 32768, where Linux begins to take ports for connections.
+constexpr std::uint16_t kFirst = 10'000;
+constexpr std::uint16_t kCount = 12'000;
+constexpr std::uint16_t kBus = 10'000;
+constexpr int kAttempts = 1000;
+
+/// Empty: another process has it.
+os::Fd bind_to(std::uint16_t port) {
+  os::Fd held(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (bind(held.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return os::Fd{};
+  }
+  // Not before bind(2): then that would not fail where another sandbox has reserved the port.
+  const int yes = 1;
+  setsockopt(held.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  return held;
+}
+
+constexpr int kMomentMs = 5;
+
+/// The connection that has everything sent. Empty: the server does not take it.
+os::Fd send_to(const std::string& path, std::string_view commands) {
+  os::Fd connection(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const bool sent =
+      connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      send(connection.get(), commands.data(), commands.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(commands.size());
+  if (!sent) return os::Fd{};
+  // The server answers what it has read, and then closes its end, too. So we need not understand
+  // its replies to know when all are here.
+  shutdown(connection.get(), SHUT_WR);
+  return connection;
+}
+
+/// Connects to the server at this Unix socket, sends `commands` (each ends with a line break) and
+/// returns all that it answers, or as much as came until `deadline`. Empty: the server is not
+/// there. No value: `stop` (a descriptor) has become readable or hung up meanwhile.
+std::optional<std::string> converse(const std::string& socket, std::string_view commands, int stop,
+                                    steady_clock::time_point deadline) {
+  const os::Fd connection = send_to(socket, commands);
+  std::string said;
+  if (!connection) return said;
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
+    std::array<pollfd, 2> waiting{pollfd{stop, POLLIN, 0}, pollfd{connection.get(), POLLIN, 0}};
+    const int ready =
+        poll(waiting.data(), waiting.size(), static_cast<int>(std::max<long long>(left, 0)));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return said;
+    if (waiting[0].revents != 0) return std::nullopt;
+    std::array<char, 4096> buffer{};
+    const ssize_t got = recv(connection.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) return said;
+    said.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+}
+
+/// Waits for 5 ms. False when `stop` has become readable or hung up meanwhile.
+bool wait_a_moment(int stop) {
+  pollfd waiting{stop, POLLIN, 0};
+  return poll(&waiting, 1, kMomentMs) <= 0;
+}
+
 }  // namespace
+
+std::uint16_t ReservedPorts::reserve() {
+  for (int i = 0; i < kAttempts; ++i) {
+    const auto port = static_cast<std::uint16_t>(kFirst + os::random_seed() % kCount);
+    os::Fd held = bind_to(port);
+    if (!held) continue;
+    os::Fd bus = bind_to(static_cast<std::uint16_t>(port + kBus));
+    if (!bus) continue;
+    held_.push_back(std::move(held));
+    held_.push_back(std::move(bus));
+    return port;
+  }
+  throw Error(ExitStatus::os_error, "sandbox: no free TCP port on 127.0.0.1");
+}
 
 /// redis-check-rdb is the server under another name: it looks at argv[0]. On Debian it is in
 /// redis-tools. Unlike the package redis-server, that starts no service.
@@ -170,7 +257,7 @@ std::size_t SandboxServers::start(const Configuration& configuration) {
   const std::size_t server = pids_.size();
   const std::string place = folder(server);
   if (mkdir(place.c_str(), 0700) != 0) {
-    throw Error(ExitStatus::os_error, system_error("sandbox: cannot create " + place));
+    os::fail("sandbox: cannot create " + place);
   }
   const std::string mode = "700";
   std::string lines =
@@ -192,7 +279,7 @@ std::size_t SandboxServers::start(const Configuration& configuration) {
   const pid_t self = getpid();
   const pid_t pid = fork();
   if (pid == 0) become(place, configuration.sentinel, self);
-  if (pid < 0) throw Error(ExitStatus::os_error, system_error("sandbox: cannot fork"));
+  if (pid < 0) os::fail("sandbox: cannot fork");
   pids_.push_back(pid);
   return server;
 }

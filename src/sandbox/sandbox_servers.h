@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <string>
@@ -10,9 +11,21 @@
 #include <vector>
 
 #include "error.h"
-#include "sandbox/reserved_ports.h"
+#include "os/fd.h"
 
 namespace redlock::sandbox {
+
+/// TCP ports of 127.0.0.1 that no other process gets, except one that binds with SO_REUSEADDR and
+/// listens, as a Redis server does. The kernel gives none of them to an outgoing connection.
+class ReservedPorts {
+ public:
+  /// A port, and the port 10,000 above it: there a node of a Redis Cluster listens for the others.
+  /// Throws Error (71) if there are no two such ports.
+  std::uint16_t reserve();
+
+ private:
+  std::vector<os::Fd> held_;
+};
 
 /// A server could not start, because another process had taken its port (see ReservedPorts).
 class PortTaken : public Error {

@@ -16,18 +16,9 @@ namespace redlock::sandbox {
 /// The URIs, for REDLOCK_SERVERS. No value: `stop` has become readable or hung up meanwhile.
 using Uris = std::optional<std::vector<std::string>>;
 
-/// Starts what the command line asks for. This and what it calls return when all are ready. If
+/// Starts what the command line asks for. Returns when all are ready. If
 /// another process takes one of the ports meanwhile, this starts all of them again, on other ports.
 /// Throws Error: 69 if a server is not ready, 71 if the system refused something.
 Uris start(SandboxServers& servers, const cli::Sandbox& wanted, int stop);
-
-/// `count` servers that know nothing of each other, on Unix sockets.
-Uris start_plain(SandboxServers& servers, int count, int stop);
-
-/// A Redis Cluster of three primaries and three replicas, on ports of 127.0.0.1.
-Uris start_cluster(SandboxServers& servers, int stop);
-
-/// A primary, two replicas and three Sentinels, on ports of 127.0.0.1.
-Uris start_sentinels(SandboxServers& servers, int stop);
 
 }  // namespace redlock::sandbox

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -47,11 +48,13 @@ static int memory_only;
 static const char *only;
 static int trace = -1;
 static __thread int within; /* our own calls are not counted */
+static size_t regained;     /* memory that this process has freed itself, in large blocks */
 
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
 
 #define REAL(name)                                    \
   static __typeof__(&name) real;                      \
@@ -122,18 +125,30 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 
 /* ---- memory ---- */
 
-void *malloc(size_t size) { return refuses("malloc", ENOMEM) ? NULL : __libc_malloc(size); }
+/* No system refuses what was just given back to it. */
+static int refuses_memory(const char *name, size_t size) {
+  if (size > regained) return refuses(name, ENOMEM);
+  regained -= size;
+  return 0;
+}
+void free(void *memory) {
+  const size_t size = memory ? malloc_usable_size(memory) : 0;
+  if (size >= 1 << 20) regained += size;
+  __libc_free(memory);
+}
+
+void *malloc(size_t size) { return refuses_memory("malloc", size) ? NULL : __libc_malloc(size); }
 void *calloc(size_t count, size_t size) {
-  return refuses("calloc", ENOMEM) ? NULL : __libc_calloc(count, size);
+  return refuses_memory("calloc", count * size) ? NULL : __libc_calloc(count, size);
 }
 void *realloc(void *old, size_t size) {
-  return refuses("realloc", ENOMEM) ? NULL : __libc_realloc(old, size);
+  return refuses_memory("realloc", size) ? NULL : __libc_realloc(old, size);
 }
 void *aligned_alloc(size_t alignment, size_t size) {
-  return refuses("aligned_alloc", ENOMEM) ? NULL : __libc_memalign(alignment, size);
+  return refuses_memory("aligned_alloc", size) ? NULL : __libc_memalign(alignment, size);
 }
 int posix_memalign(void **memory, size_t alignment, size_t size) {
-  if (refuses("posix_memalign", ENOMEM)) return ENOMEM;
+  if (refuses_memory("posix_memalign", size)) return ENOMEM;
   *memory = __libc_memalign(alignment, size);
   return *memory ? 0 : ENOMEM;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # bats file_tags=whole
-# shellcheck disable=SC2030,SC2031,SC2153
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2153
 #
 # The completions of the shells: what redlock answers their scripts, and what each shell makes of it.
 
@@ -131,11 +131,41 @@ shell_completes() {
 <redlock><run><app:job><cat><settings.toml>' ]] || fail "$output"
 }
 
+# shell_quotes SHELL: a tab inserts a name that somebody has made of a shell's words, and Enter does not carry it out.
+shell_quotes() {
+  local first='b$(touch ran)`touch ran`"'\''\ !' second='c$(touch ran)`touch ran`"\'
+  start_server A
+  mkdir bin
+  ln -s "$REDLOCK" bin/redlock
+  export PATH=$SCRATCH/bin:$PATH REDLOCK_SERVERS=$A_URI
+  redlock acquire --ttl 5m "$first"
+  redlock acquire --ttl 5m "$second"
+  run "$PYTHON" "$TESTS/lib/complete.py" "$1" 'redlock status b' "redlock status 'b" 'redlock status "c' \
+    'redlock status "c\$(tou' 'redlock status c\$\('
+  [[ $output == "<redlock><status><$first>
+<redlock><status><$first>
+<redlock><status><$second>
+<redlock><status><$second>
+<redlock><status><$second>" ]] || fail "$output"
+  # Where a shell would replace only a part of the word, it gets nothing to insert.
+  [[ $1 != bash ]] || run "$PYTHON" "$TESTS/lib/complete.py" "$1" 'redlock status "c"' 'redlock status "b\$(touch"'
+  [[ $1 != bash || $output == '<redlock><status><c>
+<redlock><status><b$(touch>' ]] || fail "$output"
+  [[ ! -e ran ]] || fail 'it was carried out'
+}
+
 @test "completions: in bash" { shell_completes bash; }
+
+@test "completions: a name that a shell would carry out, in bash" { shell_quotes bash; }
 
 @test "completions: in zsh" {
   command -v zsh >/dev/null || skip "zsh is not installed"
   shell_completes zsh
+}
+
+@test "completions: a name that a shell would carry out, in zsh" {
+  command -v zsh >/dev/null || skip "zsh is not installed"
+  shell_quotes zsh
 }
 
 @test "completions: in zsh, from the directory where zsh looks for them" {
@@ -146,4 +176,9 @@ shell_completes() {
 @test "completions: in fish" {
   command -v fish >/dev/null || skip "fish is not installed"
   shell_completes fish
+}
+
+@test "completions: a name that a shell would carry out, in fish" {
+  command -v fish >/dev/null || skip "fish is not installed"
+  shell_quotes fish
 }

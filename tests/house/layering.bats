@@ -62,7 +62,7 @@ may_include() {
   may_include redis/tls redis/wire lock os
   may_include redis/requests redis/wire lock os
   may_include redis/connection redis/requests redis/tls redis/wire lock os
-  may_include redis/inspection redis/connection redis/requests redis/wire lock os
+  may_include redis/ask redis/connection redis/requests redis/wire lock os
   may_include redis/servers redis/connection redis/requests redis/tls redis/wire lock os
   # No file lies beside these folders.
   sources redis -maxdepth 1 | assert_none 'in none of the folders'
@@ -78,10 +78,10 @@ may_include() {
   [[ $(users_of 'toml' | wc -l) == 1 ]]
 }
 
-@test "a room includes no other, except that hold and force look with inspect" {
+@test "a room includes no other, except that hold and force use look" {
   local room
-  for room in run inspect check sandbox; do may_include "$room" driver cli config redis diag records lock os; done
-  for room in hold force; do may_include "$room" inspect driver cli config redis diag records lock os; done
+  for room in run look sandbox; do may_include "$room" driver cli config redis diag records lock os; done
+  for room in hold force; do may_include "$room" look driver cli config redis diag records lock os; done
 }
 
 @test "one place blocks while there is a lock: the loop in driver/" {
@@ -91,15 +91,14 @@ may_include() {
   found=$(sources . | grep -v '^\./os/' | sort |
     xargs grep -cE '\.wait\(|::(p?poll|epoll_wait|select|sigwaitinfo|sigtimedwait|sigwait|pause)\(' | grep -v ':0$')
   [[ $found == "$(
-    echo ./config/read_file.cc:1    # a configuration that is a pipe
     echo ./driver/driver.cc:1       # the loop
-    echo ./driver/finish.h:1        # status, list, history, check: they only look
-    echo ./force/wait_gone.cc:1     # until somebody else's lock is gone
+    echo ./driver/interview.cc:1    # status, list, history, check: they only look
+    echo ./force/takeover.cc:1      # until somebody else's lock is gone
     echo ./hold/keeper.cc:1         # the parent's last word; it must need nothing of the system
-    echo ./inspect/watch.cc:1       # --watch: it has no session
+    echo ./look/watch.cc:1       # --watch: it has no session
     echo ./run/lost_hook.cc:1       # the command of --on-lost, when all is over
+    echo ./run/supervision.cc:1     # no wait: a look whether the supervisor is there
     echo ./run/supervisor.cc:1      # it has no session
-    echo ./run/worker.cc:1          # no wait: a look whether the supervisor is there
     echo ./sandbox/sandbox.cc:1     # it has no session either
   )" ]] || fail "these lines block:" "$found"
 }
@@ -107,7 +106,7 @@ may_include() {
 @test "every source file includes its own header first" {
   # So that each header is compiled once with nothing before it.
   local file first
-  for file in $(sources lock os records redis config cli diag driver run hold inspect force check sandbox | grep '\.cc$'); do
+  for file in $(sources lock os records redis config cli diag driver run hold look force sandbox | grep '\.cc$'); do
     [[ -e ${file%.cc}.h ]] || continue
     first=$(includes "$file" | head -n 1)
     [[ $first == "$file: \"${file%.cc}.h\"" ]] || fail "not its own header: $first"

@@ -3,68 +3,40 @@
 # bats file_tags=whole
 # shellcheck disable=SC2013,SC2016,SC2030,SC2031,SC2153,SC2154
 #
-# The README: each of its fenced blocks, and each command in its tables and in its sentences, is run here against
-# real servers, or stands in the list of those that are not, with the reason.
+# The README: each of its fenced blocks and each command in its sentences is run here against real servers, or stands
+# in the list of those that are not, with the reason. So is each pair of commands in redlock-migrate(7).
 
 load ../lib/common
 
 README=$SOURCE/README.md
+MIGRATE=$SOURCE/man/redlock-migrate.7
 
 # How to run a block, by its first line.
 declare -gA HOW=(
-  ["redlock sandbox -- redlock run demo -- echo 'I hold the lock'"]=is_printed
+  ["redlock sandbox -- redlock run demo -- echo 'I hold the lock'"]=has_private_servers
   ['PATH=/usr/local/bin:/usr/bin:/bin']=crontab_works
   ['export REDLOCK_SERVERS=redis://ci-redis REDLOCK_PASSWORD=...']=deploys
   ["redlock run -n -E 75 report -c 'make-report > /srv/report.txt'"]=tells_outcomes_apart
   ['token=$(redlock acquire -w 60 --keep-for $$ deploy) || exit']=runs_under_the_lock
   ['$ redlock list']=shows_the_holder
   ['redlock release --force --wait nightly-backup']=stops_the_holder
-  ['0 3 * * *  /usr/local/bin/redlock run -n -E 0 --metrics-file /var/lib/node_exporter/redlock.prom nightly-backup -- /usr/local/bin/backup']=writes_metrics
-  ['redlock run -s prices -- ./report.sh']=shares_the_locks
+  ['redlock run --slots 3 transcode -- ./transcode.sh video.mkv     # $REDLOCK_SLOT: 1, 2 or 3']=shares_the_locks
   ["redlock hold --for 2h -m 'schema migration' nightly-backup"]=keeps_everybody_out
-  ['redlock sandbox -- ./test-my-script']=has_private_servers
   ['servers = ["redis://db1", "redis://db2", "redis://db3"]']=is_a_configuration
   ['redlock config    # what is set, and where']=checks_the_servers
 )
 declare -gA NOT_RUN=(
-  [' root@web1$ redlock run backup -- ./backup  │ root@web2$ redlock run -n backup -- ./backup']='a recording; tests/lock/contention.bats has its messages'
+  ['web1$ redlock run backup -- ./backup │ web2$ redlock run -n backup -- ./backup']='a recording; tests/lock/contention.bats has its messages'
   ['packaging/quickstart    # installs what is missing, builds, runs the main job for real']='installs packages, and runs this test'
-  ['                     SET key token NX PX 30000, and a fencing number']='a drawing'
-  ['- alert: BackupOverdue']='rules for Prometheus; tests/look/metrics.bats has the metrics'
-  ['cmake --preset release && cmake --build --preset release    # build/release/redlock']='builds what is tested here'
 )
 # The commands in sentences, with the exit status that they have here.
 declare -gA IN_TEXT=(
-  ['redlock --help']=0
   ['redlock check']=1 # servers without an append-only file
-  ['redlock check -v']=1
-  ['redlock list']=0
-  ['redlock history --at 03:00 nightly-backup']=0
-  ['redlock history --failed --since 1w']=0
-  ['redlock history --since 1w --svg locks.svg']=0
   ['redlock run --help-servers']=0
-  ['redlock run L -- true']=0
-  ['redlock sandbox -- packaging/examples/five-contenders']=0
-  ['tests/bench/overhead']=0
 )
 declare -gA NOT_RUN_IN_TEXT=(
-  ['redlock run']='a word'
-  ['redlock history NAME']='the name is missing'
-  ['redlock list --watch']='needs a terminal: tests/look/watch.bats'
   ['packaging/build-tarball']='tests/house/tarball'
-  ['packaging/build-oci']='tests/house/oci'
   ['packaging/examples']='a folder'
-  ['tests/run']='runs this test'
-  ['tests/run --all']='runs this test'
-  ['bats tests/job/resources.bats']='a suite like this one'
-  ['build/release/tests/sim/redlock_sim -n 1000000']='a suite of its own, with fewer schedules'
-  ['build/release/tests/sim/redlock_queue_sim -n 100']='a suite of its own'
-  ['tests/sim/mutants']='takes long: tests/run --all'
-  ['tests/mutants/mutants']='takes long: tests/run --all'
-  ['tests/torture/torture --seconds 600']='tests/house/torture.bats, with fewer seconds'
-  ['tests/torture/soak']='tests/house/torture.bats, with fewer waiters'
-  ['tests/bench/handover']='takes long'
-  ['tests/bench/herd']='takes long'
 )
 
 # Servers A to C, the programs of the README, and a directory for what it calls /usr/local/bin and so on.
@@ -142,10 +114,11 @@ crontab() {
   done
 }
 
-@test "README: sandbox, is_printed" {
-  run bash -c "$(block is_printed)"
+@test "README: sandbox, has_private_servers" {
+  printf '#!/bin/sh\necho "$REDLOCK_SERVERS"; redlock run -n L -- true\n' >test-my-script
+  run --separate-stderr bash -c "$(block has_private_servers)"
   assert_status 0
-  [[ $output == 'I hold the lock' ]] || fail "$output"
+  [[ ${lines[0]} == 'I hold the lock' && ${lines[1]} == *redlock-sandbox* && $output != *"$A_SOCKET"* ]] || fail "$output"
 }
 
 @test "README: cron, crontab_works" {
@@ -198,15 +171,15 @@ crontab() {
   mapfile -t expected < <(block shows_the_holder)
   for ((i = 0; i < ${#expected[@]}; i++)); do
     [[ ${expected[i]} == '$ '* ]] || continue
-    COLUMNS=130 run bash -c "${expected[i]#$ }"
+    COLUMNS=79 run bash -c "${expected[i]#$ }"
     assert_status 0
-    # The same headings, and the same rows of status.
+    # The same headings, within 79 columns, and the same rows of status.
     line=${expected[i + 1]}
     if [[ $line == nightly-backup:* ]]; then
       assert_contains "${lines[0]}" 'nightly-backup: held ('
       for line in holder command since mode fence expires; do grep -q "^  $line " <<<"$output" || fail "$output"; done
     else
-      for line in ${line%%  11-19*}; do assert_contains "${lines[0]}" "$line"; done
+      for line in ${line%%  11-18*}; do assert_contains "${lines[0]}" "$line"; done
       ((${#lines[@]} == 2)) || fail "$output"
     fi
   done
@@ -227,7 +200,7 @@ crontab() {
   block shares_the_locks >"$SCRATCH/script"
   run --separate-stderr bash -e "$SCRATCH/script"
   assert_status 0
-  assert_ran 'report.sh ' 'import.sh ' 'transcode.sh video.mkv' 'reprice.sh '
+  assert_ran 'transcode.sh video.mkv' 'report.sh ' 'import.sh ' 'reprice.sh '
 }
 
 @test "README: maintenance, keeps_everybody_out" {
@@ -242,21 +215,15 @@ crontab() {
   assert_ran 'backup '
 }
 
-@test "README: monitoring, writes_metrics" {
-  crontab <<<"$(block writes_metrics)"
+@test "redlock-metrics(7): the crontab writes the metrics that the rules use" {
+  local page=$SOURCE/man/redlock-metrics.7 metric
+  crontab <<<"$(sed -n '/^PATH=/,/^\.Ed/{/^\.Ed/!p}' "$page" |
+    sed "s|/usr/local/bin|$ROOT&|g; s|/var/lib|$ROOT&|")"
   assert_ran 'backup '
-  local metric
   for metric in redlock_last_success_timestamp_seconds redlock_lost_total redlock_last_wait_seconds; do
     grep -qF "$metric{lock=\"nightly-backup\"}" "$ROOT/var/lib/node_exporter/redlock.prom" || fail "no $metric"
-    grep -qF "$metric" "$README" || fail "the README does not use $metric"
+    grep -qE "^  (expr:.*| *\()$metric" "$page" || fail "no rule uses $metric"
   done
-}
-
-@test "README: your own tests, has_private_servers" {
-  printf '#!/bin/sh\necho "$REDLOCK_SERVERS"; redlock run -n L -- true\n' >test-my-script
-  run bash -c "$(block has_private_servers)"
-  assert_status 0
-  [[ $output == *redlock-sandbox* && $output != *"$A_SOCKET"* ]] || fail "$output"
 }
 
 @test "README: settings, is_a_configuration" {
@@ -307,8 +274,7 @@ in_text() {
 
 @test "README: each command in a sentence works, or is in the list of those that are not run" {
   local command words seen=0
-  PATH=${REDLOCK%/*}:$PATH # tests/bench and the sandbox
-  redlock run nightly-backup -- sh -c 'exit 3' || true
+  PATH=${REDLOCK%/*}:$PATH
   while IFS= read -r command; do
     read -ra words <<<"$command"
     case $command in
@@ -325,25 +291,24 @@ in_text() {
     seen=$((seen + 1))
     [[ $command != tests/* && $command != packaging/* || -x $SOURCE/${words[0]} ]] || fail "no program: $command"
     [[ -n ${IN_TEXT["$command"]-} ]] || continue
-    [[ $command != tests/bench/* ]] || command+=' 1' # run
-    # As it is written, from the top of the source. One writes a file.
-    run --separate-stderr bash -c "cd '$SOURCE' && ${command/locks.svg/$SCRATCH/locks.svg}" 3>&- </dev/null
-    [[ $status == "${IN_TEXT["${command% 1}"]}" ]] || fail "$command: status $status" "$output" "$stderr"
+    # As it is written, from the top of the source.
+    run --separate-stderr bash -c "cd '$SOURCE' && $command" 3>&- </dev/null
+    [[ $status == "${IN_TEXT["$command"]}" ]] || fail "$command: status $status" "$output" "$stderr"
   done < <(in_text)
   # Nothing in the lists that the README does not have.
   ((seen == ${#IN_TEXT[@]} + ${#NOT_RUN_IN_TEXT[@]})) ||
     fail "$seen commands, ${#IN_TEXT[@]} + ${#NOT_RUN_IN_TEXT[@]} in the lists"
-  [[ -s $SCRATCH/locks.svg ]]
 }
 
-# ---- the tables -------------------------------------------------------------------------------
+# ---- the pairs of redlock-migrate(7) ----------------------------------------------------------
 
-# rows HEADING: `left<tab>right` for each row of that table, the code of each alone.
-rows() {
-  awk -v heading="| $1 | redlock |" '
-    $0 == heading { table = 1; getline; next }
-    !/^\|/ { table = 0 }
-    table { split($0, part, "`"); print part[2] "\t" part[4] }' "$README" | sed "s|/var/lock/b|$SCRATCH/lockfile|g"
+# pairs SECTION: `old<tab>new` for each pair of commands in that section of redlock-migrate(7).
+pairs() {
+  awk -v section=".Sh $1" '
+    /^\.Sh / { here = $0 == section }
+    /^\.Ed/ { block = 0 }
+    here && block && NF { if (old == "") old = $0; else { print old "\t" $0; old = "" } }
+    /^\.Bd / { block = 1 }' "$MIGRATE" | sed "s|/var/lock/b|$SCRATCH/lockfile|g"
 }
 
 # gives COMMAND STATUS: a shell runs the command, which ends with this status.
@@ -352,7 +317,7 @@ gives() {
   [[ $status == "$2" ]] || fail "$1: status $status, not $2" "$output" "$stderr"
 }
 
-@test "README: what flock does, redlock does" {
+@test "redlock-migrate(7): what flock does, redlock does" {
   local left right count=0
   printf '#!/bin/sh\nexit 3\n' >"$ROOT/usr/local/bin/cmd"
   while IFS=$'\t' read -r left right; do
@@ -369,22 +334,22 @@ gives() {
     left=${left/-w 10/-w 0.7} right=${right/-w 10/-w 0.7}
     gives "flock '$SCRATCH/lockfile' -c '${left//\'/}'" "$status"
     gives "redlock run b -- env -u REDLOCK_HELD $right" "$status"
-  done < <(rows 'flock(1)')
-  ((count == 6)) || fail "$count rows"
+  done < <(pairs 'FROM FLOCK')
+  ((count == 6)) || fail "$count pairs"
 }
 
-@test "README: in place of consul lock" {
+@test "redlock-migrate(7): in place of consul lock" {
   local left right count=0
   printf '#!/bin/sh\ncat\nexit 3\n' >"$ROOT/usr/local/bin/cmd"
   while IFS=$'\t' read -r left right; do
     count=$((count + 1))
     gives "$right" 3
     [[ $output == input ]] || fail "$right: $output"
-  done < <(rows 'consul lock')
-  ((count == 5)) || fail "$count rows"
+  done < <(pairs 'FROM CONSUL LOCK')
+  ((count == 6)) || fail "$count pairs"
 }
 
-@test "README: in place of redis-cli, on the same key" {
+@test "redlock-migrate(7): in place of redis-cli, on the same key" {
   local left right count=0 token=mine
   export REDLOCK_SERVERS=$A_URI
   redis_cli() { redis-cli -s "$A_SOCKET" "$@"; }
@@ -407,6 +372,33 @@ gives() {
         gives "token=$token; $right" 80
         ;;
     esac
-  done < <(rows 'script with redis-cli')
-  ((count == 3)) || fail "$count rows"
+  done < <(pairs 'FROM SCRIPTS WITH SET NX')
+  ((count == 3)) || fail "$count pairs"
+}
+
+@test "redlock-migrate(7): in place of setlock, solo and chronic" {
+  local left right count=0
+  printf '#!/bin/sh\nexit 3\n' >"$ROOT/usr/local/bin/cmd"
+  printf '#!/bin/sh\nexec "$@"\n' >"$ROOT/usr/local/bin/chronic"
+  chmod +x "$ROOT/usr/local/bin/chronic"
+  while IFS=$'\t' read -r left right; do
+    count=$((count + 1))
+    gives "$right" 3
+    [[ $right == *' -n '* ]] || continue
+    # Somebody else has the lock.
+    gives "redlock run b -- env -u REDLOCK_HELD $right" "$([[ $right == *'-E 0'* ]] && echo 0 || echo 1)"
+  done < <(pairs 'FROM CHRONIC, SETLOCK AND SOLO')
+  ((count == 7)) || fail "$count pairs"
+}
+
+@test "redlock-migrate(7): the programs that measure its figures exist, and overhead runs" {
+  local program count=0
+  PATH=${REDLOCK%/*}:$PATH
+  for program in $(grep -oE 'tests/bench/[a-z]+' "$MIGRATE"); do
+    count=$((count + 1))
+    [[ -x $SOURCE/$program ]] || fail "no program: $program"
+  done
+  ((count == 3)) || fail "$count programs"
+  run --separate-stderr "$SOURCE/tests/bench/overhead" 1 3>&- </dev/null
+  assert_status 0
 }

@@ -68,7 +68,7 @@ field() { rpm -qp --queryformat "%{$1}" "$RPM" 2>/dev/null; }
   done
   assert_contains "$script" '-DREDLOCK_STATIC_RUNTIME=OFF'
   for target in $(sed -n 's/.*--target //p' <<<"$script"); do
-    grep -qE "^add_executable\\($target " "$SOURCE/CMakeLists.txt" "$SOURCE/tests/CMakeLists.txt" || fail "no such target: $target"
+    grep -q "^build $target: " "$BUILD/build.ninja" || fail "no such target: $target"
   done
   [[ $target == redlock_unit_lock ]] || fail "$script"
 }

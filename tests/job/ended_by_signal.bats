@@ -116,8 +116,9 @@ SCRIPT
 from terminal import Process, descendants
 process = start("run", "--ttl", "60s", "--server-timeout", "100ms", "L", "--", "sleep", "60")
 held("L")
-until("worker and job", lambda: len(descendants(process.pid)) == 2)
-worker, job = sorted(descendants(process.pid), key=lambda pid: Process(pid).parent().pid != process.pid)
+until("worker, job and witness", lambda: len(descendants(process.pid)) == 3)
+worker = Process(process.pid).children()[0].pid
+job = Process(worker).children()[0].pid
 until("the job", lambda: open(f"/proc/{job}/comm").read() == "sleep\n")
 os.kill(int(os.environ["A_PID"]), signal.SIGSTOP)
 os.kill(job, signal.SIGUSR1)
@@ -142,9 +143,9 @@ def watches():
         descriptors = [os.readlink(folder + name) for name in os.listdir(folder)]
     except FileNotFoundError:  # it closes them just now
         return False
-    return len(descendants(process.pid)) == 2 and not any(name.startswith("socket:") for name in descriptors)
+    return len(descendants(process.pid)) == 3 and not any(name.startswith("socket:") for name in descriptors)
 until("the top watches", watches)
-worker = next(pid for pid in descendants(process.pid) if Process(pid).parent().pid == process.pid)
+worker = Process(process.pid).children()[0].pid
 os.kill(worker, signal.SIGKILL)
 until("its end", Process(worker).gone)
 process.send_signal(signal.SIGUSR1)

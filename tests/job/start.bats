@@ -32,7 +32,7 @@ run_until() {
     "$REDLOCK" run "${@:2}" L -- "${JOB[@]}"
   TOP=$BACKGROUND_PID
   wait_until "$BOUND" test -e "$SCRATCH/once"
-  WORKER=$(tr -d ' ' <"/proc/$TOP/task/$TOP/children")
+  WORKER=$(child_of "$TOP")
   WORKER_IDENTITY=$(identity_of "$WORKER")
   wait_until "$BOUND" stopped "$WORKER"
 }
@@ -81,7 +81,7 @@ reported the start; if the job had begun, redlock killed it"
   kill -CONT "$WORKER"
   nap 0.5
   ! gone "$(<"$SCRATCH/job")" || fail 'the job was killed'
-  [[ $(tr -d ' ' <"/proc/$TOP/task/$TOP/children") == "$WORKER" ]] || fail 'another worker'
+  [[ $(child_of "$TOP") == "$WORKER" ]] || fail 'another worker'
   kill -TERM "$TOP"
   await "$TOP"
   assert_status 143

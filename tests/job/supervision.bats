@@ -44,11 +44,9 @@ JOB
 teardown() {
   # What is stopped would not notice that its test has failed.
   [[ -z ${WORKER_IDENTITY-} ]] || signal_to CONT "$WORKER_IDENTITY"
+  touch "$LOG.end" # what redlock has left behind ends by itself
   stop_all
 }
-
-# child_of PID: prints its only child.
-child_of() { tr -d ' ' <"/proc/$1/task/$1/children"; }
 
 # run_job [OPTIONS…] -- [STATUS HABITS…]: the job above under L; sets $TOP, $WORKER and $JOB (PIDs).
 run_job() {
@@ -123,6 +121,73 @@ build_shim() {
   wait_until "$BOUND" nothing_of_the_job
   wait_until "$BOUND" has_no_keys A
   wait_gone "$WORKER"
+}
+
+# killed_together PID…: KILL to all of them, while a stubborn descendant in another session lives: it is gone when the
+# lock is free.
+killed_together() {
+  wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+  kill -KILL "$@"
+  wait_until "$BOUND" lacks_key A L
+  nothing_of_the_job || fail 'the lock is free, and a process of the job lives'
+  wait_gone "$WORKER"
+  rm -f "$LOG"*
+}
+
+@test "top and job killed: nothing of the job is left when the lock is free" {
+  run_job --ttl 30s --kill-after 200ms -- 5 tree
+  killed_together "$TOP" "$JOB"
+  run_job --ttl 30s --kill-after 200ms -- 5 tree
+  killed_together "$JOB" "$TOP"
+  background setsid "$REDLOCK" run --ttl 30s --kill-after 200ms L -- "$PYTHON" -SEI "$SCRATCH/job.py" "$LOG" 5 tree
+  wait_for_line "$LOG" beat
+  WORKER=$(child_of "$BACKGROUND_PID")
+  killed_together -- "-$BACKGROUND_PID" # as the last step of a CI's cancel
+}
+
+@test "worker and job killed: the rest of the job does not wait for the end of the lease" {
+  local order
+  for order in 'WORKER JOB' 'JOB WORKER'; do
+    run_job --ttl 30s --kill-after 200ms -- 5 tree
+    wait_until "$BOUND" eval '(($(wc -l <"$LOG.pids") == 2))'
+    # shellcheck disable=SC2086 # two names
+    set -- $order
+    kill -KILL "${!1}" "${!2}"
+    wait_until 10 nothing_of_the_job
+    # Nobody is left who could release it.
+    [[ $(cli A exists L) == 1 ]] || fail 'the lock is free'
+    await "$TOP"
+    assert_status 80
+    cli A del L >/dev/null
+    rm -f "$LOG"*
+  done
+}
+
+@test "a worker that takes its time to exit: the top sleeps until it is gone" {
+  build_shim <<'SHIM'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int poll(struct pollfd* polled, nfds_t count, int timeout) {
+  static int calls;
+  if (++calls == 1000) close(open(getenv("BUSY"), O_CREAT | O_WRONLY, 0600));
+  struct timespec limit = {timeout / 1000, timeout % 1000 * 1000000L};
+  return (int)syscall(SYS_ppoll, polled, count, timeout < 0 ? NULL : &limit, NULL, 0);
+}
+void _exit(int status) {
+  struct timespec pause = {0, 300000000};
+  for (int fd = 3; fd < 100; ++fd) close(fd);
+  nanosleep(&pause, NULL);
+  for (;;) syscall(SYS_exit_group, status);
+}
+SHIM
+  BUSY=$SCRATCH/busy run --separate-stderr env LD_PRELOAD="$SHIM" "$REDLOCK" run L -- sh -c "exit 3"
+  assert_status 3
+  [[ ! -e $SCRATCH/busy ]]
 }
 
 @test "top stopped: job and renewals go on, and the job's end wakes it" {

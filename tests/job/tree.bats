@@ -149,6 +149,14 @@ refused() {
   fi
 }
 
+@test "a system that refuses what finds and ends a job: 71, before the lock is asked for" {
+  local call
+  for call in waitid wait4 kill; do
+    run --separate-stderr timeout 20 "$PYTHON" "$TESTS/lib/refuse.py" "$call" EPERM "$REDLOCK" run L -- touch "$SCRATCH/ran"
+    refused "$call: Operation not permitted; redlock needs it"
+  done
+}
+
 @test "few descriptors: 71 before the lock is asked for, or everything works" {
   local limit
   for limit in {8..80}; do
@@ -237,6 +245,25 @@ SHIM
   done
 }
 
+@test "what redlock may not kill: it ends some time after the lease, whichever of its processes is left" {
+  UNDER=("$PYTHON" "$TESTS/lib/refuse.py" "pidfd_send_signal,kill:9" EPERM)
+  local without worker
+  for without in worker top; do
+    rm -f "$LOG"
+    run_job 1 --ttl 1s --kill-after 100ms -- "${PROCESS[@]}" job stubborn
+    worker=$(worker_of "$TOP")
+    [[ $without == worker ]] && kill -KILL "$worker" || kill -KILL "$TOP"
+    cli A del L # or the worker would renew the lock for as long as the job lives
+    wait_gone "$worker" 30
+    wait_gone "$TOP" 30
+    assert_contains "$(<"$BACKGROUND_ERR")" 'processes of the job are still running although the lock has expired'
+    ! gone "$(pids_of job)" || fail 'the job has ended, too'
+    touch "$LOG.end"
+    wait_gone "$(pids_of job)"
+    rm "$LOG.end"
+  done
+}
+
 @test "what redlock may not kill: it says so once, and goes on waiting" {
   UNDER=("$PYTHON" "$TESTS/lib/refuse.py" "pidfd_send_signal,kill:9" EPERM)
   run_job 1 --ttl 3s --kill-after 100ms -- "${PROCESS[@]}" job stubborn
@@ -313,7 +340,7 @@ no_worker() { [[ -z $(worker_of "$1") ]]; }
 @test "a stopped job whose worker was killed is not continued when its lease is over, and that is 80" {
   local worker pid stopped_at
   run_job 1 --ttl 1s -- "${PROCESS[@]}" job
-  worker=$(pgrep -P "$TOP")
+  worker=$(child_of "$TOP")
   pid=$(pids_of job)
   kill -STOP "$pid" "$TOP"
   wait_until "$BOUND" stopped "$TOP"
@@ -331,7 +358,7 @@ no_worker() { [[ -z $(worker_of "$1") ]]; }
 @test "the worker has a name of its own: killall redlock hits only the process that the user knows" {
   local worker
   run_job 1 --ttl 30s -- "${PROCESS[@]}" job
-  worker=$(pgrep -P "$TOP")
+  worker=$(child_of "$TOP")
   [[ $(<"/proc/$TOP/comm") == redlock && $(<"/proc/$worker/comm") == redlock-worker ]] ||
     fail "$(ps -o pid,comm -p "$TOP,$worker")"
   [[ $(ps -o args= -p "$worker") == 'redlock-worker: L' ]] || fail "$(ps -o args= -p "$worker")"

@@ -37,11 +37,12 @@ seeds() {
   echo "redis+cluster://${text#,}"
 }
 
-# start_job [OPTION…]: a job under $LOCK that ends with 7 once let_go is called; sets JOB and JOB_ERR.
+# start_job [OPTION…]: a job under $LOCK that ends with 7 once let_go is called; sets JOB and JOB_ERR. Its lease outlasts
+# what a loaded machine may take for a fail-over or for moving a slot.
 start_job() {
   [[ ! -e $SCRATCH/ready.$LOCK ]] || rm "$SCRATCH/ready.$LOCK"
   [[ ! -e $SCRATCH/go.$LOCK ]] || rm "$SCRATCH/go.$LOCK"
-  background "$REDLOCK" run "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
+  background "$REDLOCK" run --ttl 5m "$@" "$LOCK" -- bash -c 'echo "$REDLOCK_FENCE" >"$0"
     until [[ -e $1 ]]; do read -rt 0.05 <>"$NAP"; done; exit 7' "$SCRATCH/ready.$LOCK" "$SCRATCH/go.$LOCK"
   JOB=$BACKGROUND_PID
   JOB_ERR=$BACKGROUND_ERR
@@ -49,14 +50,20 @@ start_job() {
 }
 let_go() { : >"$SCRATCH/go.$LOCK"; }
 
-# start_waiter NAME [OPTION…]: a run that waits for $LOCK and then writes when its job began to the file NAME; sets
-# the variable NAME to its PID. It stands in the queue and listens on the node OWNER when this returns.
+# start_waiter NAME: a run that waits for $LOCK; sets the variable NAME to its PID. It stands in the queue and listens on
+# the node OWNER when this returns.
 start_waiter() {
   ask_node "$OWNER" "zcard redlock:{$LOCK}:queue"
   local before=$SAID
-  background "$REDLOCK" run "${@:2}" "$LOCK" -- sh -c 'date +%s%3N >"$0"' "$SCRATCH/$1"
+  background "$REDLOCK" run -vv "$LOCK" -- true
   declare -g "$1=$BACKGROUND_PID"
   wait_until "$BOUND" stand_in_queue $((before + 1))
+}
+# was_told NAME: that waiter got the lock, and a server told it so. By itself it asks every 1.7 s.
+was_told() {
+  await "${!1}"
+  assert_status 0
+  [[ $stderr =~ 'the lock is free, and it is our turn'|'the lock may be ours in ' ]] || fail "$1 was not told: $stderr"
 }
 # stand_in_queue N: so many wait for $LOCK, and so many listen, on whatever nodes.
 stand_in_queue() {

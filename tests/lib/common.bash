@@ -161,6 +161,9 @@ wait_for_value() {
 # shellcheck disable=SC2053 # a pattern
 has_value() { [[ $(answer "$1" get "$2") == $3 ]]; }
 
+# cools SERVER KEY: the minimum hold is not over.
+cools() { has_value "$1" "$2" 'cooling:*'; }
+
 # wait_for_life KEY LEAST MOST SERVER…: until KEY has so many milliseconds to live there.
 wait_for_life() {
   local server
@@ -207,6 +210,13 @@ identity_of() {
 
 # signal_to SIGNAL IDENTITY: to the process with that identity, if it still runs.
 signal_to() { [[ $(identity_of "${2%:*}") != "$2" ]] || kill -"$1" "${2%:*}" 2>/dev/null || true; }
+
+# child_of PID: prints its first child: the worker of a redlock whose job runs, the job of a worker.
+child_of() {
+  local children
+  children=$(<"/proc/$1/task/$1/children")
+  echo "${children%% *}"
+}
 
 # reaped PID: its parent knows how it ended; not even a zombie is left.
 reaped() { [[ ! -e /proc/$1 ]]; }
@@ -283,7 +293,7 @@ start_tool() {
 }
 
 LAUNCH=("${REDLOCK%/*}/tests/redlock_launch")
-[[ -x $LAUNCH ]] || LAUNCH=(setsid setpriv --pdeathsig KILL --) # not built with this redlock
+[[ -x ${LAUNCH[0]} ]] || LAUNCH=(setsid setpriv --pdeathsig KILL --) # not built with this redlock
 
 # stop_all: for teardown; ends everything this test has started and waits for its death.
 stop_all() {
@@ -507,15 +517,35 @@ start_listener() {
 
 LISTENERS=0
 
+# full_pipe: $SCRATCH/pipe takes no byte more, until $SCRATCH/read is there; then what else has come is
+# written to it.
+full_pipe() {
+  mkfifo "$SCRATCH/pipe"
+  "$PYTHON" -SEIc 'import os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+os.set_blocking(fd, False)
+try:
+  while True: os.write(fd, b"x" * 4096)
+except BlockingIOError: pass
+open(sys.argv[2] + "/full", "w").write("full")
+while not os.path.exists(sys.argv[2] + "/read"): time.sleep(0.01)
+while True:
+  try: text = os.read(fd, 65536).strip(b"x")
+  except BlockingIOError: text = time.sleep(0.01)
+  if text: open(sys.argv[2] + "/read", "ab").write(text)' "$SCRATCH/pipe" "$SCRATCH" 3>&- &
+  STARTED+=($!)
+  wait_for "$SCRATCH/full"
+}
+
 # closed_port: a port that stays ours and refuses connections; sets CLOSED_URI, CLOSED_PORT.
-closed_port() { start_listener CLOSED closed_port.py; }
+closed_port() { start_listener CLOSED listener.py closed; }
 
 # black_hole [ADDRESS PORT]: an address where connecting hangs; sets BLACK_HOLE_URI, BLACK_HOLE_PORT.
-black_hole() { start_listener BLACK_HOLE black_hole.py "$@"; }
+black_hole() { start_listener BLACK_HOLE listener.py black_hole "$@"; }
 
 # garbage_server TEXT: answers whatever it is sent with TEXT (escapes as in printf %b), then goes on
 # reading; an empty TEXT: closes instead. Sets GARBAGE_URI, GARBAGE_PORT.
-garbage_server() { start_listener GARBAGE garbage_server.py "$(printf '%b.' "$1")"; }
+garbage_server() { start_listener GARBAGE listener.py garbage "$(printf '%b.' "$1")"; }
 
 # delay_proxy UPSTREAM MS: UPSTREAM (a socket's path or HOST:PORT) behind a line that takes MS
 # milliseconds in each direction; sets PROXY_URI, PROXY_PORT.

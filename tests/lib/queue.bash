@@ -95,7 +95,7 @@ waiter_of() {
   local fields i
   mapfile -t fields < <(answer A hgetall "$WAITERS")
   for ((i = 1; i < ${#fields[@]}; i += 2)); do
-    [[ ${fields[i]} != *'"pid":'"$1"[,}]* ]] || echo "${fields[i - 1]}"
+    [[ ${fields[i]} != *'"pid":'"$1"[,\}]* ]] || echo "${fields[i - 1]}"
   done
 }
 
@@ -133,9 +133,6 @@ word() { cli "$1" publish "redlock:{$LOCK}:wake:$3" "$2" >/dev/null; }
 
 # long_silent SERVER WAITER: it has not asked there for half a second: only by listening could it be woken.
 long_silent() { (($(until_when "$1" "$2") - 20000 < $(now_ms) - 500)); }
-
-# cools SERVER KEY: the minimum hold is not over.
-cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
 
 # waiting NAME: `redlock status --json NAME`, which says nothing else; for `is`.
 waiting() {

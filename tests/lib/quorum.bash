@@ -43,12 +43,10 @@ assert_nothing_left() {
   for server in "$@"; do assert_no_key "$server" L; done
 }
 
-no_lock() { [[ $(cli "$1" exists L) == 0 ]]; }
-
 # wait_until_free SERVER…: until no lock is there. For servers of which a quorum was enough for redlock to end.
 wait_until_free() {
   local server
-  for server in "$@"; do wait_until "$BOUND" no_lock "$server" || fail "$server has the lock" || return 1; done
+  for server in "$@"; do wait_until "$BOUND" lacks_key "$server" L || fail "$server has the lock" || return 1; done
 }
 
 # start_job ARG…: `redlock run ARG… L -- a job` in the background; the job says that it is ready,

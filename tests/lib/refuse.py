@@ -10,6 +10,8 @@ NUMBERS = {
     "pidfd_send_signal": 424,
     "pidfd_open": 434,
     "kill": {"x86_64": 62, "aarch64": 129}[platform.machine()],
+    "wait4": {"x86_64": 61, "aarch64": 260}[platform.machine()],
+    "waitid": {"x86_64": 247, "aarch64": 95}[platform.machine()],
 }
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06  # of classic BPF, see seccomp(2)

@@ -262,6 +262,7 @@ class Terminal:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             return pid and (status,)
         code = os.waitstatus_to_exitcode(until("the command's end", fetched)[0])
+        self._take(0)  # what it wrote last
         return 128 - code if code < 0 else code
 
 

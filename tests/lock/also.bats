@@ -100,7 +100,7 @@ all_free() {
     run --separate-stderr "$REDLOCK" run -w 2 m --also z --also a -- touch "$SCRATCH/ran"
     assert_status 1
     assert_contains "$stderr" "lock \"$lock\" is still held"
-    assert_between 1950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 8000
+    assert_between 1950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 15000
     for other in a m z; do
       [[ $other == "$lock" ]] || wait_until "$BOUND" lacks_key A "$other"
     done
@@ -119,14 +119,14 @@ all_free() {
     wait_for "$SCRATCH/held.$lock"
   done
   local began=$EPOCHREALTIME
-  background "$REDLOCK" run -w 5 a --also z -- true
+  background "$REDLOCK" run -w 8 a --also z -- true
   local waiter=$BACKGROUND_PID
-  nap 3
+  nap 6
   : >"$SCRATCH/held.a.go"
   await "$waiter"
   assert_status 1
-  # If the second lock had a limit of its own, it would take 8 s.
-  assert_between 4950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 7500
+  # If the second lock had a limit of its own, it would take 14 s.
+  assert_between 7950 $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) 13500
   kill -TERM "${holders[1]}"
 }
 
@@ -237,15 +237,33 @@ all_free() {
   expected="the lock 'a' is named twice" refused a --also a
   expected='--also and --once exclude each other' refused a --once 1h
   expected='--also and --min-hold exclude each other' refused a --min-hold 5s
-  expected='lock name' refused redlock:a
+  expected='lock name' refused 'redlock:{a}'
   expected='lock name' refused ''
   REDLOCK_STAGE='1 9 0' expected=REDLOCK_STAGE refused a
   REDLOCK_STAGE='x' expected=REDLOCK_STAGE refused a
   REDLOCK_STAGE='2 9 0' expected=REDLOCK_STAGE refused a
+  # Nobody makes it write to a descriptor, or read its configuration from another place.
+  exec 7>"$SCRATCH/seven"
+  REDLOCK_STAGE='0 9000000000000000000 7' expected=REDLOCK_STAGE refused a --metrics-file "$SCRATCH/metrics"
+  exec 7>&-
+  [[ ! -s $SCRATCH/seven ]]
+  REDLOCK_STAGE_PIPES="0 $SCRATCH/config" expected=REDLOCK_STAGE_PIPES refused a --config "$SCRATCH/config" <<<'ttl = "9s"'
   run -127 "$REDLOCK" run m --also a -- "$SCRATCH/nothing"
   assert_status 127
   [[ ! -e $SCRATCH/ran ]]
   wait_until_clean A
+}
+
+@test "also: inside a run that holds a later one of its locks: 64, and what to write instead" {
+  servers 1
+  run --separate-stderr "$REDLOCK" run stock -- "$REDLOCK" run --also stock orders -- touch "$SCRATCH/ran"
+  assert_status 64
+  assert_contains "$stderr" 'an outer redlock run holds lock "stock", and --also takes lock "orders" before it'
+  assert_contains "$stderr" 'redlock run --also orders stock ...'
+  [[ ! -e $SCRATCH/ran ]]
+  # In the order, they wait for each other in no circle.
+  "$REDLOCK" run orders -- "$REDLOCK" run --also stock orders -- true
+  "$REDLOCK" run --also stock orders -- "$REDLOCK" run --also stock orders --also zebra -- true
 }
 
 @test "also: every stage gets the password and the settings that redlock read from a pipe, the command does not" {
@@ -272,8 +290,8 @@ stubborn_job_with_both() {
   job=$(<"$SCRATCH/job")
 }
 
-# child_of PID: sets CHILD to its only child.
-child_of() { read -r CHILD <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
+# child_of PID: sets CHILD to its first child.
+child_of() { read -r CHILD _ <"/proc/$1/task/$1/children" || [[ -n $CHILD ]]; }
 
 @test "also: if the job must be killed, the other locks are given back all the same" {
   servers 1

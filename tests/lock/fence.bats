@@ -76,7 +76,7 @@ refused() {
   timed "$REDLOCK" run --server-wait 60s L -- echo ran
   assert_status 69
   [[ -z $output ]] || fail "the job ran"
-  assert_between 0 "$elapsed" 10000
+  assert_between 0 "$elapsed" 30000
   assert_contains "$stderr" "$A_URI: the fencing number in the key \"$FENCE\" is not usable ($2); delete that key there"
   [[ $(cli A --no-raw dump "$FENCE") == "$before" ]] || fail "it was written"
   assert_no_key A L

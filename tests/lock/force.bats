@@ -21,7 +21,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
 
 @test "force: the job is told at once, the status is 80, and the message says who it was" {
   kill_server C
-  start_job
+  start_job --on-lost 'echo "$REDLOCK_NAME" >"$SCRATCH/lost"'
   wait_until_listening A B
   local began
   began=$(now_ms)
@@ -37,6 +37,7 @@ OTHER=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
   assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
   assert_no_key A L
   assert_no_key B L
+  [[ $(<"$SCRATCH/lost") == L ]]
 }
 
 @test "force: the log says who did it, where it was done, and of which run" {
@@ -185,8 +186,8 @@ SCENARIO
   local worker job
   start_job
   wait_until_listening A B C
-  worker=$(pgrep -P "$HOLDER")
-  job=$(pgrep -P "$worker")
+  worker=$(child_of "$HOLDER")
+  job=$(child_of "$worker")
   kill -STOP "$HOLDER" "$worker"
   touch "$LOG.finish"
   wait_gone "$job"
@@ -196,15 +197,6 @@ SCENARIO
   await "$HOLDER"
   assert_status 7
   wait_until_clean A B C
-}
-
-@test "force: --on-lost is run" {
-  start_job --on-lost 'echo "$REDLOCK_NAME" >"$SCRATCH/lost"'
-  wait_until_listening A B C
-  force --yes L
-  await "$HOLDER"
-  assert_status 80
-  [[ $(<"$SCRATCH/lost") == L ]]
 }
 
 # ---- at once -----------------------------------------------------------------------------------
@@ -266,25 +258,6 @@ SCENARIO
   done
   # Others are not kept from it.
   assert_free L
-}
-
-@test "force --now: a late acquire of the deleted lock is refused" {
-  everywhere set L $TOKEN px 60000
-  force --now --yes L
-  assert_status 0
-  wait_for_value 'redlock:{L}:dead' "$TOKEN" A
-  run cli A eval "$(script_of acquire)" 4 L 'redlock:{L}:holder' 'redlock:{L}:fence' 'redlock:{L}:dead' \
-    $TOKEN 60000 '{}' 0 60000 $TOKEN '' '' 'redlock:{L}:'
-  [[ ${lines[0]} == refused && ${lines[1]} == "revoked:$TOKEN" ]] || fail "$output"
-  assert_no_key A L
-  assert_no_key A 'redlock:{L}:holder'
-}
-
-@test "force --now: a lock with a tag has its tombstone beside it" {
-  everywhere set 'x{tag}' $TOKEN px 60000
-  force --now --yes 'x{tag}'
-  assert_status 0
-  wait_for_value 'redlock-tag:x{tag}:dead' "$TOKEN" A
 }
 
 @test "force --now: too few servers for it are told, and nothing is deleted" {
@@ -461,7 +434,7 @@ SCENARIO
 
 @test "force: a server that loses a request is asked once more" {
   everywhere set L $TOKEN px 600000
-  start_listener LOSING hang_up_proxy.py "$C_SOCKET" ':told:'
+  start_listener LOSING listener.py hang_up "$C_SOCKET" ':told:'
   kill_server B
   REDLOCK_SERVERS="$A_URI $B_URI $LOSING_URI" force --yes L
   assert_status 0
@@ -473,19 +446,8 @@ SCENARIO
   everywhere hset 'redlock:{L}:holder' $TOKEN '{}' fence:$TOKEN 1 holds:$TOKEN "$TOKEN 1" keep:$TOKEN 1
   force --yes --now L
   assert_status 0
-  assert_no_key A 'redlock:{L}:holder'
-  assert_no_key B 'redlock:{L}:holder'
-}
-
-@test "force: --log-entries 0 writes no log" {
-  everywhere set L $TOKEN px 600000
-  REDLOCK_LOG_ENTRIES=0 force --yes L
-  assert_status 0
-  assert_no_key A 'redlock:{L}:log'
-  REDLOCK_LOG_ENTRIES=9 force --yes --now L
-  everywhere set L $TOKEN px 600000
-  REDLOCK_LOG_ENTRIES=9 force --yes L
-  has_key A 'redlock:{L}:log'
+  wait_until "$BOUND" lacks_key A 'redlock:{L}:holder'
+  wait_until "$BOUND" lacks_key B 'redlock:{L}:holder'
 }
 
 @test "force: waiting can be interrupted" {

@@ -9,9 +9,6 @@ load ../lib/common
 
 teardown() { stop_all; }
 
-# cools SERVER KEY: the key says so.
-cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
-
 @test "min-hold: after its job the lock is refused until the time is over, and no process stays" {
   servers 1
   local began
@@ -130,13 +127,4 @@ cools() { [[ $(cli "$1" get "$2") == cooling:* ]]; }
   servers 3
   run "$REDLOCK" run --restart-grace 60s --min-hold 10m L -- true
   assert_status 0
-}
-
-@test "min-hold: wrong times are told" {
-  servers 1
-  run "$REDLOCK" run --min-hold soon L -- true
-  assert_status 64
-  assert_contains "$output" '--min-hold'
-  run "$REDLOCK" run --min-hold 800h L -- true
-  assert_status 64
 }

@@ -79,8 +79,10 @@ freeze() { kill -STOP "$1" && wait_until "$BOUND" stopped "$1"; }
 
 # ---- order -------------------------------------------------------------------------------------
 
-# all_in_order: ten join, and run in that order. Only one that missed its turn may run later.
-all_in_order() {
+@test "order: ten waiters run in the order in which they came, on five servers, one of which is stopped" {
+  servers 5
+  pause_server E
+  SERVERS=(A B C D)
   local number names=()
   hold
   for number in {1..10}; do
@@ -91,19 +93,8 @@ all_in_order() {
   ends_well "${names[@]}"
   assert_no_overlap "$LOG"
   [[ $(ran | tr ' ' '\n' | sort -V | paste -sd ' ') == "holder ${names[*]}" ]] || fail "they ran as: $(ran)"
+  # Only one that missed its turn may run later.
   (($(overtaken | wc -l) <= $(missed_turns))) || fail "they ran as: $(ran)"
-}
-
-@test "order: ten waiters run in the order in which they came" {
-  servers 1
-  all_in_order
-}
-
-@test "order: so they do on five servers, one of which is stopped" {
-  servers 5
-  pause_server E
-  SERVERS=(A B C D)
-  all_in_order
 }
 
 @test "order: who waits by acquire stands in the same queue" {
@@ -155,8 +146,8 @@ all_in_order() {
       "$0" run -n L -- sh -c "echo start thief >>\"\$0\"; echo end thief >>\"\$0\"" "$1"
     done' "$REDLOCK" "$LOG"
   local thief=$BACKGROUND_PID worker job
-  worker=$(tr -d ' ' <"/proc/$HOLDER/task/$HOLDER/children")
-  job=$(tr -d ' ' <"/proc/$worker/task/$worker/children")
+  worker=$(child_of "$HOLDER")
+  job=$(child_of "$worker")
   released=$(now_ms)
   kill -KILL "$HOLDER" "$worker" "$job"
   sed -i '/^start holder/d' "$LOG" # it does not end
@@ -184,47 +175,32 @@ all_in_order() {
   servers 1
   hold
   waiter one
-  local first
-  first=$(waiter_of "$one")
   freeze "$one"
   released
   run --separate-stderr "$REDLOCK" run -n L -- true
   assert_status 0
-  [[ $(in_queue A) == "$first" ]] || fail "it has lost its place"
-  # When it goes on, it is called like any other.
+  # When it goes on, it asks again, and has its place again.
   hold
   kill -CONT "$one"
+  wait_until "$BOUND" queued 1
   waiter two
   released
   ends_well one two
   [[ $(ran) == 'holder holder one two' ]] || fail "they ran as: $(ran)"
 }
 
-@test "order: the first waiter was killed: the next one is served soon" {
-  servers 3
-  hold
-  waiter one
-  waiter two
-  kill -KILL "$one"
-  released
-  ends_well two
-  in_time two
-}
-
-@test "order: the first waiter is cut off from the server: the next one is served soon, and it keeps its place" {
+@test "order: the first waiter is cut off from the server: the next one is served soon" {
   servers 1
   hold
   join_far one
-  local line=$PROXY_PID first
+  local line=$PROXY_PID
   wait_until "$BOUND" queued 1
   wait_until "$BOUND" listening 1
-  first=$(waiter_of "$one")
   waiter two
   freeze "$line"
   released
   ends_well two
   in_time two
-  [[ $(in_queue A) == "$first" ]] || fail "it has lost its place"
   kill -CONT "$line"
   ends_well one
   assert_ran holder two one
@@ -285,7 +261,7 @@ all_in_order() {
   cli A client kill type pubsub >/dev/null
   released
   ends_well one
-  assert_between 0 $(($(began_at one) - released)) 8000
+  assert_between 0 $(($(began_at one) - released)) 15000
 }
 
 # ---- what the keys say ---------------------------------------------------------------------------------
@@ -352,22 +328,27 @@ answers_in_turn() {
   answers granted
 }
 
-@test "order: whoever asks gives the turn to the first waiter that is alive, and passes that one over until it asks again" {
+# miss NAME…: as if half a second had passed since they were called.
+miss() {
+  local name
+  for name in "$@"; do cli A zadd "$ALIVE" $(($(now_ms) - 1)) "$name" >/dev/null; done
+  cli A del "$TURN" >/dev/null
+}
+
+@test "order: whoever asks gives the turn to the first waiter that is alive; one that missed it leaves until it asks" {
   servers 1
-  plant A 3 1000 40000 '{}' # they have just asked, and so they do for 20 s
+  plant A 3 1000 20000 '{}' # they have just asked
+  ears 3
   answers 'turn planted1'
   assert_between 1 "$(cli A pttl "$TURN")" 500
-  cli A del "$TURN" >/dev/null
+  miss planted1
   answers 'turn planted2'
-  cli A del "$TURN" >/dev/null
-  answers 'turn planted3'
-  cli A del "$TURN" >/dev/null
-  # All of them had their turn: the lock is anybody's.
+  miss planted2 planted3
+  # All of them were called: the lock is anybody's.
   answers granted
   # The first one asks while the lock is held, and has its turn again.
   cli A set L somebody px 60000 >/dev/null
   answers refused planted1 1000
-  cli A zadd "$ALIVE" $(($(now_ms) + 40000)) planted1 >/dev/null
   answers 'turn planted1'
 }
 
@@ -395,24 +376,28 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
   answers 'turn planted1'
   wait_until "$BOUND" have_heard free planted1
   wait_until "$BOUND" have_heard next planted2
-  are_soon_over
-  cli A del "$TURN" >/dev/null
+  are_soon_over planted1
+  miss planted1
   answers 'turn planted2'
   wait_until "$BOUND" have_heard free 'planted1 planted2 planted3 planted4'
   have_heard next planted2 || fail "$(heard next)"
-  # The fifth and the sixth one may not listen, and keep their places until they are first.
-  are_soon_over planted3 planted4
-  # The third one asks, the fourth one does not.
+  # The fifth and the sixth one cannot hear it, and come back when they ask.
+  are_soon_over planted{2..4}
+  stand_in_queue planted{2..4}
+  # The third one asks, the fourth one does not. Half a second may pass before that on a busy machine.
+  local soon=$(($(now_ms) + 9000))
+  cli A zadd "$ALIVE" "$soon" planted2 "$soon" planted4 >/dev/null
   answers_in_turn 'turn planted2' planted3 1002
-  are_soon_over planted4
-  cli A zadd "$ALIVE" $(($(now_ms) - 1)) planted4 >/dev/null
-  cli A del "$TURN" >/dev/null
+  [[ $(cli A zrangebyscore "$ALIVE" -inf "$soon" | sort -V | paste -sd ' ') == 'planted2 planted4' ]]
+  miss planted2 planted4
   answers 'turn planted3'
-  stand_in_queue planted{1..3} planted{5..6}
-  # When it asks again, it stands where it stood before.
+  stand_in_queue planted3
+  # When they ask again, they stand where they stood before.
   cli A set L somebody px 60000 >/dev/null
   answers refused planted4 1003
-  stand_in_queue planted{1..6}
+  cli A set L somebody px 60000 >/dev/null
+  answers refused planted2 1001
+  stand_in_queue planted{2..4}
 }
 
 @test "order: who may not remove the dead gives the turn to the next one alive all the same" {
@@ -428,19 +413,22 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
   wait_until "$BOUND" have_heard free planted10
 }
 
-@test "order: at most 32 are called together, and none by a release" {
+@test "order: after one missed turn 32 are called together, after those up to 128, and one by a release" {
   servers 1
-  plant A 60 1000 15000 '{}'
-  cli A hset "$WAITERS" mark:planted1 1 >/dev/null
-  ears 60
+  plant A 170 1000 15000 '{}'
+  ears 170
+  miss planted1
   [[ $(cli A eval "$(script_of hand_on)" 1 L 'redlock:{L}:' '' | paste -sd ' ') == 'free planted2' ]]
   wait_until "$BOUND" have_heard next planted3
-  have_heard free planted2 || fail "$(heard free)"
-  are_soon_over
-  cli A hdel "$WAITERS" mark:planted2 >/dev/null
-  cli A del "$TURN" >/dev/null
-  answers 'turn planted2'
-  are_soon_over planted{3..33}
+  are_soon_over planted2
+  miss planted2
+  answers 'turn planted3'
+  are_soon_over planted{3..34}
+  miss planted{3..34}
+  answers 'turn planted35'
+  are_soon_over planted{35..162}
+  miss planted{35..162}
+  answers 'turn planted163'
 }
 
 @test "order: ten waiters that are stopped hold the next one up for a second, and keep their order" {
@@ -485,7 +473,7 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
   ends_well two
   for server in A B C; do
     gone_but_dead() { [[ -z $(in_queue "$server") || $(in_queue "$server") == "$dead" ]] && lacks_key "$server" L; }
-    wait_until 8 gone_but_dead # long before that time is over
+    wait_until 12 gone_but_dead # long before that time is over
     local key left
     for key in "$QUEUE" "$ALIVE" "$WAITERS"; do
       left=$(cli "$server" pttl "$key")
@@ -503,5 +491,5 @@ stand_in_queue() { [[ $(in_queue A | paste -sd ' ') == "$*" ]] || fail "in the q
   await "$two"
   released
   ends_well one
-  for server in A B C; do wait_until 8 has_no_keys "$server"; done
+  for server in A B C; do wait_until 12 has_no_keys "$server"; done
 }

@@ -38,17 +38,6 @@ teardown() { stop_all; }
   [[ $(cli A hgetall "$WAITERS") != *"$(cli A get L)"* ]]
 }
 
-@test "queue: a waiter that wins leaves it" {
-  servers 3
-  hold
-  waiter one
-  let_go
-  await "$one"
-  assert_status 0
-  local server
-  for server in A B C; do wait_until "$SOON" has_no_keys "$server"; done
-}
-
 @test "queue: nor is the one that has the lock in it, while its job runs" {
   servers 3
   hold
@@ -138,39 +127,6 @@ teardown() { stop_all; }
   assert_status 0
   assert_contains "$stderr" 'the lock is free, and it is our turn'
   refute_contains "$stderr" 'the lock may be ours'
-}
-
-@test "queue: a waiter keeps its place while it asks, and its time goes on" {
-  servers 1
-  hold
-  waiter one
-  waiter two
-  local before
-  before=$(cli A zrange "$QUEUE" 0 -1 withscores)
-  # Both ask again.
-  local each ends
-  for each in $(in_queue A); do
-    ends=$(until_when A "$each")
-    word A free "$each"
-    wait_until "$BOUND" later A "$each" "$ends"
-  done
-  [[ $(cli A zrange "$QUEUE" 0 -1 withscores) == "$before" ]] || fail "$before" "$(cli A zrange "$QUEUE" 0 -1 withscores)"
-}
-
-@test "queue: a server that comes back empty learns who waits" {
-  servers 3
-  hold
-  waiter one
-  local before
-  before=$(cli A zrange "$QUEUE" 0 -1 withscores)
-  restart_server B
-  renew_soon A
-  wait_for_key B L # until then, B would grant it
-  word A free "$(in_queue A)" # or it asks within 5 s
-  wait_until 20 queued 1
-  [[ $(cli B zrange "$QUEUE" 0 -1 withscores) == "$before" ]]
-  waiting L
-  is 'len(l["waiters"])' 1
 }
 
 # ---- where there is no queue ---------------------------------------------------------------------
@@ -365,7 +321,7 @@ limited() {
 @test "queue: a server that hangs up on whoever listens is not asked more often for it" {
   servers 1
   hold
-  start_listener DEAF deaf_proxy.py "$A_SOCKET"
+  start_listener DEAF listener.py deaf "$A_SOCKET"
   local began seen most
   began=$(now_ms)
   background "$REDLOCK" run -vv -S "$DEAF_URI" L -- true
@@ -400,18 +356,4 @@ limited() {
   forgotten() { word A free "$name" && [[ $(planted A) == 0 ]]; }
   wait_until "$BOUND" forgotten
   [[ $(cli A zcard "$ALIVE") == 1 && $(cli A hlen "$WAITERS") == 1 ]]
-}
-
-@test "queue: dead ones whose time is over do not keep the living from being called" {
-  servers 1
-  hold
-  waiter one
-  local first
-  first=$(waiter_of "$one")
-  plant A 25 1 -1 '{}'
-  listen_in A
-  let_go
-  heard_by A free "$first"
-  await "$one"
-  assert_status 0
 }

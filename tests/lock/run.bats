@@ -96,18 +96,6 @@ assert_words() {
   [[ $(REDLOCK_NAMES=mine "$REDLOCK" run L -- sh -c 'echo "$REDLOCK_NAMES"') == mine ]]
 }
 
-@test "a job may take a lock of another name" {
-  run locked L "$REDLOCK" run M -- "$REDLOCK" run N -- echo in
-  assert_status 0
-  [[ $output == in ]]
-}
-
-@test "the lock of a running job refuses everybody, its own job too if that will not join" {
-  run locked L "$REDLOCK" run -n --no-reentrant L -- echo in
-  assert_status 1
-  [[ -z $output ]]
-}
-
 @test "odd words reach the job untouched" {
   words_dumper
   local words=('' '[a,b]' '[abc]' '[]' '--' '' ' ' ' two  blanks ' '"double"' "it's" $'new\nline\n' $'tab\t'
@@ -126,21 +114,6 @@ assert_words() {
   assert_words "$SCRATCH/words" "${words[@]}"
   "$REDLOCK" run L "$DUMPER" "${words[@]}" >"$SCRATCH/words"
   assert_words "$SCRATCH/words" "${words[@]}"
-}
-
-@test "options stand before the name or right behind it, the job begins after them" {
-  words_dumper
-  "$REDLOCK" run --ttl 20s L -w 3 "$DUMPER" -w 4 >"$SCRATCH/words"
-  assert_words "$SCRATCH/words" -w 4
-  "$REDLOCK" run -w3 --ttl=20s L --prefix p: -- "$DUMPER" -- -w 4 >"$SCRATCH/words"
-  assert_words "$SCRATCH/words" -- -w 4
-}
-
-@test "only the first -- is dropped" {
-  words_dumper
-  cp "$DUMPER" "$SCRATCH/--"
-  PATH=$SCRATCH:$PATH locked L -- -- x >"$SCRATCH/words"
-  assert_words "$SCRATCH/words" -- x
 }
 
 @test "long words and many of them arrive" {
@@ -182,28 +155,6 @@ assert_words() {
     [[ $output == 1 ]] || fail "no key of the name '$name': $output"
     assert_nothing_left A
   done
-}
-
-@test "names that are no lock's are refused, and nothing runs" {
-  local name long
-  printf -v long '%*s' 256 x
-  for name in '' -x --x $'a\nb' $'a\tb' $'\e[1m' $'a\x7f' redis://db1 a://b redlock:x redlock-tag:x \
-    '{}' '{a' 'a}' '{a}{b}' '}{' '{{a}}' "$long"; do
-    run --separate-stderr "$REDLOCK" run "$name" -- touch "$SCRATCH/ran"
-    assert_status 64
-    [[ -z $output ]]
-    assert_one_line "$stderr"
-    [[ ! -e $SCRATCH/ran ]] || fail "the job ran under '$name'"
-  done
-}
-
-@test "the server comes from -S, which replaces REDLOCK_SERVERS" {
-  start_server B
-  run env REDLOCK_SERVERS="$B_URI" "$REDLOCK" run -S "$A_URI" L -- redis-cli -s "$A_SOCKET" exists L
-  [[ $output == 1 ]] || fail "$output"
-  # shellcheck disable=SC2153
-  run env REDLOCK_SERVERS=" $B_URI " "$REDLOCK" run L -- redis-cli -s "$B_SOCKET" exists L
-  [[ $output == 1 ]] || fail "$output"
 }
 
 @test "a server is reached by socket, address and name" {
@@ -268,30 +219,11 @@ assert_words() {
   assert_nothing_left A
 }
 
-@test "no descriptor of ours is open in the job, and all of its own are" {
-  local list='ls /proc/self/fd'
-  bash -c "exec 3>&- 7</dev/null 9>&1; $list" >"$SCRATCH/before"
-  bash -c "exec 3>&- 7</dev/null 9>&1; \"\$REDLOCK\" run -S $A_TCP_URI L -- $list" >"$SCRATCH/within"
-  grep -qx 7 "$SCRATCH/before"
-  diff "$SCRATCH/before" "$SCRATCH/within"
-}
-
 @test "standard descriptors that are closed stay closed, and no message goes astray" {
   # With 0, 1 and 2 free, the next ones opened are the connection to the server.
   "$REDLOCK" run -vv -S "$A_TCP_URI" L -- sh -c 'ls -l /proc/self/fd >"$0"' "$SCRATCH/fds" <&- >&- 2>&- 3>&-
   run grep -cE ' [012] -> (socket|anon_inode)' "$SCRATCH/fds"
   [[ $output == 0 ]] || fail "$(<"$SCRATCH/fds")"
-}
-
-@test "signals are ignored and blocked in the job just as they were outside" {
-  # No shell in between: it would set things right itself.
-  local with look=(grep -E '^Sig(Blk|Ign)' /proc/self/status)
-  for with in --default-signal=PIPE --ignore-signal=HUP --ignore-signal=CHLD --ignore-signal=PIPE \
-    --block-signal=USR1,CHLD,PIPE --ignore-signal=TERM,INT,QUIT,USR2; do
-    env --default-signal "$with" "${look[@]}" >"$SCRATCH/before"
-    env --default-signal "$with" "$REDLOCK" run L -- "${look[@]}" >"$SCRATCH/within"
-    diff "$SCRATCH/before" "$SCRATCH/within" || fail "with $with"
-  done
 }
 
 @test "the job's status arrives also where SIGCHLD was ignored at entry" {

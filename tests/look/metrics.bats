@@ -39,11 +39,11 @@ assert_sample() {
 # ms METRIC [LOCK]: a value in seconds, in milliseconds.
 ms() { sample "$@" | tr -d . | sed 's/^0*\(.\)/\1/'; }
 
-# assert_nothing_else: the directory has the file and nothing besides.
+# assert_nothing_else: the directory has the file, the one for its lock, and nothing besides.
 assert_nothing_else() {
   local found
   found=$(ls -A "$DIR")
-  [[ $found == redlock.prom ]] || fail "in the directory: $found"
+  [[ $found == $'.redlock.prom.lock\nredlock.prom' ]] || fail "in the directory: $found"
 }
 
 # run_warned TEXT: a run of true that keeps its status, and has one warning with TEXT.
@@ -191,20 +191,17 @@ run_warned() {
   assert_sample runs_total 1 'caf?'
 }
 
-@test "metrics: a new file's mode is 0644, less the umask; a partial one is replaced" {
-  echo partial >"$DIR/.redlock.prom.tmp"
+@test "metrics: the umask decides the mode of a new file; its lock is for those who may write to it" {
   (umask 022 && "$REDLOCK" run L -- true)
-  [[ $(stat -c %a "$FILE") == 644 ]] || fail "$(stat -c %a "$FILE")"
+  [[ $(stat -c %a "$FILE" "$DIR/.redlock.prom.lock") == $'644\n200' ]] || fail "$(ls -lA "$DIR")"
   assert_nothing_else
   rm "$FILE"
   (umask 077 && "$REDLOCK" run L -- true && "$REDLOCK" run L -- true)
   [[ $(stat -c %a "$FILE") == 600 ]] || fail "$(stat -c %a "$FILE")"
   assert_sample runs_total 2
-  # Nobody can have us write through a link.
-  ln -s "$SCRATCH/elsewhere" "$DIR/.redlock.prom.tmp"
-  "$REDLOCK" run L -- true
-  [[ ! -e $SCRATCH/elsewhere ]] || fail 'written through the link'
-  assert_sample runs_total 3
+  chmod 2775 "$DIR"
+  (umask 022 && "$REDLOCK" run L -- true)
+  [[ $(stat -c %a "$DIR/.redlock.prom.lock") == 220 ]] || fail "$(ls -lA "$DIR")"
 }
 
 @test "metrics: a file that is not ours, or is broken, is left as it is" {
@@ -270,14 +267,27 @@ run_warned() {
   assert_nothing_else
 }
 
-@test "metrics: others that do not let go of the directory are not waited for" {
-  start_tool flock "$DIR" sh -c 'touch "$0"; exec sleep 60' "$SCRATCH/locked"
+# hold_lock PATH REDIRECTION: a process has the lock of that file, which it opened so.
+hold_lock() {
+  start_tool bash -c "exec 9$2\"\$0\" && flock 9 && touch \"\$1\" && exec sleep 60" "$1" "$SCRATCH/locked"
   wait_until "$BOUND" test -e "$SCRATCH/locked"
+}
+
+@test "metrics: who may only read keeps nobody from writing them" {
+  "$REDLOCK" run L -- true
+  hold_lock "$DIR" '<'
+  "$REDLOCK" run L -- true
+  assert_sample runs_total 2
+}
+
+@test "metrics: others that do not let go of the lock are not waited for" {
+  "$REDLOCK" run L -- true
+  hold_lock "$DIR/.redlock.prom.lock" '>>'
   timed "$REDLOCK" run L -- sh -c 'exit 3'
   assert_status 3
-  assert_contains "$stderr" 'other processes keep its directory locked'
-  assert_between 1000 "$elapsed" 8000
-  [[ ! -e $FILE ]] || fail 'written without the lock'
+  assert_contains "$stderr" 'other processes keep its lock file locked'
+  assert_between 1000 "$elapsed" 20000
+  assert_sample runs_total 1
 }
 
 @test "metrics: a relative path, and none" {

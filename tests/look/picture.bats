@@ -98,14 +98,36 @@ print(sum(e.tag == "tr" for e in tree.fromstring(sys.stdin.read()).iter()))') ==
   a_night
   echo old >"$SCRATCH/p.svg"
   chmod 640 "$SCRATCH/p.svg"
-  ln -s p.svg "$SCRATCH/link"
   exec 8<"$SCRATCH/p.svg"
-  history --svg "$SCRATCH/link"
+  history --svg "$SCRATCH/p.svg"
   assert_status 0
-  # Who reads the old file goes on to do so; the link and the mode stay.
-  [[ $(cat <&8) == old && -L $SCRATCH/link && $(stat -c %a "$SCRATCH/p.svg") == 640 ]]
+  # Who reads the old file goes on to do so; the mode stays.
+  [[ $(cat <&8) == old && $(stat -c %a "$SCRATCH/p.svg") == 640 ]]
   exec 8<&-
   grep -q '</svg>' "$SCRATCH/p.svg"
+  # A link, where it leads to a file and where not.
+  mkdir "$SCRATCH/other"
+  echo old >"$SCRATCH/other/there"
+  for name in there missing; do
+    ln -s "other/$name" "$SCRATCH/link.$name"
+    history --svg "$SCRATCH/link.$name"
+    assert_status 71
+    assert_contains "$stderr" 'it is a symbolic link; name the file itself'
+    [[ -L $SCRATCH/link.$name ]]
+  done
+  [[ $(cat "$SCRATCH/other/"*) == old ]] || fail "$(ls -l "$SCRATCH/other")"
+  # A new file, while anybody who may read the directory has its lock.
+  (exec 9<"$SCRATCH" && flock 9 && umask 027 && "$REDLOCK" history --html "$SCRATCH/p.html" backup)
+  [[ $(stat -c %a "$SCRATCH/p.html") == 640 ]]
+  # The standard names of open files.
+  "$REDLOCK" history --svg /dev/stdout backup >"$SCRATCH/out.svg"
+  grep -q '</svg>' "$SCRATCH/out.svg"
+  "$REDLOCK" history --svg /dev/fd/7 backup 7>"$SCRATCH/out.svg"
+  grep -q '</svg>' "$SCRATCH/out.svg"
+  [[ $("$REDLOCK" history --svg /dev/stdout backup | tail -n 1) == *'</svg>'* ]]
+  history --svg /dev/null
+  assert_status 0
+  [[ -c /dev/null ]]
   # What is no regular file, as /dev/null, is written to, and not replaced.
   mkfifo "$SCRATCH/pipe"
   background cat "$SCRATCH/pipe"
@@ -114,11 +136,14 @@ print(sum(e.tag == "tr" for e in tree.fromstring(sys.stdin.read()).iter()))') ==
   [[ -p $SCRATCH/pipe ]]
   await "$BACKGROUND_PID"
   assert_contains "$output" '</svg>'
+  history --svg "$SCRATCH/pipe"
+  assert_status 71
+  assert_contains "$stderr" 'no process reads from it'
   history --svg "$SCRATCH/none/p.svg"
   assert_status 71
   assert_one_line "$stderr"
   assert_contains "$stderr" "cannot write to '$SCRATCH/none/p.svg': No such file or directory"
-  [[ -z $(find "$SCRATCH" -name '.p.svg*') ]]
+  [[ -z $(find "$SCRATCH" -name '.redlock*') ]]
   local arguments
   for arguments in '--svg - --html -' '--svg - --json' '--html - --at 2h'; do
     # shellcheck disable=SC2086 # several words

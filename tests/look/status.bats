@@ -132,6 +132,8 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   everywhere hset 'redlock:{L}:holder' "holds:$TOKEN" "$TOKEN 1 $OTHER $(($(now_ms) + 60000))"
   status --json L
   is 'l["holds"]' 2
+  status L
+  has ' holds 2: '
 }
 
 @test "status: the same servers in another order are the same, in another database they are not" {
@@ -151,15 +153,6 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   assert_status 0
   has 'L held 2/3'
   [[ $(proxy_count connections) == 1 ]] || fail "$(proxy_count connections) connections"
-}
-
-@test "status: holds of runs inside the holder" {
-  export READY=$SCRATCH/ready
-  background "$REDLOCK" run twice -- "$REDLOCK" run twice -- sh -c 'echo x >"$READY"; exec sleep 600'
-  wait_for "$READY"
-  status twice
-  assert_status 0
-  has ' holds 2: '
 }
 
 @test "status: a string of another client, a key of another type, a Redisson lock" {
@@ -240,7 +233,7 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   pause_server B
   timed "$REDLOCK" status work
   assert_status 69
-  assert_between 0 "$elapsed" 5000
+  assert_between 0 "$elapsed" 15000
   has 'work: not known, 1 of 3 servers could be asked' "$A_URI: held by "
   assert_contains "$stderr" "the state of lock \"work\" is not known: 1 of 3 servers could be asked, and a quorum is 2"
   status --json work

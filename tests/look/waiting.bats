@@ -259,7 +259,7 @@ three_held() {
   all_run 1 2 3
 }
 
-# all_in_queue: three on each server; they ask, as they do every 5 s.
+# all_in_queue: three on each server; they ask, as they do every 1.7 s.
 all_in_queue() {
   local waiter
   for waiter in $(in_queue A); do word A free "$waiter"; done

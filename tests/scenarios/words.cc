@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "lock/overloaded.h"
+#include "lock/vote.h"
 
 namespace redlock::scenarios {
 
@@ -72,7 +72,7 @@ lock::Granted read_grant(const Words& words) {
 }
 
 lock::Refused read_refusal(const Words& words) {
-  lock::Refused refusal{.blocker = std::string(named(words, "by")), .ttl_left = {}, .holder = {}};
+  lock::Refused refusal{.blocker = std::string(named(words, "by")), .ttl_left = {}, .holder = "{}"};
   if (words.named.contains("ttl")) refusal.ttl_left = ms(words, "ttl");
   refusal.turn = has(words, "turn");
   refusal.ticket = number(words, "ticket");
@@ -191,7 +191,8 @@ std::string describe(const lock::Report& report) {
             return "report: the mark is not confirmed" + describe(what.complaints);
           },
           [](const r::ReleaseUnconfirmed& what) {
-            return "report: the release is not confirmed" + describe(what.complaints) +
+            return std::string("report: the release is not confirmed") +
+                   (what.free ? " by all" : "") + describe(what.complaints) +
                    ", the lock may stay for " + text_of(what.stays_for);
           },
           [](const r::Released& what) {

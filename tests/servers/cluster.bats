@@ -32,10 +32,21 @@ teardown() { stop_all; }
     ((SAID % 2 == 0)) || names+=("$name")
   done
   for name in "${names[@]:0:2}"; do "$REDLOCK" acquire --ttl 60s "$name" >/dev/null; done
-  run -0 --separate-stderr "$REDLOCK" list
-  [[ -z $stderr && ${#lines[@]} == 3 ]] || fail "$output" "$stderr"
-  run -0 --separate-stderr "$REDLOCK" history 'L*'
-  [[ -z $stderr && ${#lines[@]} == 3 ]] || fail "$output" "$stderr"
+  # What is seen is told, and that it may not be all.
+  local command
+  set -f # the patterns are for redlock
+  for command in list 'history L*' 'history' 'list none*'; do
+    # shellcheck disable=SC2086 # several words
+    run --separate-stderr "$REDLOCK" $command
+    assert_status 69
+    assert_contains "$stderr" 'no node of the Cluster serves 8192 of the 16384 slots'
+    [[ $command == *none* || ${#lines[@]} == 3 ]] || fail "$output" "$stderr"
+    # shellcheck disable=SC2086 # several words
+    run --separate-stderr "$REDLOCK" $command --json
+    assert_status 69
+    assert_contains "$output" '"error": "no node of the Cluster serves 8192 of'
+  done
+  set +f
   run -0 --separate-stderr "$REDLOCK" status "${names[@]:0:2}"
   [[ -z $stderr && $(grep -c ': held' <<<"$output") == 2 ]] || fail "$output" "$stderr"
 }
@@ -168,10 +179,9 @@ teardown() { stop_all; }
   lock_at C2
   pause_server C4
   pause_server C6
-  # Each one costs a part of the second for connecting.
-  REDLOCK_SERVERS=$(seeds C4 C6 C1) timed "$REDLOCK" run -n "$LOCK" -- true
+  # Each one costs a part of the second for connecting. -n gives up after two.
+  REDLOCK_SERVERS=$(seeds C4 C6 C1) run "$REDLOCK" run -n "$LOCK" -- true
   assert_status 0
-  assert_between 0 "$elapsed" 1900
   garbage_server 'HTTP/1.1 400 Bad Request\r\n\r\n'
   REDLOCK_SERVERS=redis+cluster://127.0.0.1:$GARBAGE_PORT,127.0.0.1:$C1_PORT assert_free "$LOCK"
   REDLOCK_SERVERS=redis+cluster://no-such-host.invalid,127.0.0.1:$C1_PORT assert_free "$LOCK"
@@ -272,15 +282,9 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
   REDLOCK_SERVERS=$(seeds C1) start_job
   REDLOCK_SERVERS=$(seeds C2) start_waiter one
   REDLOCK_SERVERS=$(seeds C3) start_waiter two
-  local freed
-  freed=$(now_ms)
   let_go
-  await "$one"
-  assert_status 0
-  await "$two"
-  assert_status 0
-  assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000 # by themselves they ask every 5 s
-  assert_between 0 $(($(<"$SCRATCH/two") - $(<"$SCRATCH/one"))) 2500
+  was_told one
+  was_told two
 }
 
 @test "cluster: a waiter is woken by a message that only the nodes of its slot get" {
@@ -290,12 +294,8 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
   start_job
   start_waiter one
   wait_until "$BOUND" listens_sharded C1
-  local freed
-  freed=$(now_ms)
   let_go
-  await "$one"
-  assert_status 0
-  assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000 # it would ask after 5 s
+  was_told one
   await "$JOB"
   assert_status 7
   assert_sent_sharded C1
@@ -305,18 +305,15 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
   needs_sharded
   quiet_cluster 3 0
   lock_at C1
-  local denied freed sent
+  local denied sent
   for denied in spublish ssubscribe; do
     each_node acl setuser default +@all "-$denied" >/dev/null
     sent=$(calls_of C1 publish)
     start_job
     start_waiter one
-    freed=$(now_ms)
     let_go
-    await "$one"
-    assert_status 0
-    [[ -z $stderr ]] || fail "without $denied: $stderr"
-    assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000
+    was_told one || fail "without $denied"
+    refute_contains "$stderr" warning
     (($(calls_of C1 publish) > sent)) || fail "without $denied nobody sends a message to all nodes"
     await "$JOB"
     assert_status 7
@@ -349,13 +346,9 @@ is_down() { ask_node "$1" 'cluster info' && [[ $SAID == *cluster_state:fail* ]];
   lock_at C1
   start_job
   start_waiter one
-  local freed
-  freed=$(now_ms)
   let_go
-  await "$one"
-  assert_status 0
-  [[ -z $stderr ]] || fail "$stderr"
-  assert_between 0 $(($(<"$SCRATCH/one") - freed)) 3000
+  was_told one
+  refute_contains "$stderr" warning
   await "$JOB"
   assert_status 7
 }
@@ -462,7 +455,7 @@ denied() {
 
 # ---- lies ------------------------------------------------------------------------------------
 
-# lied_to URI: a run against it ends within 3 s with 69, one printable line, and without having kept a processor busy;
+# lied_to URI: a run against it ends soon with 69, one printable line, and without having kept a processor busy;
 # sets $stderr.
 lied_to() {
   local began used
@@ -472,7 +465,7 @@ lied_to() {
   assert_status 69
   assert_one_line "$stderr"
   assert_printable "$stderr"
-  assert_between 0 "$elapsed" 3500
+  assert_between 0 "$elapsed" 15000
   assert_between 0 "$used" 90 # hundredths of a second, of at least 100
 }
 # cpu_of_children: prints the hundredths of a second that the children of this shell have used.

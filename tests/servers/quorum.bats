@@ -38,33 +38,6 @@ assert_verbose_names() {
   assert_contains "$stderr" "$1: "
 }
 
-@test "a job runs with one of three servers killed" {
-  servers 3
-  kill_server B
-  assert_runs
-  assert_nothing_left A C
-  assert_verbose_names "$B_URI"
-}
-
-@test "a job runs with one of three servers stopped, and does not wait for it" {
-  servers 3
-  pause_server A
-  assert_runs
-  assert_nothing_left B C
-  # It wakes up to the question and to the release behind it.
-  resume_server A
-  wait_until "$BOUND" no_lock A
-}
-
-@test "a job runs with one of three servers refusing connections" {
-  servers 2
-  closed_port
-  REDLOCK_SERVERS="$CLOSED_URI $REDLOCK_SERVERS"
-  assert_runs
-  assert_nothing_left A B
-  assert_verbose_names "$CLOSED_URI"
-}
-
 @test "a job runs with one of three servers in a black hole, and does not wait for it" {
   servers 2
   black_hole
@@ -87,8 +60,9 @@ assert_verbose_names() {
   pause_server D
   assert_runs
   assert_nothing_left B C E
+  assert_verbose_names "$A_URI"
   resume_server D
-  wait_until "$BOUND" no_lock D
+  wait_until_free D
 }
 
 # assert_unavailable SERVER…: 69, and the message names each of these servers once.
@@ -98,15 +72,6 @@ assert_unavailable() {
   [[ -z $output ]] || fail "the job ran: $output"
   [[ $(wc -l <<<"$stderr") == 1 ]] || fail "not one line: $stderr"
   assert_named_once "$stderr" "$@"
-}
-
-@test "no job runs with two of three servers killed: 69, and nothing is left on the third" {
-  servers 3
-  kill_server A
-  kill_server B
-  assert_unavailable A B
-  refute_contains "$stderr" "$C_URI:"
-  wait_until_free C
 }
 
 @test "no job runs with three of five servers stopped: 69, and nothing is left on any" {
@@ -119,7 +84,7 @@ assert_unavailable() {
   local server
   for server in B C D; do
     resume_server "$server"
-    wait_until "$BOUND" no_lock "$server"
+    wait_until_free "$server"
   done
 }
 
@@ -163,7 +128,7 @@ start_waiting() {
   [[ -z $output ]] || fail "the job ran: $output"
   wait_until_free C
   resume_server B
-  wait_until "$BOUND" no_lock B
+  wait_until_free B
 }
 
 # ---- how many are enough -------------------------------------------------------------------------
@@ -245,7 +210,7 @@ with_password() { start_server "$1" --tcp --requirepass right; }
   promptly "$REDLOCK" run --server-wait 30s L -- echo ran
   assert_status 69
   [[ -z $output ]] || fail "the job ran"
-  took_less_than 5000
+  took_less_than 20000
   assert_contains "$stderr" "127.0.0.1:$B_PORT: wrong"
   assert_contains "$stderr" "127.0.0.1:$C_PORT: wrong"
   refute_contains "$stderr" :wrong@

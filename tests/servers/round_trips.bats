@@ -63,37 +63,33 @@ best_below() {
   done
 }
 
+# takes COUNT CREDENTIALS PATH [redis-cli options]: a run with A so and so takes this many round trips.
+takes() {
+  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://${2}127.0.0.1:$A_PROXY_PORT$3" L -- true
+  assert_status 0
+  round_trips_of A "${@:4}"
+  [[ $round_trips == "$1" ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+}
+
 @test "a run takes three round trips: connect, acquire, release" {
   slow_server A
-  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT" L -- true
-  assert_status 0
-  round_trips_of A
-  [[ $round_trips == 3 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+  takes 3 '' ''
 }
 
 @test "a run takes four round trips with a password" {
   slow_server A --requirepass secret
-  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://:secret@127.0.0.1:$A_PROXY_PORT" L -- true
-  assert_status 0
-  round_trips_of A --no-auth-warning -a secret
-  [[ $round_trips == 4 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+  takes 4 :secret@ '' --no-auth-warning -a secret
 }
 
 @test "a run takes four round trips with a database" {
   slow_server A
-  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://127.0.0.1:$A_PROXY_PORT/3" L -- true
-  assert_status 0
-  round_trips_of A
-  [[ $round_trips == 4 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+  takes 4 '' /3
 }
 
 @test "a run takes four round trips with user, password and database together" {
   needs_users
   slow_server A --user cron on '>secret' '~*' +@all
-  run "$REDLOCK" run "${PATIENTLY[@]}" -S "redis://cron:secret@127.0.0.1:$A_PROXY_PORT/3" L -- true
-  assert_status 0
-  round_trips_of A
-  [[ $round_trips == 4 ]] || fail "$round_trips round trips: $(cat "$A_PROXY_STATS")"
+  takes 4 cron:secret@ /3
 }
 
 @test "learning that the lock is held takes two round trips, and nothing is to be released" {

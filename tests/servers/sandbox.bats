@@ -57,18 +57,6 @@ assert_nothing_left() {
   directory_empty
 }
 
-@test "-N gives the number of servers" {
-  run -0 "$REDLOCK" sandbox -N 5 -- sh -c 'set -- $REDLOCK_SERVERS; echo $#'
-  [[ $output == 5 ]]
-}
-
-@test "a number of servers that makes no sense is a usage error" {
-  for n in 0 -1 100 x ''; do
-    run -64 "$REDLOCK" sandbox -N "$n" -- true
-    assert_contains "$output" 'redlock: '
-  done
-}
-
 @test "servers keep nothing, listen on no port, and nobody else can reach them" {
   run -0 "$REDLOCK" sandbox -N 1 -- bash -c '
     socket=${REDLOCK_SERVERS#unix://}
@@ -79,12 +67,7 @@ assert_nothing_left() {
   [[ $output == $'700\nport\n0\nsave\n\nappendonly\nno' ]]
 }
 
-@test "redlock run works inside, without any setting" {
-  run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
-  [[ $output == locked ]]
-}
-
-@test "passwords meant for other servers do not get in" {
+@test "redlock run works inside, without any setting; passwords meant for other servers do not get in" {
   export REDLOCK_PASSWORD=secret REDISCLI_AUTH=secret
   run -0 "$REDLOCK" sandbox -N 1 -- "$REDLOCK" run name -- echo locked
   [[ $output == locked ]]
@@ -133,15 +116,6 @@ SHIM
 @test "without a command: the user's shell" {
   SHELL=/bin/bash run -3 "$REDLOCK" sandbox -N 1 <<<'echo "${REDLOCK_SERVERS%%:*}"; exit 3'
   [[ $output == unix ]]
-}
-
-@test "after the end nothing is left" {
-  start_sandbox 3
-  kill -TERM "$JOB"
-  await "$SANDBOX"
-  assert_status 9
-  directory_empty
-  for pid in "${SERVERS[@]}"; do gone "$pid"; done
 }
 
 @test "TERM and HUP go to the command, and its status comes back" {
@@ -487,9 +461,4 @@ END
     [[ $output == $'locked\n1' ]] || fail "$kind: $output" "$stderr"
     [[ -z $stderr ]] || fail "$kind: $stderr"
   done
-}
-
-@test "example: five contenders never overlap" {
-  run -0 "$REDLOCK" sandbox -N 1 -- "$SOURCE/packaging/examples/five-contenders"
-  assert_contains "$output" '5 jobs ran, 0 overlapped'
 }

@@ -56,6 +56,90 @@ plant() {
 # What is bad for a pattern, for what is put together from pieces, and for what is searched for a token.
 HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
 
+# What somebody may write to the keys of a lock: far more than redlock does, in each of them.
+declare -gA PLANTED=(
+  [value]='redis.call("SETRANGE", "L", 50000000, "x")'
+  [type]='redis.call("DEL", "L") for at = 1, 16 do redis.call("HSET", "L", "a" .. at .. ":1", string.rep(big, 9)) end'
+  [holder]='for _, field in ipairs(redis.call("HKEYS", line .. "holder")) do
+      redis.call("HSET", line .. "holder", field, string.rep(big, 9))
+    end'
+  [holders]='for at = 1, 150000 do redis.call("HSET", line .. "holder", at, at) end'
+  [fence]='for _, field in ipairs({"value", "run_id", "released", ""}) do
+      redis.call("HSET", line .. "fence", field, string.rep(big, 9))
+    end'
+  [strings]='for _, key in ipairs({"dead", "done", "turn"}) do redis.call("SETRANGE", line .. key, 50000000, "x") end'
+  [readers]='for at = 1, 100 do redis.call("ZADD", line .. "readers", now + 9000, big .. at) end'
+  [dead readers]='for at = 1, 100 do redis.call("ZADD", line .. "readers", at, big .. at) end'
+  [many readers]='for at = 1, 150000 do redis.call("ZADD", line .. "readers", now + 9000, at) end'
+  [queue]='for at = 1, 100 do
+      redis.call("ZADD", line .. "queue", at, big .. at)
+      redis.call("ZADD", line .. "alive", now + 9000, big .. at)
+    end'
+  [dead queue]='for at = 1, 100 do
+      redis.call("ZADD", line .. "queue", at, big .. at)
+      redis.call("ZADD", line .. "alive", at, big .. at)
+    end'
+  [log]='redis.call("XADD", line .. "log", "*", "event", "skipped", "run", "x", "data", string.rep(big, 120), "count", 1)'
+)
+COMMANDS=('status L' 'list' 'history L' 'check L' 'completions for status L' 'run -n L -- true'
+  'run -w 0.1 L -- true' 'run -s -n L -- true' 'run --slots 2 -n L -- true' 'run --once 1h -n L -- true'
+  'release --force --yes L' 'release --force --now --yes L')
+
+# bears KIND [OPTION…]: with that beside a lock, which a run with these options holds, no command takes the server
+# long. OPTION free: nobody holds it.
+bears() {
+  local before command took
+  cli A flushall >/dev/null
+  if [[ ${2-} != free ]]; then
+    background "$REDLOCK" run "${@:2}" L -- sleep 600
+    wait_until "$BOUND" lock_is_held
+  fi
+  for command in "${COMMANDS[@]}"; do
+    # The command before may have removed it, or what it goes with.
+    is_there || cli A eval "local line, big = 'redlock:{L}:', string.rep('x', 300000)
+      local now = redis.call('TIME')[1] * 1000
+      ${PLANTED[$1]}" 0 >/dev/null
+    [[ $command == release* ]] || is_there || fail "$1 was not written before $command"
+    before=$(spent)
+    # shellcheck disable=SC2086 # several words
+    timeout 20 "$REDLOCK" $command >"$SCRATCH/out" 2>&1 </dev/null || true
+    took=$(($(spent) - before))
+    ((took < MOST)) || fail "beside $*, redlock $command took the server $took ms:" "$(<"$SCRATCH/out")"
+  done
+  [[ ${2-} == free ]] || { kill "$BACKGROUND_PID" 2>/dev/null || true; await "$BACKGROUND_PID"; }
+}
+# is_there: what was written last has not been removed. The server frees some of it in the background.
+is_there() {
+  local memory=
+  until [[ $memory == *lazyfree_pending_objects:0* ]]; do memory=$(answer A info memory); done
+  [[ $memory =~ used_memory:([0-9]+) ]] && ((BASH_REMATCH[1] > 5000000))
+}
+lock_is_held() { [[ $(answer A exists L) == 1 ]]; }
+
+@test "sizes: no command reads what somebody has written beside a lock" {
+  local kind
+  for kind in value type holder fence strings log; do bears "$kind"; done
+  bears holders free
+  bears log free
+}
+
+@test "sizes: no command reads what somebody has added to the readers" {
+  bears readers -s
+  bears readers --slots 2
+  bears 'dead readers' -s
+  bears 'dead readers' --slots 2
+  bears 'many readers' -s
+  bears 'many readers' --slots 2
+}
+
+@test "sizes: no command reads what somebody has added to the queue" {
+  local kind
+  bears queue
+  bears queue --slots 2
+  bears 'dead queue' -s
+  bears 'dead queue' free
+}
+
 @test "sizes: a foreign value of 20 MB costs no script time" {
   cli A setrange L 20000000 x >/dev/null
   acquire "$TOKEN"
@@ -223,6 +307,27 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
   answers kept
 }
 
+# plant_members KEY SCORE: 60 members of 1 MB.
+plant_members() {
+  cli A eval 'for at = 1, 60 do redis.call("ZADD", KEYS[1], ARGV[1], string.rep("x", 1000000) .. at) end' 1 "$@" \
+    >/dev/null
+}
+
+@test "sizes: waiters with names of 1 MB cost little script time, and are gone after the next request" {
+  plant_members "${KEYS[0]}" 1
+  script hand_on 1 L "$LINE" ''
+  [[ $(cli A exists "${KEYS[0]}") == 0 ]] || fail "$(cli A zcard "${KEYS[0]}") are left"
+  local score
+  for score in 1 inf; do
+    plant_members "${KEYS[1]}" "$score"
+    script join_queue 1 L "$LINE" four '{"pid":1}' 5
+    [[ $(cli A zrange "${KEYS[1]}" 0 -1) == four ]] || fail "$(cli A zcard "${KEYS[1]}") are left"
+  done
+  plant_members "${KEYS[0]}" 1
+  WAITER=five acquire "$TOKEN"
+  answers granted
+}
+
 @test "sizes: without the permission to ask for sizes all goes on" {
   server_at_least 6 || skip 'this server knows no users (Redis 6)'
   cli A acl setuser default -strlen -hstrlen -getrange >/dev/null
@@ -244,6 +349,7 @@ HOSTILE=(x 'x 9999999999999 ' "~$TOKEN " "$TOKEN 1 ")
   cli A del "${KEYS[3]}" >/dev/null
   acquire "$TOKEN"
   answers granted
+  cli A zadd "${KEYS[0]}" 1 one >/dev/null
   # And a turn is read. On a machine so slow that it ends before, once more.
   for _ in {1..20}; do
     cli A del L >/dev/null

@@ -237,11 +237,13 @@ config"
 
 # ---- the wrong port --------------------------------------------------------------------------
 
-@test "tls: a port for plain text is told at once, and so is what is no Redis" {
+@test "tls: a port for plain text, of Redis and of another program" {
   start_server A --tcp
-  refused "rediss://127.0.0.1:$A_PORT" -- 'does not speak TLS' 'redis://'
-  start_server P --tcp --requirepass x
-  SHOWN="rediss://:***@127.0.0.1:$P_PORT" refused "rediss://:x@127.0.0.1:$P_PORT" -- 'does not speak TLS'
+  # Redis waits for the end of what it takes for a command, unless the packet happens to contain a newline.
+  run --separate-stderr "$REDLOCK" run --server-wait 300ms -S "rediss://127.0.0.1:$A_PORT" L -- true
+  assert_status 69
+  assert_one_line "$stderr"
+  assert_contains "$stderr" 'does not speak TLS'
   garbage_server 'HTTP/1.1 400 Bad Request\r\n\r\n'
   refused "rediss://127.0.0.1:$GARBAGE_PORT" -- 'does not speak TLS'
 }
@@ -279,7 +281,8 @@ config"
   run --separate-stderr "$REDLOCK" run -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$C_TLS_URI" L -- echo in
   assert_status 0
   [[ $output == in ]]
-  timed "$REDLOCK" run --server-wait 60s -S "$A_TLS_URI" -S "$B_TLS_URI" -S "rediss://127.0.0.1:$C_PORT" L -- true
+  start_tls_server D expired
+  timed "$REDLOCK" run --server-wait 60s -S "$A_TLS_URI" -S "$B_TLS_URI" -S "$D_TLS_URI" L -- true
   assert_status 69
   assert_between 0 "$elapsed" 10000
   wait_until "$BOUND" has_no_keys A

@@ -14,7 +14,7 @@ teardown() { stop_all; }
 
 # start: most tests here need a server, some need none.
 start() {
-  start_server A --tcp "$@"
+  start_server A --tcp
   export REDLOCK_SERVERS=$A_URI
 }
 
@@ -36,19 +36,6 @@ refuses() {
     [[ -z $stderr ]]
     assert_contains "$output" Usage:
   done
-}
-
-@test "the help of run has every option and every exit status" {
-  run eval '"$REDLOCK" run --help; "$REDLOCK" run --help-servers'
-  local word
-  for word in -n --nb --nonblock --nonblocking -w --wait --timeout -E --conflict-exit-code -x -e --exclusive -s --shared \
-    -c --command -F --no-fork -o --close -v --verbose -q --quiet -h --help -V --version -S --server --ttl --kill-after \
-    --max-runtime --server-timeout --server-wait --prefix --password-file REDLOCK_SERVERS REDLOCK_PASSWORD REDISCLI_AUTH; do
-    grep -qE -- "(^|[^-[:alnum:]])$word([^-[:alnum:]]|$)" <<<"$output" || fail "no $word in: $output"
-  done
-  for word in 1 64 69 71 78 80 124 126 127; do grep -qE "^  $word  " <<<"$output" || fail "no status $word"; done
-  # It fits a terminal.
-  ! grep -E '^.{80}' <<<"$output" || fail 'longer than 79 columns'
 }
 
 @test "version" {
@@ -103,79 +90,6 @@ refuses() {
   [[ $stderr == *': No such file or directory' ]] || fail "$stderr"
 }
 
-@test "help: server and TLS options have a page of their own" {
-  local command
-  for command in run acquire renew release status list history check config; do
-    run --separate-stderr "$REDLOCK" "$command" --help-servers
-    assert_status 0
-    [[ -z $stderr ]]
-    assert_contains "$output" '--tls-ca FILE'
-    ! grep -E '^.{80}' <<<"$output" || fail 'longer than 79 columns'
-    run "$REDLOCK" "$command" --help
-    refute_contains "$output" '--tls-ca FILE'
-    assert_contains "$output" '--help-servers'
-  done
-}
-
-@test "help: check and config run nothing, acquire runs no command" {
-  local command
-  for command in check config; do
-    run "$REDLOCK" "$command" --help
-    assert_contains "$output" $'\nSettings:\n'
-    refute_contains "$output" 'Running the command'
-    refute_contains "$output" 'Waiting for the lock'
-  done
-  run "$REDLOCK" acquire --help
-  assert_contains "$output" '--slots N'
-  refute_contains "$output" 'Running the command'
-}
-
-@test "long options are not abbreviated" {
-  refuses 64 'unknown option' run --non L -- true
-  refuses 64 'unknown option' run --verb L -- true
-  refuses 64 'unknown option' run --serv unix:///x L -- true
-}
-
-@test "options join and take their values as getopt's do" {
-  start
-  local words
-  for words in '-nv L' '-nw5 L' '-nvw 5 L' '-w5 L' '-w=5 L' '--wait=5 L' '--wait 5 L' '-nE7 L' '-nE 7 L' \
-    '--conflict-exit-code=7 L' 'L -n' 'L -nvw5' '-n L -v'; do
-    case $words in
-      -w=5*)
-        # As getopt: the = is part of the value.
-        refuses 64 '=5' run -w=5 L -- true
-        ;;
-      *)
-        # shellcheck disable=SC2086
-        run "$REDLOCK" run $words true
-        assert_status 0
-        ;;
-    esac
-  done
-  refuses 64 'needs a value' run -w -n L -- true
-}
-
-@test "all of flock's options are understood" {
-  start
-  local option
-  for option in -n --nb --nonblock --nonblocking '-w 1' '--wait 1' '--timeout 1' '--timeout=1.5' '-E 3' \
-    '--conflict-exit-code 3' -x -e --exclusive -s --shared -F --no-fork -o --close --verbose '-s -x' '-w 0.5 -n'; do
-    # shellcheck disable=SC2086
-    run "$REDLOCK" run $option L -- sh -c 'exit 4'
-    assert_status 4
-  done
-  run "$REDLOCK" run L -c 'exit 4'
-  assert_status 4
-  run "$REDLOCK" run L --command 'exit 4'
-  assert_status 4
-  refuses 64 'nothing to unlock' run -u L -- true
-  refuses 64 'nothing to unlock' run --unlock L -- true
-  refuses 64 'exclude each other' run -s --min-hold 1m L -- true
-  refuses 64 'exclude each other' run --once 1m --shared L -- true
-  refuses 64 -o run -o -F L -- true
-}
-
 @test "flock's way to give up: each spelling of -n and -w ends with 1, or -E's number" {
   start
   cli A set L somebody
@@ -190,41 +104,6 @@ refuses() {
   done
 }
 
-@test "a wrong variable is named, a flag makes up for it" {
-  start
-  local setting name
-  for setting in REDLOCK_SERVERS=nonsense REDLOCK_TTL=soon REDLOCK_TTL=10ms REDLOCK_KILL_AFTER=x REDLOCK_SERVER_TIMEOUT=0 \
-    REDLOCK_SERVER_WAIT=-1 REDLOCK_PREFIX=redlock: REDLOCK_PASSWORD_FILE=/nonexistent; do
-    name=${setting%%=*}
-    run --separate-stderr env "$setting" "$REDLOCK" run L -- true
-    assert_status 78
-    assert_one_line "$stderr"
-    [[ $name == REDLOCK_PASSWORD_FILE ]] || assert_contains "$stderr" "$name"
-  done
-  run env REDLOCK_SERVERS=nonsense REDLOCK_TTL=soon "$REDLOCK" run -S "$A_URI" --ttl 5s L -- true
-  assert_status 0
-}
-
-@test "the environment's settings are used, flags go first" {
-  start
-  local ttl='redis-cli -s "$A_SOCKET" pttl L'
-  run env REDLOCK_TTL=100s "$REDLOCK" run L -c "$ttl"
-  assert_between 60000 "$output" 100000
-  run env REDLOCK_TTL=100s "$REDLOCK" run --ttl 50s L -c "$ttl"
-  assert_between 10000 "$output" 50000
-  run env REDLOCK_TTL= REDLOCK_PREFIX= "$REDLOCK" run L -c "$ttl"
-  assert_between 5000 "$output" 30000
-  timed env REDLOCK_SERVER_WAIT=200ms "$REDLOCK" run -S "unix://$SCRATCH/none" L -- true
-  assert_status 69
-  assert_between 200 "$elapsed" 5000
-}
-
-@test "a REDLOCK_ variable that is no setting does not matter" {
-  start
-  run env REDLOCK_NONSENSE=1 REDLOCK_WAIT=x REDLOCK_SLOT=x "$REDLOCK" run L -- true
-  assert_status 0
-}
-
 # can URI: whether the server lets redlock in; with settings from the environment and these options.
 can() {
   run --separate-stderr "$REDLOCK" run -n "${@:2}" -S "$1" L -- true
@@ -233,30 +112,6 @@ can() {
 cannot() {
   ! can "$@" || fail 'it was let in'
   assert_status 69
-}
-
-@test "the password comes from the URI, then the file, then REDLOCK_PASSWORD, then REDISCLI_AUTH" {
-  start --requirepass right
-  local uri=$A_TCP_URI with=redis://:right@127.0.0.1:$A_PORT wrong=redis://:wrong@127.0.0.1:$A_PORT
-  echo right >"$SCRATCH/right"
-  echo wrong >"$SCRATCH/wrong"
-  cannot "$uri"
-
-  can "$with"
-  REDLOCK_PASSWORD=wrong REDISCLI_AUTH=wrong can "$with" --password-file "$SCRATCH/wrong"
-  REDLOCK_PASSWORD=right REDISCLI_AUTH=right cannot "$wrong" --password-file "$SCRATCH/right"
-
-  can "$uri" --password-file "$SCRATCH/right"
-  REDLOCK_PASSWORD=wrong REDISCLI_AUTH=wrong can "$uri" --password-file "$SCRATCH/right"
-  REDLOCK_PASSWORD=right REDISCLI_AUTH=right cannot "$uri" --password-file "$SCRATCH/wrong"
-
-  REDLOCK_PASSWORD=right can "$uri"
-  REDLOCK_PASSWORD=right REDISCLI_AUTH=wrong can "$uri"
-  REDLOCK_PASSWORD=wrong REDISCLI_AUTH=right cannot "$uri"
-
-  REDISCLI_AUTH=right can "$uri"
-  REDISCLI_AUTH=wrong cannot "$uri"
-  REDLOCK_PASSWORD_FILE=$SCRATCH/right can "$uri"
 }
 
 @test "users and odd passwords, in the URI and in the file" {
@@ -270,22 +125,4 @@ cannot() {
   printf 'p@ss/w%%rd: ü\r\n' >"$SCRATCH/password"
   can "redis://a%3Ab:@127.0.0.1:$A_PORT" --password-file "$SCRATCH/password"
   cannot "redis://a%3Ab:p@127.0.0.1:$A_PORT"
-}
-
-@test "a password file that cannot be used is 78, and named" {
-  start
-  : >"$SCRATCH/empty"
-  printf 's3cret\nsecond\n' >"$SCRATCH/two"
-  refuses 78 "$SCRATCH/empty" run --password-file "$SCRATCH/empty" L -- true
-  refuses 78 "$SCRATCH/two" run --password-file "$SCRATCH/two" L -- true
-  refute_contains "$stderr" s3cret
-  refuses 78 "$SCRATCH/none" run --password-file "$SCRATCH/none" L -- true
-  refuses 78 "$SCRATCH" run --password-file "$SCRATCH" L -- true
-}
-
-@test "a password and a database go together" {
-  start --requirepass right
-  REDISCLI_AUTH=right run "$REDLOCK" run -S "unix://:right@$A_SOCKET?db=2" L -- redis-cli -s "$A_SOCKET" -n 2 exists L
-  assert_status 0
-  [[ ${lines[-1]} == 1 ]] || fail "$output"
 }

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "lock/vote.h"
-#include "queue.h"
 #include "token.h"
 
 namespace redlock::sim {
 
-/// The tokens of one process, as redis/requests/attempt_tokens.h has them: each attempt has one of
+/// The tokens of one process, as redis/servers/server_set.h has them: each attempt has one of
 /// its own, for the slot that its first acquire asks for.
 class AttemptTokens {
  public:

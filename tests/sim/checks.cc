@@ -66,7 +66,7 @@ void Checks::begin_attempt(Lease& lease, lock::AttemptId attempt) {
   lease.limit = {};
   lease.round = 0;
   for (Word& word : lease.words) {
-    word.mine = word.gone = false;
+    word.mine = word.gone = word.repairing = false;
     word.renewed_in = 0;
     word.expires = word.best_expires = {};
   }
@@ -100,6 +100,7 @@ void Checks::asked(std::size_t client, const lock::Ask& ask, lock::Instant now, 
         at);
   }
   if (ask.op != lock::Op::repair) return;
+  word.repairing = true;
   const auto holding = std::count_if(
       lease.words.begin(), lease.words.begin() + static_cast<std::ptrdiff_t>(schedule_->servers),
       [now, &lease](const Word& each) {
@@ -125,6 +126,7 @@ void Checks::answered(std::size_t client, const lock::Reply& reply, Time at) {
   const bool granted = std::holds_alternative<lock::Granted>(reply.answer);
   // A repaired key is there and counts for the lease, but is no vote: see lock/lease.cc.
   const bool repaired = granted && reply.ask.op == lock::Op::repair;
+  if (reply.ask.op == lock::Op::repair) word.repairing = false;
   const bool renewed = std::holds_alternative<lock::Renewed>(reply.answer);
   if (renewed) word.renewed_in = reply.ask.round;
   word.mine = (granted && !repaired) || renewed;
@@ -169,7 +171,7 @@ void Checks::check_renewed(std::size_t client, Time at) {
   const auto renewed = std::ranges::count(lease.words, lease.round, &Word::renewed_in);
   if (static_cast<std::size_t>(renewed) <= schedule_->servers / 2) return;
   for (const Seized& each : seized_) {
-    if (each.token != lease.lock_token || each.at > lease.round_began) continue;
+    if (each.token != lease.lock_token || each.at >= lease.round_began) continue;
     fail("seized", client_name(client) + " renews a lock that was deleted by force", at);
   }
 }

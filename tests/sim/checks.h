@@ -4,6 +4,7 @@
 // Its idea of a lease is its own, made of what clients were told, not of src/lock.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -41,6 +42,10 @@ class Checks {
                    Token lock_token, Time at);
   void job_gone(std::size_t client, Time at);
   [[nodiscard]] bool has_job(std::size_t client) const { return leases_[client].live; }
+  [[nodiscard]] bool is_repairing(std::size_t client, std::size_t server) const {
+    return leases_[client].words[server].repairing;
+  }
+  [[nodiscard]] Token lock_token(std::size_t client) const { return leases_[client].lock_token; }
   /// The client stops its job: if that is because the lock is lost, it is not kept.
   void stopping(std::size_t client) { holds_[client].until = {}; }
   /// In good order.
@@ -61,6 +66,9 @@ class Checks {
   void hung_up(std::size_t client, std::uint32_t session, std::size_t server, Token owner, Time at);
   /// A server took the lock from its holder.
   void revoked(Token token) { revoked_.push_back(token); }
+  [[nodiscard]] bool was_revoked(Token token) const {
+    return std::ranges::find(revoked_, token) != revoked_.end();
+  }
   /// One deleted it by force; a quorum has, or has nothing of it.
   void deleted(Token token) { deleted_.push_back(token); }
   void seized(Token token, Time at) { seized_.push_back({token, at}); }
@@ -89,6 +97,7 @@ class Checks {
   struct Word {
     bool mine = false;
     bool gone = false;             ///< the server said so last
+    bool repairing = false;        ///< it was asked to put the key back, and has not answered
     std::uint32_t renewed_in = 0;  ///< the latest round
     lock::Instant expires{};       ///< zero once the server said otherwise
     lock::Instant best_expires{};  ///< as it was told at best

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the checks make of a job and the jobs of others: those beside it, and those before it.
+// What the checks make of a job and the jobs of others: those beside it, and those before it; and
+// of servers that failed over to a replica without the vote.
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "checks.h"
@@ -59,6 +61,8 @@ void Checks::check_overlap(std::size_t client, Time at) {
       check_lifetime(other, at);
       continue;
     }
+    // Forgotten while its job was being started: its next renewal says so.
+    if (is_forgotten(client, other, at)) continue;
     if (is_forgotten(other, client, at)) {
       check_lifetime(other, at);
       leases_[other].beside_limit =
@@ -77,7 +81,8 @@ void Checks::check_crowd(std::size_t client, Time at) {
   for (std::size_t other = 0; other < schedule_->clients; ++other) {
     const Token theirs = leases_[other].lock_token;
     if (other == client || !leases_[other].live || excused(other, at)) continue;
-    if (is_deleted(theirs) || !same_kind(theirs, mine) || is_forgotten(other, client, at)) continue;
+    if (is_deleted(theirs) || !same_kind(theirs, mine)) continue;
+    if (is_forgotten(other, client, at) || is_forgotten(client, other, at)) continue;
     if (std::ranges::find(tokens, theirs) == tokens.end()) tokens.push_back(theirs);
   }
   if (slots_of(mine) == 0) return;
@@ -111,6 +116,48 @@ void Checks::check_fence(const Grant& grant, Time began) {
              client_name(before.client) + "'s earlier " + std::to_string(before.fence),
          grant.started);
   }
+}
+
+void Checks::forgets(std::size_t server, Token token) {
+  for (Forgotten& each : forgotten_) {
+    if (each.token == token) each.servers |= 1U << server;
+  }
+  if (forgotten_by(token) == 0) forgotten_.push_back({token, 1U << server});
+}
+
+void Checks::remembers(std::size_t server, Token token) {
+  for (Forgotten& each : forgotten_) {
+    if (each.token == token) each.servers &= ~(1U << server);
+  }
+}
+
+std::uint32_t Checks::forgotten_by(Token token) const {
+  const auto found = std::ranges::find(forgotten_, token, &Forgotten::token);
+  return found == forgotten_.end() ? 0 : found->servers;
+}
+
+/// Whether `by` may have the client's lock, too: a server that forgot the lock let `by` in, and too
+/// few servers still have it to keep `by` from a quorum. With a vote on each of N servers, the
+/// client is safe while fewer than half of them forget. With no more than a quorum of votes, it is
+/// not safe when one server forgets. Both jobs run until the client's next renewal: then a quorum
+/// says that the lock is gone ("unstopped"), or nobody answers and the lease ends ("outlived",
+/// "beside").
+bool Checks::is_forgotten(std::size_t client, std::size_t by, Time at) const {
+  const Lease& lease = leases_[client];
+  const std::uint32_t lost = forgotten_by(lease.lock_token);
+  const bool joined = leases_[by].lock_token != leases_[by].granted_token;
+  if (lost == 0 || ((lost & leases_[by].granted_by) == 0 && !joined)) return false;
+  const std::size_t n = schedule_->servers;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool here = (lost >> i & 1U) == 0;
+    if (here && lease.words[i].expires > clocks_[client].now(at)) ++kept;
+  }
+  if (kept >= n - n / 2) return false;
+  const bool majority = static_cast<std::size_t>(std::popcount(lost)) > n / 2;
+  if (majority && mutation_ == Mutation::majority_never_forgets) return false;
+  if (!majority && mutation_ == Mutation::minority_never_forgets) return false;
+  return !schedule_->waits_for_replicas || mutation_ != Mutation::clocks_never_matter;
 }
 
 }  // namespace redlock::sim

@@ -75,9 +75,17 @@ void Client::start() {
   session_.emplace(plan, local);
   drive_.emplace(*session_, *this);
   tokens_.begin(index_, runs_, scene_->schedule->client[index_].mode, inherited_.token);
+  context_ = lock_context(lock_key(host().lock), tokens_.waiter(), scene_->settings);
   for (std::size_t i = 0; i < scene_->schedule->servers; ++i) {
-    links_[i].begin(*scene_->network, *scene_->schedule, scene_->settings, scene_->mutation, index_,
-                    static_cast<std::uint8_t>(i), runs_, tokens_);
+    links_[i].begin({.transport = scene_->network,
+                     .context = &context_,
+                     .tokens = &tokens_,
+                     .connect_timeout = scene_->schedule->connect_timeout,
+                     .server_timeout = scene_->schedule->server_timeout,
+                     .client = index_,
+                     .server = static_cast<std::uint8_t>(i),
+                     .session = runs_,
+                     .mutation = scene_->mutation});
   }
   arrivals_.clear();
   next_arrival_ = 0;
@@ -91,9 +99,9 @@ void Client::start() {
   turn();
 }
 
-void Client::take_in(std::size_t server, const Inbound& inbound) {
+void Client::take_in(std::size_t server, Inbound inbound) {
   if (!session_) return;
-  links_[server].take_in(inbound);
+  links_[server].take_in(std::move(inbound));
   turn();
 }
 
@@ -200,10 +208,22 @@ void Client::perform(const lock::Effect& effect, lock::Instant local) {
     kill_job(kill->signal);
   } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
     if (std::holds_alternative<lock::report::MarkUnconfirmed>(*report)) mark_missing_ = true;
+    const auto* stopping = std::get_if<lock::report::Stopping>(report);
+    if (stopping != nullptr && stopping->reason == lock::StopReason::lost) check_loss();
   } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
     queue(join->ticket);
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order, local);
+  }
+}
+
+/// It takes its lock for lost, by what servers said.
+void Client::check_loss() {
+  const Token token = checks().lock_token(index_);
+  if (scene_->schedule->twins || checks().was_revoked(token)) return;
+  if (scene_->is_held(index_, token)) {
+    checks().fail("needless", client_name(index_) + " takes a lock for lost that a quorum has",
+                  now());
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "checks.h"
 #include "events.h"
 #include "link.h"
+#include "redis/requests/request.h"
 #include "lock/drive.h"
 #include "lock/keeping.h"
 #include "lock/session.h"
@@ -38,6 +40,9 @@ struct Scene {
   Mutation mutation = Mutation::none;
   bool calm = false;  ///< the fair phase
   Client* clients = nullptr;
+  /// Whether a quorum of servers has the client's lock of this token, without those of which it cannot
+  /// know yet whether they put the key back.
+  std::function<bool(std::size_t client, Token token)> is_held;
 };
 
 class Client : public lock::Performer {
@@ -47,7 +52,7 @@ class Client : public lock::Performer {
   void start();
   void turn();
   void wake(Time at);
-  void take_in(std::size_t server, const Inbound& inbound);
+  void take_in(std::size_t server, Inbound inbound);
   void signal();
   void told(std::uint32_t session);
   void woken(std::uint32_t session, lock::Duration in);
@@ -112,6 +117,7 @@ class Client : public lock::Performer {
   void finish_turn(lock::Instant now);
   void step(lock::Event event, lock::Instant now);
   void perform(const lock::Effect& effect, lock::Instant now) override;
+  void check_loss();
   void begin_keeping(const lock::Spawn& order);
   void lose_ward(lock::Instant now);
   void warn_ward();
@@ -141,6 +147,7 @@ class Client : public lock::Performer {
   bool starting_ = false;
   Inherited inherited_;
   AttemptTokens tokens_;
+  redis::LockContext context_;
   bool served_ = false;                 ///< in the fair phase
   std::optional<lock::Duration> wait_;  ///< of all stages of the run, if this is the first one
   lock::Instant limit_ = lock::kNever;  ///< likewise

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "drawn.h"
+#include "modes.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <span>
 #include <string_view>
-
-#include "schedule.h"
 
 namespace redlock::sim {
 

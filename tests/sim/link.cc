@@ -22,17 +22,8 @@ bool is_gone(const lock::Answer& answer) {
 
 }  // namespace
 
-void Link::begin(Network& network, const Schedule& schedule, const LockSettings& settings,
-                 Mutation mutation, std::uint8_t client, std::uint8_t server, std::uint32_t session,
-                 const AttemptTokens& tokens) {
-  tokens_ = &tokens;
-  network_ = &network;
-  schedule_ = &schedule;
-  settings_ = &settings;
-  mutation_ = mutation;
-  client_ = client;
-  server_ = server;
-  session_ = session;
+void Link::begin(const Ends& ends) {
+  ends_ = ends;
   state_ = State::idle;
   clean_ = true;
   connection_ = kNoConnection;
@@ -54,7 +45,7 @@ void Link::ask(const lock::Ask& ask, lock::Instant now) {
       return;
     }
   } else if (lock::is_release(ask.op)) {
-    if (mutation_ != Mutation::unsent_kept) {
+    if (ends_.mutation != Mutation::unsent_kept) {
       std::erase_if(queue_, [&](const Pending& pending) {
         return pending.ask.attempt == ask.attempt && !pending.written;
       });
@@ -79,41 +70,29 @@ void Link::join_queue(lock::Ticket ticket, lock::Instant now) {
   if (state_ != State::ready || !queue_.empty()) return;
   queue_.push_back(
       {.ask = {.attempt = lock::kNoAttempt}, .sent = now, .written = true, .note = true});
-  network_->send(connection_, {.waiter = tokens_->waiter(), .ticket = ticket, .joins_queue = true});
+  ends_.transport->send(connection_, encode_join_queue(ticket, *ends_.context));
 }
 
 void Link::connect(lock::Instant now) {
   state_ = State::dialing;
-  connect_deadline_ = now + schedule_->connect_timeout;
-  connection_ = network_->dial(client_, server_, session_, clean_);
+  connect_deadline_ = now + ends_.connect_timeout;
+  connection_ = ends_.transport->dial(ends_.client, ends_.server, ends_.session, clean_);
 }
 
 void Link::write(Pending& pending, lock::Instant now) {
   pending.written = true;
   pending.sent = now;
-  pending.deadline = now + schedule_->server_timeout;
+  pending.deadline = now + ends_.server_timeout;
   const lock::Ask& ask = pending.ask;
   const bool of_attempt = ask.attempt != lock::kNoAttempt;
   if (of_attempt && !ever_sent(ask.attempt)) sent_.push_back(ask.attempt);
-  const std::int64_t life_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.life).count();
-  const std::int64_t once_ms = std::chrono::ceil<std::chrono::milliseconds>(ask.once).count();
-  const bool waits = ask.ticket != 0 || ask.op == lock::Op::leave_queue;
-  network_->send(connection_, {.op = ask.op,
-                               .token = of_attempt ? tokens_->lock(ask.attempt) : kNoToken,
-                               .fence = ask.fence,
-                               .hold = of_attempt ? tokens_->own(ask.attempt) : kNoToken,
-                               .life_ms = life_ms,
-                               .once_ms = once_ms,
-                               .began_ms = ask.began.count(),
-                               .by = ask.for_owner ? By::keeper : By::holder,
-                               .waiter = waits ? tokens_->waiter() : kNoWaiter,
-                               .ticket = ask.ticket});
+  ends_.transport->send(connection_, encode(ask, *ends_.context, *ends_.tokens));
 }
 
 void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
   for (Arrival& arrival : ready_) arrivals.push_back(std::move(arrival));
   ready_.clear();
-  for (const Inbound& inbound : inbox_) {
+  for (Inbound& inbound : inbox_) {
     switch (inbound.kind) {
       case Inbound::Kind::connected:
         state_ = State::ready;
@@ -124,8 +103,8 @@ void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
       case Inbound::Kind::broken:
         disconnect(arrivals);
         break;
-      case Inbound::Kind::response:
-        take_response(inbound.response, arrivals);
+      case Inbound::Kind::answer:
+        take_answer(std::move(inbound.answer), arrivals);
         break;
     }
   }
@@ -133,13 +112,12 @@ void Link::turn(lock::Instant now, std::vector<Arrival>& arrivals) {
   expire(now, arrivals);
 }
 
-void Link::take_response(const Response& response, std::vector<Arrival>& arrivals) {
+void Link::take_answer(lock::Answer answer, std::vector<Arrival>& arrivals) {
   Pending& pending = queue_.front();
   if (pending.note) {
     queue_.erase(queue_.begin());
     return;
   }
-  lock::Answer answer = read_answer(response, *settings_, mutation_);
   if (lock::is_release(pending.ask.op) && is_gone(answer)) {
     std::erase(sent_, pending.ask.attempt);
   }
@@ -149,7 +127,7 @@ void Link::take_response(const Response& response, std::vector<Arrival>& arrival
 
 void Link::disconnect(std::vector<Arrival>& arrivals) {
   if (state_ == State::ready) clean_ = false;
-  network_->hang_up(connection_, false);
+  ends_.transport->hang_up(connection_, false);
   connection_ = kNoConnection;
   state_ = State::idle;
   connect_deadline_ = lock::kNever;
@@ -182,7 +160,7 @@ lock::Instant Link::deadline() const {
 
 void Link::end(bool orderly) {
   if (connection_ != kNoConnection)
-    network_->hang_up(connection_, orderly && state_ == State::ready);
+    ends_.transport->hang_up(connection_, orderly && state_ == State::ready);
   connection_ = kNoConnection;
   inbox_.clear();
 }

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "attempt_tokens.h"
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "network.h"
+#include "redis/requests/request.h"
 
 namespace redlock::sim {
 
@@ -21,20 +23,28 @@ class Link {
     lock::Answer answer;
   };
 
+  struct Ends {
+    Transport* transport = nullptr;
+    const redis::LockContext* context = nullptr;
+    const AttemptTokens* tokens = nullptr;
+    lock::Duration connect_timeout{};
+    lock::Duration server_timeout{};
+    std::uint8_t client = 0;
+    std::uint8_t server = 0;
+    std::uint32_t session = 0;
+    Mutation mutation = Mutation::none;
+  };
   /// A new process has no connection yet.
-  void begin(Network& network, const Schedule& schedule, const LockSettings& settings,
-             Mutation mutation, std::uint8_t client, std::uint8_t server, std::uint32_t session,
-             const AttemptTokens& tokens);
+  void begin(const Ends& ends);
 
   void ask(const lock::Ask& ask, lock::Instant now);
   /// Where the server is connected and owes nothing. The answer says nothing that matters.
   void join_queue(lock::Ticket ticket, lock::Instant now);
-  void take_in(const Inbound& inbound) { inbox_.push_back(inbound); }
+  void take_in(Inbound inbound) { inbox_.push_back(std::move(inbound)); }
   /// Works off what came in, applies the time-outs, and appends what there is to say.
   void turn(lock::Instant now, std::vector<Arrival>& arrivals);
   [[nodiscard]] lock::Instant deadline() const;
   [[nodiscard]] bool has_news() const { return !inbox_.empty() || !ready_.empty(); }
-  [[nodiscard]] ConnectionId connection() const { return connection_; }
   /// The process is gone.
   void end(bool orderly);
 
@@ -52,19 +62,12 @@ class Link {
 
   void connect(lock::Instant now);
   void write(Pending& pending, lock::Instant now);
-  void take_response(const Response& response, std::vector<Arrival>& arrivals);
+  void take_answer(lock::Answer answer, std::vector<Arrival>& arrivals);
   void disconnect(std::vector<Arrival>& arrivals);
   void expire(lock::Instant now, std::vector<Arrival>& arrivals);
   [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const;
 
-  Network* network_ = nullptr;
-  const Schedule* schedule_ = nullptr;
-  const LockSettings* settings_ = nullptr;
-  Mutation mutation_ = Mutation::none;
-  std::uint8_t client_ = 0;
-  std::uint8_t server_ = 0;
-  std::uint32_t session_ = 0;
-  const AttemptTokens* tokens_ = nullptr;
+  Ends ends_;
   State state_ = State::idle;
   bool clean_ = true;  ///< no connection of this process to the server has failed
   ConnectionId connection_ = kNoConnection;

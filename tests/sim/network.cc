@@ -77,7 +77,7 @@ ConnectionId Network::dial(std::uint8_t client, std::uint8_t server, std::uint32
   connection.clean = clean;
   connection.arrived = connection.coming = 0;
   connection.requests.clear();
-  connection.responses.clear();
+  connection.answers.clear();
   connection.last_request = connection.last_response = Time::zero();
   const Time held = std::max(to_server_[client][server], to_client_[client][server]);
   Time at = std::max(events_.now(), held) + delay() + delay();
@@ -90,7 +90,7 @@ ConnectionId Network::dial(std::uint8_t client, std::uint8_t server, std::uint32
   return id;
 }
 
-void Network::send(ConnectionId id, const Request& request) {
+void Network::send(ConnectionId id, Request request) {
   Connection& connection = connections_[id];
   if (connection.breaking || !connection.served) {
     if (!connection.breaking) cut(id);  // the other end is gone: the first packet tells
@@ -99,7 +99,7 @@ void Network::send(ConnectionId id, const Request& request) {
   const Time now = events_.now();
   const Time held = to_server_[connection.client][connection.server];
   const Time back = std::max(held, to_client_[connection.client][connection.server]);
-  // TCP_USER_TIMEOUT, as redis/connection/routes.cc sets it: if data stays unacknowledged for
+  // TCP_USER_TIMEOUT, as redis/servers/server_set.cc sets it: if data stays unacknowledged for
   // longer, the connection ends.
   const Time limit = std::max<Time>(seconds(1), schedule_->timing.ttl / 6);
   if (back > now + limit) {
@@ -108,7 +108,7 @@ void Network::send(ConnectionId id, const Request& request) {
     if (held > now + limit) return;
   }
   connection.last_request = std::max(connection.last_request, std::max(now, held) + delay());
-  connection.requests.push(request);
+  connection.requests.push(std::move(request));
   schedule(EventKind::request, id, connection.last_request);
   if (!calm_ && schedule_->break_percent > 0 && random_.percent(schedule_->break_percent)) cut(id);
 }
@@ -129,25 +129,25 @@ bool Network::may_run(ConnectionId id) const {
 
 Request Network::take_request(ConnectionId id) {
   Connection& connection = connections_[id];
-  const Request request = connection.requests.front();
+  Request request = std::move(connection.requests.front());
   connection.requests.pop();
   return request;
 }
 
-void Network::respond(ConnectionId id, const Response& response) {
+void Network::respond(ConnectionId id, lock::Answer answer) {
   Connection& connection = connections_[id];
   if (!connection.open || connection.breaking) return;
   const Time held = to_client_[connection.client][connection.server];
   connection.last_response =
       std::max(connection.last_response, std::max(events_.now(), held) + delay());
-  connection.responses.push(response);
+  connection.answers.push(std::move(answer));
   schedule(EventKind::response, id, connection.last_response);
 }
 
-void Network::respond_later(ConnectionId id, const Response& response, Time at) {
+void Network::respond_later(ConnectionId id, lock::Answer answer, Time at) {
   Connection& connection = connections_[id];
   connection.waiting = true;
-  connection.answer = response;
+  connection.answer = std::move(answer);
   schedule(EventKind::acknowledged, id, at);
 }
 
@@ -158,17 +158,17 @@ void Network::acknowledge(ConnectionId id) {
     return schedule(EventKind::acknowledged, id, events_.now() + milliseconds(5));
   }
   connection.waiting = false;
-  respond(id, connections_[id].answer);
+  respond(id, std::move(connections_[id].answer));
   for (std::uint32_t i = 0; i < connections_[id].arrived; ++i) {
     schedule(EventKind::run_request, id, events_.now());
   }
 }
 
-bool Network::take_response(ConnectionId id, Response& response) {
+bool Network::take_answer(ConnectionId id, lock::Answer& answer) {
   Connection& connection = connections_[id];
-  if (!connection.open || connection.over || connection.responses.empty()) return false;
-  response = connection.responses.front();
-  connection.responses.pop();
+  if (!connection.open || connection.over || connection.answers.empty()) return false;
+  answer = std::move(connection.answers.front());
+  connection.answers.pop();
   return true;
 }
 

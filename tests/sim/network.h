@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "events.h"
+#include "lock/vote.h"
 #include "random.h"
+#include "request.h"
 #include "schedule.h"
-#include "server.h"
 
 namespace redlock::sim {
 
@@ -22,7 +24,7 @@ inline constexpr ConnectionId kNoConnection = ~ConnectionId{0};
 template <class T>
 class Fifo {
  public:
-  void push(const T& item) { items_.push_back(item); }
+  void push(T item) { items_.push_back(std::move(item)); }
   T& front() { return items_[head_]; }
   void pop() {
     if (++head_ == items_.size()) clear();
@@ -34,7 +36,7 @@ class Fifo {
   [[nodiscard]] bool empty() const { return items_.empty(); }
   [[nodiscard]] std::size_t size() const { return items_.size() - head_; }
   void keep_first(std::size_t n) {
-    items_.resize(head_ + n);
+    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(head_ + n), items_.end());
     if (n == 0) clear();
   }
 
@@ -46,20 +48,20 @@ class Fifo {
 struct Connection {
   std::uint8_t client = 0;
   std::uint8_t server = 0;
-  std::uint32_t session = 0;  ///< the client's
-  bool used = false;          ///< the slot is
-  bool open = false;          ///< at the client's end
-  bool served = false;        ///< at the server's end
-  bool breaking = false;      ///< the client will be told
-  bool over = false;          ///< … and has been
-  bool fin = false;           ///< the client has hung up in good order
-  bool clean = true;          ///< the session had no other one to this server that failed
-  std::uint32_t arrived = 0;  ///< requests that wait in the server's kernel
-  bool waiting = false;       ///< the server waits for its replica, and carries out no other
-  Response answer{};          ///< … before it sends this
-  Fifo<Request> requests;     ///< on their way, or arrived
-  Fifo<Response> responses;   ///< on their way
-  Time established{};         ///< what happens to the server before that is nothing to it
+  std::uint32_t session = 0;   ///< the client's
+  bool used = false;           ///< the slot is
+  bool open = false;           ///< at the client's end
+  bool served = false;         ///< at the server's end
+  bool breaking = false;       ///< the client will be told
+  bool over = false;           ///< … and has been
+  bool fin = false;            ///< the client has hung up in good order
+  bool clean = true;           ///< the session had no other one to this server that failed
+  std::uint32_t arrived = 0;   ///< requests that wait in the server's kernel
+  bool waiting = false;        ///< the server waits for its replica, and carries out no other
+  lock::Answer answer{};       ///< … before it sends this
+  Fifo<Request> requests;      ///< on their way, or arrived
+  Fifo<lock::Answer> answers;  ///< on their way
+  Time established{};          ///< what happens to the server before that is nothing to it
   Time last_request{};
   Time last_response{};
   std::uint32_t stamp = 0;   ///< grows when the slot is used again: old events are void
@@ -68,26 +70,39 @@ struct Connection {
 
 /// What a client gets from the network, in order.
 struct Inbound {
-  enum class Kind : std::uint8_t { connected, refused, broken, response };
+  enum class Kind : std::uint8_t { connected, refused, broken, answer };
   Kind kind;
-  Response response{};
+  lock::Answer answer{};
 };
 
-class Network {
+/// What a Link needs of the network.
+class Transport {
+ public:
+  virtual ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t session,
+                            bool clean) = 0;
+  virtual void send(ConnectionId id, Request request) = 0;
+  /// The client closes it: `orderly`, with all that was sent still on its way.
+  virtual void hang_up(ConnectionId id, bool orderly) = 0;
+
+ protected:
+  ~Transport() = default;
+};
+
+class Network final : public Transport {
  public:
   Network(Events& events, Random& random) : events_(events), random_(random) {}
   void reset(const Schedule& schedule);
 
   /// The connection is there, or would be if the server were up.
   void establish(ConnectionId id);
-  ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t session, bool clean);
-  void send(ConnectionId id, const Request& request);
-  void respond(ConnectionId id, const Response& response);
+  ConnectionId dial(std::uint8_t client, std::uint8_t server, std::uint32_t session,
+                    bool clean) override;
+  void send(ConnectionId id, Request request) override;
+  void hang_up(ConnectionId id, bool orderly) override;
+  void respond(ConnectionId id, lock::Answer answer);
   /// The same, but not before `at`, and if the server has not died by then.
-  void respond_later(ConnectionId id, const Response& response, Time at);
+  void respond_later(ConnectionId id, lock::Answer answer, Time at);
   void acknowledge(ConnectionId id);
-  /// The client closes it: `orderly`, with all that was sent still on its way.
-  void hang_up(ConnectionId id, bool orderly);
   /// It breaks; the client gets to know soon. A random part of what is on its way arrives.
   void cut(ConnectionId id);
   void cut(std::uint8_t client, std::uint8_t server);
@@ -105,7 +120,7 @@ class Network {
   /// The event of a request that waited while the server was stopped.
   [[nodiscard]] bool may_run(ConnectionId id) const;
   Request take_request(ConnectionId id);
-  bool take_response(ConnectionId id, Response& response);
+  bool take_answer(ConnectionId id, lock::Answer& answer);
   /// An event of the connection is over: if it was the last, the slot is free again.
   void settle(ConnectionId id);
 

@@ -1,125 +1,92 @@
 // SPDX-License-Identifier: MIT
 #include "request.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <optional>
-#include <string>
+#include <utility>
+
+#include "redis/requests/answer.h"
+#include "redis/requests/keys.h"
+#include "redis/requests/queue.h"
 
 namespace redlock::sim {
 
-namespace {
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
-using Word = Response::Word;
-
-std::string value_text(Token value) {
-  if (value == kNoToken) return {};  // nothing to join
-  return value == kForeignType ? std::string("type:list") : token_text(value);
+redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
+                                const LockSettings& settings) {
+  return {.lock_key = lock_key,
+          .holder_key = redis::helper_key(lock_key, "holder"),
+          .fence_key = redis::helper_key(lock_key, "fence"),
+          .dead_key = redis::helper_key(lock_key, "dead"),
+          .done_key = redis::helper_key(lock_key, "done"),
+          .readers_key = redis::helper_key(lock_key, "readers"),
+          .waiter = waiter == kNoWaiter ? "" : waiter_text(waiter),
+          .ttl = milliseconds(settings.ttl_ms),
+          .holder_json = "{}",
+          .restart_grace = seconds(settings.restart_grace_s)};
 }
 
-/// The server's run_id, as text that fits into a string without an allocation.
-std::string run_id_text(std::uint32_t run_id) {
-  return run_id == 0 ? std::string() : "run" + std::to_string(run_id);
-}
-
-lock::Granted read_granted(const Response& response, const LockSettings& settings,
-                           Mutation mutation) {
-  lock::Granted granted{.run_id = run_id_text(response.run_id),
-                        .fence = response.fence,
-                        .clock = std::chrono::milliseconds(response.clock)};
-  if (response.run_id == 0) return granted;
-  const std::int64_t grace = settings.restart_grace_s;
-  if (grace > 0 && mutation != Mutation::uptime_untold) {
-    granted.distrusted_for =
-        std::chrono::seconds(std::max<std::int64_t>(grace + 1 - response.uptime, 0));
+Request encode(const lock::Ask& ask, const redis::LockContext& context,
+               const AttemptTokens& tokens) {
+  Request request{.op = ask.op, .restart_grace = context.restart_grace};
+  if (ask.op == lock::Op::leave_queue || ask.ticket != 0) {
+    request.waiter = waiter_of(context.waiter);
   }
-  granted.may_be_new = response.trace == Trace::none ||
-                       (response.trace == Trace::present && response.uptime < 2 * grace);
-  return granted;
+  if (ask.op == lock::Op::leave_queue) {
+    request.wire = redis::encode_leave_queue(context.lock_key, context.waiter);
+    return request;
+  }
+  if (ask.attempt != lock::kNoAttempt) {
+    request.token = tokens.lock(ask.attempt);
+    request.hold = tokens.own(ask.attempt);
+  }
+  const redis::Secrets secrets{.token = token_text(request.token),
+                               .hold = token_text(request.hold)};
+  request.wire = redis::encode_request(ask, context, secrets).wire;
+  return request;
 }
 
-lock::Refused read_refused(const Response& response) {
-  const bool turn = response.turn != kNoWaiter;
-  lock::Refused refused{.blocker = turn ? waiter_text(response.turn) : value_text(response.value),
-                        .ttl_left = std::nullopt,
-                        .holder = {},
-                        .clock = std::chrono::milliseconds(response.clock),
-                        .turn = turn,
-                        .ticket = response.ticket,
-                        .place = response.place,
-                        .waiters = response.waiters};
-  if (response.pttl != -1) refused.ttl_left = std::chrono::milliseconds(response.pttl);
-  for (std::size_t i = 0; i < response.slots; ++i) {
-    if (i > 0) refused.slots += ',';
-    refused.slots += slot_holder_text(response.taken[i]);
-  }
-  return refused;
+Request encode_join_queue(lock::Ticket ticket, const redis::LockContext& context) {
+  return {.waiter = waiter_of(context.waiter),
+          .joins_queue = true,
+          .wire = redis::encode_join_queue(context.lock_key, context.waiter, context.holder_json,
+                                           ticket)};
 }
 
-}  // namespace
+Request encode_owners_release(Token token, const redis::LockContext& context) {
+  const lock::Ask ask{.op = lock::Op::leave};
+  const std::string text = token_text(token);
+  return {
+      .op = lock::Op::leave,
+      .token = token,
+      .hold = token,
+      .wire =
+          redis::encode_request(ask, context, {.token = text, .hold = text, .adopted = true}).wire};
+}
 
-std::string waiter_text(Waiter waiter) {
-  char mode[8] = "";
-  if (is_reader(waiter)) std::snprintf(mode, sizeof mode, "s");
-  if (slots_of(waiter) != 0) {
-    std::snprintf(mode, sizeof mode, "p00%02x", static_cast<unsigned>(slots_of(waiter)));
-  }
-  char text[16];
-  std::snprintf(text, sizeof text, "%s%08x", mode, static_cast<unsigned>(waiter & 0xffffffffU));
-  return text;
+std::string lock_key(std::size_t lock) {
+  return std::string(1, static_cast<char>('a' + lock));
+}
+
+bool is_released(const lock::Answer& answer) {
+  const auto* released = std::get_if<lock::Released>(&answer);
+  return released != nullptr && !released->cooling && !released->kept;
 }
 
 bool waits_for_replicas(lock::Op op, Mutation mutation) {
-  if (op == lock::Op::renew) return mutation != Mutation::renewals_unwaited;
-  return op == lock::Op::acquire || op == lock::Op::repair || op == lock::Op::commit;
+  if (op == lock::Op::renew && mutation == Mutation::renewals_unwaited) return false;
+  return redis::is_replicated(op);
 }
 
-Response without_replicas(const Response& response, Mutation mutation) {
-  const bool counts = response.word == Word::granted || response.word == Word::renewed ||
-                      response.word == Word::committed;
-  if (!counts || mutation == Mutation::unreplicated_counts) return response;
-  return {.word = Word::too_few};
-}
-
-lock::Answer read_answer(const Response& response, const LockSettings& settings,
-                         Mutation mutation) {
-  switch (response.word) {
-    case Word::granted:
-      return read_granted(response, settings, mutation);
-    case Word::refused:
-      return read_refused(response);
-    case Word::fresh:
-      return lock::Unreachable{.maybe_applied = false, .why = "fresh"};
-    case Word::committed:
-      return lock::Committed{};
-    case Word::not_committed:
-      return lock::NotCommitted{response.fence};
-    case Word::renewed:
-      return lock::Renewed{};
-    case Word::released:
-      return lock::Released{};
-    case Word::cooling:
-      return lock::Released{.cooling = true};
-    case Word::kept:
-      return lock::Released{.kept = true};
-    case Word::missing:
-      return lock::Missing{};
-    case Word::done:
-      return lock::Done{
-          std::chrono::milliseconds(response.age), std::chrono::milliseconds(response.pttl), {}};
-    case Word::marked:
-      return lock::Marked{};
-    case Word::too_few:
-      return lock::Unreachable{.maybe_applied = mutation != Mutation::unreplicated_is_unsent,
-                               .why = "replicas"};
-    case Word::no_holds:
-      return lock::Unreachable{.maybe_applied = true, .why = "no list of holds"};
-    case Word::joined:  // is no answer to an Ask
-    case Word::not_mine:
-      break;
+lock::Answer without_replicas(const lock::Answer& answer, Mutation mutation) {
+  if (mutation == Mutation::unreplicated_counts) return answer;
+  lock::Answer counts =
+      redis::read_waited(answer, {.type = redis::Value::Type::integer, .integer = 0}, 1);
+  auto* const too_few = std::get_if<lock::Unreachable>(&counts);
+  if (too_few != nullptr && mutation == Mutation::unreplicated_is_unsent) {
+    too_few->maybe_applied = false;
   }
-  return lock::NotMine{value_text(response.value), response.revoked};
+  return counts;
 }
 
 }  // namespace redlock::sim

@@ -1,76 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// What a client sends to a simulated server, and what the server answers.
+// What a client sends to a simulated server, and what it makes of the answer: by redlock's own
+// code.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "attempt_tokens.h"
 #include "lock/vote.h"
 #include "mutation.h"
-#include "queue.h"
+#include "redis/requests/request.h"
 #include "token.h"
 
 namespace redlock::sim {
-
-/// The process that gives up a hold: its holder, the owner of the token, or the keeper, which
-/// renews the lock for the owner.
-enum class By : std::uint8_t { holder, owner, keeper };
-
-struct Request {
-  lock::Op op = lock::Op::acquire;
-  Token token = kNoToken;
-  std::uint64_t fence = 0;
-  Token hold = kNoToken;      ///< the token itself, or that of a process that joins it
-  std::int64_t life_ms = 0;   ///< lock::Ask::life
-  std::int64_t once_ms = 0;   ///< lock::Ask::once
-  std::int64_t began_ms = 0;  ///< lock::Ask::began
-  By by = By::holder;         ///< leave
-  Waiter waiter = kNoWaiter;  ///< acquire with a ticket, leave_queue, and to join the queue
-  lock::Ticket ticket = 0;    ///< lock::Ask::ticket
-  bool joins_queue = false;    ///< lock::JoinQueue, which is no Ask: `op` says nothing
-};
-
-enum class Trace : std::uint8_t { none, present, earlier };
-
-struct Response {
-  enum class Word : std::uint8_t {
-    granted,
-    refused,
-    fresh,
-    committed,
-    not_committed,
-    renewed,
-    released,
-    cooling,
-    kept,
-    missing,
-    not_mine,
-    done,
-    marked,
-    joined,    ///< the queue
-    no_holds,  ///< an error: the lock is there to be joined, the list of its holds is not
-    too_few    ///< WAIT: the replica has not got it in time
-  };
-  Word word;
-  Trace trace = Trace::none;
-  Token value = kNoToken;    ///< refused, not_mine
-  std::int64_t pttl = 0;     ///< refused, done
-  std::uint32_t run_id = 0;  ///< granted; 0: not told (a repair)
-  std::int64_t uptime = 0;   ///< granted, fresh
-  std::uint64_t fence = 0;   ///< granted; not_committed: the last one
-  std::int64_t clock = 0;    ///< granted, refused
-  std::int64_t age = 0;      ///< done
-  bool revoked = false;      ///< not_mine: lock::NotMine::revoked
-  Waiter turn = kNoWaiter;   ///< refused: whose turn it is, if the lock is free
-  lock::Ticket ticket = 0;   ///< refused: lock::Refused::ticket, place and waiters
-  std::size_t place = 0;
-  std::size_t waiters = 0;
-  std::size_t slots = 0;  ///< refused: so many has the lock, and these have them
-  std::array<Token, kMostSlots> taken{};
-};
 
 /// The same for every request on the lock.
 struct LockSettings {
@@ -78,15 +21,35 @@ struct LockSettings {
   std::int64_t ttl_ms = 0;
 };
 
-/// Its id. Of two ids, the larger number's is the larger text, too.
-std::string waiter_text(Waiter waiter);
+/// The commands, and what the simulator wants to know of them.
+struct Request {
+  lock::Op op = lock::Op::acquire;
+  Token token = kNoToken;
+  Token hold = kNoToken;      ///< the token itself, or that of a process that joins it
+  Waiter waiter = kNoWaiter;  ///< acquire with a ticket, leave_queue, and to join the queue
+  std::chrono::seconds restart_grace{};  ///< the client's, for the answer
+  bool joins_queue = false;              ///< lock::JoinQueue, which is no Ask: `op` says nothing
+  std::string wire{};
+};
 
-/// redis/requests/request.cc: the server waits until its replica has the result of such a request.
+/// Of a process that is this waiter. It says nothing about itself but that.
+redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
+                                const LockSettings& settings);
+
+Request encode(const lock::Ask& ask, const redis::LockContext& context,
+               const AttemptTokens& tokens);
+Request encode_join_queue(lock::Ticket ticket, const redis::LockContext& context);
+/// `redlock release NAME TOKEN`, by the owner of a lock that another process keeps.
+Request encode_owners_release(Token token, const redis::LockContext& context);
+
+/// Of the lock with that number: "a".
+std::string lock_key(std::size_t lock);
+/// A release that left nothing, neither a cooling key nor another's hold.
+bool is_released(const lock::Answer& answer);
+
+/// The server waits until its replica has the result of such a request.
 bool waits_for_replicas(lock::Op op, Mutation mutation);
 /// … and if the replica has not got it in time, it is worth no more than this.
-Response without_replicas(const Response& response, Mutation mutation);
-
-/// redis/requests/request.cc: what the client makes of a reply.
-lock::Answer read_answer(const Response& response, const LockSettings& settings, Mutation mutation);
+lock::Answer without_replicas(const lock::Answer& answer, Mutation mutation);
 
 }  // namespace redlock::sim

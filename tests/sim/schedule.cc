@@ -65,6 +65,7 @@ void Schedule::draw(std::uint64_t new_seed) {
   calm_from = random.between(timing.ttl / 2, timing.ttl * 3);
   draw_hosts(random);
   draw_faults(random);
+  draw_swarm();
   draw_revocations();
   draw_slow_connections();
   keep_fences(random);
@@ -90,6 +91,11 @@ void Schedule::draw(std::uint64_t new_seed) {
              std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
                return fault.kind != Kind::hand_back && fault.kind != Kind::rumour;
              });
+}
+
+void Schedule::sort_faults() {
+  std::sort(faults.begin(), faults.end(),
+            [](const Fault& a, const Fault& b) { return a.at < b.at; });
 }
 
 /// The last client runs inside the jobs of the first.
@@ -172,8 +178,7 @@ void Schedule::draw_faults(Random& random) {
   }
   const std::uint32_t count = 1 + random.below(profile == everything ? 8 : 5);
   for (std::uint32_t i = 0; i < count; ++i) faults.push_back(draw_fault(random, profile));
-  std::sort(faults.begin(), faults.end(),
-            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  sort_faults();
 }
 
 /// In every fifth schedule; in every third of these at once. By numbers of their own: the other
@@ -192,8 +197,7 @@ void Schedule::draw_revocations() {
     faults.push_back(fault);
     if (seized && random.percent(60)) draw_straddling(random, fault);
   }
-  std::sort(faults.begin(), faults.end(),
-            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  sort_faults();
 }
 
 /// What holders send to one server before it is asked to delete their locks arrives after that.
@@ -230,8 +234,7 @@ void Schedule::draw_keepers() {
     fault.length = random.one_of<Time>(milliseconds(1), milliseconds(20), timing.ttl / 2);
     faults.push_back(fault);
   }
-  std::sort(faults.begin(), faults.end(),
-            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  sort_faults();
 }
 
 /// In every twentieth schedule, by numbers of their own: a client that waits for all answers, as it
@@ -277,8 +280,7 @@ void Schedule::draw_slow_connections() {
     server[other].connects_after = at + kDown + milliseconds(5);
     server[other].connects_in = std::max(begin + length, server[other].connects_after);
   }
-  std::sort(faults.begin(), faults.end(),
-            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  sort_faults();
 }
 
 /// Servers whose counters differ, so that every grant needs a commit, and lines that break
@@ -299,8 +301,7 @@ void Schedule::draw_disagreement(Random& random) {
     if (random.percent(60)) fault.kind = Kind::cut;
     faults.push_back(fault);
   }
-  std::sort(faults.begin(), faults.end(),
-            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  sort_faults();
 }
 
 Fault Schedule::draw_fault(Random& random, std::uint32_t profile) const {
@@ -321,6 +322,11 @@ Fault Schedule::draw_fault(Random& random, std::uint32_t profile) const {
     fault.kind = random.one_of(Kind::pause, Kind::pause, Kind::suspend, Kind::kill, Kind::signal,
                                Kind::isolate);
   }
+  draw_target(random, fault);
+  return fault;
+}
+
+void Schedule::draw_target(Random& random, Fault& fault) const {
   fault.client = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(clients)));
   fault.server = static_cast<std::uint8_t>(random.below(static_cast<std::uint32_t>(servers)));
   if (fault.kind == Kind::isolate) {
@@ -329,7 +335,29 @@ Fault Schedule::draw_fault(Random& random, std::uint32_t profile) const {
   fault.length = random.one_of<Time>({random.between(milliseconds(1), milliseconds(60)),
                                       random.between(milliseconds(20), timing.ttl / 2),
                                       random.between(timing.ttl / 2, timing.ttl * 2)});
-  return fault;
+}
+
+/// In every fourth schedule, by numbers of their own: only some kinds of faults, each at a rate that is
+/// drawn for this schedule. Where everything may happen a little, nothing happens often.
+void Schedule::draw_swarm() {
+  Random random(seed ^ 0x737761726dU);
+  if (cron || twins || !random.percent(25)) return;
+  faults.clear();
+  for (const Kind kind :
+       {Kind::cut, Kind::deaf, Kind::mute, Kind::isolate, Kind::stop, Kind::snapshot,
+        Kind::crash_kept, Kind::crash_old, Kind::crash_empty, Kind::foreign, Kind::pause,
+        Kind::suspend, Kind::kill, Kind::signal}) {
+    if (random.percent(65)) continue;
+    for (std::uint32_t count = 1 + random.below(5); count > 0; --count) {
+      Fault fault{.at = random.between(Time::zero(), calm_from), .kind = kind};
+      draw_target(random, fault);
+      faults.push_back(fault);
+    }
+  }
+  late_percent = random.one_of({0U, random.below(30)});
+  break_percent = random.one_of({0U, random.below(15)});
+  stall_percent = random.one_of({0U, random.below(30)});
+  std::ranges::stable_sort(faults, {}, &Fault::at);
 }
 
 /// Fewer than a quorum of servers forget within one lease, and none without a restart: what is too

@@ -156,6 +156,8 @@ struct Schedule {
   void draw_holds(Random& random);
   void draw_nesting(Random& random);
   void draw_faults(Random& random);
+  void draw_swarm();
+  void sort_faults();
   void draw_disagreement(Random& random);
   void draw_revocations();
   void draw_keepers();
@@ -172,6 +174,7 @@ struct Schedule {
   [[nodiscard]] Time clocks_apart() const;
   void draw_straddling(Random& random, const Fault& takeover);
   Fault draw_fault(Random& random, std::uint32_t profile) const;
+  void draw_target(Random& random, Fault& fault) const;
   void keep_assumptions();
   void keep_fences(Random& random);
 };

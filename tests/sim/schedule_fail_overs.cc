@@ -62,8 +62,7 @@ void Schedule::draw_fail_over_faults(Random& random, Time apart) {
     faults.push_back(fault);
     if (random.percent(70)) draw_lag(random, fault);
   }
-  std::sort(faults.begin(), faults.end(),
-            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  sort_faults();
 }
 
 /// The replica has nothing of what the server did in the time before.

@@ -2,371 +2,249 @@
 #include "server.h"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
+#include <charconv>
+
+#include "redis/requests/answer.h"
+#include "redis/requests/keys.h"
+#include "redis/requests/queue.h"
+#include "redis/requests/scripts.h"
 
 namespace redlock::sim {
 
+using std::chrono::milliseconds;
+using Type = Keyspace::Type;
+
 namespace {
 
-using Word = Response::Word;
+constexpr std::int64_t kFenceLifeMs = 365LL * 86'400'000;
 
 }  // namespace
 
 void Server::reset(std::uint32_t index, const Clock& clock, std::int64_t started_ms,
-                   const LockSettings& settings, Mutation mutation) {
+                   const std::string& lock_key, const LockSettings& settings,
+                   Interpreter& interpreter) {
   index_ = index + 1;
-  life_ = memory_ = 1;
-  clock_ = clock;
-  started_ms_ = started_ms;
-  settings_ = settings;
-  mutation_ = mutation;
-  forget_data();
-  snapshot_ = data_;
+  life_ = 0;
+  memory_ = 1;
+  clock_ = replica_clock_ = clock;
+  if (context_.lock_key != lock_key) {
+    context_ = lock_context(lock_key, kNoWaiter, settings);
+    queue_key_ = redis::queue_prefix(lock_key) + "queue";
+    alive_key_ = redis::queue_prefix(lock_key) + "alive";
+  }
+  context_.restart_grace = std::chrono::seconds(settings.restart_grace_s);
+  context_.ttl = milliseconds(settings.ttl_ms);
+  interpreter_ = &interpreter;
+  keyspace_.clear();
+  begin_life(started_ms);
+  take_snapshot();
   replica_.clear();
   replica_held_ = {};
-  replica_clock_ = clock;
   replica_started_ms_ = 0;
-  failed_over_ = false;
 }
 
-void Server::forget_data() {
-  data_ = {};
-  data_.queue.reset(mutation_);
+void Server::begin_life(std::int64_t started_ms) {
+  ++life_;
+  keyspace_.identity = {"run" + std::to_string(index_ * 1000 + life_), started_ms};
 }
 
-Response Server::execute(const Request& request, Time now) {
+void Server::set_wake(Wake wake) {
+  const std::string head = redis::wake_channel(context_.lock_key, "");
+  keyspace_.publish = [head, wake = std::move(wake)](std::string_view channel,
+                                                     std::string_view message) -> std::size_t {
+    const auto in = redis::read_wake_up(message);
+    if (!in || !channel.starts_with(head)) return 0;
+    return wake(waiter_of(channel.substr(head.size())), *in) ? 1 : 0;
+  };
+}
+
+void Server::set_fence(std::uint64_t value, bool present) {
+  keyspace_.put(context_.fence_key, Type::hash, "", keyspace_.identity.started_ms + kFenceLifeMs);
+  keyspace_.put_field(context_.fence_key, "value", std::to_string(value));
+  keyspace_.put_field(context_.fence_key, "run_id",
+                      present ? std::string_view(keyspace_.identity.run_id) : "earlier");
+}
+
+lock::Answer Server::execute(const Request& request, Time now) {
   // A script sees one time from its beginning to its end.
-  const std::int64_t clock = now_ms(now);
-  expire(clock);
-  if (request.joins_queue) return join_queue(request, clock);
-  const Response response = run_script(request, clock);
-  // The second script of the flight.
-  if (request.op == lock::Op::leave) wake_next(clock);
-  return response;
+  keyspace_.set_now(now_ms(now));
+  std::string_view rest = request.wire;
+  const redis::Value first = run(redis::take_command(rest));
+  while (!rest.empty()) run(redis::take_command(rest));
+  if (request.joins_queue) return lock::Released{};
+  context_.restart_grace = request.restart_grace;
+  return redis::read_answer(request.op, context_, first);
 }
 
-Response Server::run_script(const Request& request, std::int64_t now) {
-  const bool marks = request.op == lock::Op::mark || request.op == lock::Op::unmark;
-  if (is_listed(request.token) && request.op != lock::Op::inquire && !marks) {
-    return run_for_listed(request, now);
+redis::Value Server::run(Words words) {
+  if (words.front() != "EVAL") {
+    keyspace_.run(words);
+    return {};
   }
-  switch (request.op) {
-    case lock::Op::acquire:
-      return acquire(request, now);
-    case lock::Op::commit:
-      return commit(request, now);
-    case lock::Op::renew:
-      return renew(request, now);
-    case lock::Op::repair:
-      return repair(request, now);
-    case lock::Op::mark:
-      return mark(request, now);
-    case lock::Op::unmark:
-      return unmark(request);
-    case lock::Op::leave:
-      return leave(request, now);
-    case lock::Op::inquire:
-      return {.word = is_released(request.token) ? Word::released : Word::missing};
-    case lock::Op::leave_queue:
-      return leave_queue(request, now);
-    case lock::Op::release:
-      break;
-  }
-  return release(request);
-}
-
-/// Every refusal puts a waiter into the queue, or keeps it there.
-Response Server::refuse(const Request& request, Response refusal, std::int64_t now) {
-  Queue& queue = data_.queue;
-  refusal.clock = now;
-  refusal.ticket = request.ticket;
-  if (request.waiter == kNoWaiter) {
-    refusal.ticket = queue.next_ticket(now);
-  } else if (mutation_ != Mutation::refused_out_of_queue) {
-    queue.enqueue(request.waiter, request.ticket, now);
-    refusal.place = queue.place(request.waiter);
-  }
-  refusal.waiters = queue.entries().size();
-  return refusal;
-}
-
-Response Server::join_queue(const Request& request, std::int64_t now) {
-  data_.queue.enqueue(request.waiter, request.ticket, now);
-  return {.word = Word::joined,
-          .place = data_.queue.place(request.waiter),
-          .waiters = data_.queue.entries().size()};
-}
-
-Response Server::leave_queue(const Request& request, std::int64_t now) {
-  data_.queue.leave(request.waiter);
-  wake_next(now);
-  return {.word = Word::released};
-}
-
-void Server::wake_next(std::int64_t now) {
-  const Key& key = data_.lock;
-  const bool shared = is_shared(key.value) && !is_revoked(key.value);
-  const bool free = key.value == kNoToken;
-  const auto state = free                             ? Queue::Lock::State::free
-                     : is_cooling(key.value)          ? Queue::Lock::State::cooling
-                     : has_free_slot(now)             ? Queue::Lock::State::one_slot_free
-                     : shared && is_reader(key.value) ? Queue::Lock::State::shared
-                                                      : Queue::Lock::State::held;
-  data_.queue.wake({state, key.expires_ms == 0 ? -1 : key.expires_ms - now, key.value}, now,
-                   publish_);
-}
-
-Response Server::acquire(const Request& request, std::int64_t now) {
-  const bool revoked_away = is_revoked(data_.lock.value) && mutation_ == Mutation::revoked_free;
-  const bool free = data_.lock.value == kNoToken || revoked_away;
-  const bool ours = data_.lock.value == request.token;
-  const bool once = request.once_ms > 0 && mutation_ != Mutation::mark_unseen;
-  const std::int64_t age = now - data_.done.began_ms;
-  const bool joins = request.hold != request.token;
-  if (once && (!ours || joins) && data_.done.began_ms != 0 && age < request.once_ms &&
-      age > -request.once_ms) {
-    return {.word = Word::done,
-            .pttl = data_.done.expires_ms - now,
-            .age = std::max<std::int64_t>(age, 0)};
-  }
-  const bool beside = mutation_ == Mutation::acquire_shared ||
-                      (mutation_ == Mutation::writer_enters && is_shared(data_.lock.value));
-  if (!free && !ours && !beside) {
-    return refuse(request, refusal(now), now);
-  }
-
-  if (!ours && is_dead(request.token)) {
-    return refuse(request, {.word = Word::refused, .value = revoked(request.token), .pttl = -2},
-                  now);
-  }
-  if (joins && !ours) return refuse(request, {.word = Word::refused, .pttl = -2}, now);
-  if (joins && !data_.holder.is_held(request.token)) return {.word = Word::no_holds};
-
-  const Trace trace = this->trace();
-  if (const auto refusal = fresh(trace, ours, now)) return *refusal;
-
-  // The queue decides only about a free lock. A grant uses up no turn: its owner leaves the queue
-  // when it has a quorum.
-  if (free && !joins) {
-    Queue& queue = data_.queue;
-    if (const auto turn = queue.refusing_turn(request.waiter, request.ticket, now, publish_)) {
-      return refuse(request, {.word = Word::refused, .pttl = turn->left_ms, .turn = turn->owner},
-                    now);
-    }
-    queue.granted(request.waiter);
-  }
-
-  if (ours) {
-    data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
-  } else {
-    data_.lock = {request.token, mutation_ == Mutation::no_expiry ? 0 : now + request.life_ms};
-    data_.holder.forget_all();
-  }
-  return grant(request, trace, ours, now);
-}
-
-Trace Server::trace() const {
-  if (!data_.fence.exists) return Trace::none;
-  return data_.fence.run_id == run_id() ? Trace::present : Trace::earlier;
-}
-
-std::optional<Response> Server::fresh(Trace trace, bool ours, std::int64_t now) const {
-  const std::int64_t uptime = now / 1000 - started_ms_ / 1000;
-  const std::int64_t grace = settings_.restart_grace_s;
-  if (ours || trace != Trace::earlier || grace == 0 || uptime >= grace + 1) return std::nullopt;
-  return Response{.word = Word::fresh, .uptime = uptime};
-}
-
-/// The lock holds the token: grant.lua.
-Response Server::grant(const Request& request, Trace trace, bool ours, std::int64_t now) {
-  const std::int64_t uptime = now / 1000 - started_ms_ / 1000;
-  const bool joins = request.hold != request.token;
-  if (joins || !ours) data_.holder.put_hold(request.token, request.hold, now + settings_.ttl_ms);
-  data_.holder.expires_ms = data_.lock.expires_ms + 10'000;
-  if (joins) {
-    return {
-        .word = Word::granted, .trace = trace, .run_id = run_id(), .uptime = uptime, .clock = now};
-  }
-  std::uint64_t fence = ours ? data_.holder.number(request.token) : 0;
-  if (fence == 0) fence = next_fence(trace, now);
-  data_.holder.numbered(request.token) = {request.token, fence, true};
-  data_.holder.expires_ms = data_.lock.expires_ms + 10'000;
-  return {.word = Word::granted,
-          .trace = trace,
-          .run_id = run_id(),
-          .uptime = uptime,
-          .fence = fence,
-          .clock = now};
-}
-
-/// In a new life the counter may be older than numbers already given out: it goes on from the
-/// clock.
-std::uint64_t Server::next_fence(Trace trace, std::int64_t now) {
-  std::uint64_t before = data_.fence.exists ? data_.fence.value : 0;
-  bool from_clock = trace != Trace::present;
-  if (mutation_ == Mutation::fail_over_unseen && failed_over_) from_clock = trace == Trace::none;
-  if (mutation_ == Mutation::run_id_ignored) from_clock = trace == Trace::none;
-  if (mutation_ == Mutation::fence_from_one && trace == Trace::none) from_clock = false;
-  if (from_clock) before = std::max(before, static_cast<std::uint64_t>(now));
-  data_.fence = {true, before + 1, run_id()};
-  return before + 1;
-}
-
-Response Server::commit(const Request& request, std::int64_t now) {
-  if (data_.lock.value != request.token) return {.word = Word::not_committed};
-  return raise(request, now);
-}
-
-Response Server::raise(const Request& request, std::int64_t now) {
-  Fence& fence = data_.fence;
-  if (!fence.exists) return {.word = Word::not_committed};
-  if (fence.run_id != run_id() || fence.value >= request.fence) {
-    return {.word = Word::not_committed, .fence = fence.value};
-  }
-  fence.value = request.fence;
-  data_.holder.numbered(request.token).fence = request.fence;
-  const Key& key = data_.lock;
-  if (data_.holder.expires_ms == HolderHash::kNever) {
-    data_.holder.expires_ms = (key.expires_ms == 0 ? now : key.expires_ms) + 10'000;
-  }
-  return {.word = Word::committed};
-}
-
-Response Server::mark(const Request& request, std::int64_t now) {
-  std::int64_t began = request.began_ms;
-  if (mutation_ == Mutation::mark_on_arrival) began = now;
-  if (data_.done.began_ms >= began) return {.word = Word::marked};
-  const std::int64_t end = std::max(began + request.life_ms, data_.done.expires_ms);
-  if (end > now) data_.done = {began, end};
-  return {.word = Word::marked};
-}
-
-Response Server::unmark(const Request& request) {
-  if (data_.done.began_ms == 0) return {.word = Word::missing};
-  if (data_.done.began_ms != request.began_ms) return {.word = Word::not_mine};
-  data_.done = {};
-  return {.word = Word::released};
-}
-
-Response Server::renew(const Request& request, std::int64_t now) {
-  hold(request, now);  // the second command of the flight, which is about another key
-  if (data_.lock.value == kNoToken) return {.word = Word::missing};
-  if (data_.lock.value != request.token) {
-    const bool revoked_from_us = data_.lock.value == revoked(request.token);
-    return {.word = Word::not_mine, .value = data_.lock.value, .revoked = revoked_from_us};
-  }
-  data_.lock.expires_ms = std::max(data_.lock.expires_ms, now + request.life_ms);
-  return {.word = Word::renewed};
-}
-
-Response Server::repair(const Request& request, std::int64_t now) {
-  if (is_released(request.token) && mutation_ != Mutation::note_unread) {
-    hold(request, now);
-    return {.word = Word::released};
-  }
-  if (is_dead(request.token)) {
-    hold(request, now);
-    return {.word = Word::refused, .value = revoked(request.token), .pttl = -2};
-  }
-  if (data_.lock.value == kNoToken) {
-    data_.lock = {request.token, now + request.life_ms};
-    data_.holder.numbered(request.token).who = true;
-    data_.holder.expires_ms = now + request.life_ms + 10'000;
-    hold(request, now);
-    return {.word = Word::granted};
-  }
-  hold(request, now);
-  if (data_.lock.value == request.token) return {.word = Word::granted};
-  return refusal(now);
-}
-
-/// hold.lua
-void Server::hold(const Request& request, std::int64_t now) {
-  for (const HolderHash::Numbered& each : data_.holder.numbers) {
-    if (each.token != request.token || !each.who) continue;
-    const std::int64_t end = now + request.life_ms + 10'000;
-    const bool for_ever = data_.holder.expires_ms == HolderHash::kNever;
-    data_.holder.expires_ms = for_ever ? end : std::max(data_.holder.expires_ms, end);
-    return data_.holder.put_hold(request.token, request.hold, now + settings_.ttl_ms);
-  }
-}
-
-Response Server::refusal(std::int64_t now) const {
-  const Key& key = data_.lock;
-  return {.word = Word::refused,
-          .value = key.value,
-          .pttl = key.expires_ms == 0 ? -1 : key.expires_ms - now};
-}
-
-/// Redis: a key is gone once the clock shows more than its expiry.
-void Server::expire(std::int64_t now) {
-  if (data_.lock.value != kNoToken && data_.lock.expires_ms != 0 && now > data_.lock.expires_ms) {
-    data_.lock = {};
-  }
-  if (now > data_.holder.expires_ms) data_.holder.forget_all();
-  if (now > data_.done.expires_ms) data_.done = {};
-  if (now > data_.dead.expires_ms) {
-    data_.dead = {};
-    data_.dead_readers.clear();
-  }
-  if (now > data_.readers.expires_ms) data_.readers = {};
-  data_.queue.expire(now);
+  std::size_t keys = 0;
+  std::from_chars(words[2].data(), words[2].data() + words[2].size(), keys);
+  return interpreter_->eval(keyspace_, words[1], words.subspan(3, keys), words.subspan(3 + keys));
 }
 
 void Server::restart(Restart how, Time now) {
-  if (how == Restart::snapshot) data_ = snapshot_;
-  if (how == Restart::empty) forget_data();
-  ++life_;
+  if (how == Restart::snapshot) keyspace_.set_keys(snapshot_);
+  if (how == Restart::empty) keyspace_.clear();
   ++memory_;
-  started_ms_ = now_ms(now);
+  begin_life(now_ms(now));
+}
+
+Time Server::replicate(Time now, Time lag) {
+  // All but the last of what the replica has by now is of no use.
+  const auto late = std::ranges::find_if(replica_, [&](const Copy& copy) { return copy.at > now; });
+  if (late - replica_.begin() > 1) replica_.erase(replica_.begin(), late - 1);
+  Time at = std::max(now + lag, replica_held_);
+  if (!replica_.empty()) at = std::max(at, replica_.back().at);
+  replica_.push_back({at, keyspace_.keys()});
+  return at;
+}
+
+void Server::lose_primary(Time now) {
+  const auto late = std::ranges::find_if(replica_, [&](const Copy& copy) { return copy.at > now; });
+  if (late != replica_.begin()) {
+    keyspace_.set_keys(std::prev(late)->keys);
+  } else {
+    keyspace_.clear();
+  }
+  replica_.clear();
+  replica_.push_back({now, keyspace_.keys()});
+  replica_held_ = {};
+  ++memory_;
+}
+
+void Server::promote(Time now, bool noticed) {
+  std::swap(clock_, replica_clock_);
+  const std::int64_t started = std::exchange(replica_started_ms_, now_ms(now));
+  ++memory_;  // by the new clock, a lock may end earlier than was foreseen while nobody answered
+  keyspace_.identity.started_ms = started;
+  if (noticed) begin_life(started);
 }
 
 void Server::set_foreign(Token value, std::int64_t ttl_ms, Time now) {
-  expire(now_ms(now));
-  if (data_.lock.value == kNoToken) data_.lock = {value, now_ms(now) + ttl_ms};
+  if (keyspace_.look(context_.lock_key, now_ms(now)) != nullptr) return;
+  keyspace_.put(context_.lock_key, value == kForeignType ? Type::list : Type::string,
+                token_text(value), now_ms(now) + ttl_ms);
 }
 
 bool Server::revoke(Token token, Time now) {
-  expire(now_ms(now));
-  const Token value = data_.lock.value;
-  const bool shown = value == token || (mutation_ == Mutation::revoke_any && value != kNoToken);
-  if (shown) data_.lock.value = revoked(token);
-  return shown;
+  const Token before = owner(now);
+  keyspace_.set_now(now_ms(now));
+  const std::string value = token_text(token);
+  const bool shared = is_shared(token);
+  const std::string to = "revoked:" + value + " {}";
+  const std::string channel = redis::notice_channel(context_.lock_key, shared ? "" : value);
+  std::vector<std::string_view> words{"EVAL", redis::scripts::revoke, shared ? "2" : "1",
+                                      context_.lock_key};
+  if (shared) words.emplace_back(context_.readers_key);
+  words.insert(words.end(), {value, to, channel});
+  const redis::Value reply = run(words);
+  return reply.elements.front().text == "revoked" && before != revoked(token);
 }
 
-bool Server::remove(Token token, Time now) {
-  constexpr std::int64_t kLongestTtlMs = 86'400'000;
-  const std::int64_t clock = now_ms(now);
-  expire(clock);
-  data_.holder.forget(token);
-  Key& key = data_.lock;
-  if (key.value != kNoToken && plain(key.value) != token) return false;
-  std::int64_t left = key.value == kNoToken ? 0 : kLongestTtlMs;
-  if (key.expires_ms != 0) left = key.expires_ms - clock;
-  key = {};
-  bury(token, {}, clock + left + 10'000);
-  return true;
-}
-
-void Server::bury(Token token, std::vector<Token> readers, std::int64_t until) {
-  if (mutation_ == Mutation::no_tombstone) return;
-  data_.dead = {token, until};
-  data_.dead_readers = std::move(readers);
-}
-
-bool Server::lasts(Token token, Time until) const {
-  const Key& key = data_.lock;
-  if (is_listed(token)) {
-    const Standing standing = stand(token, now_ms(until));
-    return standing.ours && (key.expires_ms == 0 || key.expires_ms > now_ms(until));
+bool Server::remove(Token value, const std::vector<Token>& readers, Time now) {
+  keyspace_.set_now(now_ms(now));
+  const std::string text = token_text(value);
+  const bool shared = is_shared(value);
+  std::string all;
+  for (const Token each : readers) all += (all.empty() ? "" : " ") + token_text(each);
+  std::vector<std::string_view> words{"EVAL", redis::scripts::remove, shared ? "3" : "2",
+                                      context_.lock_key, context_.dead_key};
+  if (shared) words.emplace_back(context_.readers_key);
+  words.insert(words.end(), {"string", text, text, ""});
+  if (shared) words.emplace_back(all);
+  const redis::Value reply = run(words);
+  for (const Token each : shared ? readers : std::vector<Token>{value}) {
+    const std::string gone = token_text(each);
+    const std::string fence = "fence:" + gone;
+    const std::string holds = "holds:" + gone;
+    const std::string_view forget[] = {"HDEL", context_.holder_key, gone, fence, holds};
+    keyspace_.run(forget);
   }
-  return key.value == token && (key.expires_ms == 0 || key.expires_ms > now_ms(until));
+  return reply.elements.front().text != "not_mine";
 }
 
 Token Server::owner(Time now) const {
-  const Key& key = data_.lock;
-  return key.expires_ms != 0 && now_ms(now) > key.expires_ms ? kNoToken : key.value;
+  const Keyspace::Key* const key = keyspace_.look(context_.lock_key, now_ms(now));
+  if (key == nullptr) return kNoToken;
+  return key->type == Type::string ? token_of(key->text) : kForeignType;
+}
+
+/// Null: it does not count.
+const Keyspace::Key* Server::list_of_readers(std::int64_t now) const {
+  const Keyspace::Key* const key = keyspace_.look(context_.lock_key, now);
+  if (key == nullptr || key->type != Type::string || !is_shared(token_of(key->text))) return nullptr;
+  const Keyspace::Key* const list = keyspace_.look(context_.readers_key, now);
+  if (list == nullptr || list->members.empty()) return nullptr;
+  const Token generation = token_of(list->members.back().name);
+  return generation == plain(token_of(key->text)) ? list : nullptr;
+}
+
+std::vector<Token> Server::readers(Time now) const {
+  std::vector<Token> tokens;
+  const Keyspace::Key* const list = list_of_readers(now_ms(now));
+  if (list == nullptr) return tokens;
+  for (const Keyspace::Member& each : list->members) {
+    if (each.score <= static_cast<double>(now_ms(now))) continue;
+    if (const Token token = token_of(each.name); !is_shared(token)) tokens.push_back(token);
+  }
+  return tokens;
+}
+
+/// When its key or its place in the list ends; 0: it has none. For ever: the largest number.
+std::int64_t Server::ends_of(Token token, std::int64_t now) const {
+  const Keyspace::Key* const key = keyspace_.look(context_.lock_key, now);
+  if (key == nullptr) return 0;
+  const std::int64_t ends = key->expires_ms == 0 ? INT64_MAX : key->expires_ms;
+  if (!is_listed(token)) return token_of(key->text) == token ? ends : 0;
+  const Keyspace::Key* const list = list_of_readers(now);
+  if (list == nullptr) return 0;
+  const std::string text = token_text(token);
+  const auto known = std::ranges::find(list->members, text, &Keyspace::Member::name);
+  return known == list->members.end() ? 0
+                                      : std::min(ends, static_cast<std::int64_t>(known->score));
+}
+
+bool Server::lasts(Token token, Time until) const {
+  return ends_of(token, now_ms(until)) > now_ms(until);
+}
+
+std::int64_t Server::left(Token token, Time now) const {
+  return std::max<std::int64_t>(ends_of(token, now_ms(now)) - now_ms(now), 0);
+}
+
+std::int64_t Server::left_on_replica(Token token, Time now) const {
+  const std::int64_t ahead = (replica_clock_.shown(now) - clock_.shown(now)) / milliseconds(1);
+  return std::max<std::int64_t>(left(token, now) - ahead, 0);
+}
+
+std::vector<Server::Queued> Server::queue(Time now) const {
+  std::vector<Queued> queued;
+  const Keyspace::Key* const queue = keyspace_.look(queue_key_, now_ms(now));
+  const Keyspace::Key* const alive = keyspace_.look(alive_key_, now_ms(now));
+  if (queue == nullptr) return queued;
+  for (const Keyspace::Member& each : queue->members) {
+    std::int64_t until = 0;
+    if (alive != nullptr) {
+      const auto known = std::ranges::find(alive->members, each.name, &Keyspace::Member::name);
+      if (known != alive->members.end()) until = static_cast<std::int64_t>(known->score);
+    }
+    queued.push_back({waiter_of(each.name), until});
+  }
+  return queued;
+}
+
+std::size_t Server::place(Waiter waiter, Time now) const {
+  const Keyspace::Key* const queue = keyspace_.look(queue_key_, now_ms(now));
+  if (queue == nullptr) return 0;
+  const auto known =
+      std::ranges::find(queue->members, waiter_text(waiter), &Keyspace::Member::name);
+  return known == queue->members.end()
+             ? 0
+             : static_cast<std::size_t>(known - queue->members.begin()) + 1;
 }
 
 }  // namespace redlock::sim

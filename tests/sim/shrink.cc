@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shrink.h"
+#include "modes.h"
 
 #include <cstdio>
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "slots_at_once.h"
+#include "modes.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-
-#include "world.h"
 
 namespace redlock::sim {
 
@@ -27,8 +25,8 @@ std::size_t most_at_once(World& world, std::size_t servers, std::uint8_t slots,
 }  // namespace
 
 bool slots_at_once() {
-  const auto naive = std::make_unique<World>(Mutation::slots_counted);
-  const auto ours = std::make_unique<World>(Mutation::none);
+  const auto naive = std::make_unique<World>(*mistake_named("slots_counted"));
+  const auto ours = std::make_unique<World>(Mistake{});
   // The first violation would end the schedule.
   naive->look_only_for("nothing");
   bool right = true;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "lock/vote.h"
 
@@ -102,10 +103,17 @@ constexpr bool is_revoked(Token value) {
 constexpr Token plain(Token value) {
   return value == kForeignType ? value : value & ~Token{1U << 26U | 0x8000U};
 }
-/// "B3.2": client B, its third run, second attempt; of the first slot of three: "p0103B3.2". Short
-/// enough not to be allocated.
+/// "B0030002": client B, its third run, second attempt; of the first slot of three: "p0103B0030002".
+/// Of one length, as real tokens are, and short enough not to be allocated.
 std::string token_text(Token token);
-/// As acquire_slot.lua tells it: 4 digits of it.
-std::string slot_holder_text(Token token);
+/// What is in a key: the inverse.
+Token token_of(std::string_view value);
+
+/// A waiter by its number: the order of the numbers is the order of the ids. 0: none.
+using Waiter = std::uint64_t;
+inline constexpr Waiter kNoWaiter = 0;
+/// Its id: redlock's own have their mode in front, too.
+std::string waiter_text(Waiter waiter);
+Waiter waiter_of(std::string_view id);
 
 }  // namespace redlock::sim

@@ -11,10 +11,9 @@ using std::chrono::seconds;
 namespace {
 
 /// The server carried out a request by which it has the token.
-bool remembers(const Request& request, const Response& response) {
-  const bool takes = request.op == lock::Op::acquire || request.op == lock::Op::repair;
-  return (takes && response.word == Response::Word::granted) ||
-         response.word == Response::Word::renewed;
+bool remembers(const lock::Answer& answer) {
+  return std::holds_alternative<lock::Granted>(answer) ||
+         std::holds_alternative<lock::Renewed>(answer);
 }
 
 }  // namespace
@@ -37,8 +36,17 @@ void World::set_up() {
   scene_.settings = {schedule_->restart_grace / seconds(1),
                      schedule_->timing.ttl / milliseconds(1)};
   scene_.clients = clients_.data();
+  scene_.is_held = [this](std::size_t client, Token token) {
+    const std::uint8_t lock = schedule_->client[client].lock;
+    std::uint32_t holding = 0;
+    for (std::uint8_t i = 0; i < schedule_->servers; ++i) {
+      const bool has = keys(lock, real(i)).lasts(token, events_.now());
+      if (has && !checks_[lock].is_repairing(client, i)) holding |= 1U << i;
+    }
+    return is_quorum(holding);
+  };
   for (std::size_t i = 0; i < schedule_->servers; ++i) {
-    for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) set_up_server(i, keys(lock, i));
+    for (std::uint8_t lock = 0; lock < schedule_->locks; ++lock) set_up_server(i, lock);
     stopped_[i] = crashed_[i] = 0;
   }
   owed_.clear();
@@ -50,18 +58,17 @@ void World::set_up() {
   events_.add(EventKind::calm, schedule_->calm_from, 0);
 }
 
-void World::set_up_server(std::size_t index, Server& server) {
+void World::set_up_server(std::size_t index, std::uint8_t lock) {
+  Server& server = keys(lock, index);
   const ServerHost& host = schedule_->server[index];
   const Clock clock(host.rate, milliseconds(kStartMs) + host.wall_offset);
   const std::int64_t started = (clock.shown(Time::zero()) - host.up_for).count() / 1'000'000;
-  server.reset(static_cast<std::uint32_t>(index), clock, started, scene_.settings, scene_.mutation);
-  server.set_publish([this, index](Waiter waiter, const WakeUp& wake_up) {
-    return wake_ups_.publish(static_cast<std::uint32_t>(index), waiter, wake_up);
+  server.reset(static_cast<std::uint32_t>(index), clock, started, lock_key(lock), scene_.settings,
+               interpreter_);
+  server.set_wake([this, index](Waiter waiter, lock::Duration in) {
+    return wake_ups_.publish(static_cast<std::uint32_t>(index), waiter, in);
   });
-  if (host.fence != 0) {
-    const std::uint32_t life = host.fence_of_this_life ? server.run_id() : 0;
-    server.data().fence = {true, host.fence, life};
-  }
+  if (host.fence != 0) server.set_fence(host.fence, host.fence_of_this_life);
   server.set_replica({host.rate, milliseconds(kStartMs) + host.wall_offset + host.replica_ahead});
   if (schedule_->replicated) server.replicate(Time::zero(), Time::zero());
   server.take_snapshot();
@@ -112,6 +119,10 @@ void World::check_end() {
     if (violation()) return;
     for (std::size_t i = 0; i < schedule_->servers; ++i) {
       const Time late = end + schedule_->timing.ttl * 2 + schedule_->longest_hold() + seconds(10);
+      for (const Keyspace::Key& key : keys(lock, i).keyspace().keys()) {
+        if (key.type == Keyspace::Type::none || key.expires_ms != 0) continue;
+        checks_[lock].fail("left", server_name(i) + " has " + key.name + ", which never expires", end);
+      }
       const Token owner = keys(lock, i).owner(late);
       if (owner == kNoToken) continue;
       checks_[lock].fail("left", server_name(i) + " has " + token_text(owner) + " for ever", end);
@@ -191,8 +202,8 @@ void World::connection_event(const Event& event) {
       }
       break;
     case EventKind::response: {
-      Inbound inbound{Inbound::Kind::response, {}};
-      if (network_.take_response(id, inbound.response)) client.take_in(server, inbound);
+      Inbound inbound{Inbound::Kind::answer, {}};
+      if (network_.take_answer(id, inbound.answer)) client.take_in(server, std::move(inbound));
       break;
     }
     case EventKind::acknowledged:
@@ -225,7 +236,11 @@ void World::serve(ConnectionId id) {
   Server& server = keys(lock, real(address));
   const Token before = server.owner(events_.now());
   const bool lasts = server.lasts(before, events_.now() + milliseconds(1));
-  const Response response = server.execute(request, events_.now());
+  lock::Answer answer = server.execute(request, events_.now());
+  auto* const granted = std::get_if<lock::Granted>(&answer);
+  if (granted != nullptr && scene_.mutation == Mutation::uptime_untold) {
+    granted->distrusted_for = seconds(0);
+  }
   if (lasts && lock::is_release(request.op) && plain(before) != request.token &&
       !is_listed(before) && server.owner(events_.now()) != before) {
     checks_[lock].fail("touched",
@@ -233,11 +248,11 @@ void World::serve(ConnectionId id) {
                            "'s lock for a release of " + token_text(request.token),
                        events_.now());
   }
-  if (remembers(request, response)) checks_[lock].remembers(real(address), request.token);
-  check_kept(real(address), request, response);
+  if (remembers(answer)) checks_[lock].remembers(real(address), request.token);
+  check_kept(real(address), request, answer);
   // The last reader that leaves takes the lock with it.
   if (lock::is_release(request.op) && is_shared(server.owner(events_.now())) &&
-      response.word == Response::Word::released && server.readers(events_.now()).empty()) {
+      is_released(answer) && server.readers(events_.now()).empty()) {
     checks_[lock].fail("left", server_name(address) + " is shared by nobody", events_.now());
   }
   if (story_.on()) {
@@ -249,12 +264,12 @@ void World::serve(ConnectionId id) {
                                     : token_text(owner) + "'s";
     story_.say(events_.now(), server_name(address), what);
   }
-  respond(id, request, response);
+  respond(id, request, std::move(answer));
   check_hung_up(id);
 }
 
 /// With WAIT, if the server has a replica, and the client waits for it.
-void World::respond(ConnectionId id, const Request& request, Response response) {
+void World::respond(ConnectionId id, const Request& request, lock::Answer answer) {
   const std::uint8_t server = real(network_.at(id).server);
   const std::uint8_t lock = schedule_->client[network_.at(id).client].lock;
   const Time now = events_.now();
@@ -267,13 +282,13 @@ void World::respond(ConnectionId id, const Request& request, Response response) 
     const bool waits = schedule_->waits_for_replicas && !request.joins_queue &&
                        waits_for_replicas(request.op, scene_.mutation);
     if (waits) at = std::min(has, limit);
-    if (waits && has > limit) response = without_replicas(response, scene_.mutation);
+    if (waits && has > limit) answer = without_replicas(answer, scene_.mutation);
   }
-  if (request.op == lock::Op::acquire && response.word == Response::Word::granted) {
+  if (request.op == lock::Op::acquire && std::holds_alternative<lock::Granted>(answer)) {
     checks_[lock].granted(server, request.hold);
   }
-  if (at > now) return network_.respond_later(id, response, at);
-  network_.respond(id, response);
+  if (at > now) return network_.respond_later(id, std::move(answer), at);
+  network_.respond(id, std::move(answer));
 }
 
 /// After the last request of a process that has ended in good order: nothing of it may be left
@@ -292,7 +307,7 @@ void World::check_hung_up(ConnectionId id) {
   }
   const Waiter waiter = for_mode(make_token(connection.client, connection.session, 0),
                                  schedule_->client[connection.client].mode);
-  if (server.data().queue.place(waiter) != 0) {
+  if (server.place(waiter, events_.now()) != 0) {
     checks_[lock].fail("queue",
                        client_name(connection.client) + " has ended, and is in the queue on " +
                            server_name(connection.server),

@@ -32,8 +32,9 @@ struct Result {
 
 class World {
  public:
-  explicit World(Mutation mutation) : network_(events_, random_), wake_ups_(events_, random_) {
-    scene_.mutation = mutation;
+  explicit World(const Mistake& mistake)
+      : network_(events_, random_), wake_ups_(events_, random_), interpreter_(mistake.patches) {
+    scene_.mutation = mistake.mutation;
   }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -45,37 +46,35 @@ class World {
   [[nodiscard]] const std::string& story() const { return story_.text(); }
 
  private:
-  /// `redlock release --force --now`: a bit for each server.
+  /// `redlock release --force`, with --now or without: a bit for each server.
   struct Takeover {
     Token token;
-    std::uint32_t revoked = 0;  ///< it was, or there was nothing any more
-    std::uint32_t deleted = 0;  ///< likewise
+    std::uint8_t lock = 0;             ///< of a shared lock, whose token is nobody's
+    std::uint32_t untold_percent = 0;  ///< of the holders do not hear of it
+    std::uint32_t revoked = 0;         ///< it was, or there was nothing any more
+    std::uint32_t deleted = 0;         ///< likewise
     /// Of a shared lock, of which each server has a generation, the token stands for all readers.
     std::array<Token, kMostServers> values{};  ///< as they were seen
-    std::vector<Token> readers{};
-    std::uint8_t lock = 0;  ///< of a shared lock, whose token is nobody's
+    std::vector<Token> readers{};              ///< or the one holder
   };
 
   void set_up();
-  void set_up_server(std::size_t index, Server& server);
+  void set_up_server(std::size_t index, std::uint8_t lock);
   void happen(const Event& event);
   void begin(const Fault& fault, std::uint32_t number);
   void end(const Fault& fault);
   void force(const Fault& fault);
   void seize(Token token, const Fault& fault);
-  void seize_readers(const Fault& fault);
-  void revoke_readers(const Event& event, Takeover& takeover);
-  void remove_readers(const Event& event, Takeover& takeover);
   void take_away(const Event& event);
   void revoke(const Event& event);
   void remove(const Event& event);
   void hand_back(const Fault& fault);
   void carry_out_release(const Event& event);
-  void check_kept(std::size_t server, const Request& request, const Response& response);
+  void check_kept(std::size_t server, const Request& request, const lock::Answer& answer);
   void crash(std::uint8_t server);
   void fail_over(std::uint8_t server);
   void forget_votes(std::uint8_t lock, std::uint8_t server);
-  void respond(ConnectionId id, const Request& request, Response response);
+  void respond(ConnectionId id, const Request& request, lock::Answer answer);
   void come_back(const Fault& fault);
   void isolate(std::uint8_t client, std::uint8_t servers, Time until);
   void suspend(std::size_t client, Time until);
@@ -133,6 +132,7 @@ class World {
   Scene scene_{};
   Network network_;
   WakeUps wake_ups_;
+  Interpreter interpreter_;
   /// A server is one for each lock, since no request touches two of them.
   std::array<std::array<Server, kMostServers>, kMostLocks> servers_;
   std::array<Client, kMostClients> clients_;

@@ -140,7 +140,8 @@ void World::forget_votes(std::uint8_t lock, std::uint8_t index) {
   const bool promised =
       schedule_->waits_for_replicas && schedule_->server[index].replica_ahead == Time{};
   for (std::size_t i = 0; i < tokens.size() && !promised; ++i) {
-    if (server.left_on_replica(tokens[i], now) < left[i]) checks_[lock].forgets(index, tokens[i]);
+    if (server.left_on_replica(tokens[i], now) >= left[i]) continue;
+    checks_[lock].forgets(index, plain(tokens[i]));  // also if it was revoked there
   }
 }
 
@@ -158,7 +159,7 @@ void World::come_back(const Fault& fault) {
   const std::uint8_t server = real(fault.server);
   each_lock(server, [&](Server& each) {
     if (fault.kind == Kind::fail_over) {
-      each.promote(events_.now());
+      each.promote(events_.now(), scene_.mutation != Mutation::fail_over_unseen);
     } else {
       each.restart(how(fault.kind), events_.now());
     }

@@ -337,7 +337,7 @@ stand_before() {
   background env CI=1 "$REDLOCK" run --server-wait 60s L -- echo in
   wait_for_line "$BACKGROUND_ERR" needed
   took=$(($(now_ms) - began))
-  assert_between 1000 "$took" 7000
+  assert_between 1000 "$took" 9500
   local line
   line=$(grep needed "$BACKGROUND_ERR")
   [[ $line =~ ^"redlock: $A_URI: connection refused".*'; 0 of 1 servers answer, 1 needed, trying for another 5'[0-9]' s'$ ]] || fail "$line"

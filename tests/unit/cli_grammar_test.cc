@@ -350,7 +350,7 @@ TEST_CASE("status: several names, options in between") {
   CHECK(of({"a", "-v"}).settings.verbose);
   check_failure(failure({"status"}), ExitStatus::usage, "no lock name");
   check_failure(failure({"status", "-q"}), ExitStatus::usage, "no lock name");
-  check_failure(failure({"status", "a", "redlock:b"}), ExitStatus::usage, "redlock's own");
+  check_failure(failure({"status", "a", "redlock:{b}"}), ExitStatus::usage, "redlock's own");
   check_failure(failure({"status", "a", "-n"}), ExitStatus::usage, "unknown option '-n'");
   check_failure(failure({"status", "a", "--ttl", "5"}), ExitStatus::usage, "unknown option");
   check_failure(failure({"status", "a"}), ExitStatus::config, "no servers");

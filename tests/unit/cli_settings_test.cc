@@ -114,7 +114,7 @@ TEST_CASE("settings: each bad flag is 64, each bad variable 78, and both are nam
                         {"--kill-after", "REDLOCK_KILL_AFTER", "10001ms"},
                         {"--server-timeout", "REDLOCK_SERVER_TIMEOUT", "0"},
                         {"--server-wait", "REDLOCK_SERVER_WAIT", "1y"},
-                        {"--prefix", "REDLOCK_PREFIX", "redlock:"},
+                        {"--prefix", "REDLOCK_PREFIX", "redlock-tag:"},
                         {"--server", "REDLOCK_SERVERS", "db1"},
                         {"--server", "REDLOCK_SERVERS", "http://db1"}}) {
     CAPTURE(c.variable);
@@ -292,7 +292,7 @@ TEST_CASE("names: prefix and name together must be a key") {
 }
 
 TEST_CASE("wrong usage is told before wrong configuration") {
-  check_failure(failure({"run", "redlock:x", "true"}), ExitStatus::usage, "redlock");
+  check_failure(failure({"run", "redlock:{x}", "true"}), ExitStatus::usage, "redlock");
   check_failure(failure({"run", "--ttl", "x", "L", "true"}), ExitStatus::usage, "--ttl");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "config/duration.h"
+#include "config/value.h"
 
 #include <doctest/doctest.h>
 

@@ -69,6 +69,43 @@ TEST_CASE("moments: times alone, and days by their names") {
   CHECK(parse_moment("today", *spring) == *spring - 11h);
 }
 
+TEST_CASE("moments: each time that redlock prints") {
+  const Zone zone;
+  CHECK(parse_moment("2026-10-25 02:30:00 +0200", kNow) == parse_moment("2026-10-25T00:30Z", kNow));
+  CHECK(parse_moment("2026-10-25 02:30:00 +0100", kNow) == parse_moment("2026-10-25T01:30Z", kNow));
+  CHECK(parse_moment("2026-11-20 11:00:00 UTC", kNow) == kNow);
+  CHECK(parse_moment("11-20 12:00", kNow) == kNow);
+  CHECK(parse_moment("11-20 12:01", kNow) == parse_moment("2025-11-20T12:01", kNow));
+  CHECK(parse_moment("11-19", kNow) == kNow - 36h);
+  CHECK(parse_moment("02-29", kNow) == parse_moment("2024-02-29", kNow));
+  CHECK(parse_future_moment("11-20 12:01", kNow) == kNow + 1min);
+  CHECK(parse_future_moment("11-20 12:00", kNow) == parse_moment("2027-11-20T12:00", kNow));
+  CHECK(parse_moment("1795172400000", kNow) == kNow);
+}
+
+TEST_CASE("moments: an hour that comes twice") {
+  const Zone zone;
+  const milliseconds first = *parse_moment("2026-10-25T00:30Z", kNow);
+  Repeated repeated = Repeated::no;
+  CHECK(parse_moment("2026-10-25 02:30", kNow, &repeated) == first);
+  CHECK(repeated == Repeated::yes);
+  CHECK(local_time(first) == "2026-10-25 02:30:00 +0200");
+  CHECK(local_time(first + 1h) == "2026-10-25 02:30:00 +0100");
+  // Of a time alone, the most recent one or the next one.
+  CHECK(parse_moment("02:30", first + 20min) == first);
+  CHECK(parse_moment("02:30", first + 80min, &repeated) == first + 1h);
+  CHECK(repeated == Repeated::yes);
+  CHECK(parse_moment("02:30", first + 20h) == first + 1h);
+  CHECK(parse_future_moment("02:30", first - 1min) == first);
+  CHECK(parse_future_moment("02:30", first + 1min) == first + 1h);
+  for (const char* text :
+       {"2026-10-25 02:30 +0200", "2026-10-25 01:30", "2026-10-25 03:00", "2h"}) {
+    CAPTURE(text);
+    CHECK(parse_moment(text, kNow, &repeated));
+    CHECK(repeated == Repeated::no);
+  }
+}
+
 TEST_CASE("moments: what is none") {
   const Zone zone;
   for (const char* text : {"",
@@ -97,6 +134,16 @@ TEST_CASE("moments: what is none") {
                            "12",
                            "2026-11-20T12",
                            "2026-11-20T12:00X",
+                           "2026-11-20 12:00  +0100",
+                           "2026-11-20 12:00 ",
+                           "2026-11-20 +0100",
+                           "13-01",
+                           "02-30",
+                           "11-20 +0100",
+                           "11-20x12:00",
+                           "17951724000",
+                           "1795172400000x",
+                           "99999999999999999999",
                            "2026-11-20T12:00+1",
                            "2026-11-20T12:00+15:00",
                            "2026-11-20T12:00Zx",

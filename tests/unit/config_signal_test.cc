@@ -9,13 +9,16 @@
 
 #include "config/value.h"
 #include "error.h"
+#include "os/signals.h"
 
 using namespace redlock;
 using config::to_signal;
 
 TEST_CASE("signals: each by its number, and by its name with and without SIG") {
-  const std::vector<std::string> names = config::signal_names();
-  for (const std::string& name : names) {
+  std::vector<std::string> names;
+  for (const os::KnownSignal& signal : os::known_signals()) {
+    const std::string name(signal.name);
+    names.push_back(name);
     CAPTURE(name);
     const int number = to_signal(name);
     CHECK(to_signal("SIG" + name) == number);

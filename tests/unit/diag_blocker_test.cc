@@ -12,15 +12,14 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string kToken(40, 'a');
-const records::Revocation kOps{
+const records::Holder kOps{
     .host = "bastion", .user = "ops", .pid = 4711, .since = 1'800'000'000'000ms};
 
 }  // namespace
 
 TEST_CASE("the process that revoked a lock is named in text that is safe to print") {
-  CHECK(diag::describe(kOps) == "ops@bastion (pid 4711)");
-  CHECK(diag::describe({.host = "", .user = "e\x1b[2J", .pid = 0, .since = {}}) ==
-        "e?[2J@ (pid 0)");
+  CHECK(diag::process(kOps) == "ops@bastion (pid 4711)");
+  CHECK(diag::process({.host = "", .user = "e\x1b[2J", .pid = 0, .since = {}}) == "e?[2J@ (pid 0)");
 }
 
 TEST_CASE("who revoked the lock, as the servers say or a notice said") {

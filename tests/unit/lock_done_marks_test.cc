@@ -155,6 +155,7 @@ TEST_CASE("once: a successful run is marked, by every server's own clock, ahead 
     CHECK_FALSE(harness.session.finished());
     harness.answer(server, Op::release, Released{});
   }
+  harness.advance(50ms);
   REQUIRE(harness.session.finished());
   CHECK(harness.reported<report::MarkUnconfirmed>() == nullptr);
 }

@@ -43,13 +43,6 @@ Harness disagreeing() {
 
 }  // namespace
 
-TEST_CASE("one server: its number is the fence, without another round trip") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, numbered(9));
-  CHECK(started_with(harness) == 9);
-  CHECK(harness.asked(Op::commit) == 0);
-}
-
 TEST_CASE("a vote that has expired has no part in the fence") {
   Plan plan = plan_for(3);
   plan.timing.once = 50min;  // all answers are waited for
@@ -66,35 +59,6 @@ TEST_CASE("a vote that has expired has no part in the fence") {
   harness.answer(1, Op::commit, Committed{});
   harness.answer(2, Op::commit, NotCommitted{0});
   CHECK(committing(harness, 1) == 13);
-}
-
-TEST_CASE("a quorum of equal numbers is the fence, without another round trip") {
-  Harness harness(plan_for(5));
-  harness.answer(0, Op::acquire, numbered(9));
-  harness.answer(1, Op::acquire, numbered(9));
-  harness.answer(2, Op::acquire, numbered(9));
-  CHECK(started_with(harness) == 9);
-}
-
-TEST_CASE("different numbers: one above all of them is stored on a quorum first") {
-  Harness harness = disagreeing();
-  CHECK(started_with(harness) == 0);
-  for (ServerIndex server = 0; server < 3; ++server) CHECK(committing(harness, server) == 8);
-  harness.answer(0, Op::commit, Committed{});
-  CHECK(started_with(harness) == 0);
-  harness.answer(1, Op::commit, Committed{});
-  CHECK(started_with(harness) == 8);
-}
-
-TEST_CASE("a server that knows a larger number makes it larger still") {
-  Harness harness = disagreeing();
-  harness.answer(0, Op::commit, NotCommitted{20});
-  CHECK(started_with(harness) == 0);
-  harness.answer(1, Op::commit, NotCommitted{12});
-  harness.answer(0, Op::commit, Committed{});  // nothing asked of it is outstanding with 8
-  CHECK(committing(harness, 1) == 21);
-  harness.answer(1, Op::commit, Committed{});
-  CHECK(started_with(harness) == 21);
 }
 
 TEST_CASE("a late vote's number is taken into account") {

@@ -187,12 +187,35 @@ TEST_CASE(
   CHECK(!bench.keeping->warns());
 }
 
-TEST_CASE("keeping: asked to end, it warns the ward and frees nothing") {
+TEST_CASE("keeping: asked to end, it warns the ward, and waits for its end without renewing") {
   KeepingBench bench;
-  bench.take(bench.keeping->step(Signal{15, true}, bench.harness.now));
+  const auto ask_to_end = [&] {
+    bench.take(bench.keeping->step(Signal{15, true}, bench.harness.now));
+  };
+  ask_to_end();
   CHECK(bench.keeping->warns());
-  CHECK(bench.keeping->finished());
-  CHECK(bench.harness.asked(Op::leave) == 0);
+  ask_to_end();
+  CHECK_FALSE_MESSAGE(bench.keeping->finished(), "TERM and HUP together are one order");
+  bench.tick(12s);  // a renewal would be due
+  CHECK(!bench.keeping->finished());
+  CHECK(bench.harness.asked(Op::renew) == 0);
+  SUBCASE("the ward ends first: the lock is released") {
+    bench.take(bench.keeping->step(JobExited{0}, bench.harness.now));
+    CHECK(bench.harness.asked(Op::leave) == 3);
+    for (ServerIndex server = 0; server < 3; ++server) bench.answer(server, Op::leave, Released{});
+    CHECK(bench.keeping->finished());
+  }
+  SUBCASE("the lease ends first") {
+    CHECK(bench.keeping->deadline() <= Harness::start + 30s);
+    bench.tick(18s);
+    CHECK(bench.keeping->finished());
+    CHECK(bench.harness.asked(Op::leave) == 0);
+  }
+  SUBCASE("asked again: it ends, and frees nothing") {
+    ask_to_end();
+    CHECK(bench.keeping->finished());
+    CHECK(bench.harness.asked(Op::leave) == 0);
+  }
 }
 
 }  // namespace

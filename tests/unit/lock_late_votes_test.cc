@@ -30,20 +30,6 @@ std::ptrdiff_t place_of(const Harness& harness, Op op) {
 
 }  // namespace
 
-TEST_CASE("a token that may be on a server is released and never asked for again") {
-  Harness harness(plan_for(1));
-  harness.answer(0, Op::acquire, no_answer(true));
-  CHECK(harness.asked(Op::release) == 1);
-  harness.advance(200ms);
-  const auto second =
-      std::find_if(harness.effects.begin(), harness.effects.end(), [](const Effect& e) {
-        const auto* ask = std::get_if<Ask>(&e);
-        return ask != nullptr && ask->op == Op::acquire;
-      });
-  REQUIRE(second != harness.effects.end());
-  CHECK(std::get<Ask>(*second).attempt == 2);
-}
-
 TEST_CASE("a release that failed is asked for again before the next question") {
   Harness harness(plan_for(1));
   harness.answer(0, Op::acquire, no_answer(true));
@@ -119,21 +105,6 @@ TEST_CASE("late votes: a late refusal does not count in the round that is under 
   split.answer(1, Op::acquire, held_by("x"));
   CHECK_MESSAGE(split.reported<report::Contended>() == nullptr,
                 "only one of this round's refusals is known");
-}
-
-TEST_CASE("late votes: with the lock in hand, all others go back before the next one is woken") {
-  Harness harness = one_is_late();
-  harness.pass_pause();
-  REQUIRE(harness.answer(0, Op::acquire, Granted{}));
-  REQUIRE(harness.asked(Op::release) == 0);
-  REQUIRE(harness.answer(1, Op::acquire, Granted{}));
-  REQUIRE(harness.count<Spawn>() == 1);
-  REQUIRE(harness.asked(Op::release) == 0);
-  harness.step(JobStarted{});
-  REQUIRE(harness.asked(Op::release) == 1);
-  CHECK(harness.asks(Op::release).front() == Ask{.server = 2, .op = Op::release, .attempt = 1});
-  harness.answer(2, Op::acquire, Granted{});
-  CHECK_MESSAGE(harness.asked(Op::release) == 1, "its release is on its way");
 }
 
 TEST_CASE("late votes: who gives up gives them back, and leaves the queue only after that") {

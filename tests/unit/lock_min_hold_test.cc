@@ -71,19 +71,6 @@ TEST_CASE("min-hold: longer than the ttl, the lease still counts the ttl alone")
   CHECK(last_ask(harness, Op::release).life == Duration::zero());  // a lost lock is not kept
 }
 
-TEST_CASE("min-hold: a job that ends earlier leaves the lock cooling for the rest") {
-  Harness harness(holding_plan(1, 1min));
-  start_job(harness, 1);
-  harness.advance(100ms);
-  harness.step(JobExited{3});
-  CHECK(last_ask(harness, Op::release).life == 1min - 10ms - 100ms);
-  harness.answer(0, Op::release, Released{.cooling = true});
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().number == 3);
-  REQUIRE(harness.reported<report::Released>() != nullptr);
-  CHECK(harness.reported<report::Released>()->cools_for == 1min - 10ms - 100ms);
-}
-
 TEST_CASE("min-hold: a release that is repeated asks for what is left by then") {
   Harness harness(holding_plan(1, 1min));
   start_job(harness, 1);

@@ -60,13 +60,43 @@ TEST_CASE("pause: the back-off begins again when the holder changes") {
   CHECK(rounds(1, "second") > 100ms);
 }
 
-TEST_CASE("pause: a waiter that a quorum of servers can wake asks every five seconds") {
-  for (const std::size_t place : {1U, 2U, 3U, 9U}) {
+TEST_CASE(
+    "pause: a waiter that a quorum of servers can wake asks every 1.7 s, far back every 5 s") {
+  for (const std::size_t place : {1U, 2U, 3U, 9U, 256U}) {
     CAPTURE(place);
     Harness harness = called_waiter(place);
-    CHECK(harness.pause() >= 4500ms);
-    CHECK(harness.pause() <= 5s);
+    CHECK(harness.pause() >= 1530ms);
+    CHECK(harness.pause() <= 1700ms);
   }
+  Harness far_back = called_waiter(257);
+  CHECK(far_back.pause() >= 4500ms);
+  CHECK(far_back.pause() <= 5s);
+}
+
+TEST_CASE("pause: while another program holds the lock, the first two in the queue ask often") {
+  const auto rounds = [](const Refused& refusal, std::size_t place) {
+    Harness harness = called_waiter(place);
+    int count = 0;
+    for (const Instant end = harness.now + 10s; harness.now < end; ++count) {
+      harness.pass_pause();
+      harness.answer_all(3, Op::acquire, in_line(refusal, 8, place, 9));
+    }
+    return count;
+  };
+  const auto foreign = [](const std::string& value) {
+    return Refused{.blocker = value, .ttl_left = std::nullopt, .holder = {}};
+  };
+  const std::string token(40, 'a');
+  for (const std::size_t place : {1U, 2U}) {
+    CHECK(rounds(foreign("somebody"), place) > 60);
+    CHECK(rounds(foreign("somebody"), place) < 100);
+    CHECK(rounds(foreign("type:hash"), place) > 60);
+    CHECK(rounds(held_for_ever("somebody"), place) < 10);
+    CHECK_MESSAGE(rounds(foreign(token), place) < 10, "a redlock that may write no record");
+    CHECK(rounds(foreign("cooling:" + token), place) < 10);
+    CHECK(rounds(foreign("shared:s" + token.substr(1)), place) < 10);
+  }
+  CHECK(rounds(foreign("somebody"), 3) < 10);
 }
 
 TEST_CASE("pause: a minority that can wake us is not enough") {
@@ -102,8 +132,8 @@ TEST_CASE("pause: at the announced expiry, the first two ask at once") {
     CAPTURE(place);
     Harness harness = called_waiter(place);
     harness.pass_pause();
-    harness.answer_all(3, Op::acquire, in_line(held_by("other", 3s), 8, place, 9));
-    CHECK(harness.pause() == 3001ms);
+    harness.answer_all(3, Op::acquire, in_line(held_by("other", 1200ms), 8, place, 9));
+    CHECK(harness.pause() == 1201ms);
   }
 }
 
@@ -116,14 +146,14 @@ TEST_CASE("pause: at the announced expiry, the others ask within a second after 
     harness.answer_all(3, Op::acquire, in_line(held_for_ever(), 7));
     for (ServerIndex server = 0; server < 3; ++server) harness.step(Subscribed{server});
     harness.pass_pause();
-    harness.answer_all(3, Op::acquire, in_line(held_by("other", 3s), 8, 3, 9));
+    harness.answer_all(3, Op::acquire, in_line(held_by("other", 400ms), 8, 3, 9));
     pauses.insert(harness.pause());
   }
   CHECK(pauses.size() > 150);
-  CHECK(*pauses.begin() >= 3001ms);
-  CHECK(*pauses.begin() < 3200ms);
-  CHECK(*pauses.rbegin() > 3800ms);
-  CHECK(*pauses.rbegin() <= 4001ms);
+  CHECK(*pauses.begin() >= 401ms);
+  CHECK(*pauses.begin() < 600ms);
+  CHECK(*pauses.rbegin() > 1200ms);
+  CHECK(*pauses.rbegin() <= 1401ms);
 }
 
 TEST_CASE(

@@ -27,67 +27,6 @@ TEST_CASE("validity is the quorum-th largest expiry") {
   CHECK(quorum_expiry({at(4), at(3), at(2), at(1)}) == at(2));
 }
 
-TEST_CASE("won as soon as a quorum has granted, whoever has not answered") {
-  Harness harness(plan_for(5));
-  CHECK(harness.asked(Op::acquire) == 5);
-  harness.answer(4, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, Granted{});
-  CHECK(harness.count<Spawn>() == 0);
-  harness.answer(2, Op::acquire, Granted{});
-  CHECK(harness.count<Spawn>() == 1);
-}
-
-TEST_CASE("a failed round is released on every server but those that refused") {
-  Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, held_by("a"));
-  harness.answer(2, Op::acquire, no_answer());
-  CHECK(harness.asked(Op::release) == 2);
-  CHECK(harness.count<Spawn>() == 0);
-}
-
-TEST_CASE("a quorum that names one holder is a conflict, also when some never answer") {
-  Harness harness(plan_for(5, Duration::zero()));
-  for (ServerIndex server = 0; server < 3; ++server)
-    harness.answer(server, Op::acquire, held_by("a"));
-  harness.advance(20ms);
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
-}
-
-TEST_CASE("contenders that split the votes ask again, also under -n") {
-  Harness harness(plan_for(5, Duration::zero()));
-  for (ServerIndex server = 0; server < 2; ++server) harness.answer(server, Op::acquire, Granted{});
-  for (ServerIndex server = 2; server < 4; ++server)
-    harness.answer(server, Op::acquire, held_by("a"));
-  harness.answer(4, Op::acquire, held_by("b"));
-  CHECK_FALSE(harness.session.finished());
-  CHECK(harness.asked(Op::release) == 2);
-  harness.advance(100ms);
-  CHECK(harness.asked(Op::acquire) == 5);
-}
-
-TEST_CASE("the same values on the same servers twice running are held locks, not contenders") {
-  Harness harness(plan_for(3, Duration::zero()));
-  for (int round = 0; round < 2 && !harness.session.finished(); ++round) {
-    harness.answer(0, Op::acquire, held_by("a"));
-    harness.answer(1, Op::acquire, held_by("b"));
-    harness.answer(2, Op::acquire, no_answer(false));
-    harness.advance(100ms);
-  }
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
-}
-
-TEST_CASE("a quorum of the configured servers is needed, not of the reachable ones") {
-  Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, Granted{});
-  harness.answer(1, Op::acquire, no_answer(false));
-  harness.answer(2, Op::acquire, no_answer(false));
-  CHECK(harness.count<Spawn>() == 0);
-  CHECK(harness.asked(Op::release) == 1);
-}
-
 TEST_CASE("one permanently wrong server of three does not stand in the way, two do") {
   Harness harness(plan_for(3));
   harness.answer(0, Op::acquire, no_answer(false, true));
@@ -143,16 +82,6 @@ TEST_CASE("a repaired server does not outvote the loss of the others") {
   CHECK(harness.asked(Op::repair) == 0);
 }
 
-TEST_CASE("lost when a quorum of \"mine\" has become impossible") {
-  Harness harness = holding(5);
-  harness.advance(10s);
-  for (ServerIndex server = 0; server < 2; ++server)
-    harness.answer(server, Op::renew, NotMine{"x"});
-  CHECK(harness.kills().empty());
-  harness.answer(2, Op::renew, NotMine{"x"});
-  CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
-}
-
 TEST_CASE("a quorum that renews is enough: a dead minority causes no haste") {
   Harness harness = holding(3);
   harness.advance(10s);
@@ -174,15 +103,59 @@ TEST_CASE("validity follows the quorum, not the last round") {
   CHECK(harness.kills() == std::vector<int>{SIGTERM, SIGCONT});
 }
 
-TEST_CASE("a quorum of confirmed releases is enough to leave") {
+TEST_CASE("a quorum of confirmed releases is enough to leave, but a late server gets 50 ms") {
   Harness harness = holding(3);
   harness.step(JobExited{0});
   CHECK(harness.asked(Op::release) == 3);
   harness.answer(0, Op::release, Released{});
   CHECK_FALSE(harness.session.finished());
   harness.answer(2, Op::release, Released{});
+  SUBCASE("and answers") {
+    CHECK_FALSE(harness.session.finished());
+    harness.advance(20ms);
+    harness.answer(1, Op::release, Released{});
+  }
+  SUBCASE("in vain") {
+    harness.advance(49ms);
+    CHECK_FALSE(harness.session.finished());
+    harness.advance(1ms);
+  }
   REQUIRE(harness.session.finished());
   CHECK(harness.session.outcome().kind == Outcome::Kind::job_ended);
+}
+
+TEST_CASE("a server that had a long lock, and does not confirm its release, is named") {
+  Plan plan = plan_for(3);
+  plan.timing.ttl = 1h;
+  Harness harness(plan);
+  for (const ServerIndex server : {0U, 1U, 2U}) harness.answer(server, Op::acquire, Granted{});
+  harness.step(JobStarted{});
+  harness.step(JobExited{0});
+  harness.answer(2, Op::release, Unreachable{});
+  for (const ServerIndex server : {0U, 1U}) harness.answer(server, Op::release, Released{});
+  harness.advance(plan.server_timeout);
+  REQUIRE(harness.session.finished());
+  const auto* unconfirmed = harness.reported<report::ReleaseUnconfirmed>();
+  REQUIRE(unconfirmed != nullptr);
+  CHECK(unconfirmed->free);
+  REQUIRE(unconfirmed->complaints.size() == 1);
+  CHECK(unconfirmed->complaints[0].server == 2);
+  CHECK(unconfirmed->stays_for > 59min);
+}
+
+TEST_CASE("nobody waits at the end for a server that never answered") {
+  Harness harness(plan_for(3));
+  harness.answer(0, Op::acquire, Granted{});
+  SUBCASE("and is unreachable") {
+    harness.answer(1, Op::acquire, Unreachable{});
+  }
+  SUBCASE("and is silent") {}
+  harness.answer(2, Op::acquire, Granted{});
+  harness.step(JobStarted{});
+  harness.step(JobExited{0});
+  harness.answer(0, Op::release, Released{});
+  harness.answer(2, Op::release, Released{});
+  CHECK(harness.session.finished());
 }
 
 TEST_CASE("a late vote after the win is used") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include "lock/revoking.h"
+#include "lock/judgement.h"
 
 using namespace redlock::lock;
 

@@ -27,7 +27,8 @@ Refused with_slots(const std::string& slots, bool turn = false) {
 Next after(SlotChoice& choice, const std::vector<Answer>& answers) {
   const Timing timing{.ttl = 30s, .grace = 5s};
   Attempt attempt(1, answers.size(), choice.slot());
-  const std::vector<Ask> asks = attempt.begin_round(1, 0, timing);
+  const std::vector<Ask> asks =
+      attempt.begin_round(1, 0, timing, std::vector<bool>(answers.size(), true));
   for (const Ask& ask : asks) {
     attempt.record({ask, Instant(1000s), answers[ask.server]}, timing);
   }
@@ -127,4 +128,18 @@ TEST_CASE("slots: a token is for one slot") {
   CHECK(second.attempt != first.attempt);
   harness.answer(0, Op::acquire, Granted{});
   CHECK(harness.count<Spawn>() == 1);
+}
+
+TEST_CASE("slots: holders of different kinds that share the votes are no conflict") {
+  const auto verdict = [](const std::vector<std::string>& blockers) {
+    const Timing timing{.ttl = 30s, .grace = 5s};
+    Attempt attempt(1, blockers.size(), 0);
+    for (const Ask& ask : attempt.begin_round(1, 0, timing, {true, true, true})) {
+      attempt.record({ask, Instant(1000s), held_by(blockers[ask.server])}, timing);
+    }
+    return attempt.verdict(Instant(1000s), timing);
+  };
+  CHECK(verdict({"shared:saa", "shared:sbb", "shared:p0103cc"}) == Verdict::conflict);
+  CHECK(verdict({"shared:p0103aa", "shared:p0203bb", "shared:saa"}) == Verdict::conflict);
+  CHECK(verdict({"shared:p0103aa", "shared:p0104bb", "shared:saa"}) == Verdict::split);
 }

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <string>
 #include <vector>
 
 #include "lock_harness.h"
@@ -41,6 +42,18 @@ std::vector<Kill::Whom> killed(const Harness& harness) {
 using Whoms = std::vector<Kill::Whom>;
 constexpr Kill::Whom kNext = Kill::Whom::next_stage;
 constexpr Kill::Whom kAll = Kill::Whom::everybody;
+
+TEST_CASE("stages: a lock that an outer run holds must not come later than one that is missing") {
+  const std::vector<std::string> names = {"a", "b", "c"};
+  for (const std::vector<bool>& held : std::vector<std::vector<bool>>{
+           {false, false, false}, {true, false, false}, {true, true, false}, {true, true, true}}) {
+    CHECK(!out_of_order(names, held));
+  }
+  const auto wrong = out_of_order(names, {true, false, true});
+  REQUIRE(wrong);
+  CHECK(wrong->missing == "b");
+  CHECK(wrong->held == "c");
+}
 
 TEST_CASE("stages: the same order for all runs, whatever order the user named the locks in") {
   const std::vector<std::string> order = {"Z", "a", "a/b", "ab"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What a token says of its lock.
-#include "lock/token.h"
+#include "lock/value.h"
 
 #include <doctest/doctest.h>
 

@@ -78,13 +78,6 @@ TEST_CASE("told: a stopped job is not listened for") {
   CHECK(harness.count<Subscribe>() == 0);
 }
 
-TEST_CASE("told: word makes it renew at once") {
-  Harness harness = running_on_three();
-  harness.advance(1s);
-  harness.step(Notice{});
-  CHECK(harness.asked(Op::renew) == 3);
-}
-
 TEST_CASE("told: word alone decides nothing") {
   Harness harness = running_on_three();
   harness.advance(1s);
@@ -93,16 +86,6 @@ TEST_CASE("told: word alone decides nothing") {
   answer_all(harness, Renewed{});
   CHECK(harness.kills().empty());
   CHECK(harness.session.deadline() >= harness.now + 9s);
-}
-
-TEST_CASE("told: what the renewal finds stops the job") {
-  Harness harness = running_on_three();
-  harness.advance(1s);
-  harness.step(Notice{});
-  harness.answer(0, Op::renew, NotMine{"revoked:t {}"});
-  CHECK(harness.kills().empty());
-  harness.answer(1, Op::renew, NotMine{"revoked:t {}"});
-  CHECK(harness.kills() == std::vector{15, 18});
 }
 
 TEST_CASE("told: a revoked lock leaves time to stop the job, also with a server down") {

@@ -109,21 +109,6 @@ TEST_CASE("servers that are not trusted yet are borne like ones that do not answ
   CHECK(std::holds_alternative<Granted>(report->complaints[0].answer));
 }
 
-TEST_CASE("two configured servers that are one: an error, and the lock is given back") {
-  Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, grant_of("a"));
-  harness.answer(2, Op::acquire, grant_of("a"));
-  CHECK(harness.count<Spawn>() == 0);
-  const auto* twins = harness.reported<report::SameServer>();
-  REQUIRE(twins != nullptr);
-  CHECK(twins->first == 0);
-  CHECK(twins->second == 2);
-  for (ServerIndex server = 0; server < 3; ++server)
-    harness.answer(server, Op::release, Released{});
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::misconfigured);
-}
-
 TEST_CASE("a twin that answers after the win has no vote") {
   Harness harness(plan_for(3));
   harness.answer(0, Op::acquire, grant_of("a"));

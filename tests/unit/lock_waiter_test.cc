@@ -21,7 +21,8 @@ Refused queued(Ticket ticket, std::size_t place = 0, std::size_t waiters = 0) {
 Attempt attempt_with(const std::vector<Answer>& answers) {
   const Timing timing{.ttl = 30s, .grace = 5s};
   Attempt attempt(1, answers.size());
-  for (const Ask& ask : attempt.begin_round(1, 0, timing)) {
+  for (const Ask& ask :
+       attempt.begin_round(1, 0, timing, std::vector<bool>(answers.size(), true))) {
     attempt.record({ask, Harness::start, answers[ask.server]}, timing);
   }
   return attempt;
@@ -40,6 +41,16 @@ std::optional<Ticket> joined_with(const Effects& effects) {
   if (effects.size() != 1) return std::nullopt;
   const auto* join = std::get_if<JoinQueue>(&effects.front());
   return join == nullptr ? std::nullopt : std::optional(join->ticket);
+}
+
+using Servers = std::vector<ServerIndex>;
+
+/// The servers that have been asked for the lock, and have not answered yet.
+Servers servers_asked(const Harness& harness) {
+  Servers servers;
+  for (const Ask& ask : harness.asks(Op::acquire)) servers.push_back(ask.server);
+  std::ranges::sort(servers);
+  return servers;
 }
 
 bool leaves_everywhere(const Effects& effects) {
@@ -163,24 +174,7 @@ TEST_CASE("waiter: it is called when a quorum can wake it and some server has it
   CHECK_FALSE_MESSAGE(waiter.is_called(), "leaving ended the subscriptions");
 }
 
-TEST_CASE("queue: each request of a waiter carries its ticket, also those of later attempts") {
-  Harness harness(plan_for(3));
-  CHECK(harness.asks(Op::acquire).front().ticket == 0);
-  harness.answer(0, Op::acquire, queued(5));
-  harness.answer(1, Op::acquire, queued(9));
-  harness.answer(2, Op::acquire, queued(7));
-  CHECK(harness.asks(Op::acquire).empty());
-  for (int round = 0; round < 3; ++round) {
-    harness.pass_pause();
-    REQUIRE(harness.asked(Op::acquire) == 3);
-    for (const Ask& ask : harness.asks(Op::acquire)) CHECK(ask.ticket == 9);
-    harness.answer(0, Op::acquire, Granted{});
-    harness.answer(1, Op::acquire, queued(90));
-    harness.answer(2, Op::acquire, queued(91));
-  }
-}
-
-TEST_CASE("queue: without a quorum the requests of a waiter put it into no line") {
+TEST_CASE("queue: without a quorum a waiter leaves, and asks the silent servers first") {
   Harness harness = waiting_for(queued(7));
   harness.effects.clear();
   harness.pass_pause();
@@ -190,40 +184,149 @@ TEST_CASE("queue: without a quorum the requests of a waiter put it into no line"
   CHECK(harness.asked(Op::leave_queue) == 3);
   CHECK(harness.count<JoinQueue>() == 0);
   harness.pass_pause();
-  REQUIRE(harness.asked(Op::acquire) == 3);
+  CHECK(servers_asked(harness) == Servers({1, 2}));
   CHECK(harness.asks(Op::acquire).front().ticket == 0);
+  harness.answer(1, Op::acquire, queued(99));
+  CHECK_MESSAGE(servers_asked(harness) == Servers({0, 2}), "a quorum is possible again");
   harness.answer_all(3, Op::acquire, queued(99));
   REQUIRE(harness.count<JoinQueue>() == 1);
   CHECK(std::get<JoinQueue>(harness.effects.back()).ticket == 7);
 }
 
-TEST_CASE("queue: a waiter that lacks only trust in the servers keeps its place") {
-  Harness harness = waiting_for(queued(7));
-  harness.effects.clear();
+TEST_CASE("queue: a waiter that no quorum can serve leaves, and takes no vote until that changes") {
+  Harness harness(plan_for(3));
+  const auto round = [&harness](const Answer& second) {
+    harness.answer(0, Op::acquire, no_answer(false));
+    harness.answer(1, Op::acquire, second);
+    harness.answer(2, Op::acquire, in_line(held_by("left over", 8h), 7));
+  };
+  round(in_line(held_by("holder"), 7));
+  CHECK_MESSAGE(harness.count<JoinQueue>() == 1, "one round may be an accident");
   harness.pass_pause();
-  harness.answer_all(3, Op::acquire, Granted{.run_id = {}, .distrusted_for = 30s});
-  CHECK(harness.count<Spawn>() == 0);
-  CHECK(harness.asked(Op::leave_queue) == 0);
-  harness.pass_pause();
-  REQUIRE(harness.asked(Op::acquire) == 3);
-  CHECK(harness.asks(Op::acquire).front().ticket == 7);
+  CHECK(servers_asked(harness) == Servers({0, 1, 2}));
+  round(in_line(held_by("holder"), 7));
+  CHECK(harness.asked(Op::leave_queue) == 3);
+  CHECK(harness.session.waiting().obstructed);
+  CHECK(harness.session.waiting().answering == 1);
+  for (int probe = 0; probe < 5; ++probe) {
+    harness.advance(1s);
+    CHECK(servers_asked(harness) == Servers({0, 2}));
+    harness.answer(0, Op::acquire, no_answer(false));
+    harness.answer(2, Op::acquire, in_line(held_by("left over", 8h), 8));
+  }
+  REQUIRE(harness.reported<report::QuorumMissing>() != nullptr);
+  CHECK(harness.reported<report::QuorumMissing>()->complaints.size() == 2);
+  CHECK(harness.reported<report::QuorumMissing>()->answering == 1);
+  harness.advance(1s);
+  SUBCASE("the silent server is back") {
+    harness.answer(0, Op::acquire, in_line(held_by("holder"), 9));
+    CHECK(servers_asked(harness) == Servers({1, 2}));
+  }
+  SUBCASE("the key that was left over has gone: its server's vote is kept") {
+    harness.answer(2, Op::acquire, Granted{});
+    CHECK(servers_asked(harness) == Servers({0, 1}));
+    harness.answer(1, Op::acquire, Granted{});
+    CHECK(harness.count<Spawn>() == 1);
+  }
+  CHECK_FALSE(harness.session.waiting().obstructed);
 }
 
-TEST_CASE("queue: -n never joins") {
-  Harness harness(plan_for(3, Duration::zero()));
-  for (int round = 0; round < 3; ++round) {
-    harness.answer(0, Op::acquire, Granted{});
-    harness.answer(1, Op::acquire, in_line(held_by("a" + std::to_string(round)), 7));
-    harness.answer(2, Op::acquire, in_line(held_by("b" + std::to_string(round)), 7));
-    harness.pass_pause();
-    REQUIRE(harness.asked(Op::acquire) == 3);
-    CHECK(harness.asks(Op::acquire).front().ticket == 0);
+TEST_CASE("queue: who can win when the holder has released stays in the queue") {
+  const Refused holder = in_line(held_by("holder"), 7);
+  const Refused readers = in_line(held_by("shared:one"), 7);
+  const Refused other_readers = in_line(held_by("revoked:shared:two"), 7);
+  const std::vector<std::vector<Answer>> rounds{
+      {holder, holder, in_line(held_by("left over", 8h), 7)},
+      {holder, holder, no_answer(false)},
+      {readers, other_readers, no_answer(false)},
+      {Granted{}, holder, holder},
+  };
+  for (const std::vector<Answer>& answers : rounds) {
+    Harness harness(plan_for(3));
+    for (int round = 0; round < 4; ++round) {
+      for (ServerIndex server = 0; server < 3; ++server) {
+        harness.answer(server, Op::acquire, answers[server]);
+      }
+      harness.pass_pause();
+      CHECK_FALSE(harness.session.waiting().obstructed);
+    }
+    CHECK(harness.asked(Op::leave_queue) == 0);
   }
-  for (int round = 0; round < 3; ++round) harness.answer(0, Op::release, Released{});
-  harness.answer_all(3, Op::acquire, queued(7));
-  REQUIRE(harness.session.finished());
-  CHECK(harness.count<JoinQueue>() == 0);
+}
+
+TEST_CASE("queue: a slot that somebody has is no obstacle: another one may be free there") {
+  Plan plan = plan_for(3);
+  plan.slots = 2;
+  Harness harness(plan);
+  Refused taken = in_line(held_by("p0102" + std::string(35, 'a')), 7);
+  taken.slots = "aaaa,bbbb";
+  for (int round = 0; round < 6; ++round) {
+    harness.answer(0, Op::acquire, taken);
+    harness.answer(1, Op::acquire, Granted{});
+    harness.answer(2, Op::acquire, no_answer(false));
+    harness.advance(2s);
+    CHECK_FALSE(harness.session.waiting().obstructed);
+  }
+}
+
+TEST_CASE("queue: before obstacles, all servers are asked now and then: they may have changed") {
+  Harness harness(plan_for(3));
+  const auto answers = [&harness](const Answer& second) {
+    harness.answer(0, Op::acquire, no_answer(false));
+    harness.answer(1, Op::acquire, second);
+    harness.answer(2, Op::acquire, in_line(held_by("holder"), 7));
+    harness.advance(1s);
+  };
+  for (int round = 0; round < 3; ++round) answers(Granted{});
+  REQUIRE(harness.session.waiting().obstructed);
+  // The holder has got the second server back, too.
+  for (int round = 0; round < 10; ++round) answers(in_line(held_by("holder"), 7));
+  CHECK_FALSE(harness.session.waiting().obstructed);
+  CHECK(harness.count<JoinQueue>() >= 1);
+}
+
+TEST_CASE("queue: contenders that change from round to round are no obstacle") {
+  Harness harness(plan_for(5));
+  for (int round = 0; round < 4; ++round) {
+    harness.answer(0, Op::acquire, Granted{});
+    for (ServerIndex server = 1; server < 5; ++server) {
+      const std::string contender = std::to_string(server) + "." + std::to_string(round);
+      harness.answer(server, Op::acquire, in_line(held_by(contender), 7));
+    }
+    harness.pass_pause();
+  }
   CHECK(harness.asked(Op::leave_queue) == 0);
+}
+
+TEST_CASE("queue: a waiter that does not trust the servers leaves: others may trust them") {
+  Harness harness = waiting_for(queued(7));
+  harness.effects.clear();
+  for (int round = 0; round < 2; ++round) {
+    harness.pass_pause();
+    CHECK(harness.asked(Op::leave_queue) == 0);
+    harness.answer_all(3, Op::acquire, Granted{.run_id = {}, .distrusted_for = 30s});
+    CHECK(harness.count<Spawn>() == 0);
+  }
+  CHECK(harness.asked(Op::leave_queue) == 3);
+}
+
+TEST_CASE("queue: at the limit, a wait before obstacles says which they are") {
+  Harness harness(plan_for(3, 1s));
+  for (int round = 0; round < 20; ++round) {
+    harness.answer(0, Op::acquire, no_answer(false));
+    harness.answer(1, Op::acquire, queued(7));
+    harness.answer(2, Op::acquire, in_line(held_by("left over", 8h), 7));
+    harness.pass_pause();
+  }
+  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
+  const Effect* last = nullptr;
+  for (const Effect& effect : harness.effects) {
+    if (std::holds_alternative<Report>(effect)) last = &effect;
+  }
+  REQUIRE(last != nullptr);
+  const auto& contended = std::get<report::Contended>(std::get<Report>(*last));
+  CHECK(contended.when == report::Contended::When::gives_up);
+  CHECK(contended.obstacles.size() == 2);
 }
 
 TEST_CASE("queue: left with the lock, once the job has started or cannot start") {
@@ -251,19 +354,6 @@ TEST_CASE("queue: a job that comes too late keeps its place in the queue") {
   REQUIRE(harness.count<Spawn>() == 1);
   harness.step(JobTooLate{});
   CHECK(harness.asked(Op::leave_queue) == 0);
-}
-
-TEST_CASE("queue: left when it is given up, by the limit or by a signal") {
-  Harness late = waiting_for(queued(7), 1s);
-  late.advance(500ms);
-  CHECK(late.asked(Op::leave_queue) == 0);
-  late.advance(600ms);
-  CHECK(late.asked(Op::leave_queue) == 3);
-  Harness signalled = waiting_for(queued(7));
-  signalled.step(Signal{SIGWINCH, false});
-  CHECK(signalled.asked(Op::leave_queue) == 0);
-  signalled.step(Signal{SIGTERM, true});
-  CHECK(signalled.asked(Op::leave_queue) == 3);
 }
 
 TEST_CASE("queue: a wait in vain ends when the servers that answered know that it was left") {

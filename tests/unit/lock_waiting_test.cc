@@ -10,14 +10,6 @@
 using namespace redlock::lock;
 using namespace redlock::lock::testing;
 
-TEST_CASE("-n: a conflict ends at once and leaves nothing to release") {
-  Harness harness(plan_for(1, Duration::zero()));
-  harness.answer(0, Op::acquire, held_by("other"));
-  REQUIRE(harness.session.finished());
-  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
-  CHECK(harness.asked(Op::release) == 0);
-}
-
 TEST_CASE("-n bears an unreachable server for two seconds, not longer") {
   Harness harness(plan_for(1, Duration::zero()));
   for (int i = 0; i < 100 && !harness.session.finished() && harness.now < Harness::start + 1999ms;
@@ -65,22 +57,6 @@ TEST_CASE(
   CHECK(round("cooling:d", "d") == nothing);
 }
 
-TEST_CASE("-w ends exactly at its limit, with a last question shortly before") {
-  Harness harness(plan_for(1, 10s));
-  std::vector<Instant> questions;
-  while (!harness.session.finished() && harness.now < Harness::start + 11s) {
-    if (harness.answer(0, Op::acquire, held_by("other", std::nullopt)))
-      questions.push_back(harness.now);
-    if (harness.answer(0, Op::leave_queue, Released{})) break;
-    harness.now = harness.session.deadline();
-    harness.step(Tick{});
-  }
-  REQUIRE(harness.session.finished());
-  CHECK(harness.now == Harness::start + 10s);
-  CHECK(harness.session.outcome().kind == Outcome::Kind::conflict);
-  CHECK(questions.back() >= Harness::start + 9940ms);
-}
-
 TEST_CASE("-w bounds a server that never answers, and its acquire is taken back") {
   Harness harness(plan_for(1, 500ms));
   harness.advance(500ms);
@@ -88,19 +64,6 @@ TEST_CASE("-w bounds a server that never answers, and its acquire is taken back"
   harness.advance(20ms);
   REQUIRE(harness.session.finished());
   CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
-}
-
-TEST_CASE("--server-wait bounds how long too few answering servers are borne") {
-  Harness harness(plan_for(1));
-  while (!harness.session.finished() && harness.now < Harness::start + 12s) {
-    harness.answer(0, Op::acquire, no_answer(false));
-    harness.now = std::max(harness.now + 1ms, harness.session.deadline());
-    harness.step(Tick{});
-  }
-  REQUIRE(harness.session.finished());
-  CHECK(harness.now <= Harness::start + 10'030ms);
-  CHECK(harness.session.outcome().kind == Outcome::Kind::unavailable);
-  CHECK(harness.reported<report::Unavailable>() != nullptr);
 }
 
 TEST_CASE("what can never work ends at once") {
@@ -138,13 +101,6 @@ TEST_CASE("a signal while waiting ends the session, with nothing left behind") {
     harness.answer(1, Op::leave_queue, Released{});
     while (harness.answer(2, Op::release, Missing{})) {
     }
-    CHECK(harness.session.finished());
-  }
-  SUBCASE("a request is out: after its release") {
-    Harness harness(plan_for(1));
-    harness.step(Signal{SIGTERM, true});
-    CHECK_FALSE(harness.session.finished());
-    REQUIRE(harness.answer(0, Op::release, Released{}));
     CHECK(harness.session.finished());
   }
   SUBCASE("not those that do not end a process") {

@@ -54,6 +54,16 @@ TEST_CASE("a dead worker: the job may go on for what is left, then TERM, then KI
   CHECK(watch.step(kRunning, true, true, kKillAt + 20ms) == Acts{Act::kill_job});
 }
 
+TEST_CASE("a worker that was killed with the job's main process: the rest gets a grace, no more") {
+  Watch watch(kTiming);
+  CHECK(watch.step(kRunning, true, true, kWatchStart + 1s).empty());
+  watch.hurry(kWatchStart + 1s);
+  CHECK(watch.deadline(kRunning) == kWatchStart + 1s);
+  CHECK(watch.step(kRunning, true, true, kWatchStart + 1s) == Acts{Act::stop_job});
+  CHECK(watch.deadline(kRunning) == kWatchStart + 1s + kTiming.grace);
+  CHECK(watch.step(kRunning, true, true, kWatchStart + 1s + kTiming.grace) == Acts{Act::kill_job});
+}
+
 TEST_CASE("a stuck worker dies first, and the job is stopped at once") {
   Watch watch(kTiming);
   CHECK(watch.step(kRunning, false, true, kTermAt + 300ms) ==

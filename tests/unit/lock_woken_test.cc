@@ -158,24 +158,6 @@ TEST_CASE("woken and subscribed: what comes with the lock in hand is forgotten")
   CHECK_MESSAGE(subscribed.pause() == 100ms, "leaving the queue ended the subscriptions");
 }
 
-TEST_CASE("woken: in a round that waits for a silent server, it asks those that refused") {
-  Harness harness(plan_for(3));
-  harness.answer(0, Op::acquire, Granted{});
-  harness.step(Woken{});
-  CHECK_MESSAGE(harness.pause() > 5ms, "nobody has refused yet");
-  harness.answer(1, Op::acquire, held_by("other"));
-  REQUIRE(harness.asked(Op::acquire) == 1);
-  CHECK(harness.pause() == 5ms);
-  harness.advance(5ms);
-  const auto asks = harness.asks(Op::acquire);
-  REQUIRE(asks.size() == 2);
-  CHECK(asks[0].server == 2);
-  CHECK(asks[1].server == 1);
-  CHECK_MESSAGE(asks[1].attempt == asks[0].attempt, "the vote of the first server must count on");
-  harness.answer(1, Op::acquire, Granted{});
-  CHECK(harness.count<Spawn>() == 1);
-}
-
 TEST_CASE("woken: in a round with a request that failed, it does not wait for that answer again") {
   Harness harness(plan_for(5));
   harness.answer(0, Op::acquire, Granted{});

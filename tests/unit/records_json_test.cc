@@ -7,8 +7,6 @@
 #include <limits>
 #include <string>
 
-#include "records/json_fields.h"
-
 namespace redlock::records {
 namespace {
 

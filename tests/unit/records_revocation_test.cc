@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "records/revocation.h"
+#include "records/holder.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string kForced(40, 'a');
-const records::Revocation kBastion{
+const records::Holder kBastion{
     .host = "bastion", .user = "ops", .pid = 4711, .since = 1'800'000'000'000ms};
 
 }  // namespace

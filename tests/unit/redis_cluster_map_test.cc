@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/inspection/cluster_map.h"
+#include "redis/ask/observer.h"
 
 #include <doctest/doctest.h>
 
@@ -55,6 +55,10 @@ TEST_CASE("a map says which primary has a key, and that nobody has it") {
   CHECK(map->primary_of("foo") == 1);
   CHECK(map->primary_of("123456789") == 0);
   CHECK_FALSE(map->primary_of("foo{}{bar}"));
+  CHECK(map->unserved() == 3'999);
+  const auto odd = ClusterMap::read(array({range(-5, 9, "a", 1), range(5, 1LL << 62, "b", 2)}), "");
+  REQUIRE(odd);
+  CHECK(odd->unserved() == 0);
 }
 
 TEST_CASE("a map may have a range for each slot, but not so many primaries") {

@@ -16,13 +16,11 @@
 
 #include "contains.h"
 #include "os/fd.h"
+#include "redis/ask/inspector.h"
+#include "redis/ask/log_reader.h"
+#include "redis/ask/revoking.h"
 #include "redis/connection/dialer.h"
-#include "redis/connection/routes.h"
-#include "redis/inspection/inspector.h"
-#include "redis/inspection/log_reader.h"
-#include "redis/inspection/revoker.h"
-#include "redis/servers/subscriber.h"
-#include "redis/servers/voters.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::connections_test {
 
@@ -103,63 +101,59 @@ lock::Ask ask(lock::Op op) {
   return {.server = 0, .op = op, .attempt = 1};
 }
 
-redis::LockContext context() {
-  redis::LockContext context{};
-  context.lock_key = "L";
-  context.ttl = 30s;
-  return context;
-}
-
 /// An attempt of ours on a played server, which has granted it.
 struct Holder {
   explicit Holder(PlayedServer& played)
       : server(played),
-        routes({played.endpoint()}, {}, 30s, {}),
-        tokens(""),
-        voters(routes, tokens, context(), [] { return std::string("{}"); }) {
-    voters.ask(ask(lock::Op::acquire), kStart);
+        servers({played.endpoint()}, {.key = "L"}, 30s, [] { return std::string("{}"); }, {}, 0s,
+                {}) {
+    servers.ask(ask(lock::Op::acquire), kStart);
     server.read();
     server.write("*6\r\n$7\r\ngranted\r\n$0\r\n\r\n:0\r\n$4\r\nnone\r\n$1\r\n7\r\n$1\r\n0\r\n");
-    REQUIRE(voters.turn(kStart).size() == 1);
+    REQUIRE(servers.turn(kStart).size() == 1);
   }
   /// The server's answer to this request, given in these words.
   lock::Answer answer(lock::Op op, const std::string& wire) {
-    voters.ask(ask(op), kStart);
+    servers.ask(ask(op), kStart);
     server.read();
     server.write(wire);
-    const std::vector<lock::Reply> replies = voters.turn(kStart);
+    const std::vector<lock::Reply> replies = servers.turn(kStart);
     REQUIRE(replies.size() == 1);
     return replies.front().answer;
   }
 
   PlayedServer& server;
-  redis::Routes routes;
-  redis::AttemptTokens tokens;
-  redis::Voters voters;
+  redis::ServerSet servers;
 };
 
 }  // namespace
 
-TEST_CASE("a late answer is not taken for that to the next request") {
+TEST_CASE("a late answer is not taken for that to the next question") {
   PlayedServer server;
-  redis::Revoker revoker(server.endpoint(), nullptr, {.request = 200ms}, "L");
-  revoker.revoke(kToken, "revoked:" + kToken, kStart);
+  redis::Questions questions;
+  questions.connect(server.endpoint(), nullptr, {.request = 200ms});
+  std::optional<redis::Questions::Answer> answer;
+  const auto take = [&answer](redis::Questions::Answer given, lock::Instant) {
+    answer = std::move(given);
+  };
+  questions.ask(0, redis::encode_revoke("L", kToken, "revoked:" + kToken), take, kStart);
   server.read();
-  revoker.turn(kStart + 201ms);
-  REQUIRE(revoker.finished());
-  CHECK(std::holds_alternative<lock::Unreachable>(*revoker.answer()));
+  questions.turn(kStart + 201ms);
+  REQUIRE(questions.finished());
+  CHECK(std::holds_alternative<lock::Unreachable>(answer->content));
   lock::Sighting seen;
   seen.kind = lock::Sighting::Kind::value;
   seen.value = kToken;
-  revoker.remove(seen, kToken, {}, kStart + 202ms);
+  questions.ask(0, redis::encode_remove("L", seen, kToken, {}), take, kStart + 202ms);
   CHECK(contains(server.read(), "DEL"));
   server.write("*2\r\n$7\r\nrevoked\r\n:1\r\n");
-  revoker.turn(kStart + 203ms);
-  CHECK_FALSE(revoker.finished());
+  questions.turn(kStart + 203ms);
+  CHECK_FALSE(questions.finished());
   server.write(array_of({"missing"}));
-  revoker.turn(kStart + 204ms);
-  REQUIRE(revoker.finished());
-  CHECK(std::holds_alternative<lock::Missing>(*revoker.answer()));
+  questions.turn(kStart + 204ms);
+  REQUIRE(questions.finished());
+  const redis::Taken taken = redis::read_taken(std::get<redis::Value>(answer->content));
+  CHECK(std::holds_alternative<lock::Missing>(taken.answer));
 }
 
 TEST_CASE("only the revocation of our own token is a revocation of ours") {
@@ -171,28 +165,28 @@ TEST_CASE("only the revocation of our own token is a revocation of ours") {
                       array_of({"not_mine", "revoked:" + token + " {}"}) + array_of({"missing"}));
     return std::get<lock::NotMine>(answer).revoked;
   };
-  CHECK(refused(holder.tokens.of(1).token));
+  CHECK(refused(holder.servers.token(1)));
   CHECK_FALSE(refused(kToken));
 }
 
 TEST_CASE("what was given back is not given back again; what only cools, and what failed, is") {
   PlayedServer server;
   Holder holder(server);
-  CHECK(holder.voters.owes());
+  CHECK(holder.servers.owes());
   holder.answer(lock::Op::leave, array_of({"cooling"}) + array_of({"held"}));
-  CHECK(holder.voters.owes());
+  CHECK(holder.servers.owes());
   holder.answer(lock::Op::leave, "-OOM\r\n" + array_of({"held"}));
-  CHECK(holder.voters.owes());
+  CHECK(holder.servers.owes());
   holder.answer(lock::Op::leave, array_of({"released"}) + array_of({"free", ""}));
-  CHECK_FALSE(holder.voters.owes());
-  holder.voters.give_back(0, kStart);
+  CHECK_FALSE(holder.servers.owes());
+  holder.servers.give_back_all(kStart);
   CHECK(server.read().empty());
 }
 
 TEST_CASE("a subscription that was refused is not asked for again, and one that failed is") {
   PlayedServer server;
   redis::Endpoint& endpoint = server.endpoint();
-  redis::Subscriber open(endpoint, nullptr, {}, 1s, "key", "channel");
+  redis::Subscriber open(endpoint, nullptr, {}, "key", "channel");
   open.subscribe(kStart);
   CHECK(contains(server.read(), "SUBSCRIBE"));
   server.write("-NOPERM this user has no permissions\r\n");
@@ -203,7 +197,7 @@ TEST_CASE("a subscription that was refused is not asked for again, and one that 
   CHECK_FALSE(server.is_called());
 
   endpoint.credentials.password = "secret";
-  redis::Subscriber locked(endpoint, nullptr, {}, 1s, "key", "channel");
+  redis::Subscriber locked(endpoint, nullptr, {}, "key", "channel");
   locked.subscribe(kStart);
   server.accept();
   CHECK(contains(server.read(), "AUTH"));
@@ -267,48 +261,53 @@ TEST_CASE("an acquire that was not sent yet is forgotten with the release of its
   PlayedServer server;
   Holder holder(server);
   // One of another attempt waits for the answer to this.
-  holder.voters.ask(ask(lock::Op::renew), kStart);
+  holder.servers.ask(ask(lock::Op::renew), kStart);
   lock::Ask second = ask(lock::Op::acquire);
   second.attempt = 2;
-  holder.voters.ask(second, kStart);
-  CHECK_FALSE(contains(server.read(), holder.tokens.of(2).token));
+  holder.servers.ask(second, kStart);
+  CHECK_FALSE(contains(server.read(), holder.servers.token(2)));
   second.op = lock::Op::release;
-  holder.voters.ask(second, kStart);
-  const std::vector<lock::Reply> replies = holder.voters.turn(kStart);
+  holder.servers.ask(second, kStart);
+  const std::vector<lock::Reply> replies = holder.servers.turn(kStart);
   REQUIRE(replies.size() == 1);
   CHECK(std::holds_alternative<lock::Missing>(replies.front().answer));
   server.write(array_of({"renewed"}) + array_of({"held"}));
-  CHECK(holder.voters.turn(kStart).size() == 1);
-  CHECK(holder.voters.turn(kStart).empty());  // what waited may be sent now
+  CHECK(holder.servers.turn(kStart).size() == 1);
+  CHECK(holder.servers.turn(kStart).empty());  // what waited may be sent now
   CHECK(server.read().empty());
 }
 
 TEST_CASE("a late answer to an inspection begins nothing while its lock is swept away") {
   PlayedServer server;
-  redis::Inspector inspector(server.endpoint(), nullptr, {.request = 200ms}, "L");
+  redis::Questions questions;
+  redis::Inspector inspector(
+      questions, questions.connect(server.endpoint(), nullptr, {.request = 200ms}), "L");
   inspector.start(kStart);
   CHECK(contains(server.read(), "TIME"));
-  inspector.turn(kStart + 201ms);
-  REQUIRE(inspector.finished());
-  inspector.sweep(redis::Inspector::Remains::expected, kStart + 202ms);
+  questions.turn(kStart + 201ms);
+  CHECK(contains(server.read(), "EVAL"));
+  questions.turn(kStart + 402ms);
+  REQUIRE(questions.finished());
+  inspector.sweep(redis::Inspector::Remains::expected, kStart + 402ms);
   CHECK(contains(server.read(), "DEL"));
   server.write(array_of({"1700000000", "0"}));
-  inspector.turn(kStart + 203ms);
-  CHECK_FALSE(inspector.finished());
+  questions.turn(kStart + 203ms);
+  CHECK_FALSE(questions.finished());
   CHECK(server.read().empty());
   server.write("+OK\r\n:2\r\n");
-  inspector.turn(kStart + 204ms);
-  CHECK(inspector.finished());
+  questions.turn(kStart + 204ms);
+  CHECK(questions.finished());
 }
 
 TEST_CASE("of a log without an end, so many lines are read and no more") {
   PlayedServer server;
-  redis::LogReader reader(server.endpoint(), nullptr, {});
+  redis::Questions questions;
+  redis::LogReader reader(questions, questions.connect(server.endpoint(), nullptr, {}), 200ms);
   reader.read("L", kStart);
   int number = 2'000'000;
   int pages = 0;
   std::string wire = server.read();
-  for (; !reader.finished() && contains(wire, "EVAL") && pages < 400; ++pages) {
+  for (; !questions.finished() && contains(wire, "EVAL") && pages < 400; ++pages) {
     // Each page begins with the last line of the one before.
     std::string page;
     int lines = 0;
@@ -319,11 +318,11 @@ TEST_CASE("of a log without an end, so many lines are read and no more") {
     page = "*" + std::to_string(lines + 1) + "\r\n$3\r\nlog\r\n" + page;
     for (std::size_t at = 0; at < page.size(); at += 16'000) {
       server.write(page.substr(at, 16'000));
-      reader.turn(kStart);
+      questions.turn(kStart);
     }
     wire = server.read();
   }
-  CHECK(reader.finished());
+  CHECK(questions.finished());
   CHECK(reader.overflowed());
   CHECK_FALSE(reader.trouble());
   CHECK(pages < 400);

@@ -44,8 +44,9 @@ TEST_CASE("keys: a helper key leads back to its lock, and nothing else does") {
 }  // namespace
 
 TEST_CASE("keys: names that are allowed") {
-  for (const std::string name : {"a", "backup", "jobs:nightly", "a b", "{tag}", "a{b}c", "ä",
-                                 "redlock", "xredlock:", "a-b", "a:/b", "[abc]", "[a,b]"}) {
+  for (const std::string name :
+       {"a", "backup", "jobs:nightly", "a b", "{tag}", "a{b}c", "ä", "redlock",
+        "xredlock:", "redlock:a", "redlock:a{b}", "a-b", "a:/b", "[abc]", "[a,b]"}) {
     CAPTURE(name);
     CHECK(refusal(name).empty());
   }
@@ -64,7 +65,8 @@ TEST_CASE("keys: names that are not, with the reason") {
   holds(std::string("a\0b", 3), "control bytes");
   holds("a\x7f", "control bytes");
   holds("redis://:geheim@db1", "--server");
-  holds("redlock:x", "redlock's own");
+  holds("redlock:{x}", "redlock's own");
+  holds("redlock:{x}:holder", "redlock's own");
   holds("redlock-tag:x", "redlock's own");
   for (const std::string name : {"{}", "{", "}", "a}b", "}a{", "{a}{b}", "{{a}}", "{a}}", "a{b"}) {
     holds(name, "braces");

@@ -67,11 +67,10 @@ TEST_CASE("a redirection leads to another node, and from then on this one is ask
   Locator& locator = cluster.locator;
   CHECK(contains(locator.question(), "key"));
   locator.start(kBegun, kBegun + 900ms);
-  CHECK(locator.judge(error_of_place("MOVED 12 10.0.0.5:7001"), kBegun) ==
-        Locator::Verdict::elsewhere);
+  CHECK_FALSE(locator.is_confirmed_by(error_of_place("MOVED 12 10.0.0.5:7001"), kBegun));
   CHECK(place_of(locator) == "10.0.0.5 7001");
   CHECK(locator.place_deadline() == kBegun + 450ms);
-  CHECK(locator.judge(kServed, kBegun) == Locator::Verdict::here);
+  CHECK(locator.is_confirmed_by(kServed, kBegun));
   locator.start(kBegun, kBegun + 800ms);
   CHECK(place_of(locator) == "10.0.0.5 7001");
   CHECK(locator.place_deadline() == kBegun + 400ms);
@@ -94,9 +93,8 @@ TEST_CASE("redirections without an end, or without sense, end in a failure") {
   Locator& locator = cluster.locator;
   locator.start(kBegun, kBegun + 900ms);
   for (int step = 0; step < 5; ++step) {
-    CHECK(locator.judge(error_of_place("MOVED 12 b:1"), kBegun) == Locator::Verdict::elsewhere);
-    CHECK(locator.judge(kServed, kBegun) ==
-          Locator::Verdict::here);  // but the request is redirected
+    CHECK_FALSE(locator.is_confirmed_by(error_of_place("MOVED 12 b:1"), kBegun));
+    CHECK(locator.is_confirmed_by(kServed, kBegun));  // but the request is redirected
   }
   CHECK_FALSE(locator.failure());
   locator.redirect("MOVED 12 a:1", kBegun);
@@ -150,18 +148,17 @@ TEST_CASE("a node that cannot serve its slot gives way to the next node") {
   Cluster cluster;
   Locator& locator = cluster.locator;
   locator.start(kBegun, kBegun + 900ms);
-  CHECK(locator.judge(error_of_place("CLUSTERDOWN The cluster is down"), kBegun) ==
-        Locator::Verdict::unusable);
+  CHECK_FALSE(locator.is_confirmed_by(error_of_place("CLUSTERDOWN The cluster is down"), kBegun));
   CHECK(contains(locator.failure()->why, "node a:6379: is part of a Redis Cluster that is down"));
   CHECK(locator.next(kBegun + 10ms));
   CHECK(place_of(locator) == "b 6379");
-  CHECK(locator.judge(error_of_place("LOADING Redis is loading the dataset in memory"), kBegun) ==
-        Locator::Verdict::unusable);
+  CHECK_FALSE(locator.is_confirmed_by(
+      error_of_place("LOADING Redis is loading the dataset in memory"), kBegun));
   CHECK(locator.next(kBegun + 10ms));
   // These say only that the user may not ask, or that the slot is on its way.
   for (const std::string harmless :
        {"NOPERM this user has no permissions", "TRYAGAIN", "ASK 1 x:1"}) {
-    CHECK(locator.judge(error_of_place(harmless), kBegun) == Locator::Verdict::here);
+    CHECK(locator.is_confirmed_by(error_of_place(harmless), kBegun));
   }
 }
 
@@ -173,10 +170,18 @@ TEST_CASE("behind Sentinels, only a primary is the right place") {
     return Value{.type = Value::Type::array,
                  .elements = {{.type = Value::Type::string, .text = word}}};
   };
-  CHECK(locator.judge(role("master"), kBegun) == Locator::Verdict::here);
-  CHECK(locator.judge(error_of_place("NOPERM this user"), kBegun) == Locator::Verdict::here);
-  CHECK(locator.judge(role("slave"), kBegun) == Locator::Verdict::unusable);
+  CHECK(locator.is_confirmed_by(role("master"), kBegun));
+  CHECK(locator.is_confirmed_by(error_of_place("NOPERM this user"), kBegun));
+  CHECK_FALSE(locator.is_confirmed_by(role("slave"), kBegun));
   CHECK(contains(locator.failure()->why, "is a replica, though the Sentinels name it"));
+  for (const Value& none :
+       {Value{.type = Value::Type::nil}, Value{.type = Value::Type::array}, role(""),
+        Value{.type = Value::Type::string, .text = "master"}, error_of_place("ERR no"),
+        error_of_place("TRYAGAIN"), error_of_place("ASK 1 x:1"), error_of_place("NOPERMISSION")}) {
+    CAPTURE(none.text);
+    CHECK_FALSE(locator.is_confirmed_by(none, kBegun));
+    CHECK(locator.failure());
+  }
   locator.redirect("MOVED 12 a:1", kBegun);
   CHECK(contains(locator.failure()->why, "write redis+cluster://"));
 }

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "redis/connection/pipeline.h"
+#include "redis/requests/answer.h"
 #include "redis/requests/request.h"
 
 namespace redlock::replicas_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/requests/sharded.h"
+#include "redis/requests/request.h"
 
 #include <doctest/doctest.h>
 

@@ -3,18 +3,18 @@
 
 #include <string>
 
-#include "run/reentrancy.h"
+#include "run/stage.h"
 
 using redlock::driver::LockId;
+using redlock::lock::Inherited;
 using redlock::run::add_held;
 using redlock::run::find_held;
-using redlock::run::Held;
 
 TEST_CASE("held: what was added is found, other locks are kept, an older one of the same goes") {
   const LockId here{.name = {}, .key = "a b:c", .servers = "0123456789abcdef"};
   const LockId there{.name = {}, .key = "a b:c", .servers = "fedcba9876543210"};
-  const Held first{.token = std::string(40, 'a'), .fence = 7};
-  const Held second{.token = std::string(40, 'b'), .fence = 8};
+  const Inherited first{.token = std::string(40, 'a'), .fence = 7};
+  const Inherited second{.token = std::string(40, 'b'), .fence = 8};
 
   std::string words = add_held("", here, first);
   CHECK(words == std::string(40, 'a') + ":7:0123456789abcdef:6120623a63");

@@ -13,9 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/lock_id.h"
+#include "driver/setup.h"
 #include "error.h"
-#include "run/reentrancy.h"
 
 namespace redlock::run {
 namespace {

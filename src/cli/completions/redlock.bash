@@ -21,11 +21,42 @@ _redlock_words() {
   done
 }
 
-# _redlock_unquote: sets word to what the shell would make of it, for a word in one pair of quotes.
+# _redlock_unquote: sets word to what the shell would make of it, and quote to the quote that is still open. Fails if
+# readline would replace only a part of the word, or the shell would expand it: then it leaves the word as it is.
 _redlock_unquote() {
+  local plain='^([^\"$`'\'']|\\.)*$' single="^'[^']*\$" double='^"([^\"$`]|\\.)*$' rest next
+  quote=
   case $word in
-    \'*\' | \"*\") word=${word:1:${#word}-2} ;;
-    \'* | \"*) word=${word:1} ;;
+    \'*\' | \"*\") word=${word:1:${#word}-2} && return 1 ;;
+  esac
+  if [[ $word =~ $single ]]; then
+    quote=\' word=${word:1}
+    return 0
+  elif [[ $word =~ $double ]]; then
+    quote=\" word=${word:1}
+  elif [[ ! $word =~ $plain ]]; then
+    return 1
+  fi
+  rest=$word word=
+  while [[ $rest == *\\?* ]]; do
+    word+=${rest%%\\*} rest=${rest#*\\}
+    next=${rest:0:1} rest=${rest:1}
+    [[ -z $quote || $next == [\"\\\$\`] ]] || word+=\\
+    word+=$next
+  done
+  word+=$rest
+}
+
+# _redlock_quote: sets word to text that stands for it in the shell. Fails if no text does after an open ".
+_redlock_quote() {
+  local char
+  case $quote in
+    \') word=${word//\'/\'\\\'\'} ;;
+    \")
+      [[ $word != *!* ]] || return 1 # the shell would look for an earlier command
+      for char in \\ \" \$ \`; do word=${word//"$char"/\\"$char"}; done
+      ;;
+    *) printf -v word %q "$word" ;;
   esac
 }
 
@@ -43,11 +74,11 @@ _redlock_job() {
 }
 
 _redlock() {
-  local words starts word line also last asked=() before
+  local words starts word line also quote whole=1 asked=() before=
   COMPREPLY=()
   _redlock_words
   for word in "${words[@]:1}"; do
-    _redlock_unquote
+    _redlock_unquote && whole=1 || whole=
     asked+=("$word")
   done
   mapfile -t line < <("${words[0]/#\~/$HOME}" completions for "${asked[@]}" 2>/dev/null)
@@ -56,9 +87,8 @@ _redlock() {
   unset 'line[-1]'
 
   # readline replaces what comes after the last : or = only.
-  last=${words[-1]} before=
-  if [[ $last == *[:=]* && $last != [\'\"]* && $COMP_WORDBREAKS == *[:=]* ]]; then
-    before=${last%"${last##*[:=]}"}
+  if [[ -z $quote && $word == *[:=]* && $COMP_WORDBREAKS == *[:=]* ]]; then
+    before=${word%"${word##*[:=]}"}
   fi
   case $also in
     ':job '*) _redlock_job "${starts[${also#* } + 1]:-$COMP_CWORD}" ;;
@@ -69,11 +99,11 @@ _redlock() {
       for word in "${line[@]}"; do
         word=${word%%$'\t'*}
         word=${word#"$before"}
-        [[ $last == [\'\"]* ]] || printf -v word %q "$word"
-        COMPREPLY+=("$word")
+        [[ -n $whole ]] && _redlock_quote && COMPREPLY+=("$word")
       done
       ;;
   esac
+  return 0
 }
 
 complete -F _redlock redlock

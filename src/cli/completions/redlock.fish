@@ -6,9 +6,10 @@
 function __redlock_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)
+    set -l unquoted (string replace -r -- '^[\'"]' '' $word | string unescape)
     set -l redlock $words[1]
     set -e words[1]
-    set -l found (command $redlock completions for $words $word 2>/dev/null)
+    set -l found (command $redlock completions for $words "$unquoted" 2>/dev/null)
     set -q found[1]; or return
     set -l also $found[-1]
     set -e found[-1]

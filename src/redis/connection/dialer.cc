@@ -85,7 +85,11 @@ void Dialer::turn(lock::Instant now) {
     auto result = lookup_->take();
     if (!result) return;
     lookup_.reset();
-    resolved(std::move(*result), now);
+    if (result->error != 0) {
+      return fail(lookup_failed(*endpoint_, result->error, result->system_error));
+    }
+    addresses_ = interleaved(std::move(result->addresses));
+    try_next(now);
   } else if (now >= wake_) {
     if (waiting_) {
       try_unix(now);
@@ -93,15 +97,6 @@ void Dialer::turn(lock::Instant now) {
       try_next(now);
     }
   }
-}
-
-void Dialer::resolved(os::Resolution result, lock::Instant now) {
-  if (result.error != 0) {
-    fail(lookup_failed(*endpoint_, result.error, result.system_error));
-    return;
-  }
-  addresses_ = interleaved(std::move(result.addresses));
-  try_next(now);
 }
 
 /// Tries addresses until there is a socket to wait for, or no address is left.

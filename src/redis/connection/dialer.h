@@ -24,8 +24,7 @@ namespace redlock::redis {
 /// calls.
 class Dialer {
  public:
-  /// `user_timeout`: how long sent data may stay unacknowledged (TCP_USER_TIMEOUT of tcp(7)). It
-  /// cuts a connection to a host that is gone, but not to a stopped process: its kernel still acks.
+  /// `user_timeout`: see Timeouts::acknowledge.
   explicit Dialer(std::chrono::milliseconds user_timeout) : user_timeout_(user_timeout) {}
 
   /// Begins anew. `server`: of kind tcp or unix_socket; it must not change before stop(). It tries
@@ -57,7 +56,6 @@ class Dialer {
   [[nodiscard]] lock::Instant deadline() const { return wake_; }
 
  private:
-  void resolved(os::Resolution result, lock::Instant now);
   void try_next(lock::Instant now);
   int try_address(const os::Address& address);
   void try_unix(lock::Instant now);

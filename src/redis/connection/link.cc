@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <deque>
 #include <iterator>
 #include <string_view>
 #include <utility>
-
-#include "redis/connection/errand.h"
 
 namespace redlock::redis {
 namespace {
@@ -31,14 +28,13 @@ std::size_t bytes_of(ssize_t written) {
 
 }  // namespace
 
-Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key,
-           std::chrono::milliseconds user_timeout)
+Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key)
     : endpoint_(endpoint),
       tls_(tls),
       timeouts_(timeouts),
       locator_(endpoint, tls, timeouts, std::move(key)),
-      handshake_(endpoint, locator_),
-      dialer_(user_timeout) {}
+      handshake_(encode_handshake(endpoint, locator_.question())),
+      dialer_(timeouts.acknowledge) {}
 
 Link::~Link() = default;
 
@@ -54,23 +50,27 @@ void Link::guard(Work work) {
 }
 
 void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
-  Pipeline::Pending* const added = pipeline_.add(ask, std::move(flight), now);
-  if (added == nullptr) return;
+  Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
   guard([&] {
     if (state_ == State::idle) {
       connect(now);
     } else if (state_ == State::ready) {
-      added->deadline = now + timeouts_.request;
+      added.deadline = now + timeouts_.request;
       flush(now);
+      if (ask.op == lock::Op::renew || ask.op == lock::Op::acquire) locator_.ask_again(now);
     }
   });
 }
 
 void Link::note(Flight flight, lock::Instant now) {
   if (state_ != State::ready) return;
-  guard([&] {
-    if (pipeline_.add_note(std::move(flight), now)) flush(now);
-  });
+  pipeline_.add_note(std::move(flight), now);
+  guard([&] { flush(now); });
+}
+
+void Link::repeat(std::string wire, lock::Instant now) {
+  if (state_ != State::ready || !pipeline_.repeat_endless(std::move(wire))) return;
+  guard([&] { flush(now); });
 }
 
 void Link::connect(lock::Instant now) {
@@ -84,8 +84,7 @@ void Link::connect(lock::Instant now) {
 void Link::approach(lock::Instant now) {
   state_ = State::locating;
   if (locator_.failure()) {
-    const lock::Unreachable why = *locator_.failure();
-    leave_place(why, now);
+    leave_place(*locator_.failure(), now);
   } else if (locator_.place() != nullptr) {
     state_ = State::dialing;
     dialer_.start(*locator_.place(), now, locator_.place_deadline());
@@ -111,18 +110,28 @@ void Link::follow(lock::Instant now) {
 }
 
 /// While a Cluster moves a slot, some of its keys are on the other node already: there, and only
-/// there, the requests that were refused can be carried out. All others still belong here.
+/// there, the requests that were refused can be carried out, each command behind an ASKING. All
+/// others still belong here.
 void Link::run_errand(lock::Instant now) {
   const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
   if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
-  errand_ = std::make_unique<Errand>(*node, tls_, timeouts_);
+  receiver_ = *node;
+  errand_ = std::make_unique<Link>(receiver_, tls_, timeouts_, std::string());
   pipeline_.hold(true);
-  errand_->begin(pipeline_.take_refused(), now);
+  for (const Pipeline::Pending& pending : pipeline_.take_refused()) {
+    if (pending.reported == Pipeline::Reported::answered) continue;
+    errand_->ask(pending.ask, with_asking(pending.flight), now);
+  }
 }
 
 void Link::turn_errand(lock::Instant now) {
-  std::ranges::move(errand_->turn(now), std::back_inserter(from_errand_));
-  if (!errand_->finished()) return;
+  for (Arrival& arrival : errand_->turn(now)) {
+    // The slot has moved on, or back. The request was carried out nowhere.
+    const Value* const reply = std::get_if<Value>(&arrival.content);
+    if (reply != nullptr && is_redirection(*reply)) arrival.content = slot_is_moving();
+    from_errand_.push_back(std::move(arrival));
+  }
+  if (!errand_->requests().all_reported()) return;
   errand_.reset();
   pipeline_.hold(false);
 }
@@ -153,23 +162,20 @@ void Link::dial(lock::Instant now) {
       dialer_.refused(index, errno, now);  // the next one comes in its place
     }
   }
-  if (state_ == State::dialing && dialer_.failure()) {
-    const lock::Unreachable why = *dialer_.failure();
-    leave_place(locator_.at_place(why), now);
-  }
+  if (state_ == State::dialing && dialer_.failure()) leave_place(*dialer_.failure(), now);
 }
 
 /// Tries the first write on one of the dialer's sockets. False with errno if the socket is not
 /// connected (yet). A socket that was connected and is broken already counts as open: a server that
 /// is full says so before it hangs up, and receive() must find that.
 bool Link::open(std::size_t index, lock::Instant now) {
-  Pipeline::Pending* const first =
-      tls_ == nullptr && !handshake_.needed() ? pipeline_.first() : nullptr;
-  const bool shakes = tls_ == nullptr && handshake_.needed();
-  handshake_.begin();
+  const bool shakes = handshake_.replies > 0;
+  Pipeline::Pending* const first = tls_ == nullptr && !shakes ? pipeline_.first() : nullptr;
+  handshake_rest_ = handshake_.wire;
+  handshake_replies_ = 0;
   std::string_view wire;
   if (first != nullptr) wire = first->flight.wire;
-  if (shakes) wire = handshake_.rest();
+  if (tls_ == nullptr && shakes) wire = handshake_rest_;
   const bool noted = first != nullptr && pipeline_.note_attempt(*first);
   ssize_t written = send_to(dialer_.sockets()[index].get(), wire);
   const int error = errno;
@@ -180,20 +186,18 @@ bool Link::open(std::size_t index, lock::Instant now) {
   stream_.emplace(dialer_.take(index), tls_, *locator_.place());
   parser_.emplace(limits_);
   heard_ = false;
-  if (shakes) handshake_.wrote(bytes_of(written));
-  unread_.begin(stream_->fd(), bytes_of(written));
+  if (tls_ == nullptr && shakes) handshake_rest_.remove_prefix(bytes_of(written));
   secure(now);
   return true;
 }
 
 void Link::secure(lock::Instant now) {
   state_ = State::securing;
-  const Tls::Handshake progress = stream_->handshake();
-  if (progress == Tls::Handshake::under_way) return;
-  if (progress == Tls::Handshake::failed) {
-    const lock::Unreachable why = *stream_->failure();
-    leave_place(locator_.at_place(why), now);
-  } else if (handshake_.needed()) {
+  const Stream::Handshake progress = stream_->handshake();
+  if (progress == Stream::Handshake::under_way) return;
+  if (progress == Stream::Handshake::failed) {
+    leave_place(*stream_->failure(), now);
+  } else if (handshake_.replies > 0) {
     state_ = State::authenticating;
     flush_handshake();
   } else {
@@ -210,7 +214,8 @@ void Link::become_ready(lock::Instant now) {
 
 void Link::flush_handshake() {
   stream_->send_rest();
-  if (!handshake_.rest().empty()) handshake_.wrote(bytes_of(stream_->write(handshake_.rest())));
+  if (!handshake_rest_.empty())
+    handshake_rest_.remove_prefix(bytes_of(stream_->write(handshake_rest_)));
 }
 
 void Link::flush(lock::Instant now) {
@@ -218,7 +223,7 @@ void Link::flush(lock::Instant now) {
   while (Pipeline::Pending* const next = pipeline_.next_to_send()) {
     const bool begins = next->written == 0;
     const bool noted = begins && pipeline_.note_attempt(*next);
-    const ssize_t n = write(next->rest());
+    const ssize_t n = stream_->write(next->rest());
     pipeline_.sent(*next, bytes_of(n), noted, now);
     if (begins && n > 0 && !next->keeps_deadline) next->deadline = now + timeouts_.request;
     // A broken connection is left to receive(): the server's last reply may still be there.
@@ -232,15 +237,11 @@ void Link::receive(lock::Instant now) {
     const ssize_t n = stream_->read(chunk);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
-    if (n <= 0) {
-      const lock::Unreachable why = locator_.at_place(why_it_ended(n < 0 ? errno : 0));
-      leave_place(why, now);
-      return;
-    }
+    if (n <= 0) return leave_place(why_it_ended(n < 0 ? errno : 0), now);
+    heard_at_ = now;
     if (!std::exchange(heard_, true) &&
         begins_as_tls({chunk.data(), static_cast<std::size_t>(n)})) {
-      leave_place(locator_.at_place(wants_tls()), now);
-      return;
+      return leave_place(wants_tls(), now);
     }
     parser_->feed({chunk.data(), static_cast<std::size_t>(n)});
     take_replies(now);
@@ -250,32 +251,18 @@ void Link::receive(lock::Instant now) {
   }
 }
 
-ssize_t Link::write(std::string_view wire) {
-  if (endpoint_.kind != Endpoint::Kind::unix_socket) return stream_->write(wire);
-  unread_.before(stream_->fd(), pipeline_.awaits_reply());
-  const ssize_t n = stream_->write(wire);
-  unread_.after(stream_->fd(), n);
-  return n;
-}
-
-bool Link::amid_answers() const {
-  if (state_ != State::ready || pipeline_.size() < 2 || owes_answers()) return false;
-  if (pipeline_.awaits_replicas()) return true;
-  return endpoint_.kind == Endpoint::Kind::unix_socket && unread_.was_read(stream_->fd());
-}
-
 /// The connection ended with an errno, or, if 0, because the server closed it.
 lock::Unreachable Link::why_it_ended(int error) const {
   if (stream_->failure()) return *stream_->failure();
   if (!heard_) return lost_before_a_word(*locator_.place(), error);
-  return connection_lost(error, Fate::maybe_applied);
+  return connection_lost(error);
 }
 
 void Link::take_replies(lock::Instant now) {
   while (state_ == State::authenticating || state_ == State::ready) {
     std::optional<Value> reply = parser_->next();
     if (!reply) {
-      if (parser_->broken()) leave_place(locator_.at_place(not_redis(Fate::maybe_applied)), now);
+      if (parser_->broken()) leave_place(not_redis(Fate::maybe_applied), now);
       return;
     }
     if (state_ == State::authenticating) {
@@ -287,19 +274,18 @@ void Link::take_replies(lock::Instant now) {
 }
 
 void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
-  const bool last = handshake_.count_reply();
+  const bool last = ++handshake_replies_ == handshake_.replies;
   if (last && endpoint_.moves()) {
-    if (locator_.judge(reply, now) == Locator::Verdict::here) {
+    if (locator_.is_confirmed_by(reply, now)) {
       become_ready(now);
     } else {
       hang_up();
       approach(now);
     }
   } else if (reply.type != Value::Type::status || reply.text != "OK") {
-    const lock::Unreachable why =
-        locator_.at_place(handshake_refused(reply, endpoint_.credentials));
-    if (why.permanent) return disconnect(why);  // no other node would take this password
-    leave_place(why, now);
+    const lock::Unreachable why = handshake_refused(reply, endpoint_.credentials);
+    if (!why.permanent) return leave_place(why, now);
+    disconnect(locator_.at_place(why));  // no other node would take this password
   } else if (last) {
     become_ready(now);
   }
@@ -348,8 +334,9 @@ void Link::hang_up() {
 
 /// This place is of no use: if we were only on the way to it, there may be another one. A person
 /// must help only if that holds for each place.
-void Link::leave_place(const lock::Unreachable& why, lock::Instant now) {
+void Link::leave_place(lock::Unreachable why, lock::Instant now) {
   const bool on_the_way = state_ != State::ready;
+  why = locator_.at_place(std::move(why));
   hang_up();
   if (!on_the_way) return disconnect(why);
   if (!trouble_ || (trouble_->permanent && !why.permanent)) trouble_ = why;
@@ -390,14 +377,20 @@ void Link::expire(lock::Instant now) {
     pipeline_.expire(now, timeouts_.request);
     if (pipeline_.has_refused()) {
       follow(now);
-    } else if (endpoint_.moves() && pipeline_.can_be_left()) {
-      // It may hang, and have a successor by now: the next request looks for it.
+    } else if (now >= silent_at()) {
+      // The next request connects again, and looks for the successor of a server that moves.
       disconnect(locator_.at_place(request_timed_out(timeouts_.request)));
     }
   } else if (now >= connect_deadline_ || now >= locator_.place_deadline()) {
-    const lock::Unreachable why = connect_timed_out(place(), step(), timeouts_.connect);
-    leave_place(locator_.at_place(why), now);
+    leave_place(connect_timed_out(place(), step(), timeouts_.connect), now);
   }
+}
+
+/// Two requests in a row have timed out (one, if the server may have moved), and nothing has come
+/// for as long as a new connection may take: a server that is only slow is still heard.
+lock::Instant Link::silent_at() const {
+  if (pipeline_.overdue() < (endpoint_.moves() ? 1 : 2)) return lock::kNever;
+  return std::max(heard_at_, pipeline_.waits_since()) + timeouts_.connect;
 }
 
 std::vector<Link::Arrival> Link::turn(lock::Instant now) {
@@ -429,13 +422,18 @@ void Link::move_on(lock::Instant now) {
   }
   // An answer that is here already counts, even behind its deadline.
   expire(now);
+  if (state_ == State::ready && locator_.asks()) {
+    locator_.turn(now);
+    if (!locator_.superseded()) return;
+    replaced_ = true;
+    disconnect(locator_.at_place(was_replaced()));  // the next request goes to the new primary
+  }
 }
 
 void Link::interests(std::vector<os::Interest>& out) const {
   if (errand_) errand_->interests(out);
-  if (state_ == State::locating) {
-    locator_.interests(out);
-  } else if (state_ == State::dialing) {
+  locator_.interests(out);
+  if (state_ == State::dialing) {
     dialer_.interests(out);
   } else if (state_ != State::idle) {
     out.push_back({.fd = stream_->fd(), .read = true, .write = has_unwritten()});
@@ -449,6 +447,8 @@ lock::Instant Link::deadline() const {
       redirection_.empty()) {
     earliest = std::min(earliest, repeat_at_);
   }
+  if (state_ == State::ready) earliest = std::min(earliest, silent_at());
+  if (locator_.asks()) earliest = std::min(earliest, locator_.deadline());
   if (state_ == State::idle || state_ == State::ready) return earliest;
   earliest = std::min(earliest, locator_.deadline());
   return state_ == State::dialing ? std::min(earliest, dialer_.deadline()) : earliest;
@@ -463,7 +463,7 @@ Step Link::step() const {
 bool Link::has_unwritten() const {
   if (stream_->has_rest()) return true;
   if (state_ == State::securing) return false;
-  if (state_ == State::authenticating) return !handshake_.rest().empty();
+  if (state_ == State::authenticating) return !handshake_rest_.empty();
   return pipeline_.can_send();
 }
 

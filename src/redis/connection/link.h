@@ -5,30 +5,26 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
 #include "redis/connection/dialer.h"
-#include "redis/connection/handshake.h"
 #include "redis/connection/locator.h"
 #include "redis/connection/pipeline.h"
-#include "redis/connection/stream.h"
-#include "redis/connection/timeouts.h"
-#include "redis/connection/unread.h"
 #include "redis/requests/request.h"
+#include "redis/tls/stream.h"
 #include "redis/wire/resp.h"
 #include "redis/wire/trouble.h"
 #include "redis/wire/uri.h"
 
 namespace redlock::redis {
-
-class Errand;
 
 /// One server's ordered connection. It sends the requests in the order of its pipeline, over one
 /// socket, and it never sends a request twice, unless the node of a Cluster has answered that it
@@ -40,18 +36,17 @@ class Errand;
 /// It connects when a request comes, and goes back to idle whenever the connection ends. A server
 /// that moves may need several places (redis/connection/locator.h) before one of them becomes
 /// ready. If a request times out, the connection stays: the server may still carry the request out,
-/// and a later request (its release!) must come after it. Only a server that moves is left if it
-/// does not answer, as soon as that does no harm (Pipeline::can_be_left()): another one may have
-/// taken its place.
+/// and a later request (its release!) should come after it. But a proxy may acknowledge everything
+/// for a backend that is gone: after two requests in a row without an answer, the next one goes
+/// over a new connection (silent_at()). A release that follows its acquire over another connection
+/// must leave a tombstone (Pipeline::may_come_late()).
 class Link {
  public:
   using Arrival = Pipeline::Arrival;
 
   /// `endpoint` and `tls` must outlive the link; `tls` is null for an endpoint without TLS.
-  /// `key`: as in Locator. `user_timeout` as in Dialer; a command that asks only once may leave it
-  /// out.
-  Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key,
-       std::chrono::milliseconds user_timeout = std::chrono::seconds(1));
+  /// `key`: as in Locator.
+  Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -67,8 +62,13 @@ class Link {
   /// dropped.
   void note(Flight flight, lock::Instant now);
 
-  /// Forgets the notes of which nothing is sent.
-  void cancel_notes() { pipeline_.cancel_notes(); }
+  /// Subscribes once more over the same connection, with these commands: the answers prove the
+  /// connection. Without a subscription it does nothing.
+  void repeat(std::string wire, lock::Instant now);
+
+  /// Its requests, and the attempts of which the server may hold something.
+  [[nodiscard]] Pipeline& requests() { return pipeline_; }
+  [[nodiscard]] const Pipeline& requests() const { return pipeline_; }
 
   /// Forgets the requests of the attempt of which nothing is sent. None of them is answered. A
   /// connection under way stays so: the next attempt will want it.
@@ -81,33 +81,8 @@ class Link {
   /// end while the connection lasts.
   [[nodiscard]] bool busy() const { return !pipeline_.empty() || errand_ != nullptr; }
 
-  /// Nobody waits for an answer: each request has one, or the reason why there is none.
-  [[nodiscard]] bool all_reported() const { return pipeline_.all_reported(); }
-
-  /// A request was not answered in time, and may yet be.
-  [[nodiscard]] bool owes_answers() const { return pipeline_.overdue() > 0; }
-
-  /// The server has read a request and has not answered it yet, within its time, and further
-  /// requests came since. If the connection has ended when it answers, it does not read the further
-  /// ones. This holds for a Unix socket; to TCP a server can write once more, and reads on, unless
-  /// it waits for replicas.
-  [[nodiscard]] bool amid_answers() const;
-
-  /// A byte of a request of this attempt was sent (and forget_attempt() was not called since).
-  [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const {
-    return sent_attempts().contains(attempt);
-  }
-
-  /// The attempts of which the server may hold something.
-  [[nodiscard]] const std::set<lock::AttemptId>& sent_attempts() const {
-    return pipeline_.sent_attempts();
-  }
-
-  /// Another process may have sent requests of this attempt.
-  void presume_sent(lock::AttemptId attempt) { pipeline_.presume_sent(attempt); }
-
-  /// The server has answered that it holds nothing of this attempt.
-  void forget_attempt(lock::AttemptId attempt) { pipeline_.forget_attempt(attempt); }
+  /// Since the last call it has left a server because Sentinels name another primary.
+  bool take_replaced() { return std::exchange(replaced_, false); }
 
   /// Where the connection is, or leads to.
   [[nodiscard]] const Endpoint& place() const {
@@ -155,12 +130,12 @@ class Link {
   void take_handshake_reply(const Value& reply, lock::Instant now);
   void take_reply(Value reply, lock::Instant now);
   void expire(lock::Instant now);
+  [[nodiscard]] lock::Instant silent_at() const;
   void hang_up();
-  void leave_place(const lock::Unreachable& why, lock::Instant now);
+  void leave_place(lock::Unreachable why, lock::Instant now);
   void disconnect(const lock::Unreachable& why);
   template <class Work>
   void guard(Work work);
-  ssize_t write(std::string_view wire);
   [[nodiscard]] bool has_unwritten() const;
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
@@ -169,21 +144,29 @@ class Link {
   const TlsContext* tls_;
   Timeouts timeouts_;
   Locator locator_;
-  Handshake handshake_;
+  /// The commands before the first request: AUTH, SELECT and the locator's question, as far as the
+  /// endpoint needs them. The server must confirm them before any other is sent: a server whose
+  /// default user may write would run a request behind a refused AUTH as the wrong user.
+  const Flight handshake_;
+  std::string_view handshake_rest_;  ///< what of it is not written yet
+  unsigned handshake_replies_ = 0;   ///< replies to it
   Dialer dialer_;
   State state_ = State::idle;
   lock::Instant connect_deadline_ = lock::kNever;
   std::optional<Stream> stream_;
   ReplyLimits limits_;
   std::optional<ReplyParser> parser_;
-  bool heard_ = false;  ///< the server has sent something over this connection
-  Unread unread_;
+  bool heard_ = false;        ///< the server has sent something over this connection
+  lock::Instant heard_at_{};  ///< when it last did
+  bool replaced_ = false;     ///< see take_replaced()
   std::optional<lock::Unreachable> trouble_;  ///< with a place, on the way
   std::string redirection_;  ///< the latest one that a request was answered with; empty: none
   /// When to repeat the requests that were refused for the moment.
   lock::Instant repeat_at_ = lock::kNever;
-  /// The node of a Cluster to which the key is being moved, with the requests that must go there.
-  std::unique_ptr<Errand> errand_;
+  /// The node of a Cluster that receives the key, and a connection to it, for the few requests that
+  /// this node refused with ASK.
+  Endpoint receiver_;
+  std::unique_ptr<Link> errand_;
   std::vector<Arrival> from_errand_;
   Pipeline pipeline_;
 };

@@ -3,16 +3,106 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <utility>
+#include <variant>
 
-#include "redis/connection/sentinels.h"
+#include "redis/connection/link.h"
 #include "redis/wire/trouble.h"
 
 namespace redlock::redis {
+
+/// Asks all Sentinels at the same time which server is the primary of a service now
+/// (https://redis.io/docs/latest/develop/reference/sentinel-clients/). After a fail-over, one that
+/// was cut off still names the old primary: so a majority must have answered, and the newest
+/// configuration counts (config-epoch). If no majority answers in time, those that did have to do.
+/// Passive, as Link is.
+class Sentinels {
+ public:
+  /// `endpoint` and `tls` must outlive this. `known`: the epoch of the newest configuration that we
+  /// know; a majority that knows only older ones does not count as one.
+  Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::uint64_t known,
+            lock::Instant now);
+
+  void interests(std::vector<os::Interest>& out) const {
+    for (const Link& link : links_) link.interests(out);
+  }
+  [[nodiscard]] lock::Instant deadline() const;
+  void turn(lock::Instant now);
+  void abandon() {
+    for (Link& link : links_) link.abandon();
+  }
+
+  [[nodiscard]] bool finished() const { return finished_; }
+  /// Once finished(): the primary; none: failure() says why.
+  [[nodiscard]] const std::optional<Address>& primary() const { return primary_; }
+  [[nodiscard]] const lock::Unreachable& failure() const { return failure_; }
+  /// Of the configuration in which the primary is one.
+  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+  /// Each Sentinel has answered: there is no newer configuration.
+  [[nodiscard]] bool all_answered() const { return certain_ == links_.size(); }
+
+ private:
+  void take(std::size_t index, const Link::Arrival& arrival);
+
+  const std::string service_;
+  std::vector<Endpoint> endpoints_;  ///< of the Sentinels
+  std::deque<Link> links_;           ///< a deque, since a Link cannot move
+  lock::Instant enough_at_;          ///< from then on, one answer will do
+  std::uint64_t known_;
+  std::size_t answered_ = 0;  ///< Sentinels that name a primary
+  std::size_t certain_ = 0;   ///< those of them that are not changing it
+  std::size_t failed_ = 0;
+  std::size_t permanent_ = 0;  ///< of those that failed
+  std::uint64_t epoch_ = 0;    ///< of primary_
+  std::optional<Address> primary_;
+  lock::Unreachable failure_;
+  bool finished_ = false;
+};
+
 namespace {
 
 /// Nodes that disagree about a slot may send us to and fro for ever.
 constexpr unsigned kMostRedirections = 5;
+
+/// A waiter may ask for the lock ten times in a second: the Sentinels are asked less often.
+constexpr std::chrono::seconds kBetweenQuestions{1};
+
+template <class Number>
+std::optional<Number> number(std::string_view digits) {
+  Number parsed = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, parsed);
+  if (digits.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  return parsed;
+}
+
+/// The reply to SENTINEL MASTER: names and values in turn.
+std::string_view field(const Value& reply, std::string_view name) {
+  for (std::size_t i = 0; i + 1 < reply.elements.size(); i += 2) {
+    if (reply.elements[i].text == name) return reply.elements[i + 1].text;
+  }
+  return {};
+}
+
+/// What an error reply to SENTINEL MASTER means.
+lock::Unreachable refused(std::string_view error, const std::string& service) {
+  if (error.starts_with("ERR No such master")) {
+    return {false, true,
+            "monitors no primary of the name " + untrusted(service) +
+                "; see \"sentinel monitor\" in its configuration"};
+  }
+  if (error.starts_with("ERR unknown command")) {
+    return {false, true,
+            "is not a Sentinel; give the addresses of the Sentinels, which have ports of their own "
+            "(26379)"};
+  }
+  if (error.starts_with("NOAUTH")) {
+    return {false, true,
+            "wants a password of its own; append ?sentinel_password=PASSWORD to the URI"};
+  }
+  return error_reply(error);
+}
 
 /// "MOVED SLOT HOST:PORT", or ASK; an IPv6 address comes without brackets. An empty host: the one
 /// that answered.
@@ -20,11 +110,9 @@ std::optional<Address> read_redirection(std::string_view text, const std::string
   const std::size_t space = text.rfind(' ');
   const std::size_t colon = text.rfind(':');
   if (space == text.npos || colon == text.npos || colon < space) return std::nullopt;
-  Address address{.host = std::string(text.substr(space + 1, colon - space - 1)), .port = 0};
-  const std::string_view digits = text.substr(colon + 1);
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, address.port);
-  if (error != std::errc{} || stop != end || address.port == 0) return std::nullopt;
+  Address address{.host = std::string(text.substr(space + 1, colon - space - 1)),
+                  .port = number<std::uint16_t>(text.substr(colon + 1)).value_or(0)};
+  if (address.port == 0) return std::nullopt;
   if (address.host.empty()) address.host = same_host;
   return is_host(address.host) ? std::optional(address) : std::nullopt;
 }
@@ -38,6 +126,73 @@ bool is_harmless(std::string_view error) {
 }
 
 }  // namespace
+
+Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
+                     std::uint64_t known, lock::Instant now)
+    : service_(endpoint.service), enough_at_(now + timeouts.connect / 2), known_(known) {
+  for (const Address& node : endpoint.nodes) {
+    Endpoint sentinel;
+    sentinel.tls = endpoint.tls;
+    sentinel.host = node.host;
+    sentinel.port = node.port;
+    sentinel.credentials = endpoint.sentinel_credentials;
+    endpoints_.push_back(std::move(sentinel));
+  }
+  for (const Endpoint& sentinel : endpoints_) {
+    links_.emplace_back(sentinel, tls, timeouts, std::string());
+    links_.back().ask({.attempt = lock::kNoAttempt},
+                      {encode_command({"SENTINEL", "MASTER", service_}), 1}, now);
+  }
+}
+
+lock::Instant Sentinels::deadline() const {
+  lock::Instant earliest = answered_ > 0 ? enough_at_ : lock::kNever;
+  for (const Link& link : links_) earliest = std::min(earliest, link.deadline());
+  return earliest;
+}
+
+void Sentinels::turn(lock::Instant now) {
+  for (std::size_t index = 0; index < links_.size(); ++index) {
+    for (const Link::Arrival& arrival : links_[index].turn(now)) take(index, arrival);
+  }
+  const bool majority = answered_ > links_.size() / 2 && epoch_ >= known_;
+  const bool all = answered_ + failed_ == links_.size();
+  finished_ = majority || all || (answered_ > 0 && now >= enough_at_);
+}
+
+void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
+  const auto fail = [&](lock::Unreachable why) {
+    const Address where{endpoints_[index].host, endpoints_[index].port};
+    why.why = "Sentinel " + where.display() + ": " + why.why;
+    why.maybe_applied = false;
+    // What a person must repair tells more than a Sentinel that is down. But as long as one is only
+    // down, time may help.
+    const bool each_permanent = why.permanent && (failed_ == 0 || permanent_ == failed_);
+    if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure_ = why;
+    if (why.permanent) ++permanent_;
+    ++failed_;
+    failure_.permanent = each_permanent;
+  };
+  if (const auto* silence = std::get_if<lock::Unreachable>(&arrival.content)) {
+    return fail(*silence);
+  }
+  const Value& reply = std::get<Value>(arrival.content);
+  if (reply.type == Value::Type::error) {
+    return fail(refused(reply.text, service_));
+  }
+  Address primary{.host = std::string(field(reply, "ip")),
+                  .port = number<std::uint16_t>(field(reply, "port")).value_or(0)};
+  if (!is_host(primary.host) || primary.port == 0) return fail(not_redis(Fate::never_sent));
+  std::uint64_t epoch = number<std::uint64_t>(field(reply, "config-epoch")).value_or(0);
+  // The Sentinel that leads a fail-over has the new epoch already while it names the old primary.
+  const bool leads = field(reply, "flags").find("failover_in_progress") != std::string_view::npos;
+  if (leads) epoch = 0;
+  certain_ += leads ? 0 : 1;
+  ++answered_;
+  if (primary_ && epoch <= epoch_) return;
+  primary_ = std::move(primary);
+  epoch_ = epoch;
+}
 
 Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
                  std::string key)
@@ -58,8 +213,7 @@ void Locator::start(lock::Instant now, lock::Instant deadline) {
     }
     next(now);
   } else if (endpoint_.kind == Endpoint::Kind::sentinel) {
-    sentinels_ = std::make_unique<Sentinels>(endpoint_, tls_, timeouts_);
-    sentinels_->ask(now);
+    ask(now);
     turn(now);
   } else {
     place_ = &endpoint_;
@@ -67,8 +221,19 @@ void Locator::start(lock::Instant now, lock::Instant deadline) {
   }
 }
 
+void Locator::ask(lock::Instant now) {
+  asked_ = now;
+  sentinels_ = std::make_unique<Sentinels>(endpoint_, tls_, timeouts_, epoch_, now);
+}
+
+void Locator::ask_again(lock::Instant now) {
+  const bool behind_sentinels = endpoint_.kind == Endpoint::Kind::sentinel;
+  if (behind_sentinels && !sentinels_ && now - asked_ >= kBetweenQuestions) ask(now);
+}
+
 void Locator::stop() {
   sentinels_.reset();
+  superseded_ = false;
   place_ = nullptr;
   left_.clear();
   redirections_ = 0;
@@ -108,22 +273,32 @@ std::string Locator::question() const {
   return endpoint_.kind == Endpoint::Kind::sentinel ? encode_command({"ROLE"}) : std::string();
 }
 
-Locator::Verdict Locator::judge(const Value& reply, lock::Instant now) {
+bool Locator::is_confirmed_by(const Value& reply, lock::Instant now) {
   if (is_redirection(reply) && !is_for_one_request(reply.text)) {
     follow(reply.text, now);
-    return Verdict::elsewhere;
+    return false;
   }
   if (reply.type == Value::Type::error && !is_harmless(reply.text)) {
     fail(error_reply(reply.text));
-    return Verdict::unusable;
+    return false;
   }
-  const bool role = reply.type == Value::Type::array && !reply.elements.empty();
-  if (role && reply.elements.front().text != "master") {
-    fail(not_the_primary());
-    return Verdict::unusable;
-  }
+  if (endpoint_.kind == Endpoint::Kind::sentinel && !may_be_primary(reply)) return false;
   if (endpoint_.kind == Endpoint::Kind::cluster) last_ = Address{here_.host, here_.port};
-  return Verdict::here;
+  return true;
+}
+
+/// By the reply to ROLE. A user who may not ask learns from the lock's own scripts whether the
+/// server is a replica.
+bool Locator::may_be_primary(const Value& reply) {
+  const bool may_not_ask =
+      reply.text.starts_with("NOPERM ") || reply.text.starts_with("ERR unknown command");
+  if (reply.type == Value::Type::error && may_not_ask) return true;
+  const bool role = reply.type == Value::Type::array && !reply.elements.empty() &&
+                    reply.elements.front().type == Value::Type::string &&
+                    !reply.elements.front().text.empty();
+  if (role && reply.elements.front().text == "master") return true;
+  fail(role ? not_the_primary() : unexpected_reply(reply));
+  return false;
 }
 
 void Locator::redirect(std::string_view moved, lock::Instant now) {
@@ -182,12 +357,29 @@ void Locator::turn(lock::Instant now) {
   if (!sentinels_) return;
   sentinels_->turn(now);
   if (!sentinels_->finished()) return;
-  if (const auto primary = sentinels_->primary()) {
-    go_to(*primary, now);
-  } else {
-    failure_ = sentinels_->failure();
-  }
+  take_primary(now);
   sentinels_.reset();
+}
+
+/// A Sentinel that lags names the primary of an older configuration. Without a place, we do not go
+/// back there, unless all Sentinels say so: then somebody has set them up from scratch. Nor do we
+/// leave a place for an older one.
+void Locator::take_primary(lock::Instant now) {
+  const std::optional<Address>& primary = sentinels_->primary();
+  const std::uint64_t epoch = sentinels_->epoch();
+  if (place_ != nullptr) {
+    const bool newer = epoch > epoch_ || (epoch < epoch_ && sentinels_->all_answered());
+    if (!primary || !newer) return;
+    epoch_ = epoch;
+    superseded_ = *primary != Address{here_.host, here_.port};
+  } else if (!primary) {
+    failure_ = sentinels_->failure();
+  } else if (epoch < epoch_ && !sentinels_->all_answered()) {
+    failure_ = outdated_sentinels();
+  } else {
+    epoch_ = epoch;
+    go_to(*primary, now);
+  }
 }
 
 }  // namespace redlock::redis

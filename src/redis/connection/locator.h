@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Where one configured server is reached now. Absent on purpose: the connection to that place
-// (link.h), and what the Sentinels say (sentinels.h).
+// (link.h).
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,6 @@
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
-#include "redis/connection/timeouts.h"
 #include "redis/wire/resp.h"
 #include "redis/wire/uri.h"
 
@@ -23,6 +23,15 @@ namespace redlock::redis {
 
 class Sentinels;
 class TlsContext;
+
+/// How long a server may take.
+struct Timeouts {
+  std::chrono::milliseconds request{200};   ///< to answer, from the time the request was sent
+  std::chrono::milliseconds connect{1000};  ///< resolving, connecting and authenticating together
+  /// How long sent data may stay unacknowledged (TCP_USER_TIMEOUT of tcp(7)). It cuts a connection
+  /// to a host that is gone, but not to a stopped process: its kernel still acknowledges.
+  std::chrono::milliseconds acknowledge{1000};
+};
 
 /// Gives one place after the other to connect to, until one of them is the right one:
 ///   - of a plain server, the server itself;
@@ -45,6 +54,16 @@ class Locator {
   /// As Link::abandon().
   void abandon();
 
+  /// Behind Sentinels: asks them again while the place is in use, unless it has just done so. A
+  /// healthy connection does not prove that the place is still the primary.
+  void ask_again(lock::Instant now);
+
+  /// They name another primary, by a newer configuration than the one that led to this place.
+  [[nodiscard]] bool superseded() const { return superseded_; }
+
+  /// They have not answered yet.
+  [[nodiscard]] bool asks() const { return sentinels_ != nullptr; }
+
   /// Where to connect; null: not known yet, or there is a failure().
   [[nodiscard]] const Endpoint* place() const { return place_; }
 
@@ -58,13 +77,9 @@ class Locator {
   /// SELECT; empty: no such command is needed.
   [[nodiscard]] std::string question() const;
 
-  enum class Verdict {
-    here,
-    elsewhere,  ///< place() is another one now, or there is a failure()
-    unusable    ///< failure() says why; next() may know another place
-  };
-  /// What the reply to question() means.
-  Verdict judge(const Value& reply, lock::Instant now);
+  /// Whether the place is the right one, by the reply to question(). If not, place() is another one
+  /// now, or failure() says why, and next() may know another place.
+  bool is_confirmed_by(const Value& reply, lock::Instant now);
 
   /// A node has answered a request with this redirection ("MOVED 3999 10.0.0.5:6379"). place() is
   /// the node that it names, or there is a failure(). All redirections of one request have the time
@@ -97,6 +112,9 @@ class Locator {
   void go_to(const Address& address, lock::Instant now);
   void follow(std::string_view moved, lock::Instant now);
   void fail(lock::Unreachable why);
+  bool may_be_primary(const Value& reply);
+  void ask(lock::Instant now);
+  void take_primary(lock::Instant now);
 
   const Endpoint& endpoint_;
   const TlsContext* tls_;
@@ -107,7 +125,10 @@ class Locator {
   const Endpoint* place_ = nullptr;
   std::optional<Address> last_;  ///< cluster: the primary that served us last
   std::vector<Address> left_;    ///< cluster: the nodes still to try, the next one at the end
-  unsigned redirections_ = 0;    ///< since a node was the right one for a request
+  std::uint64_t epoch_ = 0;      ///< sentinel: of the newest configuration that we know
+  bool superseded_ = false;
+  lock::Instant asked_{};      ///< sentinel: when we last asked
+  unsigned redirections_ = 0;  ///< since a node was the right one for a request
   lock::Instant deadline_ = lock::kNever;
   lock::Instant place_deadline_ = lock::kNever;
   std::optional<lock::Unreachable> failure_;

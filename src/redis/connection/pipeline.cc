@@ -9,9 +9,6 @@
 namespace redlock::redis {
 namespace {
 
-// A stopped server lets requests pile up on both sides. Beyond this, only releases are still sent.
-constexpr std::size_t kMaxOverdue = 64;
-
 // A stopped server that wakes up reads 16 KiB, and no more if the client is gone and the server
 // cannot answer. The requests that give a lock back must be within that: half of it is left for
 // them.
@@ -26,6 +23,11 @@ constexpr unsigned kMostAttempts = 5;
 /// The request takes something of ours away from a server: it is sent however late.
 bool takes_away(lock::Op op) {
   return lock::is_release(op) || op == lock::Op::leave_queue;
+}
+
+/// The request may give us the lock.
+bool takes(lock::Op op) {
+  return op == lock::Op::acquire || op == lock::Op::repair;
 }
 
 /// The request is among the last ones of an attempt or a job: it never waits for answers.
@@ -51,22 +53,16 @@ bool still_counts(const Pipeline::Pending& pending) {
 
 }  // namespace
 
-Pipeline::Pending* Pipeline::add(const lock::Ask& ask, Flight flight, lock::Instant now) {
-  if (!takes_away(ask.op) && overdue() >= kMaxOverdue) {
-    arrivals_.push_back({ask, now, too_many_unanswered()});
-    return nullptr;
-  }
+Pipeline::Pending& Pipeline::add(const lock::Ask& ask, Flight flight, lock::Instant now) {
   const auto end = is_last(ask.op) ? first_waiting() : requests_.end();
-  return &*requests_.insert(end, {ask, std::move(flight), now});
+  return *requests_.insert(end, {ask, std::move(flight), now});
 }
 
-bool Pipeline::add_note(Flight flight, lock::Instant now) {
-  if (overdue() >= kMaxOverdue) return false;
+void Pipeline::add_note(Flight flight, lock::Instant now) {
   Pending note{{.attempt = lock::kNoAttempt}, std::move(flight), now};
   note.reported = Reported::answered;
   // We may have ended before a waiting acquire can be sent.
   requests_.insert(first_waiting(), std::move(note));
-  return true;
 }
 
 void Pipeline::cancel_notes() {
@@ -124,7 +120,7 @@ Pipeline::Pending* Pipeline::next_to_send() {
 }
 
 bool Pipeline::note_attempt(const Pending& pending) {
-  return !has_no_attempt(pending) && sent_attempts_.insert(pending.ask.attempt).second;
+  return !has_no_attempt(pending) && sent_attempts_.try_emplace(pending.ask.attempt, false).second;
 }
 
 void Pipeline::sent(Pending& pending, std::size_t bytes, bool noted, lock::Instant now) {
@@ -222,7 +218,23 @@ bool Pipeline::drained() const {
   });
 }
 
+/// The connection has ended.
+void Pipeline::note_late_attempts() noexcept {
+  for (const Pending& pending : requests_) {
+    const bool unanswered = pending.written > 0 && pending.answered <= pending.flight.answer_at;
+    const auto known = sent_attempts_.find(pending.ask.attempt);
+    if (takes(pending.ask.op) && unanswered && known != sent_attempts_.end()) known->second = true;
+  }
+}
+
+void Pipeline::clear() noexcept {
+  note_late_attempts();
+  requests_.clear();
+  refused_.clear();
+}
+
 void Pipeline::restore_refused() {
+  note_late_attempts();
   std::erase_if(requests_, [](const Pending& pending) { return pending.written > 0; });
   requests_.insert(requests_.begin(), std::make_move_iterator(refused_.begin()),
                    std::make_move_iterator(refused_.end()));
@@ -285,21 +297,18 @@ bool Pipeline::all_reported() const {
 }
 
 bool Pipeline::is_given_back(const Pending& request) const {
-  const bool takes = request.ask.op == lock::Op::acquire || request.ask.op == lock::Op::repair;
-  return takes && std::ranges::any_of(requests_, [&request](const Pending& other) {
+  return takes(request.ask.op) && std::ranges::any_of(requests_, [&request](const Pending& other) {
            return lock::is_release(other.ask.op) && other.ask.attempt == request.ask.attempt;
          });
 }
 
-bool Pipeline::can_be_left() const {
-  const auto may_come_late = [this](const Pending& pending) {
-    if (lock::is_release(pending.ask.op)) {
-      return pending.reported == Reported::timed_out && pending.rest().empty();
-    }
-    return pending.written == 0 || has_no_attempt(pending) || pending.ask.op == lock::Op::renew ||
-           is_given_back(pending);
-  };
-  return overdue() > 0 && std::ranges::all_of(requests_, may_come_late);
+bool Pipeline::repeat_endless(std::string wire) {
+  if (requests_.empty()) return false;
+  Pending& pending = requests_.front();
+  if (pending.flight.replies != Flight::kEndless || !pending.rest().empty()) return false;
+  pending.flight.wire = std::move(wire);
+  pending.written = 0;
+  return true;
 }
 
 std::size_t Pipeline::overdue() const {

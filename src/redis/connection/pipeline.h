@@ -7,8 +7,9 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <optional>
-#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -59,13 +60,11 @@ class Pipeline {
     }
   };
 
-  /// Adds a request; null: the server owes so many answers that the request is refused, and an
-  /// arrival says so. Valid until the next change.
-  Pending* add(const lock::Ask& ask, Flight flight, lock::Instant now);
+  /// Adds a request. Valid until the next change.
+  Pending& add(const lock::Ask& ask, Flight flight, lock::Instant now);
 
-  /// Adds a flight whose replies nobody waits for, ahead of all requests that must wait. False if
-  /// the server owes too many answers: the note is dropped.
-  bool add_note(Flight flight, lock::Instant now);
+  /// Adds a flight whose replies nobody waits for, ahead of all requests that must wait.
+  void add_note(Flight flight, lock::Instant now);
 
   /// Forgets the notes of which nothing is sent.
   void cancel_notes();
@@ -145,10 +144,7 @@ class Pipeline {
   void fail(const lock::Unreachable& why);
 
   /// Forgets all requests. None of them is answered.
-  void clear() {
-    requests_.clear();
-    refused_.clear();
-  }
+  void clear() noexcept;
 
   std::vector<Arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
 
@@ -158,31 +154,31 @@ class Pipeline {
   [[nodiscard]] bool empty() const { return requests_.empty() && refused_.empty(); }
   [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
-  /// A byte that was sent is not answered to the end.
-  [[nodiscard]] bool awaits_reply() const {
-    return !requests_.empty() && requests_.front().written > 0;
-  }
-
-  /// The server may be waiting for replicas, and reads no further request meanwhile.
-  [[nodiscard]] bool awaits_replicas() const {
-    return awaits_reply() && requests_.front().flight.waits;
-  }
-
   /// Nobody waits for an answer: each request has one, or the reason why there is none.
   [[nodiscard]] bool all_reported() const;
 
-  /// A request has timed out, and whatever the server still carries out does no harm when the next
-  /// requests go over another connection: a renewal that comes late finds our lock or changes
-  /// nothing; a release deletes a token that nobody asks for again; and an acquire that has its
-  /// release behind it leaves nothing.
-  [[nodiscard]] bool can_be_left() const;
+  /// The server may carry out an acquire or a repair of this attempt later: it did not answer, and
+  /// the connection has ended since.
+  [[nodiscard]] bool may_come_late(lock::AttemptId attempt) const {
+    const auto found = sent_attempts_.find(attempt);
+    return found != sent_attempts_.end() && found->second;
+  }
+
+  /// When the oldest request that is not answered was sent; only if the pipeline is not empty().
+  [[nodiscard]] lock::Instant waits_since() const { return requests_.front().sent; }
+
+  /// Sends the first flight once more, as `wire`, over the same connection. False if it is not
+  /// endless, or not sent yet.
+  bool repeat_endless(std::string wire);
 
   /// How many requests were reported as timed out and may yet be answered.
   [[nodiscard]] std::size_t overdue() const;
 
   /// The attempts of which the server may hold something. They outlast the connection.
-  [[nodiscard]] const std::set<lock::AttemptId>& sent_attempts() const { return sent_attempts_; }
-  void presume_sent(lock::AttemptId attempt) { sent_attempts_.insert(attempt); }
+  [[nodiscard]] const std::map<lock::AttemptId, bool>& sent_attempts() const {
+    return sent_attempts_;
+  }
+  void presume_sent(lock::AttemptId attempt) { sent_attempts_.try_emplace(attempt, false); }
   void forget_attempt(lock::AttemptId attempt) { sent_attempts_.erase(attempt); }
 
  private:
@@ -193,12 +189,13 @@ class Pipeline {
   std::deque<Pending>::iterator first_waiting();
   [[nodiscard]] bool expects_reply() const;
   void put_aside();
+  void note_late_attempts() noexcept;
   void report(Pending& pending, lock::Unreachable why);
 
   std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
   bool held_ = false;
-  std::deque<Pending> refused_;  ///< in the order sent
-  std::set<lock::AttemptId> sent_attempts_;
+  std::deque<Pending> refused_;                    ///< in the order sent
+  std::map<lock::AttemptId, bool> sent_attempts_;  ///< and whether each may_come_late()
   std::vector<Arrival> arrivals_;
 };
 

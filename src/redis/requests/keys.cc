@@ -49,9 +49,9 @@ void check_lock_name(std::string_view name) {
   if (std::ranges::any_of(name, is_control)) {
     refuse(name, "control bytes (newline, tab, escape…) are not allowed");
   }
-  if (name.starts_with("redlock:") || name.starts_with("redlock-tag:")) {
+  if (name.starts_with("redlock:{") || name.starts_with("redlock-tag:")) {
     refuse(name,
-           "names that begin with \"redlock:\" or \"redlock-tag:\" are for redlock's own keys");
+           "names that begin with \"redlock:{\" or \"redlock-tag:\" are for redlock's own keys");
   }
   check_braces(name);
 }

@@ -21,7 +21,7 @@ struct LockKeys {
 };
 
 /// Throws Error (64) with the precise reason unless `name` is valid for a lock: 1 to 255 bytes, no
-/// leading "-", no control bytes, no "://", no leading "redlock:" or "redlock-tag:" (the helper
+/// leading "-", no control bytes, no "://", no leading "redlock:{" or "redlock-tag:" (the helper
 /// keys), no braces except one non-empty {tag} (Redis Cluster's hash tag). With a prefix, the whole
 /// key (lock_key()) must pass as well.
 void check_lock_name(std::string_view name);

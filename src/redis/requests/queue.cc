@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
 #include "redis/requests/scripts.h"
-#include "redis/wire/reading.h"
 
 namespace redlock::redis {
 namespace {

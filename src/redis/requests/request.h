@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Encodes lock::Op as commands, and reads replies as lock::Answer. Absent on purpose: when to ask,
-// and what follows from an answer (lock/); sockets (link.h).
+// Encodes requests as commands. Absent on purpose: when to ask (lock/), the queue's commands
+// (queue.h), and the reading of replies (answer.h).
 #pragma once
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "lock/vote.h"
-#include "redis/wire/resp.h"
+#include "redis/wire/uri.h"
 
 namespace redlock::redis {
 
@@ -55,16 +56,34 @@ bool is_replicated(lock::Op op);
 /// Lets the flight wait until `replicas` replicas have its results, or `limit` has passed.
 Flight with_wait(Flight flight, unsigned replicas, std::chrono::milliseconds limit);
 
-/// The answer, unless fewer than `replicas` replicas have the result. `waited`: the reply to WAIT.
-lock::Answer read_waited(lock::Answer answer, const Value& waited, unsigned replicas);
+/// A release after which a late request may put its token back: it leaves a tombstone, too. Not for
+/// a process that joined: the token is not its own.
+Flight with_tombstone(Flight release, const LockContext& context, const Secrets& secrets);
 
 /// The flight for a node to which a Cluster is moving the key: each command behind an ASKING.
 Flight with_asking(const Flight& flight);
 
 Flight encode_request(const lock::Ask& ask, const LockContext& context, const Secrets& secrets);
 
-/// Reads the reply to the first command of a flight. A reply that our scripts never give is
-/// Unreachable: an error to an acquire means "maybe granted" (a failing script does not roll back).
-lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& reply);
+/// AUTH, SELECT and `question`, a command or empty, as far as they are needed.
+Flight encode_handshake(const Endpoint& endpoint, const std::string& question);
+
+/// The flight as this server gets it. Its scripts and commands send messages with PUBLISH, which a
+/// Cluster carries to every node. There they try SPUBLISH first, which only reaches the nodes that
+/// have the lock's slot (https://redis.io/docs/latest/develop/pubsub/, "Sharded Pub/Sub"). For all
+/// other servers the flight stays as it is.
+Flight for_server(Flight flight, const Endpoint& endpoint);
+
+/// A line of the log that every server keeps of a lock; its content: records/log_entry.h.
+struct LogLine {
+  std::string event;  ///< "acquired", "released", "lost", "revoked", "skipped"
+  std::string token;  ///< of the run; only its digest gets into the log
+  std::string data;   ///< JSON, redlock-protocol(7)
+};
+
+/// A command that writes a line into the log of the lock with this key. The log keeps about `most`
+/// lines (1 or more). Best effort: its one reply says nothing, no client waits for it, and the
+/// script leaves out all that the user may not do.
+std::string encode_log(std::string_view lock_key, const LogLine& line, unsigned most);
 
 }  // namespace redlock::redis

@@ -11,6 +11,7 @@ namespace redlock::redis::scripts {
 extern const std::string_view acquire;
 extern const std::string_view acquire_shared;
 extern const std::string_view acquire_slot;
+extern const std::string_view bury;
 extern const std::string_view commit;
 extern const std::string_view commit_shared;
 extern const std::string_view done;

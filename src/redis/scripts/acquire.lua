@@ -6,7 +6,7 @@
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
 -- KEYS[3]  the fence hash: the last fencing number, and the run_id of the server when it gave it
--- KEYS[4]  the tombstone: the token of the lock that somebody last deleted by force
+-- KEYS[4]  the tombstone: see buried.lua
 -- ARGV[1]  our token
 -- ARGV[2]  the lock's time to live, in ms: the ttl, or the minimum hold, whichever is longer
 -- ARGV[3]  who we are, as JSON
@@ -26,8 +26,8 @@
 --     '0' if the user may not read it.
 -- {'done', ms since that run began, how many ms the mark still stays, who or ''}
 -- {'refused', value, pttl, holder or '', clock, ticket, place, how many wait}    the key holds another
---     value; pttl -1: for ever. Or there is no lock to join: value ''. Or somebody deleted our lock here
---     by force: value 'revoked:TOKEN', pttl -2. ticket: for a waiter that joins the queue now. place:
+--     value; pttl -1: for ever. Or there is no lock to join: value ''. Or the tombstone has our token:
+--     value 'revoked:TOKEN', pttl -2. ticket: for a waiter that joins the queue now. place:
 --     ours; 0: we are not in the queue.
 -- {'turn', waiter, how many ms it lasts, '', clock, ticket, place, how many wait}    the lock is free,
 --     and that waiter has the turn
@@ -76,10 +76,7 @@ elseif kind ~= 'string' and kind ~= 'none' then
   return refuse('refused', 'type:' .. kind, redis.call('PTTL', KEYS[1]))
 end
 
-if not ours and read(KEYS[4], 1024) == ARGV[1] then
-  return refuse('refused', 'revoked:' .. ARGV[1], -2)
-end
-
+--include buried
 --include vouch
 
 -- The queue decides only about a free lock. A grant uses up no turn: the waiter leaves the queue when it
@@ -94,7 +91,7 @@ if kind == 'none' and not joins and (try('ZCARD', queue) or 0) > 0 then
     owner = nil
   end
   if owner then return refuse('turn', owner, left) end
-  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
+  if ticket then count_again(ARGV[7]) end
 end
 
 local life = ttl
@@ -104,7 +101,7 @@ if ours then
 else
   redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
   -- Nobody held the lock, so all that the hash still says is about former holders.
-  try('DEL', KEYS[2])
+  if not try('UNLINK', KEYS[2]) then try('DEL', KEYS[2]) end
 end
 
 --include grant

@@ -8,11 +8,11 @@
 --
 -- Replies as acquire.lua. {'refused', 'shared:GENERATION', …}: others read, but a writer waits before us.
 --
--- A name in the queue that begins with 's' is a reader's: see turn.lua.
 local token, readers = ARGV[1], KEYS[5]
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
 local joins = hold ~= token
+--include sizes
 --include readers
 
 local stamp = string.format('%.0f', clock)
@@ -25,11 +25,10 @@ local prefix = ARGV[9]
 
 local fits = shared and string.byte(shared, 8) == 115
 --include barred
+--include buried
 --include vouch
 
-local function enters_with_us(waiter)
-  return string.byte(waiter) == 115
-end
+local enters_with_us = reads
 --include before
 
 -- Whoever holds the lock, a writer that waits comes before the readers that come after it.
@@ -39,16 +38,14 @@ if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   if owner and ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner)) then
     owner = nil
   elseif kind == 'none' and not owner then
-    owner = hand_on(ARGV[7], ticket)
+    owner, left = hand_on(ARGV[7], ticket), 500
   end
-  local writer, known = owner, true
-  if not owner or enters_with_us(owner) then writer, known = other_before(ticket) end
-  if writer and kind ~= 'none' and known then
+  if not owner or reads(owner) then owner, left = other_before(ticket) end
+  if owner and (left or kind == 'none') then return refuse('turn', owner, left or 500) end
+  if owner then
     return refuse('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
-  elseif writer then
-    return refuse('turn', writer, left or 500)
   end
-  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
+  if ticket then count_again(ARGV[7]) end
 end
 
 --include seat

@@ -10,11 +10,12 @@
 -- has our slot, and the time is until the first slot may be free. {'refused', 'shared:GENERATION', …}
 -- without that element: a waiter that is not for one of as many slots stands before us.
 --
--- A name in the queue that begins with "p00NN" is that of a waiter for one of NN slots: see turn.lua.
+-- {'refused', 'type:crowd', …} without that element: see slots.lua.
 local token, readers = ARGV[1], KEYS[5]
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
 local joins = hold ~= token
+--include sizes
 --include readers
 
 local stamp = string.format('%.0f', clock)
@@ -40,6 +41,10 @@ if fits then
 end
 
 --include barred
+--include buried
+if crowd and not ours and not joins then
+  return refuse_any('refused', 'type:crowd', redis.call('PTTL', KEYS[1]))
+end
 if occupant and not joins then
   return refuse('refused', occupant, soonest - clock, field(KEYS[2], occupant, 8192))
 end
@@ -54,8 +59,9 @@ end
 -- wait until no slot is taken.
 if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
-  local _, other = nil, nil
-  if kind ~= 'none' then _, other = other_before(ticket) end
+  local other, may_ask
+  if kind ~= 'none' then other, may_ask = other_before(ticket) end
+  if may_ask then return refuse_any('turn', other, may_ask) end
   if other then
     return refuse_any('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
   end
@@ -67,7 +73,7 @@ if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
     owner = nil
   end
   if owner then return refuse('turn', owner, left) end
-  if ticket then try('HDEL', waiters, 'mark:' .. ARGV[7]) end
+  if ticket then count_again(ARGV[7]) end
 end
 --include seat
 --include grant

@@ -8,6 +8,8 @@
 --
 -- {'log', {id, event, run, data, count}, …}
 --     as in log.lua; a field that is missing, or longer than any of ours, is ''.
+-- {'long', how many lines, how many bytes}
+--     somebody has written lines that are longer than any of redlock; the script does not read them.
 -- {'replica', 'host:port of the primary'}
 local place = redis.pcall('INFO', 'replication')
 if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
@@ -15,6 +17,11 @@ if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
                      (string.match(place, 'master_port:(%d+)') or '?')}
 end
 
+local lines = redis.pcall('XLEN', KEYS[1])
+local size = redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 0)
+if type(lines) == 'number' and type(size) == 'number' and size > 65536 + 4096 * lines then
+  return {'long', lines, size}
+end
 local page = {'log'}
 for _, line in ipairs(redis.call('XREVRANGE', KEYS[1], ARGV[1], '-', 'COUNT', ARGV[2])) do
   local told = {}

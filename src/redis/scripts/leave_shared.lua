@@ -12,6 +12,7 @@
 -- {'released'}, {'kept'}: others share our place, {'missing'}: perhaps others read, {'not_mine', value}
 --include leaving
 local readers, holder = KEYS[4], KEYS[2]
+--include sizes
 --include readers
 --include exit
 

@@ -13,7 +13,11 @@
 -- their crontab must not push all other lines out of the log.
 local count = 1
 if ARGV[1] == 'skipped' then
-  local last = redis.pcall('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+  -- The last block of the stream counts with its own size, the others with that of the first one.
+  local lines = redis.pcall('XLEN', KEYS[1])
+  local size = redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 1)
+  local long = type(lines) == 'number' and type(size) == 'number' and size > 65536 + 4096 * lines
+  local last = long and {} or redis.pcall('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
   local line = last[1] and last[1][2] or {}
   if line[2] == 'skipped' then
     count = (tonumber(line[8]) or 1) + 1

@@ -15,6 +15,7 @@
 --     which is a hash: its holder, and how often it holds it. run: the log's name for the token's run.
 --     Then the readers of a shared lock, 100 at most, and how many there are.
 -- {'replica', 'host:port of the primary'}
+--include sizes
 local place = redis.pcall('INFO', 'replication')
 if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
   return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
@@ -53,8 +54,9 @@ elseif kind == 'string' then
     hold = not ends and word
   end
   if string.sub(token, 1, 7) == 'shared:' and redis.pcall('ZSCORE', ARGV[1], token) == 'inf' then
-    local list = redis.pcall('ZRANGEBYSCORE', ARGV[1], '(' .. string.format('%.0f', clock), '(inf',
-                             'WITHSCORES', 'LIMIT', 0, 100)
+    local small = is_small(ARGV[1], 1 / 0)
+    local list = small and redis.pcall('ZRANGEBYSCORE', ARGV[1], '(' .. string.format('%.0f', clock), '(inf',
+                                       'WITHSCORES', 'LIMIT', 0, 100) or {}
     local function name(reader, ends)
       readers[#readers + 1] = {reader, string.format('%.0f', ends - clock), noted(reader, 8192),
                                string.match(noted('fence:' .. reader, 32), '^%d+$') or '0',
@@ -67,16 +69,18 @@ elseif kind == 'string' then
       if list[at] ~= ARGV[2] and #readers < 100 then name(list[at], list[at + 1]) end
     end
     there = #list / 2
-    local members = there == 100 and redis.pcall('ZCARD', ARGV[1])
+    local members = (there == 100 or not small) and redis.pcall('ZCARD', ARGV[1])
     if type(members) == 'number' then
       -- One member is the lock's value. Few have expired: each reader that enters removes some of them.
-      local over = redis.pcall('ZRANGEBYSCORE', ARGV[1], '-inf', clock, 'LIMIT', 0, 1000)
+      local over = small and redis.pcall('ZRANGEBYSCORE', ARGV[1], '-inf', clock, 'LIMIT', 0, 1000) or {}
       there = members - 1 - #over
     end
   end
 elseif kind == 'hash' then
   local fields = redis.pcall('HLEN', KEYS[1])
-  local all = type(fields) == 'number' and fields <= 16 and redis.pcall('HGETALL', KEYS[1]) or {}
+  local size = tonumber(redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 16)) or 0
+  local few = type(fields) == 'number' and fields <= 16 and size <= 16384
+  local all = few and redis.pcall('HGETALL', KEYS[1]) or {}
   for at = 1, #all, 2 do
     local times = #all[at + 1] <= 9 and string.match(all[at + 1], '^%d+$')
     if #all[at] <= 80 and string.match(all[at], '^[%x-]+:%d+$') and times and

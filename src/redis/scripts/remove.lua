@@ -15,7 +15,9 @@
 -- ARGV[4]  the holder of a Redisson lock, which is a hash, or ''
 -- ARGV[5]  the readers that the user saw, on any server
 --
--- {'released'}, {'missing'}, {'not_mine', value}
+-- {'released'}, {'missing'}, {'not_mine', value}; an error, and nothing is changed, if the lock has more
+-- readers than the tombstone can name
+--include sizes
 -- Also if the lock is gone already: its holder may be about to put it back.
 local function bury(left)
   if ARGV[3] == '' or not KEYS[2] then return end
@@ -23,11 +25,22 @@ local function bury(left)
   if left == -1 then left = 86400000 end
   local dead = ARGV[3]
   if KEYS[3] then
-    local readers = redis.pcall('ZRANGE', KEYS[3], 0, 999)
+    local readers = redis.pcall('ZRANGE', KEYS[3], 0, -1)
     dead = table.concat(readers.err and {} or readers, ' ') .. ' ' .. ARGV[5]
-    redis.pcall('DEL', KEYS[3])
+    if type(redis.pcall('UNLINK', KEYS[3])) ~= 'number' then redis.pcall('DEL', KEYS[3]) end
   end
-  redis.pcall('SET', KEYS[2], dead, 'PX', string.format('%.0f', math.max(left, 0) + 10000))
+  -- It may name tokens that their owners released, and late requests for them must not get in either.
+  local size = redis.pcall('STRLEN', KEYS[2])
+  local old = type(size) == 'number' and size <= 65536 and redis.pcall('GET', KEYS[2])
+  if type(old) == 'string' then dead = string.sub(dead .. ' ' .. old, 1, 65536) end
+  local stays = redis.pcall('PTTL', KEYS[2])
+  stays = math.max(type(stays) == 'number' and stays or 0, math.max(left, 0) + 10000)
+  redis.pcall('SET', KEYS[2], dead, 'PX', string.format('%.0f', stays))
+end
+
+-- A reader that the tombstone does not name could put the lock back beside the next holder.
+if ARGV[3] ~= '' and KEYS[3] and not is_small(KEYS[3], 1000) then
+  return redis.error_reply('ERR too many readers for --now: the lock is free when their jobs have ended')
 end
 
 local kind = redis.call('TYPE', KEYS[1]).ok
@@ -44,12 +57,14 @@ if kind == 'string' and ARGV[3] ~= '' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)')
   same = same or token == ARGV[3]
 elseif same and kind == 'hash' and ARGV[4] ~= '' then
-  same = redis.call('HGET', KEYS[1], ARGV[4])
+  local size = redis.pcall('HSTRLEN', KEYS[1], ARGV[4])
+  same = type(size) ~= 'number' or size > 0
 end
 if not same then
   return {'not_mine', kind == 'string' and string.sub(value, 1, 1024) or 'type:' .. kind}
 end
 local left = redis.call('PTTL', KEYS[1])
-redis.call('DEL', KEYS[1])
+-- A large hash would keep the other clients waiting.
+if kind == 'string' or type(redis.pcall('UNLINK', KEYS[1])) ~= 'number' then redis.call('DEL', KEYS[1]) end
 bury(left)
 return {'released'}

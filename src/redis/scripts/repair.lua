@@ -12,8 +12,6 @@
 -- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
 --include noted
 
-if redis.pcall('GET', KEYS[4]) == ARGV[1] then return {'refused', 'revoked:' .. ARGV[1], -2, '', '0'} end
-
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   redis.pcall('HSET', KEYS[2], ARGV[1], ARGV[3])
   redis.pcall('PEXPIRE', KEYS[2], tonumber(ARGV[2]) + 10000)

@@ -9,15 +9,14 @@
 -- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
 local token, readers = ARGV[1], KEYS[5]
 --include noted
-
-local buried = redis.pcall('GET', KEYS[4])
-if type(buried) == 'string' and string.find(buried, token, 1, true) then
-  return {'refused', 'revoked:' .. token, -2, '', '0'}
-end
+--include sizes
 --include readers
 --include slots
 --include enter
 
+if crowd and not ours then
+  return {'refused', 'type:crowd', redis.call('PTTL', KEYS[1]), '', '0'}
+end
 if occupant then return {'refused', occupant, ends_of(occupant) - clock, '', '0'} end
 if kind ~= 'none' and (revoked or not fits) then
   return {'refused', value, redis.call('PTTL', KEYS[1]), '', '0'}

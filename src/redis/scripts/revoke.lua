@@ -12,6 +12,7 @@
 -- {'revoked', how many subscribers, the readers, with blanks between them}    also if it was revoked
 --     before; then the value stays
 -- {'missing'}, {'not_mine', value}
+--include sizes
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {'missing'} end
 if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
@@ -38,7 +39,9 @@ end
 -- any more.
 local notice = 'revoked ' .. (string.match(value, ' (.*)') or '')
 local told = 0
-local readers = KEYS[2] and redis.pcall('ZRANGE', KEYS[2], 0, 999) or {''}
+local readers = {''}
+-- Readers that the script cannot name hear of the revocation at their next renewal.
+if KEYS[2] then readers = is_small(KEYS[2], 1 / 0) and redis.pcall('ZRANGE', KEYS[2], 0, 999) or {} end
 for _, reader in ipairs(readers) do
   local heard = redis.pcall('PUBLISH', ARGV[3] .. reader, notice)
   told = told + (type(heard) == 'number' and heard or 0)

@@ -6,12 +6,14 @@
 --          reads locks may lack the permission for these
 --
 -- {'waiting', how many, {waiter, for how many ms, who or ''}, …}: the first 20, in their order
+--include sizes
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 -- Few records have expired: each request of a waiter removes some of them.
-local expired = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', clock, 'LIMIT', 0, 1000)
+local expired = is_small(KEYS[2], 1 / 0) and
+                redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', clock, 'LIMIT', 0, 1000) or {}
 local answer = {'waiting', redis.call('ZCARD', KEYS[2]) - #expired}
-local queue = redis.call('ZRANGE', KEYS[1], 0, 999, 'WITHSCORES')
+local queue = is_small(KEYS[1], 1 / 0) and redis.call('ZRANGE', KEYS[1], 0, 999, 'WITHSCORES') or {}
 for at = 1, #queue, 2 do
   local ends = tonumber(redis.call('ZSCORE', KEYS[2], queue[at]) or 0)
   if ends > clock then

@@ -2,182 +2,280 @@
 #include "redis/servers/server_set.h"
 
 #include <algorithm>
-#include <utility>
+#include <variant>
 
-#include "lock/token.h"
+#include "lock/value.h"
 #include "os/random.h"
-#include "redis/connection/routes.h"
-#include "redis/requests/attempt_tokens.h"
-#include "redis/requests/log.h"
-#include "redis/servers/queue_member.h"
-#include "redis/servers/subscribers.h"
-#include "redis/servers/voters.h"
+#include "redis/requests/answer.h"
+#include "redis/requests/queue.h"
 
 namespace redlock::redis {
 namespace {
 
 constexpr std::size_t kWaiterBytes = 10;
+constexpr std::size_t kTokenBytes = 20;
+
+// By give_back_all(), to each server.
+constexpr std::size_t kMostGivenBack = 16;
+
+/// Secrets and names tell by their first bytes that their owner reads, or which of how many slots
+/// they are for (lock/value.h).
+std::string drawn(std::size_t bytes, const LockKeys& keys, std::optional<std::size_t> slot) {
+  std::string name = os::random_hex(bytes);
+  if (keys.shared) name.front() = lock::kReader;
+  if (slot) {
+    const std::string head = lock::slot_head(*slot, keys.slots);
+    name.replace(0, head.size(), head);
+  }
+  return name;
+}
 
 LockContext context_of(const LockKeys& keys, std::chrono::milliseconds ttl,
                        std::chrono::seconds restart_grace) {
   const std::string& key = keys.key;
-  std::string waiter = os::random_hex(kWaiterBytes);
-  if (keys.shared) waiter.front() = lock::kReader;
-  if (keys.slots != 0) {
-    const std::string head = lock::slot_head(0, keys.slots);
-    waiter.replace(0, head.size(), head);
-  }
+  const auto any_slot = keys.slots != 0 ? std::optional<std::size_t>(0) : std::nullopt;
   return {.lock_key = key,
           .holder_key = helper_key(key, "holder"),
           .fence_key = helper_key(key, "fence"),
           .dead_key = helper_key(key, "dead"),
           .done_key = helper_key(key, "done"),
           .readers_key = helper_key(key, "readers"),
-          .waiter = std::move(waiter),
+          .waiter = drawn(kWaiterBytes, keys, any_slot),
           .ttl = ttl,
           .holder_json = {},
           .restart_grace = restart_grace,
           .replicas = keys.replicas};
 }
 
+bool is_gone(const lock::Answer& answer) {
+  const auto* released = std::get_if<lock::Released>(&answer);
+  return (released != nullptr && !released->cooling) ||
+         std::holds_alternative<lock::Missing>(answer) ||
+         std::holds_alternative<lock::NotMine>(answer);
+}
+
 }  // namespace
 
-struct ServerSet::Impl {
-  Impl(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
-       std::function<std::string()> holder, Timeouts timeouts, std::chrono::seconds restart_grace,
-       const TlsSettings& tls)
-      : routes(std::move(servers), timeouts, ttl, tls),
-        tokens(std::move(keys.held_token), keys.shared, keys.slots),
-        voters(routes, tokens, context_of(keys, ttl, restart_grace), std::move(holder)),
-        queue(routes, voters),
-        log_entries(keys.log_entries) {}
-
-  Routes routes;
-  AttemptTokens tokens;
-  Voters voters;
-  Subscribers subscribers;  // of the lock's holder; empty until the first subscribe()
-  QueueMember queue;
-  unsigned log_entries;
-};
-
+// A host that acknowledges nothing loses its connection early enough for another try over a new
+// one well within the lease.
 ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
                      std::function<std::string()> holder, Timeouts timeouts,
                      std::chrono::seconds restart_grace, const TlsSettings& tls)
-    : impl_(std::make_unique<Impl>(std::move(servers), std::move(keys), ttl, std::move(holder),
-                                   timeouts, restart_grace, tls)) {}
+    : endpoints_(std::move(servers)),
+      timeouts_{timeouts.request, timeouts.connect,
+                std::max(std::chrono::milliseconds(1000), ttl / 6)},
+      keys_(std::move(keys)),
+      context_(context_of(keys_, ttl, restart_grace)),
+      holder_(std::move(holder)) {
+  if (std::ranges::any_of(endpoints_, &Endpoint::tls)) tls_.emplace(tls);
+  for (lock::ServerIndex server = 0; server < size(); ++server) {
+    links_.emplace_back(endpoints_[server], tls_for(server), timeouts_, keys_.key);
+  }
+}
 
-ServerSet::~ServerSet() = default;
+/// Draws them when the attempt is first named: 160 bits from getrandom(2), for that slot of the
+/// lock, if it has slots. They never change and are never used for another attempt.
+const Secrets& ServerSet::secrets_of(lock::AttemptId attempt, std::size_t slot) {
+  Secrets& known = secrets_[attempt];
+  if (known.hold.empty()) {
+    known.hold = drawn(kTokenBytes, keys_, slot != 0 ? std::optional(slot) : std::nullopt);
+    known.token = lock::is_join(attempt) ? keys_.held_token : known.hold;
+  }
+  return known;
+}
 
 void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
-  if (ask.op == lock::Op::leave_queue) {
-    impl_->queue.leave(ask, now);
-  } else {
-    impl_->voters.ask(ask, now);
+  if (ask.op == lock::Op::leave_queue) return leave_queue(ask, now);
+  Link& link = links_.at(ask.server);
+  // The description says since when we hold the lock: every round of requests may win it.
+  const auto round = std::pair(ask.attempt, ask.round);
+  if (ask.op == lock::Op::acquire && described_ != round) {
+    described_ = round;
+    context_.holder_json = holder_();
   }
+  if (lock::is_release(ask.op)) {
+    // An unsent request must not reach the server behind the release. A token that was never sent
+    // is known to nobody: there is nothing to delete, and no need to wait for the server.
+    link.cancel_unsent(ask.attempt);
+    if (!link.requests().sent_attempts().contains(ask.attempt)) {
+      ready_.push_back({ask, now, lock::Missing{}});
+      return;
+    }
+  }
+  link.ask(ask, for_server(encode(ask), endpoints_[ask.server]), now);
+}
+
+Flight ServerSet::encode(const lock::Ask& ask) {
+  const Secrets& secrets = secrets_of(ask.attempt, ask.slot);
+  Flight flight = encode_request(ask, context_, secrets);
+  if (context_.replicas > 0 && is_replicated(ask.op)) {
+    // The server's answer must come before we give up waiting for it.
+    flight = with_wait(std::move(flight), context_.replicas,
+                       std::max(timeouts_.request / 2, std::chrono::milliseconds(1)));
+  }
+  if (lock::is_release(ask.op) && !lock::is_join(ask.attempt) &&
+      links_[ask.server].requests().may_come_late(ask.attempt)) {
+    flight = with_tombstone(std::move(flight), context_, secrets);
+  }
+  if (ask.op != lock::Op::leave) return flight;
+  const auto extra = with_leaves_.find(ask.attempt);
+  if (extra == with_leaves_.end()) return flight;
+  flight.wire += extra->second;
+  ++flight.replies;
+  return flight;
 }
 
 void ServerSet::adopt(lock::AttemptId attempt, const std::string& token) {
-  impl_->tokens.adopt(attempt, token);
-  impl_->voters.presume_sent(attempt);
-  impl_->voters.describe_holder();
+  secrets_[attempt] = {.token = token, .hold = token, .adopted = true};
+  for (Link& link : links_) link.requests().presume_sent(attempt);
+  context_.holder_json = holder_();
+}
+
+void ServerSet::open(Subscribers& subscribers, const std::string& channel) {
+  if (!subscribers.empty()) return;
+  for (lock::ServerIndex server = 0; server < size(); ++server) {
+    subscribers.add(endpoints_[server], tls_for(server), timeouts_, keys_.key, channel);
+  }
 }
 
 void ServerSet::subscribe(lock::AttemptId attempt, lock::Instant now) {
-  Subscribers& subscribers = impl_->subscribers;
-  if (subscribers.empty()) {
-    const std::string& key = impl_->voters.context().lock_key;
-    subscribers.open(impl_->routes, key, notice_channel(key, impl_->tokens.of(attempt).token));
-  }
-  subscribers.subscribe(now);
-}
-
-Subscribers& ServerSet::subscribers() {
-  return impl_->subscribers;
-}
-
-std::vector<Notice> ServerSet::take_notices() {
-  return impl_->subscribers.take();
+  open(holder_notices_, notice_channel(keys_.key, secrets_of(attempt).token));
+  holder_notices_.subscribe(now);
 }
 
 void ServerSet::join_queue(lock::Ticket ticket, lock::Instant now) {
-  impl_->queue.join(ticket, now);
+  open(wake_ups_, wake_channel(keys_.key, context_.waiter));
+  for (lock::ServerIndex server = 0; server < size(); ++server) {
+    // A waiter that listens elsewhere counts as gone: only subscribers at this node are counted.
+    const Link& link = links_[server];
+    if (link.ready()) wake_ups_.follow(server, link.place());
+  }
+  wake_ups_.subscribe(now);
+  joined_ = true;
+  if (ticket == 0) return;
+  const std::string command =
+      encode_join_queue(keys_.key, context_.waiter, context_.holder_json, ticket);
+  for (Link& link : links_) {
+    if (link.requests().overdue() == 0) link.note({command, 1}, now);
+  }
+}
+
+void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
+  if (std::exchange(joined_, false)) {
+    wake_ups_ = Subscribers();
+    woken_by_.clear();
+  }
+  Link& link = links_.at(ask.server);
+  if (!link.ready() && !link.busy()) {
+    ready_.push_back({ask, now, lock::Unreachable{.maybe_applied = false, .why = {}}});
+    return;
+  }
+  link.requests().cancel_notes();  // a note that undoes this one must not come behind it
+  link.ask(ask,
+           for_server({encode_leave_queue(keys_.key, context_.waiter), 1}, endpoints_[ask.server]),
+           now);
 }
 
 std::vector<Notice> ServerSet::take_wake_ups() {
-  return impl_->queue.take_wake_ups();
-}
-
-bool ServerSet::amid_answers() const {
-  return impl_->voters.amid_answers();
-}
-
-lock::Duration ServerSet::request_timeout() const {
-  return impl_->routes.timeouts().request;
+  std::vector<Notice> notices = wake_ups_.take();
+  // A subscription that is made again after its connection broke is no news. Where connections
+  // break all the time, it would make us ask, subscribe and ask again for ever. A wake-up that
+  // was missed meanwhile costs a little time.
+  std::erase_if(notices, [this](const Notice& notice) {
+    return notice.text.empty() && !woken_by_.insert(notice.server).second;
+  });
+  return notices;
 }
 
 void ServerSet::log(const lock::Log& line, std::string_view event, std::string data,
                     lock::Instant now) {
-  if (impl_->log_entries == 0) return;
-  const std::string& token = impl_->tokens.of(line.attempt).token;
-  std::string command = encode_log(
-      impl_->voters.context().lock_key,
-      {.event = std::string(event), .token = token, .data = std::move(data)}, impl_->log_entries);
+  if (keys_.log_entries == 0) return;
+  std::string command = encode_log(keys_.key,
+                                   {.event = std::string(event),
+                                    .token = secrets_of(line.attempt).token,
+                                    .data = std::move(data)},
+                                   keys_.log_entries);
   if (line.carrier == lock::Log::Carrier::leave) {
-    impl_->voters.add_to_leaves(line.attempt, std::move(command));
+    with_leaves_[line.attempt] = std::move(command);
   } else {
-    impl_->voters.note(command, now);
+    for (Link& link : links_) link.note({command, 1}, now);
   }
 }
 
 void ServerSet::interests(std::vector<os::Interest>& out) const {
-  impl_->voters.interests(out);
-  impl_->subscribers.interests(out);
-  impl_->queue.interests(out);
+  for (const Link& link : links_) link.interests(out);
+  holder_notices_.interests(out);
+  wake_ups_.interests(out);
 }
 
 lock::Instant ServerSet::deadline() const {
-  return std::min(
-      {impl_->voters.deadline(), impl_->subscribers.deadline(), impl_->queue.deadline()});
+  if (!ready_.empty()) return lock::Instant::min();
+  lock::Instant earliest = std::min(holder_notices_.deadline(), wake_ups_.deadline());
+  for (const Link& link : links_) earliest = std::min(earliest, link.deadline());
+  return earliest;
+}
+
+lock::Reply ServerSet::read(Link& link, Link::Arrival arrival) {
+  if (auto* trouble = std::get_if<lock::Unreachable>(&arrival.content)) {
+    return {arrival.ask, arrival.sent, std::move(*trouble)};
+  }
+  lock::Answer answer = read_answer(arrival.ask.op, context_, std::get<Value>(arrival.content));
+  if (context_.replicas > 0 && is_replicated(arrival.ask.op)) {
+    answer = read_waited(std::move(answer), arrival.waited, context_.replicas);
+  }
+  if (lock::is_release(arrival.ask.op) && is_gone(answer)) {
+    link.requests().forget_attempt(arrival.ask.attempt);
+  }
+  if (auto* refusal = std::get_if<lock::NotMine>(&answer)) {
+    const lock::Value value = lock::read_value(refusal->blocker);
+    refusal->revoked = value.kind == lock::Value::Kind::revoked &&
+                       value.token == secrets_of(arrival.ask.attempt).token;
+  }
+  return {arrival.ask, arrival.sent, std::move(answer)};
 }
 
 std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
-  std::vector<lock::Reply> replies = impl_->voters.turn(now);
-  impl_->subscribers.turn(now);
-  impl_->queue.turn(now);
+  std::vector<lock::Reply> replies = std::exchange(ready_, {});
+  for (lock::ServerIndex server = 0; server < links_.size(); ++server) {
+    Link& link = links_[server];
+    for (Link::Arrival& arrival : link.turn(now)) {
+      replies.push_back(read(link, std::move(arrival)));
+    }
+    // Once the new primary confirms it, the holder renews there.
+    if (link.take_replaced()) holder_notices_.move(server, now);
+  }
+  holder_notices_.turn(now);
+  wake_ups_.turn(now);
   return replies;
 }
 
 void ServerSet::give_back_all(lock::Instant now) {
-  const bool joined = impl_->queue.joined();
+  const bool joined = joined_;
   for (lock::ServerIndex server = 0; server < size(); ++server) {
     if (joined) {
-      impl_->queue.leave(
-          {.server = server, .op = lock::Op::leave_queue, .attempt = lock::kNoAttempt}, now);
+      leave_queue({.server = server, .op = lock::Op::leave_queue, .attempt = lock::kNoAttempt},
+                  now);
     }
-    impl_->voters.give_back(server, now);
+    // Earlier attempts were given back long ago: what they left behind has expired.
+    const std::map<lock::AttemptId, bool> sent = links_.at(server).requests().sent_attempts();
+    std::size_t asked = 0;
+    for (auto each = sent.rbegin(); each != sent.rend() && asked < kMostGivenBack;
+         ++each, ++asked) {
+      ask({.server = server, .op = lock::Op::leave, .attempt = each->first}, now);
+    }
   }
 }
 
 bool ServerSet::owes() const {
-  return impl_->voters.owes();
+  return std::ranges::any_of(
+      links_, [](const Link& link) { return !link.requests().sent_attempts().empty(); });
 }
 
 void ServerSet::drop_connections() {
-  impl_->voters.abandon();
-  impl_->subscribers.abandon();
-  impl_->queue.abandon();
-}
-
-const std::string& ServerSet::token(lock::AttemptId attempt) const {
-  return impl_->tokens.token(attempt);
-}
-
-std::size_t ServerSet::size() const {
-  return impl_->routes.size();
-}
-
-const TlsContext* ServerSet::tls_for(std::size_t server) const {
-  return impl_->routes.tls_for(server);
+  for (Link& link : links_) link.abandon();
+  links_.clear();
+  holder_notices_.abandon();
+  wake_ups_.abandon();
 }
 
 }  // namespace redlock::redis

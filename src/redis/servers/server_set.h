@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: MIT
 //
-// All that one process needs of the configured servers for one lock, put together. Absent on
-// purpose: how each part works (voters.h, subscribers.h, queue_member.h, attempt_tokens.h).
+// The configured servers as voters on one lock, and as places where we wait for it. Absent on
+// purpose: what follows from a vote, and when to join the queue (lock/); how a request looks
+// (redis/requests/).
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <functional>
-#include <memory>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lock/effect.h"
 #include "lock/time.h"
 #include "lock/vote.h"
 #include "os/loop.h"
-#include "redis/connection/timeouts.h"
+#include "redis/connection/link.h"
 #include "redis/requests/keys.h"
-#include "redis/requests/notice.h"
-#include "redis/tls/settings.h"
+#include "redis/requests/request.h"
+#include "redis/servers/subscriber.h"
+#include "redis/tls/context.h"
 #include "redis/wire/uri.h"
 
 namespace redlock::redis {
 
-class Subscribers;
-class TlsContext;
-
-/// Performs the effects of lock/effect.h that concern servers. Nothing here blocks, and no server
-/// waits for another. Passive: the caller polls interests() and calls turn().
+/// Performs the effects of lock/effect.h that concern servers. There is one ordered connection per
+/// server for the requests, and others for messages. Nothing here blocks, and no server waits for
+/// another. Passive: the caller polls interests() and calls turn().
 class ServerSet {
  public:
   /// `restart_grace`: a server that started more recently may have forgotten its locks; 0: every
@@ -37,11 +42,18 @@ class ServerSet {
   ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
             std::function<std::string()> holder, Timeouts timeouts,
             std::chrono::seconds restart_grace, const TlsSettings& tls);
-  ~ServerSet();
   ServerSet(const ServerSet&) = delete;
   ServerSet& operator=(const ServerSet&) = delete;
 
-  /// As Voters::ask(), or, for Op::leave_queue, QueueMember::leave().
+  /// Queues the request (connecting first if need be) and tries to send it at once. Its reply comes
+  /// out of turn(), never from inside this call.
+  ///
+  /// A release also forgets the requests of its attempt that are not sent yet: those get no reply
+  /// and never reach the server. If nothing of the attempt was ever sent there, nobody but us knows
+  /// its token, and the release is answered Missing without asking the server.
+  ///
+  /// The first Op::leave_queue ends the subscriptions of join_queue(). A server that is not
+  /// connected, and that nothing is to be sent to, is not asked: its answer is Unreachable.
   void ask(const lock::Ask& ask, lock::Instant now);
 
   /// An attempt of another process, known by its token: it may be on every server. A process that
@@ -53,20 +65,19 @@ class ServerSet {
   void subscribe(lock::AttemptId attempt, lock::Instant now);
 
   /// The subscriptions of subscribe(), for a process that must not touch the other connections yet.
-  Subscribers& subscribers();
+  Subscribers& subscribers() { return holder_notices_; }
 
   /// The notices for the holder that the latest turn() received.
-  std::vector<Notice> take_notices();
+  std::vector<Notice> take_notices() { return holder_notices_.take(); }
 
-  /// As QueueMember has it.
+  /// Puts us into the queue of waiters with this ticket on every server that is connected and
+  /// answers, and subscribes to our wake-ups wherever it has not done so yet. Ticket 0: it only
+  /// subscribes.
   void join_queue(lock::Ticket ticket, lock::Instant now);
+
+  /// The wake-ups that the latest turn() received. An empty text comes once from each server: from
+  /// now on nothing is missed there.
   std::vector<Notice> take_wake_ups();
-
-  /// A server would perhaps not read the latest requests if the connections ended now.
-  [[nodiscard]] bool amid_answers() const;
-
-  /// How long a server may take for an answer.
-  [[nodiscard]] lock::Duration request_timeout() const;
 
   /// Writes a line into the lock's log on every server that is connected, at once or with the
   /// leaves of its attempt, as it says. Nothing waits for it, and no answer is reported. `event`,
@@ -83,8 +94,9 @@ class ServerSet {
   /// the replies that came in, in the order they came.
   std::vector<lock::Reply> turn(lock::Instant now);
 
-  /// Leaves every queue and asks every server to take back whatever it may hold (Voters has the
-  /// details).
+  /// Leaves every queue and asks every server to take back whatever it may hold of any attempt. For
+  /// when the machine has failed, and nobody knows any more how far the attempts have come. The
+  /// replies come out of turn(), and are of no use to a session.
   void give_back_all(lock::Instant now);
 
   /// A server may hold something of an attempt of ours.
@@ -95,16 +107,41 @@ class ServerSet {
   void drop_connections();
 
   /// The token that the lock has in an attempt that was asked for at least once, 40 hex digits.
-  [[nodiscard]] const std::string& token(lock::AttemptId attempt) const;
+  [[nodiscard]] const std::string& token(lock::AttemptId attempt) const {
+    return secrets_.at(attempt).token;
+  }
 
-  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::size_t size() const { return endpoints_.size(); }
 
   /// For a further connection to that server; null if it does not speak TLS.
-  [[nodiscard]] const TlsContext* tls_for(std::size_t server) const;
+  [[nodiscard]] const TlsContext* tls_for(lock::ServerIndex server) const {
+    return endpoints_.at(server).tls ? &*tls_ : nullptr;
+  }
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  const Secrets& secrets_of(lock::AttemptId attempt, std::size_t slot = 0);
+  Flight encode(const lock::Ask& ask);
+  void leave_queue(const lock::Ask& ask, lock::Instant now);
+  void open(Subscribers& subscribers, const std::string& channel);
+  lock::Reply read(Link& link, Link::Arrival arrival);
+
+  const std::vector<Endpoint> endpoints_;
+  std::optional<TlsContext> tls_;  ///< none if no server speaks TLS
+  const Timeouts timeouts_;
+  const LockKeys keys_;
+  LockContext context_;
+  std::function<std::string()> holder_;
+  /// The round for which the context describes us.
+  std::pair<lock::AttemptId, std::uint32_t> described_{};
+  std::map<lock::AttemptId, Secrets> secrets_;
+  /// Every leave of the attempt carries this command, which has one reply.
+  std::map<lock::AttemptId, std::string> with_leaves_;
+  std::deque<Link> links_;                ///< a deque, since a Link cannot move
+  std::vector<lock::Reply> ready_;        ///< answers that needed no server
+  Subscribers holder_notices_;            ///< empty until the first subscribe()
+  Subscribers wake_ups_;                  ///< empty except while we wait
+  bool joined_ = false;                   ///< we are in the queue of some server, or may be
+  std::set<lock::ServerIndex> woken_by_;  ///< they have confirmed the subscription
 };
 
 }  // namespace redlock::redis

@@ -16,6 +16,9 @@ constexpr std::string_view kSharded = "SSUBSCRIBE";
 // A server may say all the time that the slot has moved.
 constexpr auto kBetweenMoves = std::chrono::seconds(1);
 
+// What has come lately proves the connection.
+constexpr auto kProven = std::chrono::seconds(1);
+
 /// The command, in the server's words.
 std::string_view confirmation(std::string_view command) {
   return command == kSharded ? "ssubscribe" : "subscribe";
@@ -24,20 +27,40 @@ std::string_view confirmation(std::string_view command) {
 }  // namespace
 
 Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-                       std::chrono::milliseconds user_timeout, std::string key, std::string channel)
+                       std::string key, std::string channel)
     : channel_(std::move(channel)),
-      link_(std::in_place, endpoint, tls, timeouts, std::move(key), user_timeout) {
+      patience_(timeouts.connect + timeouts.request),
+      link_(std::in_place, endpoint, tls, timeouts, std::move(key)) {
   // A node without the slot answers the first command with a redirection.
   if (endpoint.kind == Endpoint::Kind::cluster) commands_.push_back(kSharded);
   commands_.emplace_back("SUBSCRIBE");
 }
 
 void Subscriber::subscribe(lock::Instant now) {
-  if (!link_ || link_->busy()) return;
+  if (!link_ || (link_->busy() && is_alive(now))) return;
+  subscribed_ = false;
+  asked_ = now;
   unanswered_ = commands_;
+  link_->ask({}, {encode(), Flight::kEndless}, now);
+}
+
+std::string Subscriber::encode() const {
   std::string wire;
   for (const std::string_view command : commands_) wire += encode_command({command, channel_});
-  link_->ask({}, {std::move(wire), Flight::kEndless}, now);
+  return wire;
+}
+
+/// False if it has given up a connection over which nothing comes.
+bool Subscriber::is_alive(lock::Instant now) {
+  if (asked_ && now - *asked_ >= patience_) {
+    close();
+    return false;
+  }
+  if (!asked_ && now - heard_ >= kProven) {
+    asked_ = now;
+    link_->repeat(encode(), now);
+  }
+  return true;
 }
 
 void Subscriber::follow(const Endpoint& place) {
@@ -46,17 +69,23 @@ void Subscriber::follow(const Endpoint& place) {
   if (here.host != place.host || here.port != place.port) close();
 }
 
+void Subscriber::move(lock::Instant now) {
+  if (!link_) return;
+  close();
+  subscribe(now);
+}
+
 void Subscriber::close() {
   link_->close();
   unanswered_.clear();
+  asked_.reset();
 }
 
 /// The server has ended the subscription, since another node has the slot now.
 void Subscriber::follow_slot(lock::Instant now) {
-  close();
-  if (followed_ && now - *followed_ < kBetweenMoves) return;
+  if (followed_ && now - *followed_ < kBetweenMoves) return close();
   followed_ = now;
-  subscribe(now);
+  move(now);
 }
 
 void Subscriber::interests(std::vector<os::Interest>& out) const {
@@ -72,6 +101,10 @@ std::vector<std::string> Subscriber::turn(lock::Instant now) {
   if (!link_) return messages;
   bool moved = false;
   for (const Link::Arrival& arrival : link_->turn(now)) {
+    if (std::holds_alternative<Value>(arrival.content)) {
+      heard_ = now;
+      asked_.reset();
+    }
     if (says_that_slot_moved(arrival)) {
       moved = true;
     } else if (auto message = read(arrival)) {
@@ -98,12 +131,17 @@ std::optional<std::string> Subscriber::read(const Link::Arrival& arrival) {
   }
   const Value& reply = std::get<Value>(arrival.content);
   if (reply.type == Value::Type::error && !unanswered_.empty()) return take_answer(true);
+  if (reply.type == Value::Type::error && subscribed_) {
+    close();  // of a subscription that we repeated: the next one shows the reason
+    return std::nullopt;
+  }
   const std::vector<Value>& part = reply.elements;
   if (part.size() == 3 && part[1].text == channel_) {
     const std::string& kind = part[0].text;
     if (!unanswered_.empty() && kind == confirmation(unanswered_.front())) {
       return take_answer(false);
     }
+    if (kind == "subscribe" || kind == "ssubscribe") return take_late_answer();
     if (kind == "message" || kind == "smessage") {
       return part[2].text.substr(0, kMostMessage);
     }
@@ -118,12 +156,50 @@ std::optional<std::string> Subscriber::take_answer(bool refused) {
   unanswered_.pop_front();
   if (commands_.empty()) link_.reset();
   if (commands_.empty() || !unanswered_.empty()) return std::nullopt;
+  return take_late_answer();
+}
+
+/// It may be late, or that to a subscription that we repeated.
+std::optional<std::string> Subscriber::take_late_answer() {
+  if (std::exchange(subscribed_, true)) return std::nullopt;
   return std::string();
 }
 
 void Subscriber::abandon() {
   if (link_) link_->abandon();
   link_.reset();
+}
+
+void Subscribers::subscribe(lock::Instant now) {
+  for (Subscriber& subscriber : subscribers_) subscriber.subscribe(now);
+}
+
+bool Subscribers::settled() const {
+  return std::ranges::none_of(subscribers_, &Subscriber::begins);
+}
+
+void Subscribers::interests(std::vector<os::Interest>& out) const {
+  for (const Subscriber& subscriber : subscribers_) subscriber.interests(out);
+}
+
+lock::Instant Subscribers::deadline() const {
+  lock::Instant earliest = lock::kNever;
+  for (const Subscriber& subscriber : subscribers_)
+    earliest = std::min(earliest, subscriber.deadline());
+  return earliest;
+}
+
+void Subscribers::turn(lock::Instant now) {
+  for (lock::ServerIndex server = 0; server < subscribers_.size(); ++server) {
+    for (std::string& text : subscribers_[server].turn(now)) {
+      notices_.push_back({server, std::move(text)});
+    }
+  }
+}
+
+void Subscribers::abandon() {
+  for (Subscriber& subscriber : subscribers_) subscriber.abandon();
+  subscribers_.clear();
 }
 
 }  // namespace redlock::redis

@@ -28,11 +28,11 @@ void* OpenSslLibrary::open() {
   return handle;
 }
 
-void* OpenSslLibrary::find(const char* function) const {
+OpenSslLibrary::Found OpenSslLibrary::find(const char* function) const {
   // dlsym(3) also searches the libraries that it depends on: most functions are libcrypto's.
   void* const address = ::dlsym(handle_, function);
   if (address == nullptr) fail_to_load();
-  return address;
+  return {address};
 }
 
 }  // namespace redlock::redis

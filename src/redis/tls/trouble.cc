@@ -2,8 +2,9 @@
 #include "redis/tls/trouble.h"
 
 #include <algorithm>
+#include <iterator>
 
-#include "redis/wire/untrusted.h"
+#include "redis/wire/trouble.h"
 
 namespace redlock::redis {
 namespace {
@@ -64,28 +65,15 @@ std::string explain(const CertificateProblem& problem, std::string_view wanted) 
 }
 
 /// The alerts by which a server refuses our certificate.
-bool about_our_certificate(int number) {
-  return (number >= 42 && number <= 46) || number == 48 || number == 49;
-}
-
-std::string_view name_of(int number) {
-  switch (number) {
-    case 42:
-      return "bad certificate";
-    case 43:
-      return "unsupported certificate";
-    case 44:
-      return "certificate revoked";
-    case 45:
-      return "certificate expired";
-    case 48:
-      return "unknown authority";
-    case 49:
-      return "access denied";
-    default:
-      return "certificate not accepted";
-  }
-}
+struct Refusal {
+  int number;
+  std::string_view name;
+};
+constexpr Refusal kRefusals[] = {
+    {42, "bad certificate"},     {43, "unsupported certificate"},  {44, "certificate revoked"},
+    {45, "certificate expired"}, {46, "certificate not accepted"}, {48, "unknown authority"},
+    {49, "access denied"},
+};
 
 std::string explain(const Alert& alert) {
   constexpr int handshake_failure = 40;
@@ -95,11 +83,12 @@ std::string explain(const Alert& alert) {
   if (alert.number == certificate_required) {
     return "wants a client certificate; give --tls-cert and --tls-key";
   }
-  if (about_our_certificate(alert.number) && alert.ours) {
-    return "refuses our certificate (--tls-cert): " + std::string(name_of(alert.number)) +
-           "; see its log";
+  const auto* const refusal = std::ranges::find(kRefusals, alert.number, &Refusal::number);
+  const bool refused = refusal != std::end(kRefusals);
+  if (refused && alert.ours) {
+    return "refuses our certificate (--tls-cert): " + std::string(refusal->name) + "; see its log";
   }
-  if (about_our_certificate(alert.number) || (alert.number == handshake_failure && !alert.ours)) {
+  if (refused || (alert.number == handshake_failure && !alert.ours)) {
     return "broke off the TLS handshake; does it want a client certificate (--tls-cert)? See its "
            "log";
   }

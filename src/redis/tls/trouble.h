@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Everything that can go wrong with TLS, worded as in redis/wire/trouble.h. Absent on purpose:
-// OpenSSL's own numbers, which stay in tls.cc.
+// OpenSSL's own numbers, which stay in stream.cc.
 #pragma once
 
 #include <string>

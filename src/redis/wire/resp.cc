@@ -51,50 +51,34 @@ Limited<Count> limit_arrays(CreateArray<Count>& function, const ReplyLimits& lim
   return {std::exchange(function, &create_small_array<Count>), limits};
 }
 
-Value::Type type_of(const redisReply& reply) {
-  switch (reply.type) {
-    case REDIS_REPLY_STRING:
-      return Value::Type::string;
-    case REDIS_REPLY_STATUS:
-      return Value::Type::status;
-    case REDIS_REPLY_ERROR:
-      return Value::Type::error;
-    case REDIS_REPLY_INTEGER:
-      return Value::Type::integer;
-    case REDIS_REPLY_NIL:
-      return Value::Type::nil;
-    case REDIS_REPLY_ARRAY:
-      return Value::Type::array;
-    default:
-      return Value::Type::other;
-  }
-}
-
 // Recursive, as deep as create_small_array allows.
 Value convert(const redisReply& reply) {
-  Value value;
-  value.type = type_of(reply);
-  switch (value.type) {
-    case Value::Type::string:
-    case Value::Type::status:
-    case Value::Type::error:
-      value.text.assign(reply.str, reply.len);
+  const auto text = [&reply](Value::Type type) {
+    return Value{.type = type, .text = {reply.str, reply.len}};
+  };
+  switch (reply.type) {
+    case REDIS_REPLY_STRING:
+      return text(Value::Type::string);
+    case REDIS_REPLY_STATUS:
+      return text(Value::Type::status);
+    case REDIS_REPLY_ERROR:
+      return text(Value::Type::error);
+    case REDIS_REPLY_INTEGER:
+      return {.type = Value::Type::integer, .integer = reply.integer};
+    case REDIS_REPLY_NIL:
+      return {};
+    case REDIS_REPLY_ARRAY:
       break;
-    case Value::Type::integer:
-      value.integer = reply.integer;
-      break;
-    case Value::Type::array:
-      value.elements.reserve(reply.elements);
-      for (std::size_t i = 0; i < reply.elements; ++i) {
-        value.elements.push_back(reply.element[i] == nullptr ? Value{}
-                                                             : convert(*reply.element[i]));
-      }
-      break;
-    case Value::Type::nil:
-    case Value::Type::other:
-      break;
+    default:
+      return {.type = Value::Type::other};
   }
-  return value;
+  Value array{.type = Value::Type::array};
+  array.elements.reserve(reply.elements);
+  for (std::size_t i = 0; i < reply.elements; ++i) {
+    const redisReply* const element = reply.element[i];
+    array.elements.push_back(element == nullptr ? Value{} : convert(*element));
+  }
+  return array;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-#include "redis/wire/untrusted.h"
+#include "os/printable.h"
 
 namespace redlock::redis {
 namespace {
@@ -61,6 +61,8 @@ constexpr std::string_view kFull = "max number of clients";
 constexpr std::string_view kUnread = "unauthenticated";
 constexpr std::string_view kWantsPassword =
     "wants a password and none is configured; put it into the URI or give --password-file";
+constexpr std::string_view kHasNoPassword =
+    "a password is configured here, but the server has none; leave it out, or set requirepass";
 constexpr std::string_view kIsHostUp = "; is the host up, and does no firewall drop the packets?";
 constexpr std::string_view kNoPermission =
     "the user lacks a permission; redlock-protocol(7) has the ACL it needs";
@@ -117,10 +119,8 @@ constexpr Known kPhrases[] = {
     {"The user executing the script can't", Cure::person, true, kNoPermission},
     {"ACL failure in script", Cure::person, true, kNoPermission},
     {"invalid password", Cure::person, false, "wrong password"},
-    {"without any password configured", Cure::person, false,
-     "a password is configured here, but the server has none; leave it out, or set requirepass"},
-    {"no password is set", Cure::person, false,
-     "a password is configured here, but the server has none; leave it out, or set requirepass"},
+    {"without any password configured", Cure::person, false, kHasNoPassword},
+    {"no password is set", Cure::person, false, kHasNoPassword},
     {"for 'auth' command", Cure::person, false,
      "knows no users (Redis 5); write the URI with a password alone, redis://:password@host"},
     {"DB index", Cure::person, false,
@@ -189,6 +189,11 @@ lock::Unreachable explain(std::string_view text, Fate fate, const std::string& s
 
 }  // namespace
 
+std::string untrusted(std::string_view text) {
+  constexpr std::size_t kMost = 120;
+  return os::printable(text, kMost);
+}
+
 lock::Unreachable connect_failed(const Endpoint& endpoint, int error) {
   const bool socket_file = endpoint.kind == Endpoint::Kind::unix_socket;
   switch (error) {
@@ -226,7 +231,8 @@ lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
   switch (step) {
     case Step::securing:
       return never_sent("no TLS handshake within " + in_ms(limit) +
-                        "; it is stopped or overloaded, or does not speak TLS on this port");
+                        "; it is stopped or overloaded, or does not speak TLS on this port (then "
+                        "give its TLS port, or write redis://)");
     case Step::locating:
       return never_sent("no Sentinel named the primary within " + in_ms(limit));
     case Step::resolving:
@@ -257,21 +263,16 @@ lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_
   return trouble;
 }
 
-lock::Unreachable connection_lost(int error, Fate fate) {
-  lock::Unreachable trouble;
-  trouble.maybe_applied = fate == Fate::maybe_applied;
-  if (hung_up(error)) {
-    trouble.why = "closed the connection; was it restarted? See its log";
-  } else if (error == ETIMEDOUT) {
-    trouble.why = "the connection broke: the host acknowledges nothing; is it up, and the network?";
-  } else {
-    trouble.why = "the connection broke: " + text_of(error);
+lock::Unreachable connection_lost(int error) {
+  if (hung_up(error)) return maybe("closed the connection; was it restarted? See its log");
+  if (error == ETIMEDOUT) {
+    return maybe("the connection broke: the host acknowledges nothing; is it up, and the network?");
   }
-  return trouble;
+  return maybe("the connection broke: " + text_of(error));
 }
 
 lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error) {
-  lock::Unreachable trouble = connection_lost(error, Fate::maybe_applied);
+  lock::Unreachable trouble = connection_lost(error);
   if (!hung_up(error) || endpoint.kind == Endpoint::Kind::unix_socket) return trouble;
   trouble.why = endpoint.tls
                     ? "closed the connection right after the TLS handshake; does it want a client "
@@ -288,11 +289,6 @@ lock::Unreachable wants_tls() {
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit) {
   return maybe("did not answer within " + in_ms(limit) +
                "; it is stopped, overloaded or cut off (if only far away, raise --server-timeout)");
-}
-
-lock::Unreachable too_many_unanswered() {
-  return never_sent(
-      "has left all recent requests unanswered; it is stopped, overloaded or cut off");
 }
 
 lock::Unreachable not_redis(Fate fate) {
@@ -351,10 +347,13 @@ lock::Unreachable not_the_primary() {
       "is a replica, though the Sentinels name it as the primary; is a fail-over under way?");
 }
 
-lock::Unreachable unknown_service(const std::string& service) {
-  return {false, true,
-          "monitors no primary of the name " + untrusted(service) +
-              "; see \"sentinel monitor\" in its configuration"};
+lock::Unreachable was_replaced() {
+  return maybe("is not the primary any more: the Sentinels name another server");
+}
+
+lock::Unreachable outdated_sentinels() {
+  return never_sent(
+      "the Sentinels that answer have not heard of the latest fail-over; are the others up?");
 }
 
 lock::Unreachable error_reply(std::string_view text) {

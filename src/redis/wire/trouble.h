@@ -13,11 +13,14 @@
 #include <string_view>
 
 #include "lock/vote.h"
-#include "redis/wire/credentials.h"
 #include "redis/wire/resp.h"
 #include "redis/wire/uri.h"
 
 namespace redlock::redis {
+
+/// Text from a server or its certificate, made fit for a message: os::printable(), cut to 120
+/// bytes.
+std::string untrusted(std::string_view text);
 
 /// Whether the server may have carried out the request although no usable reply came back.
 enum class Fate { never_sent, maybe_applied };
@@ -36,7 +39,7 @@ lock::Unreachable connect_timed_out(const Endpoint& endpoint, Step step,
 lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_error);
 
 /// An established connection ended: by the errno `error`, or, if 0, because the server closed it.
-lock::Unreachable connection_lost(int error, Fate fate);
+lock::Unreachable connection_lost(int error);
 
 /// It ended in this way before the server had sent anything.
 lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error);
@@ -46,9 +49,6 @@ lock::Unreachable wants_tls();
 
 /// No answer in time.
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit);
-
-/// The server has left so many requests unanswered that this one was not sent.
-lock::Unreachable too_many_unanswered();
 
 /// The bytes that came are not RESP, or exceed its ReplyLimits.
 lock::Unreachable not_redis(Fate fate);
@@ -83,8 +83,11 @@ lock::Unreachable too_few_replicas(std::int64_t have, unsigned wanted);
 /// The server that the Sentinels name is a replica.
 lock::Unreachable not_the_primary();
 
-/// The Sentinel monitors no primary of this name.
-lock::Unreachable unknown_service(const std::string& service);
+/// The Sentinels name another primary than the server that we are connected to.
+lock::Unreachable was_replaced();
+
+/// The Sentinels that answer know only an older configuration than we do.
+lock::Unreachable outdated_sentinels();
 
 /// An error reply to EVAL.
 lock::Unreachable error_reply(std::string_view text);

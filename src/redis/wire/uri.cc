@@ -4,10 +4,14 @@
 // a user name.
 #include "redis/wire/uri.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <optional>
 #include <utility>
 
 #include "error.h"
@@ -21,20 +25,233 @@ constexpr std::uint16_t kRedisPort = 6379;
 constexpr std::uint16_t kSentinelPort = 26379;
 constexpr std::size_t kMostNodes = 64;
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// A letter, a digit, or a byte of `also`.
+bool is_plain(char c, std::string_view also) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         also.find(c) != std::string_view::npos;
+}
+
+bool is_plain(std::string_view text, std::string_view also) {
+  return std::ranges::all_of(text, [also](char c) { return is_plain(c, also); });
+}
+
+bool is_scheme(std::string_view text) {
+  constexpr std::size_t kLongest = 20;
+  return !text.empty() && text.size() <= kLongest && is_plain(text, "+-.");
+}
+
+/// Removes the characters up to the first one for which `is` is false, and returns their number.
+template <class Is>
+std::size_t skip(std::string_view& text, Is is) {
+  std::size_t length = 0;
+  while (length < text.size() && is(text[length])) ++length;
+  text.remove_prefix(length);
+  return length;
+}
+
+/// "db1", "db1:6379", "db1,db2:6379", each with or without a database: "/2". More digits than a
+/// port has may be a password.
+bool is_place(std::string_view text) {
+  constexpr std::size_t kLongestPort = 5;
+  const auto in_host = [](char c) { return is_plain(c, ".-_"); };
+  while (skip(text, in_host) > 0) {
+    if (text.starts_with(':')) {
+      text.remove_prefix(1);
+      if (skip(text, is_digit) > kLongestPort) return false;
+    }
+    if (text.starts_with(',')) {
+      text.remove_prefix(1);
+      continue;
+    }
+    if (text.starts_with('/')) {
+      text.remove_prefix(1);
+      skip(text, is_digit);
+    }
+    return text.empty();
+  }
+  return false;
+}
+
+bool is_path(std::string_view text) {
+  return text.starts_with('/') && is_plain(text, "/.-_");
+}
+
+/// As much of a URI that we refuse as may be shown. The whole URI only if it has the form of a
+/// place alone; otherwise we do not know where its password is, and show the scheme: "redis://***".
+/// Empty if there is no scheme: the word may itself be a password, or a part of one with blanks.
+std::string redact(std::string_view uri) {
+  constexpr std::size_t kLongestShown = 100;
+  const std::size_t end = uri.find("://");
+  if (end == std::string_view::npos || !is_scheme(uri.substr(0, end))) return {};
+  const std::string scheme(uri.substr(0, end + 3));
+  const std::string_view rest = uri.substr(scheme.size());
+  const bool place = scheme == "unix://" ? is_path(rest) : is_place(rest);
+  return place && uri.size() <= kLongestShown ? std::string(uri) : scheme + "***";
+}
+
+bool is_control_byte(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
+/// The percent encoding; letters, digits, "-._~" and the bytes of `also_plain` stay.
+std::string percent_encoded(std::string_view text, std::string_view also_plain) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 || is_plain(c, "-._~") || is_plain(c, also_plain)) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+  }
+  return out;
+}
+
+/// The URI that is being read. Each part is a piece of `whole`.
+struct UriText {
+  std::string_view whole;
+
+  /// Throws Error (64) with `why`, and before it as much of the URI as cannot hold a password.
+  [[noreturn]] void refuse(std::string_view why) const {
+    std::string message = redact(whole);
+    if (!message.empty()) message = '"' + message + "\": ";
+    throw Error(ExitStatus::usage, message.append(why));
+  }
+
+  /// The part without its percent encoding.
+  [[nodiscard]] std::string decode(std::string_view part) const {
+    std::string out;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      char c = part[i];
+      if (c == '%') {
+        unsigned value = 0;
+        const char* const first = part.data() + i + 1;
+        if (part.size() - i < 3 || std::from_chars(first, first + 2, value, 16).ptr != first + 2) {
+          refuse("\"%\" must be followed by two hex digits (a percent sign is written %25)");
+        }
+        c = static_cast<char>(value);
+        i += 2;
+      }
+      if (is_control_byte(c)) refuse("control bytes are not allowed");
+      out += c;
+    }
+    return out;
+  }
+
+  /// 0 to 2^31-1.
+  [[nodiscard]] int database(std::string_view digits) const {
+    int db = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), end, db);
+    if (digits.empty() || !is_digit(digits.front()) || error != std::errc() || stop != end) {
+      refuse("the database must be a number from 0 to 2147483647");
+    }
+    return db;
+  }
+
+  /// "USER:PASSWORD". `place`: the name that messages use for the part behind the "@".
+  [[nodiscard]] Credentials user_and_password(std::string_view part, std::string_view place) const {
+    const std::size_t colon = part.find(':');
+    if (part.empty() || part == ":") {
+      refuse("there is an \"@\" but no user and no password before it");
+    }
+    if (colon == std::string_view::npos) {
+      const std::string scheme(whole.substr(0, whole.find("://") + 3));
+      const std::string at = "@" + std::string(place);
+      refuse("is the word before \"@\" a password or a user? Write " + scheme + ":PASSWORD" + at +
+             " or " + scheme + "USER:PASSWORD" + at +
+             " (USER: alone if the password comes from --password-file)");
+    }
+    if (part.find('@') != std::string_view::npos) {
+      refuse("in a user or password, \"@\" is written %40");
+    }
+    return {decode(part.substr(0, colon)), decode(part.substr(colon + 1))};
+  }
+
+  /// "HOST", "HOST:PORT", "[IPV6]" or "[IPV6]:PORT".
+  [[nodiscard]] Address address(std::string_view part, std::uint16_t default_port) const {
+    Address address{.host = {}, .port = default_port};
+    std::optional<std::string_view> port;
+    if (part.starts_with('[')) {
+      const std::size_t close = part.find(']');
+      if (close == std::string_view::npos) refuse("\"[\" without \"]\"");
+      address.host = decode(part.substr(1, close - 1));
+      check_ipv6(address.host);
+      const std::string_view rest = part.substr(close + 1);
+      if (!rest.empty() && rest.front() != ':') refuse("only :port may follow \"]\"");
+      if (!rest.empty()) port = rest.substr(1);
+    } else {
+      if (std::ranges::count(part, ':') > 1) {
+        refuse("an IPv6 address must be in brackets, as in redis://[::1]:6379");
+      }
+      const std::size_t colon = part.find(':');
+      address.host = part.substr(0, colon);
+      check_host(address.host);
+      if (colon != std::string_view::npos) port = part.substr(colon + 1);
+    }
+    if (port) address.port = port_of(*port);
+    return address;
+  }
+
+ private:
+  void check_ipv6(std::string_view host) const {
+    // inet_pton does not know zones ("fe80::1%eth0"); connecting finds out whether the zone exists.
+    const std::string address(host.substr(0, host.find('%')));
+    in6_addr parsed{};
+    if (inet_pton(AF_INET6, address.c_str(), &parsed) != 1) {
+      refuse("the text in brackets is not an IPv6 address");
+    }
+  }
+
+  void check_host(std::string_view host) const {
+    if (host.empty()) refuse("there is no host");
+    if (!is_plain(host, ".-_"))
+      refuse("a host may hold letters, digits, \".\", \"-\" and \"_\" only");
+    if (host.size() > 253) refuse("the host is longer than 253 bytes");
+  }
+
+  [[nodiscard]] std::uint16_t port_of(std::string_view digits) const {
+    unsigned port = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), end, port);
+    if (digits.empty() || error != std::errc() || stop != end || port < 1 || port > 65535) {
+      refuse("the port must be a number from 1 to 65535");
+    }
+    return static_cast<std::uint16_t>(port);
+  }
+};
+
+/// Hands the parts of a text with separators to f, at least one.
+template <class F>
+void each_part(std::string_view text, char separator, F f) {
+  while (true) {
+    const std::size_t end = text.find(separator);
+    f(text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
 /// What stands behind "://" of a URI of TCP servers.
 struct TcpParts {
   Credentials credentials;
-  std::string_view authority;  ///< one or more addresses
-  std::string_view path;       ///< behind the "/"; empty: none
-  std::string_view query;      ///< behind the "?"; empty: none
-  bool has_query = false;
+  std::string_view authority;             ///< one or more addresses
+  std::string_view path;                  ///< behind the "/"; empty: none
+  std::optional<std::string_view> query;  ///< behind the "?"
 };
 
 TcpParts split_tcp(const UriText& text, std::string_view rest) {
   TcpParts parts;
   const std::size_t query = rest.find('?');
-  parts.has_query = query != std::string_view::npos;
-  if (parts.has_query) parts.query = rest.substr(query + 1);
+  if (query != std::string_view::npos) parts.query = rest.substr(query + 1);
   rest = rest.substr(0, query);
   const std::size_t slash = rest.find('/');
   parts.authority = rest.substr(0, slash);
@@ -65,32 +282,28 @@ void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
 
 std::vector<Address> parse_nodes(const UriText& text, std::string_view list, std::uint16_t port) {
   std::vector<Address> nodes;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    Address node = text.address(list.substr(0, comma), port);
+  each_part(list, ',', [&](std::string_view part) {
+    Address node = text.address(part, port);
     if (std::ranges::find(nodes, node) != nodes.end()) {
       text.refuse(node.display() + " occurs twice");
     }
     nodes.push_back(std::move(node));
     if (nodes.size() > kMostNodes) text.refuse("it names more than 64 nodes; a few are enough");
-    if (comma == std::string_view::npos) return nodes;
-    list.remove_prefix(comma + 1);
-  }
+  });
+  return nodes;
 }
 
 void parse_cluster(const UriText& text, std::string_view rest, Endpoint& endpoint) {
   endpoint.kind = Endpoint::Kind::cluster;
   TcpParts parts = split_tcp(text, rest);
-  if (parts.has_query) text.refuse("it takes no ?query");
+  if (parts.query) text.refuse("it takes no ?query");
   if (!parts.path.empty() && parts.path != "0") text.refuse("a Redis Cluster has only database 0");
   endpoint.nodes = parse_nodes(text, parts.authority, kRedisPort);
   endpoint.credentials = std::move(parts.credentials);
 }
 
 void parse_sentinel_query(const UriText& text, std::string_view query, Credentials& credentials) {
-  while (true) {
-    const std::size_t end = query.find('&');
-    const std::string_view item = query.substr(0, end);
+  each_part(query, '&', [&](std::string_view item) {
     const std::size_t equals = item.find('=');
     const std::string_view key = item.substr(0, equals);
     std::string* const place = key == "sentinel_username"   ? &credentials.user
@@ -102,9 +315,7 @@ void parse_sentinel_query(const UriText& text, std::string_view query, Credentia
     if (!place->empty()) text.refuse(std::string(key) + " is given twice");
     *place = text.decode(item.substr(equals + 1));
     if (place->empty()) text.refuse(std::string(key) + " is empty");
-    if (end == std::string_view::npos) break;
-    query.remove_prefix(end + 1);
-  }
+  });
   if (credentials.password.empty()) text.refuse("sentinel_username needs a sentinel_password");
 }
 
@@ -123,20 +334,16 @@ void parse_sentinel(const UriText& text, std::string_view rest, Endpoint& endpoi
   if (slash != std::string_view::npos && slash + 1 < parts.path.size()) {
     endpoint.db = text.database(parts.path.substr(slash + 1));
   }
-  if (parts.has_query) parse_sentinel_query(text, parts.query, endpoint.sentinel_credentials);
+  if (parts.query) parse_sentinel_query(text, *parts.query, endpoint.sentinel_credentials);
 }
 
 void parse_unix_query(const UriText& text, std::string_view query, Endpoint& endpoint) {
   bool seen = false;
-  while (true) {
-    const std::size_t end = query.find('&');
-    const std::string_view item = query.substr(0, end);
+  each_part(query, '&', [&](std::string_view item) {
     if (!item.starts_with("db=")) text.refuse("the only query key is db, as in ?db=1");
     if (std::exchange(seen, true)) text.refuse("db is given twice");
     endpoint.db = text.database(item.substr(3));
-    if (end == std::string_view::npos) return;
-    query.remove_prefix(end + 1);
-  }
+  });
 }
 
 void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) {
@@ -188,6 +395,17 @@ std::string nodes_shown(const std::vector<Address>& nodes) {
 
 }  // namespace
 
+bool is_host(std::string_view text) {
+  return !text.empty() && text.size() <= 253 && is_plain(text, ".-_:%");
+}
+
+std::string Address::display() const {
+  // In brackets RFC 6874 wants the "%" of a zone encoded.
+  std::string shown =
+      host.find(':') != std::string::npos ? '[' + percent_encoded(host, ":") + ']' : host;
+  return os::printable(shown.append(":").append(std::to_string(port)));
+}
+
 std::string Endpoint::display() const {
   std::string shown = scheme_shown(*this);
   if (credentials.given()) {
@@ -216,7 +434,9 @@ std::string Endpoint::brief() const {
 Endpoint parse_uri(std::string_view uri) {
   const UriText text{uri};
   if (uri.empty()) throw Error(ExitStatus::usage, "a server URI is empty");
-  text.check_bytes();
+  if (std::ranges::any_of(uri, [](char c) { return is_control_byte(c) || c == ' '; })) {
+    text.refuse("spaces and control bytes are not allowed (a space is written %20)");
+  }
   check_commas(text);
   const std::size_t separator = uri.find("://");
   if (separator == std::string_view::npos) {

@@ -6,10 +6,29 @@
 #include <string_view>
 #include <vector>
 
-#include "redis/wire/credentials.h"
-#include "redis/wire/uri_text.h"
-
 namespace redlock::redis {
+
+/// The user and password for AUTH. Both empty: no AUTH. An empty user is the default user. A user
+/// without a password here (`redis://backup:@db1`) gets one from elsewhere (--password-file) or
+/// needs none (nopass). AUTH is sent all the same: a request must never run as another user than
+/// this one.
+struct Credentials {
+  std::string user;
+  std::string password;
+
+  [[nodiscard]] bool given() const { return !user.empty() || !password.empty(); }
+};
+
+/// Where a TCP server listens.
+struct Address {
+  std::string host;  ///< a name, an IPv4 address or an IPv6 address, without brackets
+  std::uint16_t port = 0;
+
+  bool operator==(const Address&) const = default;
+
+  /// As it stands in a URI, "db1:6379" or "[::1]:6379". Safe to print.
+  [[nodiscard]] std::string display() const;
+};
 
 /// One server, from its URI:
 ///   redis://[user:password@]host[:port][/db]    (valkey:// is the same)
@@ -54,5 +73,8 @@ struct Endpoint {
 /// Throws Error (64; the caller makes it 78 if the URI came from the environment or a file) with
 /// one line that names the problem and shows the URI redacted.
 Endpoint parse_uri(std::string_view uri);
+
+/// Whether a text from a server can be a host: a name or an address, as in Address.
+bool is_host(std::string_view text);
 
 }  // namespace redlock::redis

@@ -45,9 +45,8 @@ void judge(World& world, const Herd& herd, Result& result) {
                 std::to_string(herd.size - runs - gone) + " were not gone in time");
 }
 
-Result herd_of(std::size_t size, std::size_t servers, std::uint64_t seed, Mutation mutation) {
-  World world(
-      {.servers = servers, .timeout = milliseconds(500), .seed = seed, .mutation = mutation});
+Result herd_of(std::size_t size, std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = servers, .timeout = milliseconds(500), .seed = seed, .mistake = mistake});
   const Herd herd = start_herd(world, size, single_try());
   world.run_until(herd.began + seconds(2) + milliseconds(50));
   Result result(world.numbers(), {.longest_stall = seconds(2), .slow_per_cent = 100});
@@ -57,19 +56,9 @@ Result herd_of(std::size_t size, std::size_t servers, std::uint64_t seed, Mutati
   return result;
 }
 
-Result herd_of_50(std::uint64_t seed, Mutation mutation) {
-  return herd_of(50, 5, seed, mutation);
-}
-Result herd_of_300(std::uint64_t seed, Mutation mutation) {
-  return herd_of(300, 5, seed, mutation);
-}
-Result herd_of_10000(std::uint64_t seed, Mutation mutation) {
-  return herd_of(10'000, 5, seed, mutation);
-}
-
 /// From all distances: they must fall out of step, too.
-Result herd_from_afar(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 3, .timeout = milliseconds(500), .seed = seed, .mutation = mutation});
+Result herd_from_afar(std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = 3, .timeout = milliseconds(500), .seed = seed, .mistake = mistake});
   const Herd herd{0, 50, world.now()};
   for (std::size_t i = 0; i < herd.size; ++i) {
     ProcessPlan plan = single_try();
@@ -84,9 +73,9 @@ Result herd_from_afar(std::uint64_t seed, Mutation mutation) {
 
 /// A stopped waiter alone in the queue, and herds beside it. The first herd comes when the lock has
 /// just expired: it is that waiter's turn. With one server the turn is all that a round shows.
-Result frozen_beside_herds(std::uint64_t seed, Mutation mutation) {
+Result frozen_beside_herds(std::uint64_t seed, const Mistake& mistake) {
   const std::size_t servers = seed % 2 == 0 ? 1 : 3;
-  World world({.servers = servers, .ttl = seconds(3), .seed = seed, .mutation = mutation});
+  World world({.servers = servers, .ttl = seconds(3), .seed = seed, .mistake = mistake});
   Process& holder = world.start({.job = seconds(60)});
   world.run_until(milliseconds(300));
   Process& waiter = world.start({});
@@ -111,8 +100,8 @@ Result frozen_beside_herds(std::uint64_t seed, Mutation mutation) {
 }
 
 /// `-n` stands behind the waiters, also when it asks in the moment of a release.
-Result single_tries_behind_waiters(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 3, .seed = seed, .mutation = mutation});
+Result single_tries_behind_waiters(std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = 3, .seed = seed, .mistake = mistake});
   hold_first(world, seconds(1));
   start_waiters(world, 40, milliseconds(100), milliseconds(10));
   ProcessPlan plan = single_try();
@@ -123,9 +112,9 @@ Result single_tries_behind_waiters(std::uint64_t seed, Mutation mutation) {
 }
 
 constexpr Scenario kHerds[] = {
-    {"herd_of_50", herd_of_50},
-    {"herd_of_300", herd_of_300},
-    {"herd_of_10000", herd_of_10000, 8},
+    {"herd_of_50", [](auto seed, auto& m) { return herd_of(50, 5, seed, m); }},
+    {"herd_of_300", [](auto seed, auto& m) { return herd_of(300, 5, seed, m); }},
+    {"herd_of_10000", [](auto seed, auto& m) { return herd_of(10'000, 5, seed, m); }, 8},
     {"herd_from_afar", herd_from_afar},
     {"frozen_beside_herds", frozen_beside_herds},
     {"single_tries_behind", single_tries_behind_waiters},

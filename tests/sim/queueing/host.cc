@@ -18,30 +18,30 @@ std::size_t scripts_of(const Request& request) {
 }
 
 void Host::begin(std::size_t index, Timeline& timeline, const LockSettings& settings,
-                 Mutation mutation, Deliver deliver, Executed executed) {
+                 Interpreter& interpreter, Deliver deliver, Executed executed) {
   index_ = index;
   timeline_ = &timeline;
   deliver_ = std::move(deliver);
   executed_ = std::move(executed);
   const Clock clock(0, kStart);
   server_.reset(static_cast<std::uint32_t>(index), clock,
-                kStart / std::chrono::milliseconds(1) - kUpForMs, settings, mutation);
+                kStart / std::chrono::milliseconds(1) - kUpForMs, lock_key(0), settings, interpreter);
   // The lock was used before, so the servers agree on the next number.
-  server_.data().fence = {true, 41, server_.run_id()};
-  server_.set_publish([this](Waiter waiter, const WakeUp& wake_up) {
+  server_.set_fence(41, true);
+  server_.set_wake([this](Waiter waiter, lock::Duration in) {
     if (!subscribers_.contains(waiter)) return false;
-    deliver_(index_, waiter, wake_up);
+    deliver_(index_, waiter, in);
     return true;
   });
 }
 
-void Host::take(const Request& request, std::function<void(const Response&)> answer) {
+void Host::take(const Request& request, std::function<void(const lock::Answer&)> answer) {
   if (!up_) return;
   if (stopped_) {
     arrived_.push_back({request, std::move(answer)});
     return;
   }
-  const Response response = server_.execute(request, timeline_->now());
+  const lock::Answer response = server_.execute(request, timeline_->now());
   evals_ += scripts_of(request);
   executed_(*this, request, response);
   answer(response);
@@ -49,23 +49,27 @@ void Host::take(const Request& request, std::function<void(const Response&)> ans
 
 void Host::resume() {
   stopped_ = false;
+  trouble_ = timeline_->now();
   for (Arrived& each : std::exchange(arrived_, {})) take(each.request, std::move(each.answer));
 }
 
 void Host::crash() {
   up_ = stopped_ = false;
+  trouble_ = timeline_->now();
   ++life_;
   arrived_.clear();
   subscribers_.clear();
 }
 
-void Host::come_back_empty() {
+void Host::come_back(Server::Restart how) {
   up_ = true;
-  server_.restart(Server::Restart::empty, timeline_->now());
+  trouble_ = timeline_->now();
+  server_.restart(how, timeline_->now());
 }
 
 void Host::set_clock_by(Time step) {
   clock_is_ahead_ += step;
+  trouble_ = timeline_->now();
   server_.set_clock(Clock(0, kStart + clock_is_ahead_));
 }
 

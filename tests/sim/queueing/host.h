@@ -20,34 +20,39 @@ std::size_t scripts_of(const Request& request);
 class Host {
  public:
   /// After each request: who sent it.
-  using Executed = std::function<void(Host&, const Request&, const Response&)>;
+  using Executed = std::function<void(Host&, const Request&, const lock::Answer&)>;
   /// A wake-up is on its way to a subscriber.
-  using Deliver = std::function<void(std::size_t server, Waiter, const WakeUp&)>;
+  using Deliver = std::function<void(std::size_t server, Waiter, lock::Duration in)>;
 
-  void begin(std::size_t index, Timeline& timeline, const LockSettings& settings, Mutation mutation,
-             Deliver deliver, Executed executed);
+  void begin(std::size_t index, Timeline& timeline, const LockSettings& settings,
+             Interpreter& interpreter, Deliver deliver, Executed executed);
 
   /// A request has arrived. `answer` gets the response when the server has carried it out, which is
   /// later if it is stopped, and never if it goes down before.
-  void take(const Request& request, std::function<void(const Response&)> answer);
+  void take(const Request& request, std::function<void(const lock::Answer&)> answer);
 
   /// Another one after each crash: connections from before are gone.
   [[nodiscard]] std::uint32_t life() const { return life_; }
   [[nodiscard]] bool up() const { return up_; }
   /// Answers.
   [[nodiscard]] bool working() const { return up_ && !stopped_; }
+  /// The last time that it stopped, died, came back, or its clock was set.
+  [[nodiscard]] Time trouble() const { return trouble_; }
 
-  void stop() { stopped_ = true; }
+  void stop() {
+    stopped_ = true;
+    trouble_ = timeline_->now();
+  }
   void resume();
   void crash();
-  void come_back_empty();
+  void come_back(Server::Restart how);
   void set_clock_by(Time step);
 
   /// Another program's.
   void set_foreign(std::int64_t ttl_ms) {
     server_.set_foreign(make_token(kForeigner, 1, 1), ttl_ms, timeline_->now());
   }
-  void delete_key() { server_.data().lock = {}; }
+  void delete_key() { server_.delete_lock(); }
 
   void subscribe(Waiter waiter) { subscribers_.insert(waiter); }
   void unsubscribe(Waiter waiter) { subscribers_.erase(waiter); }
@@ -64,7 +69,7 @@ class Host {
  private:
   struct Arrived {
     Request request;
-    std::function<void(const Response&)> answer;
+    std::function<void(const lock::Answer&)> answer;
   };
 
   std::size_t index_ = 0;
@@ -77,6 +82,7 @@ class Host {
   std::vector<Arrived> arrived_;  ///< while it is stopped
   std::size_t evals_ = 0;
   std::uint32_t life_ = 1;
+  Time trouble_{};
   bool up_ = true;
   bool stopped_ = false;
 };

@@ -22,13 +22,13 @@
 namespace {
 
 using namespace redlock::sim::queueing;
-using redlock::sim::Mutation;
+using redlock::sim::Mistake;
 
 struct Options {
   std::uint64_t first = 1;
   std::uint64_t last = 2;
   std::string_view only;
-  Mutation mutation = Mutation::none;
+  Mistake mistake;
 };
 
 bool read_number(std::string_view text, std::uint64_t& number) {
@@ -49,9 +49,9 @@ std::optional<Options> read_options(int argc, char** argv) {
     } else if (word == "--only") {
       options.only = value;
     } else if (word == "--mutation") {
-      const auto mutation = redlock::sim::mutation_named(value);
-      if (!mutation) return std::nullopt;
-      options.mutation = *mutation;
+      const auto mistake = redlock::sim::mistake_named(value);
+      if (!mistake) return std::nullopt;
+      options.mistake = *mistake;
     } else {
       return std::nullopt;
     }
@@ -60,20 +60,23 @@ std::optional<Options> read_options(int argc, char** argv) {
   return options;
 }
 
+void print(std::string_view word, const Scenario& scenario, std::string_view what,
+           std::uint64_t seed) {
+  std::printf("%s %s: %s (seed %llu)\n", std::string(word).c_str(),
+              std::string(scenario.name).c_str(), std::string(what).c_str(),
+              static_cast<unsigned long long>(seed));
+}
+
 /// True if it kept its limits.
 bool run(const Scenario& scenario, const Options& options) {
   const auto began = std::chrono::steady_clock::now();
   std::string notes;
   for (std::uint64_t seed = options.first; seed <= options.last; ++seed) {
     if (options.first != options.last && seed % scenario.every != 0) continue;
-    const Result result = scenario.run(seed, options.mutation);
+    const Result result = scenario.run(seed, options.mistake);
     notes = result.notes();
     if (result.faults().empty()) continue;
-    const std::string name(scenario.name);
-    for (const std::string& fault : result.faults()) {
-      std::printf("VIOLATION %s: %s (seed %llu)\n", name.c_str(), fault.c_str(),
-                  static_cast<unsigned long long>(seed));
-    }
+    for (const std::string& fault : result.faults()) print("VIOLATION", scenario, fault, seed);
     std::printf("  %s\n", notes.c_str());
     return false;
   }
@@ -96,7 +99,7 @@ int main(int argc, char** argv) {
   bool well = true;
   for (const auto scenarios :
        {order_scenarios(), fault_scenarios(), soak_scenarios(), herd_scenarios(), cost_scenarios(),
-        reader_scenarios(), slot_scenarios()}) {
+        reader_scenarios(), slot_scenarios(), edge_scenarios()}) {
     for (const Scenario& each : scenarios) {
       if (each.name.find(options->only) == std::string_view::npos) continue;
       well = run(each, *options) && well;

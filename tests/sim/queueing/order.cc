@@ -24,12 +24,12 @@ Result in_order(const Settings& settings, std::size_t stopped) {
   return {world.numbers(), {}};
 }
 
-Result one_server(std::uint64_t seed, Mutation mutation) {
-  return in_order({.servers = 1, .seed = seed, .mutation = mutation}, 0);
+Result one_server(std::uint64_t seed, const Mistake& mistake) {
+  return in_order({.servers = 1, .seed = seed, .mistake = mistake}, 0);
 }
 
-Result five_servers(std::uint64_t seed, Mutation mutation) {
-  return in_order({.servers = 5, .seed = seed, .mutation = mutation}, 1);
+Result five_servers(std::uint64_t seed, const Mistake& mistake) {
+  return in_order({.servers = 5, .seed = seed, .mistake = mistake}, 1);
 }
 
 /// Every process has its own distance from every server.
@@ -44,8 +44,8 @@ void start_from_afar(World& world, int count, Time apart) {
 }
 
 /// Servers hear of the processes in different orders.
-Result mixed_distances(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 5, .seed = seed, .mutation = mutation});
+Result mixed_distances(std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = 5, .seed = seed, .mistake = mistake});
   hold_first(world, seconds(2));
   start_from_afar(world, 60, milliseconds(20));
   world.run_until_all_served(seconds(60));
@@ -53,8 +53,8 @@ Result mixed_distances(std::uint64_t seed, Mutation mutation) {
 }
 
 /// Clocks that are up to an hour apart: a ticket from the fastest one counts on all servers.
-Result clocks_apart(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 5, .seed = seed, .mutation = mutation});
+Result clocks_apart(std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = 5, .seed = seed, .mistake = mistake});
   for (Host& host : world.hosts()) {
     host.set_clock_by(world.random().between(-hours(1), hours(1)));
   }
@@ -65,8 +65,8 @@ Result clocks_apart(std::uint64_t seed, Mutation mutation) {
 }
 
 /// Two waiters far away, and runs beside the server, one after the other without a pause.
-Result far_away(std::size_t servers, std::uint64_t seed, Mutation mutation) {
-  World world({.servers = servers, .timeout = seconds(1), .seed = seed, .mutation = mutation});
+Result far_away(std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = servers, .timeout = seconds(1), .seed = seed, .mistake = mistake});
   ProcessPlan beside;
   beside.distance = {microseconds(50), microseconds(10)};
   beside.job = milliseconds(50);
@@ -89,17 +89,9 @@ Result far_away(std::size_t servers, std::uint64_t seed, Mutation mutation) {
   return result;
 }
 
-Result distance(std::uint64_t seed, Mutation mutation) {
-  return far_away(1, seed, mutation);
-}
-
-Result distance_of_three(std::uint64_t seed, Mutation mutation) {
-  return far_away(3, seed, mutation);
-}
-
 /// A release while its waiter is still about to subscribe: it asks once more when it has.
-Result lost_in_between(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 1, .seed = seed, .mutation = mutation});
+Result lost_in_between(std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = 1, .seed = seed, .mistake = mistake});
   for (Time late = Time::zero(); late < milliseconds(60); late += milliseconds(1)) {
     hold_first(world, milliseconds(60));
     world.run_until(world.now() + late);
@@ -117,8 +109,8 @@ constexpr Scenario kOrder[] = {
     {"order_of_five", five_servers},
     {"mixed_distances", mixed_distances},
     {"clocks_apart", clocks_apart},
-    {"distance", distance},
-    {"distance_of_three", distance_of_three},
+    {"distance", [](auto seed, auto& m) { return far_away(1, seed, m); }},
+    {"distance_of_three", [](auto seed, auto& m) { return far_away(3, seed, m); }},
     {"lost_in_between", lost_in_between},
 };
 

@@ -23,7 +23,9 @@ Process::Process(const Place& place, const ProcessPlan& plan, std::uint32_t numb
     : place_(place),
       plan_(plan),
       number_(number),
-      waiter_(for_mode(random_id(number), plan.mode)) {}
+      waiter_(for_mode(random_id(number), plan.mode)),
+      cut_until_(place.hosts->size()),
+      keeps_until_(place.hosts->size()) {}
 
 void Process::start() {
   began_ = place_.timeline->now();
@@ -35,10 +37,13 @@ void Process::start() {
   plan.server_timeout = place_.timeout;
   plan.seed = place_.random->next();
   plan.patience.server_wait = seconds(3600);
+  plan.patience.wait = plan_.wait;
   if (plan_.tries_once) plan.patience = {lock::Duration::zero(), seconds(10)};
   session_ = std::make_unique<lock::Session>(plan, now());
   drive_ = std::make_unique<lock::Drive>(*session_, *this);
   tokens_.begin(number_ >> 10U, number_ & 0x3ffU, plan_.mode, kNoToken);
+  context_ = lock_context(lock_key(0), waiter_, *place_.settings);
+  context_.restart_grace = seconds(plan_.restart_grace_s);
   for (std::size_t i = 0; i < place_.hosts->size(); ++i) {
     Distance distance = plan_.distance;
     if (i < plan_.farther.size()) distance.one_way += plan_.farther[i];
@@ -46,32 +51,45 @@ void Process::start() {
                                                        .random = place_.random,
                                                        .host = &(*place_.hosts)[i],
                                                        .listener = this,
-                                                       .settings = place_.settings,
-                                                       .tokens = &tokens_,
                                                        .waiter = waiter_,
                                                        .distance = distance,
-                                                       .timeout = place_.timeout,
                                                        .may_subscribe = plan_.may_subscribe}));
+    links_.emplace_back().begin({.transport = wires_.back().get(),
+                                 .context = &context_,
+                                 .tokens = &tokens_,
+                                 .connect_timeout = place_.timeout,
+                                 .server_timeout = place_.timeout});
   }
-  step(lock::Tick{});
-  after_turn();
+  turn();
 }
 
 void Process::take(lock::Event event) {
   if (!alive()) return;
-  if (frozen_) {
-    missed_.push_back(std::move(event));
-  } else {
-    turn(std::move(event));
-  }
+  events_.push_back(std::move(event));
+  turn();
 }
 
-/// One turn of the loop: the time, then what came in.
-void Process::turn(lock::Event event) {
-  step(lock::Tick{});
+void Process::received(std::size_t server, Inbound inbound) {
   if (!alive()) return;
-  step(std::move(event));
+  links_[server].take_in(std::move(inbound));
+  turn();
+}
+
+/// One turn of the loop: the time, then what came in. Not while it is stopped.
+void Process::turn() {
+  if (!alive() || frozen_) return;
+  step(lock::Tick{});
+  read_answers();
+  for (lock::Event& event : std::exchange(events_, {})) step(std::move(event));
   after_turn();
+}
+
+void Process::read_answers() {
+  std::vector<Link::Arrival> arrivals;
+  for (Link& link : links_) link.turn(now(), arrivals);
+  for (Link::Arrival& each : arrivals) {
+    step(lock::Reply{each.ask, each.sent, std::move(each.answer)});
+  }
 }
 
 void Process::step(lock::Event event) {
@@ -82,11 +100,15 @@ void Process::after_turn() {
   if (!alive()) return;
   if (session_->finished()) {
     const lock::Outcome::Kind kind = session_->outcome().kind;
+    outcome_ = kind;
     return finish(kind == lock::Outcome::Kind::job_ended  ? State::served
                   : kind == lock::Outcome::Kind::conflict ? State::refused
                                                           : State::failed);
   }
-  const lock::Instant deadline = session_->deadline();
+  lock::Instant deadline = session_->deadline();
+  for (const Link& link : links_) {
+    deadline = link.has_news() ? lock::Instant{} : std::min(deadline, link.deadline());
+  }
   if (deadline == lock::kNever) return;
   const Time at = std::max(deadline.time_since_epoch(), place_.timeline->now());
   if (at >= wakes_at_) return;
@@ -94,24 +116,44 @@ void Process::after_turn() {
   place_.timeline->at(at, [this, at] {
     if (wakes_at_ != at) return;
     wakes_at_ = kForever;
-    if (!alive() || frozen_) return;
-    step(lock::Tick{});
-    after_turn();
+    turn();
   });
 }
 
 void Process::perform(const lock::Effect& effect, lock::Instant) {
   if (const auto* ask = std::get_if<lock::Ask>(&effect)) {
     tokens_.asks(*ask);
-    wires_[ask->server]->ask(*ask);
+    if (ask->server == 0) count_request();
+    if (ask->op == lock::Op::leave_queue) wires_[ask->server]->unsubscribe();
+    links_[ask->server].ask(*ask, now());
   } else if (const auto* join = std::get_if<lock::JoinQueue>(&effect)) {
-    for (const auto& wire : wires_) wire->join_queue(join->ticket);
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      wires_[i]->subscribe();
+      if (join->ticket != 0) links_[i].join_queue(join->ticket, now());
+    }
   } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
     spawn(*order);
   } else if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
-    if (kill->signal == SIGTERM || kill->signal == SIGKILL) stop_job();
+    if (kill->signal != SIGTERM && kill->signal != SIGKILL) return;
+    if (job_runs_) place_.observer->job_stopped(*this);
+    stop_job();
   } else if (std::holds_alternative<lock::Measure>(effect)) {
     step(lock::KillCost{lock::Duration::zero()});
+  } else if (const auto* report = std::get_if<lock::Report>(&effect)) {
+    const auto* unconfirmed = std::get_if<lock::report::ReleaseUnconfirmed>(report);
+    if (unconfirmed != nullptr) note_left(*unconfirmed);
+  }
+}
+
+void Process::count_request() {
+  std::erase_if(asked_at_, [this](Time each) { return each + seconds(1) <= now_(); });
+  asked_at_.push_back(now_());
+  most_asked_ = std::max(most_asked_, asked_at_.size());
+}
+
+void Process::note_left(const lock::report::ReleaseUnconfirmed& report) {
+  for (const lock::Complaint& each : report.complaints) {
+    keeps_until_[each.server] = now_() + report.stays_for;
   }
 }
 
@@ -124,7 +166,7 @@ void Process::spawn(const lock::Spawn& order) {
   place_.timeline->after(plan_.job, [this] {
     if (!job_runs_) return;
     job_over();
-    turn(lock::JobExited{0});
+    take(lock::JobExited{0});
   });
   step(lock::JobStarted{});
 }
@@ -144,12 +186,7 @@ void Process::stop_job() {
 }
 
 void Process::resume() {
-  if (!std::exchange(frozen_, false) || !alive()) return;
-  step(lock::Tick{});
-  for (lock::Event& event : std::exchange(missed_, {})) {
-    if (alive()) turn(std::move(event));
-  }
-  after_turn();
+  if (std::exchange(frozen_, false)) turn();
 }
 
 void Process::kill() {
@@ -159,6 +196,7 @@ void Process::kill() {
 }
 
 void Process::cut(std::size_t server, Time until) {
+  cut_until_[server] = std::max(cut_until_[server], until);
   // TCP_USER_TIMEOUT
   wires_[server]->cut(until, std::max<Time>(seconds(1), place_.timing.ttl / 6));
 }
@@ -166,7 +204,8 @@ void Process::cut(std::size_t server, Time until) {
 void Process::finish(State state) {
   state_ = state;
   for (const auto& wire : wires_) wire->end();
-  missed_.clear();
+  links_.clear();
+  events_.clear();
   drive_.reset();
   session_.reset();
   place_.observer->ended(*this);

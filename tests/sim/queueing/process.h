@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attempt_tokens.h"
+#include "link.h"
 #include "lock/drive.h"
 #include "lock/session.h"
 #include "queueing/timeline.h"
@@ -19,10 +20,12 @@
 namespace redlock::sim::queueing {
 
 struct ProcessPlan {
-  Distance distance{};          ///< from every server
-  std::vector<Time> farther{};  ///< by server: one way, in addition
-  bool tries_once = false;      ///< -n
-  Mode mode{};                  ///< -s, --slots
+  Distance distance{};                   ///< from every server
+  std::vector<Time> farther{};           ///< by server: one way, in addition
+  bool tries_once = false;               ///< -n
+  std::optional<lock::Duration> wait{};  ///< -w
+  std::int64_t restart_grace_s = 0;
+  Mode mode{};  ///< -s, --slots
   bool may_subscribe = true;
   Time job = std::chrono::milliseconds(20);
   lock::Duration min_hold{};
@@ -36,6 +39,8 @@ class Observer {
  public:
   virtual void job_started(Process& process) = 0;
   virtual void job_ended(Process& process) = 0;
+  /// Its redlock ends the job, since it takes the lock for lost.
+  virtual void job_stopped(Process& process) = 0;
   virtual void ended(Process& process) = 0;
 
  protected:
@@ -66,13 +71,14 @@ class Process final : public lock::Performer, public Listener {
   /// SIGKILL, of its job too.
   void kill();
   void cut(std::size_t server, Time until);
-  void wake(std::size_t server, const WakeUp& wake_up) { wires_[server]->wake(wake_up); }
+  void wake(std::size_t server, lock::Duration in) { wires_[server]->wake(in); }
 
-  void replied(const lock::Reply& reply) override { take(reply); }
+  void received(std::size_t server, Inbound inbound) override;
   void woken(lock::Duration in) override { take(lock::Woken{in}); }
   void subscribed(lock::ServerIndex server) override { take(lock::Subscribed{server}); }
 
   [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] std::optional<lock::Outcome::Kind> outcome() const { return outcome_; }
   [[nodiscard]] bool alive() const { return session_ != nullptr; }
   [[nodiscard]] bool waits() const { return state_ == State::waiting; }
   [[nodiscard]] bool frozen() const { return frozen_; }
@@ -81,6 +87,10 @@ class Process final : public lock::Performer, public Listener {
   [[nodiscard]] Waiter waiter() const { return waiter_; }
   [[nodiscard]] Token token() const { return token_; }
   [[nodiscard]] Time began() const { return began_; }
+  [[nodiscard]] std::size_t most_asked() const { return most_asked_; }
+  [[nodiscard]] bool reaches(std::size_t server) const { return cut_until_[server] <= now_(); }
+  /// It said that this server may keep the lock, and until when.
+  [[nodiscard]] Time keeps_until(std::size_t server) const { return keeps_until_[server]; }
 
   /// What the observer knows of it.
   struct Notes {
@@ -93,7 +103,8 @@ class Process final : public lock::Performer, public Listener {
 
  private:
   void take(lock::Event event);
-  void turn(lock::Event event);
+  void turn();
+  void read_answers();
   void step(lock::Event event);
   void perform(const lock::Effect& effect, lock::Instant now) override;
   void spawn(const lock::Spawn& order);
@@ -101,23 +112,33 @@ class Process final : public lock::Performer, public Listener {
   void stop_job();
   void after_turn();
   void finish(State state);
-  [[nodiscard]] lock::Instant now() const { return lock::Instant(place_.timeline->now()); }
+  void count_request();
+  void note_left(const lock::report::ReleaseUnconfirmed& report);
+  [[nodiscard]] Time now_() const { return place_.timeline->now(); }
+  [[nodiscard]] lock::Instant now() const { return lock::Instant(now_()); }
 
   Place place_;
   ProcessPlan plan_;
   std::uint32_t number_;
   Waiter waiter_;
   AttemptTokens tokens_;
+  redis::LockContext context_;
   Token token_ = kNoToken;
   Time began_{};
   State state_ = State::waiting;
+  std::optional<lock::Outcome::Kind> outcome_;
   bool frozen_ = false;
   bool job_runs_ = false;
   std::unique_ptr<lock::Session> session_;
   std::unique_ptr<lock::Drive> drive_;
   std::vector<std::unique_ptr<Wire>> wires_;
-  std::vector<lock::Event> missed_;  ///< while it is stopped
+  std::vector<Link> links_;
+  std::vector<lock::Event> events_;  ///< the loop has not heard of them yet
   Time wakes_at_ = kForever;
+  std::vector<Time> asked_at_;  ///< the first server, within the last second
+  std::size_t most_asked_ = 0;
+  std::vector<Time> cut_until_;
+  std::vector<Time> keeps_until_;
 };
 
 }  // namespace redlock::sim::queueing

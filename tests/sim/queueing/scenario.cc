@@ -7,6 +7,12 @@ std::string milliseconds_text(Time length) {
   return std::to_string(length / std::chrono::milliseconds(1)) + " ms";
 }
 
+namespace {
+
+constexpr Time kProgress = std::chrono::seconds(3);
+
+}  // namespace
+
 Result::Result(const Numbers& numbers, const Limits& limits) {
   const auto most = [this](const char* what, std::size_t value, std::size_t limit) {
     if (value > limit) {
@@ -17,6 +23,16 @@ Result::Result(const Numbers& numbers, const Limits& limits) {
   most("jobs beside another one", numbers.two_at_once, 0);
   most("waiters never served", numbers.never_served, 0);
   most("inversions", numbers.inversions, limits.inversions);
+  most("jobs stopped that had their lock", numbers.needless_losses, 0);
+  most("locks left behind without a word", numbers.unsaid, 0);
+  most("keys that never expire", numbers.for_ever, 0);
+  most("processes that ended with the wrong status", numbers.lies, 0);
+  most("requests of one process to a server in a second", numbers.most_asked, limits.most_asked);
+  note(std::to_string(numbers.most_asked) + " asked");
+  if (numbers.longest_stuck > kProgress) {
+    faults_.push_back("nobody got the lock for " + milliseconds_text(numbers.longest_stuck) +
+                      ", though somebody could have won");
+  }
   most("others before a waiter", numbers.most_overtaken, limits.most_overtaken);
   most("entries left behind", numbers.left_behind, limits.left_behind);
   most("per cent of hand-overs above 400 ms",

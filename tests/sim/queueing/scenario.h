@@ -18,6 +18,7 @@ struct Limits {
   std::size_t inversions = 0;
   std::size_t most_overtaken = SIZE_MAX;
   std::size_t left_behind = 0;
+  std::size_t most_asked = 40;
   Time longest_stall = std::chrono::seconds(6);
   std::size_t slow_per_cent = 2;  ///< of the hand-overs may take more than 400 ms
 };
@@ -48,11 +49,12 @@ class Result {
 
 struct Scenario {
   std::string_view name;
-  Result (*run)(std::uint64_t seed, Mutation mutation);
+  Result (*run)(std::uint64_t seed, const Mistake& mistake);
   unsigned every = 1;  ///< how many seeds before it is run: it takes long
 };
 
-/// Those of order and of distance, of faults, of many faults, of `-n`, of cost, and of readers.
+/// Those of order and of distance, of faults, of many faults, of `-n`, of cost, of readers, of slots, and
+/// of waiters that cannot win.
 std::span<const Scenario> order_scenarios();
 std::span<const Scenario> fault_scenarios();
 std::span<const Scenario> soak_scenarios();
@@ -60,6 +62,7 @@ std::span<const Scenario> herd_scenarios();
 std::span<const Scenario> cost_scenarios();
 std::span<const Scenario> reader_scenarios();
 std::span<const Scenario> slot_scenarios();
+std::span<const Scenario> edge_scenarios();
 
 // What several scenarios do.
 

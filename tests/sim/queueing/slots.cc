@@ -13,8 +13,8 @@ using std::chrono::seconds;
 constexpr Mode kOfThree{.slots = 3};
 
 /// Sixty runs, all of them there from the beginning.
-Result crowd(std::size_t servers, std::uint64_t seed, Mutation mutation) {
-  World world({.servers = servers, .seed = seed, .mutation = mutation});
+Result crowd(std::size_t servers, std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = servers, .seed = seed, .mistake = mistake});
   ProcessPlan plan;
   plan.mode = kOfThree;
   plan.job = milliseconds(100);
@@ -26,17 +26,9 @@ Result crowd(std::size_t servers, std::uint64_t seed, Mutation mutation) {
   return result;
 }
 
-Result crowd_of_one(std::uint64_t seed, Mutation mutation) {
-  return crowd(1, seed, mutation);
-}
-
-Result crowd_of_five(std::uint64_t seed, Mutation mutation) {
-  return crowd(5, seed, mutation);
-}
-
 /// Two long jobs have a slot each: the others share what is left, whichever slot that is.
-Result one_slot_left(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 3, .seed = seed, .mutation = mutation});
+Result one_slot_left(std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = 3, .seed = seed, .mistake = mistake});
   ProcessPlan plan;
   plan.mode = kOfThree;
   plan.job = seconds(60);
@@ -53,8 +45,8 @@ Result one_slot_left(std::uint64_t seed, Mutation mutation) {
 
 /// Two runs take slots again and again, so that one of them always has one, and one slot is always
 /// free; now and then comes a run that wants the lock alone.
-Result storm_of_slots(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 3, .seed = seed, .mutation = mutation});
+Result storm_of_slots(std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = 3, .seed = seed, .mistake = mistake});
   ProcessPlan of_slot;
   of_slot.mode = kOfThree;
   of_slot.loops = true;
@@ -75,8 +67,8 @@ Result storm_of_slots(std::uint64_t seed, Mutation mutation) {
 
 /// An operator sets the clocks while slots are held: one forward, on which all holders seem to be
 /// over; later all of them back, by an hour each.
-Result slots_and_clocks(std::uint64_t seed, Mutation mutation) {
-  World world({.servers = 3, .seed = seed, .mutation = mutation});
+Result slots_and_clocks(std::uint64_t seed, const Mistake& mistake) {
+  World world({.servers = 3, .seed = seed, .mistake = mistake});
   ProcessPlan plan;
   plan.mode = kOfThree;
   plan.job = milliseconds(200);
@@ -94,8 +86,10 @@ Result slots_and_clocks(std::uint64_t seed, Mutation mutation) {
 }
 
 constexpr Scenario kSlots[] = {
-    {"crowd_for_slots", crowd_of_one},      {"crowd_for_slots_of_five", crowd_of_five},
-    {"one_slot_left", one_slot_left},       {"storm_of_slots", storm_of_slots},
+    {"crowd_for_slots", [](auto seed, auto& m) { return crowd(1, seed, m); }},
+    {"crowd_for_slots_of_five", [](auto seed, auto& m) { return crowd(5, seed, m); }},
+    {"one_slot_left", one_slot_left},
+    {"storm_of_slots", storm_of_slots},
     {"slots_and_clocks", slots_and_clocks},
 };
 

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// One server as a process sees it: a connection for requests and one for wake-ups, as
-// redis/connection/link.cc and redis/servers/queue_member.cc make them. What a connection carries
-// stays in order.
+// The way from a process to a server, as long as it is, and what comes along it: what a connection
+// carries, in order, and wake-ups. What is made of a connection is link.h's.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <vector>
 
-#include "attempt_tokens.h"
-#include "lock/vote.h"
+#include "network.h"
 #include "queueing/host.h"
 #include "queueing/timeline.h"
 #include "random.h"
@@ -27,7 +24,7 @@ struct Distance {
 /// What a process hears.
 class Listener {
  public:
-  virtual void replied(const lock::Reply& reply) = 0;
+  virtual void received(std::size_t server, Inbound inbound) = 0;
   virtual void woken(lock::Duration in) = 0;
   virtual void subscribed(lock::ServerIndex server) = 0;
 
@@ -35,18 +32,15 @@ class Listener {
   ~Listener() = default;
 };
 
-class Wire {
+class Wire final : public Transport {
  public:
   struct Ends {
     Timeline* timeline;
     Random* random;
     Host* host;
     Listener* listener;
-    const LockSettings* settings;
-    const AttemptTokens* tokens;
     Waiter waiter;
     Distance distance;
-    lock::Duration timeout;
     bool may_subscribe;
   };
 
@@ -54,12 +48,17 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  void ask(const lock::Ask& ask);
-  /// JoinQueue: joins where it is connected and nothing is owed; subscribes where it has not.
-  void join_queue(lock::Ticket ticket);
-  void wake(const WakeUp& wake_up);
+  /// One round trip. A server that is down refuses; one that is stopped does not.
+  ConnectionId dial(std::uint8_t, std::uint8_t, std::uint32_t, bool) override;
+  void send(ConnectionId id, Request request) override;
+  void hang_up(ConnectionId id, bool orderly) override;
+
+  /// Where it has not.
+  void subscribe();
   /// It left the queue: it closes the subscription.
   void unsubscribe();
+  /// A message that tells it to ask after that time.
+  void wake(lock::Duration in);
 
   /// Nothing gets through until then. A connection that has been silent for long breaks.
   void cut(Time until, Time breaks_after);
@@ -67,43 +66,17 @@ class Wire {
   void end();
 
  private:
-  enum class State : std::uint8_t { idle, dialing, ready };
-  struct Pending {
-    lock::Ask ask;
-    lock::Instant sent;
-    std::uint64_t number = 0;
-    bool written = false;
-    bool told = false;  ///< that it timed out
-    bool note = false;  ///< nothing is told of its answer
-  };
-
-  [[nodiscard]] lock::Instant now() const { return lock::Instant(ends_.timeline->now()); }
   [[nodiscard]] Time travel() const;
-  [[nodiscard]] Time arrival_there();
   [[nodiscard]] Time arrival_here();
-  [[nodiscard]] Request request_of(const lock::Ask& ask) const;
-  [[nodiscard]] bool ever_sent(lock::AttemptId attempt) const;
-  void connect();
-  void connected();
-  void write(Pending& pending);
-  void send(const Request& request);
-  void take_response(const Response& response);
-  void time_out(std::uint64_t number);
-  void tell(const lock::Ask& ask, lock::Instant sent, const lock::Answer& answer);
-  void tell_soon(const lock::Ask& ask, const lock::Answer& answer);
-  void subscribe();
-  void disconnect();
+  void tell(ConnectionId id, Inbound inbound);
 
   Ends ends_;
-  State state_ = State::idle;
-  std::uint32_t connection_ = 0;  ///< its number: what belongs to an earlier one is void
+  ConnectionId connection_ = 0;  ///< its number: what belongs to an earlier one is void
+  bool connected_ = false;
   std::uint32_t subscription_ = 0;
   bool subscribes_ = false;
   std::uint32_t server_life_ = 0;
   std::uint32_t subscribed_life_ = 0;
-  std::deque<Pending> queue_;
-  std::uint64_t requests_ = 0;
-  std::vector<lock::AttemptId> sent_;
   Time last_there_{};
   Time last_here_{};
   Time cut_until_{};

@@ -18,6 +18,10 @@ constexpr Time kLook = milliseconds(5);  // how often the world looks whether th
 /// A waiter that was stopped or cut off comes back to its place when it has asked again.
 constexpr Time kComesBack = seconds(6);
 
+constexpr Time kLookForProgress = milliseconds(50);
+constexpr Time kTroubleFor = seconds(3);  // as long as a process may take to notice it
+constexpr Time kWorthAWord = seconds(30);  // what a server keeps for longer is said
+
 /// Until then a process is new, and its requests are the cost of its coming.
 constexpr Time kNew = seconds(2);
 
@@ -27,16 +31,15 @@ World::World(const Settings& settings)
     : settings_(settings),
       lock_settings_{0, settings.ttl / milliseconds(1)},
       random_(settings.seed),
+      interpreter_(settings.mistake.patches),
       hosts_(settings.servers) {
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     hosts_[i].begin(
-        i, timeline_, lock_settings_, settings.mutation,
-        [this](std::size_t server, Waiter waiter, const WakeUp& wake_up) {
-          deliver(server, waiter, wake_up);
+        i, timeline_, lock_settings_, interpreter_,
+        [this](std::size_t server, Waiter waiter, lock::Duration in) {
+          deliver(server, waiter, in);
         },
-        [this](Host& host, const Request& request, const Response& response) {
-          executed(host, request, response);
-        });
+        [this](Host& host, const Request& request, const lock::Answer&) { executed(host, request); });
   }
 }
 
@@ -54,6 +57,7 @@ Process& World::start(const ProcessPlan& plan) {
   waiting_.push_back(&process);
   process.start();
   watch();
+  watch_progress();
   return process;
 }
 
@@ -94,7 +98,7 @@ void World::cut(Process& process, std::size_t server, Time until) {
 
 std::vector<Process*> World::queue() {
   std::vector<Process*> queue;
-  for (const Queue::Entry& entry : hosts_.front().server().data().queue.entries()) {
+  for (const Server::Queued& entry : hosts_.front().server().queue(now())) {
     for (Process* each : waiting_) {
       if (each->waiter() == entry.waiter && can_be_served(*each)) queue.push_back(each);
     }
@@ -160,9 +164,65 @@ void World::watch() {
   });
 }
 
-void World::executed(Host& host, const Request& request, const Response& response) {
+/// So that it would win if nobody stood before it: the lock is free there, or shared with its kind.
+bool World::can_enter(const Process& process, const Host& host) {
+  const Time grace = seconds(process.plan().restart_grace_s);
+  const bool trusts = grace == Time::zero() || now() > host.trouble() + grace + seconds(1);
+  if (!host.working() || !process.reaches(host.index()) || !trusts) return false;
+  if (is_free_on(host)) return true;
+  if (running_.empty() || !same_kind(running_.front()->token(), process.waiter())) return false;
+  return process.plan().mode.reads && is_reader(host.owner()) && !is_revoked(host.owner());
+}
+
+/// Whether someone who waits could have the lock now: the first in the queue, of those that can win at
+/// all. (One that reaches a quorum of servers, but not a quorum that would let it in now, keeps those
+/// behind it waiting if what it waits for is a job.)
+bool World::somebody_could_win() {
+  std::vector<const Process*> able;
+  for (const Process* each : waiting_) {
+    if (can_be_served(*each)) able.push_back(each);
+  }
+  const auto place = [](const Process* each) { return each->notes.queued_at.value_or(kForever); };
+  std::ranges::stable_sort(able, {}, place);
+  const std::size_t quorum = lock::quorum(hosts_.size());
+  for (const Process* each : able) {
+    std::size_t enters = 0;
+    std::size_t blocked = 0;
+    for (const Host& host : hosts_) {
+      const bool enters_here = can_enter(*each, host);
+      enters += enters_here ? 1 : 0;
+      const bool job = std::ranges::any_of(running_, [&](const Process* runs) {
+        return plain(host.owner()) == runs->token() || is_listed(runs->token());
+      });
+      blocked += !enters_here && job && host.working() && each->reaches(host.index()) ? 1 : 0;
+    }
+    if (enters >= quorum) return true;
+    if (enters + blocked >= quorum) return false;
+  }
+  return false;
+}
+
+/// Somebody has the lock within a few seconds, whoever else waits.
+void World::watch_progress() {
+  if (watching_progress_) return;
+  watching_progress_ = true;
+  timeline_.after(kLookForProgress, [this] {
+    watching_progress_ = false;
+    if (somebody_could_win()) {
+      if (!stuck_since_) stuck_since_ = now();
+      numbers_.longest_stuck = std::max(numbers_.longest_stuck, now() - *stuck_since_);
+    } else {
+      stuck_since_.reset();
+    }
+    if (!waiting_.empty()) watch_progress();
+  });
+}
+
+void World::executed(Host& host, const Request& request) {
   const std::size_t scripts = scripts_of(request);
-  if (request.waiter != kNoWaiter && response.place != 0) {
+  const std::size_t place =
+      request.waiter == kNoWaiter ? 0 : host.server().place(request.waiter, now());
+  if (place != 0) {
     const auto asker = std::ranges::find(waiting_, request.waiter, &Process::waiter);
     if (asker != waiting_.end()) {
       Process& process = **asker;
@@ -171,7 +231,7 @@ void World::executed(Host& host, const Request& request, const Response& respons
       if (servers >= lock::quorum(hosts_.size()) && !process.notes.queued_at) {
         process.notes.queued_at = now();
       }
-      const bool idle = response.place > 2 && now() - process.began() > kNew;
+      const bool idle = place > 2 && now() - process.began() > kNew;
       (idle ? numbers_.idle_evals : numbers_.evals) += scripts;
       return look_whether_free();
     }
@@ -180,10 +240,10 @@ void World::executed(Host& host, const Request& request, const Response& respons
   look_whether_free();
 }
 
-void World::deliver(std::size_t server, Waiter waiter, const WakeUp& wake_up) {
+void World::deliver(std::size_t server, Waiter waiter, lock::Duration in) {
   if (settings_.publishes_lost > 0 && random_.percent(settings_.publishes_lost)) return;
   const auto process = std::ranges::find(waiting_, waiter, &Process::waiter);
-  if (process != waiting_.end()) (*process)->wake(server, wake_up);
+  if (process != waiting_.end()) (*process)->wake(server, in);
 }
 
 void World::job_started(Process& process) {
@@ -200,6 +260,7 @@ void World::job_started(Process& process) {
   }
   running_.push_back(&process);
   free_since_.reset();
+  stuck_since_.reset();
   std::erase(waiting_, &process);
   look_whether_free();
 }
@@ -239,11 +300,55 @@ void World::job_ended(Process& process) {
   watch();
 }
 
+/// A quorum of servers holds its lock, and has answered it for a ttl.
+void World::job_stopped(Process& process) {
+  const auto holds = std::ranges::count_if(hosts_, [&](Host& host) {
+    return host.working() && host.trouble() + settings_.ttl <= now() &&
+           process.reaches(host.index()) && host.server().lasts(process.token(), now());
+  });
+  if (static_cast<std::size_t>(holds) >= lock::quorum(hosts_.size())) ++numbers_.needless_losses;
+}
+
+/// 1 is for a lock that another has, 69 for servers that do not answer.
+void World::judge_end(const Process& process) {
+  const auto answered = static_cast<std::size_t>(std::ranges::count_if(hosts_, [&](Host& host) {
+    return host.working() && host.trouble() + kTroubleFor <= now() && process.reaches(host.index());
+  }));
+  const bool quorum = answered >= lock::quorum(hosts_.size());
+  const bool troubled = std::ranges::any_of(
+      hosts_, [&](Host& host) { return host.trouble() + kTroubleFor > now(); });
+  const auto end = process.outcome();
+  if (end == lock::Outcome::Kind::unavailable && quorum) ++numbers_.lies;
+  if (end == lock::Outcome::Kind::conflict && !quorum && !troubled) ++numbers_.lies;
+}
+
 void World::ended(Process& process) {
   count_waiting();
+  judge_end(process);
   std::erase(waiting_, &process);
   if (loops_ && process.plan().loops && process.state() == Process::State::served) {
     start_at(now(), process.plan());
+  }
+}
+
+/// What outlives the processes.
+void World::count_left() {
+  numbers_.unsaid = numbers_.for_ever = 0;
+  for (Host& host : hosts_) {
+    for (const Keyspace::Key& key : host.server().keyspace().keys()) {
+      if (key.type != Keyspace::Type::none && key.expires_ms == 0) ++numbers_.for_ever;
+    }
+    const Token owner = host.owner();
+    std::vector<Token> owners = host.holders();
+    if (!is_listed(owner) && owner != kNoToken && !is_cooling(owner)) owners.push_back(owner);
+    for (const Token each : owners) {
+      const Process* process = owner_of(each);
+      if (process == nullptr || process->alive() || process->state() == Process::State::killed) continue;
+      const Time left = milliseconds(host.server().left(each, now()));
+      if (left > kWorthAWord && process->keeps_until(host.index()) + seconds(1) < now() + left) {
+        ++numbers_.unsaid;
+      }
+    }
   }
 }
 
@@ -260,12 +365,16 @@ void World::measure_afresh() {
 
 const Numbers& World::numbers() {
   count_waiting();
+  count_left();
   numbers_.never_served = numbers_.left_behind = 0;
+  for (const auto& each : processes_) {
+    numbers_.most_asked = std::max(numbers_.most_asked, each->most_asked());
+  }
   for (const Process* each : waiting_) {
     if (!each->frozen() && !each->plan().loops) ++numbers_.never_served;
   }
   for (Host& host : hosts_) {
-    for (const Queue::Entry& entry : host.server().data().queue.entries()) {
+    for (const Server::Queued& entry : host.server().queue(now())) {
       if (entry.counts_until <= host.server().now_ms(now())) continue;
       const auto is_it = [&](const auto& each) { return each->waiter() == entry.waiter; };
       const auto process = std::ranges::find_if(processes_, is_it);

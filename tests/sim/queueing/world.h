@@ -25,7 +25,7 @@ struct Settings {
   lock::Duration timeout = std::chrono::milliseconds(200);
   std::uint32_t publishes_lost = 0;  ///< per cent
   std::uint64_t seed = 1;
-  Mutation mutation = Mutation::none;
+  Mistake mistake{};
 };
 
 /// What is measured.
@@ -39,8 +39,14 @@ struct Numbers {
   std::size_t most_overtaken = 0;
   std::size_t never_served = 0;
   std::size_t left_behind = 0;  ///< entries of processes that have ended, in queues
+  std::size_t needless_losses = 0;  ///< jobs stopped though a quorum held their lock all the time
+  std::size_t unsaid = 0;    ///< locks of processes that ended well, which these did not speak of
+  std::size_t for_ever = 0;  ///< keys that never expire
+  std::size_t lies = 0;      ///< processes that ended as if somebody else had the lock, or nobody answered
+  std::size_t most_asked = 0;  ///< requests of one process to one server within a second
   std::size_t slow = 0;         ///< hand-overs of more than 400 ms
   Time longest_wait{};          ///< of a process that begins only once
+  Time longest_stuck{};         ///< nobody got it, though somebody that waited could have won
   Time longest_stall{};         ///< of a free lock, or a free slot, while somebody waited
   std::size_t evals = 0;        ///< on all servers, but not those of idle waiters
   std::size_t idle_evals = 0;   ///< of waiters that are not among the first two
@@ -87,15 +93,21 @@ class World final : public Observer {
 
   void job_started(Process& process) override;
   void job_ended(Process& process) override;
+  void job_stopped(Process& process) override;
   void ended(Process& process) override;
 
  private:
-  void executed(Host& host, const Request& request, const Response& response);
-  void deliver(std::size_t server, Waiter waiter, const WakeUp& wake_up);
+  void executed(Host& host, const Request& request);
+  void deliver(std::size_t server, Waiter waiter, lock::Duration in);
   [[nodiscard]] bool can_be_served(const Process& process) const;
   [[nodiscard]] bool is_free();
   [[nodiscard]] bool is_free_on(const Host& host);
   [[nodiscard]] bool has_room();
+  [[nodiscard]] bool can_enter(const Process& process, const Host& host);
+  [[nodiscard]] bool somebody_could_win();
+  void watch_progress();
+  void judge_end(const Process& process);
+  void count_left();
   [[nodiscard]] Process* owner_of(Token token);
   void look_whether_free();
   void watch();
@@ -108,12 +120,15 @@ class World final : public Observer {
   LockSettings lock_settings_;
   Timeline timeline_;
   Random random_;
+  Interpreter interpreter_;
   std::vector<Host> hosts_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<Process*> waiting_;
   std::vector<Process*> running_;  ///< one, or several that may run together
   std::optional<Time> free_since_{Time::zero()};
+  std::optional<Time> stuck_since_;
   bool watching_ = false;
+  bool watching_progress_ = false;
   bool loops_ = true;
   std::size_t coming_ = 0;  ///< processes that begin later
   Time counted_until_{};

@@ -25,8 +25,9 @@ local function refuse(word, blocker, left, holder)
     place = stands and (try('ZRANK', queue, ARGV[7]) or -1) + 1 or 0
   elseif ticket == '' then
     -- Another program may have put a waiter far behind. A score counts exactly up to 2^53.
-    local last = (try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {})[2]
-    ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last) or 0) + 1), 2 ^ 53))
+    local last = try('ZRANGE', queue, -1, -1, 'WITHSCORES') or {}
+    if #(last[1] or '') > 64 then clear() end
+    ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last[2]) or 0) + 1), 2 ^ 53))
   end
   return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
 end

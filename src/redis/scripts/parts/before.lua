@@ -1,18 +1,27 @@
 -- SPDX-License-Identifier: MIT
 --
--- The first waiter before us that cannot hold the lock together with us: for a reader, a writer. For the
--- scripts that include it behind turn.lua. Beyond the 32nd waiter, this script takes each for one.
+-- The first waiter before us that counts and cannot hold the lock together with us: for a reader, a writer.
+-- Also returns, if it may yet prove to be stopped, for how many ms it can still ask. For the scripts that
+-- include it after turn.lua.
 --
 -- enters_with_us(waiter)  whether that waiter can
 local function other_before(ticket)
-  local first = try('ZRANGE', queue, 0, 31, 'WITHSCORES') or {}
-  for at = 1, #first, 2 do
-    local each, theirs = first[at], tonumber(first[at + 1])
-    if ticket and (theirs > ticket or (theirs == ticket and each >= ARGV[7])) then return end
-    if not enters_with_us(each) and tonumber(try('ZSCORE', alive, each) or 0) > clock and
-       not is_marked(each) then
-      return each, true
+  local first, left
+  local called = 0
+  local last = walk(ARGV[7], ticket, enters_with_us, function(each, ends, missed)
+    if not first and asked_lately(ends) then
+      first = each
+      return 'stop'
     end
-  end
-  return first[63]
+    local answer = ends > clock + 500 and call(each, ends) or 'called'
+    if answer == 'dead' then return answer end
+    if not first then
+      -- We ask again after 250 ms: an answer to the call is still young then, see asked_lately().
+      first, left = each, answer == 'called' and math.min(ends - clock, 250) or nil
+    end
+    called = called + 1
+    return (missed == 0 or called >= batch(missed)) and 'stop' or 'on'
+  end)
+  if not first and last then return last, 500 end
+  return first, left
 end

@@ -11,7 +11,7 @@ local function enter(life)
   ends = math.max(ours and ends or 0, clock + life)
   if not shared then
     value, shared = 'shared:' .. token, 'shared:' .. token
-    redis.call('DEL', readers)
+    if type(redis.pcall('UNLINK', readers)) ~= 'number' then redis.call('DEL', readers) end
     redis.call('ZADD', readers, 'inf', shared)
   elseif stays > left and left >= 0 then
     redis.call('PEXPIRE', KEYS[1], string.format('%.0f', stays))

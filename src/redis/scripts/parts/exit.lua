@@ -1,18 +1,20 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Removes us from the readers, for the scripts that include it behind readers.lua. The last one deletes
--- the lock. If others stay, the lock lives no longer than they do: ours may have had the longest ttl.
+-- the lock. If others stay, the lock lives no longer than they do: ours may have had the longest ttl. If the
+-- list is too large to read, the lock keeps its time to live.
 --
 -- holder  the key of the holder hash: the lock's description there, its field shared, becomes that of
 --         a reader that stays
 local function exit()
   redis.call('ZREM', readers, token)
-  local others = redis.call('ZRANGEBYSCORE', readers, '(' .. string.format('%.0f', clock), '+inf',
-                            'LIMIT', 0, 2)
-  if #others < 2 then
+  local small = is_small(readers, 1024)
+  local others = small and redis.call('ZRANGEBYSCORE', readers, '(' .. string.format('%.0f', clock), '+inf',
+                                      'LIMIT', 0, 2)
+  if small and #others < 2 then
     redis.call('DEL', KEYS[1], readers)
     redis.pcall('HDEL', holder, shared)
-  else
+  elseif small then
     local size = redis.pcall('HSTRLEN', holder, others[1])
     local long = type(size) == 'number' and size > 8192
     local who = not long and redis.pcall('HGET', holder, others[1])

@@ -3,7 +3,7 @@
 -- The queue of waiters, for the scripts that include it. The order of tickets is the order of service.
 -- Exclusion never rests on it: it only adds refusals, and each of them ends by itself.
 --
--- enqueue.lua puts a waiter into it, turn.lua says who has the turn, and gives it to the next one. All
+-- enqueue.lua puts a waiter into it, turn.lua tells who has the turn, and gives it to the next one. All
 -- need these locals:
 --   prefix  the beginning of the names of its keys and channels
 --   clock  this server's clock, in ms
@@ -11,9 +11,9 @@
 -- Its keys are not in KEYS: a server refuses a script to a user without permission for one of KEYS, and
 -- a user without permission for the queue can lock all the same. They have the lock's slot.
 --
--- queue: waiter → ticket. alive: waiter → until when its record counts, in ms by this server's clock.
--- waiters: waiter → who it is, as JSON; and 'mark:WAITER', if it had its turn and has not asked since.
--- turn: the waiter that has the turn.
+-- queue: waiter → ticket. alive: waiter → until when it counts, in ms by this server's clock: for 20 s from
+-- its last request, or for 500 ms from a call since then. waiters: waiter → who it is, as JSON. turn: the
+-- waiter that has the turn.
 local queue, alive, waiters, turn = prefix .. 'queue', prefix .. 'alive', prefix .. 'waiters', prefix .. 'turn'
 local life = 20000
 
@@ -25,6 +25,19 @@ end
 
 local function forget(waiter)
   try('ZREM', alive, waiter)
-  try('HDEL', waiters, waiter, 'mark:' .. waiter)
+  try('HDEL', waiters, waiter)
   return try('ZREM', queue, waiter) or 0
+end
+
+-- Another program has put a name there that is longer than any of ours. Further ones may be as long, so we
+-- read no more: the waiters' next requests make a new queue.
+local function clear()
+  for _, key in ipairs({queue, alive}) do
+    if not try('UNLINK', key) then try('DEL', key) end
+  end
+end
+
+-- We asked just now.
+local function count_again(waiter)
+  try('ZADD', alive, 'XX', clock + life, waiter)
 end

@@ -6,13 +6,15 @@
 -- are.
 --
 -- Sets: slot, slots: of our token, if it has a slot; fits: the lock is shared by holders of our kind;
--- taken: slot -> the token of its holder; soonest: when the first of them stops counting.
+-- taken: slot -> the token of its holder; soonest: when the first of them stops counting; crowd:
+-- somebody has made the list too large to read, and no slot counts as free.
 local slot, slots = string.match(token, '^p(%x%x)(%x%x)')
 local fits = shared and string.match(shared, '^shared:p%x%x(%x%x)') == slots
 local taken, soonest = {}, math.huge
-if slot and fits then
+local crowd = slot and fits and not is_small(readers, 1024)
+if slot and fits and not crowd then
   local from = '(' .. string.format('%.0f', clock)
-  for _, each in ipairs(redis.call('ZRANGEBYSCORE', readers, from, '+inf', 'LIMIT', 0, 256)) do
+  for _, each in ipairs(redis.call('ZRANGEBYSCORE', readers, from, '+inf')) do
     local at = string.match(each, '^p(%x%x)')
     if at then
       taken[at] = each

@@ -1,7 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- Tells which waiter has the turn, and gives it to the next one: for the scripts that include it behind
+-- Tells which waiter has the turn, and gives it to the next one: for the scripts that include it after
 -- queue.lua.
+--
+-- A waiter that is called must ask within 500 ms. Until then it counts; afterwards it counts no longer, and
+-- its next request puts it back. This holds for every waiter that stands in somebody's way, of whatever
+-- kind, and whether the lock is free or shared.
 local function tell(waiter, word)
   return try('PUBLISH', prefix .. 'wake:' .. waiter, word)
 end
@@ -16,71 +20,83 @@ local function standing_turn()
   if ticket then return owner, left, ticket end
 end
 
-local function is_marked(waiter)
-  return (try('HSTRLEN', waiters, 'mark:' .. waiter) or
-          #(try('HGET', waiters, 'mark:' .. waiter) or '')) == 1
+-- The names of readers in the queue begin with 's', those of waiters for a slot of NN with "p00NN".
+local function reads(waiter)
+  return string.byte(waiter) == 115
 end
 
--- Gives the turn to the first waiter, of those that stand before us if we have a ticket, and wakes it;
--- the next one learns that it is next. Returns the owner of the turn, if there is one.
---
--- Readers, which enter together, have names that begin with 's'. If the first waiter is one, this
--- function wakes up to eight readers that stand behind one another; while the lock is shared, it wakes
--- only those. The name of a waiter for a slot of NN begins with "p00NN"; `slots`: NN, while holders of
--- slots have the lock: then it wakes only such a waiter.
---
--- A waiter that had its turn here and has not asked since is passed over: it may be stopped. A waiter
--- that nobody can wake is dropped unless it has just asked; its next request puts it back.
---
--- `waiter`: we ask for the lock; '' without a ticket. If we found the lock free, and there is a waiter
--- to pass over, then a turn was probably missed, and the waiters behind the next owner may be stopped,
--- too. So this function calls up to 31 of them at once. The turn is not theirs, but they count no longer
--- than it lasts, unless they ask.
-local function hand_on(waiter, ticket, shared, slots)
-  local woken, offset, owner, crowd, passed = 0, 0
-  local function look(each)
-    local ends = tonumber(try('ZSCORE', alive, each) or 0)
-    local reads = string.byte(each) == 115
-    local behind = owner and not (reads and crowd)
-    if ends <= clock then
-      offset = offset - forget(each)
-    elseif is_marked(each) then
-      passed = passed or each
-    elseif (shared and not reads) or (slots and string.match(each, '^p00(%x%x)') ~= slots) then
-      return true
-    elseif behind and not (waiter and passed) then
-      tell(each, 'next')
-      return true
-    else
-      local heard = tell(each, 'free')
-      if (heard or 0) > 0 or (not behind and ends - life >= clock - 500) then
-        crowd = reads and not behind
-        if behind then
-          try('ZADD', alive, clock + 500, each)
-        else
-          owner = owner or shared and each or try('SET', turn, each, 'PX', 500) and each
-          if owner then try('HSET', waiters, 'mark:' .. each, '1') end
+local function asked_lately(ends)
+  return ends - life >= clock - 500
+end
+
+-- 'called'; 'dead': nobody can wake that waiter, and it has not just asked; 'on': we may not PUBLISH.
+local function call(waiter, ends)
+  local heard = tell(waiter, 'free')
+  if not asked_lately(ends) then
+    if heard == 0 then return 'dead' end
+    if not heard then return 'on' end
+  end
+  if ends > clock + 500 then try('ZADD', alive, clock + 500, waiter) end
+  return 'called'
+end
+
+-- After a turn that was missed, the waiters after that one may be stopped, too. So we call many of them,
+-- and more if many were called in vain before.
+local function batch(missed)
+  return math.min(math.max(4 * missed, 32), 128)
+end
+
+-- Shows f the waiters in their order, those before us if we have a ticket: f(waiter, until when it counts,
+-- how many before it counted no longer). It answers 'stop', 'dead' to drop that waiter, or anything else
+-- to go on. Passes over waiters of whom `passes` says so. Returns the last one seen if the walk ends there
+-- although more waiters stand before us.
+local function walk(waiter, ticket, passes, f)
+  local offset, missed, dropped, last = 0, 0, 0
+  for at = 1, 24 do
+    local block = try('ZRANGE', queue, offset, offset + 7, 'WITHSCORES') or {}
+    offset = offset + 8
+    for each = 1, #block, 2 do
+      local name, theirs = block[each], tonumber(block[each + 1])
+      if ticket and (theirs > ticket or (theirs == ticket and name >= waiter)) then return end
+      if #name > 64 then return clear() end
+      if not (passes and passes(name)) then
+        local ends = tonumber(try('ZSCORE', alive, name) or 0)
+        local answer = ends > clock and f(name, ends, missed) or 'missed'
+        if answer == 'stop' then return end
+        if answer == 'missed' then missed = missed + 1 end
+        if answer == 'missed' or answer == 'dead' then
+          offset, dropped = offset - forget(name), dropped + 1
         end
-        woken = woken + 1
-        return not owner or woken == (behind and 32 or 8)
-      elseif heard and not behind then
-        offset = offset - forget(each)
       end
+      last = name
     end
+    if #block < 16 then return end
+    if at >= 8 and (not waiter or (dropped == 0 and not passes)) then return last end
   end
-  local function walk()
-    for _ = 1, 8 do
-      local block = try('ZRANGE', queue, offset, offset + 7, 'WITHSCORES') or {}
-      offset = offset + 8
-      for at = 1, #block, 2 do
-        local theirs = tonumber(block[at + 1])
-        if ticket and (theirs > ticket or (theirs == ticket and block[at] >= waiter)) then return end
-        if look(block[at]) then return end
-      end
-      if #block < 16 then return end
+  return last
+end
+
+-- Gives the turn to the first waiter, and wakes it; the next one learns that it is next. If the first one
+-- reads, we wake up to eight readers that stand one after another. Returns the owner of the turn, if there
+-- is one.
+--
+-- waiter  we ask for the lock; '' without a ticket. nil: somebody frees it
+-- fits(waiter)  whether that waiter can use what is free; nil: the whole lock is free
+-- shares  readers have the lock: whoever enters needs no turn
+local function hand_on(waiter, ticket, fits, shares)
+  local called, owner = 0
+  walk(waiter, ticket, nil, function(each, ends, missed)
+    local crowd = waiter and missed > 0
+    if not owner and fits and not fits(each) then return 'stop' end
+    if owner and not crowd and not (reads(owner) and reads(each)) then
+      tell(each, 'next')
+      return 'stop'
     end
-  end
-  walk()
-  if not owner and passed and not shared then tell(passed, 'free') end
+    local answer = call(each, ends)
+    if answer ~= 'called' then return answer end
+    owner = owner or (shares or try('SET', turn, each, 'PX', 500)) and each
+    called = called + 1
+    return (not owner or called >= (crowd and batch(missed) or 8)) and 'stop' or 'on'
+  end)
   return owner
 end

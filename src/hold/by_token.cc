@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+//
+// `redlock renew`, and `redlock release` by token: for a lock that another process took.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "config/settings.h"
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/reporter.h"
+#include "diag/text.h"
+#include "driver/driver.h"
+#include "driver/output.h"
+#include "driver/setup.h"
+#include "error.h"
+#include "hold/hold.h"
+#include "lock/by_token.h"
+#include "lock/judgement.h"
+#include "lock/value.h"
+#include "look/observed.h"
+#include "os/clock.h"
+#include "os/signals.h"
+#include "os/stderr.h"
+#include "records/holder.h"
+#include "records/json.h"
+#include "records/log_entry.h"
+#include "redis/servers/server_set.h"
+
+namespace redlock::hold {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr lock::AttemptId kTheirs = 1;
+
+/// A lock and its token, from the command line, and what the servers know about its acquisition.
+struct Possession {
+  driver::LockId lock;
+  std::string token;
+  std::string record{};  ///< of the holder, JSON as it stored it; empty: not known
+  std::optional<records::Holder> holder{};  ///< the same; untrusted: any client may have written it
+  std::uint64_t fence = 0;                  ///< 0: not known
+  std::string revoked{};  ///< describes the revocation of the lock; empty: nobody revokes it
+  bool held = false;      ///< a quorum had the token when look_up() asked
+  milliseconds left{};    ///< how long the token lives at most, by the servers that answered
+};
+
+/// Returns `token` or, if that is empty, the line on standard input. Throws Error (64).
+std::string read_token(const std::string& token) {
+  if (!token.empty()) return token;
+  std::string text;
+  std::array<char, 256> buffer{};
+  ssize_t length = 0;
+  while (text.size() < buffer.size() && text.find('\n') == std::string::npos &&
+         (length = ::read(STDIN_FILENO, buffer.data(), buffer.size())) > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(length));
+  }
+  text.resize(std::min(text.find('\n'), text.size()));
+  if (text.ends_with('\r')) text.pop_back();
+  if (!lock::is_token(text)) {
+    throw Error(ExitStatus::usage,
+                "standard input has no token: expected the 40 digits that redlock acquire has "
+                "printed, in one line");
+  }
+  return text;
+}
+
+const lock::Reader* find_reader(const lock::Sighting& sighting, std::string_view token) {
+  const auto found = std::ranges::find(sighting.readers, token, &lock::Reader::token);
+  return found == sighting.readers.end() ? nullptr : &*found;
+}
+
+/// Looks for the token on all servers. Throws Error (71, 78).
+Possession look_up(const config::Settings& settings, const std::string& lock_name,
+                   std::string token) {
+  const look::Observed found = look::look_at(lock_name, settings, token);
+  Possession possession{
+      .lock = found.id, .token = std::move(token), .fence = found.judgement.fence};
+  possession.held = found.judgement.state == lock::State::held &&
+                    lock::owner_of(*found.sighting) == possession.token;
+  for (const lock::Reader& reader : found.readers) {
+    if (reader.token != possession.token) continue;
+    possession.held = found.judgement.state == lock::State::held;
+    possession.fence = reader.fence;
+  }
+  for (const lock::Seen& seen : found.seen) {
+    const auto* sighting = std::get_if<lock::Sighting>(&seen);
+    if (sighting == nullptr || sighting->kind != lock::Sighting::Kind::value) continue;
+    const lock::Value value = lock::read_value(sighting->value);
+    const lock::Reader* reader = find_reader(*sighting, possession.token);
+    if (value.token != possession.token && reader == nullptr) continue;
+    possession.left = std::max(possession.left, sighting->ttl_left.value_or(milliseconds::zero()));
+    if (possession.record.empty()) {
+      possession.record = reader != nullptr ? reader->holder : sighting->holder;
+    }
+    if (value.kind == lock::Value::Kind::revoked) {
+      possession.revoked = diag::describe(look::as_refusal(*sighting));
+    }
+  }
+  possession.holder = records::read_holder(possession.record);
+  return possession;
+}
+
+/// The ttl that the process used which acquired the lock, if that is known.
+std::optional<milliseconds> recorded_ttl(const std::optional<records::Holder>& holder) {
+  using namespace std::chrono_literals;
+  if (!holder || holder->ttl < 1s) return std::nullopt;
+  if (holder->ttl > (holder->maintenance ? 720h : 24h)) return std::nullopt;
+  return holder->ttl;
+}
+
+lock::ByToken::Terms terms_for(const config::Settings& settings, lock::Op op) {
+  lock::Duration patience = settings.server_wait;
+  // The first vote renewed must still be of use when the last one is renewed.
+  if (op == lock::Op::renew) patience = std::min<lock::Duration>(patience, settings.ttl / 2);
+  return {.op = op,
+          .timing = {.ttl = settings.ttl, .grace = {}},
+          .patience = patience,
+          .linger = settings.request_timeout()};
+}
+
+/// The loop of `redlock renew` and `redlock release`.
+class TokenCommand : private driver::Host {
+ public:
+  /// `op`: renew or leave. `settings` must outlive this.
+  TokenCommand(const config::Settings& settings, const Possession& possession, lock::Op op)
+      : settings_(settings),
+        possession_(possession),
+        op_(op),
+        reporter_(out_, possession.lock.name, driver::displays_of(settings),
+                  driver::verbosity_of(settings)),
+        servers_(driver::open_servers(settings, possession.lock,
+                                      [record = possession.record] { return record; })),
+        by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),
+        driver_(by_token_, *this, servers_, signals_, {.reporter = &reporter_}) {
+    servers_.adopt(kTheirs, possession.token);
+  }
+
+  /// Returns when the outcome is certain. Reports it unless the command succeeded.
+  Exit run() {
+    driver::require_connections(servers_.size());
+    if (op_ == lock::Op::leave) note_release();
+    driver_.run();
+    if (op_ == lock::Op::renew && by_token_.state() == lock::ByToken::State::done) note_renewal();
+    const Exit result = interrupted_ != 0 ? Exit::by_signal(interrupted_) : tell();
+    out_.drain(std::chrono::milliseconds(100));
+    return result;
+  }
+
+  /// After a successful renewal: the time for which the lock is certain to last.
+  [[nodiscard]] lock::Duration valid_for() const {
+    return std::max(by_token_.valid_until() - os::boot_now(), lock::Duration::zero());
+  }
+
+ private:
+  /// Writes the end of the run into the log, together with the request.
+  void note_release() {
+    const auto& holder = possession_.holder;
+    if (!holder) return;
+    const lock::Log line{.event = lock::Log::Event::released,
+                         .carrier = lock::Log::Carrier::leave,
+                         .attempt = kTheirs,
+                         .fence = possession_.fence,
+                         .held = diag::ago(holder->since)};
+    servers_.log(line, records::word_for(line.event), to_json(records::log_entry(line, *holder)),
+                 os::boot_now());
+  }
+
+  /// The log has no line for the end of a maintenance hold that just expires: history computes it.
+  void note_renewal() {
+    auto holder = possession_.holder;
+    if (!holder || !holder->maintenance) return;
+    holder->ttl = settings_.ttl;
+    const lock::Log line{
+        .event = lock::Log::Event::acquired, .attempt = kTheirs, .fence = possession_.fence};
+    servers_.log(line, "renewed", to_json(records::log_entry(line, *holder)), os::boot_now());
+    driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
+                            driver_.now() + settings_.request_timeout());
+  }
+
+  bool perform(const lock::Effect&, lock::Instant) override { return false; }
+  bool take_signal(const lock::Signal& signal, lock::Instant) override {
+    if (signal.ends_waiting) {
+      interrupted_ = signal.number;
+      driver_.stop();
+    }
+    return true;
+  }
+
+  ExitStatus tell() {
+    switch (by_token_.state()) {
+      case lock::ByToken::State::done:
+        if (op_ == lock::Op::leave) warn_of_left_overs();
+        if (possession_.revoked.empty()) return ExitStatus::ok;
+        reporter_.say_not_held(possession_.revoked);
+        return ExitStatus::lost;
+      case lock::ByToken::State::not_ours:
+        // The lock was ours when the command started, and somebody has released it since: a keeper
+        // did so when its process ended.
+        if (op_ == lock::Op::leave && possession_.held) return ExitStatus::ok;
+        reporter_.say_not_held(who_has_it());
+        return ExitStatus::lost;
+      case lock::ByToken::State::trying:
+      case lock::ByToken::State::unavailable:
+        break;
+    }
+    if (op_ == lock::Op::renew) {
+      reporter_.say(lock::Report(lock::report::Unavailable{by_token_.complaints()}));
+    } else {
+      reporter_.say_not_released(by_token_.complaints());
+    }
+    return ExitStatus::unavailable;
+  }
+
+  void warn_of_left_overs() {
+    if (settings_.quiet) return;
+    driver::complain(
+        look::may_keep(by_token_.complaints(), possession_.left, possession_.lock.name, settings_));
+  }
+
+  /// The holder of the lock now, as far as the servers show it.
+  [[nodiscard]] std::string who_has_it() const {
+    const look::Observed lock = look::look_at(possession_.lock.name, settings_);
+    if (lock.judgement.state == lock::State::free) return "it was released, or has expired";
+    if (!lock.sighting) return "no quorum of the servers holds it";
+    if (lock.sighting->value == possession_.token) return "it is held by too few servers";
+    if (lock.shared && lock::is_of_reader(possession_.token))
+      return "it was released, or has expired; others still read";
+    return diag::describe(look::as_refusal(*lock.sighting));
+  }
+
+  const config::Settings& settings_;
+  Possession possession_;
+  lock::Op op_;
+  os::SignalSource signals_;
+  os::Stderr out_;
+  diag::Reporter reporter_;
+  redis::ServerSet servers_;
+  lock::ByToken by_token_;
+  driver::Driver driver_;
+  int interrupted_ = 0;  ///< this signal ended the command; 0: none
+};
+
+std::string renewed_json(const std::string& name, lock::Duration valid_for) {
+  using Seconds = std::chrono::duration<double>;
+  return records::Json::object(
+             {{"name", name},
+              {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}})
+      .output();
+}
+
+}  // namespace
+
+Exit release(const cli::Release& request) {
+  const std::string token = read_token(request.token);
+  // The log needs it. It also shows whether the lock is being revoked: the release itself would
+  // work all the same.
+  const Possession possession = look_up(request.settings, request.name, token);
+  config::Settings settings = request.settings;
+  // The servers remember for this time that the lock was released, for a keeper that still renews
+  // it.
+  settings.ttl = recorded_ttl(possession.holder).value_or(settings.ttl);
+  return TokenCommand(settings, possession, lock::Op::leave).run();
+}
+
+Exit renew(const cli::Renew& request) {
+  const std::string token = read_token(request.token);
+  const Possession possession = look_up(request.settings, request.name, token);
+  config::Settings settings = request.settings;
+  const auto& holder = possession.holder;
+  if (request.only_hold && possession.held && (!holder || !holder->maintenance)) {
+    throw Error(ExitStatus::usage, diag::lock_name(request.name) +
+                                       " is not a maintenance hold, and --for and --until are for "
+                                       "those; give --ttl");
+  }
+  if (!request.has_ttl) settings.ttl = recorded_ttl(holder).value_or(settings.ttl);
+  TokenCommand by_token(settings, possession, lock::Op::renew);
+  const Exit result = by_token.run();
+  if (result.status != 0 || !request.json) return result;
+  return driver::print(renewed_json(request.name, by_token.valid_for()), ExitStatus::ok);
+}
+
+}  // namespace redlock::hold

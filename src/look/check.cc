@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+//
+// Asks all servers about themselves at the same time, then tests a lock, then prints the findings.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <utility>
+
+#include "diag/text.h"
+#include "driver/interview.h"
+#include "driver/output.h"
+#include "driver/setup.h"
+#include "look/diagnosis.h"
+#include "look/grid.h"
+#include "look/json.h"
+#include "look/look.h"
+#include "os/clock.h"
+#include "os/random.h"
+
+namespace redlock::look {
+
+namespace {
+
+constexpr std::size_t kNameBytes = 8;
+
+using Inspectors = std::deque<redis::Inspector>;  // a deque, since they cannot move
+
+/// An earlier server with the same run_id; empty if there is none.
+std::string twin_of(const Inspectors& inspectors, std::size_t server,
+                    const std::vector<redis::Endpoint>& endpoints) {
+  const std::string run_id = inspectors[server].inspection().field("run_id");
+  for (std::size_t other = 0; other < server && !run_id.empty(); ++other) {
+    if (inspectors[other].inspection().field("run_id") == run_id) {
+      return endpoints[other].display();
+    }
+  }
+  return {};
+}
+
+/// A server that has not answered may carry out a request after the test has ended.
+bool may_come_late(const SelfTestResult::Steps& steps) {
+  return std::ranges::any_of(
+      std::array{&steps.acquired, &steps.renewed, &steps.released}, [](const auto* answer) {
+        const auto* silence = *answer ? std::get_if<lock::Unreachable>(&**answer) : nullptr;
+        return silence != nullptr && silence->maybe_applied && !silence->permanent;
+      });
+}
+
+/// Deletes everything of a lock that nobody else uses, its fence included.
+void sweep(driver::Interview& interview, Inspectors& inspectors, const SelfTestResult& self_test) {
+  using Remains = redis::Inspector::Remains;
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    const bool late = may_come_late(self_test.servers[server]);
+    if (!late && !can_vote(inspectors[server].inspection())) continue;
+    inspectors[server].sweep(late ? Remains::expected : Remains::there, os::boot_now());
+  }
+  interview.finish();
+}
+
+ExitStatus status_of(const std::vector<Finding>& findings, const SelfTestResult& self_test) {
+  if (self_test.outcome.kind == lock::Outcome::Kind::unavailable) return ExitStatus::unavailable;
+  Level worst = Level::ok;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.level);
+  if (worst == Level::misconfigured) return ExitStatus::config;
+  return worst == Level::ok ? ExitStatus::ok : ExitStatus::conflict;
+}
+
+std::size_t usable(const Inspectors& inspectors) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      inspectors,
+      [](const redis::Inspector& inspector) { return can_vote(inspector.inspection()); }));
+}
+
+std::string_view word_of(Level level) {
+  if (level == Level::ok) return "ok";
+  return level == Level::warning ? "warning" : "failure";
+}
+
+struct Totals {
+  std::size_t warnings = 0;
+  std::size_t failures = 0;
+};
+
+Totals count(const std::vector<Finding>& findings) {
+  Totals totals;
+  for (const Finding& finding : findings) {
+    if (finding.level == Level::warning) ++totals.warnings;
+    if (finding.level > Level::warning) ++totals.failures;
+  }
+  return totals;
+}
+
+constexpr std::size_t kIndent = 2;
+constexpr std::size_t kLevel = 7;  ///< columns of the longest word for a level
+/// With less room beside its check, a text begins below it.
+constexpr std::size_t kLeastText = 30;
+constexpr std::string_view kSeparator = "; ";  ///< see Finding::text
+
+diag::Tint color_of(Level level) {
+  if (level == Level::ok) return diag::Tint::good;
+  return level == Level::warning ? diag::Tint::notice : diag::Tint::bad;
+}
+
+/// A finding's text in two: the fact, and what to do about it.
+struct Parts {
+  std::string fact;
+  std::string remedy;  ///< may be empty
+};
+
+Parts parts_of(const Finding& finding, const diag::Screen& screen) {
+  std::string text = diag::for_screen(finding.text, screen);
+  const std::size_t at = finding.level == Level::ok ? text.npos : text.find(kSeparator);
+  if (screen.width == diag::kNoLimit || at == text.npos) return {std::move(text), {}};
+  return {text.substr(0, at), text.substr(at + kSeparator.size())};
+}
+
+/// The lines of one finding: on a terminal one line with the fact, cut to the width, and below it
+/// what to do, complete. `checks`: the columns for the name of the check.
+std::string lines_of(const Finding& finding, std::size_t checks, const diag::Screen& screen) {
+  const std::string word(word_of(finding.level));
+  std::string out(kIndent, ' ');
+  out += diag::paint(word, color_of(finding.level), screen);
+  out += fmt::format("{:{}}{:{}}", "", kLevel - word.size() + kGap, finding.check, checks);
+  std::size_t left = kIndent + kLevel + kGap + checks + kGap;
+  const bool limited = screen.width != diag::kNoLimit;
+  if (limited && left + kLeastText > screen.width) {
+    out.erase(out.find_last_not_of(' ') + 1).append("\n");
+    left = 2 * kIndent;
+    out.append(left, ' ');
+  } else {
+    out.append(kGap, ' ');
+  }
+  const std::size_t room = limited ? screen.width - left : screen.width;
+  const Parts parts = parts_of(finding, screen);
+  out += diag::cut(parts.fact, room, screen.charset) + "\n";
+  if (parts.remedy.empty()) return out;
+  // A word that is longer than the screen is not cut either: it may have to be copied.
+  std::string_view mark = screen.charset == diag::Charset::utf8 ? "→ " : "> ";
+  for (const std::string& line : diag::wrap(parts.remedy, room)) {
+    out.append(left - kGap, ' ').append(std::exchange(mark, "  ")).append(line).append("\n");
+  }
+  return out;
+}
+
+std::string heading_of(const std::string& server, const diag::Screen& screen) {
+  const std::string text = server.empty() ? "all servers" : diag::for_screen(server, screen);
+  return diag::cut(text, screen.width, screen.charset) + "\n";
+}
+
+/// A heading for each server with its findings below it, and one line that sums up.
+std::string as_report(const std::vector<Finding>& findings, const Inspectors& inspectors,
+                      const config::Settings& settings, ExitStatus status) {
+  const diag::Screen screen = driver::output_screen(settings);
+  std::vector<const Finding*> chosen;
+  std::size_t checks = 0;
+  for (const Finding& finding : findings) {
+    if (settings.verbose == 0 && finding.level == Level::ok) continue;
+    chosen.push_back(&finding);
+    checks = std::max(checks, finding.check.size());
+  }
+  // The findings come server by server, except those of the trial.
+  std::string out;
+  std::vector<std::string> done;
+  for (const Finding* first : chosen) {
+    if (std::ranges::find(done, first->server) != done.end()) continue;
+    done.push_back(first->server);
+    out += heading_of(first->server, screen);
+    for (const Finding* finding : chosen) {
+      if (finding->server == first->server) out += lines_of(*finding, checks, screen);
+    }
+  }
+  const Totals totals = count(findings);
+  const Level worst = totals.failures > 0   ? Level::outage
+                      : totals.warnings > 0 ? Level::warning
+                                            : Level::ok;
+  std::string sum = fmt::format(
+      "{} of {} usable, {}, {}", usable(inspectors), diag::counted(inspectors.size(), "server"),
+      diag::counted(totals.failures, "failure"), diag::counted(totals.warnings, "warning"));
+  if (status == ExitStatus::unavailable) sum += "; redlock cannot take a lock";
+  for (const std::string& line : diag::wrap(sum, screen.width)) {
+    out += diag::paint(line, color_of(worst), screen) + "\n";
+  }
+  return out;
+}
+
+/// See redlock-check(1).
+std::string as_json(const std::vector<Finding>& findings, const Inspectors& inspectors,
+                    const config::Settings& settings, ExitStatus status) {
+  using records::Json;
+  std::vector<Json> servers;
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    const redis::Inspection& inspection = inspectors[server].inspection();
+    const auto text = [&](const char* field) { return text_or_null(inspection.field(field)); };
+    Json round_trip;
+    if (const auto& took = inspection.round_trip) {
+      round_trip = std::chrono::duration<double, std::milli>(*took).count();
+    }
+    const auto up = uptime(inspection);
+    servers.push_back(Json::object({{"server", settings.servers[server].display()},
+                                    {"usable", can_vote(inspection)},
+                                    {"version", text("redis_version")},
+                                    {"run_id", text("run_id")},
+                                    {"uptime_s", up ? Json(up->count()) : Json()},
+                                    {"round_trip_ms", round_trip}}));
+  }
+  const Totals totals = count(findings);
+  return Json::object({{"status", static_cast<int>(status)},
+                       {"failures", totals.failures},
+                       {"warnings", totals.warnings},
+                       {"quorum", lock::quorum(settings.servers.size())},
+                       {"fingerprint", driver::server_set_fingerprint(settings.servers)},
+                       {"servers", Json::array(servers)},
+                       {"findings", array_of(findings,
+                                             [](const Finding& finding) {
+                                               return Json::object(
+                                                   {{"level", word_of(finding.level)},
+                                                    {"server", text_or_null(finding.server)},
+                                                    {"check", finding.check},
+                                                    {"text", finding.text}});
+                                             })}})
+      .output();
+}
+
+void append(std::vector<Finding>& findings, std::vector<Finding> more) {
+  std::ranges::move(more, std::back_inserter(findings));
+}
+
+}  // namespace
+
+Exit check(const cli::Check& request) {
+  const config::Settings& settings = request.settings;
+  const bool ours = request.name.empty();
+  const driver::LockId lock = driver::lock_id(
+      settings, ours ? "redlock-check-" + os::random_hex(kNameBytes) : request.name);
+  const Tried tried{lock.name, ours};
+  driver::Interview interview(settings, driver::timeouts_of(settings));
+  Inspectors inspectors;
+  for (std::size_t server = 0; server < interview.servers(); ++server) {
+    inspectors.emplace_back(interview.questions(), server, lock.key).start(os::boot_now());
+  }
+  interview.finish();
+  SelfTestResult self_test = test_lock(settings, lock);
+  if (ours) sweep(interview, inspectors, self_test);
+  if (self_test.interrupted > 0) return Exit::by_signal(self_test.interrupted);
+
+  std::vector<Finding> findings;
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    append(findings, diagnose(settings.servers[server], inspectors[server].inspection(), settings,
+                              tried, twin_of(inspectors, server, settings.servers)));
+  }
+  append(findings, diagnose_set(settings));
+  // An earlier finding already says why such a server gave no vote.
+  std::erase_if(self_test.complaints, [&](const lock::Complaint& complaint) {
+    return !can_vote(inspectors[complaint.server].inspection());
+  });
+  std::vector<Finding> of_test = diagnose_self_test(self_test, settings, tried);
+  for (std::size_t server = 0; server < inspectors.size(); ++server) {
+    if (can_vote(inspectors[server].inspection())) continue;
+    std::erase_if(of_test, [name = settings.servers[server].display()](const Finding& finding) {
+      return finding.server == name;
+    });
+  }
+  append(findings, std::move(of_test));
+  const ExitStatus status = status_of(findings, self_test);
+  if (request.json) {
+    return driver::print(as_json(findings, inspectors, settings, status), status);
+  }
+  if (settings.quiet) return status;
+  return driver::print(as_report(findings, inspectors, settings, status), status);
+}
+
+}  // namespace redlock::look

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "config/value.h"
+#include "diag/text.h"
+#include "look/grid.h"
+#include "look/look.h"
+#include "records/json.h"
+
+namespace redlock::look {
+
+namespace {
+
+using config::Draft;
+namespace key = config::key;
+using config::Origin;
+using config::Row;
+using config::Type;
+
+constexpr std::size_t kMostOfValue = 200;
+
+/// One setting, ready for output. No values: the setting is not set, and has no default.
+struct SettingLine {
+  std::string name;
+  std::vector<std::string> values;
+  std::string_view origin;  ///< one word
+  std::string where;        ///< the flag, the variable, file:line
+};
+
+std::string_view origin_word(Origin origin) {
+  switch (origin) {
+    case Origin::flag:
+      return "flag";
+    case Origin::environment:
+      return "environment";
+    case Origin::file:
+      return "file";
+    case Origin::built_in:
+      break;
+  }
+  return "default";
+}
+
+std::string where(const Row& row, const Draft& draft) {
+  const config::Source source = draft.of(row.name).source;
+  if (source.origin == Origin::built_in) return {};
+  if (source.origin == Origin::file) return fmt::format("{}:{}", draft.config_file, source.line);
+  return config::place(row, draft, source);
+}
+
+std::string in_one_notation(std::string_view text) {
+  const auto duration = config::parse_duration(text);
+  return duration ? config::format_duration(*duration) : std::string(text);
+}
+
+std::vector<std::string> values_of(const Row& row, const Draft& draft) {
+  const config::Settings& settings = draft.settings;
+  const Draft::Given& given = draft.of(row.name);
+  const bool set = given.source.origin != Origin::built_in;
+  if (row.name == key::server) {
+    std::vector<std::string> uris;
+    for (const redis::Endpoint& server : settings.servers) uris.push_back(server.display());
+    return uris;
+  }
+  if (row.type == Type::secret)
+    return set ? std::vector<std::string>{"***"} : std::vector<std::string>{};
+  // These two depend on the ttl, too.
+  if (row.name == key::kill_after) return {config::format_duration(settings.grace())};
+  if (row.name == key::server_timeout) return {config::format_duration(settings.request_timeout())};
+  if (!set && (row.default_text.empty() || row.default_text == "none")) return {};
+  const std::string_view text = set ? std::string_view(given.text) : row.default_text;
+  return {row.type == Type::duration ? in_one_notation(text) : diag::printable(text, kMostOfValue)};
+}
+
+std::vector<SettingLine> lines_of(const Draft& draft) {
+  std::vector<SettingLine> lines;
+  for (const Row& row : config::table()) {
+    if (row.environment == nullptr || !takes(config::kConfig, row)) continue;
+    const std::string key = file_key(row);
+    lines.push_back({key.empty() ? std::string(row.name) : key, values_of(row, draft),
+                     origin_word(draft.origin(row.name)), where(row, draft)});
+  }
+  return lines;
+}
+
+std::string as_json(const std::vector<SettingLine>& lines) {
+  using records::Json;
+  std::vector<Json::Member> settings;
+  for (const SettingLine& line : lines) {
+    Json value;  // null
+    if (line.name == "servers") {
+      value = Json::array({line.values.begin(), line.values.end()});
+    } else if (!line.values.empty()) {
+      value = line.values.front();
+    }
+    const Json from = line.where.empty() ? Json() : Json(line.where);
+    settings.emplace_back(
+        line.name, Json::object({{"value", value}, {"origin", line.origin}, {"where", from}}));
+  }
+  return Json::object(settings).output();
+}
+
+std::string as_table(const std::vector<SettingLine>& lines) {
+  std::vector<Line> rows;
+  for (const SettingLine& line : lines) {
+    std::string name = line.name;
+    const std::string from = line.where.empty() ? std::string(line.origin) : line.where;
+    const std::vector<std::string> none = {"-"};
+    for (const std::string& value : line.values.empty() ? none : line.values) {
+      rows.push_back({{std::exchange(name, {})}, {value}, {from}});
+    }
+  }
+  return lay_out(rows, fit(rows, {}, {}, diag::kNoLimit), {});
+}
+
+}  // namespace
+
+std::string describe_settings(const Draft& draft) {
+  const std::vector<SettingLine> lines = lines_of(draft);
+  return draft.json ? as_json(lines) : as_table(lines);
+}
+
+}  // namespace redlock::look

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+//
+// Asks for the present holder first, and then for the logs. So if a run neither has the lock nor
+// has an end in the log, it has ended without a log line. In the other order a run might end in
+// between. In this order a run would have to begin and be logged in between, but redlock does not
+// log a run within its first half second.
+#include "look/history.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
+#include "driver/interview.h"
+#include "driver/output.h"
+#include "lock/timing.h"
+#include "look/json.h"
+#include "look/look.h"
+#include "look/observed.h"
+#include "os/clock.h"
+
+namespace redlock::look {
+
+namespace {
+
+using Ending = PastRun::Ending;
+using std::chrono::milliseconds;
+
+/// Whether the run is certain to have held the lock at that moment.
+bool held_at(const PastRun& run, milliseconds moment) {
+  if (run.ending == Ending::skipped || !run.knows_beginning || run.began > moment) return false;
+  return run.ended ? moment < *run.ended : run.goes_on;
+}
+
+bool goes_on_after(const PastRun& run, milliseconds moment) {
+  return run.goes_on || run.ended.value_or(run.began) >= moment;
+}
+
+}  // namespace
+
+HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
+  HistoryView view;
+  if (!runs.empty()) view.log_begins = runs.front().began;
+  view.usual = usual_of(runs);
+  for (PastRun& run : runs) {
+    const bool shown = request.at ? held_at(run, *request.at)
+                                  : (!request.since || goes_on_after(run, *request.since)) &&
+                                        (!request.failed || meaning_of(run).failed);
+    if (shown) {
+      view.runs.push_back(std::move(run));
+    } else if (request.at && run.ending != Ending::skipped) {
+      if (run.began <= *request.at) {
+        view.before = std::move(run);
+      } else if (!view.after) {
+        view.after = std::move(run);
+      }
+    }
+  }
+  if (request.last && view.runs.size() > *request.last) {
+    view.runs.erase(view.runs.begin(),
+                    view.runs.end() - static_cast<std::ptrdiff_t>(*request.last));
+  }
+  return view;
+}
+
+Meaning meaning_of(const PastRun& run) {
+  using diag::Tint;
+  switch (run.ending) {
+    case Ending::ended:
+      if (run.entry.status.value_or(0) == 0) return {"ended", "good", Tint::none, false};
+      return {"ended", "failed", Tint::bad, true};
+    case Ending::lost:
+      return {"lost", "failed", Tint::bad, true};
+    case Ending::forced:  // that is how a maintenance hold ends
+      return {"forced", "forced", Tint::notice, !run.entry.who.maintenance};
+    case Ending::running:
+      return {"running", "running", Tint::good, false};
+    case Ending::unclear:
+      return {"", "unknown", Tint::notice, false};
+    case Ending::skipped:
+      return {"skipped", "skipped", Tint::none, false};
+    case Ending::expired:
+      return {"expired", "good", Tint::none, false};
+    case Ending::unknown:
+      break;
+  }
+  return {"unknown", "unknown", Tint::bad, true};
+}
+
+std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs) {
+  std::vector<milliseconds> latest_first;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    if (run->ending != Ending::ended || run->entry.status != 0 || !run->ended) continue;
+    latest_first.push_back(*run->ended - run->began);
+  }
+  return diag::usual_of(latest_first);
+}
+
+std::string outcome_of(const PastRun& run, Length length) {
+  const bool more = length == Length::more;
+  const std::string reason = diag::printable(run.entry.reason, 60);
+  switch (run.ending) {
+    case Ending::ended: {
+      const std::string status =
+          run.entry.status ? fmt::format("exit {}", *run.entry.status) : "ended";
+      return more && !reason.empty() ? fmt::format("{} ({})", status, reason) : status;
+    }
+    case Ending::lost:
+      return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
+                                                         : "lost";
+    case Ending::forced:
+      if (run.forced_by->host.empty()) return "forced";
+      return "forced by " + diag::person(*run.forced_by);
+    case Ending::running:
+      return run.entry.who.maintenance ? "held" : "running";
+    case Ending::expired:
+      return more ? "ended (its time was over)" : "ended";
+    case Ending::skipped:
+      if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
+      return diag::counted(run.skips, "run") + " skipped (--once)";
+    case Ending::unclear:
+      return more ? "not known (perhaps running)" : "not known";
+    case Ending::unknown:
+      break;
+  }
+  return more ? "never ended (expired or killed)" : "never ended";
+}
+
+std::vector<PastRun> runs_of(const std::vector<HistoryView>& views) {
+  std::vector<PastRun> runs;
+  for (const HistoryView& view : views) std::ranges::copy(view.runs, std::back_inserter(runs));
+  std::ranges::stable_sort(runs, {}, &PastRun::began);
+  return runs;
+}
+
+std::tm local_time(milliseconds unix_time) {
+  return fmt::localtime(std::time_t{std::chrono::floor<std::chrono::seconds>(unix_time).count()});
+}
+
+std::string for_people(milliseconds unix_time) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", local_time(unix_time));
+}
+
+namespace {
+
+using config::Settings;
+using Troubles = std::vector<std::optional<std::string>>;
+
+/// Reads the logs of one lock after another.
+class Logs {
+ public:
+  explicit Logs(const Settings& settings)
+      : settings_(settings), interview_(settings), troubles_(settings.servers.size()) {
+    for (std::size_t server = 0; server < interview_.servers(); ++server) {
+      readers_.emplace_back(interview_.questions(), server, settings.server_timeout);
+    }
+  }
+
+  /// By server. If reading broke off, the lines read so far are still good.
+  std::vector<std::vector<redis::LoggedLine>> read(const driver::LockId& lock) {
+    for (redis::LogReader& reader : readers_) reader.read(lock.key, os::boot_now());
+    interview_.finish();
+    std::vector<std::vector<redis::LoggedLine>> lines;
+    for (std::size_t server = 0; server < readers_.size(); ++server) {
+      redis::LogReader& reader = readers_[server];
+      if (reader.trouble()) troubles_[server] = reader.trouble()->why;
+      if (reader.overflowed()) {
+        complaints_.push_back(fmt::format(
+            "{} has more in the log of {} than any redlock leaves there; the oldest lines were not "
+            "read",
+            settings_.servers[server].brief(), diag::lock_name(lock.name)));
+      }
+      lines.push_back(reader.take_lines());
+    }
+    return lines;
+  }
+
+  /// By server, the reason if a log could not be read.
+  [[nodiscard]] const Troubles& troubles() const { return troubles_; }
+  /// About the logs that were read.
+  [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
+
+ private:
+  const Settings& settings_;
+  driver::Interview interview_;
+  std::deque<redis::LogReader> readers_;  // a deque, since they cannot move
+  Troubles troubles_;
+  std::vector<std::string> complaints_;
+};
+
+std::size_t readable(const Troubles& troubles) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(troubles, [](const auto& trouble) { return !trouble; }));
+}
+
+/// The locks that the user asked about. A name of a lock may look like a pattern.
+std::vector<std::string> chosen(const cli::History& request, Query& query) {
+  if (!request.names.empty() && std::ranges::none_of(request.names, cli::is_pattern)) {
+    std::vector<std::string> names;
+    for (const std::string& name : request.names) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+    return names;
+  }
+  std::vector<std::string> names = query.names(Query::Which::logged);
+  std::erase_if(names, [&request](const std::string& name) {
+    return !request.names.empty() &&
+           std::ranges::none_of(request.names, [&name](const std::string& word) {
+             return word == name || ::fnmatch(word.c_str(), name.c_str(), 0) == 0;
+           });
+  });
+  return names;
+}
+
+bool names_all_readers(const Observed& lock) {
+  return !lock.readers.empty() && lock.readers.size() == lock.reader_count;
+}
+
+Present present_of(const Observed& lock) {
+  const lock::State state = lock.judgement.state;
+  const milliseconds now = os::unix_now();
+  if (state == lock::State::undecided) return {.sure = false, .now = now};
+  if (!lock.sighting || (state != lock::State::held && state != lock::State::revoked)) {
+    return {.now = now};
+  }
+  if (lock.shared) {
+    Present present{.sure = names_all_readers(lock), .now = now};
+    for (const Reader& reader : lock.readers) {
+      present.readers.push_back({reader.run, reader.who, reader.fence});
+    }
+    return present;
+  }
+  return {
+      .run = lock.sighting->run, .holder = lock.holder, .fence = lock.judgement.fence, .now = now};
+}
+
+std::vector<std::string> too_many_readers(const std::vector<Observed>& locks) {
+  std::vector<std::string> complaints;
+  for (const Observed& lock : locks) {
+    if (lock.reader_count == lock.readers.size()) continue;
+    complaints.push_back(
+        fmt::format("{} has {} readers, and the servers name {} of them: which of the other runs "
+                    "still have the lock is not known",
+                    diag::lock_name(lock.id.name), lock.reader_count, lock.readers.size()));
+  }
+  return complaints;
+}
+
+/// Says why the table is empty, if it is. With --at the headline says it.
+std::vector<std::string> nothing_found(const std::vector<HistoryView>& views,
+                                       const cli::History& request) {
+  std::vector<std::string> lines;
+  for (const HistoryView& view : views) {
+    if (view.log_begins) continue;
+    lines.push_back(fmt::format("nothing is logged about {}", diag::lock_name(view.name)));
+  }
+  if (views.empty()) lines.emplace_back("nothing is logged about any such lock");
+  const bool none =
+      std::ranges::all_of(views, [](const HistoryView& view) { return view.runs.empty(); });
+  if (!lines.empty() || !none || request.at) return lines;
+  return {fmt::format("no {}run{} is logged{}", request.failed ? "failed " : "",
+                      request.about_one() ? " of " + diag::lock_name(views.front().name) : "",
+                      request.since ? " since " + for_people(*request.since) : "")};
+}
+
+/// The result of --at about one lock, in one line.
+std::string headline(const HistoryView& view, const cli::History& request) {
+  const std::string name = diag::lock_name(view.name);
+  const std::string at = for_people(*request.at);
+  if (!view.runs.empty()) return fmt::format("{} was held at {}:\n", name, at);
+  std::string line = fmt::format("nobody is known to have held {} at {}", name, at);
+  if (!view.log_begins) return line + "\n";
+  if (!view.before) {
+    line += fmt::format(" (the log begins at {})", for_people(*view.log_begins));
+  }
+  const std::string_view which = view.before && view.after ? "before and after that"
+                                 : view.before             ? "before that"
+                                                           : "after that";
+  return line + (view.before || view.after ? fmt::format("; {}:\n", which) : "\n");
+}
+
+std::string text_at(const std::vector<HistoryView>& views, const cli::History& request,
+                    const diag::Screen& screen) {
+  std::vector<PastRun> runs = runs_of(views);
+  if (!request.about_one()) {
+    const std::string at = for_people(*request.at);
+    if (runs.empty()) return fmt::format("no such lock is known to have been held at {}\n", at);
+    return fmt::format("held at {}:\n", at) + as_table(runs, request, screen);
+  }
+  const HistoryView& view = views.front();
+  if (runs.empty() && view.before) runs.push_back(*view.before);
+  if (view.runs.empty() && view.after) runs.push_back(*view.after);
+  return diag::for_screen(headline(view, request), screen) + as_table(runs, request, screen);
+}
+
+std::string as_text(const std::vector<HistoryView>& views, const cli::History& request) {
+  const diag::Screen screen = driver::output_screen(request.settings);
+  if (request.at) return text_at(views, request, screen);
+  const std::string text = as_table(runs_of(views), request, screen);
+  // A program that reads the table gets the runs only.
+  const bool usual = screen.terminal && request.about_one() && views.front().usual;
+  return usual && !text.empty() ? text + "the " + diag::describe(*views.front().usual) + "\n"
+                                : text;
+}
+
+void complain_of(const Troubles& troubles, std::vector<std::string> complaints,
+                 const Settings& settings, bool blind) {
+  std::vector<std::string> lines;
+  for (std::size_t server = 0; server < troubles.size(); ++server) {
+    if (!troubles[server]) continue;
+    lines.push_back(fmt::format("{} could not be asked: {}", settings.servers[server].brief(),
+                                *troubles[server]));
+  }
+  std::ranges::move(complaints, std::back_inserter(lines));
+  if (blind) {
+    lines.push_back(fmt::format(
+        "runs, or how they ended, may be missing: {} of {} servers could be asked, and "
+        "a quorum is {}",
+        readable(troubles), settings.servers.size(), lock::quorum(settings.servers.size())));
+  }
+  driver::complain(lines);
+}
+
+bool wants_picture(const cli::History& request) {
+  return !request.svg.empty() || !request.html.empty();
+}
+
+Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Exit exit) {
+  const milliseconds now = os::unix_now();
+  const Span span{std::min(*request.since, now - std::chrono::seconds(1)), now};
+  if (!request.svg.empty()) exit = driver::print_to(request.svg, as_svg(views, span), exit);
+  if (!request.html.empty()) exit = driver::print_to(request.html, as_html(views, span), exit);
+  return exit;
+}
+
+}  // namespace
+
+Exit history(const cli::History& asked) {
+  cli::History request = asked;
+  if (wants_picture(request) && !request.since) {
+    request.since = os::unix_now() - std::chrono::hours(24);
+  }
+  const Settings& settings = request.settings;
+  Query query(settings);
+  const std::vector<Observed> locks = query.look(chosen(request, query));
+  Logs logs(settings);
+  std::vector<HistoryView> views;
+  for (const Observed& lock : locks) {
+    views.push_back(view_of(merge(logs.read(lock.id), present_of(lock)), request));
+    views.back().name = lock.id.name;
+    for (PastRun& run : views.back().runs) run.lock = lock.id.name;
+  }
+  std::vector<std::string> complaints = logs.complaints();
+  std::ranges::move(too_many_readers(locks), std::back_inserter(complaints));
+  Troubles troubles = logs.troubles();
+  const Troubles blind_to = query.troubles();
+  for (std::size_t server = 0; server < blind_to.size(); ++server) {
+    if (!troubles[server]) troubles[server] = blind_to[server];
+  }
+  const bool blind = readable(troubles) < lock::quorum(settings.servers.size());
+  const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
+  if (!settings.quiet || blind) complain_of(troubles, complaints, settings, blind);
+  if (request.json) return driver::print(to_json(views, request, troubles, status), status);
+  if (wants_picture(request)) return draw(views, request, status);
+  if (!blind && !settings.quiet) driver::complain(nothing_found(views, request));
+  return driver::print(as_text(views, request), status);
+}
+
+}  // namespace redlock::look

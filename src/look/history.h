@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+//
+// The runs of a lock, past and present: merged from the logs of several servers, selected, and as a
+// table or a picture. Absent on purpose: the requests (redis/ask/log_reader.h), JSON (json.h).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "diag/duration.h"
+#include "diag/text.h"
+#include "records/holder.h"
+#include "records/log_entry.h"
+#include "redis/ask/log_reader.h"
+
+namespace redlock::look {
+
+/// A run, past or present; or several skipped runs in a row.
+struct PastRun {
+  enum class Ending {
+    ended,    ///< released
+    lost,     ///< the lock was lost; noticed while the job ran, or at its end
+    forced,   ///< the lock was revoked
+    running,  ///< it has the lock
+    unknown,  ///< no log has its end: the lock expired, or the host died
+    unclear,  ///< likewise, or it still has the lock: see Present::sure
+    skipped,  ///< by --once
+    expired,  ///< a maintenance hold whose time was over
+  };
+  Ending ending = Ending::unknown;
+  std::string run = {};               ///< its name in the log
+  std::string lock = {};              ///< the lock's name
+  std::chrono::milliseconds began{};  ///< Unix time, by most servers' clocks
+  /// Whether `began` is known. If neither the holder's record nor the log has it, `began` is the
+  /// end of the run before, or 0.
+  bool knows_beginning = true;
+  std::optional<std::chrono::milliseconds> ended = {};
+  bool goes_on = false;                           ///< it has the lock, perhaps a revoked one
+  records::LogEntry entry = {};                   ///< untrusted
+  std::optional<records::Holder> forced_by = {};  ///< untrusted
+  unsigned skips = 0;                             ///< how many runs were skipped
+};
+
+/// The present holder of the lock, or its readers, by a quorum.
+struct Present {
+  struct Reader {
+    std::string run;
+    std::optional<records::Holder> who;
+    std::uint64_t fence = 0;
+  };
+  bool sure = true;      ///< a quorum agrees, and nobody else has the lock
+  std::string run = {};  ///< empty: nobody
+  std::optional<records::Holder> holder = std::nullopt;
+  std::uint64_t fence = 0;
+  std::chrono::milliseconds now{};   ///< Unix time by our clock
+  std::vector<Reader> readers = {};  ///< of a shared lock; `run` is empty then
+};
+
+/// The runs, in the order in which they began. `logs`: one for each server that answered, the
+/// latest line first. Skips lines that redlock did not write. The present holder's run is among
+/// them even if no log has it.
+std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& logs,
+                           const Present& present);
+
+/// The output of `redlock history` about one lock, before formatting.
+struct HistoryView {
+  std::string name = {};  ///< of the lock
+  std::vector<PastRun> runs;
+  /// With --at: the last run that had ended by then, and the first that began later. Skipped runs
+  /// do not count.
+  std::optional<PastRun> before;
+  std::optional<PastRun> after;
+  std::optional<std::chrono::milliseconds> log_begins;  ///< none: there is no log
+  std::optional<diag::Usual> usual = {};                ///< none: too few runs
+};
+
+/// Selects the runs that the user has asked for.
+HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
+
+/// None: fewer than 2 runs have ended well.
+std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs);
+
+struct Meaning {
+  std::string_view word;  ///< in JSON; empty: not known
+  std::string_view kind;  ///< of its bar in a picture
+  diag::Tint tint;
+  bool failed;  ///< --failed shows it: a command that failed, a lock that did not last long enough
+};
+Meaning meaning_of(const PastRun& run);
+
+/// "exit 0", "lost"…, in a few words or with more detail.
+enum class Length { few, more };
+std::string outcome_of(const PastRun& run, Length length);
+
+/// All of them in one list, by the time they began.
+std::vector<PastRun> runs_of(const std::vector<HistoryView>& views);
+
+/// A table that fits the screen, with one line per run, and a column for PastRun::lock if the
+/// request is about several locks. On a terminal a timeline stands beside it, but not with --at.
+std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
+                     const diag::Screen& screen);
+
+/// A Unix time in the local time zone.
+std::tm local_time(std::chrono::milliseconds unix_time);
+std::string for_people(std::chrono::milliseconds unix_time);
+
+/// Draws when the lock was held: a column of bars beside the rows of a table.
+class Timeline {
+ public:
+  /// From `begin` to `end` (Unix time), in `width` columns, at least 1.
+  Timeline(std::chrono::milliseconds begin, std::chrono::milliseconds end, std::size_t width,
+           diag::Charset charset);
+
+  /// The heading: both ends in local time, or blanks if they do not fit.
+  [[nodiscard]] std::string head() const;
+
+  /// A bar from one time to another, both included. Even the shortest is visible.
+  [[nodiscard]] std::string bar(std::chrono::milliseconds from, std::chrono::milliseconds to) const;
+
+  /// One character at its place, for a run without a known length.
+  [[nodiscard]] std::string mark(std::chrono::milliseconds at, char character) const;
+
+ private:
+  [[nodiscard]] std::size_t half_cell(std::chrono::milliseconds time) const;
+
+  std::chrono::milliseconds begin_;
+  std::chrono::milliseconds length_;
+  std::size_t width_;
+  diag::Charset charset_;
+};
+
+/// Unix time.
+struct Span {
+  std::chrono::milliseconds begin;
+  std::chrono::milliseconds end;  ///< later than `begin`; now
+};
+
+/// A picture of the runs of all `views` as SVG (https://www.w3.org/TR/SVG11/), one lane for each
+/// lock. Times are local.
+std::string as_svg(const std::vector<HistoryView>& views, Span span);
+
+/// The same in a page, with a table of the runs below it.
+std::string as_html(const std::vector<HistoryView>& views, Span span);
+
+/// Foreign text as the content of an element or of a quoted attribute.
+std::string escaped(std::string_view text);
+
+}  // namespace redlock::look

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
+#include "look/grid.h"
+#include "look/history.h"
+#include "os/clock.h"
+
+namespace redlock::look {
+
+namespace {
+
+using Ending = PastRun::Ending;
+using std::chrono::milliseconds;
+
+enum Column : std::size_t {
+  when,
+  name,
+  held,
+  outcome,
+  holder,
+  pid,
+  waited,
+  fence,
+  command,
+  count_
+};
+constexpr std::array<std::string_view, count_> kHeads = {
+    "WHEN", "NAME", "HELD", "OUTCOME", "HOLDER", "PID", "WAITED", "FENCE", "COMMAND"};
+/// These columns are left out if the terminal is too narrow, in this order.
+constexpr std::array<std::size_t, 6> kLeftOut = {fence, pid, command, waited, holder, held};
+
+/// From these widths on there is room for a time with its year, and for a longer outcome.
+constexpr std::size_t kFullTime = 60;
+constexpr std::size_t kManyWords = 110;
+constexpr std::size_t kMostOutcome = 24;
+/// A timeline gets at least a fifth of the width, but no more than kMostTimeline columns for that.
+/// The table has no timeline if fewer than kLeastTimeline columns are free.
+constexpr std::size_t kTimelinePart = 5;
+constexpr std::size_t kLeastTimeline = 5;
+constexpr std::size_t kMostTimeline = 48;
+
+std::string time_of(milliseconds unix_time, std::size_t width) {
+  const std::tm local = local_time(unix_time);
+  return width < kFullTime ? fmt::format("{:%m-%d %H:%M}", local)
+                           : fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
+}
+
+std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
+  if (run.ending == Ending::skipped) return std::nullopt;
+  if (run.ended) return *run.ended - run.began;
+  if (run.goes_on && run.knows_beginning && run.began < now) return now - run.began;
+  return std::nullopt;
+}
+
+Line line_of(const PastRun& run, milliseconds now, const diag::Screen& screen) {
+  const std::size_t width = screen.width;
+  const records::Holder& who = run.entry.who;
+  const bool wide = width >= kManyWords;
+  Line line(count_, {"-"});
+  line[name].text = diag::bare_name(run.lock);
+  if (run.knows_beginning) line[when].text = time_of(run.began, width);
+  if (const auto length = length_of(run, now)) line[held].text = diag::for_people(*length);
+  line[outcome] = {outcome_of(run, wide ? Length::more : Length::few), meaning_of(run).tint};
+  if (!wide) line[outcome].text = diag::cut(line[outcome].text, kMostOutcome, screen.charset);
+  if (!who.host.empty()) {
+    line[holder].text = diag::person(who);
+    if (!who.maintenance) line[pid].text = std::to_string(who.pid);
+    if (std::string work = diag::work_of(who); !work.empty()) line[command].text = std::move(work);
+  }
+  if (run.entry.waited) line[waited].text = diag::for_people(*run.entry.waited);
+  if (run.entry.fence > 0) line[fence].text = std::to_string(run.entry.fence);
+  return line;
+}
+
+/// The time from the first run to the last, or to now if a run goes on.
+Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& request,
+                     milliseconds now, std::size_t width, diag::Charset charset) {
+  milliseconds end = runs.front().began;
+  for (const PastRun& run : runs) {
+    end = std::max(end, run.goes_on ? now : run.ended.value_or(run.began));
+  }
+  if (request.since) end = now;
+  const PastRun& first = runs.front();
+  const milliseconds begin = first.began > milliseconds::zero() ? first.began : now;
+  return {request.since.value_or(begin), end, width, charset};
+}
+
+std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now) {
+  if (run.ending == Ending::skipped) return timeline.mark(run.began, '.');
+  if (!run.knows_beginning) return timeline.mark(now, '?');
+  if (run.ended) return timeline.bar(run.began, *run.ended);
+  if (run.goes_on) return timeline.bar(run.began, now);
+  return timeline.mark(run.began, '?');
+}
+
+/// Cuts long names, so that the time and the outcome stay visible, and `kept` columns for the
+/// timeline.
+void cut_names(std::vector<Line>& lines, const diag::Screen& screen, std::size_t kept) {
+  constexpr std::size_t kLeastName = 8;
+  if (screen.width == diag::kNoLimit) return;
+  const std::size_t others = widest(lines, when) + widest(lines, outcome) + 2 * kGap + kept;
+  const std::size_t room = screen.width - std::min(screen.width, others);
+  const std::size_t most = std::clamp(room, kLeastName, std::max(screen.width / 2, kLeastName));
+  for (Line& line : lines) line[name].text = diag::cut(line[name].text, most, screen.charset);
+}
+
+}  // namespace
+
+std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
+                     const diag::Screen& screen) {
+  if (runs.empty()) return {};
+  const std::size_t width = screen.width;
+  const milliseconds now = os::unix_now();
+  std::vector<Line> lines(1, heading(kHeads));
+  for (const PastRun& run : runs) lines.push_back(line_of(run, now, screen));
+  const bool several = !request.about_one();
+  if (!several) {
+    for (Line& line : lines) line[name].text.clear();
+  }
+  fit_charset(lines, screen);
+  const bool plain = !screen.terminal || request.at;
+  const std::size_t least = std::clamp(width / kTimelinePart, kLeastTimeline, kMostTimeline);
+  const std::size_t kept = plain ? 0 : least + kGap;
+  if (several) cut_names(lines, screen, width >= kFullTime ? kept : 0);
+  if (plain) return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), screen);
+  Widths widths = fit(lines, kLeftOut, {command, kLeastCommand}, width - std::min(width, kept));
+  if (widths[command] > 0) {
+    // Command and timeline share the rest of the line.
+    const std::size_t others = sum(widths) - widths[command];
+    const std::size_t room = width - std::min(width, others + kept);
+    widths[command] = std::min(widths[command], std::max(room / 2, kLeastCommand));
+    for (Line& line : lines)
+      line[command].text = diag::cut(line[command].text, widths[command], screen.charset);
+  }
+  const std::size_t used = sum(widths) + kGap;
+  if (used + kLeastTimeline > width) return lay_out(lines, widths, screen);
+  widths.push_back(std::clamp(width - std::min(width, used), least, kMostTimeline));
+  const Timeline timeline = timeline_of(runs, request, now, widths.back(), screen.charset);
+  lines.front().push_back({timeline.head(), diag::Tint::faint});
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    lines[run + 1].push_back({drawn(runs[run], timeline, now), meaning_of(runs[run]).tint});
+  }
+  return lay_out(lines, widths, screen);
+}
+
+Timeline::Timeline(milliseconds begin, milliseconds end, std::size_t width, diag::Charset charset)
+    : begin_(begin),
+      length_(std::max(end - begin, milliseconds(1))),
+      width_(std::max<std::size_t>(width, 1)),
+      charset_(charset) {}
+
+std::size_t Timeline::half_cell(milliseconds time) const {
+  const double part =
+      static_cast<double>((time - begin_).count()) / static_cast<double>(length_.count());
+  const double place = part * 2 * static_cast<double>(width_);
+  return static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(2 * width_ - 1)));
+}
+
+std::string Timeline::head() const {
+  const std::tm from = local_time(begin_);
+  const std::tm to = local_time(begin_ + length_);
+  const bool one_day = from.tm_year == to.tm_year && from.tm_yday == to.tm_yday;
+  const bool seconds = length_ < std::chrono::minutes(2) && width_ >= 17;
+  const auto text = [&](const std::tm& time) {
+    if (!one_day) return fmt::format("{:%m-%d}", time);
+    return seconds ? fmt::format("{:%H:%M:%S}", time) : fmt::format("{:%H:%M}", time);
+  };
+  const std::string left = text(from);
+  const std::string right = one_day && text(to) == left ? "" : text(to);
+  if (left.size() + right.size() + 1 > width_) return std::string(width_, ' ');
+  return left + std::string(width_ - left.size() - right.size(), ' ') + right;
+}
+
+std::string Timeline::bar(milliseconds from, milliseconds to) const {
+  const std::size_t first = half_cell(from);
+  const std::size_t last = std::max(half_cell(to), first);
+  std::string text;
+  for (std::size_t cell = 0; cell < width_; ++cell) {
+    const bool left = first <= 2 * cell && 2 * cell <= last;
+    const bool right = first <= 2 * cell + 1 && 2 * cell + 1 <= last;
+    if (!left && !right) {
+      text += ' ';
+    } else if (charset_ == diag::Charset::ascii) {
+      text += '#';
+    } else {
+      text += left && right ? "█" : left ? "▌" : "▐";
+    }
+  }
+  return text;
+}
+
+std::string Timeline::mark(milliseconds at, char character) const {
+  std::string text(width_, ' ');
+  text[half_cell(at) / 2] = character;
+  return text;
+}
+
+}  // namespace redlock::look

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// What status, list and history print with --json: see redlock-status(1).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exit_status.h"
+#include "look/history.h"
+#include "look/observed.h"
+#include "records/holder.h"
+#include "records/json.h"
+
+namespace redlock::look {
+
+/// Null if there is none.
+records::Json in_seconds(const std::optional<std::chrono::milliseconds>& time);
+records::Json text_or_null(std::string_view text);
+
+/// An array with what `as_json` makes of each of `things`.
+records::Json array_of(const auto& things, const auto& as_json) {
+  std::vector<records::Json> all;
+  for (const auto& each : things) all.push_back(as_json(each));
+  return records::Json::array(all);
+}
+
+/// A holder in the form of `status`, `list` and `acquire`; null if there is none.
+records::Json holder_json(const std::optional<records::Holder>& holder);
+
+/// `troubles`: by server, the reason if it could not be asked.
+std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
+                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status);
+
+/// `troubles`: by server, the reason if its log could not be read.
+std::string to_json(const std::vector<HistoryView>& views, const cli::History& request,
+                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status);
+
+}  // namespace redlock::look

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+//
+// `redlock list` collects the names from all servers first; then it asks all servers about each
+// name. The shells' completion needs the names alone.
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
+#include "driver/output.h"
+#include "error.h"
+#include "lock/timing.h"
+#include "look/grid.h"
+#include "look/json.h"
+#include "look/look.h"
+#include "look/observed.h"
+#include "look/watch.h"
+#include "redis/requests/keys.h"
+
+namespace redlock::look {
+
+namespace {
+
+using lock::State;
+
+enum ListColumn : std::size_t {
+  kName,
+  kState,
+  kServers,
+  kHolder,
+  kPid,
+  kSince,
+  kLeft,
+  kWaiting,
+  kFence,
+  kCommand,
+  kColumns
+};
+constexpr std::array<std::string_view, kColumns> kHeadsOfList = {
+    "NAME", "STATE", "SERVERS", "HOLDER", "PID", "FOR", "LEFT", "WAITING", "FENCE", "COMMAND"};
+/// These columns are left out if the terminal is too narrow, in this order.
+constexpr std::array<std::size_t, 8> kLeftOutOfList = {kFence,   kPid,     kServers, kLeft,
+                                                       kWaiting, kCommand, kHolder,  kSince};
+
+/// Of a lock that several jobs hold.
+std::optional<std::chrono::milliseconds> longest_held(const Observed& lock) {
+  std::optional<std::chrono::milliseconds> longest;
+  for (const Reader& reader : lock.readers) {
+    if (reader.who) longest = std::max(longest, diag::ago(reader.who->since));
+  }
+  return longest;
+}
+
+Line line_of(const Observed& lock) {
+  Line line(kColumns);
+  line[kName].text = diag::bare_name(lock.id.name);
+  line[kState] = {std::string(word_for(lock.judgement.state)), tint_of(lock.judgement.state)};
+  line[kServers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
+  if (const auto servers = left_overs(lock);
+      lock.judgement.state == State::free && !servers.empty()) {
+    const auto& left = std::get<lock::Sighting>(lock.seen[servers.front()]).ttl_left;
+    line[kState] = {"left over", diag::Tint::notice};
+    line[kServers].text = fmt::format("{}/{}", servers.size(), lock.seen.size());
+    if (left) line[kLeft].text = diag::for_people(*left);
+  }
+  if (lock.readers.size() > 1) {
+    line[kHolder].text =
+        lock.slots > 0 ? slots_taken(lock) : fmt::format("{} readers", lock.reader_count);
+    if (const auto length = longest_held(lock)) line[kSince].text = diag::for_people(*length);
+  } else if (lock.holder) {
+    line[kHolder].text = diag::person(*lock.holder);
+    if (!lock.holder->maintenance) line[kPid].text = std::to_string(lock.holder->pid);
+    if (const auto length = diag::ago(lock.holder->since))
+      line[kSince].text = diag::for_people(*length);
+    line[kCommand].text = diag::work_of(*lock.holder);
+  }
+  if (lock.sighting && !lock.sighting->owner.empty()) {
+    line[kHolder].text = diag::printable(lock.sighting->owner, 80);
+  }
+  if (lock.least_left) line[kLeft].text = diag::for_people(*lock.least_left);
+  if (lock.waiting)
+    line[kWaiting].text = std::to_string(lock.waiting->known.size() + lock.waiting->others);
+  if (lock.judgement.fence > 0) line[kFence].text = std::to_string(lock.judgement.fence);
+  for (Cell& cell : line) {
+    if (cell.text.empty()) cell.text = "-";
+  }
+  return line;
+}
+
+void cut_names(std::vector<Line>& lines, std::size_t most, diag::Charset charset) {
+  for (Line& line : lines) line[kName].text = diag::cut(line[kName].text, most, charset);
+}
+
+/// Cuts the names to a third of the screen, or to more if the columns beside them leave it over.
+Widths fit_names(std::vector<Line>& lines, const diag::Screen& screen) {
+  const auto fitted = [&] {
+    return fit(lines, kLeftOutOfList, {kCommand, kLeastCommand}, screen.width);
+  };
+  if (screen.width == diag::kNoLimit) return fitted();
+  const std::vector<Line> complete = lines;
+  cut_names(lines, screen.width / 3, screen.charset);
+  const Widths widths = fitted();
+  const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
+  lines = complete;
+  cut_names(lines, std::max(widths[kName] + left_over, screen.width / 3), screen.charset);
+  return fitted();
+}
+
+std::string as_table(const std::vector<Observed>& locks, const diag::Screen& screen) {
+  std::vector<Line> lines(1, heading(kHeadsOfList));
+  for (const Observed& lock : locks) lines.push_back(line_of(lock));
+  fit_charset(lines, screen);
+  const Widths widths = fit_names(lines, screen);
+  return lay_out(lines, widths, screen);
+}
+
+/// A program that reads the output gets nothing, a person gets a word.
+std::string nothing_held(const cli::List& request, const diag::Screen& screen) {
+  if (!screen.terminal) return {};
+  if (request.pattern.empty()) return "no locks\n";
+  return diag::for_screen(
+      fmt::format("no locks match \"{}\"\n", diag::printable(request.pattern, 255)), screen);
+}
+
+bool unknown(const Observed& lock) {
+  return lock.judgement.answered < lock::quorum(lock.seen.size());
+}
+
+Frame look(const cli::List& request, const diag::Screen& screen) {
+  const config::Settings& settings = request.settings;
+  Query query(settings);
+  std::vector<std::string> names = query.names(Query::Which::held);
+  std::erase_if(names, [&request](const std::string& name) {
+    return !request.pattern.empty() && ::fnmatch(request.pattern.c_str(), name.c_str(), 0) != 0;
+  });
+  std::vector<Observed> locks = query.look(names);
+  // The holder's record outlives its lock a little, and so the name of a free lock may be here.
+  std::erase_if(locks, [](const Observed& lock) {
+    return lock.judgement.state == State::free && left_overs(lock).empty();
+  });
+  const std::size_t quorum = lock::quorum(settings.servers.size());
+  const bool blind = query.reached() < quorum || std::ranges::any_of(locks, unknown);
+  Frame frame{.status = blind ? ExitStatus::unavailable : ExitStatus::ok};
+  if (!settings.quiet || blind) frame.complaints = query.complaints();
+  if (blind) {
+    const auto troubles = query.troubles();
+    const auto willing = std::ranges::count_if(troubles, [](const auto& why) { return !why; });
+    frame.complaints.push_back(
+        fmt::format("the list may be incomplete: {} of {} servers could be asked about everything, "
+                    "and a quorum is {}",
+                    willing, troubles.size(), quorum));
+  }
+  if (request.json) {
+    frame.text = to_json(locks, settings, query.troubles(), frame.status);
+  } else if (!locks.empty()) {
+    frame.text = as_table(locks, screen);
+  } else if (!blind) {
+    frame.text = nothing_held(request, screen);
+  }
+  return frame;
+}
+
+bool valid_name(const std::string& name) {
+  try {
+    redis::check_lock_name(name);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::vector<std::string> lock_names(config::Settings settings) {
+  using namespace std::chrono_literals;
+  settings.server_timeout = std::min<std::chrono::milliseconds>(settings.server_timeout, 500ms);
+  // Somebody waits in front of the shell. Names that come later are of no use; without any output,
+  // the shell offers nothing.
+  ::alarm(2);
+  try {
+    Query query(settings);
+    return query.names(Query::Which::held);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+Exit list(const cli::List& request) {
+  std::vector<std::string> typed = {"redlock", "list"};
+  if (!request.pattern.empty()) typed.push_back(request.pattern);
+  return show(request.settings, typed, request.watch,
+              [&request](const diag::Screen& screen) { return look(request, screen); });
+}
+
+Exit complete(const cli::Complete& request) {
+  cli::Completion completion = request.completion;
+  if (request.settings) {
+    for (std::string& name : lock_names(*request.settings)) {
+      if (name.starts_with(request.word) && valid_name(name)) {
+        completion.candidates.push_back({std::move(name), ""});
+      }
+    }
+  }
+  return driver::print(to_text(completion), ExitStatus::ok);
+}
+
+}  // namespace redlock::look

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+//
+// Servers log the same run at slightly different times, by clocks that differ, and some do not log
+// it at all. A server that was stopped logs a line much later, when it goes on. Hence the median,
+// and of two times the earlier.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "look/history.h"
+
+namespace redlock::look {
+
+namespace {
+
+using records::LogEntry;
+using Ending = PastRun::Ending;
+using std::chrono::milliseconds;
+
+milliseconds lower_median(std::vector<milliseconds> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+/// The lines of all servers about one run.
+struct Account {
+  std::vector<milliseconds> begins;   ///< one per server
+  std::vector<milliseconds> revoked;  ///< the times of the revocation; one per server that has it
+  std::map<std::string, LogEntry, std::less<>> events;
+  std::optional<milliseconds> hold_ends;  ///< of a maintenance hold, as it was taken or extended
+
+  [[nodiscard]] const LogEntry* find(std::string_view event) const {
+    const auto found = events.find(event);
+    return found == events.end() ? nullptr : &found->second;
+  }
+};
+
+struct Skips {
+  unsigned count = 0;
+  milliseconds latest{};
+  LogEntry entry;
+};
+
+class Merger {
+ public:
+  void take(const std::vector<redis::LoggedLine>& latest_first);
+  [[nodiscard]] std::vector<PastRun> runs(const Present& present) const;
+
+ private:
+  std::map<std::string, Account> accounts_;
+  /// By the run before them: servers may differ in which skipped run they logged last.
+  std::map<std::string, Skips> skips_;
+};
+
+bool is_of_run(std::string_view event) {
+  return event == "acquired" || event == "released" || event == "lost" || event == "revoked";
+}
+
+void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
+  std::map<std::string, milliseconds> begins;
+  std::map<std::string, milliseconds> hold_ends;
+  std::map<std::string, Skips> skips;
+  std::string previous;
+  for (auto line = latest_first.rbegin(); line != latest_first.rend(); ++line) {
+    auto entry = records::read_log_entry(line->data);
+    if (!entry || line->run.empty()) continue;
+    if (entry->who.maintenance && (line->event == "acquired" || line->event == "renewed")) {
+      milliseconds& ends = hold_ends[line->run];
+      ends = std::max(ends, line->time + entry->who.ttl);
+    }
+    if (line->event == "skipped") {
+      Skips& here = skips[previous];
+      here.count += line->count;
+      here.latest = line->time;
+      here.entry = std::move(*entry);
+    } else if (is_of_run(line->event)) {
+      previous = line->run;
+      Account& account = accounts_[line->run];
+      if (line->event == "revoked") {
+        account.revoked.push_back(line->time);
+        account.events.emplace(line->event, std::move(*entry));
+        continue;
+      }
+      const milliseconds began = line->time - entry->held.value_or(milliseconds::zero());
+      const auto [known, added] = begins.emplace(line->run, began);
+      if (!added) known->second = std::min(known->second, began);
+      // If an end was sent twice, the first line counts.
+      account.events.emplace(line->event, std::move(*entry));
+    }
+  }
+  for (const auto& [run, began] : begins) accounts_[run].begins.push_back(began);
+  for (const auto& [run, ends] : hold_ends) {
+    const auto account = accounts_.find(run);
+    if (account == accounts_.end()) continue;
+    account->second.hold_ends = std::max(account->second.hold_ends.value_or(ends), ends);
+  }
+  for (auto& [run, here] : skips) {
+    Skips& most = skips_[run];
+    if (here.count > most.count) most = std::move(here);
+  }
+}
+
+/// No process writes a line when a maintenance hold ends by its time or by force.
+void end_hold(PastRun& past, const Account& account, milliseconds now) {
+  constexpr milliseconds kClocksDiffer = std::chrono::seconds(10);
+  if (!account.hold_ends || past.ended || past.goes_on) return;
+  if (past.ending == Ending::forced) {
+    past.ended = std::max(lower_median(account.revoked), past.began);
+  } else if (*account.hold_ends <= now + kClocksDiffer) {
+    past.ending = Ending::expired;
+    past.ended = std::max(*account.hold_ends, past.began);
+  }
+}
+
+PastRun past_run(const std::string& run, const Account& account, const Present& present) {
+  const bool reads =
+      std::ranges::find(present.readers, run, &Present::Reader::run) != present.readers.end();
+  const bool has_lock = run == present.run || reads;
+  const LogEntry* const acquired = account.find("acquired");
+  const LogEntry* const released = account.find("released");
+  const LogEntry* const lost = account.find("lost");
+  const LogEntry* const revoked = account.find("revoked");
+  const LogEntry* const end = lost != nullptr ? lost : released;
+  PastRun past{
+      .run = run,
+      .began = std::max(lower_median(account.begins.empty() ? account.revoked : account.begins),
+                        milliseconds::zero())};
+  if (acquired != nullptr) past.entry = *acquired;
+  if (end != nullptr) {
+    past.entry = *end;
+    past.ended = past.began + end->held.value_or(milliseconds::zero());
+    // If another process acquired the lock, the releasing process does not know how long that one
+    // waited.
+    if (acquired != nullptr && acquired->waited) past.entry.waited = acquired->waited;
+  }
+  past.goes_on = has_lock && !past.ended;
+  if (reads) past.entry.who.shared = true;
+  if (revoked != nullptr) {
+    past.ending = Ending::forced;
+    past.forced_by = revoked->who;
+    if (past.entry.fence == 0) past.entry.fence = revoked->fence;
+  } else if (end != nullptr) {
+    past.ending = lost != nullptr ? Ending::lost : Ending::ended;
+  } else if (past.goes_on) {
+    past.ending = Ending::running;
+  }
+  end_hold(past, account, present.now);
+  return past;
+}
+
+/// A run that no log has, or not yet.
+PastRun running(const Present::Reader& present) {
+  PastRun run{.ending = Ending::running, .run = present.run, .goes_on = true};
+  run.entry.who = present.who.value_or(records::Holder{});
+  run.entry.fence = present.fence;
+  run.began = std::max(run.entry.who.since, milliseconds::zero());
+  run.knows_beginning = run.began > milliseconds::zero();
+  return run;
+}
+
+milliseconds end_of(const std::vector<PastRun>& runs) {
+  milliseconds end{};
+  for (const PastRun& run : runs) end = std::max(end, run.ended.value_or(run.began));
+  return end;
+}
+
+/// Which runs may still have the lock: the last one, and those that share the lock with it. Whoever
+/// takes the lock alone does so after all runs before it.
+void doubt(std::vector<PastRun>& runs) {
+  bool last = true;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    if (run->ending == Ending::skipped) continue;
+    const bool shared = run->entry.who.shared;
+    if ((shared || last) && run->ending == Ending::unknown) run->ending = Ending::unclear;
+    if (!shared) return;
+    last = false;
+  }
+}
+
+std::vector<PastRun> Merger::runs(const Present& present) const {
+  std::vector<PastRun> all;
+  for (const auto& [run, account] : accounts_) {
+    all.push_back(past_run(run, account, present));
+  }
+  for (const auto& [run, skips] : skips_) {
+    all.push_back({.ending = Ending::skipped,
+                   .began = skips.latest,
+                   .ended = skips.latest,
+                   .entry = skips.entry,
+                   .skips = skips.count});
+  }
+  std::vector<Present::Reader> holders = present.readers;
+  if (!present.run.empty()) holders.push_back({present.run, present.holder, present.fence});
+  for (const Present::Reader& holder : holders) {
+    if (holder.run.empty() || accounts_.contains(holder.run)) continue;
+    PastRun run = running(holder);
+    if (holder.run != present.run) run.entry.who.shared = true;
+    if (!run.knows_beginning) run.began = end_of(all);
+    all.push_back(std::move(run));
+  }
+  std::ranges::stable_sort(all, {}, &PastRun::began);
+  if (!present.sure) doubt(all);
+  return all;
+}
+
+}  // namespace
+
+std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& logs,
+                           const Present& present) {
+  Merger merger;
+  for (const auto& lines : logs) merger.take(lines);
+  return merger.runs(present);
+}
+
+}  // namespace redlock::look

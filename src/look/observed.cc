@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+#include "look/observed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
+#include "lock/judgement.h"
+#include "lock/timing.h"
+#include "lock/value.h"
+#include "os/clock.h"
+
+namespace redlock::look {
+
+namespace {
+
+void note_times(Observed& lock, const lock::Sighting& sighting) {
+  if (!sighting.ttl_left) return;
+  lock.least_left = std::min(lock.least_left.value_or(*sighting.ttl_left), *sighting.ttl_left);
+  lock.most_left = std::max(lock.most_left.value_or(*sighting.ttl_left), *sighting.ttl_left);
+}
+
+/// A reader that only a minority names is about to enter or to leave.
+std::vector<Reader> readers_of(const Observed& lock) {
+  std::map<std::string_view, std::vector<const lock::Reader*>> named;
+  for (const lock::ServerIndex server : lock.judgement.agreeing) {
+    for (const lock::Reader& reader : std::get<lock::Sighting>(lock.seen[server]).readers) {
+      named[reader.token].push_back(&reader);
+    }
+  }
+  std::vector<Reader> readers;
+  for (const auto& [token, views] : named) {
+    if (views.size() < lock::quorum(lock.seen.size())) continue;
+    readers.push_back({*views.front(), records::read_holder(views.front()->holder)});
+    std::map<std::uint64_t, std::size_t> fences;
+    for (const lock::Reader* view : views) ++fences[view->fence];
+    const auto most =
+        std::ranges::max_element(fences, {}, [](const auto& each) { return each.second; });
+    readers.back().fence = most->second >= lock::quorum(lock.seen.size()) ? most->first : 0;
+  }
+  std::ranges::sort(readers, {}, [](const Reader& reader) {
+    return std::tuple(lock::slot_of(reader.token).slot, reader.fence, reader.token);
+  });
+  return readers;
+}
+
+/// If all servers name all readers, the readers are those that a quorum names. Otherwise a quorum
+/// counts at least so many.
+std::size_t count_readers(const Observed& lock) {
+  std::vector<std::size_t> counts;
+  bool all_named = true;
+  for (const lock::ServerIndex server : lock.judgement.agreeing) {
+    const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
+    counts.push_back(sighting.reader_count);
+    all_named = all_named && sighting.reader_count == sighting.readers.size();
+  }
+  const std::size_t quorum = lock::quorum(lock.seen.size());
+  if (all_named || counts.size() < quorum) return lock.readers.size();
+  std::ranges::sort(counts, std::greater());
+  return std::max(lock.readers.size(), counts[quorum - 1]);
+}
+
+constexpr std::chrono::seconds kWorthTelling{30};
+
+std::string release_command(const std::string& lock_name) {
+  return records::shell_like({"redlock", "release", "--force", lock_name});
+}
+
+/// Whether the waiter has the lock by now and is about to leave the queue. A waiter that came after
+/// the acquisition waits for a lock that its own process holds: users should see it.
+bool has_it(const Waiting& waiter, const records::Holder& holder) {
+  return waiter.who && waiter.who->host == holder.host && waiter.who->pid == holder.pid &&
+         waiter.waited >= diag::ago(holder.since).value_or(std::chrono::milliseconds::zero());
+}
+
+}  // namespace
+
+std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
+                                  const std::optional<records::Holder>& holder) {
+  if (std::ranges::none_of(queues, [](const auto& queue) { return queue.has_value(); })) return {};
+  WaitingQueue merged;
+  std::map<std::string, Waiting> waiters;
+  for (const auto& queue : queues) {
+    if (!queue) continue;
+    merged.others = std::max(merged.others, queue->length - queue->first.size());
+    for (const redis::Waiter& seen : queue->first) {
+      Waiting& waiter = waiters[seen.id];
+      waiter.waited = std::max(waiter.waited, seen.waited);
+      if (!waiter.who) waiter.who = records::read_holder(seen.who);
+    }
+  }
+  for (auto& [id, waiter] : waiters) {
+    if (!holder || !has_it(waiter, *holder)) merged.known.push_back(std::move(waiter));
+  }
+  std::ranges::stable_sort(merged.known, std::greater<>(), &Waiting::waited);
+  return merged;
+}
+
+lock::Refused as_refusal(const lock::Sighting& sighting) {
+  return {.blocker = sighting.value, .ttl_left = sighting.ttl_left, .holder = sighting.holder};
+}
+
+Observed observe(driver::LockId id, std::vector<redis::Observation> observations) {
+  Observed lock;
+  lock.id = std::move(id);
+  std::vector<std::optional<redis::Queue>> queues;
+  for (redis::Observation& observation : observations) {
+    lock.seen.push_back(std::move(observation.seen));
+    queues.push_back(std::move(observation.queue));
+    const auto& done = observation.done;
+    // Some servers may have got a mark late: the latest run counts.
+    if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
+  }
+  lock.judgement = lock::judge(lock.seen);
+  for (const lock::ServerIndex server : lock.judgement.agreeing) {
+    const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
+    note_times(lock, sighting);
+    if (!lock.sighting) lock.sighting = sighting;
+    if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
+      lock.revocation = records::read_revocation(sighting.value);
+    }
+    if (lock.holder || lock.judgement.state == lock::State::foreign) continue;
+    lock.holder = records::read_holder(sighting.holder);
+    if (lock.holder) lock.sighting = sighting;
+  }
+  lock.shared = lock.sighting && lock::is_shared(lock::owner_of(*lock.sighting));
+  if (lock.shared) lock.readers = readers_of(lock);
+  if (lock.shared) lock.reader_count = count_readers(lock);
+  if (lock.shared) lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
+  lock.waiting = merge(queues, lock.holder);
+  return lock;
+}
+
+Query::Query(const config::Settings& settings)
+    : settings_(settings), interview_(settings), refusals_(settings.servers.size()) {
+  for (std::size_t server = 0; server < interview_.servers(); ++server) {
+    observers_.emplace_back(interview_.questions(), server, interview_.timeouts());
+  }
+}
+
+std::vector<std::string> Query::names(Which which) {
+  const char* const part = which == Which::held ? "holder" : "log";
+  for (redis::Observer& observer : observers_) observer.scan(part, os::boot_now());
+  interview_.finish();
+  std::set<std::string> names;
+  for (const redis::Observer& observer : observers_) {
+    for (const std::string& key : observer.found()) {
+      const std::string& prefix = settings_.prefix;
+      if (key.size() > prefix.size() && key.starts_with(prefix)) {
+        names.insert(key.substr(prefix.size()));
+      }
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<Observed> Query::look(const std::vector<std::string>& names, redis::Marks marks,
+                                  const std::string& reader) {
+  std::vector<driver::LockId> ids;
+  std::vector<std::string> keys;
+  for (const std::string& name : names) {
+    ids.push_back(driver::lock_id(settings_, name));
+    keys.push_back(ids.back().key);
+  }
+  for (redis::Observer& observer : observers_) observer.look(keys, marks, reader, os::boot_now());
+  interview_.finish();
+  std::vector<Observed> all;
+  all.reserve(names.size());
+  for (std::size_t index = 0; index < names.size(); ++index) {
+    std::vector<redis::Observation> observations;
+    for (std::size_t server = 0; server < observers_.size(); ++server) {
+      observations.push_back(observers_[server].take(index));
+      const auto* none = std::get_if<lock::Unreachable>(&observations.back().seen);
+      if (none != nullptr && !refusals_[server]) refusals_[server] = none->why;
+    }
+    all.push_back(observe(std::move(ids[index]), std::move(observations)));
+  }
+  return all;
+}
+
+std::vector<std::optional<std::string>> Query::troubles() const {
+  std::vector<std::optional<std::string>> troubles = refusals_;
+  for (std::size_t server = 0; server < observers_.size(); ++server) {
+    if (const auto why = observers_[server].cut()) troubles[server] = *why;
+    if (const auto why = observers_[server].trouble()) troubles[server] = why->why;
+  }
+  return troubles;
+}
+
+std::vector<std::string> Query::complaints() const {
+  std::vector<std::string> lines;
+  const auto why = troubles();
+  for (std::size_t server = 0; server < observers_.size(); ++server) {
+    const std::string display = settings_.servers[server].brief();
+    const bool cut = observers_[server].cut() && !observers_[server].trouble();
+    if (cut) {
+      lines.push_back(fmt::format("warning: {} {}", display, *why[server]));
+    } else if (why[server]) {
+      lines.push_back(fmt::format("{} could not be asked: {}", display, *why[server]));
+    }
+  }
+  return lines;
+}
+
+std::size_t Query::reached() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      observers_,
+      [](const redis::Observer& observer) { return !observer.trouble() && !observer.cut(); }));
+}
+
+Observed look_at(const std::string& name, const config::Settings& settings,
+                 const std::string& reader) {
+  return Query(settings).look({name}, redis::Marks::ignored, reader).front();
+}
+
+std::size_t slot_in(const Observed& lock, const Reader& reader) {
+  const auto [slot, slots] = lock::slot_of(reader.token);
+  return slots == lock.slots && slot <= slots ? slot : 0;
+}
+
+std::string slots_taken(const Observed& lock) {
+  const auto taken = std::ranges::count_if(
+      lock.readers, [&lock](const Reader& reader) { return slot_in(lock, reader) != 0; });
+  const bool all_named = lock.reader_count == lock.readers.size();
+  return fmt::format("{}{} of {} slots taken", all_named ? "" : "at least ", taken, lock.slots);
+}
+
+namespace {
+
+struct Appearance {
+  std::string_view word;
+  diag::Tint tint;
+};
+
+Appearance appearance_of(lock::State state) {
+  switch (state) {
+    case lock::State::free:
+      return {"free", diag::Tint::none};
+    case lock::State::held:
+      return {"held", diag::Tint::good};
+    case lock::State::cooling:
+      return {"cooling", diag::Tint::notice};
+    case lock::State::revoked:
+      return {"revoked", diag::Tint::notice};
+    case lock::State::foreign:
+      return {"foreign", diag::Tint::notice};
+    case lock::State::undecided:
+      break;
+  }
+  return {"undecided", diag::Tint::bad};
+}
+
+}  // namespace
+
+std::string_view word_for(lock::State state) {
+  return appearance_of(state).word;
+}
+
+diag::Tint tint_of(lock::State state) {
+  return appearance_of(state).tint;
+}
+
+std::vector<std::size_t> left_overs(const Observed& lock) {
+  std::vector<std::size_t> servers;
+  const std::vector<lock::ServerIndex>& agreeing = lock.judgement.agreeing;
+  if (agreeing.empty()) return servers;
+  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
+    if (sighting == nullptr || lock::state_of(*sighting) == lock::State::free) continue;
+    if (std::ranges::find(agreeing, server) != agreeing.end()) continue;
+    if (!sighting->ttl_left || *sighting->ttl_left > kWorthTelling) servers.push_back(server);
+  }
+  return servers;
+}
+
+std::vector<std::string> may_keep(const std::vector<lock::Complaint>& silent,
+                                  std::optional<std::chrono::milliseconds> left,
+                                  const std::string& lock_name, const config::Settings& settings) {
+  std::vector<std::string> lines;
+  if (left && *left <= kWorthTelling) return lines;
+  for (const lock::Complaint& each : silent) {
+    const auto* none = std::get_if<lock::Unreachable>(&each.answer);
+    if (none == nullptr) continue;
+    lines.push_back(fmt::format(
+        "warning: {} may keep {} {}, since it has not confirmed the release ({}); while "
+        "the lock is free, {} removes it",
+        settings.servers[each.server].brief(), diag::lock_name(lock_name),
+        left ? "for another " + diag::for_people(*left) : std::string("for ever"),
+        none->why.empty() ? "no answer" : none->why, release_command(lock_name)));
+  }
+  return lines;
+}
+
+std::vector<std::string> warnings_about(const Observed& lock, const config::Settings& settings) {
+  std::vector<std::string> warnings;
+  for (const std::size_t server : left_overs(lock)) {
+    const auto& left = std::get<lock::Sighting>(lock.seen[server]).ttl_left;
+    warnings.push_back(fmt::format(
+        "{} keeps a key that is left over{}, and nobody has the lock by it: {}{} removes it",
+        settings.servers[server].brief(),
+        left ? ", for another " + diag::for_people(*left) : std::string(),
+        lock.judgement.state == lock::State::free ? "" : "once the lock is free, ",
+        release_command(lock.id.name)));
+  }
+  if (!lock.holder) return warnings;
+  if (lock.holder->protocol != lock::kProtocol) {
+    warnings.push_back(fmt::format(
+        "the holder speaks version {} of the protocol, and this redlock version {}: run the same "
+        "redlock everywhere",
+        lock.holder->protocol, lock::kProtocol));
+  }
+  if (lock.holder->servers != lock.id.servers) {
+    warnings.push_back(fmt::format(
+        "the holder uses other servers than this host (fingerprint {}, here {}), so that jobs of "
+        "both may run at once: compare redlock config on both hosts",
+        lock.holder->servers.empty() ? "none" : diag::servers_of(*lock.holder), lock.id.servers));
+  }
+  return warnings;
+}
+
+std::string describe_view(const Observed& lock, std::size_t server) {
+  const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
+  if (sighting == nullptr) {
+    return "could not be asked: " + std::get<lock::Unreachable>(lock.seen[server]).why;
+  }
+  const lock::State state = lock::state_of(*sighting);
+  if (state == lock::State::free) return "free";
+  const bool agrees =
+      std::ranges::find(lock.judgement.agreeing, server) != lock.judgement.agreeing.end();
+  if (!agrees) return diag::describe(as_refusal(*sighting));
+  const std::string_view word = state == lock::State::foreign ? "held" : word_for(state);
+  if (!sighting->ttl_left) return fmt::format("{}, never expires", word);
+  return fmt::format("{}, {} left", word, diag::for_people(*sighting->ttl_left));
+}
+
+}  // namespace redlock::look

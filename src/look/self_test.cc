@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
+#include "driver/driver.h"
+#include "driver/setup.h"
+#include "look/diagnosis.h"
+#include "os/clock.h"
+#include "os/random.h"
+#include "os/signals.h"
+#include "redis/servers/server_set.h"
+
+namespace redlock::look {
+
+namespace {
+
+using config::Settings;
+
+lock::Plan test_plan(const Settings& settings) {
+  return {
+      .servers = settings.servers.size(),
+      .timing = {.ttl = settings.ttl, .grace = std::min(settings.grace(), settings.ttl / 3)},
+      .patience = {.wait = lock::Duration::zero(), .server_wait = settings.server_wait},
+      .max_runtime = std::nullopt,
+      .server_timeout = settings.request_timeout(),
+      .seed = os::random_seed(),
+  };
+}
+
+class SelfTest : private driver::Host {
+ public:
+  SelfTest(const config::Settings& settings, const driver::LockId& lock);
+
+  SelfTestResult run();
+
+ private:
+  using Step = std::optional<lock::Answer> SelfTestResult::Steps::*;
+
+  bool perform(const lock::Effect& effect, lock::Instant now) override;
+  bool take_signal(const lock::Signal& signal, lock::Instant now) override;
+  void heard(const lock::Reply& reply) override;
+  void turned(lock::Instant now) override;
+  void note(const lock::Report& report);
+  [[nodiscard]] bool all_answered(Step step) const;
+
+  lock::Plan plan_;
+  lock::Duration patience_;   ///< longer than any answer may take, with connecting
+  os::SignalSource signals_;  // first: from here on no signal leaves a lock behind
+  redis::ServerSet servers_;
+  lock::Session session_;
+  driver::Driver driver_;
+  SelfTestResult result_;
+  bool holding_ = false;
+  bool jumped_ = false;                    ///< to the first renewal
+  lock::Instant go_on_by_ = lock::kNever;  ///< do not wait for the other servers after this
+};
+
+SelfTest::SelfTest(const Settings& settings, const driver::LockId& lock)
+    : plan_(test_plan(settings)),
+      patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
+      servers_(driver::open_servers(
+          settings, lock,
+          driver::record_of(driver::describe_ourselves(settings, lock, {"redlock", "check"})))),
+      session_(plan_, os::boot_now()),
+      driver_(session_, *this, servers_, signals_, {}) {
+  result_.servers.resize(settings.servers.size());
+}
+
+SelfTestResult SelfTest::run() {
+  driver::require_connections(servers_.size());
+  driver_.run();
+  result_.outcome = session_.outcome();
+  // A quorum is enough for the session, but this test waits for the release on every server.
+  while (servers_.deadline() != lock::kNever) driver_.turn();
+  return std::move(result_);
+}
+
+/// Acts as the job. Needs no subscriptions, and writes no log.
+bool SelfTest::perform(const lock::Effect& effect, lock::Instant now) {
+  if (std::holds_alternative<lock::Ask>(effect)) return false;
+  if (const auto* report = std::get_if<lock::Report>(&effect)) {
+    note(*report);
+  } else if (std::holds_alternative<lock::Spawn>(effect)) {
+    holding_ = true;
+    go_on_by_ = now + patience_;
+    driver_.step(lock::JobStarted{}, now);
+  } else if (holding_ && std::holds_alternative<lock::Kill>(effect)) {
+    holding_ = false;  // there is no process to kill
+    driver_.step(lock::JobExited{0}, now);
+    driver_.step(lock::JobTreeGone{}, now);
+  }
+  return true;
+}
+
+/// The work of the pretended job: waits until all servers have voted, then until all have renewed,
+/// and ends.
+void SelfTest::turned(lock::Instant now) {
+  if (!holding_ || session_.finished()) return;
+  const bool late = now >= go_on_by_;
+  if (!jumped_) {
+    if (!late && !all_answered(&SelfTestResult::Steps::acquired)) return;
+    jumped_ = true;
+    driver_.jump(plan_.timing.renew_every());
+    go_on_by_ = driver_.now() + patience_;
+    driver_.step(lock::Tick{}, driver_.now());
+  } else if (late || all_answered(&SelfTestResult::Steps::renewed)) {
+    holding_ = false;
+    driver_.step(lock::JobExited{0}, now);
+  }
+}
+
+bool SelfTest::all_answered(Step step) const {
+  return std::ranges::all_of(result_.servers,
+                             [step](const auto& server) { return (server.*step).has_value(); });
+}
+
+bool SelfTest::take_signal(const lock::Signal& signal, lock::Instant now) {
+  if (!signal.ends_waiting) return true;
+  result_.interrupted = signal.number;
+  if (session_.finished()) return true;
+  if (!std::exchange(holding_, false)) return false;
+  driver_.step(lock::JobExited{}, now);
+  return true;
+}
+
+void SelfTest::note(const lock::Report& report) {
+  if (const auto* acquired = std::get_if<lock::report::Acquired>(&report)) {
+    result_.grant = *acquired;
+  } else if (const auto* contended = std::get_if<lock::report::Contended>(&report)) {
+    result_.holder = contended->refusal;
+  } else if (const auto* unavailable = std::get_if<lock::report::Unavailable>(&report)) {
+    result_.complaints = unavailable->complaints;
+  }
+}
+
+void SelfTest::heard(const lock::Reply& reply) {
+  SelfTestResult::Steps& server = result_.servers.at(reply.ask.server);
+  const lock::Op op = reply.ask.op;
+  if (op == lock::Op::acquire) server.acquired = reply.answer;
+  if (op == lock::Op::renew) server.renewed = reply.answer;
+  if (lock::is_release(op)) server.released = reply.answer;
+}
+
+std::string text_of(const lock::Answer& answer) {
+  if (const auto* trouble = std::get_if<lock::Unreachable>(&answer)) return trouble->why;
+  if (const auto* grant = std::get_if<lock::Granted>(&answer)) {
+    return fmt::format("was started only just now; trusted in {} s (see --restart-grace)",
+                       grant->distrusted_for.count());
+  }
+  if (std::holds_alternative<lock::NotCommitted>(answer)) return "stores no fencing number";
+  return "somebody else holds the lock there";
+}
+
+/// Judges one server in a self-test that got the lock. None if every step succeeded. `stays`: how
+/// long an unreleased lock stays.
+std::optional<Verdict> judge_steps(const SelfTestResult::Steps& steps, lock::Duration stays) {
+  if (!steps.acquired) return Verdict{Level::outage, "gave no vote"};
+  if (const auto* refusal = std::get_if<lock::Refused>(&*steps.acquired)) {
+    return Verdict{Level::warning, "gave no vote: the lock is " + diag::describe(*refusal)};
+  }
+  if (!std::holds_alternative<lock::Granted>(*steps.acquired)) {
+    return Verdict{Level::outage, "gave no vote: " + text_of(*steps.acquired)};
+  }
+  const auto gone = [](const std::optional<lock::Answer>& answer) {
+    return answer && (std::holds_alternative<lock::Missing>(*answer) ||
+                      std::holds_alternative<lock::NotMine>(*answer));
+  };
+  if (gone(steps.renewed) || gone(steps.released)) {
+    return Verdict{Level::misconfigured,
+                   "the lock was gone a moment after it was granted; does another program delete "
+                   "keys there, or does a proxy spread them over several servers?"};
+  }
+  const auto answer_text = [](const std::optional<lock::Answer>& answer) {
+    return answer ? text_of(*answer) : "no answer came";
+  };
+  if (!steps.renewed || !std::holds_alternative<lock::Renewed>(*steps.renewed)) {
+    return Verdict{Level::outage, "the lock could not be renewed: " + answer_text(steps.renewed)};
+  }
+  if (!steps.released || !std::holds_alternative<lock::Released>(*steps.released)) {
+    return Verdict{Level::warning,
+                   fmt::format("the lock could not be released and may stay for {}: {}",
+                               diag::for_people(stays), answer_text(steps.released))};
+  }
+  return std::nullopt;
+}
+
+/// Counts all votes, with those that came after the quorum.
+std::ptrdiff_t votes(const SelfTestResult& self_test) {
+  return std::ranges::count_if(self_test.servers, [](const SelfTestResult::Steps& steps) {
+    return steps.acquired && std::holds_alternative<lock::Granted>(*steps.acquired);
+  });
+}
+
+Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
+                      const Tried& tried) {
+  const std::string lock = diag::lock_name(tried.name);
+  const std::string subject = tried.ours ? "a lock" : lock;
+  switch (self_test.outcome.kind) {
+    case lock::Outcome::Kind::job_ended:
+      return {
+          Level::ok,
+          fmt::format("{} of {} votes in {}: {} was taken, renewed and released; fencing "
+                      "number {}",
+                      votes(self_test), settings.servers.size(),
+                      diag::for_people(self_test.grant->waited), subject, self_test.grant->fence)};
+    case lock::Outcome::Kind::conflict:
+      return {tried.ours ? Level::outage : Level::ok,
+              lock + " is held by " +
+                  (self_test.holder ? diag::describe(*self_test.holder)
+                                    : "several contenders in turn") +
+                  (tried.ours ? "; nobody else should use this name" : "; the test was skipped")};
+    case lock::Outcome::Kind::lost:
+      return {Level::outage, subject + " was acquired, and lost at once"};
+    case lock::Outcome::Kind::misconfigured:
+      return {Level::misconfigured, subject + " could not be acquired: two of the servers are one"};
+    default:
+      break;
+  }
+  std::string why;
+  for (const lock::Complaint& complaint : self_test.complaints) {
+    why += "; " + settings.servers.at(complaint.server).brief() + ": " + text_of(complaint.answer);
+  }
+  if (why.empty()) why = "; solve the problems above";
+  return {Level::outage, subject + " could not be acquired" + why};
+}
+
+}  // namespace
+
+SelfTestResult test_lock(const Settings& settings, const driver::LockId& lock) {
+  return SelfTest(settings, lock).run();
+}
+
+std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const Settings& settings,
+                                        const Tried& tried) {
+  std::vector<Finding> findings;
+  lock::Duration stays = settings.ttl;
+  if (tried.ours) stays = std::max<lock::Duration>(stays, redis::Inspector::kSweptFor);
+  for (std::size_t server = 0; self_test.grant && server < self_test.servers.size(); ++server) {
+    auto verdict = judge_steps(self_test.servers[server], stays);
+    if (!verdict) continue;
+    findings.push_back(
+        {verdict->level, settings.servers[server].display(), "trial", std::move(verdict->text)});
+  }
+  Verdict verdict = judge_outcome(self_test, settings, tried);
+  findings.push_back({verdict.level, {}, "trial", std::move(verdict.text)});
+  return findings;
+}
+
+}  // namespace redlock::look

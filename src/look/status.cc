@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+//
+// Asks all servers once, at the same time; then prints one block per lock.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "diag/blocker.h"
+#include "diag/duration.h"
+#include "diag/text.h"
+#include "lock/timing.h"
+#include "lock/value.h"
+#include "look/grid.h"
+#include "look/history.h"
+#include "look/json.h"
+#include "look/look.h"
+#include "look/observed.h"
+#include "look/watch.h"
+#include "os/clock.h"
+
+namespace redlock::look {
+
+namespace {
+
+using config::Settings;
+using lock::State;
+
+constexpr std::size_t kLabel = 10;
+constexpr std::size_t kSetIn = 2;
+constexpr std::size_t kMostWaiting = 5;
+
+/// One block, line by line, for a screen.
+class Block {
+ public:
+  explicit Block(const diag::Screen& screen) : screen_(screen) {}
+
+  void head(const std::string& name, const std::string& state, diag::Tint tint) {
+    text_ += diag::for_screen(name, screen_) + ": " + diag::paint(state, tint, screen_) + "\n";
+  }
+
+  /// The further lines of an entry have no label, and are indented by `set_in`.
+  void entry(std::string_view label, const std::string& text, std::size_t set_in = 0,
+             diag::Tint tint = diag::Tint::none) {
+    std::size_t indent = 0;
+    for (const std::string& line : diag::wrap(diag::for_screen(text, screen_), room() - set_in)) {
+      text_ += "  " + diag::paint(std::string(label), tint, screen_);
+      text_ += fmt::format("{:{}}{}\n", "", kLabel - label.size() + indent, line);
+      label = {};
+      indent = set_in;
+    }
+  }
+
+  /// The columns for the text of an entry.
+  [[nodiscard]] std::size_t room() const {
+    const std::size_t left = kLabel + 2;
+    const std::size_t width = screen_.width;
+    return width == diag::kNoLimit ? width : std::max(width, 2 * left) - left;
+  }
+
+  [[nodiscard]] const diag::Screen& screen() const { return screen_; }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  const diag::Screen& screen_;
+  std::string text_;
+};
+
+bool is_hold(const Observed& lock) {
+  return lock.holder && lock.holder->maintenance;
+}
+
+std::string headline(const Observed& lock) {
+  const lock::Judgement& judgement = lock.judgement;
+  const std::size_t servers = lock.seen.size();
+  const std::string count =
+      fmt::format("{} of {}", judgement.agreeing.size(), diag::counted(servers, "server"));
+  switch (judgement.state) {
+    case State::free:
+      return fmt::format("free ({})", count);
+    case State::held:
+      return fmt::format("held{} ({})", is_hold(lock) ? " for maintenance" : "", count);
+    case State::cooling:
+      return fmt::format("cooling down: the job is over, its minimum hold is not ({})", count);
+    case State::revoked:
+      return fmt::format("held, and revoked from its holder ({})", count);
+    case State::foreign:
+      return fmt::format("held by another program ({})", count);
+    case State::undecided:
+      break;
+  }
+  if (judgement.answered >= lock::quorum(servers)) {
+    return fmt::format("undecided, no quorum ({} of {}) says the same", lock::quorum(servers),
+                       servers);
+  }
+  return fmt::format("not known, {} of {} could be asked", judgement.answered,
+                     diag::counted(servers, "server"));
+}
+
+/// In this host's time zone.
+std::string since(const records::Holder& holder, bool over) {
+  const auto length = diag::ago(holder.since);
+  if (!length) return {};
+  const std::string long_ago = diag::for_people(*length);
+  return for_people(holder.since) + (over ? ", " + long_ago + " ago" : ", for " + long_ago);
+}
+
+/// Nobody renews a maintenance hold, so that its end is certain.
+std::string end_of_hold(const Observed& lock) {
+  return fmt::format("in {}, at {}; to end it now: {}", diag::for_people(*lock.least_left),
+                     for_people(os::unix_now() + *lock.least_left),
+                     records::shell_like({"redlock", "release", "--force", lock.id.name}));
+}
+
+std::string time_left(const Observed& lock) {
+  const std::string_view unless = lock.judgement.state == State::held ? ", unless renewed" : "";
+  if (!lock.least_left) return "never by itself";
+  if (is_hold(lock) && lock.judgement.state == State::held) return end_of_hold(lock);
+  const std::string least = diag::for_people(*lock.least_left);
+  const std::string most = diag::for_people(*lock.most_left);
+  if (least == most) return fmt::format("in {}{}", least, unless);
+  return fmt::format("in {} to {}{}", least, most, unless);
+}
+
+void tell_foreign(Block& block, const lock::Sighting& sighting) {
+  if (!sighting.owner.empty()) {
+    block.entry("holder",
+                fmt::format("{} of a Redisson lock, {}", diag::printable(sighting.owner, 80),
+                            diag::counted(sighting.count, "time")));
+  } else if (sighting.kind == lock::Sighting::Kind::value) {
+    block.entry("holder", "not known: the key says nothing about itself (a string)");
+  } else {
+    block.entry("holder",
+                fmt::format("not known: the key is a Redis {}, not a lock of redlock's",
+                            diag::printable(lock::type_of(sighting.value).value_or(""), 20)));
+  }
+}
+
+std::string revoked(const records::Holder& revocation) {
+  const auto length = diag::ago(revocation.since);
+  return "by " + diag::process(revocation) +
+         (length ? ", " + diag::for_people(*length) + " ago" : std::string());
+}
+
+/// Each reader begins a new line.
+void tell_readers(Block& block, const Observed& lock) {
+  std::string label = lock.readers.size() == 1 ? "reader" : "readers";
+  if (lock.readers.empty()) {
+    block.entry(label, lock.reader_count == 0 ? "not known: their list may not be read"
+                                              : "not known: their list is too large to read");
+  }
+  for (const Reader& reader : lock.readers) {
+    const auto& who = reader.who;
+    const auto length = who ? diag::ago(who->since) : std::nullopt;
+    std::string text = who ? fmt::format("{} (pid {}{}{})", diag::person(*who), who->pid,
+                                         who->command.empty() ? "" : ", ", diag::command_of(*who))
+                           : "not known: its record beside the lock is missing";
+    if (length) text += " for " + diag::for_people(*length);
+    if (reader.fence > 0) text += fmt::format(", fence {}", reader.fence);
+    if (lock.slots > 0) {
+      const std::size_t slot = slot_in(lock, reader);
+      label = slot == 0 ? "foreign" : fmt::format("slot {}", slot);
+    }
+    block.entry(std::exchange(label, {}), text, kSetIn);
+  }
+  const std::size_t more = lock.reader_count - lock.readers.size();
+  if (more > 0) {
+    block.entry(label, fmt::format("and {} more, {} in all", more, lock.reader_count), kSetIn);
+  }
+}
+
+void tell_holder(Block& block, const Observed& lock) {
+  const bool over = lock.judgement.state == State::cooling;
+  if (lock.shared) {
+    tell_readers(block, lock);
+  } else if (!lock.holder) {
+    block.entry("holder", "not known: its record beside the lock is missing, or may not be read");
+  } else {
+    const records::Holder& holder = *lock.holder;
+    const std::string person = diag::person(holder);
+    block.entry("holder",
+                holder.maintenance ? person : fmt::format("{}, pid {}", person, holder.pid));
+    if (!holder.command.empty() && !holder.maintenance) {
+      block.entry("command", diag::command_of(holder));
+    }
+    if (!holder.message.empty()) block.entry("message", diag::message_of(holder));
+    const std::string begun = since(holder, over);
+    if (!begun.empty()) block.entry("since", begun);
+  }
+  if (lock.revocation) block.entry("revoked", revoked(*lock.revocation));
+  block.entry("mode", lock.slots > 0 ? slots_taken(lock) : lock.shared ? "shared" : "exclusive");
+  if (lock.judgement.fence > 0) block.entry("fence", std::to_string(lock.judgement.fence));
+  if (lock.sighting->holds > 1) {
+    block.entry("holds",
+                fmt::format("{}: the command itself has taken it again", lock.sighting->holds));
+  }
+}
+
+/// In one line if it fits, with as much of the command as fits.
+std::string describe(const Waiting& waiter, std::size_t room, diag::Charset charset) {
+  const std::string length = diag::for_people(waiter.waited);
+  if (!waiter.who) return "somebody, for " + length;
+  const records::Holder& who = *waiter.who;
+  const auto text = [&who, &length](std::string_view command) {
+    const std::string message =
+        who.message.empty() ? std::string() : ", \"" + diag::message_of(who) + '"';
+    return fmt::format("{} (pid {}{}{}{}) for {}", diag::person(who), who.pid,
+                       who.command.empty() ? "" : ", ", command, message, length);
+  };
+  const std::size_t left = room - std::min(room, diag::columns(text("")));
+  return text(diag::cut(diag::command_of(who), std::max(left, kLeastCommand), charset));
+}
+
+/// The longest waiter comes first. Each waiter begins a new line.
+void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
+  const std::size_t shown = all ? queue.known.size() : std::min(kMostWaiting, queue.known.size());
+  std::string_view label = "waiting";
+  for (std::size_t at = 0; at < shown; ++at) {
+    block.entry(std::exchange(label, {}),
+                describe(queue.known[at], all ? diag::kNoLimit : block.room() - kSetIn,
+                         block.screen().charset),
+                kSetIn);
+  }
+  const std::size_t more = queue.known.size() - shown + queue.others;
+  if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
+}
+
+bool unanimous(const Observed& lock) {
+  return lock.judgement.agreeing.size() == lock.seen.size();
+}
+
+}  // namespace
+
+std::string as_block(const Observed& lock, const Settings& settings, const diag::Screen& screen) {
+  Block block(screen);
+  const State state = lock.judgement.state;
+  block.head(diag::bare_name(lock.id.name), headline(lock), tint_of(state));
+  if (state == State::foreign) {
+    tell_foreign(block, *lock.sighting);
+  } else if (state != State::free && state != State::undecided) {
+    tell_holder(block, lock);
+  }
+  if (state != State::free && state != State::undecided) {
+    const bool ends = is_hold(lock) && state == State::held;
+    block.entry(state == State::cooling ? "free" : ends ? "ends" : "expires", time_left(lock));
+  }
+  if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
+  if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
+  for (const std::string& text : warnings_about(lock, settings)) {
+    block.entry("warning", text, 0, diag::Tint::notice);
+  }
+  if (settings.verbose || !unanimous(lock)) {
+    for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+      block.entry(server == 0 ? "servers" : "",
+                  settings.servers[server].brief() + ": " + describe_view(lock, server));
+    }
+  }
+  return block.text();
+}
+
+namespace {
+
+bool has_state(const std::vector<Observed>& locks, State state) {
+  return std::ranges::any_of(
+      locks, [state](const Observed& lock) { return lock.judgement.state == state; });
+}
+
+ExitStatus status_of(const std::vector<Observed>& locks) {
+  if (has_state(locks, State::undecided)) return ExitStatus::unavailable;
+  return has_state(locks, State::free) ? ExitStatus::conflict : ExitStatus::ok;
+}
+
+/// The reasons for status 69.
+std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
+  std::vector<std::string> lines;
+  for (const Observed& lock : locks) {
+    if (lock.judgement.state != State::undecided) continue;
+    const std::size_t quorum = lock::quorum(lock.seen.size());
+    lines.push_back(
+        lock.judgement.answered >= quorum
+            ? fmt::format("{} is undecided: no quorum ({} of {} servers) says the same; "
+                          "it may just change hands, ask again",
+                          diag::lock_name(lock.id.name), quorum, lock.seen.size())
+            : fmt::format("the state of {} is not known: {} of {} servers could be "
+                          "asked, and a quorum is {}",
+                          diag::lock_name(lock.id.name), lock.judgement.answered, lock.seen.size(),
+                          quorum));
+  }
+  return lines;
+}
+
+Frame look(const cli::Status& request, const diag::Screen& screen) {
+  const Settings& settings = request.settings;
+  Query query(settings);
+  const std::vector<Observed> locks = query.look(request.names, redis::Marks::asked);
+  Frame frame{.status = status_of(locks)};
+  if (!settings.quiet || frame.status == ExitStatus::unavailable) {
+    frame.complaints = query.complaints();
+  }
+  std::ranges::move(undecided_lines(locks), std::back_inserter(frame.complaints));
+  if (request.json) {
+    frame.text = to_json(locks, settings, query.troubles(), frame.status);
+    return frame;
+  }
+  for (const Observed& lock : locks) {
+    if (!frame.text.empty()) frame.text += '\n';
+    frame.text += as_block(lock, settings, screen);
+  }
+  return frame;
+}
+
+}  // namespace
+
+Exit status(const cli::Status& request) {
+  std::vector<std::string> typed = {"redlock", "status"};
+  typed.insert(typed.end(), request.names.begin(), request.names.end());
+  return show(request.settings, typed, request.watch,
+              [&request](const diag::Screen& screen) { return look(request, screen); });
+}
+
+}  // namespace redlock::look

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "look/watch.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <string_view>
+
+#include "config/value.h"
+#include "driver/output.h"
+#include "error.h"
+#include "os/clock.h"
+#include "os/loop.h"
+#include "os/signals.h"
+#include "os/terminal.h"
+#include "records/holder.h"
+
+namespace redlock::look {
+
+namespace {
+
+using diag::Screen;
+
+/// The terminal, with its other screen shown as long as this draws. So what stood there before is
+/// there again afterwards. The sequences are those of xterm(1), which all emulators know.
+class Canvas {
+ public:
+  Canvas() = default;
+  ~Canvas() { leave(); }
+  Canvas(const Canvas&) = delete;
+  Canvas& operator=(const Canvas&) = delete;
+
+  /// In the background the terminal belongs to the shell.
+  void draw(const std::string& lines) {
+    if (::tcgetpgrp(STDOUT_FILENO) != ::getpgrp()) return;
+    std::string text = shown_ ? "" : "\x1b[?1049h\x1b[?25l\x1b[?7l";  // no cursor, no line wrap
+    shown_ = true;
+    // Each line is erased before it is written: after its last column, this would erase that
+    // column.
+    text += "\x1b[H\x1b[K";
+    for (const char c : lines) text += c == '\n' ? std::string("\r\n\x1b[K") : std::string(1, c);
+    write(text + "\x1b[J");
+  }
+
+  void leave() {
+    if (shown_) write("\x1b[?7h\x1b[?25h\x1b[?1049l");
+    shown_ = false;
+  }
+
+ private:
+  static void write(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+      if (written <= 0) return;  // a terminal that hung up: SIGHUP follows
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+
+  bool shown_ = false;
+};
+
+/// The title, the text and the complaints, as much as fits into the height.
+std::string composed(const std::string& title, std::chrono::milliseconds every, const Frame& frame,
+                     const Screen& screen) {
+  const std::tm now = fmt::localtime(std::time(nullptr));
+  std::string all =
+      diag::cut(fmt::format("{}  {:%H:%M:%S}, every {}", diag::for_screen(title, screen), now,
+                            config::format_duration(every)),
+                screen.width, screen.charset);
+  all = diag::paint(std::move(all), diag::Tint::faint, screen) + "\n" + frame.text;
+  for (const std::string& complaint : frame.complaints) {
+    for (const std::string& line : diag::wrap(diag::for_screen(complaint, screen), screen.width)) {
+      all += diag::paint(line, diag::Tint::notice, screen) + "\n";
+    }
+  }
+  const std::size_t height = os::terminal_height(STDOUT_FILENO).value_or(24);
+  std::size_t end = 0;
+  for (std::size_t line = 1; line < height; ++line) {
+    const std::size_t next = all.find('\n', end);
+    if (next == std::string::npos) return all;
+    end = next + 1;
+  }
+  const auto more = static_cast<std::size_t>(
+      std::count(all.begin() + static_cast<std::ptrdiff_t>(end), all.end(), '\n'));
+  if (more == 0) return all;
+  return all.substr(0, end) + "and " + diag::counted(more, "more line");
+}
+
+/// What a signal means: the end of watching, or none.
+std::optional<Exit> taken(const os::ReceivedSignal& signal, os::SignalSource& signals,
+                          Canvas& canvas) {
+  if (signal.number == SIGINT) return ExitStatus::ok;
+  if (signal.number == SIGTSTP) {
+    canvas.leave();
+    signals.stop_self(SIGTSTP, lock::kNever);
+    return std::nullopt;
+  }
+  if (!os::ends_process_by_default(signal.number)) return std::nullopt;
+  return Exit::by_signal(signal.number);
+}
+
+Exit watch(const config::Settings& settings, const std::string& title,
+           std::chrono::milliseconds every, const Look& look) {
+  const char* const kind = std::getenv("TERM");
+  const bool rewrites = kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+  if (::isatty(STDOUT_FILENO) != 1 || !rewrites) {
+    throw Error(ExitStatus::usage,
+                "--watch draws on a terminal, and standard output is not one that can be redrawn");
+  }
+  os::SignalSource signals;
+  signals.take_job_control();
+  os::Loop loop;
+  Canvas canvas;
+  while (true) {
+    const Screen screen = driver::output_screen(settings);
+    canvas.draw(composed(title, every, look(screen), screen));
+    const lock::Instant next = os::boot_now() + every;
+    bool redraw = false;
+    while (!redraw && os::boot_now() < next) {
+      os::Interest interest{.fd = signals.fd(), .read = true};
+      loop.wait({&interest, 1}, next);
+      for (const os::ReceivedSignal& signal : signals.take()) {
+        if (const auto end = taken(signal, signals, canvas)) return *end;
+        redraw = redraw || signal.number == SIGWINCH || signal.number == SIGCONT;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Exit show(const config::Settings& settings, const std::vector<std::string>& typed,
+          std::optional<std::chrono::milliseconds> every, const Look& look) {
+  if (every) {
+    const std::string title = diag::printable(records::shell_like(typed), 255);
+    return watch(settings, title, *every, look);
+  }
+  const Frame frame = look(driver::output_screen(settings));
+  driver::complain(frame.complaints);
+  return driver::print(frame.text, frame.status);
+}
+
+}  // namespace redlock::look

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "os/fd.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "error.h"
+
+namespace redlock::os {
+
+namespace {
+
+constexpr std::array kStandard = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+
+/// Without /proc, the first 1024.
+std::vector<int> open_descriptors() {
+  std::vector<int> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), ::closedir);
+  if (!directory) {
+    for (int fd = 0; fd < 1024; ++fd) {
+      if (::fcntl(fd, F_GETFD) >= 0) found.push_back(fd);
+    }
+    return found;
+  }
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const auto fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));  // 0: . and ..
+    if (fd > 0 && fd != ::dirfd(directory.get())) found.push_back(fd);
+  }
+  return found;
+}
+
+}  // namespace
+
+void fail(const std::string& what) {
+  throw Error(ExitStatus::os_error, what + ": " + std::strerror(errno));
+}
+
+Pipe make_pipe(int flags) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | flags) != 0) fail("cannot create a pipe");
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+int read_all(int fd, std::string& text, std::size_t most) {
+  std::array<char, 4096> chunk;
+  while (text.size() <= most) {
+    const ssize_t n = ::read(fd, chunk.data(), chunk.size());
+    if (n == 0) return 0;
+    if (n > 0) {
+      text.append(chunk.data(), static_cast<std::size_t>(n));
+    } else if (errno == EAGAIN) {
+      pollfd ready{fd, POLLIN, 0};
+      ::poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+Fd make_memory_file(std::string_view content) {
+  Fd file(::memfd_create("redlock", MFD_CLOEXEC));
+  const auto length = static_cast<ssize_t>(content.size());
+  if (!file || ::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0 ||
+      ::pwrite(file.get(), content.data(), content.size(), 0) != length) {
+    return {};
+  }
+  return file;
+}
+
+void require_free_descriptors(std::size_t count) {
+  std::vector<Fd> opened;
+  opened.reserve(count);
+  while (opened.size() < count) {
+    opened.emplace_back(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
+    if (opened.back()) continue;
+    throw Error(ExitStatus::os_error, "too few free file descriptors, " +
+                                          std::to_string(count - opened.size() + 1) +
+                                          " more are needed (ulimit -n): " + std::strerror(errno));
+  }
+}
+
+void occupy_standard_descriptors() {
+  for (const int wanted : kStandard) {
+    if (::fcntl(wanted, F_GETFD) >= 0) continue;
+    // open(2) returns the lowest free number: in this order exactly the missing one.
+    if (::open("/dev/null", O_RDWR | O_CLOEXEC) != wanted) fail("/dev/null");
+  }
+}
+
+bool output_was_closed() {
+  // A descriptor from our parent does not have this flag, or it would not be here.
+  const int flags = ::fcntl(STDOUT_FILENO, F_GETFD);
+  return flags < 0 || (flags & FD_CLOEXEC) != 0;
+}
+
+void close_descriptors() {
+  if (::syscall(SYS_close_range, 0U, ~0U, 0) == 0) return;
+  // Before Linux 5.9.
+  const long most = std::min(::sysconf(_SC_OPEN_MAX), 65536L);
+  for (int fd = 0; fd < most; ++fd) ::close(fd);
+}
+
+void detach() {
+  ::setsid();
+  // If this fails, our present directory stays busy.
+  if (::chdir("/") != 0) errno = 0;
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null) fail("/dev/null");
+  for (const int fd : kStandard) {
+    // A caller that reads our output to the end (`token=$(…)`) would wait for our death.
+    if (::dup2(null.get(), fd) < 0) fail("dup2");
+  }
+  for (const int fd : open_descriptors()) {
+    // A descriptor that we inherited is not close-on-exec, and one that we opened is.
+    const int flags = fd > STDERR_FILENO ? ::fcntl(fd, F_GETFD) : -1;
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ::close(fd);
+  }
+}
+
+}  // namespace redlock::os

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "redis/ask/inspector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "redis/requests/answer.h"
+#include "redis/requests/keys.h"
+#include "redis/requests/queue.h"
+#include "redis/requests/scripts.h"
+#include "redis/wire/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// An error to a harmless command that still leaves the server usable.
+bool is_bearable(const Value& reply) {
+  return reply.type != Value::Type::error || reply.text.starts_with("NOPERM") ||
+         reply.text.find("unknown command") != std::string::npos;
+}
+
+std::map<std::string, std::string, std::less<>> fields_of(std::string_view text) {
+  std::map<std::string, std::string, std::less<>> fields;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || line.starts_with('#')) continue;
+    fields.emplace(line.substr(0, colon), line.substr(colon + 1));
+  }
+  return fields;
+}
+
+}  // namespace
+
+std::string Inspection::field(std::string_view name) const {
+  const auto found = info.find(name);
+  return found == info.end() ? std::string() : found->second;
+}
+
+Inspector::Inspector(Questions& questions, std::size_t server, std::string lock_key)
+    : questions_(questions), server_(server), lock_key_(std::move(lock_key)), steps_(all_steps()) {}
+
+std::vector<Inspector::Step> Inspector::all_steps() {
+  const Endpoint place = questions_.place(server_);
+  // A connection with a subscription takes no other requests.
+  const std::size_t listening = questions_.connect_like(server_, place);
+  for (const std::size_t each : {server_, listening}) questions_.go_to(each, lock_key_);
+  const auto helper = [this](std::string_view part) { return helper_key(lock_key_, part); };
+  const auto ask_if_permitted = [](auto&&... words) {
+    return encode_command({"EVAL", scripts::permissions, words...});
+  };
+  const std::string channel = notice_channel(lock_key_, "");  // of the lock's holder
+  const std::string time = encode_command({"TIME"});
+  const auto take_time_of = [this](const Value& reply, lock::Duration took) {
+    take_time(reply, took);
+  };
+  const auto none_denied = [](const Value& reply) {
+    return reply.type == Value::Type::array && reply.elements.empty();
+  };
+  std::vector<Step> steps = {
+      // The first answer also has to wait for the connection.
+      {server_, time, [this](auto&, auto) { take_place(); }, &Inspection::no_time},
+      {server_, time, take_time_of, &Inspection::no_time},
+      {server_, time, take_time_of, &Inspection::no_time},
+      {server_,
+       ask_if_permitted("4", lock_key_, helper("holder"), helper("fence"), helper("dead"), channel),
+       [this](auto& reply, auto) { take_permissions(reply); }, &Inspection::trouble},
+      {server_, encode_command({"INFO"}),
+       [this](auto& reply, auto) {
+         if (reply.type == Value::Type::string) inspection_.info = fields_of(reply.text);
+       },
+       &Inspection::no_info},
+      {server_, encode_command({"CONFIG", "GET", "appendfsync"}),
+       [this](auto& reply, auto) {
+         const bool pair = reply.type == Value::Type::array && reply.elements.size() == 2;
+         if (pair) inspection_.appendfsync = reply.elements[1].text;
+       }},
+      {listening, encode_command({"SUBSCRIBE", channel}),
+       [this](auto& reply, auto) { take_subscription(reply); }},
+      {server_, ask_if_permitted("1", helper("log")),
+       [=, this](auto& reply, auto) { inspection_.may_log = none_denied(reply); }},
+      {server_,
+       ask_if_permitted("4", helper("queue"), helper("alive"), helper("waiters"), helper("turn"),
+                        wake_channel(lock_key_, ""), "queue"),
+       [=, this](auto& reply, auto) { inspection_.may_queue = none_denied(reply); }}};
+  if (place.kind != Endpoint::Kind::cluster) return steps;
+  std::vector<std::string>& denied = inspection_.denied_sharded;
+  steps.push_back(
+      {server_, ask_if_permitted("1", lock_key_, channel, "sharded"), [&denied](auto& reply, auto) {
+         for (const Value& command : reply.elements) denied.push_back(command.text);
+       }});
+  steps.push_back(
+      {listening, encode_command({"SSUBSCRIBE", channel}), [&denied](auto& reply, auto) {
+         if (reply.text.starts_with("NOPERM")) denied.emplace_back("ssubscribe");
+       }});
+  return steps;
+}
+
+void Inspector::ask(std::size_t step, lock::Instant now) {
+  if (inspection_.trouble || step == steps_.size()) return;
+  const auto take = [this, step](const Questions::Answer& answer, lock::Instant later) {
+    if (const auto* silence = answer.silence()) {
+      return pass(step, *silence, later);
+    }
+    const Value& reply = answer.reply();
+    if (step == 0 && !is_bearable(reply)) return pass(step, error_reply(reply.text), later);
+    steps_[step].take(reply, answer.took);
+    ask(step + 1, later);
+  };
+  questions_.ask(steps_[step].connection, {steps_[step].wire}, take, now);
+}
+
+/// Goes on without an answer. Only a lock's scripts decide whether the server is usable.
+void Inspector::pass(std::size_t step, lock::Unreachable why, lock::Instant now) {
+  const auto place = steps_[step].unanswered;
+  if (place == &Inspection::trouble && inspection_.no_time) why = *inspection_.no_time;
+  if (place != nullptr) inspection_.*place = std::move(why);
+  do {
+    ++step;
+  } while (place == &Inspection::no_time && steps_[step].unanswered == place);
+  ask(step, now);
+}
+
+/// The requests for the lock went over another connection: a server that wakes up may read either
+/// connection first. So the lock's key is taken from them, if some may yet come.
+void Inspector::sweep(Remains remains, lock::Instant now) {
+  Flight flight;
+  if (remains == Remains::expected) {
+    const auto life = std::chrono::milliseconds(kSweptFor).count();
+    flight.wire = encode_command({"SET", lock_key_, "swept", "PX", std::to_string(life)});
+    ++flight.replies;
+  }
+  flight.wire +=
+      encode_command({"DEL", helper_key(lock_key_, "holder"), helper_key(lock_key_, "fence")});
+  const auto take = [this](const Questions::Answer& answer, lock::Instant) {
+    if (const auto* silence = answer.silence()) {
+      inspection_.trouble = inspection_.no_time.value_or(*silence);
+    }
+  };
+  questions_.ask(server_, std::move(flight), take, now);
+}
+
+void Inspector::take_place() {
+  const Link& link = questions_.link(server_);
+  inspection_.certificate_expires = link.certificate_expires();
+  if (const Endpoint& place = link.place(); place.kind == Endpoint::Kind::tcp) {
+    inspection_.place = Address{place.host, place.port}.display();
+  }
+}
+
+void Inspector::take_time(const Value& reply, lock::Duration round_trip) {
+  if (inspection_.round_trip && *inspection_.round_trip <= round_trip) return;
+  inspection_.round_trip = round_trip;
+  if (reply.type != Value::Type::array || reply.elements.size() != 2) return;
+  const auto seconds = read_number(reply.elements[0]);
+  const auto micros = read_number(reply.elements[1]);
+  constexpr std::uint64_t kYear2200 = 7'258'118'400;  // no overflow, in nanoseconds either
+  if (!seconds || !micros || *seconds > kYear2200 || *micros > kYear2200) return;
+  const milliseconds theirs(*seconds * 1000 + *micros / 1000);
+  // We assume that the server read its clock half a round trip ago.
+  const auto ours = std::chrono::system_clock::now() - round_trip / 2;
+  inspection_.ahead = theirs - std::chrono::duration_cast<milliseconds>(ours.time_since_epoch());
+}
+
+void Inspector::take_permissions(const Value& reply) {
+  if (reply.type != Value::Type::array) {
+    // A server that answers no question gives its reason at the first one.
+    (inspection_.no_time ? inspection_.trouble : inspection_.scripts_refused) =
+        inspection_.no_time.value_or(unexpected_reply(reply));
+  }
+  for (const Value& command : reply.elements) inspection_.denied.push_back(command.text);
+}
+
+void Inspector::take_subscription(const Value& reply) {
+  if (!reply.text.starts_with("NOPERM")) return;
+  const bool channel = reply.text.find("channel") != std::string::npos;
+  const std::string what = channel ? "&" : "subscribe";
+  if (std::ranges::find(inspection_.denied, what) != inspection_.denied.end()) return;
+  inspection_.denied.push_back(what);
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+//
+// Asks one server about itself, for `redlock check`. Absent on purpose: any judgement of the
+// answers (look/diagnosis.h).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "redis/ask/questions.h"
+
+namespace redlock::redis {
+
+/// Untrusted, as all that comes from a server.
+struct Inspection {
+  /// The server could not be used at all. A proxy may refuse other commands than those that a lock
+  /// needs: then the server is usable, and no_time or no_info says why they were not answered.
+  std::optional<lock::Unreachable> trouble;
+  std::optional<lock::Unreachable> no_time;
+  std::optional<lock::Unreachable> no_info;
+  std::string place;                         ///< the address of a TCP server, wherever it was found
+  std::optional<lock::Duration> round_trip;  ///< the shortest of a few
+  std::optional<std::chrono::milliseconds> ahead;  ///< its clock, of ours
+  /// The fields of INFO (https://redis.io/docs/latest/commands/info/); empty: not permitted.
+  std::map<std::string, std::string, std::less<>> info;
+  std::optional<std::string> appendfsync;  ///< none: CONFIG is not permitted
+  /// Commands that the user may not run; "&": the user may not use our channels.
+  std::vector<std::string> denied;
+  std::optional<lock::Unreachable> scripts_refused;  ///< why none of our scripts would run
+  /// Of the commands for messages to the nodes of one slot, those that the user may not run.
+  std::vector<std::string> denied_sharded;
+  bool may_log = true;    ///< the user may write into the lock's log, or we do not know
+  bool may_queue = true;  ///< the user may use the lock's queue, or we do not know
+  /// When the server's certificate expires; none without TLS.
+  std::optional<std::chrono::system_clock::time_point> certificate_expires;
+
+  [[nodiscard]] std::string field(std::string_view name) const;
+};
+
+/// Asks one server one question after the other, over the same kind of connection as votes. The
+/// result is there once the questions are finished.
+class Inspector {
+ public:
+  static constexpr std::chrono::minutes kSweptFor{5};
+
+  /// `server`: a connection of `questions`, which must outlive this. `lock_key`: of the lock that
+  /// check tries.
+  Inspector(Questions& questions, std::size_t server, std::string lock_key);
+  Inspector(const Inspector&) = delete;
+  Inspector& operator=(const Inspector&) = delete;
+
+  void start(lock::Instant now) { ask(0, now); }
+  [[nodiscard]] const Inspection& inspection() const { return inspection_; }
+
+  enum class Remains {
+    there,    ///< the server has carried out all requests for the lock
+    expected  ///< it may yet carry out some of them
+  };
+  /// Deletes the helper keys that a lock leaves behind. Only for a name that nobody uses: if the
+  /// server may yet carry out requests, this takes the lock's key for kSweptFor, so that the server
+  /// refuses them and they leave nothing.
+  void sweep(Remains remains, lock::Instant now);
+
+ private:
+  struct Step {
+    std::size_t connection;
+    std::string wire;
+    std::function<void(const Value& reply, lock::Duration took)> take;
+    /// Where the reason stands if there is no answer. After Inspection::trouble nothing more is
+    /// asked; null: the reason does not matter.
+    std::optional<lock::Unreachable> Inspection::*unanswered = nullptr;
+  };
+
+  void ask(std::size_t step, lock::Instant now);
+  void pass(std::size_t step, lock::Unreachable why, lock::Instant now);
+  [[nodiscard]] std::vector<Step> all_steps();
+  void take_place();
+  void take_time(const Value& reply, lock::Duration round_trip);
+  void take_permissions(const Value& reply);
+  void take_subscription(const Value& reply);
+
+  Questions& questions_;
+  std::size_t server_;
+  std::string lock_key_;
+  Inspection inspection_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace redlock::redis

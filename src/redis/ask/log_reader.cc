@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "redis/ask/log_reader.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "redis/requests/answer.h"
+#include "redis/requests/keys.h"
+#include "redis/requests/scripts.h"
+#include "redis/wire/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Lines of a page: even the longest ones stay far below the limit of one reply.
+constexpr std::size_t kPage = 100;
+/// Of Extent::latest.
+constexpr std::size_t kShortPage = 40;
+/// The maximum of --log-entries, and one block that the server has not dropped yet.
+constexpr std::size_t kMostLines = 110'000;
+/// history.lua never returns a longer field.
+constexpr std::size_t kMostOfPart = 2048;
+
+/// "1526919030474-55": the time of an ID, none if this is not an ID.
+std::optional<milliseconds> time_of(std::string_view id) {
+  constexpr std::uint64_t kYear2500 = 16'725'225'600'000;
+  const std::size_t dash = id.find('-');
+  if (dash == std::string_view::npos || !read_number(id.substr(dash + 1))) return std::nullopt;
+  const auto time = read_number(id.substr(0, dash));
+  if (!time || *time > kYear2500) return std::nullopt;
+  return milliseconds(*time);
+}
+
+/// None: the reply is a page of the log.
+std::optional<lock::Unreachable> why_not_read(const Value& reply, const std::string& log_key) {
+  const std::vector<Value>& part = reply.elements;
+  const std::string key = "its key \"" + untrusted(log_key) + "\" ";
+  if (part.size() == 2 && part[0].text == "replica") return replica_of(part[1].text);
+  if (reply.type == Value::Type::error && reply.text.find("WRONGTYPE") != std::string::npos) {
+    return lock::Unreachable{.why = key + "is not a log; delete it"};
+  }
+  if (part.size() == 3 && part[0].text == "long") {
+    return lock::Unreachable{.why = key + "has " + std::to_string(part[2].integer / 1'000'000) +
+                                    " MB in " + std::to_string(part[1].integer) +
+                                    " lines, which are longer than any of redlock's; delete it"};
+  }
+  if (part.empty() || part[0].text != "log") return unexpected_reply(reply);
+  return std::nullopt;
+}
+
+}  // namespace
+
+void LogReader::read(const std::string& lock_key, lock::Instant now, Extent extent) {
+  if (trouble_) return;
+  questions_.go_to(connection_, lock_key);
+  log_key_ = helper_key(lock_key, "log");
+  extent_ = extent;
+  lines_.clear();
+  bytes_ = 0;
+  overflowed_ = false;
+  next_ = "+";
+  budget_.begin(now);
+  ask(now);
+}
+
+void LogReader::ask(lock::Instant now) {
+  // One line more than a page: the first line is known already, except on the first page. (Only
+  // since Redis 6.2 can a request exclude an ID.)
+  const std::size_t lines = extent_ == Extent::latest ? kShortPage : kPage + 1;
+  const auto on_answer = [this](const Questions::Answer& answer, lock::Instant later) {
+    if (const auto* silence = answer.silence()) {
+      trouble_ = *silence;
+    } else {
+      take(answer.reply(), later);
+    }
+  };
+  questions_.ask(
+      connection_,
+      {encode_command({"EVAL", scripts::history, "1", log_key_, next_, std::to_string(lines)}), 1},
+      on_answer, now);
+}
+
+void LogReader::take(const Value& reply, lock::Instant now) {
+  trouble_ = why_not_read(reply, log_key_);
+  if (trouble_) return;
+  const std::vector<Value>& part = reply.elements;
+  const std::string before = next_;
+  for (std::size_t index = 1; index < part.size(); ++index) {
+    // The last line of the previous page begins this one. No other line comes twice.
+    const bool known = index == 1 && !lines_.empty();
+    if (!take_line(part[index], known)) {
+      trouble_ = unexpected_reply(reply);
+      return;
+    }
+  }
+  if (extent_ == Extent::latest || part.size() < kPage + 2 || next_ == before) return;
+  overflowed_ = lines_.size() > kMostLines;
+  if (overflowed_) return;
+  if (const auto too_much = budget_.spend(std::exchange(bytes_, 0), now)) {
+    trouble_ = lock::Unreachable{.why = *too_much};
+    return;
+  }
+  ask(now);
+}
+
+/// False if the value is not a line.
+bool LogReader::take_line(const Value& value, bool known) {
+  const std::vector<Value>& part = value.elements;
+  const bool texts = part.size() == 5 && std::ranges::all_of(part, [](const Value& one) {
+                       return one.type == Value::Type::string && one.text.size() <= kMostOfPart;
+                     });
+  const auto time = texts ? time_of(part[0].text) : std::nullopt;
+  if (!time) return false;
+  if (part[0].text == next_) return known;
+  constexpr std::uint64_t kMostCount = 1'000'000'000;
+  const std::uint64_t count = read_number(part[4]).value_or(1);
+  next_ = part[0].text;
+  for (const Value& one : part) bytes_ += one.text.size();
+  lines_.push_back({.time = *time,
+                    .event = part[1].text,
+                    .run = part[2].text,
+                    .data = part[3].text,
+                    .count = static_cast<unsigned>(count > kMostCount ? 1 : count)});
+  return true;
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+//
+// Reads the log of a lock on one server, for `redlock history`. Absent on purpose: the meaning of
+// the lines, and of the logs of several servers together (look/history.h).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "redis/ask/questions.h"
+#include "redis/wire/budget.h"
+
+namespace redlock::redis {
+
+/// A line of the log. Untrusted.
+struct LoggedLine {
+  std::chrono::milliseconds time{};  ///< Unix time by the server's clock
+  std::string event;
+  std::string run;   ///< the same for all lines of a run, on all servers
+  std::string data;  ///< JSON
+  unsigned count = 1;
+};
+
+/// Reads over one of the connections of Questions. The result is there once these are finished.
+class LogReader {
+ public:
+  /// `questions` must outlive this. `time_out`: of a request.
+  LogReader(Questions& questions, std::size_t connection, std::chrono::milliseconds time_out)
+      : questions_(questions), connection_(connection), budget_(time_out) {}
+  LogReader(const LogReader&) = delete;
+  LogReader& operator=(const LogReader&) = delete;
+
+  enum class Extent {
+    whole,  ///< to its beginning, page by page
+    latest  ///< one short page
+  };
+
+  /// Reads the log of the lock with this key. Can be called again when it has finished, for another
+  /// lock, unless there was trouble.
+  void read(const std::string& lock_key, lock::Instant now, Extent extent = Extent::whole);
+
+  /// Why the log could not be read, or not to its beginning.
+  [[nodiscard]] const std::optional<lock::Unreachable>& trouble() const { return trouble_; }
+  /// The log has more lines than redlock ever keeps; the oldest lines were not read.
+  [[nodiscard]] bool overflowed() const { return overflowed_; }
+  /// The latest first; can be taken once.
+  [[nodiscard]] std::vector<LoggedLine> take_lines() { return std::move(lines_); }
+
+ private:
+  void ask(lock::Instant now);
+  void take(const Value& reply, lock::Instant now);
+  bool take_line(const Value& value, bool known);
+
+  Questions& questions_;
+  std::size_t connection_;
+  std::string log_key_;
+  Extent extent_ = Extent::whole;
+  std::vector<LoggedLine> lines_;
+  Budget budget_;
+  std::size_t bytes_ = 0;  ///< of the page
+  std::string next_;       ///< the ID of the last line read, with which the next page begins
+  bool overflowed_ = false;
+  std::optional<lock::Unreachable> trouble_;
+};
+
+}  // namespace redlock::redis

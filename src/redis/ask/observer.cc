@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: MIT
+#include "redis/ask/observer.h"
+
+#include <algorithm>
+#include <bitset>
+
+#include "lock/value.h"
+#include "redis/requests/answer.h"
+#include "redis/requests/keys.h"
+#include "redis/requests/scripts.h"
+#include "redis/wire/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+/// The number of requests on their way at a time: enough to save round trips, too few to burden a
+/// server.
+constexpr std::size_t kWindow = 16;
+/// Buckets that a server scans in one step: far below a millisecond's work.
+constexpr std::string_view kStep = "500";
+/// A server that names more locks than this is not believed.
+constexpr std::size_t kMostLocks = 100'000;
+
+// look.lua never returns longer fields.
+constexpr std::size_t kMostOfValue = 1024;
+constexpr std::size_t kMostOfHolder = 8192;
+constexpr std::size_t kMostOfWord = 80;
+constexpr std::size_t kMostReaders = 100;
+/// A server that counts more readers than this is not believed.
+constexpr std::int64_t kMostReaderCount = 1'000'000;
+
+/// The bytes of text in a value.
+std::size_t size_of(const Value& value) {
+  std::size_t size = value.text.size();
+  for (const Value& element : value.elements) size += size_of(element);
+  return size;
+}
+
+bool is(const Value& value, Value::Type type) {
+  return value.type == type;
+}
+
+std::optional<lock::Reader> read_reader(const Value& reply) {
+  using enum Value::Type;
+  const std::vector<Value>& part = reply.elements;
+  if (part.size() != 5 ||
+      !std::ranges::all_of(part, [](const Value& each) { return is(each, string); })) {
+    return std::nullopt;
+  }
+  const auto left = read_number(part[1]);
+  if (!lock::is_token(part[0].text) || !left || part[2].text.size() > kMostOfHolder ||
+      part[4].text.size() > kMostOfWord) {
+    return std::nullopt;
+  }
+  constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // more comes from a wrong clock
+  return lock::Reader{part[0].text, std::chrono::milliseconds(std::min(*left, kMost)), part[2].text,
+                      read_number(part[3]).value_or(0), part[4].text};
+}
+
+std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
+  using enum Value::Type;
+  const bool fits = part.size() == 12 && is(part[1], string) && is(part[2], string) &&
+                    is(part[3], integer) && is(part[4], string) && is(part[5], string) &&
+                    is(part[6], integer) && is(part[7], string) && is(part[8], integer) &&
+                    is(part[9], string) && is(part[10], array) && is(part[11], integer);
+  if (!fits || part[1].text.size() > kMostOfWord || part[2].text.size() > kMostOfValue ||
+      part[4].text.size() > kMostOfHolder || part[7].text.size() > kMostOfWord ||
+      part[9].text.size() > kMostOfWord) {
+    return std::nullopt;
+  }
+  const std::string& type = part[1].text;
+  using Kind = lock::Sighting::Kind;
+  lock::Sighting sighting{.kind = type == "none"     ? Kind::nothing
+                                  : type == "string" ? Kind::value
+                                                     : Kind::other,
+                          .value = type == "string" ? part[2].text : lock::stand_in_for(type),
+                          .ttl_left = std::nullopt,
+                          .holder = part[4].text,
+                          // Another program may have written the key.
+                          .fence = read_number(part[5]).value_or(0),
+                          .holds = 0,
+                          .owner = part[7].text,
+                          .count = part[8].integer,
+                          .run = part[9].text};
+  constexpr std::int64_t kMostHolds = 10'000;
+  sighting.holds = static_cast<unsigned>(std::clamp<std::int64_t>(part[6].integer, 0, kMostHolds));
+  for (const Value& reader : part[10].elements) {
+    if (auto known = read_reader(reader)) sighting.readers.push_back(std::move(*known));
+    if (sighting.readers.size() == kMostReaders) break;
+  }
+  const auto listed = static_cast<std::int64_t>(sighting.readers.size());
+  sighting.reader_count =
+      static_cast<std::size_t>(std::clamp(part[11].integer, listed, kMostReaderCount));
+  if (part[3].integer != -1) sighting.ttl_left = read_length(part[3]);
+  return sighting;
+}
+
+lock::Seen read_seen(const Value& reply) {
+  const std::vector<Value>& part = reply.elements;
+  if (is(reply, Value::Type::array) && !part.empty()) {
+    if (part[0].text == "seen") {
+      if (auto sighting = read_sighting(part)) return std::move(*sighting);
+    }
+    if (part[0].text == "replica" && part.size() == 2) return replica_of(part[1].text);
+  }
+  return unexpected_reply(reply);
+}
+
+/// A user that may not read the mark, or finds none, gets none.
+std::optional<lock::Done> read_mark(const Value& reply) {
+  if (!is(reply, Value::Type::array) || reply.elements.empty()) return std::nullopt;
+  return reply.elements[0].text == "done" ? read_done(reply) : std::nullopt;
+}
+
+constexpr std::uint16_t kSlots = 16'384;
+/// Redis recommends at most 1000 nodes. redlock connects to each primary, so a map with more than
+/// this is not believed.
+constexpr std::size_t kMostPrimaries = 1024;
+
+/// CRC-16/XMODEM, as the specification of Redis Cluster has it.
+std::uint16_t crc16(std::string_view text) {
+  unsigned crc = 0;
+  for (const char c : text) {
+    crc ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8U;
+    for (int bit = 0; bit < 8; ++bit) {
+      crc = (crc & 0x8000U) != 0 ? (crc << 1U) ^ 0x1021U : crc << 1U;
+    }
+    crc &= 0xffffU;
+  }
+  return static_cast<std::uint16_t>(crc);
+}
+
+}  // namespace
+
+std::uint16_t slot_of(std::string_view key) {
+  const std::size_t open = key.find('{');
+  if (open != key.npos) {
+    const std::size_t close = key.find('}', open + 1);
+    if (close != key.npos && close != open + 1) key = key.substr(open + 1, close - open - 1);
+  }
+  return crc16(key) % kSlots;
+}
+
+std::optional<ClusterMap> ClusterMap::read(const Value& reply, const std::string& asked) {
+  ClusterMap map;
+  if (reply.type != Value::Type::array) return std::nullopt;
+  for (const Value& range : reply.elements) {
+    const std::vector<Value>& part = range.elements;
+    if (part.size() < 3 || part[2].elements.size() < 2) return std::nullopt;
+    const std::vector<Value>& node = part[2].elements;
+    const std::int64_t port = node[1].integer;
+    Address address{.host = node[0].text.empty() ? asked : node[0].text, .port = 0};
+    if (!is_host(address.host) || port < 1 || port > 65535) return std::nullopt;
+    address.port = static_cast<std::uint16_t>(port);
+    const auto known = std::ranges::find(map.primaries_, address);
+    const auto index = static_cast<std::size_t>(known - map.primaries_.begin());
+    if (known == map.primaries_.end()) map.primaries_.push_back(std::move(address));
+    if (map.primaries_.size() > kMostPrimaries) return std::nullopt;
+    map.ranges_.push_back({part[0].integer, part[1].integer, index});
+  }
+  return map;
+}
+
+std::optional<std::size_t> ClusterMap::primary_of(std::string_view key) const {
+  const std::int64_t slot = slot_of(key);
+  const auto range = std::ranges::find_if(
+      ranges_, [slot](const Range& one) { return one.first <= slot && slot <= one.last; });
+  if (range == ranges_.end()) return std::nullopt;
+  return range->primary;
+}
+
+std::size_t ClusterMap::unserved() const {
+  std::bitset<kSlots> served;
+  for (const Range& range : ranges_) {
+    const std::int64_t last = std::min<std::int64_t>(range.last, kSlots - 1);
+    for (std::int64_t slot = std::max<std::int64_t>(range.first, 0); slot <= last; ++slot) {
+      served.set(static_cast<std::size_t>(slot));
+    }
+  }
+  return kSlots - served.count();
+}
+
+Observer::Observer(Questions& questions, std::size_t server, Timeouts timeouts)
+    : questions_(questions), server_(server), timeouts_(timeouts) {
+  if (questions.place(server).kind != Endpoint::Kind::cluster) add_node(server);
+}
+
+void Observer::add_node(std::size_t connection) {
+  nodes_.push_back({connection, Budget(timeouts_.request)});
+}
+
+void Observer::scan(std::string_view part, lock::Instant now) {
+  looks_ = false;
+  part_ = part;
+  if (nodes_.empty()) return ask_for_map(now);
+  begin(now);
+}
+
+void Observer::look(std::vector<std::string> keys, Marks marks, std::string reader,
+                    lock::Instant now) {
+  looks_ = true;
+  keys_ = std::move(keys);
+  reader_ = std::move(reader);
+  marks_ = marks;
+  if (nodes_.empty() && keys_.size() == 1) {
+    // The nodes lead us to the one that has this key.
+    questions_.go_to(server_, keys_.front());
+    add_node(server_);
+  } else if (nodes_.empty() && !trouble_) {
+    return ask_for_map(now);
+  }
+  begin(now);
+}
+
+void Observer::ask_for_map(lock::Instant now) {
+  questions_.allow(server_, ClusterMap::kLimits);
+  const auto take = [this](const Questions::Answer& answer, lock::Instant later) {
+    if (const auto* silence = answer.silence()) {
+      trouble_ = *silence;
+    } else {
+      const Value& reply = answer.reply();
+      map_ = ClusterMap::read(reply, questions_.link(server_).place().host);
+      if (!map_) trouble_ = unexpected_reply(reply);
+    }
+    questions_.close(server_);
+    if (map_) {
+      for (const Address& address : map_->primaries()) {
+        Endpoint primary = questions_.place(server_);
+        primary.kind = Endpoint::Kind::tcp;
+        primary.host = address.host;
+        primary.port = address.port;
+        add_node(questions_.connect_like(server_, std::move(primary)));
+      }
+    }
+    begin(later);
+  };
+  questions_.ask(server_, {encode_command({"CLUSTER", "SLOTS"}), 1}, take, now);
+}
+
+void Observer::begin(lock::Instant now) {
+  for (Node& node : nodes_) node.budget.begin(now);
+  if (looks_) return begin_look(now);
+  const std::size_t unserved = map_ ? map_->unserved() : 0;
+  if (unserved > 0) {
+    gap_ = lock::Unreachable{.why = "no node of the Cluster serves " + std::to_string(unserved) +
+                                    " of the 16384 slots, so that the locks in them are missing"};
+  }
+  for (Node& node : nodes_) {
+    node.cursor = "0";
+    ask_scan(node, now);
+  }
+}
+
+void Observer::begin_look(lock::Instant now) {
+  observations_.assign(keys_.size(), {});
+  for (Node& node : nodes_) node.wanted.clear();
+  for (std::size_t index = 0; index < keys_.size(); ++index) {
+    std::optional<std::size_t> at;
+    if (map_) {
+      at = map_->primary_of(keys_[index]);
+    } else if (!nodes_.empty()) {
+      at = 0;
+    }
+    lock::Unreachable why = (at ? nodes_[*at].trouble : trouble_).value_or(lock::Unreachable{});
+    if (at) {
+      nodes_[*at].wanted.push_back(index);
+    } else if (why.why.empty()) {
+      why.why = "no node of the Cluster serves the slot of this lock";
+    }
+    observations_[index].seen = std::move(why);
+  }
+  for (Node& node : nodes_) {
+    node.asked = 0;
+    if (!node.trouble) ask_more(node, now);
+  }
+}
+
+void Observer::ask(Node& node, std::string wire, Take take, lock::Instant now) {
+  questions_.ask(
+      node.connection, {std::move(wire), 1},
+      [this, &node, take = std::move(take)](const Questions::Answer& answer, lock::Instant later) {
+        if (const auto* silence = answer.silence()) {
+          node.trouble = *silence;
+          stop(node, *silence);
+        } else {
+          take(answer.reply(), later);
+        }
+      },
+      now);
+}
+
+void Observer::ask_scan(Node& node, lock::Instant now) {
+  ask(
+      node, encode_command({"SCAN", node.cursor, "MATCH", helper_pattern(part_), "COUNT", kStep}),
+      [this, &node](const Value& reply, lock::Instant later) { take_scan(node, reply, later); },
+      now);
+}
+
+void Observer::take_scan(Node& node, const Value& reply, lock::Instant now) {
+  const std::vector<Value>& part = reply.elements;
+  if (part.size() != 2 || !is(part[0], Value::Type::string) || !is(part[1], Value::Type::array)) {
+    node.trouble = unexpected_reply(reply);
+    return;
+  }
+  for (const Value& helper : part[1].elements) {
+    if (auto key = key_of_helper(helper.text, part_)) node.found.insert(std::move(*key));
+  }
+  const bool in_circles = part[0].text == node.cursor;
+  node.cursor = part[0].text;
+  if (node.cursor == "0") return;
+  if (node.found.size() > kMostLocks) {
+    node.cut = "names more than " + std::to_string(kMostLocks) + " locks; the rest is left out";
+  } else if (in_circles) {
+    node.cut = "repeats the same page of locks (SCAN), so some locks may be missing";
+  } else if (const auto too_much = node.budget.spend(size_of(reply), now)) {
+    node.cut = *too_much;
+  } else {
+    ask_scan(node, now);
+  }
+}
+
+void Observer::ask_more(Node& node, lock::Instant now) {
+  while (node.asked < node.wanted.size() && questions_.unanswered(node.connection) < kWindow) {
+    const std::size_t index = node.wanted[node.asked++];
+    const std::string& key = keys_[index];
+    Observation& about = observations_[index];
+    const auto ask_about = [&](std::string wire, std::function<void(const Value&)> take) {
+      ask(
+          node, std::move(wire),
+          [this, &node, take = std::move(take)](const Value& reply, lock::Instant later) {
+            take(reply);
+            go_on(node, reply, later);
+          },
+          now);
+    };
+    ask_about(encode_command({"EVAL", scripts::look, "2", key, helper_key(key, "holder"),
+                              helper_key(key, "readers"), reader_}),
+              [this, &about](const Value& reply) {
+                // A node that a map names has no other place to send us to.
+                const bool moved = map_ && is_redirection(reply);
+                about.seen = moved ? slot_has_moved() : read_seen(reply);
+              });
+    ask_about(encode_waiting(key),
+              [&about](const Value& reply) { about.queue = read_waiting(reply); });
+    if (marks_ == Marks::asked) {
+      ask_about(encode_command({"EVAL", scripts::done, "1", helper_key(key, "done")}),
+                [&about](const Value& reply) { about.done = read_mark(reply); });
+    }
+  }
+}
+
+/// After each answer about a lock.
+void Observer::go_on(Node& node, const Value& reply, lock::Instant now) {
+  const auto too_much = node.budget.spend(size_of(reply), now);
+  // With one lock there is nothing to leave out.
+  if (too_much && node.wanted.size() > 1) {
+    node.cut = *too_much;
+    return stop(node, {.why = *too_much});
+  }
+  ask_more(node, now);
+}
+
+/// Locks without an answer get the reason; the others keep their answer.
+void Observer::stop(Node& node, const lock::Unreachable& why) {
+  for (const std::size_t index : node.wanted) {
+    auto* none = std::get_if<lock::Unreachable>(&observations_[index].seen);
+    if (none != nullptr && none->why.empty()) *none = why;
+  }
+  questions_.forget(node.connection);
+}
+
+std::optional<lock::Unreachable> Observer::trouble() const {
+  if (trouble_) return trouble_;
+  const auto node =
+      std::ranges::find_if(nodes_, [](const Node& one) { return one.trouble.has_value(); });
+  if (node == nodes_.end()) return gap_;
+  if (!map_) return node->trouble;
+  lock::Unreachable why = *node->trouble;
+  const Endpoint& primary = questions_.place(node->connection);
+  why.why = "node " + Address{primary.host, primary.port}.display() + ": " + why.why;
+  return why;
+}
+
+std::set<std::string> Observer::found() const {
+  std::set<std::string> all;
+  for (const Node& node : nodes_) all.insert(node.found.begin(), node.found.end());
+  return all;
+}
+
+std::optional<std::string> Observer::cut() const {
+  const auto node =
+      std::ranges::find_if(nodes_, [](const Node& one) { return one.cut.has_value(); });
+  return node == nodes_.end() ? std::nullopt : node->cut;
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+//
+// Reads locks on one configured server, for `redlock status` and `redlock list`. Absent on purpose:
+// any change to a key, the meaning of several servers' answers together (lock/judgement.h), and
+// finding the one primary of a lock, which needs no map (locator.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lock/judgement.h"
+#include "redis/ask/questions.h"
+#include "redis/requests/queue.h"
+#include "redis/wire/budget.h"
+
+namespace redlock::redis {
+
+/// The hash slot of a key, 0 to 16383
+/// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
+std::uint16_t slot_of(std::string_view key);
+
+/// Which primary of a Redis Cluster has which key.
+class ClusterMap {
+ public:
+  /// Of the reply to CLUSTER SLOTS. Each slot may be a range of its own, with up to 30 elements and
+  /// 500 bytes for a primary and its replicas.
+  static constexpr ReplyLimits kLimits{
+      .bytes = 8 * 1024 * 1024, .of_array = 16 * 1024, .of_reply = 512 * 1024};
+
+  /// Reads the reply to CLUSTER SLOTS; none if it is something else. `asked`: the host of the node
+  /// that gave it, for nodes that it names without a host.
+  static std::optional<ClusterMap> read(const Value& reply, const std::string& asked);
+
+  /// Each primary once.
+  [[nodiscard]] const std::vector<Address>& primaries() const { return primaries_; }
+
+  /// The index in primaries() of the one that has the key; none: no node serves its slot.
+  [[nodiscard]] std::optional<std::size_t> primary_of(std::string_view key) const;
+
+  /// The number of slots that no node serves: their locks cannot be seen.
+  [[nodiscard]] std::size_t unserved() const;
+
+ private:
+  struct Range {
+    std::int64_t first;
+    std::int64_t last;
+    std::size_t primary;
+  };
+  std::vector<Address> primaries_;
+  std::vector<Range> ranges_;
+};
+
+/// One server's answer about one lock.
+struct Observation {
+  lock::Seen seen = lock::Unreachable{};
+  std::optional<lock::Done> done;  ///< the last run with --once, if we asked for it
+  std::optional<Queue> queue;      ///< none: unknown
+};
+
+/// Whether to read the marks of --once, too.
+enum class Marks { asked, ignored };
+
+/// Looks at one server over one connection, but at a Cluster over a connection to each primary,
+/// after it has asked which primary has which keys. The results are there once the questions are
+/// finished.
+class Observer {
+ public:
+  /// `server`: a connection of `questions`, which must outlive this.
+  Observer(Questions& questions, std::size_t server, Timeouts timeouts);
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  /// Finds the keys of all locks that have this helper key there, by SCAN in bounded steps:
+  /// "holder" of the locks that redlock holds, "log" of those that it has held.
+  void scan(std::string_view part, lock::Instant now);
+
+  /// Reads the locks with these keys. If the token `reader` is a reader's, it is among the readers,
+  /// however many there are.
+  void look(std::vector<std::string> keys, Marks marks, std::string reader, lock::Instant now);
+
+  /// Why the server could not be asked, or not to the end.
+  [[nodiscard]] std::optional<lock::Unreachable> trouble() const;
+  /// By scan(); a lock that was taken or released in the meantime may be missing or not.
+  [[nodiscard]] std::set<std::string> found() const;
+  /// Why we stopped reading the server's answers, if they were too many. Safe to print.
+  [[nodiscard]] std::optional<std::string> cut() const;
+  /// By look(), in the order of the keys; each can be taken once.
+  [[nodiscard]] Observation take(std::size_t index) { return std::move(observations_[index]); }
+
+ private:
+  struct Node {
+    std::size_t connection;
+    Budget budget;
+    std::vector<std::size_t> wanted = {};  ///< by look(), the indices of its keys
+    std::size_t asked = 0;                 ///< of these
+    std::string cursor = {};               ///< of the scan
+    std::set<std::string> found = {};
+    std::optional<std::string> cut = {};
+    std::optional<lock::Unreachable> trouble = {};
+  };
+
+  using Take = std::function<void(const Value& reply, lock::Instant now)>;
+
+  void add_node(std::size_t connection);
+  void ask_for_map(lock::Instant now);
+  void begin(lock::Instant now);
+  void begin_look(lock::Instant now);
+  void ask(Node& node, std::string wire, Take take, lock::Instant now);
+  void ask_scan(Node& node, lock::Instant now);
+  void take_scan(Node& node, const Value& reply, lock::Instant now);
+  void ask_more(Node& node, lock::Instant now);
+  void go_on(Node& node, const Value& reply, lock::Instant now);
+  void stop(Node& node, const lock::Unreachable& why);
+
+  Questions& questions_;
+  std::size_t server_;
+  Timeouts timeouts_;
+  std::optional<ClusterMap> map_;
+  std::deque<Node> nodes_;  ///< of a Cluster: its primaries, in the map's order
+  bool looks_ = false;      ///< look() was called last, and not scan()
+  std::string part_;        ///< of the scan
+  std::vector<std::string> keys_;
+  std::string reader_;
+  Marks marks_ = Marks::ignored;
+  std::vector<Observation> observations_;
+  std::optional<lock::Unreachable> trouble_;  ///< with the map of a Cluster
+  std::optional<lock::Unreachable> gap_;      ///< the locks that scan() cannot find
+};
+
+}  // namespace redlock::redis

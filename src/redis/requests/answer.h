@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Reads replies as lock::Answer, and the numbers, times and records in them. A value that does not
+// fit gives none: answers are untrusted. Absent on purpose: what follows from an answer (lock/).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "lock/vote.h"
+#include "redis/requests/request.h"
+#include "redis/wire/resp.h"
+
+namespace redlock::redis {
+
+/// Reads the reply to the first command of a flight. A reply that our scripts never give is
+/// Unreachable: an error to an acquire means "maybe granted" (a failing script does not roll back).
+lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& reply);
+
+/// The answer, unless fewer than `replicas` replicas have the result. `waited`: the reply to WAIT.
+lock::Answer read_waited(lock::Answer answer, const Value& waited, unsigned replicas);
+
+/// Numbers travel as text: a Lua number would lose digits beyond 2^53 unnoticed, a text shows them.
+std::optional<std::uint64_t> read_number(const Value& value);
+std::optional<std::uint64_t> read_number(std::string_view text);
+
+/// Milliseconds, from 0 to the longest time that can be added to an instant.
+std::chrono::milliseconds read_length(const Value& value);
+
+/// {'done', age, time left, who}
+std::optional<lock::Done> read_done(const Value& reply);
+
+}  // namespace redlock::redis

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+#include "redis/tls/stream.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <new>
+#include <utility>
+
+#include "lock/time.h"
+#include "os/resolver.h"
+#include "redis/tls/openssl.h"
+#include "redis/tls/trouble.h"
+
+namespace redlock::redis {
+namespace {
+
+constexpr std::size_t kChunk = 16 * 1024;
+constexpr int kBioChunk = 4096;
+
+// OpenSSL notes a received fatal alert as this plus its number (SSL_AD_REASON_OFFSET).
+constexpr int kFirstAlert = SSL_AD_REASON_OFFSET;
+constexpr int kLastAlert = SSL_AD_REASON_OFFSET + 255;
+
+/// The host in the form of certificates and SNI: without the final dot of a fully qualified name,
+/// and without the zone of an address, which means something only on this host.
+std::string name_to_verify(const TlsSettings& settings, const Endpoint& endpoint) {
+  std::string name = settings.sni.empty() ? endpoint.host : settings.sni;
+  name = name.substr(0, name.find('%'));
+  if (name.ends_with('.')) name.pop_back();
+  return name;
+}
+
+bool says_not_tls(int reason) {
+  return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
+         reason == SSL_R_PACKET_LENGTH_TOO_LONG;
+}
+
+}  // namespace
+
+/// The client side of one TLS connection. It has no socket: bytes from the server are fed in, and
+/// bytes for the server are taken out. So it never blocks, and never raises SIGPIPE.
+struct Stream::Tls {
+  struct Free {
+    const OpenSsl* library;
+    void operator()(SSL* connection) const { library->SSL_free(connection); }
+  };
+
+  const OpenSsl& openssl;
+  bool has_certificate;
+  std::string wanted;                         // the server's name, or address
+  std::optional<CertificateProblem> problem;  // of the server's certificate
+  std::unique_ptr<SSL, Free> ssl{nullptr, Free{nullptr}};
+  BIO* incoming = nullptr;  // both belong to ssl
+  BIO* outgoing = nullptr;
+  bool established = false;
+  bool answered = false;
+  std::optional<lock::Unreachable> failure;
+
+  Tls(const TlsContext& context, const Endpoint& endpoint)
+      : openssl(context.openssl()),
+        has_certificate(!context.settings().cert.empty()),
+        wanted(name_to_verify(context.settings(), endpoint)) {
+    ssl = {openssl.SSL_new(context.get()), Free{&openssl}};
+    if (!ssl) throw std::bad_alloc();
+    connect_to_memory();
+    openssl.SSL_set_connect_state(ssl.get());
+    openssl.SSL_set_ex_data(ssl.get(), 0, &problem);
+    expect_name();
+  }
+
+  void connect_to_memory() {
+    incoming = openssl.BIO_new(openssl.BIO_s_mem());
+    outgoing = openssl.BIO_new(openssl.BIO_s_mem());
+    if (incoming == nullptr || outgoing == nullptr) throw std::bad_alloc();
+    openssl.SSL_set_bio(ssl.get(), incoming, outgoing);
+  }
+
+  void expect_name() {
+    X509_VERIFY_PARAM* const rules = openssl.SSL_get0_param(ssl.get());
+    openssl.X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    int set = 0;
+    if (os::numeric_address(wanted, 1)) {
+      set = openssl.X509_VERIFY_PARAM_set1_ip_asc(rules, wanted.c_str());
+    } else {
+      set = openssl.X509_VERIFY_PARAM_set1_host(rules, wanted.data(), wanted.size());
+      // RFC 6066 allows only names.
+      openssl.SSL_ctrl(ssl.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                       wanted.data());
+    }
+    if (set != 1) throw std::bad_alloc();  // it would verify no name at all
+  }
+
+  /// To be called after a call that failed. It is no failure if the call only needs more to read.
+  void look_at_failure(int result) {
+    const int error = openssl.SSL_get_error(ssl.get(), result);
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_ZERO_RETURN) return;
+    if (!failure) failure = explain();
+    openssl.ERR_clear_error();
+  }
+
+  [[nodiscard]] lock::Unreachable explain() const {
+    if (problem) return certificate_refused(*problem, wanted);
+    const unsigned long error = openssl.ERR_get_error();
+    const int reason = ERR_GET_REASON(error);
+    if (ERR_GET_LIB(error) == ERR_LIB_SSL) {
+      if (reason > kFirstAlert && reason <= kLastAlert) {
+        return alerted({reason - kFirstAlert, has_certificate, !answered});
+      }
+      if (!established && says_not_tls(reason)) return not_tls();
+    }
+    const char* const words = openssl.ERR_reason_error_string(error);
+    lock::Unreachable trouble = tls_broken(words == nullptr ? "for no known reason" : words);
+    trouble.maybe_applied = established;
+    return trouble;
+  }
+
+  Handshake handshake() {
+    const int result = openssl.SSL_do_handshake(ssl.get());
+    established = result == 1;
+    if (established) return Handshake::done;
+    look_at_failure(result);
+    return failure ? Handshake::failed : Handshake::under_way;
+  }
+
+  /// Feeds in bytes that came from the server.
+  void feed(std::string_view bytes) {
+    // A memory BIO takes all bytes, unless memory is used up.
+    const int size = static_cast<int>(bytes.size());
+    if (openssl.BIO_write(incoming, bytes.data(), size) != size) throw std::bad_alloc();
+  }
+
+  /// Moves the bytes for the server to the end of `out`.
+  void take(std::string& out) {
+    std::array<char, kBioChunk> chunk;  // not cleared: it is written before it is read
+    int n = 0;
+    while ((n = openssl.BIO_read(outgoing, chunk.data(), kBioChunk)) > 0) {
+      out.append(chunk.data(), static_cast<std::size_t>(n));
+    }
+  }
+
+  /// Decrypts bytes that were fed in. 0: no more for now, or see failure and closed().
+  std::size_t read(std::span<char> plain) {
+    if (failure) return 0;
+    const int n = openssl.SSL_read(ssl.get(), plain.data(), static_cast<int>(plain.size()));
+    if (n > 0) {
+      answered = true;
+      return static_cast<std::size_t>(n);
+    }
+    look_at_failure(n);
+    return 0;
+  }
+
+  /// Encrypts all of the bytes; false: see failure.
+  bool write(std::string_view plain) {
+    if (failure) return false;
+    const int size = static_cast<int>(plain.size());
+    const int n = openssl.SSL_write(ssl.get(), plain.data(), size);
+    if (n == size) return true;
+    look_at_failure(n);
+    return false;
+  }
+
+  /// Notifies the server that no more bytes will come.
+  void close() {
+    if (!established || failure) return;
+    openssl.SSL_shutdown(ssl.get());
+    openssl.ERR_clear_error();
+  }
+
+  /// The server has sent that notice.
+  [[nodiscard]] bool closed() const {
+    return (openssl.SSL_get_shutdown(ssl.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
+  }
+};
+
+ssize_t send_to(int fd, std::string_view bytes) {
+  while (true) {
+    const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n >= 0 || errno != EINTR) return n;
+  }
+}
+
+Stream::Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint)
+    : socket_(std::move(socket)) {
+  if (tls != nullptr) tls_ = std::make_unique<Tls>(*tls, endpoint);
+}
+
+Stream::~Stream() {
+  if (!tls_ || !rest_.empty()) return;
+  tls_->close();
+  tls_->take(rest_);
+  send_rest();  // if this fails, the server still sees that the connection ends
+}
+
+/// recv(2) into TLS. 0 at the end, -1 with errno.
+ssize_t Stream::receive() {
+  std::array<char, kChunk> chunk;  // not cleared: it is written before it is read
+  ssize_t n = 0;
+  do {
+    n = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
+  } while (n < 0 && errno == EINTR);
+  if (n > 0) tls_->feed({chunk.data(), static_cast<std::size_t>(n)});
+  return n;
+}
+
+Stream::Handshake Stream::handshake() {
+  if (!tls_) return Handshake::done;
+  while (true) {
+    const Handshake progress = tls_->handshake();
+    tls_->take(rest_);
+    send_rest();
+    if (progress != Handshake::under_way) return progress;
+    const ssize_t n = receive();
+    if (n > 0) continue;
+    if (n < 0 && errno == EAGAIN) return progress;
+    tls_->failure = tls_hung_up();
+    return Handshake::failed;
+  }
+}
+
+ssize_t Stream::write(std::string_view bytes) {
+  if (!tls_) return send_to(socket_.get(), bytes);
+  send_rest();
+  if (!rest_.empty()) {
+    errno = EAGAIN;
+    return -1;
+  }
+  bytes = bytes.substr(0, kChunk);
+  if (!bytes.empty() && !tls_->write(bytes)) {
+    errno = EPROTO;
+    return -1;
+  }
+  tls_->take(rest_);
+  send_rest();
+  return static_cast<ssize_t>(bytes.size());
+}
+
+ssize_t Stream::read(std::span<char> bytes) {
+  if (!tls_) return ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+  while (true) {
+    const std::size_t got = tls_->read(bytes);
+    tls_->take(rest_);  // TLS sends messages of its own now and then
+    send_rest();
+    if (got > 0) return static_cast<ssize_t>(got);
+    if (tls_->failure) {
+      errno = EPROTO;
+      return -1;
+    }
+    if (tls_->closed()) return 0;
+    const ssize_t n = receive();
+    if (n <= 0) return n;
+  }
+}
+
+void Stream::abandon() {
+  tls_.reset();
+}
+
+std::optional<lock::Unreachable> Stream::failure() const {
+  return tls_ ? tls_->failure : std::nullopt;
+}
+
+// A broken connection keeps the bytes that it cannot send; reading finds out that it broke, and
+// why.
+void Stream::send_rest() {
+  if (rest_.empty()) return;
+  const ssize_t n = send_to(socket_.get(), rest_);
+  if (n > 0) rest_.erase(0, static_cast<std::size_t>(n));
+}
+
+std::optional<std::chrono::system_clock::time_point> Stream::certificate_expires() const {
+  if (!tls_) return std::nullopt;
+  const OpenSsl& openssl = tls_->openssl;
+  const auto free = [&openssl](X509* certificate) { openssl.X509_free(certificate); };
+  const std::unique_ptr<X509, decltype(free)> certificate(
+      openssl.SSL_get1_peer_certificate(tls_->ssl.get()), free);
+  std::tm parts{};
+  if (!certificate ||
+      openssl.ASN1_TIME_to_tm(openssl.X509_get0_notAfter(certificate.get()), &parts) != 1) {
+    return std::nullopt;
+  }
+  const std::chrono::seconds expires(std::max<std::time_t>(::timegm(&parts), 0));
+  using std::chrono::system_clock;
+  return system_clock::time_point(
+      std::chrono::duration_cast<system_clock::duration>(lock::saturated(expires)));
+}
+
+}  // namespace redlock::redis

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lock/vote.h"
+#include "os/fd.h"
+#include "redis/tls/context.h"
+#include "redis/wire/uri.h"
+
+namespace redlock::redis {
+
+/// send(2) that is not interrupted and raises no SIGPIPE. With nothing to send, the result says
+/// whether the socket is connected: 0: yes; -1 with EAGAIN: TCP still tries; -1 with another errno:
+/// no.
+ssize_t send_to(int fd, std::string_view bytes);
+
+/// A connected socket, in plain text or with TLS. It never blocks; its results are those of send(2)
+/// and recv(2). errno EPROTO: TLS failed, see failure(). Only this file and context.cc use OpenSSL.
+class Stream {
+ public:
+  /// `tls` null: plain text; else it must outlive the stream.
+  Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  enum class Handshake { under_way, done, failed };
+  /// To be called whenever the socket is ready, until the handshake is no longer under way. In
+  /// plain text it is done at once.
+  Handshake handshake();
+
+  /// Returns how many of the bytes were taken. They count as sent, though with TLS some may have to
+  /// wait for send_rest(): so a vote counts from an earlier time, never from a later one.
+  ssize_t write(std::string_view bytes);
+  ssize_t read(std::span<char> bytes);
+
+  /// Sends the bytes that write() has taken and not sent yet.
+  void send_rest();
+  [[nodiscard]] bool has_rest() const { return !rest_.empty(); }
+
+  /// The connection will end without a notice to the server: a forked child goes on with it.
+  void abandon();
+
+  /// When the certificate that the server has shown expires; none in plain text.
+  [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const;
+
+  [[nodiscard]] bool secured() const { return tls_ != nullptr; }
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  [[nodiscard]] std::optional<lock::Unreachable> failure() const;
+
+ private:
+  struct Tls;
+
+  ssize_t receive();
+
+  os::Fd socket_;
+  std::unique_ptr<Tls> tls_;
+  std::string rest_;  ///< encrypted
+};
+
+}  // namespace redlock::redis

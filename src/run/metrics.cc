@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include "run/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "diag/text.h"
+#include "os/clock.h"
+
+namespace redlock::run {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+enum class Unit { seconds, none };
+
+struct Family {
+  std::string_view name;
+  std::string_view type;
+  Unit unit;
+  std::uint64_t LockMetrics::*sample;
+  std::string_view help;
+};
+
+constexpr std::string_view kGauge = "gauge";
+constexpr std::string_view kCounter = "counter";
+
+// The names follow https://prometheus.io/docs/practices/naming/.
+constexpr Family kFamilies[] = {
+    {"redlock_last_run_timestamp_seconds", kGauge, Unit::seconds, &LockMetrics::last_run_ms,
+     "When the last command was started."},
+    {"redlock_last_success_timestamp_seconds", kGauge, Unit::seconds, &LockMetrics::last_success_ms,
+     "When the last command with exit status 0 ended."},
+    {"redlock_last_duration_seconds", kGauge, Unit::seconds, &LockMetrics::last_duration_ms,
+     "How long the last command ran."},
+    {"redlock_last_wait_seconds", kGauge, Unit::seconds, &LockMetrics::last_wait_ms,
+     "How long the last run waited for the lock."},
+    {"redlock_last_exit_status", kGauge, Unit::none, &LockMetrics::last_exit_status,
+     "Exit status of the last redlock."},
+    {"redlock_last_fence", kGauge, Unit::none, &LockMetrics::last_fence,
+     "Fencing number of the last command."},
+    {"redlock_runs_total", kCounter, Unit::none, &LockMetrics::runs, "Commands started."},
+    {"redlock_conflicts_total", kCounter, Unit::none, &LockMetrics::conflicts,
+     "Runs given up because another process held the lock."},
+    {"redlock_lost_total", kCounter, Unit::none, &LockMetrics::lost,
+     "Locks lost while the command ran."},
+};
+
+std::uint64_t whole_ms(std::chrono::nanoseconds time) {
+  return static_cast<std::uint64_t>(
+      std::max<milliseconds::rep>(0, std::chrono::duration_cast<milliseconds>(time).count()));
+}
+
+std::string in_quotes(std::string_view label) {
+  std::string text = "\"";
+  for (const char letter : label) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    text += letter;
+  }
+  return text + '"';
+}
+
+/// Removes `what` from the front of `text`, if it is there.
+bool take(std::string_view& text, std::string_view what) {
+  if (!text.starts_with(what)) return false;
+  text.remove_prefix(what.size());
+  return true;
+}
+
+/// Removes a text that in_quotes() made, and returns it.
+std::optional<std::string> take_in_quotes(std::string_view& text) {
+  std::string label;
+  if (!take(text, "\"")) return std::nullopt;
+  while (!text.empty() && text.front() != '"') {
+    if (text.front() == '\\') {
+      text.remove_prefix(1);
+      if (!text.starts_with('"') && !text.starts_with('\\')) return std::nullopt;
+    }
+    label += text.front();
+    text.remove_prefix(1);
+  }
+  if (!take(text, "\"")) return std::nullopt;
+  return label;
+}
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> value_of(std::string_view text, Unit unit) {
+  if (unit == Unit::none) return number(text);
+  constexpr std::size_t decimals = 3;
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max() / 1000 - 1;
+  const std::size_t point = text.find('.');
+  if (point == std::string_view::npos || text.size() - point - 1 != decimals) return std::nullopt;
+  const auto seconds = number(text.substr(0, point));
+  const auto rest = number(text.substr(point + 1));
+  if (!seconds || !rest || *seconds > most) return std::nullopt;
+  return *seconds * 1000 + *rest;
+}
+
+/// Reads one line with a sample. False if it is none, or the second one of its lock and family.
+bool take_sample(std::string_view line, Metrics& metrics,
+                 std::map<std::string, unsigned>& families_seen) {
+  const auto* const family =
+      std::ranges::find(kFamilies, line.substr(0, line.find('{')), &Family::name);
+  if (family == std::end(kFamilies)) return false;
+  line.remove_prefix(family->name.size());
+  if (!take(line, "{lock=")) return false;
+  const auto lock = take_in_quotes(line);
+  if (!lock || !take(line, "} ")) return false;
+  const auto value = value_of(line, family->unit);
+  const unsigned bit = 1U << static_cast<unsigned>(family - std::begin(kFamilies));
+  unsigned& seen = families_seen[*lock];
+  if (!value || (seen & bit) != 0) return false;
+  seen |= bit;
+  metrics[*lock].*family->sample = *value;
+  return true;
+}
+
+constexpr std::size_t kMostBytes = std::size_t{1024} * 1024;
+constexpr std::size_t kMostOfKey = 255;  // no key is longer
+constexpr std::chrono::seconds kPatience{1};
+
+/// The message: the file, printable, and why it has no metrics.
+std::string trouble(const std::string& path, const std::string& why) {
+  return "no metrics in " + diag::printable(path, 255) + ": " + why;
+}
+
+std::string trouble(const std::string& path, int error) {
+  switch (error) {
+    case EWOULDBLOCK:
+      return trouble(path, "other processes keep its lock file locked (see flock(2))");
+    case E2BIG:
+      return trouble(path, "it is longer than 1 MiB; remove it to begin anew");
+    case EINVAL:
+      return trouble(path, "it is no regular file, and redlock leaves it as it is");
+    default:
+      return trouble(path, std::strerror(error));
+  }
+}
+
+}  // namespace
+
+void add_run(LockMetrics& metrics, const RunFacts& run, int status) {
+  metrics.last_wait_ms = whole_ms(run.waited);
+  metrics.last_exit_status = static_cast<std::uint64_t>(status);
+  if (run.conflict) ++metrics.conflicts;
+  if (run.lost) ++metrics.lost;
+  if (!run.job) return;
+  ++metrics.runs;
+  metrics.last_run_ms = whole_ms(run.job->began.time_since_epoch());
+  metrics.last_duration_ms = whole_ms(run.job->ran);
+  metrics.last_fence = run.job->fence;
+  if (status == 0) metrics.last_success_ms = metrics.last_run_ms + metrics.last_duration_ms;
+}
+
+std::string to_text(const Metrics& metrics) {
+  std::string text;
+  for (const Family& family : kFamilies) {
+    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", family.name, family.help, family.type);
+    for (const auto& [lock, samples] : metrics) {
+      const std::uint64_t value = samples.*family.sample;
+      const std::string shown = family.unit == Unit::none
+                                    ? std::to_string(value)
+                                    : fmt::format("{}.{:03}", value / 1000, value % 1000);
+      text += fmt::format("{}{{lock={}}} {}\n", family.name, in_quotes(lock), shown);
+    }
+  }
+  return text;
+}
+
+std::optional<Metrics> parse_metrics(std::string_view text) {
+  Metrics metrics;
+  std::map<std::string, unsigned> families_seen;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (line.starts_with("# HELP redlock_") || line.starts_with("# TYPE redlock_")) continue;
+    if (!take_sample(line, metrics, families_seen)) return std::nullopt;
+  }
+  return metrics;
+}
+
+MetricsFile::MetricsFile(const std::string& path) : path_(path) {
+  const std::size_t slash = path.rfind('/');
+  const bool here = slash == std::string::npos;
+  directory_ = here ? "." : path.substr(0, slash + 1);
+  name_ = here ? path : path.substr(slash + 1);
+}
+
+/// Reads the present content of the file. A missing file is empty.
+std::string MetricsFile::read(const os::Directory& directory, Metrics& metrics) const {
+  std::string text;
+  const int error = directory.read(name_, kMostBytes, text);
+  if (error == ENOENT) return {};
+  if (error != 0) return trouble(path_, error);
+  std::optional<Metrics> parsed = parse_metrics(text);
+  if (!parsed) {
+    return trouble(path_, "this version of redlock cannot read it, and leaves it as it is");
+  }
+  metrics = std::move(*parsed);
+  return {};
+}
+
+std::string MetricsFile::check() const {
+  if (path_.empty()) return {};
+  const os::Directory directory(directory_);
+  if (directory.error() != 0) return trouble(path_, directory.error());
+  if (name_.empty()) return trouble(path_, EISDIR);
+  if (const int error = directory.writable(); error != 0) return trouble(path_, error);
+  Metrics ignored;
+  return read(directory, ignored);
+}
+
+std::string MetricsFile::add(const std::string& key, const RunFacts& run, int status) const {
+  if (path_.empty()) return {};
+  os::Directory directory(directory_);
+  if (directory.error() != 0) return trouble(path_, directory.error());
+  if (const int error = directory.lock(name_, os::boot_now() + kPatience); error != 0) {
+    return trouble(path_, error);
+  }
+  Metrics metrics;
+  if (std::string why = read(directory, metrics); !why.empty()) return why;
+  add_run(metrics[diag::printable(key, kMostOfKey)], run, status);
+  const std::string text = to_text(metrics);
+  if (text.size() > kMostBytes) return trouble(path_, E2BIG);
+  const int error = directory.replace(name_, text);
+  return error == 0 ? std::string() : trouble(path_, error);
+}
+
+}  // namespace redlock::run

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "interpreter.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <lua.hpp>
+#include <stdexcept>
+
+namespace redlock::sim {
+
+namespace {
+
+constexpr std::size_t kMostWords = 16;
+constexpr std::size_t kMemory = 64U << 20U;
+constexpr std::size_t kGarbage = 2U << 20U;  // about what a processor's cache has room for
+/// What commands answer with, apart from mistakes. Each is one table for ever: no script changes
+/// it.
+constexpr std::array<std::string_view, 6> kStatuses = {"OK",   "none", "string",
+                                                       "hash", "zset", "list"};
+
+void push(lua_State* lua, std::string_view text) {
+  lua_pushlstring(lua, text.data(), text.size());
+}
+
+/// A table with one field: how Lua sees a status and an error.
+void push_marked(lua_State* lua, const char* mark, std::string_view text) {
+  lua_createtable(lua, 0, 1);
+  push(lua, text);
+  lua_setfield(lua, -2, mark);
+}
+
+std::string_view text_at(lua_State* lua, int index) {
+  std::size_t size = 0;
+  const char* const text = lua_tolstring(lua, index, &size);
+  return {text, size};
+}
+
+redis::Value error(std::string_view text) {
+  return {.type = redis::Value::Type::error, .text = std::string(text)};
+}
+
+/// What a script returns, which is on the top of the stack. No list of our scripts is marked.
+redis::Value read_value(lua_State* lua) {
+  switch (lua_type(lua, -1)) {
+    case LUA_TSTRING:
+      return {.type = redis::Value::Type::string, .text = std::string(text_at(lua, -1))};
+    case LUA_TNUMBER:
+      return {.type = redis::Value::Type::integer,
+              .integer = static_cast<std::int64_t>(lua_tonumber(lua, -1))};
+    case LUA_TBOOLEAN:
+      if (lua_toboolean(lua, -1) == 0) return {};
+      return {.type = redis::Value::Type::integer, .integer = 1};
+    case LUA_TTABLE:
+      break;
+    default:
+      return {};
+  }
+  lua_rawgeti(lua, -1, 1);
+  const bool list = !lua_isnil(lua, -1);
+  lua_pop(lua, 1);
+  for (const auto& [mark, type] :
+       {std::pair{"err", redis::Value::Type::error}, {"ok", redis::Value::Type::status}}) {
+    if (list) break;
+    lua_getfield(lua, -1, mark);
+    const bool marked = lua_type(lua, -1) == LUA_TSTRING;
+    redis::Value value{.type = type, .text = marked ? std::string(text_at(lua, -1)) : ""};
+    lua_pop(lua, 1);
+    if (marked) return value;
+  }
+  redis::Value value{.type = redis::Value::Type::array};
+  value.elements.reserve(lua_objlen(lua, -1));
+  for (int at = 1;; ++at) {
+    lua_rawgeti(lua, -1, at);
+    const bool over = lua_isnil(lua, -1);
+    if (!over) value.elements.push_back(read_value(lua));
+    lua_pop(lua, 1);
+    if (over) return value;
+  }
+}
+
+int status_reply(lua_State* lua) {
+  push_marked(lua, "ok", text_at(lua, 1));
+  return 1;
+}
+
+int error_reply(lua_State* lua) {
+  push_marked(lua, "err", text_at(lua, 1));
+  return 1;
+}
+
+/// The table stays the same, which is quicker: no script keeps it.
+void set_words(lua_State* lua, int table, Words words) {
+  lua_rawgeti(lua, LUA_REGISTRYINDEX, table);
+  const std::size_t before = lua_objlen(lua, -1);
+  for (std::size_t i = 0; i < std::max(before, words.size()); ++i) {
+    if (i < words.size()) {
+      push(lua, words[i]);
+    } else {
+      lua_pushnil(lua);
+    }
+    lua_rawseti(lua, -2, static_cast<int>(i + 1));
+  }
+  lua_pop(lua, 1);
+}
+
+int new_global_table(lua_State* lua, const char* name) {
+  lua_createtable(lua, 16, 0);
+  lua_pushvalue(lua, -1);
+  lua_setglobal(lua, name);
+  return luaL_ref(lua, LUA_REGISTRYINDEX);
+}
+
+}  // namespace
+
+Interpreter::Interpreter(Patches mistakes)
+    : mistakes_(mistakes),
+      memory_(std::make_unique_for_overwrite<std::byte[]>(kMemory)),
+      lua_(lua_newstate(&allocate, this)) {
+  // LuaJIT before 2022 allows no such memory on x86-64.
+  if (lua_ == nullptr) throw std::runtime_error("this Lua does not take our memory");
+  lua_gc(lua_, LUA_GCSTOP, 0);
+  for (const lua_CFunction open : {luaopen_base, luaopen_string, luaopen_table, luaopen_math}) {
+    lua_pushcfunction(lua_, open);
+    lua_call(lua_, 0, 0);
+  }
+#ifdef LUAJIT_VERSION
+  // It finds nothing to compile between so many calls of C functions, and takes long to find that
+  // out.
+  luaJIT_setmode(lua_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+#endif
+  lua_createtable(lua_, 0, 4);
+  for (const auto& [name, function] : {std::pair{"call", &call},
+                                       {"pcall", &protected_call},
+                                       {"status_reply", &status_reply},
+                                       {"error_reply", &error_reply}}) {
+    lua_pushlightuserdata(lua_, this);
+    lua_pushcclosure(lua_, function, 1);
+    lua_setfield(lua_, -2, name);
+  }
+  lua_setglobal(lua_, "redis");
+  keys_ = new_global_table(lua_, "KEYS");
+  arguments_ = new_global_table(lua_, "ARGV");
+  std::ranges::transform(kStatuses, statuses_.begin(), [this](std::string_view text) {
+    push_marked(lua_, "ok", text);
+    return luaL_ref(lua_, LUA_REGISTRYINDEX);
+  });
+  keep_memory();
+}
+
+void* Interpreter::allocate(void* self, void* old, std::size_t before, std::size_t size) {
+  if (size <= before) return size == 0 ? nullptr : old;
+  auto* const us = static_cast<Interpreter*>(self);
+  if (size > kMemory - us->used_) return nullptr;
+  std::byte* const block = &us->memory_[us->used_];
+  us->used_ = (us->used_ + size + 15) & ~std::size_t{15};
+  if (old != nullptr) std::memcpy(block, old, before);
+  return block;
+}
+
+void Interpreter::keep_memory() {
+  parsed_.assign(&memory_[0], &memory_[used_]);
+}
+
+void Interpreter::restore_memory() {
+  std::memcpy(&memory_[0], parsed_.data(), parsed_.size());
+  used_ = parsed_.size();
+}
+
+void Interpreter::push_reply(const CommandReply& reply) {
+  lua_State* const lua = lua_;
+  switch (reply.kind) {
+    case CommandReply::Kind::nil:
+      return lua_pushboolean(lua, 0);
+    case CommandReply::Kind::integer:
+      return lua_pushnumber(lua, static_cast<lua_Number>(reply.integer));
+    case CommandReply::Kind::text:
+      return push(lua, reply.text);
+    case CommandReply::Kind::status: {
+      const auto* const known = std::ranges::find(kStatuses, reply.text);
+      return lua_rawgeti(lua, LUA_REGISTRYINDEX,
+                         statuses_.at(static_cast<std::size_t>(known - kStatuses.begin())));
+    }
+    case CommandReply::Kind::error:
+      return push_marked(lua, "err", reply.text);
+    case CommandReply::Kind::list:
+      break;
+  }
+  lua_createtable(lua, static_cast<int>(reply.list.size()), 0);
+  int at = 0;
+  for (const std::string_view each : reply.list) {
+    if (each.data() == nullptr) {
+      lua_pushboolean(lua, 0);
+    } else {
+      push(lua, each);
+    }
+    lua_rawseti(lua, -2, ++at);
+  }
+}
+
+int Interpreter::call(lua_State* lua) {
+  return run_command(lua, true);
+}
+
+int Interpreter::protected_call(lua_State* lua) {
+  return run_command(lua, false);
+}
+
+/// An error of Lua's leaves this function without a return, so it has nothing to clean up.
+int Interpreter::run_command(lua_State* lua, bool raises) {
+  auto* const self = static_cast<Interpreter*>(lua_touserdata(lua, lua_upvalueindex(1)));
+  std::array<std::string_view, kMostWords> words;
+  std::array<char, 512> numbers;
+  char* number = numbers.data();
+  const auto count = static_cast<std::size_t>(lua_gettop(lua));
+  bool fits = count > 0 && count <= kMostWords;
+  for (std::size_t i = 0; fits && i < count; ++i) {
+    const int index = static_cast<int>(i) + 1;
+    const int type = lua_type(lua, index);
+    if (type == LUA_TNUMBER && numbers.data() + numbers.size() - number > 40) {
+      char* const begin = number;
+      const double value = lua_tonumber(lua, index);
+      const auto whole = static_cast<std::int64_t>(value);
+      number = static_cast<double>(whole) == value
+                   ? std::to_chars(begin, begin + 40, whole).ptr
+                   : begin + std::snprintf(begin, 40, "%.17g", value);
+      words[i] = {begin, static_cast<std::size_t>(number - begin)};
+    } else {
+      fits = type == LUA_TSTRING;
+      if (fits) words[i] = text_at(lua, index);
+    }
+  }
+  if (fits) {
+    const CommandReply& reply = self->keyspace_->run(Words(words).first(count));
+    self->push_reply(reply);
+    raises = raises && reply.kind == CommandReply::Kind::error;
+  } else {
+    push_marked(lua, "err", "ERR Lua redis lib command arguments must be strings or integers");
+  }
+  return raises ? lua_error(lua) : 1;
+}
+
+int Interpreter::load(std::string_view script) {
+  for (const Script& each : scripts_) {
+    if (each.text.data() == script.data()) return each.function;
+  }
+  restore_memory();
+  std::string text(script);
+  for (const Patch& each : mistakes_) {
+    const std::size_t at = text.find(each.before);
+    if (at != std::string::npos) text.replace(at, each.before.size(), each.after);
+  }
+  if (luaL_loadbuffer(lua_, text.data(), text.size(), "@script") != 0) {
+    throw std::runtime_error(std::string(text_at(lua_, -1)) + " in " + text);
+  }
+  scripts_.push_back({script, luaL_ref(lua_, LUA_REGISTRYINDEX)});
+  keep_memory();
+  return scripts_.back().function;
+}
+
+redis::Value Interpreter::eval(Keyspace& keyspace, std::string_view script, Words keys,
+                               Words arguments) {
+  keyspace_ = &keyspace;
+  const int function = load(script);
+  if (used_ > parsed_.size() + kGarbage) restore_memory();
+  set_words(lua_, keys_, keys);
+  set_words(lua_, arguments_, arguments);
+  lua_rawgeti(lua_, LUA_REGISTRYINDEX, function);
+  const bool failed = lua_pcall(lua_, 0, 1, 0) != 0;
+  redis::Value value = failed && lua_type(lua_, -1) == LUA_TSTRING
+                           ? error("ERR Error running script: " + std::string(text_at(lua_, -1)))
+                           : read_value(lua_);
+  lua_pop(lua_, 1);
+  return value;
+}
+
+}  // namespace redlock::sim

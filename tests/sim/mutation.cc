@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "mutation.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "redis/requests/scripts.h"
+
+namespace redlock::sim {
+
+namespace {
+
+constexpr std::pair<std::string_view, Mutation> kMutations[] = {
+    {"uptime_untold", Mutation::uptime_untold},
+    {"unsent_kept", Mutation::unsent_kept},
+    {"clock_stands_still", Mutation::clock_stands_still},
+    {"unreplicated_counts", Mutation::unreplicated_counts},
+    {"unreplicated_is_unsent", Mutation::unreplicated_is_unsent},
+    {"renewals_unwaited", Mutation::renewals_unwaited},
+    {"fail_over_unseen", Mutation::fail_over_unseen},
+    {"majority_never_forgets", Mutation::majority_never_forgets},
+    {"minority_never_forgets", Mutation::minority_never_forgets},
+    {"clocks_never_matter", Mutation::clocks_never_matter},
+    {"stage_loss_untold", Mutation::stage_loss_untold},
+    {"stage_keeps_lock", Mutation::stage_keeps_lock},
+    {"stage_ends_locked", Mutation::stage_ends_locked},
+    {"stage_alone_killed", Mutation::stage_alone_killed},
+    {"stage_skipped", Mutation::stage_skipped},
+};
+
+// A set without NX: what is there is replaced.
+constexpr std::string_view kSet = "'NX','PX',ARGV[2])\nif not try(";
+constexpr std::string_view kSetAnyway = "'PX',ARGV[2])\nif not try(";
+constexpr std::string_view kHeld = "if value and not ours then";
+
+// Of one mistake: behind one another.
+constexpr Patch kPatches[] = {
+    // The counter of an old snapshot goes on as if nothing had been; one that is gone starts at 1.
+    {"run_id_ignored", "if trace~='present'then before=", "if trace=='none'then before="},
+    {"fence_from_one", "if trace~='present'then before=", "if trace=='earlier'then before="},
+    // A release deletes, or makes cooling, whatever is there.
+    {"release_any", "if value==ARGV[1] or value=='cooling:'..ARGV[1] or", "if true or"},
+    {"release_any", "if value~=token and value~=cooling and", "if kind=='none'and"},
+    {"cool_any", "if value~=token and value~=cooling and", "if rest<=0 and value~=token and"},
+    {"cool_any", "if rest>0 and value==token then", "if rest>0 then"},
+    // --once
+    {"mark_unseen", "if KEYS[5] and(not ours or joins)then", "if false then"},
+    {"mark_on_arrival", "local left=ARGV[1]+",
+     "ARGV[1]=string.format('%.0f',time[1]*1000+math.floor(time[2]/1000))\nlocal left=ARGV[1]+"},
+    // The lock is deleted although others hold it.
+    {"holds_forgotten", "if #others>0 then", "if false then"},
+    {"acquire_shared", kHeld, "if false then"},
+    {"acquire_shared", kSet, kSetAnyway},
+    {"revoked_free", kHeld, "if value and not ours and not string.find(value,'^revoked:')then"},
+    {"revoked_free", kSet, kSetAnyway},
+    {"revoke_any", "if value==ARGV[1] then\nlocal left", "if true then\nlocal left"},
+    {"no_tombstone", "if ARGV[3]==''or not KEYS[2] then return end", "do return end"},
+    // What its owner has released is put back; what a keeper released is missing to the owner.
+    {"note_unread", "if type(notes)=='string'and #notes<=8192 and", "if false and"},
+    {"note_unsigned", "ARGV[4]=='keeper'and'~'or''", "''"},
+    {"no_expiry", kSet, "'NX')\nif not try("},
+    // Readers: one that died counts for ever; one enters beside a writer; a writer beside them.
+    {"readers_stay", "'('..string.format('%.0f',clock),'+inf',\n'LIMIT',0,2)",
+     "'-inf','+inf','LIMIT',0,2)"},
+    {"readers_stay", "try('ZRANGEBYSCORE',readers,'-inf',clock,'LIMIT',0,32)or{}", "{}or{}"},
+    {"reader_enters", "if kind~='none'and(revoked or not fits)then\nlocal holder",
+     "if false then\nlocal holder"},
+    {"writer_enters", kHeld, "if value and not ours and string.sub(value,1,7)~='shared:'then"},
+    // Takes all readers away; renews the list alone; a list of an earlier lock counts.
+    {"releases_readers", "if small and #others<2 then", "if true then"},
+    {"renews_list_only", "elseif stays>left and left>=0 then", "elseif false then"},
+    {"renews_any_list", "shared=shared and ends_of(shared)and shared", ""},
+    {"renews_any_list",
+     "if type(redis.pcall('UNLINK',readers))~='number'then redis.call('DEL',readers)end\n", ""},
+    {"renews_any_list",
+     "if type(redis.pcall('UNLINK',KEYS[3]))~='number'then redis.pcall('DEL',KEYS[3])end\n", ""},
+    // The naive way: grants while fewer than N have a slot on this server, whichever they have.
+    {"slots_counted", "local taken,soonest={},math.huge",
+     "local taken,soonest,count={},math.huge,0"},
+    {"slots_counted", "taken[at]=each\n",
+     "taken[at]=each\nif each~=token then count=count+1 end\n"},
+    {"slots_counted", "slot and taken[slot]~=token and taken[slot]",
+     "slot and fits and count>=tonumber(slots,16)and select(2,next(taken))"},
+    {"slots_mixed", "string.match(shared,'^shared:p%x%x(%x%x)')==slots", "slots"},
+    {"slot_frees_other", "redis.call('ZREM',readers,token)",
+     "redis.call('ZREM',readers,string.byte(token)~=112 and token or "
+     "redis.call('ZRANGE',readers,0,0)[1])"},
+    // The queue: a reader enters before a writer, is woken alone; no turn.
+    {"readers_overtake",
+     "local ticket=tonumber(ARGV[8])\nlocal owner,left,theirs=standing_turn()\nif owner and",
+     "local ticket,owner,left=0\nif owner and"},
+    {"readers_one_by_one", "and not(reads(owner)and reads(each))then", "then"},
+    {"no_turn", "if left<=0 or left>500 then return end", "do return end"},
+    // A turn from before the clock was set back counts; one whose owner has left.
+    {"turn_endless", "if left<=0 or left>500 then", "if left<=0 then"},
+    {"turn_never_ends", "try('ZSCORE',queue,owner)or nil", "try('ZSCORE',queue,owner)or 0"},
+    {"turn_never_ends", "if try('GETRANGE',turn,0,63)==ARGV[2] then try('DEL',turn)end", ""},
+    // After a turn that was missed: one waiter is called; those called count on, or no longer.
+    {"called_one_by_one", "local crowd=waiter and missed>0", "local crowd=false"},
+    {"called_count_on", "if ends>clock+500 then try('ZADD',alive,clock+500,waiter)end", ""},
+    {"called_as_missed", "if ends>clock+500 then try('ZADD',alive,clock+500,waiter)end",
+     "try('ZADD',alive,clock,waiter)"},
+    // An asker that finds the lock free and no turn gets it.
+    {"asker_first", "if clock>0 then owner,left=hand_on(ARGV[7],ticket),500 end", ""},
+    // A waiter that nobody hears gets the turn; one that has just asked does not.
+    {"unheard_kept", "if heard==0 then return'dead'end", ""},
+    {"silent_passed_over", "if not asked_lately(ends)then\nif heard", "if true then\nif heard"},
+    {"ends_ahead_void", "local answer=ends>clock and",
+     "local answer=ends>clock and ends<=clock+life and"},
+    {"ends_ahead_void", "try('ZADD',alive,ends,each)", "forget(each)"},
+    {"ends_uncut", "try('ZADD',alive,ends,each)", ""},
+    {"ticket_of_clock", "math.max(clock,(tonumber(last[2])or 0)+1)", "clock"},
+    {"refused_out_of_queue", "local stands=enqueue(ARGV[7],ARGV[3],ticket)", "local stands=false"},
+    {"cooling_untold", "string.sub(head,1,8)=='cooling:'then", "false then"},
+    // The keys of the queue never expire.
+    {"queue_for_ever", "for _,key in ipairs({queue,alive,waiters})do try('PEXPIRE',key,life)end",
+     ""},
+    // Takes a free slot, whoever waits; wakes nobody while others have slots; does not say who
+    // does.
+    {"slots_overtake", "if may_ask then return", "if false then return"},
+    {"slots_overtake", "if other then\nreturn refuse_any", "if false then\nreturn refuse_any"},
+    {"slots_overtake", "owner,left=hand_on(ARGV[7],ticket),500\nelseif", "owner=nil\nelseif"},
+    {"slots_overtake",
+     "if owner then return refuse('turn',owner,left)end\nif ticket then "
+     "count_again(ARGV[7])end\nend\nlocal "
+     "sweeps",
+     "end\nlocal sweeps"},
+    {"slots_wake_none", "or(taken and #taken<=tonumber(slots,16))", ""},
+    {"slots_untold", "answer[9]=table.concat(map,',')", "answer[9]=''"},
+};
+
+bool fits(const Patch& patch) {
+  using namespace redis::scripts;
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{acquire, acquire_shared, acquire_slot, hand_on, leave,
+                                              leave_shared, mark, release, release_shared, remove,
+                                              renew_shared, repair, revoke},
+      [&](std::string_view script) { return script.find(patch.before) != script.npos; });
+}
+
+}  // namespace
+
+void check_mistakes() {
+  for (const Patch& each : kPatches) {
+    if (fits(each)) continue;
+    throw std::runtime_error(std::string(each.mistake) + ": no script has \"" +
+                             std::string(each.before) + '"');
+  }
+}
+
+std::optional<Mistake> mistake_named(std::string_view name) {
+  for (const auto& [known, mutation] : kMutations) {
+    if (known == name) return Mistake{.mutation = mutation};
+  }
+  const auto* const first = std::ranges::find(kPatches, name, &Patch::mistake);
+  const auto* const last = std::find_if(first, std::end(kPatches),
+                                        [&](const Patch& each) { return each.mistake != name; });
+  if (first == last) return std::nullopt;
+  return Mistake{.patches = {first, last}};
+}
+
+}  // namespace redlock::sim

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+//
+// Findings of `redlock check` for which no server can be had: what a hostile one says,
+// certificates, locks that vanish.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "driver/setup.h"
+#include "look/diagnosis.h"
+
+namespace redlock::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using look::diagnose;
+using look::diagnose_self_test;
+using look::diagnose_set;
+using look::Finding;
+using look::Level;
+using redis::Inspection;
+
+config::Settings settings_for(std::size_t servers) {
+  config::Settings settings;
+  for (std::size_t server = 0; server < servers; ++server) {
+    settings.servers.push_back(redis::parse_uri("redis://db" + std::to_string(server)));
+  }
+  return settings;
+}
+
+Inspection healthy() {
+  Inspection inspection;
+  inspection.round_trip = 1ms;
+  inspection.ahead = 0ms;
+  inspection.appendfsync = "everysec";
+  inspection.info = {{"redis_version", "7.0.15"},  {"redis_mode", "standalone"},
+                     {"role", "master"},           {"run_id", "a"},
+                     {"uptime_in_seconds", "999"}, {"aof_enabled", "1"},
+                     {"maxmemory", "0"},           {"maxmemory_policy", "noeviction"}};
+  return inspection;
+}
+
+Level worst(const std::vector<Finding>& findings) {
+  return findings.empty() ? Level::ok
+                          : std::ranges::max_element(findings, {}, &Finding::level)->level;
+}
+
+Level diagnosed(const Inspection& inspection) {
+  const config::Settings settings = settings_for(1);
+  return worst(diagnose(settings.servers[0], inspection, settings, {"L", true}, ""));
+}
+
+TEST_CASE("diagnosis: nothing to complain of") {
+  CHECK(diagnosed(healthy()) == Level::ok);
+}
+
+TEST_CASE("diagnosis: a sentinel, a node of a cluster, as Redis and as Valkey says it") {
+  for (const char* const field : {"redis_mode", "server_mode"}) {
+    for (const auto& [mode, level] : {std::pair{"standalone", Level::ok},
+                                      {"sentinel", Level::misconfigured},
+                                      {"cluster", Level::warning}}) {
+      Inspection inspection = healthy();
+      inspection.info.erase("redis_mode");
+      inspection.info[field] = mode;
+      CHECK(diagnosed(inspection) == level);
+    }
+  }
+}
+
+TEST_CASE("diagnosis: a Cluster by name that is none, and which node is the primary") {
+  config::Settings settings = settings_for(1);
+  Inspection inspection = healthy();
+  inspection.place = "node db0:7000";
+  const auto role_as = [&](const std::string& uri) {
+    settings.servers[0] = redis::parse_uri(uri);
+    for (const Finding& finding :
+         diagnose(settings.servers[0], inspection, settings, {"L", true}, "")) {
+      if (finding.check == "role") return finding.text;
+    }
+    return std::string("none");
+  };
+  CHECK(role_as("redis+cluster://db0") ==
+        "is no Redis Cluster; write redis:// in place of redis+cluster://");
+  CHECK(role_as("redis+sentinel://db0/service") == "node db0:7000 is a primary without replicas");
+  CHECK(role_as("redis://db0") == "a primary without replicas");
+  inspection.info["connected_slaves"] = "2";
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(role_as("redis+sentinel://db0/service"), "use --replicas 1 on every host, or set"));
+  CHECK(has(role_as("redis://db0"), "a primary with 2 replicas"));
+  inspection.info["min_slaves_good_slaves"] = "2";
+  CHECK(has(role_as("redis+sentinel://db0/service"), "a primary with 2 replicas"));
+  inspection.info.erase("min_slaves_good_slaves");
+  settings.replicas = 1;
+  CHECK(has(role_as("redis+sentinel://db0/service"), "a primary with 2 replicas"));
+  inspection.info["connected_slaves"] = "0";
+  inspection.info["redis_mode"] = "cluster";
+  CHECK(role_as("redis+cluster://db0") == "node db0:7000 is a primary without replicas");
+  inspection.info["redis_mode"] = "standalone";
+  inspection.info["role"] = "active-replica";
+  CHECK(role_as("redis://db0") ==
+        "is an active replica and can give no vote; set active-replica no there");
+}
+
+TEST_CASE("diagnosis: how long a certificate lasts") {
+  Inspection inspection = healthy();
+  const auto now = std::chrono::system_clock::now();
+  inspection.certificate_expires = now + 24h * 30;
+  CHECK(diagnosed(inspection) == Level::ok);
+  inspection.certificate_expires = now + 24h * 13;
+  CHECK(diagnosed(inspection) == Level::warning);
+  inspection.certificate_expires = now - 1s;
+  CHECK(diagnosed(inspection) == Level::misconfigured);
+}
+
+TEST_CASE("diagnosis: the clock, either way") {
+  for (const auto& [ahead, level] : {std::pair{5000ms, Level::ok},
+                                     {-5000ms, Level::ok},
+                                     {5001ms, Level::warning},
+                                     {-5001ms, Level::warning}}) {
+    Inspection inspection = healthy();
+    inspection.ahead = ahead;
+    CHECK(diagnosed(inspection) == level);
+  }
+}
+
+TEST_CASE("diagnosis: a version that is too old, and a server that cannot save") {
+  Inspection inspection = healthy();
+  inspection.info["redis_version"] = "4.0.1";
+  CHECK(diagnosed(inspection) == Level::misconfigured);
+  inspection = healthy();
+  inspection.info["aof_last_write_status"] = "err";
+  CHECK(diagnosed(inspection) == Level::warning);
+}
+
+TEST_CASE("diagnosis: Valkey counts by its own name") {
+  Inspection inspection = healthy();
+  inspection.info["valkey_version"] = "8.0.1";
+  const config::Settings settings = settings_for(1);
+  const auto findings = diagnose(settings.servers[0], inspection, settings, {"L", true}, "");
+  CHECK(std::ranges::any_of(findings, [](const Finding& f) { return f.text == "Valkey 8.0.1"; }));
+}
+
+TEST_CASE("diagnosis: a hostile server's words are cut and cleaned") {
+  for (const char* field : {"redis_version", "maxmemory", "used_memory", "uptime_in_seconds",
+                            "role", "maxmemory_policy", "aof_enabled"}) {
+    for (const std::string& value :
+         {std::string("-1"), std::string("99999999999999999999999"), std::string(5000, 'x'),
+          std::string("9\x1b[31m"), std::string()}) {
+      CAPTURE(field);
+      Inspection inspection = healthy();
+      inspection.info["maxmemory"] = "1";
+      inspection.info[field] = value;
+      inspection.denied = {value};
+      const config::Settings settings = settings_for(1);
+      for (const Finding& finding :
+           diagnose(settings.servers[0], inspection, settings, {"L", true}, "")) {
+        CHECK(finding.text.size() < 400);
+        CHECK(finding.text.find('\x1b') == std::string::npos);
+      }
+    }
+  }
+}
+
+/// What is said of server 0 when a lock was had with these answers of its.
+Level tried(lock::Answer renewed, lock::Answer released) {
+  look::SelfTestResult self_test;
+  self_test.outcome = {lock::Outcome::Kind::job_ended};
+  self_test.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
+  self_test.servers[0] = {lock::Granted{}, std::move(renewed), std::move(released)};
+  self_test.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
+  return worst(diagnose_self_test(self_test, settings_for(3), {"L", true}));
+}
+
+TEST_CASE("diagnosis: a lock that vanishes, or cannot be released") {
+  CHECK(tried(lock::Renewed{}, lock::Released{}) == Level::ok);
+  CHECK(tried(lock::Missing{}, lock::Missing{}) == Level::misconfigured);
+  CHECK(tried(lock::Renewed{}, lock::Missing{}) == Level::misconfigured);
+  CHECK(tried(lock::Renewed{}, lock::NotMine{"x"}) == Level::misconfigured);
+  CHECK(tried(lock::Unreachable{}, lock::Released{}) == Level::outage);
+  CHECK(tried(lock::Renewed{}, lock::Unreachable{}) == Level::warning);
+}
+
+TEST_CASE("diagnosis: a server that gave no vote, though it could") {
+  look::SelfTestResult self_test;
+  self_test.outcome = {lock::Outcome::Kind::job_ended};
+  self_test.servers.assign(3, {lock::Granted{}, lock::Renewed{}, lock::Released{}});
+  self_test.grant = lock::report::Acquired{1, 7, 2, 1ms, 30s};
+  const auto verdict = [&self_test] {
+    return worst(diagnose_self_test(self_test, settings_for(3), {"L", true}));
+  };
+  CHECK(verdict() == Level::ok);
+  self_test.servers[2].acquired = lock::Refused{"x", {}, {}};
+  CHECK(verdict() == Level::warning);
+  self_test.servers[2].acquired = lock::Unreachable{};
+  CHECK(verdict() == Level::outage);
+  self_test.servers[2].acquired.reset();
+  CHECK(verdict() == Level::outage);
+}
+
+TEST_CASE("diagnosis: how a lock that was not had is told") {
+  look::SelfTestResult self_test;
+  self_test.outcome = {lock::Outcome::Kind::conflict};
+  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::ok);
+  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", true})) == Level::outage);
+  self_test.outcome = {lock::Outcome::Kind::misconfigured};
+  CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", true})) == Level::misconfigured);
+  self_test.outcome = {lock::Outcome::Kind::unavailable};
+  self_test.complaints = {{0, lock::Unreachable{true, false, "gone fishing"}}};
+  const auto findings = diagnose_self_test(self_test, settings_for(1), {"L", true});
+  CHECK(findings.back().text.find("redis://db0:6379: gone fishing") != std::string::npos);
+}
+
+TEST_CASE("diagnosis: numbers of servers, the grace and the restart grace") {
+  CHECK(worst(diagnose_set(settings_for(1))) == Level::ok);
+  CHECK(worst(diagnose_set(settings_for(2))) == Level::warning);
+  CHECK(worst(diagnose_set(settings_for(3))) == Level::ok);
+  CHECK(worst(diagnose_set(settings_for(4))) == Level::warning);
+  config::Settings settings = settings_for(3);
+  settings.restart_grace = 0s;
+  CHECK(worst(diagnose_set(settings)) == Level::warning);
+  settings = settings_for(1);
+  settings.restart_grace = 0s;
+  CHECK(worst(diagnose_set(settings)) == Level::ok);
+  settings.ttl = 2min;
+  settings.restart_grace = 1min;
+  CHECK(worst(diagnose_set(settings)) == Level::warning);
+  settings.servers = settings_for(3).servers;
+  CHECK(worst(diagnose_set(settings)) == Level::misconfigured);  // run refuses it
+  settings = settings_for(1);
+  settings.kill_after = settings.ttl / 3;
+  CHECK(worst(diagnose_set(settings)) == Level::ok);
+  settings.kill_after = settings.ttl / 3 + 1ms;
+  CHECK(worst(diagnose_set(settings)) == Level::misconfigured);
+}
+
+}  // namespace
+}  // namespace redlock::tests

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// The picture of redlock history; that it is XML is tested in tests/look/picture.bats.
+#include "look/history.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace redlock::look {
+namespace {
+
+using namespace std::chrono_literals;
+using Ending = PastRun::Ending;
+
+constexpr std::chrono::milliseconds kPictureEnd = 1'795'172'400s;
+constexpr Span kDay{kPictureEnd - 24h, kPictureEnd};
+
+PastRun past_run(std::chrono::milliseconds ago, std::chrono::milliseconds length) {
+  PastRun run;
+  run.began = kPictureEnd - ago;
+  run.ended = run.began + length;
+  run.ending = Ending::ended;
+  run.entry.status = 0;
+  return run;
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string drawn(std::vector<PastRun> runs) {
+  HistoryView view;
+  view.name = "L";
+  view.runs = std::move(runs);
+  return as_svg({view}, kDay);
+}
+
+TEST_CASE("picture: foreign text") {
+  CHECK(escaped("a<b>&\"'") == "a&lt;b&gt;&amp;&quot;&#39;");
+  CHECK(escaped("\x1b[31m") == "?[31m");
+  CHECK(escaped("\xef\xbf\xbf|\xef\xbf\xbe") == "?|?");
+  CHECK(escaped("größe") == "größe");
+  CHECK(escaped(std::string(100'000, 'x')).size() < 400);
+}
+
+TEST_CASE("picture: a bar stands where its run was, in percent") {
+  // A margin of 2 percent on both sides.
+  CHECK(contains(drawn({past_run(12h, 6h)}),
+                 R"(class="run good" x="50.000%" y="87" width="24.000%")"));
+  // What began before is cut off at the edge, and what goes on ends at the other.
+  CHECK(contains(drawn({past_run(36h, 24h)}), R"(x="2.000%" y="87" width="48.000%")"));
+  PastRun now = past_run(12h, 0h);
+  now.ended.reset();
+  now.ending = Ending::running;
+  now.goes_on = true;
+  CHECK(contains(drawn({now}), R"(class="run running" x="50.000%" y="87" width="48.000%")"));
+  // Even the shortest is there.
+  CHECK(contains(drawn({past_run(12h, 0h)}), R"(x="50.000%" y="87" width="0.020%")"));
+}
+
+TEST_CASE("picture: bars that overlap stand in rows of their own") {
+  const std::string apart = drawn({past_run(12h, 1h), past_run(11h, 1h)});
+  CHECK_FALSE(contains(apart, R"(y="111")"));
+  const std::string beside = drawn({past_run(12h, 2h), past_run(11h, 2h), past_run(9h, 1h)});
+  CHECK(contains(beside, R"(class="run good" x="54.000%" y="111")"));
+  CHECK(contains(beside, R"(class="run good" x="62.000%" y="87")"));
+}
+
+TEST_CASE("picture: times that no clock shows") {
+  PastRun odd = past_run(12h, 1h);
+  odd.entry.waited = std::chrono::milliseconds::max();
+  CHECK(contains(drawn({odd}), R"(class="wait" x="2.000%")"));
+  odd.began = std::chrono::milliseconds(0);
+  odd.entry.waited.reset();
+  odd.ended = kPictureEnd + 1000h;
+  CHECK(contains(drawn({odd}), R"(x="2.000%" y="87" width="96.000%")"));
+  CHECK(contains(as_html({}, {kPictureEnd - 1s, kPictureEnd}), "</html>"));
+}
+
+}  // namespace
+}  // namespace redlock::look

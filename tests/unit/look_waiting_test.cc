@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "look/observed.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "os/clock.h"
+
+namespace redlock::waiting_test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+records::Holder holder(std::int64_t pid, std::chrono::milliseconds since_ago) {
+  records::Holder holder;
+  holder.host = "h";
+  holder.pid = pid;
+  holder.since = os::unix_now() - since_ago;
+  return holder;
+}
+
+redis::Waiter waiter(const std::string& id, std::int64_t pid, std::chrono::milliseconds waited) {
+  return {id, waited, records::to_json(holder(pid, 0s))};
+}
+
+redis::Queue queue(std::vector<redis::Waiter> first, std::size_t length) {
+  redis::Queue queue;
+  queue.first = std::move(first);
+  queue.length = length;
+  return queue;
+}
+
+}  // namespace
+
+TEST_CASE("who has just got the lock and is about to leave the queue is not shown as waiting") {
+  const auto line =
+      look::merge({queue({waiter("a", 7, 30s), waiter("b", 8, 20s)}, 2)}, holder(7, 10s));
+  REQUIRE(line);
+  REQUIRE(line->known.size() == 1);
+  CHECK(line->known[0].who->pid == 8);
+}
+
+TEST_CASE("who waits for the lock that it has itself is shown") {
+  const auto line = look::merge({queue({waiter("a", 7, 5s)}, 1)}, holder(7, 10s));
+  REQUIRE(line);
+  CHECK(line->known.size() == 1);
+}
+
+TEST_CASE("servers that know different waiters: all are shown, and the most that are not known") {
+  CHECK_FALSE(look::merge({std::nullopt, std::nullopt}, std::nullopt));
+  const auto line = look::merge({queue({waiter("a", 7, 5s)}, 4), std::nullopt,
+                                 queue({waiter("b", 8, 9s), waiter("a", 7, 1s)}, 4)},
+                                std::nullopt);
+  REQUIRE(line);
+  CHECK(line->others == 3);
+  REQUIRE(line->known.size() == 2);
+  CHECK(line->known[0].who->pid == 8);
+  CHECK(line->known[1].waited == 5s);
+}
+
+}  // namespace redlock::waiting_test

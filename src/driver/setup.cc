@@ -97,6 +97,14 @@ records::Holder describe_ourselves(const config::Settings& settings, const LockI
   };
 }
 
+/// A server that writes an answer to a Unix socket whose other end is closed drops the requests it
+/// has not read, so the release behind an acquire. Over TCP it reads them.
+constexpr lock::Duration kLateAnswers = std::chrono::milliseconds(50);
+
+bool is_over_a_socket_file(const redis::Endpoint& server) {
+  return server.kind == redis::Endpoint::Kind::unix_socket;
+}
+
 std::function<std::string()> record_of(records::Holder who) {
   return [who = std::move(who)] { return records::to_json(records::since_now(who)); };
 }
@@ -114,6 +122,9 @@ lock::Plan plan_for(const config::Settings& settings) {
       .slots = settings.slots,
       .wait_all = settings.wait_all,
       .server_timeout = settings.request_timeout(),
+      .late_answers = std::ranges::any_of(settings.servers, is_over_a_socket_file)
+                          ? kLateAnswers
+                          : lock::Duration::zero(),
       .replicated = settings.replicas > 0,
       .seed = os::random_seed(),
   };

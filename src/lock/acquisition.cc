@@ -54,8 +54,7 @@ Acquisition::Acquisition(std::size_t servers, const Timing& timing, const Patien
       limit_(limit_of(patience, now)),
       short_since_(now),
       missing_since_(now),
-      troubles_(servers),
-      heard_(servers) {}
+      troubles_(servers) {}
 
 Instant Acquisition::server_limit() const {
   // Every server is asked once, however short the limit is. Connecting has a limit of its own.
@@ -148,7 +147,6 @@ void Acquisition::settle(Effects& effects) {
 
 bool Acquisition::gave_back(Whom whom) const {
   for (ServerIndex server = 0; server < troubles_.size(); ++server) {
-    if (whom == Whom::heard && !heard_[server]) continue;
     const bool silent =
         troubles_[server] && std::holds_alternative<Unreachable>(*troubles_[server]);
     if (waiter_.is_leaving(server) && !silent) return false;
@@ -179,7 +177,6 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (reply.ask.op != Op::acquire && reply.ask.op != Op::commit) return;
   std::optional<Answer>& trouble = troubles_.at(reply.ask.server);
   trouble.reset();
-  if (!std::holds_alternative<Unreachable>(reply.answer)) heard_[reply.ask.server] = true;
   if (std::holds_alternative<Unreachable>(reply.answer) ||
       std::holds_alternative<NotCommitted>(reply.answer)) {
     trouble = reply.answer;

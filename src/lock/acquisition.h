@@ -90,8 +90,7 @@ class Acquisition {
 
   enum class Whom {
     all,
-    answering,  ///< the servers that answered our last request before the end
-    heard       ///< of these, the servers that have answered any request
+    answering  ///< the servers that answered our last request before the end
   };
   /// These servers have answered all our releases, and those that are not silent have also
   /// confirmed that we left their queues.
@@ -192,7 +191,6 @@ class Acquisition {
   std::optional<Refused> last_refusal_;
   Instant refused_at_{};
   std::vector<std::optional<Answer>> troubles_;
-  std::vector<bool> heard_;  ///< the servers that have answered
   std::vector<std::string> last_refusals_;
 };
 

@@ -22,12 +22,6 @@ constexpr Duration kReleaseRetry = milliseconds(100);
 /// all the same.
 constexpr Duration kLastAnswers = milliseconds(200);
 
-/// Once a quorum has released the lock, no process waits for the other servers on our account. But
-/// a slow server may have an acquire to answer and the release to read: it drops the release as
-/// soon as it writes to a connection that we have closed, and the lock stays there for its ttl. A
-/// server that has never answered is not waited for.
-constexpr Duration kLateAnswers = milliseconds(50);
-
 /// For how long a key that is left behind must live to be worth a warning. Such a server gets the
 /// time of a request to confirm the release.
 constexpr Duration kLongLife = minutes(2);
@@ -331,11 +325,12 @@ void Session::check_release() {
   // finish() removes what a lost lock leaves behind, but only when every request has been answered:
   // if a connection is closed with unread answers, the last requests on it may get lost.
   const bool undoes = never_ours && (may_mark() || cools_);
-  const bool answered = quorum_released && acquisition_.gave_back(Acquisition::Whom::heard);
+  const bool answered = quorum_released && acquisition_.gave_back(Acquisition::Whom::answering);
   if (settled || answered || (never_ours && !undoes)) return finish();
   if (quorum_released) {
-    release_limit_ =
-        std::min(release_limit_, now_ + (may_stay_long() ? plan_.server_timeout : kLateAnswers));
+    const Duration patience = may_stay_long() ? plan_.server_timeout : plan_.late_answers;
+    if (patience == Duration::zero()) return finish();
+    release_limit_ = std::min(release_limit_, now_ + patience);
   }
   const bool has_failed = release.has_failed() || done_marks_.has_failed();
   if (has_failed && release_retry_ == kNever) release_retry_ = now_ + kReleaseRetry;

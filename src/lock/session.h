@@ -45,6 +45,8 @@ struct Plan {
   bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
   std::optional<Inherited> inherited{};  ///< we join that lock
   Duration server_timeout;               ///< how long to wait for the last answers after giving up
+  /// Once a quorum has released the lock, how long to wait for the other servers.
+  Duration late_answers{};
   /// A server answers when its replicas have the change: only then does it read what follows.
   bool replicated = false;
   std::uint64_t seed;  ///< of the jitter

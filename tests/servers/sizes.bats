@@ -21,7 +21,8 @@ setup() {
 }
 teardown() { stop_all; }
 
-MOST=50 # ms for one script
+# For one script, in ms: 50 on a quiet machine, more where each page fault waits for others.
+MOST=100
 
 # spent: prints for how long the server has worked, in ms.
 spent() { awk '{ printf "%d", $1 / 1e6 }' "/proc/$A_PID/schedstat"; }

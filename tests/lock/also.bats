@@ -140,7 +140,7 @@ all_free() {
   export SCRATCH NOTIFY_SOCKET=$SCRATCH/nobody
   for lock in a m z; do
     rm -f "$SCRATCH/job" "$SCRATCH/lost"
-    job_with_both --ttl 1s --on-lost "$hook"
+    job_with_both --ttl 3s --on-lost "$hook"
     # The variables of the lock named first, or of the lost one, if that comes before it.
     named=m
     [[ $lock != a ]] || named=a

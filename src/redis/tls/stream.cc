@@ -7,13 +7,14 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <iterator>
 #include <new>
 #include <utility>
 
 #include "lock/time.h"
 #include "os/resolver.h"
 #include "redis/tls/openssl.h"
-#include "redis/tls/trouble.h"
+#include "redis/wire/trouble.h"
 
 namespace redlock::redis {
 namespace {
@@ -39,7 +40,54 @@ bool says_not_tls(int reason) {
          reason == SSL_R_PACKET_LENGTH_TOO_LONG;
 }
 
+/// The alerts by which a server refuses our certificate.
+struct Refusal {
+  int number;
+  std::string_view name;
+};
+constexpr Refusal kRefusals[] = {
+    {SSL_AD_BAD_CERTIFICATE, "bad certificate"},
+    {SSL_AD_UNSUPPORTED_CERTIFICATE, "unsupported certificate"},
+    {SSL_AD_CERTIFICATE_REVOKED, "certificate revoked"},
+    {SSL_AD_CERTIFICATE_EXPIRED, "certificate expired"},
+    {SSL_AD_CERTIFICATE_UNKNOWN, "certificate not accepted"},
+    {SSL_AD_UNKNOWN_CA, "unknown authority"},
+    {SSL_AD_ACCESS_DENIED, "access denied"},
+};
+
+/// Empty if the alert is none of those that we know.
+std::string explain(const Alert& alert) {
+  const auto* const refusal = std::ranges::find(kRefusals, alert.number, &Refusal::number);
+  const bool refused = refusal != std::end(kRefusals);
+  if (refused && alert.ours) {
+    return "refuses our certificate (--tls-cert): " + std::string(refusal->name) + "; see its log";
+  }
+  if (refused || (alert.number == SSL_AD_HANDSHAKE_FAILURE && !alert.ours)) {
+    return "broke off the TLS handshake; does it want a client certificate (--tls-cert)? See its "
+           "log";
+  }
+  switch (alert.number) {
+    case SSL_AD_CERTIFICATE_REQUIRED:
+      return "wants a client certificate; give --tls-cert and --tls-key";
+    case SSL_AD_PROTOCOL_VERSION:
+      return "supports no TLS from 1.2 on, and redlock nothing older";
+    case SSL_AD_UNRECOGNIZED_NAME:
+      return "does not answer to this name; see the URI and --tls-sni";
+    default:
+      return {};
+  }
+}
+
 }  // namespace
+
+lock::Unreachable alerted(const Alert& alert) {
+  std::string why = explain(alert);
+  const bool known = !why.empty();
+  if (!known) {
+    why = "broke off TLS with alert " + std::to_string(alert.number) + "; see its log";
+  }
+  return {!alert.before_data, known && alert.before_data, std::move(why)};
+}
 
 /// The client side of one TLS connection. It has no socket: bytes from the server are fed in, and
 /// bytes for the server are taken out. So it never blocks, and never raises SIGPIPE.
@@ -110,12 +158,15 @@ struct Stream::Tls {
       if (reason > kFirstAlert && reason <= kLastAlert) {
         return alerted({reason - kFirstAlert, has_certificate, !answered});
       }
-      if (!established && says_not_tls(reason)) return not_tls();
+      if (!established && says_not_tls(reason)) {
+        return {false, true,
+                "does not speak TLS on this port; give its TLS port, or write redis:// for plain "
+                "text"};
+      }
     }
     const char* const words = openssl.ERR_reason_error_string(error);
-    lock::Unreachable trouble = tls_broken(words == nullptr ? "for no known reason" : words);
-    trouble.maybe_applied = established;
-    return trouble;
+    return {established, false,
+            "TLS failed: " + untrusted(words == nullptr ? "for no known reason" : words)};
   }
 
   Handshake handshake() {
@@ -217,7 +268,9 @@ Stream::Handshake Stream::handshake() {
     const ssize_t n = receive();
     if (n > 0) continue;
     if (n < 0 && errno == EAGAIN) return progress;
-    tls_->failure = tls_hung_up();
+    tls_->failure = {false, false,
+                     "closed the connection during the TLS handshake; does it speak TLS on this "
+                     "port? See its log"};
     return Handshake::failed;
   }
 }
@@ -275,12 +328,10 @@ void Stream::send_rest() {
 std::optional<std::chrono::system_clock::time_point> Stream::certificate_expires() const {
   if (!tls_) return std::nullopt;
   const OpenSsl& openssl = tls_->openssl;
-  const auto free = [&openssl](X509* certificate) { openssl.X509_free(certificate); };
-  const std::unique_ptr<X509, decltype(free)> certificate(
-      openssl.SSL_get1_peer_certificate(tls_->ssl.get()), free);
+  const X509* const certificate = openssl.SSL_get0_peer_certificate(tls_->ssl.get());
   std::tm parts{};
-  if (!certificate ||
-      openssl.ASN1_TIME_to_tm(openssl.X509_get0_notAfter(certificate.get()), &parts) != 1) {
+  if (certificate == nullptr ||
+      openssl.ASN1_TIME_to_tm(openssl.X509_get0_notAfter(certificate), &parts) != 1) {
     return std::nullopt;
   }
   const std::chrono::seconds expires(std::max<std::time_t>(::timegm(&parts), 0));

@@ -22,6 +22,16 @@ namespace redlock::redis {
 /// no.
 ssize_t send_to(int fd, std::string_view bytes);
 
+/// The server sent the fatal alert `number` of https://www.iana.org/assignments/tls-parameters.
+/// `ours`: we have shown a certificate. `before_data`: the server has not answered anything yet, so
+/// it cannot have carried out a request.
+struct Alert {
+  int number;
+  bool ours;
+  bool before_data;
+};
+lock::Unreachable alerted(const Alert& alert);
+
 /// A connected socket, in plain text or with TLS. It never blocks; its results are those of send(2)
 /// and recv(2). errno EPROTO: TLS failed, see failure(). Only this file and context.cc use OpenSSL.
 class Stream {
@@ -49,7 +59,7 @@ class Stream {
   /// The connection will end without a notice to the server: a forked child goes on with it.
   void abandon();
 
-  /// When the certificate that the server has shown expires; none in plain text.
+  /// When the server's certificate expires, if it has shown one.
   [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const;
 
   [[nodiscard]] bool secured() const { return tls_ != nullptr; }

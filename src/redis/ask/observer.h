@@ -18,7 +18,6 @@
 #include "lock/judgement.h"
 #include "redis/ask/questions.h"
 #include "redis/requests/queue.h"
-#include "redis/wire/budget.h"
 
 namespace redlock::redis {
 
@@ -73,7 +72,7 @@ enum class Marks { asked, ignored };
 class Observer {
  public:
   /// `server`: a connection of `questions`, which must outlive this.
-  Observer(Questions& questions, std::size_t server, Timeouts timeouts);
+  Observer(Questions& questions, std::size_t server);
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
@@ -97,7 +96,7 @@ class Observer {
  private:
   struct Node {
     std::size_t connection;
-    Budget budget;
+    std::size_t bytes = 0;  ///< of its answers
     std::vector<std::size_t> wanted = {};  ///< by look(), the indices of its keys
     std::size_t asked = 0;                 ///< of these
     std::string cursor = {};               ///< of the scan
@@ -121,7 +120,6 @@ class Observer {
 
   Questions& questions_;
   std::size_t server_;
-  Timeouts timeouts_;
   std::optional<ClusterMap> map_;
   std::deque<Node> nodes_;  ///< of a Cluster: its primaries, in the map's order
   bool looks_ = false;      ///< look() was called last, and not scan()

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,6 +21,10 @@
 #include "redis/connection/link.h"
 
 namespace redlock::redis {
+
+/// A server that is asked again and again until it says that this was all may never say so: why its
+/// answers of `bytes` bytes must be the last ones, if they must.
+std::optional<std::string> too_much(std::size_t bytes);
 
 /// Numbered connections, each opened by its first question. Passive, as Link is: the caller polls
 /// interests() and calls turn() until finished().

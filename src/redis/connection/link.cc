@@ -241,7 +241,10 @@ void Link::receive(lock::Instant now) {
     heard_at_ = now;
     if (!std::exchange(heard_, true) &&
         begins_as_tls({chunk.data(), static_cast<std::size_t>(n)})) {
-      return leave_place(wants_tls(), now);
+      return leave_place({false, true,
+                          "speaks TLS on this port; write rediss://, or give its port for plain "
+                          "text"},
+                         now);
     }
     parser_->feed({chunk.data(), static_cast<std::size_t>(n)});
     take_replies(now);
@@ -426,7 +429,9 @@ void Link::move_on(lock::Instant now) {
     locator_.turn(now);
     if (!locator_.superseded()) return;
     replaced_ = true;
-    disconnect(locator_.at_place(was_replaced()));  // the next request goes to the new primary
+    // The next request goes to the new primary.
+    disconnect(locator_.at_place(
+        {.why = "is not the primary any more: the Sentinels name another server"}));
   }
 }
 

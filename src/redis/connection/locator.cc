@@ -297,7 +297,10 @@ bool Locator::may_be_primary(const Value& reply) {
                     reply.elements.front().type == Value::Type::string &&
                     !reply.elements.front().text.empty();
   if (role && reply.elements.front().text == "master") return true;
-  fail(role ? not_the_primary() : unexpected_reply(reply));
+  fail(role ? lock::Unreachable{.maybe_applied = false,
+                                .why = "is a replica, though the Sentinels name it as the primary; "
+                                       "is a fail-over in progress?"}
+            : unexpected_reply(reply));
   return false;
 }
 
@@ -311,7 +314,12 @@ void Locator::follow(std::string_view moved, lock::Instant now) {
   const std::optional<Address> address = read_redirection(moved, here_.host);
   if (!address) return fail(not_redis(Fate::never_sent));
   if (endpoint_.kind != Endpoint::Kind::cluster) return fail(error_reply(moved));
-  if (++redirections_ > kMostRedirections) return fail(sent_in_circles(kMostRedirections));
+  if (++redirections_ > kMostRedirections) {
+    return fail({false, false,
+                 "is the end of " + std::to_string(kMostRedirections) +
+                     " redirections from node to node, and names yet another one; do the nodes "
+                     "agree about their slots (redis-cli --cluster check)?"});
+  }
   go_to(*address, now);
 }
 
@@ -375,7 +383,9 @@ void Locator::take_primary(lock::Instant now) {
   } else if (!primary) {
     failure_ = sentinels_->failure();
   } else if (epoch < epoch_ && !sentinels_->all_answered()) {
-    failure_ = outdated_sentinels();
+    failure_ = {false, false,
+                "the Sentinels that answer have not heard of the latest fail-over; are the "
+                "others up?"};
   } else {
     epoch_ = epoch;
     go_to(*primary, now);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads replies as lock::Answer, and the numbers, times and records in them. A value that does not
-// fit gives none: answers are untrusted. Absent on purpose: what follows from an answer (lock/).
+// Reads replies as lock::Answer, and the numbers, times and records in them. Answers are untrusted:
+// a function returns nothing for a value that does not fit. Absent on purpose: what follows from an
+// answer (lock/).
 #pragma once
 
 #include <chrono>
@@ -21,6 +22,13 @@ lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& r
 
 /// The answer, unless fewer than `replicas` replicas have the result. `waited`: the reply to WAIT.
 lock::Answer read_waited(lock::Answer answer, const Value& waited, unsigned replicas);
+
+/// The server says that it is a replica of `primary` ("host:port", from its reply).
+lock::Unreachable replica_of(std::string_view primary);
+
+/// Whether the reply is an array of elements with these types: 's' a string, 'i' an integer, 'a' an
+/// array.
+bool fits(const Value& reply, std::string_view types);
 
 /// Numbers travel as text: a Lua number would lose digits beyond 2^53 unnoticed, a text shows them.
 std::optional<std::uint64_t> read_number(const Value& value);

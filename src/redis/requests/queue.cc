@@ -19,11 +19,10 @@ constexpr std::size_t kMostOfId = 64;
 constexpr std::size_t kMostOfWho = 8192;
 
 std::optional<Waiter> read_waiter(const Value& entry) {
-  using enum Value::Type;
   const std::vector<Value>& part = entry.elements;
-  const bool fits = part.size() == 3 && part[0].type == string && part[2].type == string &&
-                    part[0].text.size() <= kMostOfId && part[2].text.size() <= kMostOfWho;
-  const auto waited = fits ? read_number(part[1]) : std::nullopt;
+  const bool short_enough = fits(entry, "sss") && part[0].text.size() <= kMostOfId &&
+                            part[2].text.size() <= kMostOfWho;
+  const auto waited = short_enough ? read_number(part[1]) : std::nullopt;
   if (!waited) return std::nullopt;
   constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // more comes from a wrong clock
   return Waiter{part[0].text, std::chrono::milliseconds(std::min(*waited, kMost)), part[2].text};
@@ -45,10 +44,7 @@ std::optional<lock::Duration> read_wake_up(std::string_view text) {
   if (text == "free") return lock::Duration::zero();
   if (text == "next") return std::chrono::milliseconds(500);
   if (!text.starts_with(kCools)) return std::nullopt;
-  Value number;
-  number.type = Value::Type::string;
-  number.text = text.substr(kCools.size());
-  const auto left = read_number(number);
+  const auto left = read_number(text.substr(kCools.size()));
   if (!left) return std::nullopt;
   return std::chrono::milliseconds(std::min(*left, kMost) + 1);
 }

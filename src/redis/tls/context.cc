@@ -56,8 +56,8 @@ std::string date(const OpenSsl& openssl, const ASN1_TIME* time) {
   return {text.data(), length};
 }
 
-/// All names for which the certificate is valid, as "DNS:db1, IP Address:10.0.0.1", or else the common
-/// name.
+/// All names for which the certificate is valid, as "DNS:db1, IP Address:10.0.0.1", or else the
+/// common name.
 std::string names_of(const OpenSsl& openssl, const X509* certificate) {
   const int at = openssl.X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
   if (at < 0) return common_name(openssl, openssl.X509_get_subject_name(certificate));

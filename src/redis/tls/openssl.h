@@ -37,7 +37,7 @@ class OpenSslLibrary {
 /// The functions that redlock calls, each under its own name and with the type from its header.
 /// src/redis/CMakeLists.txt lists them.
 struct OpenSsl {
-#include "openssl_functions.inc"
+#include <openssl_functions.inc>
 };
 
 }  // namespace redlock::redis

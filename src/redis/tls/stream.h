@@ -36,25 +36,25 @@ lock::Unreachable alerted(const Alert& alert);
 /// and recv(2). errno EPROTO: TLS failed, see failure(). Only this file and context.cc use OpenSSL.
 class Stream {
  public:
-  /// `tls` null: plain text; else it must outlive the stream.
+  /// Without `tls` in plain text; it must outlive the stream.
   Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   enum class Handshake { under_way, done, failed };
-  /// To be called whenever the socket is ready, until the handshake is no longer under way. In
-  /// plain text it is done at once.
+  /// To be called whenever the socket is ready, until it is done (immediately in plain text) or
+  /// failed.
   Handshake handshake();
 
-  /// Returns how many of the bytes were taken. They count as sent, though with TLS some may have to
-  /// wait for send_rest(): so a vote counts from an earlier time, never from a later one.
+  /// Returns how many bytes were taken. They count as sent, though with TLS some may have to wait
+  /// for send_rest(): so a vote counts from an earlier time, never from a later one.
   ssize_t write(std::string_view bytes);
   ssize_t read(std::span<char> bytes);
 
   /// Sends the bytes that write() has taken and not sent yet.
   void send_rest();
-  [[nodiscard]] bool has_rest() const { return !rest_.empty(); }
+  [[nodiscard]] bool has_rest() const;
 
   /// The connection will end without a notice to the server: a forked child goes on with it.
   void abandon();
@@ -73,7 +73,6 @@ class Stream {
 
   os::Fd socket_;
   std::unique_ptr<Tls> tls_;
-  std::string rest_;  ///< encrypted
 };
 
 }  // namespace redlock::redis

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads the log of a lock on one server, for `redlock history`. Absent on purpose: the meaning of
-// the lines, and of the logs of several servers together (look/history.h).
+// Reads the log of a lock on one server, for `redlock history`. Absent on purpose: what the lines
+// and the logs of several servers mean (look/history.h).
 #pragma once
 
 #include <chrono>
@@ -37,8 +37,7 @@ class LogReader {
     latest  ///< one short page
   };
 
-  /// Reads the log of the lock with this key. Can be called again when it has finished, for another
-  /// lock, unless there was trouble.
+  /// Can be called again for another lock when it has finished without trouble.
   void read(const std::string& lock_key, lock::Instant now, Extent extent = Extent::whole);
 
   /// Why the log could not be read, or not to its beginning.

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "lock/value.h"
-#include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
+#include "redis/requests/request.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/trouble.h"
 

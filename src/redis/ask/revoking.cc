@@ -8,7 +8,7 @@
 #include "lock/value.h"
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
-#include "redis/requests/queue.h"
+#include "redis/requests/request.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/trouble.h"
 

@@ -12,6 +12,12 @@
 namespace redlock::redis {
 namespace {
 
+// waiting.lua never returns more than this.
+constexpr std::size_t kMostShown = 20;
+constexpr std::int64_t kMostCounted = 1'000'000;
+constexpr std::size_t kMostOfId = 64;
+constexpr std::size_t kMostOfWho = 8192;
+
 // A longer time is cut to this one: the state machine adds times to instants, in nanoseconds.
 constexpr std::chrono::milliseconds kMostTime = std::chrono::hours(24 * 3650);
 
@@ -145,6 +151,16 @@ std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const
   return std::nullopt;
 }
 
+std::optional<Waiter> read_waiter(const Value& entry) {
+  const std::vector<Value>& part = entry.elements;
+  const bool short_enough = fits(entry, "sss") && part[0].text.size() <= kMostOfId &&
+                            part[2].text.size() <= kMostOfWho;
+  const auto waited = short_enough ? read_number(part[1]) : std::nullopt;
+  if (!waited) return std::nullopt;
+  constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // more comes from a wrong clock
+  return Waiter{part[0].text, std::chrono::milliseconds(std::min(*waited, kMost)), part[2].text};
+}
+
 std::optional<lock::Answer> read(lock::Op op, const LockContext& context, std::string_view word,
                                  const Value& reply) {
   if (op == lock::Op::acquire) return read_acquire(context, word, reply);
@@ -190,6 +206,31 @@ lock::Unreachable replica_of(std::string_view primary) {
   return {false, true,
           "is a replica and can give no vote; use the address of its primary, " +
               untrusted(primary)};
+}
+
+std::optional<lock::Duration> read_wake_up(std::string_view text) {
+  constexpr std::string_view kCools = "cools ";
+  constexpr std::uint64_t kMost = 366ULL * 24 * 3600 * 1000;
+  if (text == "free") return lock::Duration::zero();
+  if (text == "next") return std::chrono::milliseconds(500);
+  if (!text.starts_with(kCools)) return std::nullopt;
+  const auto left = read_number(text.substr(kCools.size()));
+  if (!left) return std::nullopt;
+  return std::chrono::milliseconds(std::min(*left, kMost) + 1);
+}
+
+std::optional<Queue> read_waiting(const Value& reply) {
+  const std::vector<Value>& part = reply.elements;
+  if (part.size() < 2 || part[0].text != "waiting" || part[1].type != Value::Type::integer) {
+    return std::nullopt;
+  }
+  Queue queue;
+  for (std::size_t at = 2; at < part.size() && queue.first.size() < kMostShown; ++at) {
+    if (auto waiter = read_waiter(part[at])) queue.first.push_back(std::move(*waiter));
+  }
+  const auto length = std::clamp<std::int64_t>(part[1].integer, 0, kMostCounted);
+  queue.length = std::max(static_cast<std::size_t>(length), queue.first.size());
+  return queue;
 }
 
 lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& reply) {

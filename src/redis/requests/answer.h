@@ -8,7 +8,9 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "lock/vote.h"
 #include "redis/requests/request.h"
@@ -30,12 +32,31 @@ lock::Unreachable replica_of(std::string_view primary);
 /// array.
 bool fits(const Value& reply, std::string_view types);
 
-/// Numbers travel as text: a Lua number would lose digits beyond 2^53 unnoticed, a text shows them.
+/// Numbers travel as text: a Lua number would lose digits beyond 2^53 unnoticed.
 std::optional<std::uint64_t> read_number(const Value& value);
 std::optional<std::uint64_t> read_number(std::string_view text);
 
 /// Milliseconds, from 0 to the longest time that can be added to an instant.
 std::chrono::milliseconds read_length(const Value& value);
+
+/// When the waiter shall ask: immediately, after the turn of the waiter before it, or when the lock
+/// has cooled. Nothing if it is no wake-up of ours.
+std::optional<lock::Duration> read_wake_up(std::string_view text);
+
+/// Untrusted, like everything from a server.
+struct Waiter {
+  std::string id;
+  std::chrono::milliseconds waited;  ///< since it joined the queue
+  std::string who;                   ///< JSON as the waiter stored it, empty if unknown
+};
+
+struct Queue {
+  std::size_t length = 0;
+  std::vector<Waiter> first;  ///< the first ones, in their order; at most 20
+};
+
+/// The answer to encode_waiting(), if the user may read the queue.
+std::optional<Queue> read_waiting(const Value& reply);
 
 /// {'done', age, time left, who}
 std::optional<lock::Done> read_done(const Value& reply);

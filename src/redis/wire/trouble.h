@@ -44,7 +44,6 @@ lock::Unreachable connection_lost(int error);
 /// The same, before the server had sent anything.
 lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error);
 
-/// No answer in time.
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit);
 
 /// The bytes that came are not RESP, or exceed its ReplyLimits.

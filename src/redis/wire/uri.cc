@@ -40,11 +40,6 @@ bool is_plain(std::string_view text, std::string_view also) {
   return std::ranges::all_of(text, [also](char c) { return is_plain(c, also); });
 }
 
-bool is_scheme(std::string_view text) {
-  constexpr std::size_t kLongest = 20;
-  return !text.empty() && text.size() <= kLongest && is_plain(text, "+-.");
-}
-
 bool is_number(std::string_view text) {
   return std::ranges::all_of(text, is_digit);
 }
@@ -86,13 +81,14 @@ bool is_path(std::string_view text) {
   return text.starts_with('/') && is_plain(text, "/.-_");
 }
 
-/// The safe part of a rejected URI: all of it if it has the form of a place; otherwise we do not know
-/// where its password is, and show the scheme: "redis://***". Empty if there is no scheme: the word
-/// may itself be a password, or a part of one with blanks.
+/// The safe part of a rejected URI: all of it if it has the form of a place; otherwise we do not
+/// know where its password is, and show the scheme: "redis://***". Empty if there is no scheme: the
+/// word may itself be a password, or a part of one with blanks.
 std::string redact(std::string_view uri) {
   constexpr std::size_t kLongestShown = 100;
+  constexpr std::size_t kLongestScheme = 20;
   const std::size_t end = uri.find("://");
-  if (end == std::string_view::npos || !is_scheme(uri.substr(0, end))) return {};
+  if (end == 0 || end > kLongestScheme || !is_plain(uri.substr(0, end), "+-.")) return {};
   const std::string scheme(uri.substr(0, end + 3));
   const std::string_view rest = uri.substr(scheme.size());
   const bool place = scheme == "unix://" ? is_path(rest) : is_place(rest);
@@ -300,18 +296,14 @@ void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
   if (query) parse_sentinel_query(text, *query, endpoint.sentinel_credentials);
 }
 
-void parse_unix_query(const UriText& text, std::string_view query, Endpoint& endpoint) {
-  bool seen = false;
-  each_part(query, '&', [&](std::string_view item) {
-    if (!item.starts_with("db=")) text.refuse("the only query key is db, as in ?db=1");
-    if (std::exchange(seen, true)) text.refuse("db is given twice");
-    endpoint.db = text.database(item.substr(3));
-  });
-}
-
 void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) {
   const auto [place, query] = cut(rest, '?');
-  if (query) parse_unix_query(text, *query, endpoint);
+  bool has_database = false;
+  each_part(query.value_or("db=0"), '&', [&](std::string_view item) {
+    if (!item.starts_with("db=")) text.refuse("the only query key is db, as in ?db=1");
+    if (std::exchange(has_database, true)) text.refuse("db is given twice");
+    endpoint.db = text.database(item.substr(3));
+  });
   if (place.empty()) text.refuse("there is no path; write unix:///path/to/redis.sock");
   const std::size_t slash = place.find('/');
   std::string_view authority = place.substr(0, slash);

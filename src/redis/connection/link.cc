@@ -405,7 +405,7 @@ void Link::interests(std::vector<os::Interest>& out) const {
   locator_.interests(out);
   if (state_ == State::dialing) {
     dialer_.interests(out);
-  } else if (state_ != State::idle) {
+  } else if (stream_) {
     out.push_back({.fd = stream_->fd(), .read = true, .write = has_unwritten()});
   }
 }

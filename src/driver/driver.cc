@@ -17,7 +17,7 @@
 #include "os/clock.h"
 #include "records/log_entry.h"
 #include "redis/requests/keys.h"
-#include "redis/requests/queue.h"
+#include "redis/requests/answer.h"
 
 namespace redlock::driver {
 

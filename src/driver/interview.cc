@@ -10,7 +10,7 @@
 namespace redlock::driver {
 
 Interview::Interview(const config::Settings& settings, redis::Timeouts timeouts)
-    : servers_(settings.servers.size()), timeouts_(timeouts) {
+    : servers_(settings.servers.size()) {
   for (const redis::Endpoint& server : settings.servers) {
     if (server.tls && !tls_) tls_.emplace(settings.tls);
     questions_.connect(server, server.tls ? &*tls_ : nullptr, timeouts);

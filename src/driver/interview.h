@@ -22,7 +22,6 @@ class Interview {
   Interview(const config::Settings& settings, redis::Timeouts timeouts);
 
   [[nodiscard]] std::size_t servers() const { return servers_; }
-  [[nodiscard]] redis::Timeouts timeouts() const { return timeouts_; }
   redis::Questions& questions() { return questions_; }
 
   /// Waits until all questions are answered or given up. Throws Error (71).
@@ -30,7 +29,6 @@ class Interview {
 
  private:
   std::size_t servers_;
-  redis::Timeouts timeouts_;
   std::optional<redis::TlsContext> tls_;  ///< none if no server speaks TLS
   redis::Questions questions_;
 };

@@ -46,7 +46,7 @@ class UsualRun {
  private:
   struct Reading {
     Reading(const redis::Endpoint& place, const redis::TlsContext* tls, redis::Timeouts timeouts)
-        : log(questions, questions.connect(place, tls, timeouts), timeouts.request) {}
+        : log(questions, questions.connect(place, tls, timeouts)) {}
 
     redis::Questions questions;
     redis::LogReader log;

@@ -137,8 +137,8 @@ void Takeover::log(const records::LogEntry& entry) {
     // Each reader has lines of its own.
     for (const std::string& each :
          lock::is_shared(token) ? readers_ : std::vector<std::string>{token}) {
-      lines.wire += redis::encode_log(
-          lock_.id.key, {.event = "revoked", .token = each, .data = data}, settings_.log_entries);
+      lines.wire +=
+          redis::encode_log(lock_.id.key, "revoked", each, data, settings_.log_entries);
       ++lines.replies;
     }
     // The answer does not say whether that worked.

@@ -158,7 +158,7 @@ class Logs {
   explicit Logs(const Settings& settings)
       : settings_(settings), interview_(settings), troubles_(settings.servers.size()) {
     for (std::size_t server = 0; server < interview_.servers(); ++server) {
-      readers_.emplace_back(interview_.questions(), server, settings.server_timeout);
+      readers_.emplace_back(interview_.questions(), server);
     }
   }
 

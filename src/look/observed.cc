@@ -142,7 +142,7 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
 Query::Query(const config::Settings& settings)
     : settings_(settings), interview_(settings), refusals_(settings.servers.size()) {
   for (std::size_t server = 0; server < interview_.servers(); ++server) {
-    observers_.emplace_back(interview_.questions(), server, interview_.timeouts());
+    observers_.emplace_back(interview_.questions(), server);
   }
 }
 

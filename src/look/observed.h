@@ -20,7 +20,7 @@
 #include "lock/judgement.h"
 #include "records/holder.h"
 #include "redis/ask/observer.h"
-#include "redis/requests/queue.h"
+#include "redis/requests/answer.h"
 
 namespace redlock::look {
 

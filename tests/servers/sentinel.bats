@@ -418,7 +418,7 @@ denied() {
   [[ $(denied D1 S1 S2 S3) == role ]] || fail "denied: $(denied D1 S1 S2 S3)"
   fake_sentinel 127.0.0.1 "$D2_PORT" 9
   REDLOCK_SERVERS=redis+sentinel://cron:password@127.0.0.1:$HOSTILE_PORT/$SERVICE try_run
-  says 'is a replica'
+  says 'has become a replica'
 }
 
 @test "sentinel: with TLS, to the Sentinels and to the primary" {

@@ -125,7 +125,7 @@ misconfigured() {
 
 @test "tls: a wrong name, and which it has; --tls-sni says which it should have" {
   start_tls_server A elsewhere
-  refused "$A_TLS_URI" -- 'not for "127.0.0.1"' 'it is for db9.example, *.db.example, 10.0.0.1' --tls-sni
+  refused "$A_TLS_URI" -- 'not for "127.0.0.1"' 'it is for DNS:db9.example, DNS:*.db.example, IP Address:10.0.0.1' --tls-sni
   refused "rediss://localhost:$A_TLS_PORT" -- 'not for "localhost"'
   holds -S "$A_TLS_URI" --tls-sni db9.example
   REDLOCK_TLS_SNI=a.db.example holds -S "$A_TLS_URI"
@@ -187,7 +187,7 @@ config"
   assert_printable "$stderr"
   make_certificate odd ca $'DNS:a\e[31m\x9bb'
   start_tls_server B odd
-  refused "$B_TLS_URI" -- 'it is for a?[31m?b'
+  refused "$B_TLS_URI" -- 'it is for DNS:a?[31m?b'
   assert_printable "$stderr"
 }
 

@@ -5,7 +5,7 @@
 
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
-#include "redis/requests/queue.h"
+#include "redis/requests/request.h"
 
 namespace redlock::sim {
 
@@ -15,11 +15,6 @@ using std::chrono::seconds;
 redis::LockContext lock_context(const std::string& lock_key, Waiter waiter,
                                 const LockSettings& settings) {
   return {.lock_key = lock_key,
-          .holder_key = redis::helper_key(lock_key, "holder"),
-          .fence_key = redis::helper_key(lock_key, "fence"),
-          .dead_key = redis::helper_key(lock_key, "dead"),
-          .done_key = redis::helper_key(lock_key, "done"),
-          .readers_key = redis::helper_key(lock_key, "readers"),
           .waiter = waiter == kNoWaiter ? "" : waiter_text(waiter),
           .ttl = milliseconds(settings.ttl_ms),
           .holder_json = "{}",
@@ -33,7 +28,7 @@ Request encode(const lock::Ask& ask, const redis::LockContext& context,
     request.waiter = waiter_of(context.waiter);
   }
   if (ask.op == lock::Op::leave_queue) {
-    request.wire = redis::encode_leave_queue(context.lock_key, context.waiter);
+    request.wire = redis::encode_hand_on(context.lock_key, context.waiter);
     return request;
   }
   if (ask.attempt != lock::kNoAttempt) {

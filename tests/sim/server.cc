@@ -6,7 +6,7 @@
 
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
-#include "redis/requests/queue.h"
+#include "redis/requests/request.h"
 #include "redis/requests/scripts.h"
 
 namespace redlock::sim {

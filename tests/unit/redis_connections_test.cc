@@ -302,7 +302,7 @@ TEST_CASE("a late answer to an inspection begins nothing while its lock is swept
 TEST_CASE("of a log without an end, so many lines are read and no more") {
   PlayedServer server;
   redis::Questions questions;
-  redis::LogReader reader(questions, questions.connect(server.endpoint(), nullptr, {}), 200ms);
+  redis::LogReader reader(questions, questions.connect(server.endpoint(), nullptr, {}));
   reader.read("L", kStart);
   int number = 2'000'000;
   int pages = 0;

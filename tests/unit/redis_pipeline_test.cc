@@ -32,10 +32,9 @@ Pipeline::Pending& add(Pipeline& pipeline, Op op, lock::AttemptId attempt,
 std::string send(Pipeline& pipeline) {
   std::string wire;
   while (Pipeline::Pending* const next = pipeline.next_to_send()) {
-    const bool noted = pipeline.note_attempt(*next);
     const std::string rest(next->rest());
     wire += rest;
-    pipeline.sent(*next, rest.size(), noted, kStart);
+    pipeline.sent(*next, rest.size(), kStart);
   }
   return wire;
 }
@@ -197,7 +196,8 @@ TEST_CASE("a request that is half sent is sent to its end although another one w
   add(pipeline, Op::renew, 1, "renew ");
   send(pipeline);
   Pipeline::Pending& half = add(pipeline, Op::mark, 1, "mark ");
-  pipeline.sent(half, 2, pipeline.note_attempt(half), kStart);
+  REQUIRE(pipeline.next_to_send() == &half);
+  pipeline.sent(half, 2, kStart);
   refuse(pipeline);
   CHECK(send(pipeline) == "rk ");
   add(pipeline, Op::leave, 1, "leave ");
@@ -396,7 +396,8 @@ TEST_CASE("when the connection ends, what was sent may have been carried out, an
 TEST_CASE("a request of which the kernel took nothing is not at the server") {
   Pipeline pipeline;
   Pipeline::Pending& added = add(pipeline, Op::acquire, 1);
-  pipeline.sent(added, 0, pipeline.note_attempt(added), kStart);
+  REQUIRE(pipeline.next_to_send() == &added);
+  pipeline.sent(added, 0, kStart);
   CHECK(pipeline.sent_attempts().empty());
 }
 
@@ -404,7 +405,7 @@ TEST_CASE("of two commands the first one is answered while the second one is sti
   Pipeline pipeline;
   Pipeline::Pending& release = pipeline.add(ask(Op::release, 1), {"release and log", 2}, kStart);
   CHECK(reply(pipeline) == Pipeline::Fit::unasked);
-  pipeline.sent(release, 8, false, kStart);
+  pipeline.sent(release, 8, kStart);
   CHECK(reply(pipeline) == Pipeline::Fit::taken);
   CHECK(pipeline.take_arrivals().size() == 1);
   CHECK(reply(pipeline) == Pipeline::Fit::unasked);  // it has not got the second one

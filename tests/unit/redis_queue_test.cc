@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "redis/requests/queue.h"
+#include "redis/requests/answer.h"
 
 #include <doctest/doctest.h>
 
@@ -54,7 +54,7 @@ TEST_CASE("queue: joining carries who we are and the ticket, leaving and handing
   const auto hand_on = [](std::string_view waiter) {
     return encode_command({"EVAL", scripts::hand_on, "1", "n", "redlock:{n}:", waiter});
   };
-  CHECK(encode_leave_queue("n", "me") == hand_on("me"));
+  CHECK(encode_hand_on("n", "me") == hand_on("me"));
   CHECK(encode_hand_on("n") == hand_on(""));
 }
 

@@ -38,7 +38,7 @@ std::vector<redis::Pipeline::Arrival> answered(const Flight& flight,
   pipeline.add({.server = 0, .op = Op::acquire, .attempt = 1}, flight, kStart);
   redis::Pipeline::Pending* const pending = pipeline.next_to_send();
   REQUIRE(pending != nullptr);
-  pipeline.sent(*pending, flight.wire.size(), pipeline.note_attempt(*pending), kStart);
+  pipeline.sent(*pending, flight.wire.size(), kStart);
   for (Value reply : replies) CHECK(pipeline.take_reply(reply) == redis::Pipeline::Fit::taken);
   return pipeline.take_arrivals();
 }

@@ -8,7 +8,6 @@
 
 #include "lock/value.h"
 #include "redis/requests/answer.h"
-#include "redis/requests/queue.h"
 #include "redis/requests/request.h"
 #include "redis/requests/scripts.h"
 
@@ -32,21 +31,12 @@ Value parse(const std::string& wire) {
 }
 
 const LockContext kContext{.lock_key = "n",
-                           .holder_key = "redlock:{n}:holder",
-                           .fence_key = "redlock:{n}:fence",
-                           .dead_key = "redlock:{n}:dead",
-                           .done_key = "redlock:{n}:done",
                            .waiter = "me",
                            .holder_json = "{}",
                            .restart_grace = std::chrono::seconds(60)};
 
 LockContext context_of(const std::string& name, const std::string& holder) {
   return {.lock_key = name,
-          .holder_key = "redlock:{" + name + "}:holder",
-          .fence_key = "redlock:{" + name + "}:fence",
-          .dead_key = "redlock:{" + name + "}:dead",
-          .done_key = "redlock:{" + name + "}:done",
-          .readers_key = "redlock:{" + name + "}:readers",
           .waiter = std::string(20, 'w'),
           .ttl = std::chrono::hours(24),
           .holder_json = holder,
@@ -261,10 +251,6 @@ TEST_CASE("context: renew and release name the lock key only, the rest is a comm
   const redis::Secrets joins{.token = "T", .hold = "H"};
 
   const LockContext context{.lock_key = "name",
-                            .holder_key = "redlock:{name}:holder",
-                            .fence_key = "redlock:{name}:fence",
-                            .dead_key = "redlock:{name}:dead",
-                            .done_key = "redlock:{name}:done",
                             .waiter = "me",
                             .ttl = std::chrono::seconds(20),
                             .holder_json = "{}",

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "contains.h"
-#include "redis/requests/queue.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/resp.h"
 

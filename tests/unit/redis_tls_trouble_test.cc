@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <openssl/x509_vfy.h>
 
 #include <string>
 #include <vector>
 
 #include "contains.h"
-#include "redis/tls/trouble.h"
+#include "redis/tls/stream.h"
 #include "redis/wire/trouble.h"
 #include "redis/wire/uri.h"
 
 using namespace redlock::redis;
 using redlock::lock::Unreachable;
 using redlock::tests::contains;
-using Kind = CertificateProblem::Kind;
 
 TEST_CASE("tls trouble: a certificate that is not accepted is for good, and nothing was sent") {
   struct Row {
@@ -20,18 +20,16 @@ TEST_CASE("tls trouble: a certificate that is not accepted is for good, and noth
     std::string part;
   };
   const std::vector<Row> rows = {
-      {{.kind = Kind::expired, .date = "DAY"}, "its certificate expired on DAY"},
-      {{.kind = Kind::expired, .authority = true, .subject = "CA", .date = "DAY"},
+      {{.error = X509_V_ERR_CERT_HAS_EXPIRED, .date = "DAY"}, "its certificate expired on DAY"},
+      {{.error = X509_V_ERR_CERT_HAS_EXPIRED, .authority = true, .subject = "CA", .date = "DAY"},
        "the certificate of its authority \"CA\" expired on DAY"},
-      {{.kind = Kind::not_yet_valid, .date = "DAY"}, "not valid before DAY"},
-      {{.kind = Kind::wrong_name, .names = {"a", "b"}}, "not for \"db1\": it is for a, b;"},
-      {{.kind = Kind::wrong_name, .names = {"a", "b", "c", "d", "e", "f", "g"}},
-       "a, b, c, d, e and 2 more;"},
-      {{.kind = Kind::wrong_name}, "no name at all"},
-      {{.kind = Kind::unknown_authority, .issuer = "CA"}, "signed by \"CA\", which is not trusted"},
-      {{.kind = Kind::private_root, .subject = "CA"}, "authority \"CA\", which is not trusted"},
-      {{.kind = Kind::self_signed}, "self-signed"},
-      {{.kind = Kind::other, .reason = "CRL"}, "was not accepted: CRL"},
+      {{.error = X509_V_ERR_CERT_NOT_YET_VALID, .date = "DAY"}, "not valid before DAY"},
+      {{.error = X509_V_ERR_HOSTNAME_MISMATCH, .names = "DNS:a, DNS:b"},
+       "not for \"db1\": it is for DNS:a, DNS:b;"},
+      {{.error = X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, .issuer = "CA"}, "signed by \"CA\", which is not trusted"},
+      {{.error = X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, .subject = "CA"}, "authority \"CA\", which is not trusted"},
+      {{.error = X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT}, "self-signed"},
+      {{.error = X509_V_ERR_UNSPECIFIED, .reason = "CRL"}, "was not accepted: CRL"},
   };
   for (const Row& row : rows) {
     const Unreachable trouble = certificate_refused(row.problem, "db1");
@@ -43,7 +41,7 @@ TEST_CASE("tls trouble: a certificate that is not accepted is for good, and noth
 
 TEST_CASE("tls trouble: a server's names are shown without control bytes") {
   const Unreachable trouble =
-      certificate_refused({.kind = Kind::wrong_name, .names = {"a\n\x1b[31m"}}, "db1");
+      certificate_refused({.error = X509_V_ERR_HOSTNAME_MISMATCH, .names = "a\n\x1b[31m"}, "db1");
   CHECK(contains(trouble.why, "it is for a??[31m;"));
 }
 

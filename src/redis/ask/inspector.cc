@@ -6,7 +6,7 @@
 
 #include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
-#include "redis/requests/queue.h"
+#include "redis/requests/request.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/trouble.h"
 
@@ -115,7 +115,7 @@ void Inspector::ask(std::size_t step, lock::Instant now) {
   questions_.ask(steps_[step].connection, {steps_[step].wire}, take, now);
 }
 
-/// Goes on without an answer. Only a lock's scripts decide whether the server is usable.
+/// Goes on without an answer.
 void Inspector::pass(std::size_t step, lock::Unreachable why, lock::Instant now) {
   const auto place = steps_[step].unanswered;
   if (place == &Inspection::trouble && inspection_.no_time) why = *inspection_.no_time;
@@ -126,8 +126,8 @@ void Inspector::pass(std::size_t step, lock::Unreachable why, lock::Instant now)
   ask(step, now);
 }
 
-/// The requests for the lock went over another connection: a server that wakes up may read either
-/// connection first. So the lock's key is taken from them, if some may yet come.
+/// The requests for the lock went over another connection, and a server that wakes up may read
+/// either connection first. So we take the lock's key, if requests are still expected.
 void Inspector::sweep(Remains remains, lock::Instant now) {
   Flight flight;
   if (remains == Remains::expected) {

@@ -17,10 +17,10 @@
 
 namespace redlock::redis {
 
-/// Untrusted, as all that comes from a server.
+/// Untrusted.
 struct Inspection {
-  /// The server could not be used at all. A proxy may refuse other commands than those that a lock
-  /// needs: then the server is usable, and no_time or no_info says why they were not answered.
+  /// The server could not be used at all. If only other commands than those of a lock were not
+  /// answered (a proxy may refuse them), no_time or no_info says why.
   std::optional<lock::Unreachable> trouble;
   std::optional<lock::Unreachable> no_time;
   std::optional<lock::Unreachable> no_info;
@@ -29,7 +29,7 @@ struct Inspection {
   std::optional<std::chrono::milliseconds> ahead;  ///< its clock, of ours
   /// The fields of INFO (https://redis.io/docs/latest/commands/info/); empty: not permitted.
   std::map<std::string, std::string, std::less<>> info;
-  std::optional<std::string> appendfsync;  ///< none: CONFIG is not permitted
+  std::optional<std::string> appendfsync;  ///< if CONFIG is permitted
   /// Commands that the user may not run; "&": the user may not use our channels.
   std::vector<std::string> denied;
   std::optional<lock::Unreachable> scripts_refused;  ///< why none of our scripts would run
@@ -37,13 +37,13 @@ struct Inspection {
   std::vector<std::string> denied_sharded;
   bool may_log = true;    ///< the user may write into the lock's log, or we do not know
   bool may_queue = true;  ///< the user may use the lock's queue, or we do not know
-  /// When the server's certificate expires; none without TLS.
+  /// When the server's certificate expires, if it speaks TLS.
   std::optional<std::chrono::system_clock::time_point> certificate_expires;
 
   [[nodiscard]] std::string field(std::string_view name) const;
 };
 
-/// Asks one server one question after the other, over the same kind of connection as votes. The
+/// Asks one server one question after another, over the same kind of connection as votes. The
 /// result is there once the questions are finished.
 class Inspector {
  public:
@@ -62,9 +62,8 @@ class Inspector {
     there,    ///< the server has carried out all requests for the lock
     expected  ///< it may yet carry out some of them
   };
-  /// Deletes the helper keys that a lock leaves behind. Only for a name that nobody uses: if the
-  /// server may yet carry out requests, this takes the lock's key for kSweptFor, so that the server
-  /// refuses them and they leave nothing.
+  /// Deletes the helper keys that a lock leaves. Only for a name that nobody uses: if requests are
+  /// still expected, this takes the lock's key for kSweptFor, so that the server refuses them.
   void sweep(Remains remains, lock::Instant now);
 
  private:
@@ -72,8 +71,8 @@ class Inspector {
     std::size_t connection;
     std::string wire;
     std::function<void(const Value& reply, lock::Duration took)> take;
-    /// Where the reason stands if there is no answer. After Inspection::trouble nothing more is
-    /// asked; null: the reason does not matter.
+    /// Where to note why there is no answer, if that matters. After `trouble` nothing more is
+    /// asked.
     std::optional<lock::Unreachable> Inspection::*unanswered = nullptr;
   };
 

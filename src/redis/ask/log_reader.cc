@@ -37,7 +37,7 @@ std::optional<milliseconds> time_of(std::string_view id) {
 std::optional<lock::Unreachable> why_not_read(const Value& reply, const std::string& log_key) {
   const std::vector<Value>& part = reply.elements;
   const std::string key = "its key \"" + untrusted(log_key) + "\" ";
-  if (part.size() == 2 && part[0].text == "replica") return replica_of(part[1].text);
+  if (fits(reply, "ss") && part[0].text == "replica") return replica_of(part[1].text);
   if (reply.type == Value::Type::error && reply.text.find("WRONGTYPE") != std::string::npos) {
     return lock::Unreachable{.why = key + "is not a log; delete it"};
   }
@@ -61,7 +61,6 @@ void LogReader::read(const std::string& lock_key, lock::Instant now, Extent exte
   bytes_ = 0;
   overflowed_ = false;
   next_ = "+";
-  budget_.begin(now);
   ask(now);
 }
 
@@ -98,8 +97,8 @@ void LogReader::take(const Value& reply, lock::Instant now) {
   if (extent_ == Extent::latest || part.size() < kPage + 2 || next_ == before) return;
   overflowed_ = lines_.size() > kMostLines;
   if (overflowed_) return;
-  if (const auto too_much = budget_.spend(std::exchange(bytes_, 0), now)) {
-    trouble_ = lock::Unreachable{.why = *too_much};
+  if (const auto why = too_much(bytes_)) {
+    trouble_ = lock::Unreachable{.why = *why};
     return;
   }
   ask(now);
@@ -108,8 +107,8 @@ void LogReader::take(const Value& reply, lock::Instant now) {
 /// False if the value is not a line.
 bool LogReader::take_line(const Value& value, bool known) {
   const std::vector<Value>& part = value.elements;
-  const bool texts = part.size() == 5 && std::ranges::all_of(part, [](const Value& one) {
-                       return one.type == Value::Type::string && one.text.size() <= kMostOfPart;
+  const bool texts = fits(value, "sssss") && std::ranges::all_of(part, [](const Value& one) {
+                       return one.text.size() <= kMostOfPart;
                      });
   const auto time = texts ? time_of(part[0].text) : std::nullopt;
   if (!time) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads the log of a lock on one server, for `redlock history`. Absent on purpose: the meaning of
-// the lines, and of the logs of several servers together (look/history.h).
+// Reads the log of a lock on one server, for `redlock history`. Absent on purpose: what the lines
+// and the logs of several servers mean (look/history.h).
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "redis/ask/questions.h"
-#include "redis/wire/budget.h"
 
 namespace redlock::redis {
 
@@ -27,9 +26,9 @@ struct LoggedLine {
 /// Reads over one of the connections of Questions. The result is there once these are finished.
 class LogReader {
  public:
-  /// `questions` must outlive this. `time_out`: of a request.
-  LogReader(Questions& questions, std::size_t connection, std::chrono::milliseconds time_out)
-      : questions_(questions), connection_(connection), budget_(time_out) {}
+  /// `questions` must outlive this.
+  LogReader(Questions& questions, std::size_t connection)
+      : questions_(questions), connection_(connection) {}
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
 
@@ -38,8 +37,7 @@ class LogReader {
     latest  ///< one short page
   };
 
-  /// Reads the log of the lock with this key. Can be called again when it has finished, for another
-  /// lock, unless there was trouble.
+  /// Can be called again for another lock when it has finished without trouble.
   void read(const std::string& lock_key, lock::Instant now, Extent extent = Extent::whole);
 
   /// Why the log could not be read, or not to its beginning.
@@ -59,8 +57,7 @@ class LogReader {
   std::string log_key_;
   Extent extent_ = Extent::whole;
   std::vector<LoggedLine> lines_;
-  Budget budget_;
-  std::size_t bytes_ = 0;  ///< of the page
+  std::size_t bytes_ = 0;  ///< of the lines
   std::string next_;       ///< the ID of the last line read, with which the next page begins
   bool overflowed_ = false;
   std::optional<lock::Unreachable> trouble_;

@@ -2,11 +2,10 @@
 #include "redis/ask/observer.h"
 
 #include <algorithm>
-#include <bitset>
 
 #include "lock/value.h"
-#include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
+#include "redis/requests/request.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/trouble.h"
 
@@ -36,17 +35,9 @@ std::size_t size_of(const Value& value) {
   return size;
 }
 
-bool is(const Value& value, Value::Type type) {
-  return value.type == type;
-}
-
 std::optional<lock::Reader> read_reader(const Value& reply) {
-  using enum Value::Type;
+  if (!fits(reply, "sssss")) return std::nullopt;
   const std::vector<Value>& part = reply.elements;
-  if (part.size() != 5 ||
-      !std::ranges::all_of(part, [](const Value& each) { return is(each, string); })) {
-    return std::nullopt;
-  }
   const auto left = read_number(part[1]);
   if (!lock::is_token(part[0].text) || !left || part[2].text.size() > kMostOfHolder ||
       part[4].text.size() > kMostOfWord) {
@@ -57,15 +48,11 @@ std::optional<lock::Reader> read_reader(const Value& reply) {
                       read_number(part[3]).value_or(0), part[4].text};
 }
 
-std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
-  using enum Value::Type;
-  const bool fits = part.size() == 12 && is(part[1], string) && is(part[2], string) &&
-                    is(part[3], integer) && is(part[4], string) && is(part[5], string) &&
-                    is(part[6], integer) && is(part[7], string) && is(part[8], integer) &&
-                    is(part[9], string) && is(part[10], array) && is(part[11], integer);
-  if (!fits || part[1].text.size() > kMostOfWord || part[2].text.size() > kMostOfValue ||
-      part[4].text.size() > kMostOfHolder || part[7].text.size() > kMostOfWord ||
-      part[9].text.size() > kMostOfWord) {
+std::optional<lock::Sighting> read_sighting(const Value& reply) {
+  const std::vector<Value>& part = reply.elements;
+  if (!fits(reply, "sssissisisai") || part[1].text.size() > kMostOfWord ||
+      part[2].text.size() > kMostOfValue || part[4].text.size() > kMostOfHolder ||
+      part[7].text.size() > kMostOfWord || part[9].text.size() > kMostOfWord) {
     return std::nullopt;
   }
   const std::string& type = part[1].text;
@@ -97,19 +84,11 @@ std::optional<lock::Sighting> read_sighting(const std::vector<Value>& part) {
 
 lock::Seen read_seen(const Value& reply) {
   const std::vector<Value>& part = reply.elements;
-  if (is(reply, Value::Type::array) && !part.empty()) {
-    if (part[0].text == "seen") {
-      if (auto sighting = read_sighting(part)) return std::move(*sighting);
-    }
-    if (part[0].text == "replica" && part.size() == 2) return replica_of(part[1].text);
+  if (fits(reply, "ss") && part[0].text == "replica") return replica_of(part[1].text);
+  if (!part.empty() && part[0].text == "seen") {
+    if (auto sighting = read_sighting(reply)) return std::move(*sighting);
   }
   return unexpected_reply(reply);
-}
-
-/// A user that may not read the mark, or finds none, gets none.
-std::optional<lock::Done> read_mark(const Value& reply) {
-  if (!is(reply, Value::Type::array) || reply.elements.empty()) return std::nullopt;
-  return reply.elements[0].text == "done" ? read_done(reply) : std::nullopt;
 }
 
 constexpr std::uint16_t kSlots = 16'384;
@@ -170,23 +149,21 @@ std::optional<std::size_t> ClusterMap::primary_of(std::string_view key) const {
 }
 
 std::size_t ClusterMap::unserved() const {
-  std::bitset<kSlots> served;
+  std::int64_t served = 0;
   for (const Range& range : ranges_) {
     const std::int64_t last = std::min<std::int64_t>(range.last, kSlots - 1);
-    for (std::int64_t slot = std::max<std::int64_t>(range.first, 0); slot <= last; ++slot) {
-      served.set(static_cast<std::size_t>(slot));
-    }
+    served += std::max<std::int64_t>(last - std::max<std::int64_t>(range.first, 0) + 1, 0);
   }
-  return kSlots - served.count();
+  return static_cast<std::size_t>(std::max<std::int64_t>(kSlots - served, 0));
 }
 
-Observer::Observer(Questions& questions, std::size_t server, Timeouts timeouts)
-    : questions_(questions), server_(server), timeouts_(timeouts) {
+Observer::Observer(Questions& questions, std::size_t server)
+    : questions_(questions), server_(server) {
   if (questions.place(server).kind != Endpoint::Kind::cluster) add_node(server);
 }
 
 void Observer::add_node(std::size_t connection) {
-  nodes_.push_back({connection, Budget(timeouts_.request)});
+  nodes_.push_back({connection});
 }
 
 void Observer::scan(std::string_view part, lock::Instant now) {
@@ -238,7 +215,7 @@ void Observer::ask_for_map(lock::Instant now) {
 }
 
 void Observer::begin(lock::Instant now) {
-  for (Node& node : nodes_) node.budget.begin(now);
+  for (Node& node : nodes_) node.bytes = 0;
   if (looks_) return begin_look(now);
   const std::size_t unserved = map_ ? map_->unserved() : 0;
   if (unserved > 0) {
@@ -298,7 +275,7 @@ void Observer::ask_scan(Node& node, lock::Instant now) {
 
 void Observer::take_scan(Node& node, const Value& reply, lock::Instant now) {
   const std::vector<Value>& part = reply.elements;
-  if (part.size() != 2 || !is(part[0], Value::Type::string) || !is(part[1], Value::Type::array)) {
+  if (!fits(reply, "sa")) {
     node.trouble = unexpected_reply(reply);
     return;
   }
@@ -312,8 +289,8 @@ void Observer::take_scan(Node& node, const Value& reply, lock::Instant now) {
     node.cut = "names more than " + std::to_string(kMostLocks) + " locks; the rest is left out";
   } else if (in_circles) {
     node.cut = "repeats the same page of locks (SCAN), so some locks may be missing";
-  } else if (const auto too_much = node.budget.spend(size_of(reply), now)) {
-    node.cut = *too_much;
+  } else if (const auto why = too_much(node.bytes += size_of(reply))) {
+    node.cut = *why;
   } else {
     ask_scan(node, now);
   }
@@ -338,24 +315,26 @@ void Observer::ask_more(Node& node, lock::Instant now) {
               [this, &about](const Value& reply) {
                 // A node that a map names has no other place to send us to.
                 const bool moved = map_ && is_redirection(reply);
-                about.seen = moved ? slot_has_moved() : read_seen(reply);
+                about.seen = moved ? lock::Unreachable{.why = "has just moved the lock's slot to "
+                                                              "another node; try again"}
+                                   : read_seen(reply);
               });
     ask_about(encode_waiting(key),
               [&about](const Value& reply) { about.queue = read_waiting(reply); });
     if (marks_ == Marks::asked) {
       ask_about(encode_command({"EVAL", scripts::done, "1", helper_key(key, "done")}),
-                [&about](const Value& reply) { about.done = read_mark(reply); });
+                [&about](const Value& reply) { about.done = read_done(reply); });
     }
   }
 }
 
 /// After each answer about a lock.
 void Observer::go_on(Node& node, const Value& reply, lock::Instant now) {
-  const auto too_much = node.budget.spend(size_of(reply), now);
+  const auto why = too_much(node.bytes += size_of(reply));
   // With one lock there is nothing to leave out.
-  if (too_much && node.wanted.size() > 1) {
-    node.cut = *too_much;
-    return stop(node, {.why = *too_much});
+  if (why && node.wanted.size() > 1) {
+    node.cut = *why;
+    return stop(node, {.why = *why});
   }
   ask_more(node, now);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads locks on one configured server, for `redlock status` and `redlock list`. Absent on purpose:
-// any change to a key, the meaning of several servers' answers together (lock/judgement.h), and
-// finding the one primary of a lock, which needs no map (locator.h).
+// any change to a key, and the meaning of several servers' answers together (lock/judgement.h).
 #pragma once
 
 #include <cstddef>
@@ -17,8 +16,7 @@
 
 #include "lock/judgement.h"
 #include "redis/ask/questions.h"
-#include "redis/requests/queue.h"
-#include "redis/wire/budget.h"
+#include "redis/requests/answer.h"
 
 namespace redlock::redis {
 
@@ -29,19 +27,18 @@ std::uint16_t slot_of(std::string_view key);
 /// Which primary of a Redis Cluster has which key.
 class ClusterMap {
  public:
-  /// Of the reply to CLUSTER SLOTS. Each slot may be a range of its own, with up to 30 elements and
-  /// 500 bytes for a primary and its replicas.
+  /// Each slot may be a range of its own, with 30 elements and 500 bytes for its nodes.
   static constexpr ReplyLimits kLimits{
       .bytes = 8 * 1024 * 1024, .of_array = 16 * 1024, .of_reply = 512 * 1024};
 
-  /// Reads the reply to CLUSTER SLOTS; none if it is something else. `asked`: the host of the node
-  /// that gave it, for nodes that it names without a host.
+  /// Reads the reply to CLUSTER SLOTS, if it is one. `asked`: the host of the node that sent it,
+  /// for nodes without a host.
   static std::optional<ClusterMap> read(const Value& reply, const std::string& asked);
 
   /// Each primary once.
   [[nodiscard]] const std::vector<Address>& primaries() const { return primaries_; }
 
-  /// The index in primaries() of the one that has the key; none: no node serves its slot.
+  /// The index in primaries() of the one that has the key, if a node serves its slot.
   [[nodiscard]] std::optional<std::size_t> primary_of(std::string_view key) const;
 
   /// The number of slots that no node serves: their locks cannot be seen.
@@ -61,7 +58,7 @@ class ClusterMap {
 struct Observation {
   lock::Seen seen = lock::Unreachable{};
   std::optional<lock::Done> done;  ///< the last run with --once, if we asked for it
-  std::optional<Queue> queue;      ///< none: unknown
+  std::optional<Queue> queue;      ///< if it is known
 };
 
 /// Whether to read the marks of --once, too.
@@ -73,7 +70,7 @@ enum class Marks { asked, ignored };
 class Observer {
  public:
   /// `server`: a connection of `questions`, which must outlive this.
-  Observer(Questions& questions, std::size_t server, Timeouts timeouts);
+  Observer(Questions& questions, std::size_t server);
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
@@ -81,7 +78,7 @@ class Observer {
   /// "holder" of the locks that redlock holds, "log" of those that it has held.
   void scan(std::string_view part, lock::Instant now);
 
-  /// Reads the locks with these keys. If the token `reader` is a reader's, it is among the readers,
+  /// Reads the locks with these keys. If `reader` is a reader's token, it is among the readers,
   /// however many there are.
   void look(std::vector<std::string> keys, Marks marks, std::string reader, lock::Instant now);
 
@@ -89,7 +86,7 @@ class Observer {
   [[nodiscard]] std::optional<lock::Unreachable> trouble() const;
   /// By scan(); a lock that was taken or released in the meantime may be missing or not.
   [[nodiscard]] std::set<std::string> found() const;
-  /// Why we stopped reading the server's answers, if they were too many. Safe to print.
+  /// Why we stopped reading, if there was too much. Safe to print.
   [[nodiscard]] std::optional<std::string> cut() const;
   /// By look(), in the order of the keys; each can be taken once.
   [[nodiscard]] Observation take(std::size_t index) { return std::move(observations_[index]); }
@@ -97,7 +94,7 @@ class Observer {
  private:
   struct Node {
     std::size_t connection;
-    Budget budget;
+    std::size_t bytes = 0;  ///< of its answers
     std::vector<std::size_t> wanted = {};  ///< by look(), the indices of its keys
     std::size_t asked = 0;                 ///< of these
     std::string cursor = {};               ///< of the scan
@@ -121,7 +118,6 @@ class Observer {
 
   Questions& questions_;
   std::size_t server_;
-  Timeouts timeouts_;
   std::optional<ClusterMap> map_;
   std::deque<Node> nodes_;  ///< of a Cluster: its primaries, in the map's order
   bool looks_ = false;      ///< look() was called last, and not scan()

@@ -6,6 +6,13 @@
 
 namespace redlock::redis {
 
+std::optional<std::string> too_much(std::size_t bytes) {
+  constexpr std::size_t kMost = std::size_t{64} << 20U;
+  if (bytes <= kMost) return std::nullopt;
+  return "has answered with more than " + std::to_string(kMost >> 20U) +
+         " MiB; the rest is left out";
+}
+
 std::size_t Questions::connect(Endpoint place, const TlsContext* tls, Timeouts timeouts) {
   all_.push_back({std::move(place), tls, timeouts});
   return all_.size() - 1;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,6 +21,10 @@
 #include "redis/connection/link.h"
 
 namespace redlock::redis {
+
+/// A server that we ask until it says that this was all may never say so: why we stop after answers
+/// of `bytes` bytes, if we do.
+std::optional<std::string> too_much(std::size_t bytes);
 
 /// Numbered connections, each opened by its first question. Passive, as Link is: the caller polls
 /// interests() and calls turn() until finished().
@@ -44,8 +49,7 @@ class Questions {
   /// A further connection, to `place`, with the TLS and the time-outs of `like`.
   std::size_t connect_like(std::size_t like, Endpoint place);
 
-  /// Before the first question about this key: in a Cluster it may be on another node than the key
-  /// before.
+  /// Before the first question about this key: in a Cluster it may be on another node.
   void go_to(std::size_t connection, const std::string& key);
   /// As Link::allow().
   void allow(std::size_t connection, ReplyLimits limits) { all_[connection].limits = limits; }

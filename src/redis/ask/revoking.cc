@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "lock/value.h"
+#include "redis/requests/answer.h"
 #include "redis/requests/keys.h"
-#include "redis/requests/queue.h"
+#include "redis/requests/request.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/trouble.h"
 
@@ -73,7 +74,7 @@ Taken read_taken(const Value& reply) {
   const std::string& word = part[0].text;
   if (word == "released") return {lock::Released{}};
   if (word == "missing") return {lock::Missing{}};
-  if (word == "revoked" && part.size() == 3 && part[1].type == Value::Type::integer) {
+  if (word == "revoked" && fits(reply, "sis")) {
     return {lock::Released{}, part[1].integer, tokens_in(part[2].text)};
   }
   if (word == "not_mine" && part.size() == 2) return {lock::NotMine{part[1].text}};

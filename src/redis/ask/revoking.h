@@ -21,8 +21,8 @@ namespace redlock::redis {
 /// the lock was revoked before.
 Flight encode_revoke(const std::string& key, const std::string& token, const std::string& value);
 
-/// Deletes the key that the user saw. `token`: of its lock, or empty for a key of another program.
-/// `readers`: the tokens of those that hold a shared lock, on any server.
+/// Deletes the key that the user saw. `token`: of its lock; empty for a key of another program.
+/// `readers`: the tokens of all that hold a shared lock, on any server.
 Flight encode_remove(const std::string& key, const lock::Sighting& seen, const std::string& token,
                      const std::vector<std::string>& readers);
 

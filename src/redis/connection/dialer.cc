@@ -16,20 +16,19 @@
 namespace redlock::redis {
 namespace {
 
-// connect(2) on a Unix socket with a full backlog fails with EAGAIN at once, and poll(2) cannot
-// wait for it.
+// connect(2) on a Unix socket with a full backlog fails with EAGAIN, and poll(2) cannot wait for
+// it.
 constexpr std::chrono::milliseconds kBacklogRetry{10};
 
 // The "connection attempt delay" that RFC 8305 recommends.
 constexpr std::chrono::milliseconds kNextAddress{250};
 
-// In seconds. Without these, nobody would notice for hours that a connection with a subscription is
-// dead, and a firewall in between might forget it.
+// In seconds: for hours, nobody would notice that a connection with a subscription is dead, and a
+// firewall in between might forget it.
 constexpr int kKeepIdle = 30;
 constexpr int kKeepInterval = 10;
 
-// How long we keep an unfinished lookup: so no more than a few threads ever hang in a resolver that
-// hangs.
+// How long we keep an unfinished lookup: so only a few threads ever hang in a resolver that hangs.
 constexpr std::chrono::seconds kLookupLife{10};
 
 /// The addresses of both families alternately, beginning with the first: if one family leads
@@ -58,8 +57,7 @@ void Dialer::start(const Endpoint& server, lock::Instant now, lock::Instant dead
     addresses_.push_back(*address);
     try_next(now);
   } else {
-    // A lookup that was too slow for the last try may be done for this one. But its result grows
-    // old.
+    // A lookup that was too slow for the last try may be done for this one, but its result ages.
     const Address wanted{server.host, server.port};
     if (lookup_ && (now - asked_ > kLookupLife || looked_up_ != wanted)) lookup_.reset();
     if (!lookup_) {
@@ -177,10 +175,6 @@ os::Fd Dialer::take(std::size_t index) {
   os::Fd connected = std::move(sockets_[index]);
   stop();
   return connected;
-}
-
-Step Dialer::step() const {
-  return lookup_ ? Step::resolving : Step::connecting;
 }
 
 void Dialer::interests(std::vector<os::Interest>& out) const {

@@ -17,39 +17,35 @@
 
 namespace redlock::redis {
 
-/// Finds the way to one server: resolves its name, then tries its addresses. An address that does
-/// not answer must not use up all the time: soon the dialer tries the next one beside it (as in RFC
-/// 8305). Passive: it never blocks; the caller polls interests() and calls turn(). The caller finds
-/// out whether a socket is connected by sending: this saves a round of the loop and two system
-/// calls.
+/// Finds the way to one server: resolves its name, then tries its addresses. If one does not answer
+/// soon, it tries the next one beside it (as in RFC 8305). Passive: it never blocks; the caller
+/// polls interests() and calls turn(), and finds out by sending whether a socket is connected.
 class Dialer {
  public:
   /// `user_timeout`: see Timeouts::acknowledge.
   explicit Dialer(std::chrono::milliseconds user_timeout) : user_timeout_(user_timeout) {}
 
-  /// Begins anew. `server`: of kind tcp or unix_socket; it must not change before stop(). It tries
-  /// every address before `deadline`; the caller watches the deadline itself.
+  /// Starts again. `server`: of kind tcp or unix_socket; it must not change before stop(). All
+  /// addresses are tried before `deadline`, which the caller watches itself.
   void start(const Endpoint& server, lock::Instant now, lock::Instant deadline);
   void stop();
 
   /// Takes the next step that can be taken.
   void turn(lock::Instant now);
 
-  /// The sockets whose connection is made or under way.
+  /// Connected, or connecting.
   [[nodiscard]] std::span<const os::Fd> sockets() const { return sockets_; }
 
-  /// The caller found that sockets()[index] cannot be connected, errno `error`: the dialer drops
-  /// that socket and tries the next address at once.
+  /// sockets()[index] cannot be connected, errno `error`: drops it and tries the next address.
   void refused(std::size_t index, int error, lock::Instant now);
 
-  /// The caller found that sockets()[index] is connected: it belongs to the caller now, and the
-  /// dialer closes all others.
+  /// sockets()[index] is connected: it is the caller's now, and all others are closed.
   os::Fd take(std::size_t index);
 
   /// Why the last address failed, once all have failed. Stays until start().
   [[nodiscard]] const std::optional<lock::Unreachable>& failure() const { return failure_; }
 
-  [[nodiscard]] Step step() const;
+  [[nodiscard]] Step step() const { return lookup_ ? Step::resolving : Step::connecting; }
   void interests(std::vector<os::Interest>& out) const;
 
   /// When turn() must be called at the latest.

@@ -13,17 +13,12 @@ namespace {
 
 constexpr std::size_t kReadChunk = 16 * 1024;
 
-// So many pauses between two attempts last as long as a request may take.
+// This many pauses between two attempts last as long as a request may take.
 constexpr int kPausesInTime = 8;
 
 /// A server that expects TLS and gets something else sends a TLS alert, if it sends anything.
 bool begins_as_tls(std::string_view bytes) {
   return bytes.starts_with("\x15\x03");
-}
-
-/// The result of a write: an error wrote none.
-std::size_t bytes_of(ssize_t written) {
-  return written > 0 ? static_cast<std::size_t>(written) : 0;
 }
 
 }  // namespace
@@ -68,11 +63,6 @@ void Link::note(Flight flight, lock::Instant now) {
   guard([&] { flush(now); });
 }
 
-void Link::repeat(std::string wire, lock::Instant now) {
-  if (state_ != State::ready || !pipeline_.repeat_endless(std::move(wire))) return;
-  guard([&] { flush(now); });
-}
-
 void Link::connect(lock::Instant now) {
   connect_deadline_ = now + timeouts_.connect;
   trouble_.reset();
@@ -93,8 +83,7 @@ void Link::approach(lock::Instant now) {
 }
 
 /// Once all requests sent before are answered: does what the redirection says, or, without one,
-/// repeats what the node refused for the moment. A second errand waits for the end of the first
-/// one.
+/// repeats what the node refused for the moment. Errands go one after the other.
 void Link::follow(lock::Instant now) {
   if (errand_ || !pipeline_.drained()) return;
   if (redirection_.empty()) {
@@ -109,9 +98,8 @@ void Link::follow(lock::Instant now) {
   }
 }
 
-/// While a Cluster moves a slot, some of its keys are on the other node already: there, and only
-/// there, the requests that were refused can be carried out, each command behind an ASKING. All
-/// others still belong here.
+/// While a Cluster moves a slot, some of its keys are on the other node already: only there the
+/// refused requests can be carried out, each command after an ASKING. All others belong here.
 void Link::run_errand(lock::Instant now) {
   const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
   if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
@@ -145,14 +133,13 @@ void Link::cancel_unsent(lock::AttemptId attempt) {
 void Link::move(lock::Instant now) {
   hang_up();
   pipeline_.restore_refused();
-  pipeline_.set_deadlines(lock::kNever);  // become_ready() sets them anew
+  pipeline_.set_deadlines(lock::kNever);  // until become_ready()
   trouble_.reset();
   locator_.redirect(std::exchange(redirection_, {}), now);
   connect_deadline_ = locator_.limit();
   approach(now);
 }
 
-/// Sends the first flight as soon as there is a socket that takes it.
 void Link::dial(lock::Instant now) {
   for (std::size_t index = 0; index < dialer_.sockets().size();) {
     if (open(index, now)) return;
@@ -165,28 +152,17 @@ void Link::dial(lock::Instant now) {
   if (state_ == State::dialing && dialer_.failure()) leave_place(*dialer_.failure(), now);
 }
 
-/// Tries the first write on one of the dialer's sockets. False with errno if the socket is not
-/// connected (yet). A socket that was connected and is broken already counts as open: a server that
-/// is full says so before it hangs up, and receive() must find that.
+/// Goes on with one of the dialer's sockets. False with errno if it is not connected (yet). One
+/// that was connected and is broken already counts as open: a server that is full says so before it
+/// hangs up, and receive() must find that.
 bool Link::open(std::size_t index, lock::Instant now) {
-  const bool shakes = handshake_.replies > 0;
-  Pipeline::Pending* const first = tls_ == nullptr && !shakes ? pipeline_.first() : nullptr;
-  handshake_rest_ = handshake_.wire;
-  handshake_replies_ = 0;
-  std::string_view wire;
-  if (first != nullptr) wire = first->flight.wire;
-  if (tls_ == nullptr && shakes) wire = handshake_rest_;
-  const bool noted = first != nullptr && pipeline_.note_attempt(*first);
-  ssize_t written = send_to(dialer_.sockets()[index].get(), wire);
-  const int error = errno;
-  if (first != nullptr) pipeline_.sent(*first, bytes_of(written), noted, now);
-  if (written < 0 && (error == EPIPE || error == ECONNRESET)) written = 0;
-  errno = error;
-  if (written < 0) return false;
+  if (send_to(dialer_.sockets()[index].get(), {}) < 0 && errno != EPIPE && errno != ECONNRESET) {
+    return false;
+  }
   stream_.emplace(dialer_.take(index), tls_, *locator_.place());
   parser_.emplace(limits_);
   heard_ = false;
-  if (tls_ == nullptr && shakes) handshake_rest_.remove_prefix(bytes_of(written));
+  handshake_replies_ = 0;
   secure(now);
   return true;
 }
@@ -199,7 +175,8 @@ void Link::secure(lock::Instant now) {
     leave_place(*stream_->failure(), now);
   } else if (handshake_.replies > 0) {
     state_ = State::authenticating;
-    flush_handshake();
+    // A new socket takes it as a whole. If the connection is broken, receive() finds the reason.
+    static_cast<void>(stream_->write(handshake_.wire));
   } else {
     become_ready(now);
   }
@@ -212,19 +189,12 @@ void Link::become_ready(lock::Instant now) {
   flush(now);
 }
 
-void Link::flush_handshake() {
-  stream_->send_rest();
-  if (!handshake_rest_.empty())
-    handshake_rest_.remove_prefix(bytes_of(stream_->write(handshake_rest_)));
-}
-
 void Link::flush(lock::Instant now) {
   stream_->send_rest();
   while (Pipeline::Pending* const next = pipeline_.next_to_send()) {
     const bool begins = next->written == 0;
-    const bool noted = begins && pipeline_.note_attempt(*next);
     const ssize_t n = stream_->write(next->rest());
-    pipeline_.sent(*next, bytes_of(n), noted, now);
+    pipeline_.sent(*next, n > 0 ? static_cast<std::size_t>(n) : 0, now);
     if (begins && n > 0 && !next->keeps_deadline) next->deadline = now + timeouts_.request;
     // A broken connection is left to receive(): the server's last reply may still be there.
     if (!next->rest().empty()) return;
@@ -241,12 +211,15 @@ void Link::receive(lock::Instant now) {
     heard_at_ = now;
     if (!std::exchange(heard_, true) &&
         begins_as_tls({chunk.data(), static_cast<std::size_t>(n)})) {
-      return leave_place(wants_tls(), now);
+      return leave_place({false, true,
+                          "speaks TLS on this port; write rediss://, or give its port for plain "
+                          "text"},
+                         now);
     }
     parser_->feed({chunk.data(), static_cast<std::size_t>(n)});
     take_replies(now);
-    // Fewer bytes than there was room for were all of them; if not, the next turn reads the rest.
-    // TLS is different: it gives out one record after the other that has left the socket already.
+    // Fewer bytes than there was room for were all of them, except with TLS: it returns one record
+    // after another that has left the socket already.
     if (!stream_ || (static_cast<std::size_t>(n) < chunk.size() && !stream_->secured())) return;
   }
 }
@@ -332,8 +305,8 @@ void Link::hang_up() {
   parser_.reset();
 }
 
-/// This place is of no use: if we were only on the way to it, there may be another one. A person
-/// must help only if that holds for each place.
+/// This place is of no use: if we were only on the way to it, there may be another one. The trouble
+/// is permanent if it is so at each place.
 void Link::leave_place(lock::Unreachable why, lock::Instant now) {
   const bool on_the_way = state_ != State::ready;
   why = locator_.at_place(std::move(why));
@@ -356,20 +329,14 @@ void Link::disconnect(const lock::Unreachable& why) {
 void Link::close() noexcept {
   state_ = State::idle;
   connect_deadline_ = lock::kNever;
-  dialer_.stop();
-  locator_.stop();
-  abandon();
+  if (errand_) errand_->close();
   errand_.reset();
-  pipeline_.hold(false);
-  parser_.reset();
-  pipeline_.clear();
-}
-
-void Link::abandon() {
-  if (errand_) errand_->abandon();
   locator_.abandon();
+  locator_.stop();
   if (stream_) stream_->abandon();
-  stream_.reset();
+  hang_up();
+  pipeline_.hold(false);
+  pipeline_.clear();
 }
 
 void Link::expire(lock::Instant now) {
@@ -379,6 +346,7 @@ void Link::expire(lock::Instant now) {
       follow(now);
     } else if (now >= silent_at()) {
       // The next request connects again, and looks for the successor of a server that moves.
+      lost_ = true;
       disconnect(locator_.at_place(request_timed_out(timeouts_.request)));
     }
   } else if (now >= connect_deadline_ || now >= locator_.place_deadline()) {
@@ -416,17 +384,19 @@ void Link::move_on(lock::Instant now) {
   } else {
     if (state_ == State::securing) secure(now);
     // If a write fails, reading finds the reason.
-    if (state_ == State::authenticating) flush_handshake();
+    if (state_ == State::authenticating) stream_->send_rest();
     if (state_ == State::ready) flush(now);
     receive(now);
   }
-  // An answer that is here already counts, even behind its deadline.
+  // An answer that is here already counts, even after its deadline.
   expire(now);
   if (state_ == State::ready && locator_.asks()) {
     locator_.turn(now);
     if (!locator_.superseded()) return;
-    replaced_ = true;
-    disconnect(locator_.at_place(was_replaced()));  // the next request goes to the new primary
+    lost_ = true;
+    // The next request goes to the new primary.
+    disconnect(locator_.at_place(
+        {.why = "is not the primary any more: the Sentinels name another server"}));
   }
 }
 
@@ -435,7 +405,7 @@ void Link::interests(std::vector<os::Interest>& out) const {
   locator_.interests(out);
   if (state_ == State::dialing) {
     dialer_.interests(out);
-  } else if (state_ != State::idle) {
+  } else if (stream_) {
     out.push_back({.fd = stream_->fd(), .read = true, .write = has_unwritten()});
   }
 }
@@ -461,10 +431,7 @@ Step Link::step() const {
 }
 
 bool Link::has_unwritten() const {
-  if (stream_->has_rest()) return true;
-  if (state_ == State::securing) return false;
-  if (state_ == State::authenticating) return !handshake_rest_.empty();
-  return pipeline_.can_send();
+  return stream_->has_rest() || (state_ == State::ready && pipeline_.can_send());
 }
 
 }  // namespace redlock::redis

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,85 +26,73 @@
 namespace redlock::redis {
 
 /// One server's ordered connection. It sends the requests in the order of its pipeline, over one
-/// socket, and it never sends a request twice, unless the node of a Cluster has answered that it
-/// has not carried it out (MOVED, ASK, TRYAGAIN, CLUSTERDOWN). Passive: it never blocks; the caller
+/// socket, and never sends a request twice, unless the node of a Cluster has answered that it has
+/// not carried it out (MOVED, ASK, TRYAGAIN, CLUSTERDOWN). Passive: it never blocks; the caller
 /// polls interests() and calls turn().
 ///
 ///   idle → locating → dialing → securing → authenticating → ready
 ///
-/// It connects when a request comes, and goes back to idle whenever the connection ends. A server
-/// that moves may need several places (redis/connection/locator.h) before one of them becomes
-/// ready. If a request times out, the connection stays: the server may still carry the request out,
-/// and a later request (its release!) should come after it. But a proxy may acknowledge everything
-/// for a backend that is gone: after two requests in a row without an answer, the next one goes
-/// over a new connection (silent_at()). A release that follows its acquire over another connection
-/// must leave a tombstone (Pipeline::may_come_late()).
+/// It connects when a request comes. A server that moves may need several places (locator.h) before
+/// one becomes ready. If a request times out, the connection stays: the server may still carry the
+/// request out, and its release should come after it. But a proxy may acknowledge everything for a
+/// backend that is gone: after two requests in a row without an answer, the next one goes over a
+/// new connection (silent_at()). A release that follows its acquire over another connection must
+/// leave a tombstone (Pipeline::may_come_late()).
 class Link {
  public:
   using Arrival = Pipeline::Arrival;
 
-  /// `endpoint` and `tls` must outlive the link; `tls` is null for an endpoint without TLS.
-  /// `key`: as in Locator.
+  /// `endpoint` and `tls` (null without TLS) must outlive the link. `key`: as in Locator.
   Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  /// To be called before the first request, if a reply may exceed the usual limits.
+  /// Before the first request, if a reply may exceed the usual limits.
   void allow(ReplyLimits limits) { limits_ = limits; }
 
   /// Queues a request and sends as much as can be sent now.
   void ask(const lock::Ask& ask, Flight flight, lock::Instant now);
 
-  /// Sends a flight whose replies nobody waits for. It keeps its order among the requests sent, but
-  /// overtakes those that must wait; it may have to wait itself. Without a connection it is
-  /// dropped.
+  /// Sends a flight whose replies nobody waits for, ahead of the requests that must wait; it may
+  /// have to wait itself. Without a connection it is dropped.
   void note(Flight flight, lock::Instant now);
 
-  /// Subscribes once more over the same connection, with these commands: the answers prove the
-  /// connection. Without a subscription it does nothing.
-  void repeat(std::string wire, lock::Instant now);
-
-  /// Its requests, and the attempts of which the server may hold something.
+  /// Its requests, and the attempts that may have left something on the server.
   [[nodiscard]] Pipeline& requests() { return pipeline_; }
   [[nodiscard]] const Pipeline& requests() const { return pipeline_; }
 
-  /// Forgets the requests of the attempt of which nothing is sent. None of them is answered. A
-  /// connection under way stays so: the next attempt will want it.
+  /// As Pipeline::cancel_unsent(). Does not cancel a pending connect.
   void cancel_unsent(lock::AttemptId attempt);
 
-  /// There is a connection over which a request can be sent at once.
+  /// There is a connection over which a request can be sent immediately.
   [[nodiscard]] bool ready() const { return state_ == State::ready; }
 
-  /// A request is neither answered to its end nor given up. A subscription is never answered to its
-  /// end while the connection lasts.
+  /// A request is neither answered nor given up; a subscription is not while its connection lasts.
   [[nodiscard]] bool busy() const { return !pipeline_.empty() || errand_ != nullptr; }
 
-  /// Since the last call it has left a server because Sentinels name another primary.
-  bool take_replaced() { return std::exchange(replaced_, false); }
+  /// Since the last call it has left a server that answers nothing, or that is not the primary any
+  /// more by the Sentinels: other connections to that server are of no use either.
+  bool take_lost() { return std::exchange(lost_, false); }
 
-  /// Where the connection is, or leads to.
+  /// Where the connection leads to.
   [[nodiscard]] const Endpoint& place() const {
     return locator_.place() != nullptr ? *locator_.place() : endpoint_;
   }
 
-  /// Appends the descriptors that it waits for to `out`.
   void interests(std::vector<os::Interest>& out) const;
-  /// Closes the connection without sending anything: it belongs to a forked child now.
-  void abandon();
-
-  /// Closes the connection. No request is answered any more.
+  /// Closes the connection without sending anything: it may belong to a forked child now. No
+  /// request is answered any more.
   void close() noexcept;
 
-  /// When the server's certificate expires; none without TLS or a connection.
+  /// When the server's certificate expires, over a connection with TLS.
   [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const {
     return stream_ ? stream_->certificate_expires() : std::nullopt;
   }
 
   [[nodiscard]] lock::Instant deadline() const;
-  /// Throws if the machine fails. Then the connection is closed, and no request is answered any
-  /// more; sent_attempts() still knows every attempt that was sent. The same goes for ask() and
-  /// note().
+  /// This, ask() and note() throw if the machine fails. Then the connection is closed, and no
+  /// request is answered any more; sent_attempts() still knows every attempt that was sent.
   std::vector<Arrival> turn(lock::Instant now);
 
  private:
@@ -124,7 +111,6 @@ class Link {
   void secure(lock::Instant now);
   void become_ready(lock::Instant now);
   void flush(lock::Instant now);
-  void flush_handshake();
   void receive(lock::Instant now);
   void take_replies(lock::Instant now);
   void take_handshake_reply(const Value& reply, lock::Instant now);
@@ -144,12 +130,11 @@ class Link {
   const TlsContext* tls_;
   Timeouts timeouts_;
   Locator locator_;
-  /// The commands before the first request: AUTH, SELECT and the locator's question, as far as the
-  /// endpoint needs them. The server must confirm them before any other is sent: a server whose
-  /// default user may write would run a request behind a refused AUTH as the wrong user.
+  /// AUTH, SELECT and the locator's question, as far as the endpoint needs them. The server must
+  /// confirm them before the first request is sent: after a refused AUTH, a server whose default
+  /// user may write would run it as the wrong user.
   const Flight handshake_;
-  std::string_view handshake_rest_;  ///< what of it is not written yet
-  unsigned handshake_replies_ = 0;   ///< replies to it
+  unsigned handshake_replies_ = 0;  ///< replies to it
   Dialer dialer_;
   State state_ = State::idle;
   lock::Instant connect_deadline_ = lock::kNever;
@@ -158,15 +143,12 @@ class Link {
   std::optional<ReplyParser> parser_;
   bool heard_ = false;        ///< the server has sent something over this connection
   lock::Instant heard_at_{};  ///< when it last did
-  bool replaced_ = false;     ///< see take_replaced()
+  bool lost_ = false;         ///< see take_lost()
   std::optional<lock::Unreachable> trouble_;  ///< with a place, on the way
-  std::string redirection_;  ///< the latest one that a request was answered with; empty: none
-  /// When to repeat the requests that were refused for the moment.
-  lock::Instant repeat_at_ = lock::kNever;
-  /// The node of a Cluster that receives the key, and a connection to it, for the few requests that
-  /// this node refused with ASK.
-  Endpoint receiver_;
-  std::unique_ptr<Link> errand_;
+  std::string redirection_;  ///< the latest one that answered a request, or empty
+  lock::Instant repeat_at_ = lock::kNever;  ///< the requests that were refused for the moment
+  Endpoint receiver_;             ///< the node of a Cluster to which the slot of the key moves
+  std::unique_ptr<Link> errand_;  ///< to it, for the requests that were refused with ASK
   std::vector<Arrival> from_errand_;
   Pipeline pipeline_;
 };

@@ -14,13 +14,12 @@ namespace redlock::redis {
 
 /// Asks all Sentinels at the same time which server is the primary of a service now
 /// (https://redis.io/docs/latest/develop/reference/sentinel-clients/). After a fail-over, one that
-/// was cut off still names the old primary: so a majority must have answered, and the newest
-/// configuration counts (config-epoch). If no majority answers in time, those that did have to do.
-/// Passive, as Link is.
+/// was cut off still names the old primary: so a majority must answer, and the newest configuration
+/// (config-epoch) counts. If no majority answers in time, those that did decide.
 class Sentinels {
  public:
   /// `endpoint` and `tls` must outlive this. `known`: the epoch of the newest configuration that we
-  /// know; a majority that knows only older ones does not count as one.
+  /// know; a majority must know it, too.
   Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::uint64_t known,
             lock::Instant now);
 
@@ -30,15 +29,13 @@ class Sentinels {
   [[nodiscard]] lock::Instant deadline() const;
   void turn(lock::Instant now);
   void abandon() {
-    for (Link& link : links_) link.abandon();
+    for (Link& link : links_) link.close();
   }
 
-  [[nodiscard]] bool finished() const { return finished_; }
-  /// Once finished(): the primary; none: failure() says why.
-  [[nodiscard]] const std::optional<Address>& primary() const { return primary_; }
-  [[nodiscard]] const lock::Unreachable& failure() const { return failure_; }
-  /// Of the configuration in which the primary is one.
-  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+  bool finished = false;
+  std::optional<Address> primary;  ///< if there is none once it is finished, `failure` says why
+  lock::Unreachable failure;
+  std::uint64_t epoch = 0;  ///< of the configuration with that primary
   /// Each Sentinel has answered: there is no newer configuration.
   [[nodiscard]] bool all_answered() const { return certain_ == links_.size(); }
 
@@ -54,15 +51,11 @@ class Sentinels {
   std::size_t certain_ = 0;   ///< those of them that are not changing it
   std::size_t failed_ = 0;
   std::size_t permanent_ = 0;  ///< of those that failed
-  std::uint64_t epoch_ = 0;    ///< of primary_
-  std::optional<Address> primary_;
-  lock::Unreachable failure_;
-  bool finished_ = false;
 };
 
 namespace {
 
-/// Nodes that disagree about a slot may send us to and fro for ever.
+/// Nodes that disagree about a slot may send us to and fro without end.
 constexpr unsigned kMostRedirections = 5;
 
 /// A waiter may ask for the lock ten times in a second: the Sentinels are asked less often.
@@ -104,7 +97,7 @@ lock::Unreachable refused(std::string_view error, const std::string& service) {
   return error_reply(error);
 }
 
-/// "MOVED SLOT HOST:PORT", or ASK; an IPv6 address comes without brackets. An empty host: the one
+/// "MOVED SLOT HOST:PORT", or ASK; an IPv6 address comes without brackets. An empty host is the one
 /// that answered.
 std::optional<Address> read_redirection(std::string_view text, const std::string& same_host) {
   const std::size_t space = text.rfind(' ');
@@ -117,9 +110,9 @@ std::optional<Address> read_redirection(std::string_view text, const std::string
   return is_host(address.host) ? std::optional(address) : std::nullopt;
 }
 
-/// An error in reply to the question does not mean that the place is of no use: a user may lack the
-/// permission to ask (NOPERM), a provider may have renamed the command, and a slot that moves is
-/// served in part. The requests themselves will show it.
+/// After these errors in reply to the question, the place may be of use all the same: the requests
+/// will show it. A user may lack the permission to ask, a provider may have renamed the command,
+/// and a slot that moves is served in part.
 bool is_harmless(std::string_view error) {
   return error.starts_with("NOPERM") || error.starts_with("ASK ") ||
          error.starts_with("TRYAGAIN") || error.starts_with("ERR unknown command");
@@ -155,9 +148,9 @@ void Sentinels::turn(lock::Instant now) {
   for (std::size_t index = 0; index < links_.size(); ++index) {
     for (const Link::Arrival& arrival : links_[index].turn(now)) take(index, arrival);
   }
-  const bool majority = answered_ > links_.size() / 2 && epoch_ >= known_;
+  const bool majority = answered_ > links_.size() / 2 && epoch >= known_;
   const bool all = answered_ + failed_ == links_.size();
-  finished_ = majority || all || (answered_ > 0 && now >= enough_at_);
+  finished = majority || all || (answered_ > 0 && now >= enough_at_);
 }
 
 void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
@@ -165,13 +158,13 @@ void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
     const Address where{endpoints_[index].host, endpoints_[index].port};
     why.why = "Sentinel " + where.display() + ": " + why.why;
     why.maybe_applied = false;
-    // What a person must repair tells more than a Sentinel that is down. But as long as one is only
-    // down, time may help.
+    // A permanent trouble tells more than a Sentinel that is down. But while one is only down, time
+    // may help.
     const bool each_permanent = why.permanent && (failed_ == 0 || permanent_ == failed_);
-    if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure_ = why;
+    if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure = why;
     if (why.permanent) ++permanent_;
     ++failed_;
-    failure_.permanent = each_permanent;
+    failure.permanent = each_permanent;
   };
   if (const auto* silence = std::get_if<lock::Unreachable>(&arrival.content)) {
     return fail(*silence);
@@ -180,18 +173,18 @@ void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
   if (reply.type == Value::Type::error) {
     return fail(refused(reply.text, service_));
   }
-  Address primary{.host = std::string(field(reply, "ip")),
-                  .port = number<std::uint16_t>(field(reply, "port")).value_or(0)};
-  if (!is_host(primary.host) || primary.port == 0) return fail(not_redis(Fate::never_sent));
-  std::uint64_t epoch = number<std::uint64_t>(field(reply, "config-epoch")).value_or(0);
+  Address named{.host = std::string(field(reply, "ip")),
+                .port = number<std::uint16_t>(field(reply, "port")).value_or(0)};
+  if (!is_host(named.host) || named.port == 0) return fail(not_redis(Fate::never_sent));
+  std::uint64_t of_named = number<std::uint64_t>(field(reply, "config-epoch")).value_or(0);
   // The Sentinel that leads a fail-over has the new epoch already while it names the old primary.
   const bool leads = field(reply, "flags").find("failover_in_progress") != std::string_view::npos;
-  if (leads) epoch = 0;
+  if (leads) of_named = 0;
   certain_ += leads ? 0 : 1;
   ++answered_;
-  if (primary_ && epoch <= epoch_) return;
-  primary_ = std::move(primary);
-  epoch_ = epoch;
+  if (primary && of_named <= epoch) return;
+  primary = std::move(named);
+  epoch = of_named;
 }
 
 Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
@@ -254,8 +247,8 @@ bool Locator::next(lock::Instant now) {
   return true;
 }
 
-/// A place has half of the time left if there is another one to try. Equal shares would be too
-/// short for a distant Cluster with many nodes.
+/// A place has half of the time left if there is another one. Equal shares would be too short for a
+/// distant Cluster with many nodes.
 void Locator::go_to(const Address& address, lock::Instant now) {
   here_.host = address.host;
   here_.port = address.port;
@@ -264,8 +257,8 @@ void Locator::go_to(const Address& address, lock::Instant now) {
 }
 
 std::string Locator::question() const {
-  // Any script will do: a node runs it only if it has the key. One without a key shows whether the
-  // node is there and has loaded its data.
+  // A node runs a script only if it has the key. One without a key shows whether the node is there
+  // and has loaded its data.
   if (endpoint_.kind == Endpoint::Kind::cluster) {
     return key_.empty() ? encode_command({"EVAL", "return 1", "0"})
                         : encode_command({"EVAL", "return 1", "1", key_});
@@ -287,8 +280,7 @@ bool Locator::is_confirmed_by(const Value& reply, lock::Instant now) {
   return true;
 }
 
-/// By the reply to ROLE. A user who may not ask learns from the lock's own scripts whether the
-/// server is a replica.
+/// By the reply to ROLE. If the user may not ask, the lock's scripts tell whether it is a replica.
 bool Locator::may_be_primary(const Value& reply) {
   const bool may_not_ask =
       reply.text.starts_with("NOPERM ") || reply.text.starts_with("ERR unknown command");
@@ -297,7 +289,10 @@ bool Locator::may_be_primary(const Value& reply) {
                     reply.elements.front().type == Value::Type::string &&
                     !reply.elements.front().text.empty();
   if (role && reply.elements.front().text == "master") return true;
-  fail(role ? not_the_primary() : unexpected_reply(reply));
+  fail(role ? lock::Unreachable{.maybe_applied = false,
+                                .why = "is a replica, though the Sentinels name it as the primary; "
+                                       "is a fail-over in progress?"}
+            : unexpected_reply(reply));
   return false;
 }
 
@@ -311,7 +306,12 @@ void Locator::follow(std::string_view moved, lock::Instant now) {
   const std::optional<Address> address = read_redirection(moved, here_.host);
   if (!address) return fail(not_redis(Fate::never_sent));
   if (endpoint_.kind != Endpoint::Kind::cluster) return fail(error_reply(moved));
-  if (++redirections_ > kMostRedirections) return fail(sent_in_circles(kMostRedirections));
+  if (++redirections_ > kMostRedirections) {
+    return fail({false, false,
+                 "is the end of " + std::to_string(kMostRedirections) +
+                     " redirections from node to node, and names yet another one; do the nodes "
+                     "agree about their slots (redis-cli --cluster check)?"});
+  }
   go_to(*address, now);
 }
 
@@ -356,7 +356,7 @@ lock::Instant Locator::deadline() const {
 void Locator::turn(lock::Instant now) {
   if (!sentinels_) return;
   sentinels_->turn(now);
-  if (!sentinels_->finished()) return;
+  if (!sentinels_->finished) return;
   take_primary(now);
   sentinels_.reset();
 }
@@ -365,17 +365,19 @@ void Locator::turn(lock::Instant now) {
 /// back there, unless all Sentinels say so: then somebody has set them up from scratch. Nor do we
 /// leave a place for an older one.
 void Locator::take_primary(lock::Instant now) {
-  const std::optional<Address>& primary = sentinels_->primary();
-  const std::uint64_t epoch = sentinels_->epoch();
+  const std::optional<Address>& primary = sentinels_->primary;
+  const std::uint64_t epoch = sentinels_->epoch;
   if (place_ != nullptr) {
     const bool newer = epoch > epoch_ || (epoch < epoch_ && sentinels_->all_answered());
     if (!primary || !newer) return;
     epoch_ = epoch;
     superseded_ = *primary != Address{here_.host, here_.port};
   } else if (!primary) {
-    failure_ = sentinels_->failure();
+    failure_ = sentinels_->failure;
   } else if (epoch < epoch_ && !sentinels_->all_answered()) {
-    failure_ = outdated_sentinels();
+    failure_ = {false, false,
+                "the Sentinels that answer have not heard of the latest fail-over; are the "
+                "others up?"};
   } else {
     epoch_ = epoch;
     go_to(*primary, now);

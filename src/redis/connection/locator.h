@@ -33,63 +33,62 @@ struct Timeouts {
   std::chrono::milliseconds acknowledge{1000};
 };
 
-/// Gives one place after the other to connect to, until one of them is the right one:
+/// Names one place after another to connect to, until one of them is the right one:
 ///   - of a plain server, the server itself;
 ///   - of a Cluster, the primary that served us last, then the nodes of the URI; a node that does
 ///     not have our key names the one that has it (MOVED);
 ///   - behind Sentinels, the primary that they name now.
-/// A place confirms in its handshake that it is the right one. Passive, as Link is.
+/// Passive, as Link is.
 class Locator {
  public:
-  /// `endpoint` and `tls` must outlive this. `key`: of the lock; empty: any node of a Cluster will
-  /// do.
+  /// `endpoint` and `tls` must outlive this. `key`: of the lock; if empty, any node of a Cluster is
+  /// right.
   Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
   ~Locator();
   Locator(const Locator&) = delete;
   Locator& operator=(const Locator&) = delete;
 
-  /// Begins anew; a place must be reached before `deadline`.
+  /// Starts again; a place must be reached before `deadline`.
   void start(lock::Instant now, lock::Instant deadline);
   void stop();
-  /// As Link::abandon().
   void abandon();
 
-  /// Behind Sentinels: asks them again while the place is in use, unless it has just done so. A
-  /// healthy connection does not prove that the place is still the primary.
+  /// Asks the Sentinels again while the place is in use, unless it has just done so: a healthy
+  /// connection does not prove that the place is still the primary.
   void ask_again(lock::Instant now);
 
-  /// They name another primary, by a newer configuration than the one that led to this place.
+  /// The Sentinels name another primary, by a newer configuration.
   [[nodiscard]] bool superseded() const { return superseded_; }
 
-  /// They have not answered yet.
+  /// The Sentinels have not answered yet.
   [[nodiscard]] bool asks() const { return sentinels_ != nullptr; }
 
-  /// Where to connect; null: not known yet, or there is a failure().
+  /// Where to connect; null if that is not known yet, or there is a failure().
   [[nodiscard]] const Endpoint* place() const { return place_; }
 
-  /// When to give up this place for the next one, if there is one.
+  /// When to try the next place, if there is one.
   [[nodiscard]] lock::Instant place_deadline() const { return place_deadline_; }
 
   /// The place cannot be used. True if there is another one to try.
   bool next(lock::Instant now);
 
-  /// The command whose reply shows whether the place is the right one, to be sent after AUTH and
-  /// SELECT; empty: no such command is needed.
+  /// The command whose reply shows whether the place is the right one, for after AUTH and SELECT,
+  /// or empty.
   [[nodiscard]] std::string question() const;
 
-  /// Whether the place is the right one, by the reply to question(). If not, place() is another one
-  /// now, or failure() says why, and next() may know another place.
+  /// By the reply to question(). If the place is not the right one, place() is another one now, or
+  /// failure() says why, and next() may know another place.
   bool is_confirmed_by(const Value& reply, lock::Instant now);
 
-  /// A node has answered a request with this redirection ("MOVED 3999 10.0.0.5:6379"). place() is
-  /// the node that it names, or there is a failure(). All redirections of one request have the time
-  /// of one connection together.
+  /// A node has answered a request with this redirection ("MOVED 3999 10.0.0.5:6379"): place() is
+  /// the node that it names, or there is a failure(). All redirections of a request together have
+  /// the time of one connection.
   void redirect(std::string_view moved, lock::Instant now);
 
   /// When a place must be reached at the latest.
   [[nodiscard]] lock::Instant limit() const { return deadline_; }
 
-  /// The node that a redirection of place() names; none if it makes no sense.
+  /// The node that a redirection of place() names, if it makes sense.
   [[nodiscard]] std::optional<Endpoint> named_by(std::string_view redirection) const;
 
   /// The place has answered a request without a redirection.
@@ -98,10 +97,10 @@ class Locator {
   /// Why there is no place.
   [[nodiscard]] const std::optional<lock::Unreachable>& failure() const { return failure_; }
 
-  /// Names the place in front of a trouble there, since messages begin with the configured URI.
+  /// Puts the place before its trouble, since messages begin with the configured URI.
   [[nodiscard]] lock::Unreachable at_place(lock::Unreachable trouble) const;
 
-  /// Every place has failed, the first one with this trouble: says so, if there were several.
+  /// Every place has failed: says so before the trouble of one, if there were several.
   [[nodiscard]] lock::Unreachable at_every_place(lock::Unreachable trouble) const;
 
   void interests(std::vector<os::Interest>& out) const;

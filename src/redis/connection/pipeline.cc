@@ -10,14 +10,13 @@ namespace redlock::redis {
 namespace {
 
 // A stopped server that wakes up reads 16 KiB, and no more if the client is gone and the server
-// cannot answer. The requests that give a lock back must be within that: half of it is left for
-// them.
+// cannot answer. Half of that is left for the requests that release a lock.
 constexpr std::size_t kMaxUnread = 8 * 1024;
 
-// A server that sends more messages than this in one turn floods its subscriber.
+// A server that sends more messages in one turn floods its subscriber.
 constexpr std::size_t kMostAtOnce = 16;
 
-// How often a request is sent again that a node refuses for the moment.
+// How often a request is repeated that a node refuses for the moment.
 constexpr unsigned kMostAttempts = 5;
 
 /// The request takes something of ours away from a server: it is sent however late.
@@ -44,9 +43,8 @@ bool is_note(const Pipeline::Pending& pending) {
   return has_no_attempt(pending) && pending.reported == Pipeline::Reported::answered;
 }
 
-/// A request that timed out before it was sent is reported as never sent, and so must not be sent
-/// any more. A release is different: the request that it undoes lies before it on this connection
-/// and may yet be carried out, and a late release does no harm.
+/// A request that timed out unsent is reported as never sent, and must not be sent any more. But
+/// the server may yet carry out the request that a release undoes, and a late release does no harm.
 bool still_counts(const Pipeline::Pending& pending) {
   return pending.written > 0 || takes_away(pending.ask.op);
 }
@@ -81,10 +79,9 @@ void Pipeline::cancel_unsent(lock::AttemptId attempt) {
   std::erase_if(refused_, unsent);
 }
 
-/// An acquire waits while a request of another attempt is unanswered, be it an acquire or its
-/// release: of several acquires, each with its release behind it, the last one that a server reads
-/// might stay without its release. All requests but the last ones wait while many bytes are
-/// unanswered. (A command that only looks may ask for as much as it likes.)
+/// An acquire waits while a request of another attempt is unanswered: of several acquires, each
+/// with its release after it, the last one that a server reads might stay without its release.
+/// While many bytes are unanswered, all but the last requests wait. (A look never does.)
 bool Pipeline::must_wait(const Pending& pending) const {
   const bool look = has_no_attempt(pending) && !is_note(pending);
   if (pending.written > 0 || is_last(pending.ask.op) || look) return false;
@@ -116,19 +113,16 @@ std::size_t Pipeline::next() const {
 
 Pipeline::Pending* Pipeline::next_to_send() {
   const std::size_t index = next();
-  return index < requests_.size() ? &requests_[index] : nullptr;
+  if (index == requests_.size()) return nullptr;
+  Pending& pending = requests_[index];
+  pending.begins_attempt =
+      !has_no_attempt(pending) && sent_attempts_.try_emplace(pending.ask.attempt, false).second;
+  return &pending;
 }
 
-bool Pipeline::note_attempt(const Pending& pending) {
-  return !has_no_attempt(pending) && sent_attempts_.try_emplace(pending.ask.attempt, false).second;
-}
-
-void Pipeline::sent(Pending& pending, std::size_t bytes, bool noted, lock::Instant now) {
-  if (bytes == 0) {
-    if (noted) sent_attempts_.erase(pending.ask.attempt);
-    return;
-  }
-  if (pending.written == 0) pending.sent = now;
+void Pipeline::sent(Pending& pending, std::size_t bytes, lock::Instant now) {
+  if (bytes == 0 && pending.begins_attempt) sent_attempts_.erase(pending.ask.attempt);
+  if (bytes > 0 && pending.written == 0) pending.sent = now;
   pending.written += bytes;
 }
 
@@ -150,8 +144,8 @@ bool Pipeline::may_repeat(lock::Instant when) const {
          when < pending.deadline && !taken_back && !is_note(pending) && !endless;
 }
 
-/// Whether the server can have read enough of the first request to send the next reply: of a flight
-/// of several commands, it answers the first ones while the last one is still on its way.
+/// Whether the server can have read enough of the first request to send the next reply: it answers
+/// the first commands of a flight while the last one is on its way.
 bool Pipeline::expects_reply() const {
   if (requests_.empty()) return false;
   const Pending& pending = requests_.front();
@@ -165,12 +159,11 @@ Pipeline::Fit Pipeline::take_reply(Value& reply, Refusal refusal) {
   Pending& pending = requests_.front();
   const bool endless = pending.flight.replies == Flight::kEndless;
   if (refusal == Refusal::for_the_moment) {
-    pending.refused = true;
-    pending.keeps_deadline = true;
     ++pending.attempts;
-  } else if (refusal == Refusal::redirected) {
+  }
+  if (refusal != Refusal::none) {
     pending.refused = true;
-    pending.keeps_deadline = false;
+    pending.keeps_deadline = refusal == Refusal::for_the_moment;
   }
   if (pending.refused) {
     if (++pending.answered == pending.flight.replies || endless) put_aside();
@@ -194,12 +187,12 @@ Pipeline::Fit Pipeline::take_reply(Value& reply, Refusal refusal) {
   return Fit::taken;
 }
 
-/// The first request was refused. Nobody waits any more for one that has timed out, but it must
-/// still give back what it can. A token that was released is never asked for again: the release
-/// behind this acquire may time out, and then it stays with the old node.
+/// The first request was refused. If it has timed out, it is sent again only if it releases
+/// something. A token that was released is never asked for again: the release after this acquire
+/// may time out, and then it stays with the old node.
 void Pipeline::put_aside() {
   Pending& pending = requests_.front();
-  const bool gave_up = is_given_back(pending);
+  const bool gave_up = is_released_later(pending);
   if (gave_up) report(pending, slot_is_moving());
   const bool awaited = pending.reported != Reported::timed_out;
   if (awaited || takes_away(pending.ask.op)) {
@@ -218,7 +211,6 @@ bool Pipeline::drained() const {
   });
 }
 
-/// The connection has ended.
 void Pipeline::note_late_attempts() noexcept {
   for (const Pending& pending : requests_) {
     const bool unanswered = pending.written > 0 && pending.answered <= pending.flight.answer_at;
@@ -236,9 +228,7 @@ void Pipeline::clear() noexcept {
 void Pipeline::restore_refused() {
   note_late_attempts();
   std::erase_if(requests_, [](const Pending& pending) { return pending.written > 0; });
-  requests_.insert(requests_.begin(), std::make_move_iterator(refused_.begin()),
-                   std::make_move_iterator(refused_.end()));
-  refused_.clear();
+  repeat_refused();
 }
 
 void Pipeline::repeat_refused() {
@@ -296,19 +286,10 @@ bool Pipeline::all_reported() const {
   return std::ranges::none_of(requests_, open) && std::ranges::none_of(refused_, open);
 }
 
-bool Pipeline::is_given_back(const Pending& request) const {
+bool Pipeline::is_released_later(const Pending& request) const {
   return takes(request.ask.op) && std::ranges::any_of(requests_, [&request](const Pending& other) {
            return lock::is_release(other.ask.op) && other.ask.attempt == request.ask.attempt;
          });
-}
-
-bool Pipeline::repeat_endless(std::string wire) {
-  if (requests_.empty()) return false;
-  Pending& pending = requests_.front();
-  if (pending.flight.replies != Flight::kEndless || !pending.rest().empty()) return false;
-  pending.flight.wire = std::move(wire);
-  pending.written = 0;
-  return true;
 }
 
 std::size_t Pipeline::overdue() const {

@@ -26,15 +26,14 @@ namespace redlock::redis {
 /// clock and does no I/O.
 ///
 /// An acquire waits until all requests of other attempts are answered. While many bytes are
-/// unanswered, only requests that give a lock back are sent. A request that times out is reported
-/// and stays in its place: the server may still carry it out, and its reply is still to come.
+/// unanswered, only requests that release a lock are sent. A request that times out is reported and
+/// keeps its place: the server may still carry it out, and its reply is still to come.
 class Pipeline {
  public:
-  /// A reply to a request, or why there is none. `sent`: when its first byte went to the kernel;
-  /// when it was asked, if none did.
+  /// A reply to a request, or why there is none.
   struct Arrival {
     lock::Ask ask;
-    lock::Instant sent;
+    lock::Instant sent;  ///< its first byte, to the kernel; if none was sent, when it was asked
     std::variant<Value, lock::Unreachable> content;
     Value waited{};  ///< the reply to WAIT, if the flight has it
   };
@@ -51,9 +50,10 @@ class Pipeline {
     unsigned answered = 0;  ///< replies of the flight that have come
     Reported reported = Reported::nothing;
     Value first{};                ///< the reply to the request, until that to its WAIT has come
-    bool refused = false;         ///< see Refusal: the server has not carried it out
+    bool refused = false;         ///< see Refusal
     bool keeps_deadline = false;  ///< it is sent again within the time of the first attempt
-    unsigned attempts = 0;        ///< how often it was refused for the time being
+    unsigned attempts = 0;        ///< how often it was refused for the moment
+    bool begins_attempt = false;  ///< nothing else of its attempt was ever sent
 
     [[nodiscard]] std::string_view rest() const {
       return std::string_view(flight.wire).substr(written);
@@ -63,36 +63,29 @@ class Pipeline {
   /// Adds a request. Valid until the next change.
   Pending& add(const lock::Ask& ask, Flight flight, lock::Instant now);
 
-  /// Adds a flight whose replies nobody waits for, ahead of all requests that must wait.
+  /// Adds a flight whose replies nobody waits for, ahead of the requests that must wait.
   void add_note(Flight flight, lock::Instant now);
 
-  /// Forgets the notes of which nothing is sent.
   void cancel_notes();
 
-  /// Forgets the requests of the attempt of which nothing is sent. None of them is answered.
+  /// Forgets the attempt's unsent requests. None of them is answered.
   void cancel_unsent(lock::AttemptId attempt);
 
-  /// The first request that is not completely sent; null: there is none, or it must wait.
+  /// The first request that is not completely sent, or null if there is none or it must wait. Its
+  /// attempt counts as sent before a byte is: what the server may hold must be known even if no
+  /// memory is left afterwards.
   Pending* next_to_send();
   [[nodiscard]] bool can_send() const { return next() < requests_.size(); }
 
-  /// The first request of all; null: there is none.
-  [[nodiscard]] Pending* first() { return requests_.empty() ? nullptr : &requests_.front(); }
+  /// The kernel took `bytes` more of next_to_send().
+  void sent(Pending& pending, std::size_t bytes, lock::Instant now);
 
-  /// To be called before a byte of the request is sent: what the server may hold must be known even
-  /// if no memory is left afterwards. True if its attempt was not known before.
-  bool note_attempt(const Pending& pending);
-
-  /// The kernel took `bytes` more of the request, after note_attempt() gave `noted`; 0: none.
-  void sent(Pending& pending, std::size_t bytes, bool noted, lock::Instant now);
-
-  /// A deadline for every request, all of which can be sent from now on.
+  /// Every request can be sent from now on, and has this deadline.
   void set_deadlines(lock::Instant deadline);
 
-  /// What to make of a reply.
   enum class Fit {
     taken,
-    unasked,  ///< no request is left for it
+    unasked,  ///< no request is left for the reply
     flood     ///< more messages in one turn than a subscription may bring
   };
   /// Whether the server has refused to carry out the request.
@@ -105,27 +98,26 @@ class Pipeline {
   Fit take_reply(Value& reply, Refusal refusal = Refusal::none);
 
   /// Whether the request that the next reply answers may be sent once more at `when`: within its
-  /// deadline, and not for the sixth time. Not behind a request that takes its effect back: a
-  /// repair after its release would leave the lock behind.
+  /// deadline, at most five times, and not after a request that takes its effect back (a repair
+  /// after its release would take the lock again).
   [[nodiscard]] bool may_repeat(lock::Instant when) const;
 
   /// Reports the requests whose deadline has passed; `limit`: the time that they had.
   void expire(lock::Instant now, std::chrono::milliseconds limit);
 
-  /// Of the requests sent, all but those refused have an answer or have timed out.
+  /// Each request sent has an answer, was refused or has timed out.
   [[nodiscard]] bool drained() const;
 
-  /// The connection has ended after the pipeline was drained: the requests that were refused with a
-  /// redirection become the first ones to be sent.
+  /// After the connection of a drained pipeline has ended: the refused requests become the first
+  /// ones to be sent.
   void restore_refused();
 
-  /// The same, but the connection goes on: behind the requests that were sent over it before.
+  /// The same if the connection goes on: they come after the requests that were sent over it.
   void repeat_refused();
 
   /// The requests that were refused, for the caller to send elsewhere.
   std::deque<Pending> take_refused() { return std::exchange(refused_, {}); }
 
-  /// The next reply is the first one of its flight.
   [[nodiscard]] bool awaits_first_reply() const {
     return !requests_.empty() && requests_.front().answered == 0;
   }
@@ -133,28 +125,27 @@ class Pipeline {
   /// The next reply belongs to a flight that was refused.
   [[nodiscard]] bool is_refusing() const { return !requests_.empty() && requests_.front().refused; }
 
-  /// A request was refused: no other is begun before restore_refused(), repeat_refused() or
+  /// A request was refused: no other one begins before restore_refused(), repeat_refused() or
   /// take_refused().
   [[nodiscard]] bool has_refused() const { return !refused_.empty(); }
 
-  /// Whether to send nothing more for the time being.
+  /// While held, no request begins.
   void hold(bool held) { held_ = held; }
 
-  /// The connection has ended: reports that for every request, and forgets them all.
+  /// The connection has ended: reports that for every request, and forgets all.
   void fail(const lock::Unreachable& why);
 
-  /// Forgets all requests. None of them is answered.
   void clear() noexcept;
 
   std::vector<Arrival> take_arrivals() { return std::exchange(arrivals_, {}); }
 
-  /// When expire() must be called at the latest; a past instant if there are arrivals.
+  /// When to call expire(); a past instant if there are arrivals.
   [[nodiscard]] lock::Instant deadline() const;
 
   [[nodiscard]] bool empty() const { return requests_.empty() && refused_.empty(); }
   [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
-  /// Nobody waits for an answer: each request has one, or the reason why there is none.
+  /// Each request has an answer, or the reason why there is none.
   [[nodiscard]] bool all_reported() const;
 
   /// The server may carry out an acquire or a repair of this attempt later: it did not answer, and
@@ -164,17 +155,14 @@ class Pipeline {
     return found != sent_attempts_.end() && found->second;
   }
 
-  /// When the oldest request that is not answered was sent; only if the pipeline is not empty().
+  /// When the oldest unanswered request was sent; only if there is one.
   [[nodiscard]] lock::Instant waits_since() const { return requests_.front().sent; }
 
-  /// Sends the first flight once more, as `wire`, over the same connection. False if it is not
-  /// endless, or not sent yet.
-  bool repeat_endless(std::string wire);
-
-  /// How many requests were reported as timed out and may yet be answered.
+  /// How many requests have timed out and may yet be answered.
   [[nodiscard]] std::size_t overdue() const;
 
-  /// The attempts of which the server may hold something. They outlast the connection.
+  /// The attempts that may have left something on the server, also over an earlier connection, and
+  /// whether each may_come_late().
   [[nodiscard]] const std::map<lock::AttemptId, bool>& sent_attempts() const {
     return sent_attempts_;
   }
@@ -184,8 +172,7 @@ class Pipeline {
  private:
   [[nodiscard]] std::size_t next() const;
   [[nodiscard]] bool must_wait(const Pending& pending) const;
-  /// The release of this acquire or repair comes behind it.
-  [[nodiscard]] bool is_given_back(const Pending& request) const;
+  [[nodiscard]] bool is_released_later(const Pending& request) const;
   std::deque<Pending>::iterator first_waiting();
   [[nodiscard]] bool expects_reply() const;
   void put_aside();
@@ -194,8 +181,8 @@ class Pipeline {
 
   std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
   bool held_ = false;
-  std::deque<Pending> refused_;                    ///< in the order sent
-  std::map<lock::AttemptId, bool> sent_attempts_;  ///< and whether each may_come_late()
+  std::deque<Pending> refused_;  ///< in the order sent
+  std::map<lock::AttemptId, bool> sent_attempts_;
   std::vector<Arrival> arrivals_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,12 +12,14 @@
 namespace redlock::redis {
 namespace {
 
+// waiting.lua never returns more than this.
+constexpr std::size_t kMostShown = 20;
+constexpr std::int64_t kMostCounted = 1'000'000;
+constexpr std::size_t kMostOfId = 64;
+constexpr std::size_t kMostOfWho = 8192;
+
 // A longer time is cut to this one: the state machine adds times to instants, in nanoseconds.
 constexpr std::chrono::milliseconds kMostTime = std::chrono::hours(24 * 3650);
-
-bool is_string(const Value& value) {
-  return value.type == Value::Type::string;
-}
 
 /// A server's time of day. An impossible time becomes 0, since the caller adds it to others.
 std::optional<std::chrono::milliseconds> read_clock(const Value& value) {
@@ -26,40 +29,29 @@ std::optional<std::chrono::milliseconds> read_clock(const Value& value) {
   return std::chrono::milliseconds(*number > kYear2500 ? 0 : *number);
 }
 
-std::optional<std::size_t> read_count(const Value& value) {
-  if (value.type != Value::Type::integer || value.integer < 0) return std::nullopt;
-  return static_cast<std::size_t>(value.integer);
-}
-
-std::optional<lock::Refused> read_refused(const Value& reply) {
-  if (reply.elements.size() < 5) return std::nullopt;
-  const Value& blocker = reply.elements[1];
-  const Value& left = reply.elements[2];
-  const Value& holder = reply.elements[3];
-  const auto clock = read_clock(reply.elements[4]);
-  if (!is_string(blocker) || left.type != Value::Type::integer || !is_string(holder) || !clock) {
-    return std::nullopt;
-  }
-  lock::Refused refused{blocker.text, std::nullopt, holder.text, *clock};
+/// {'refused', value, pttl, holder, clock, …}
+std::optional<lock::Refused> read_refused(const std::vector<Value>& part) {
+  const auto clock = read_clock(part[4]);
+  if (!clock) return std::nullopt;
+  lock::Refused refused{part[1].text, std::nullopt, part[3].text, *clock};
   // -1: it never expires; -2: it just did
-  if (left.integer != -1) refused.ttl_left = read_length(left);
+  if (part[2].integer != -1) refused.ttl_left = read_length(part[2]);
   return refused;
 }
 
 /// The refusal of an acquire also says where we stand in the queue.
 std::optional<lock::Answer> read_refused_in_queue(const Value& reply, bool turn) {
-  const bool slots = reply.elements.size() == 9 && is_string(reply.elements[8]);
-  if (reply.elements.size() != 8 && !slots) return std::nullopt;
-  auto refused = read_refused(reply);
-  const auto ticket = read_number(reply.elements[5]);
-  const auto place = read_count(reply.elements[6]);
-  const auto waiters = read_count(reply.elements[7]);
-  if (!refused || !ticket || !place || !waiters) return std::nullopt;
+  const std::vector<Value>& part = reply.elements;
+  const bool slots = fits(reply, "ssisssiis");
+  if (!slots && !fits(reply, "ssisssii")) return std::nullopt;
+  auto refused = read_refused(part);
+  const auto ticket = read_number(part[5]);
+  if (!refused || !ticket || part[6].integer < 0 || part[7].integer < 0) return std::nullopt;
   refused->turn = turn;
-  if (slots) refused->slots = reply.elements[8].text;
+  if (slots) refused->slots = part[8].text;
   refused->ticket = *ticket;
-  refused->place = *place;
-  refused->waiters = *waiters;
+  refused->place = static_cast<std::size_t>(part[6].integer);
+  refused->waiters = static_cast<std::size_t>(part[7].integer);
   return std::move(*refused);
 }
 
@@ -71,36 +63,47 @@ std::chrono::seconds distrusted_for(const LockContext& context, std::chrono::sec
   return std::max(trusted_from - uptime, std::chrono::seconds::zero());
 }
 
-std::optional<std::chrono::seconds> read_uptime(const Value& value) {
+std::chrono::seconds read_uptime(const Value& value) {
   constexpr std::int64_t kMost = 100LL * 365 * 24 * 3600;
-  if (value.type != Value::Type::integer) return std::nullopt;
   return std::chrono::seconds(std::clamp<std::int64_t>(value.integer, 0, kMost));
 }
 
 std::optional<lock::Answer> read_commit(std::string_view word, const Value& reply) {
-  if (word == "committed" && reply.elements.size() == 1) return lock::Committed{};
-  if (word != "not_committed" || reply.elements.size() != 2) return std::nullopt;
+  if (word == "committed" && fits(reply, "s")) return lock::Committed{};
+  if (word != "not_committed" || !fits(reply, "ss")) return std::nullopt;
   const auto last = read_number(reply.elements[1]);
   if (!last) return std::nullopt;
   return lock::NotCommitted{*last};
 }
 
 std::optional<lock::Answer> read_granted(const LockContext& context, const Value& reply) {
-  if (reply.elements.size() != 6) return std::nullopt;
-  const Value& run_id = reply.elements[1];
-  const auto uptime = read_uptime(reply.elements[2]);
-  const Value& trace = reply.elements[3];
-  const Value& fence = reply.elements[4];
-  if (!is_string(run_id) || !uptime || !is_string(trace)) return std::nullopt;
-  const auto number = read_number(fence);
+  if (!fits(reply, "ssisss")) return std::nullopt;
+  const std::string& run_id = reply.elements[1].text;
+  const std::chrono::seconds uptime = read_uptime(reply.elements[2]);
+  const std::string& trace = reply.elements[3].text;
+  const auto number = read_number(reply.elements[4]);
   const auto clock = read_clock(reply.elements[5]);
   if (!number || !clock) return std::nullopt;
-  lock::Granted granted{.run_id = run_id.text, .fence = *number, .clock = *clock};
+  lock::Granted granted{.run_id = run_id, .fence = *number, .clock = *clock};
   // Without a run_id (no permission for INFO) the server's age is unknown.
-  if (!run_id.text.empty()) granted.distrusted_for = distrusted_for(context, *uptime);
+  if (!run_id.empty()) granted.distrusted_for = distrusted_for(context, uptime);
   granted.may_be_new =
-      trace.text == "none" || (trace.text == "present" && *uptime < 2 * context.restart_grace);
+      trace == "none" || (trace == "present" && uptime < 2 * context.restart_grace);
   return granted;
+}
+
+/// `value`: what the server has as the fencing number, or "type:" and the type of its key.
+lock::Unreachable unusable_fence(const LockContext& context, std::string_view value) {
+  std::string what = '"' + untrusted(value) + '"';
+  if (value.starts_with("type:")) {
+    what = "a " + untrusted(value.substr(5));
+  } else if (!value.empty() && value.find_first_not_of("0123456789") == value.npos) {
+    what = untrusted(value) + ", far ahead of its clock";
+  }
+  return {false, true,
+          "the fencing number in the key \"" + context.fence_key + "\" is not usable (" + what +
+              "); delete that key there, and numbers go on from the server's clock (see THE FENCE "
+              "in redlock-protocol(7))"};
 }
 
 std::optional<lock::Answer> read_acquire(const LockContext& context, std::string_view word,
@@ -110,24 +113,27 @@ std::optional<lock::Answer> read_acquire(const LockContext& context, std::string
   if (word == "done") {
     if (const auto done = read_done(reply)) return *done;
   }
-  if (word == "fresh" && reply.elements.size() == 2) {
-    const auto uptime = read_uptime(reply.elements[1]);
-    if (uptime) return restarted(*uptime, distrusted_for(context, *uptime));
+  if (word == "fresh" && fits(reply, "si")) {
+    const std::chrono::seconds uptime = read_uptime(reply.elements[1]);
+    return lock::Unreachable{
+        .maybe_applied = false,
+        .why = "was restarted " + std::to_string(uptime.count()) +
+               " s ago and may have forgotten who holds the lock; trusted in " +
+               std::to_string(distrusted_for(context, uptime).count()) +
+               " s (see --restart-grace)"};
   }
-  if (word == "replica" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
-    return replica_of(reply.elements[1].text);
-  }
-  if (word == "unusable" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
-    return unusable_fence(context.fence_key, reply.elements[1].text);
+  if (word == "replica" && fits(reply, "ss")) return replica_of(reply.elements[1].text);
+  if (word == "unusable" && fits(reply, "ss")) {
+    return unusable_fence(context, reply.elements[1].text);
   }
   return std::nullopt;
 }
 
 std::optional<lock::Answer> read_repair(std::string_view word, const Value& reply) {
-  if (word == "granted" && reply.elements.size() == 1) return lock::Granted{};
+  if (word == "granted" && fits(reply, "s")) return lock::Granted{};
   if (word == "released") return lock::Released{};
-  if (word != "refused") return std::nullopt;
-  if (auto refused = read_refused(reply)) return std::move(*refused);
+  if (word != "refused" || !fits(reply, "ssiss")) return std::nullopt;
+  if (auto refused = read_refused(reply.elements)) return std::move(*refused);
   return std::nullopt;
 }
 
@@ -141,10 +147,18 @@ std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const
   if (op == lock::Op::leave && word == "cooling") return lock::Released{.cooling = true};
   if (op == lock::Op::leave && word == "kept") return lock::Released{.kept = true};
   if (word == "missing") return lock::Missing{};
-  if (word == "not_mine" && reply.elements.size() == 2 && is_string(reply.elements[1])) {
-    return lock::NotMine{reply.elements[1].text};
-  }
+  if (word == "not_mine" && fits(reply, "ss")) return lock::NotMine{reply.elements[1].text};
   return std::nullopt;
+}
+
+std::optional<Waiter> read_waiter(const Value& entry) {
+  const std::vector<Value>& part = entry.elements;
+  const bool short_enough = fits(entry, "sss") && part[0].text.size() <= kMostOfId &&
+                            part[2].text.size() <= kMostOfWho;
+  const auto waited = short_enough ? read_number(part[1]) : std::nullopt;
+  if (!waited) return std::nullopt;
+  constexpr std::uint64_t kMost = 100ULL * 365 * 24 * 3600 * 1000;  // more comes from a wrong clock
+  return Waiter{part[0].text, std::chrono::milliseconds(std::min(*waited, kMost)), part[2].text};
 }
 
 std::optional<lock::Answer> read(lock::Op op, const LockContext& context, std::string_view word,
@@ -156,6 +170,14 @@ std::optional<lock::Answer> read(lock::Op op, const LockContext& context, std::s
 }
 
 }  // namespace
+
+bool fits(const Value& reply, std::string_view types) {
+  return reply.type == Value::Type::array &&
+         std::ranges::equal(reply.elements, types, [](const Value& element, char type) {
+           using enum Value::Type;
+           return element.type == (type == 's' ? string : type == 'i' ? integer : array);
+         });
+}
 
 std::optional<std::uint64_t> read_number(const Value& value) {
   return value.type == Value::Type::string ? read_number(value.text) : std::nullopt;
@@ -175,18 +197,44 @@ std::chrono::milliseconds read_length(const Value& value) {
 }
 
 std::optional<lock::Done> read_done(const Value& reply) {
-  using enum Value::Type;
-  if (reply.elements.size() != 4) return std::nullopt;
-  const Value& age = reply.elements[1];
-  const Value& left = reply.elements[2];
-  const Value& who = reply.elements[3];
-  if (age.type != integer || left.type != integer || who.type != string) return std::nullopt;
-  return lock::Done{read_length(age), read_length(left), who.text};
+  if (!fits(reply, "siis")) return std::nullopt;
+  const std::vector<Value>& part = reply.elements;
+  return lock::Done{read_length(part[1]), read_length(part[2]), part[3].text};
+}
+
+lock::Unreachable replica_of(std::string_view primary) {
+  return {false, true,
+          "is a replica and can give no vote; use the address of its primary, " +
+              untrusted(primary)};
+}
+
+std::optional<lock::Duration> read_wake_up(std::string_view text) {
+  constexpr std::string_view kCools = "cools ";
+  constexpr std::uint64_t kMost = 366ULL * 24 * 3600 * 1000;
+  if (text == "free") return lock::Duration::zero();
+  if (text == "next") return std::chrono::milliseconds(500);
+  if (!text.starts_with(kCools)) return std::nullopt;
+  const auto left = read_number(text.substr(kCools.size()));
+  if (!left) return std::nullopt;
+  return std::chrono::milliseconds(std::min(*left, kMost) + 1);
+}
+
+std::optional<Queue> read_waiting(const Value& reply) {
+  const std::vector<Value>& part = reply.elements;
+  if (part.size() < 2 || part[0].text != "waiting" || part[1].type != Value::Type::integer) {
+    return std::nullopt;
+  }
+  Queue queue;
+  for (std::size_t at = 2; at < part.size() && queue.first.size() < kMostShown; ++at) {
+    if (auto waiter = read_waiter(part[at])) queue.first.push_back(std::move(*waiter));
+  }
+  const auto length = std::clamp<std::int64_t>(part[1].integer, 0, kMostCounted);
+  queue.length = std::max(static_cast<std::size_t>(length), queue.first.size());
+  return queue;
 }
 
 lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& reply) {
-  if (reply.type == Value::Type::array && !reply.elements.empty() &&
-      is_string(reply.elements.front())) {
+  if (!reply.elements.empty() && reply.elements.front().type == Value::Type::string) {
     const std::string_view word = reply.elements.front().text;
     if (const auto answer = read(op, context, word, reply)) return *answer;
   }
@@ -200,7 +248,10 @@ lock::Answer read_waited(lock::Answer answer, const Value& waited, unsigned repl
   if (!counts) return answer;
   if (waited.type != Value::Type::integer) return unexpected_reply(waited);
   if (waited.integer >= static_cast<std::int64_t>(replicas)) return answer;
-  return too_few_replicas(waited.integer, replicas);
+  return lock::Unreachable{
+      .why = "only " + std::to_string(std::max<std::int64_t>(waited.integer, 0)) + " of " +
+             std::to_string(replicas) +
+             " replicas have the lock in time, so its vote does not count (--replicas)"};
 }
 
 }  // namespace redlock::redis

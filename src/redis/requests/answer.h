@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads replies as lock::Answer, and the numbers, times and records in them. A value that does not
-// fit gives none: answers are untrusted. Absent on purpose: what follows from an answer (lock/).
+// Reads replies as lock::Answer, and the numbers, times and records in them. Answers are untrusted:
+// a function returns nothing for a value that does not fit. Absent on purpose: what follows from an
+// answer (lock/).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "lock/vote.h"
 #include "redis/requests/request.h"
@@ -22,12 +25,38 @@ lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& r
 /// The answer, unless fewer than `replicas` replicas have the result. `waited`: the reply to WAIT.
 lock::Answer read_waited(lock::Answer answer, const Value& waited, unsigned replicas);
 
-/// Numbers travel as text: a Lua number would lose digits beyond 2^53 unnoticed, a text shows them.
+/// The server says that it is a replica of `primary` ("host:port", from its reply).
+lock::Unreachable replica_of(std::string_view primary);
+
+/// Whether the reply is an array of elements with these types: 's' a string, 'i' an integer, 'a' an
+/// array.
+bool fits(const Value& reply, std::string_view types);
+
+/// Numbers travel as text: a Lua number would lose digits beyond 2^53 unnoticed.
 std::optional<std::uint64_t> read_number(const Value& value);
 std::optional<std::uint64_t> read_number(std::string_view text);
 
 /// Milliseconds, from 0 to the longest time that can be added to an instant.
 std::chrono::milliseconds read_length(const Value& value);
+
+/// When the waiter shall ask: immediately, after the turn of the waiter before it, or when the lock
+/// has cooled. Nothing if it is no wake-up of ours.
+std::optional<lock::Duration> read_wake_up(std::string_view text);
+
+/// Untrusted, like everything from a server.
+struct Waiter {
+  std::string id;
+  std::chrono::milliseconds waited;  ///< since it joined the queue
+  std::string who;                   ///< JSON as the waiter stored it, empty if unknown
+};
+
+struct Queue {
+  std::size_t length = 0;
+  std::vector<Waiter> first;  ///< the first ones, in their order; at most 20
+};
+
+/// The answer to encode_waiting(), if the user may read the queue.
+std::optional<Queue> read_waiting(const Value& reply);
 
 /// {'done', age, time left, who}
 std::optional<lock::Done> read_done(const Value& reply);

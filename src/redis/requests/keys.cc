@@ -23,16 +23,6 @@ bool is_control(char c) {
   throw Error(ExitStatus::usage, message.append(why));
 }
 
-void check_braces(std::string_view name) {
-  const std::size_t open = name.find('{');
-  const std::size_t close = name.find('}');
-  if (open == std::string_view::npos && close == std::string_view::npos) return;
-  const bool one_tag = open != std::string_view::npos && close != std::string_view::npos &&
-                       close > open + 1 && std::ranges::count(name, '{') == 1 &&
-                       std::ranges::count(name, '}') == 1;
-  if (!one_tag) refuse(name, "braces may only stand around one {tag} that is not empty");
-}
-
 }  // namespace
 
 void check_lock_name(std::string_view name) {
@@ -53,7 +43,12 @@ void check_lock_name(std::string_view name) {
     refuse(name,
            "names that begin with \"redlock:{\" or \"redlock-tag:\" are for redlock's own keys");
   }
-  check_braces(name);
+  const auto opening = std::ranges::count(name, '{');
+  const auto closing = std::ranges::count(name, '}');
+  const bool one_tag = opening == 1 && closing == 1 && name.find('}') > name.find('{') + 1;
+  if (opening + closing > 0 && !one_tag) {
+    refuse(name, "braces may only stand around one {tag} that is not empty");
+  }
 }
 
 std::string lock_key(std::string_view prefix, std::string_view name) {

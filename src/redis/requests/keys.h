@@ -15,9 +15,8 @@ struct LockKeys {
   bool shared = false;       ///< we ask as one of many readers
   std::size_t slots = 0;     ///< of the lock; 0: it has none
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
-  unsigned replicas = 0;     ///< of each server: so many must have a grant before it counts
-  unsigned log_entries =
-      0;  ///< about so many lines are kept in the lock's log; 0: nothing is logged
+  unsigned replicas = 0;     ///< of each server: this many must have a grant before it counts
+  unsigned log_entries = 0;  ///< about how many lines the lock's log keeps; 0: nothing is logged
 };
 
 /// Throws Error (64) with the precise reason unless `name` is valid for a lock: 1 to 255 bytes, no
@@ -40,7 +39,7 @@ inline constexpr std::string_view kReleasedNotice = "released";
 /// The channel for notices to the holder of the lock with this token.
 std::string notice_channel(std::string_view key, std::string_view token);
 
-/// The inverse: the lock's key, or none if `helper` is not this part of any lock.
+/// The lock's key, if `helper` is this part of a lock.
 std::optional<std::string> key_of_helper(std::string_view helper, std::string_view part);
 
 /// A pattern for SCAN that all helper keys of this part match, and hardly any others.

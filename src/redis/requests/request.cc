@@ -7,21 +7,20 @@
 
 #include "lock/value.h"
 #include "redis/requests/keys.h"
-#include "redis/requests/queue.h"
 #include "redis/requests/scripts.h"
 #include "redis/wire/resp.h"
 
 namespace redlock::redis {
 namespace {
 
-using Words = std::vector<std::string_view>;
+using Words = std::vector<std::string>;
 
 // The holder hash outlives the lock a little, so that the last holder can still be named.
 constexpr std::chrono::milliseconds kHolderExtra{10'000};
 
 std::string encode_script(std::string_view script, const Words& keys, const Words& arguments) {
   const std::string count = std::to_string(keys.size());
-  Words words{"EVAL", script, count};
+  std::vector<std::string_view> words{"EVAL", script, count};
   words.insert(words.end(), keys.begin(), keys.end());
   words.insert(words.end(), arguments.begin(), arguments.end());
   return encode_words(words);
@@ -36,42 +35,41 @@ Words with_readers(Words keys, const LockContext& context, const Secrets& secret
 
 Flight encode_acquire(const lock::Ask& ask, const LockContext& context, const Secrets& secrets,
                       const std::string& life) {
-  const std::string grace = std::to_string(context.restart_grace.count());
-  const std::string ttl = std::to_string(context.ttl.count());
-  const std::string waiter = ask.ticket == 0 ? "" : context.waiter;
-  const std::string ticket = ask.ticket == 0 ? "" : std::to_string(ask.ticket);
-  const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
-  const std::string once = std::to_string(period.count());
   const bool shared = lock::is_of_reader(secrets.token);
-  const bool asks_once = ask.once > lock::Duration::zero() && !shared;
-  const std::string prefix = queue_prefix(context.lock_key);
+  const bool waits = ask.ticket != 0;
   Words keys =
       with_readers({context.lock_key, context.holder_key, context.fence_key, context.dead_key},
                    context, secrets);
-  Words arguments{secrets.token, life,  context.holder_json, grace, ttl, secrets.hold, waiter,
-                  ticket,        prefix};
-  if (asks_once) {
-    keys.emplace_back(context.done_key);
-    arguments.emplace_back(once);
+  Words arguments{secrets.token,
+                  life,
+                  context.holder_json,
+                  std::to_string(context.restart_grace.count()),
+                  std::to_string(context.ttl.count()),
+                  secrets.hold,
+                  waits ? context.waiter : "",
+                  waits ? std::to_string(ask.ticket) : "",
+                  queue_prefix(context.lock_key)};
+  if (ask.once > lock::Duration::zero() && !shared) {
+    const auto period = std::chrono::ceil<std::chrono::milliseconds>(ask.once);
+    keys.push_back(context.done_key);
+    arguments.push_back(std::to_string(period.count()));
   }
   return {encode_script(lock::is_of_slot(secrets.token) ? scripts::acquire_slot
                         : shared                        ? scripts::acquire_shared
                                                         : scripts::acquire,
-                        keys, arguments),
-          1};
+                        keys, arguments)};
 }
 
 Flight encode_leave(const lock::Ask& ask, const LockContext& context, const Secrets& secrets,
                     const std::string& life) {
-  const std::string ttl = std::to_string(context.ttl.count());
   const bool shared = lock::is_of_reader(secrets.token);
   const bool two_processes = secrets.adopted || ask.for_owner;
   Words keys{context.lock_key, context.holder_key};
   if (two_processes || shared) keys.emplace_back(context.fence_key);
-  Words arguments{secrets.token, secrets.hold, shared ? "0" : std::string_view(life)};
+  Words arguments{secrets.token, secrets.hold, shared ? "0" : life};
   if (two_processes) {
     arguments.emplace_back(secrets.adopted ? "owner" : "keeper");
-    arguments.emplace_back(ttl);
+    arguments.push_back(std::to_string(context.ttl.count()));
   }
   Flight flight{encode_script(shared ? scripts::leave_shared : scripts::leave,
                               with_readers(std::move(keys), context, secrets), arguments) +
@@ -131,11 +129,8 @@ Flight with_asking(const Flight& flight) {
   Flight asking = flight;
   asking.wire.clear();
   for (std::string_view rest = flight.wire; !rest.empty();) {
-    std::string_view command = rest;
-    take_command(rest);
-    command.remove_suffix(rest.size());
     asking.wire += encode_command({"ASKING"});
-    asking.wire += command;
+    asking.wire += encode_words(take_command(rest));
   }
   asking.replies = 2 * flight.replies;
   asking.answer_at = 1;
@@ -216,9 +211,7 @@ Flight for_server(Flight flight, const Endpoint& endpoint) {
   };
   std::string wire;
   for (std::string_view rest = flight.wire; !rest.empty();) {
-    std::string_view command = rest;
-    Words words = take_command(rest);
-    command.remove_suffix(rest.size());
+    std::vector<std::string_view> words = take_command(rest);
     std::string script;
     if (words.size() == 3 && words[0] == "PUBLISH") {
       script = sharded(scripts::publish);
@@ -228,15 +221,39 @@ Flight for_server(Flight flight, const Endpoint& endpoint) {
       script = sharded(words[1]);
       words[1] = script;
     }
-    wire += script.empty() ? std::string(command) : encode_words(words);
+    wire += encode_words(words);
   }
   flight.wire = std::move(wire);
   return flight;
 }
 
-std::string encode_log(std::string_view lock_key, const LogLine& line, unsigned most) {
-  return encode_command({"EVAL", scripts::log, "1", helper_key(lock_key, "log"), line.event,
-                         line.token, line.data, std::to_string(most)});
+std::string queue_prefix(std::string_view lock_key) {
+  return helper_key(lock_key, "");
+}
+
+std::string wake_channel(std::string_view lock_key, std::string_view waiter) {
+  return helper_key(lock_key, std::string("wake:").append(waiter));
+}
+
+std::string encode_join_queue(std::string_view lock_key, std::string_view waiter,
+                              std::string_view who, lock::Ticket ticket) {
+  return encode_command({"EVAL", scripts::join_queue, "1", lock_key, queue_prefix(lock_key), waiter,
+                         who, std::to_string(ticket)});
+}
+
+std::string encode_hand_on(std::string_view lock_key, std::string_view leaves) {
+  return encode_command({"EVAL", scripts::hand_on, "1", lock_key, queue_prefix(lock_key), leaves});
+}
+
+std::string encode_waiting(std::string_view lock_key) {
+  return encode_command({"EVAL", scripts::waiting, "3", helper_key(lock_key, "queue"),
+                         helper_key(lock_key, "alive"), helper_key(lock_key, "waiters")});
+}
+
+std::string encode_log(std::string_view lock_key, std::string_view event, std::string_view token,
+                       std::string_view data, unsigned most) {
+  return encode_command({"EVAL", scripts::log, "1", helper_key(lock_key, "log"), event, token, data,
+                         std::to_string(most)});
 }
 
 }  // namespace redlock::redis

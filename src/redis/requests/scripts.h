@@ -8,34 +8,10 @@
 
 namespace redlock::redis::scripts {
 
-extern const std::string_view acquire;
-extern const std::string_view acquire_shared;
-extern const std::string_view acquire_slot;
-extern const std::string_view bury;
-extern const std::string_view commit;
-extern const std::string_view commit_shared;
-extern const std::string_view done;
-extern const std::string_view hand_on;
-extern const std::string_view history;
-extern const std::string_view hold;
-extern const std::string_view inquire;
-extern const std::string_view join_queue;
-extern const std::string_view leave;
-extern const std::string_view leave_shared;
-extern const std::string_view log;
-extern const std::string_view look;
-extern const std::string_view mark;
-extern const std::string_view permissions;
-extern const std::string_view publish;
-extern const std::string_view remove;
-extern const std::string_view renew;
-extern const std::string_view renew_shared;
-extern const std::string_view repair;
-extern const std::string_view repair_shared;
-extern const std::string_view release;
-extern const std::string_view release_shared;
-extern const std::string_view revoke;
-extern const std::string_view sharded;
-extern const std::string_view waiting;
+extern const std::string_view
+    acquire, acquire_shared, acquire_slot, bury, commit, commit_shared, done, hand_on, history,
+    hold, inquire, join_queue, leave, leave_shared, log, look, mark, permissions, publish,
+    remove, renew, renew_shared, repair, repair_shared, release, release_shared, revoke,
+    sharded, waiting;
 
 }  // namespace redlock::redis::scripts

@@ -1,13 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- Takes the lock as one of its readers, if it is free or others read it, no writer waits before us, and
--- this server can vouch for that; or joins the place of an ancestor among the readers.
+-- Takes the lock as one of its readers, if it is free or others read it, no writer waits before us, and this
+-- server can vouch for that; or joins the place of an ancestor among the readers.
 --
 -- KEYS[1] to KEYS[4], ARGV[1] to ARGV[9]  as in acquire.lua; there is neither --once nor a minimum hold
 -- KEYS[5]  the readers: see readers.lua
 --
 -- Replies as acquire.lua. {'refused', 'shared:GENERATION', …}: others read, but a writer waits before us.
---
 local token, readers = ARGV[1], KEYS[5]
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]

@@ -6,11 +6,10 @@
 -- KEYS[1] to KEYS[5], ARGV[1] to ARGV[9]  as in acquire_shared.lua
 --
 -- Replies as acquire.lua. If the lock has as many slots as our token says, a refusal has a last element: for
--- each slot 4 digits of its holder's token, or nothing, separated by commas. Then the value is the token that
--- has our slot, and the time is until the first slot may be free. {'refused', 'shared:GENERATION', …}
--- without that element: a waiter that is not for one of as many slots stands before us.
---
--- {'refused', 'type:crowd', …} without that element: see slots.lua.
+-- each slot 4 digits of its holder's token, or nothing, separated by commas; its value is the token that has
+-- our slot, its time that until the first slot may be free. Without that element: {'refused',
+-- 'shared:GENERATION', …}, a waiter that is not for one of as many slots stands before us; {'refused',
+-- 'type:crowd', …}, see slots.lua.
 local token, readers = ARGV[1], KEYS[5]
 local ttl = tonumber(ARGV[2])
 local hold = ARGV[6]
@@ -55,8 +54,7 @@ local function enters_with_us(waiter)
 end
 --include before
 
--- The queue decides only about a free slot, as about a free lock in acquire.lua, unless others before us
--- wait until no slot is taken.
+-- The queue decides only about a free slot, unless others before us wait until no slot is taken.
 if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
   local other, may_ask

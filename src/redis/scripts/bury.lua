@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Leaves a tombstone for our token. The client sends this right after the release of a token whose acquire or
--- repair may still be on its way here, over a connection that the client has given up: the script of that
--- request finds the tombstone and refuses. If the lock still has the token, other processes hold it.
+-- Leaves a tombstone for our token, right after its release: an acquire or repair that may still be on its
+-- way here, over a connection that the client has given up, finds it and refuses. If the lock still has the
+-- token, other processes hold it.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the tombstone: tokens with blanks between them, the latest first

@@ -1,12 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- Raises the fencing number of a grant if the servers' own counters differ. Says yes only if this very
--- call raised it, and only if the counter was written since the server started: the counter of a
--- restarted server may be older than numbers already given out.
+-- Raises the fencing number of a grant if the servers' own counters differ. Says yes only if this very call
+-- raised it and the counter was written since the server started: the counter of a restarted server may be
+-- older than numbers already given out.
 --
--- KEYS[1]  the lock
--- KEYS[2]  the holder hash
--- KEYS[3]  the fence hash
+-- KEYS[1]  the lock, KEYS[2] the holder hash, KEYS[3] the fence hash
 -- ARGV[1]  our token
 -- ARGV[2]  the number
 --

@@ -6,10 +6,8 @@
 -- ARGV[1]  the ID of the first line of the page, '+' for the latest line of the log
 -- ARGV[2]  how many lines at most
 --
--- {'log', {id, event, run, data, count}, …}
---     as in log.lua; a field that is missing, or longer than any of ours, is ''.
--- {'long', how many lines, how many bytes}
---     somebody has written lines that are longer than any of redlock; the script does not read them.
+-- {'log', {id, event, run, data, count}, …}    as in log.lua; '' for a field that is missing, or too long for ours
+-- {'long', how many lines, how many bytes}     longer lines than redlock's: the script does not read them
 -- {'replica', 'host:port of the primary'}
 local place = redis.pcall('INFO', 'replication')
 if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Writes a line into the log of a lock. Decides nothing, and no client waits for it: if the user may
--- not write there, or the key is not a log, it writes nothing.
+-- Writes a line into the log of a lock. Decides nothing, and no client waits for it: if the user may not
+-- write there, or the key is not a log, it writes nothing.
 --
 -- KEYS[1]  the log
 -- ARGV[1]  what happened: acquired, renewed (a maintenance hold), released, lost, revoked, skipped
@@ -9,8 +9,8 @@
 -- ARGV[3]  the rest, as JSON
 -- ARGV[4]  about how many lines the log keeps: the server drops whole blocks of lines
 --
--- Consecutive skipped runs share one line with their number: hosts that all have the same job in
--- their crontab must not push all other lines out of the log.
+-- Consecutive skipped runs share one line with their number: hosts that all have the same job in their
+-- crontab must not push all other lines out of the log.
 local count = 1
 if ARGV[1] == 'skipped' then
   -- The last block of the stream counts with its own size, the others with that of the first one.

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Reads all that there is to see of a lock. Changes nothing. Leaves out each part that the user may
--- not read, except the lock itself.
+-- Reads all that there is to see of a lock. Changes nothing. Leaves out each part that the user may not read,
+-- except the lock itself.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the holder hash
@@ -10,10 +10,10 @@
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,
 --  {{token, for how many more ms, who or '', fence, run}, …}, readers}
---     pttl -1: for ever. fence: the number of the holder's token on this server, '0' if it has none.
---     holds: how many processes hold the lock, 0 if that is unknown. member, count: of a Redisson lock,
---     which is a hash: its holder, and how often it holds it. run: the log's name for the token's run.
---     Then the readers of a shared lock, 100 at most, and how many there are.
+--     pttl -1: it never expires. fence: the number of the holder's token on this server, or '0'. holds: how
+--     many processes hold the lock, 0 if unknown. member, count: the holder of a Redisson lock, which is a
+--     hash, and how often it holds it. run: the log's name for the token's run. Then the readers of a shared
+--     lock, 100 at most, and how many there are.
 -- {'replica', 'host:port of the primary'}
 --include sizes
 local place = redis.pcall('INFO', 'replication')
@@ -38,7 +38,7 @@ local function noted(field, longest)
 end
 
 if #value > 1024 then
-  -- It is not ours, and perhaps so long that reading it would block the server for others.
+  -- It is not ours, and may be so long that reading it would block the server.
 elseif kind == 'string' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
   who = noted(token, 8192)

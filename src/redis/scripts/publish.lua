@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Sends a message. The client puts sharded.lua in front of it, and sends a plain PUBLISH to all servers but a
--- Redis Cluster.
+-- Sends a message, after sharded.lua. (All servers but a Redis Cluster get a plain PUBLISH.)
 --
 -- ARGV[1]  the channel
 -- ARGV[2]  the message

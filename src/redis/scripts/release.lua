@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Deletes the lock if it is ours, even if it cools, was revoked, or other processes joined it: we
--- never got this lock, or have lost it. (leave.lua gives back a lock that we got.)
+-- Deletes the lock if it is ours, even if it cools, was revoked, or other processes joined it: we never got
+-- this lock, or have lost it. (leave.lua releases a lock that we got.)
 --
 -- KEYS[1]  the lock, and no other key, as in renew.lua
 -- ARGV[1]  our token

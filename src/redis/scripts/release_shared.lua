@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- Removes us from the readers, even if the lock was revoked. The last reader deletes the lock. For a lock
--- that we never got, or have lost: leave_shared.lua gives back one that we got.
+-- Removes us from the readers, even if the lock was revoked: we never got this lock, or have lost it. The
+-- last reader deletes the lock. (leave_shared.lua releases a lock that we got.)
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the readers: see readers.lua
 -- KEYS[3]  the holder hash
 -- ARGV[1]  our token
 --
--- {'released'}, {'missing'}: perhaps others read, {'not_mine', value}
+-- {'released'}, {'missing'}: others may read, {'not_mine', value}
 local token, readers, holder = ARGV[1], KEYS[2], KEYS[3]
 --include sizes
 --include readers

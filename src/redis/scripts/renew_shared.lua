@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- Gives our place among the readers its full time again, and the lock with it. Never shortens either.
+-- The same for our place among the readers, and for the lock with it.
 --
 -- KEYS[1]  the lock
--- KEYS[2]  the readers: see readers.lua. Two keys, and so TRYAGAIN while a cluster moves their slot: to
---          renew one of them only would let a writer in
+-- KEYS[2]  the readers: see readers.lua. Two keys, and so TRYAGAIN while a cluster moves their slot: to renew one
+--          of them only would let a writer in
 -- ARGV[1]  our token
 -- ARGV[2]  the ttl, in ms
 --
--- {'renewed'}, {'missing'}: perhaps others read, {'not_mine', value}
+-- {'renewed'}, {'missing'}: others may read, {'not_mine', value}
 local token, readers, life = ARGV[1], KEYS[2], tonumber(ARGV[2])
 --include readers
 

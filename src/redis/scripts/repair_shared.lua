@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Makes us a reader again on a server that forgot us, while a quorum of the others has us. As repair.lua:
--- no new grant. Only if the lock is free there, or shared; what others hold stays as it is.
+-- As repair.lua, for a reader, on a server where the lock is free or shared.
 --
 -- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
 -- KEYS[5]  the readers: see readers.lua

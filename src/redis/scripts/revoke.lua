@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Marks the lock as revoked from the holder that the user saw, and notifies that holder. The time to
--- live does not change: when it is over, or the holder has stopped its job, the lock is free.
+-- Marks the lock as revoked from the holder that the user saw, and notifies that holder. The time to live
+-- does not change: when it is over, or the holder has stopped its job, the lock is free.
 --
 -- KEYS[1]  the lock, and no other key except for a shared one:
 -- KEYS[2]  the readers: see readers.lua. This script revokes the lock from all of them
@@ -9,8 +9,8 @@
 -- ARGV[2]  the new value: "revoked:TOKEN", a blank, and the revoker as JSON
 -- ARGV[3]  the channel of the notices to the holder; of readers, its beginning, before the token
 --
--- {'revoked', how many subscribers, the readers, with blanks between them}    also if it was revoked
---     before; then the value stays
+-- {'revoked', how many subscribers, the readers, with blanks between them}    if it was revoked before, too: then
+--     the value stays
 -- {'missing'}, {'not_mine', value}
 --include sizes
 local kind = redis.call('TYPE', KEYS[1]).ok
@@ -35,8 +35,7 @@ if value == ARGV[1] then
 elseif string.match(value, '^revoked:(%S+)') ~= ARGV[1] then
   return {'not_mine', string.sub(value, 1, 1024)}
 end
--- The notice names who revoked the lock: if the lock is deleted at once, the holder cannot read that
--- any more.
+-- The notice names who revoked the lock: if the lock is deleted soon, the holder cannot read that.
 local notice = 'revoked ' .. (string.match(value, ' (.*)') or '')
 local told = 0
 local readers = {''}

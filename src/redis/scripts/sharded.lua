@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- On a Redis Cluster the client puts this in front of each script that sends messages. SPUBLISH reaches only
--- the nodes that have the lock's slot, and PUBLISH every node: a script sends the latter only if nobody heard
--- the former. That is so before Redis 7, if a user may not use the command, and while the slot is half moved.
+-- On a Redis Cluster the client puts this before each script that sends messages. SPUBLISH reaches only the
+-- nodes that have the lock's slot, PUBLISH every node: a script sends the latter only if nobody heard the
+-- former (before Redis 7, if a user may not use the command, and while the slot is half moved).
 local server = redis
 local redis = {call = server.call, pcall = function(command, ...)
   local heard = command == 'PUBLISH' and server.pcall('SPUBLISH', ...)

@@ -17,8 +17,8 @@ local queue = is_small(KEYS[1], 1 / 0) and redis.call('ZRANGE', KEYS[1], 0, 999,
 for at = 1, #queue, 2 do
   local ends = tonumber(redis.call('ZSCORE', KEYS[2], queue[at]) or 0)
   if ends > clock then
-    -- Of a record longer than any of ours, it reads only the size, where the user may: another
-    -- program wrote it.
+    -- Of a record longer than any of ours, it reads only the size, where the user may: another program wrote
+    -- it.
     local size = redis.pcall('HSTRLEN', KEYS[3], queue[at])
     local long = type(size) == 'number' and size > 8192
     local who = not long and redis.call('HGET', KEYS[3], queue[at]) or ''

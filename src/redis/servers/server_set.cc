@@ -7,7 +7,6 @@
 #include "lock/value.h"
 #include "os/random.h"
 #include "redis/requests/answer.h"
-#include "redis/requests/queue.h"
 
 namespace redlock::redis {
 namespace {
@@ -18,7 +17,7 @@ constexpr std::size_t kTokenBytes = 20;
 // By give_back_all(), to each server.
 constexpr std::size_t kMostGivenBack = 16;
 
-/// Secrets and names tell by their first bytes that their owner reads, or which of how many slots
+/// The first bytes of secrets and names tell that their owner reads, or which of how many slots
 /// they are for (lock/value.h).
 std::string drawn(std::size_t bytes, const LockKeys& keys, std::optional<std::size_t> slot) {
   std::string name = os::random_hex(bytes);
@@ -30,34 +29,17 @@ std::string drawn(std::size_t bytes, const LockKeys& keys, std::optional<std::si
   return name;
 }
 
-LockContext context_of(const LockKeys& keys, std::chrono::milliseconds ttl,
-                       std::chrono::seconds restart_grace) {
-  const std::string& key = keys.key;
-  const auto any_slot = keys.slots != 0 ? std::optional<std::size_t>(0) : std::nullopt;
-  return {.lock_key = key,
-          .holder_key = helper_key(key, "holder"),
-          .fence_key = helper_key(key, "fence"),
-          .dead_key = helper_key(key, "dead"),
-          .done_key = helper_key(key, "done"),
-          .readers_key = helper_key(key, "readers"),
-          .waiter = drawn(kWaiterBytes, keys, any_slot),
-          .ttl = ttl,
-          .holder_json = {},
-          .restart_grace = restart_grace,
-          .replicas = keys.replicas};
-}
-
 bool is_gone(const lock::Answer& answer) {
   const auto* released = std::get_if<lock::Released>(&answer);
-  return (released != nullptr && !released->cooling) ||
-         std::holds_alternative<lock::Missing>(answer) ||
-         std::holds_alternative<lock::NotMine>(answer);
+  return released != nullptr ? !released->cooling
+                             : std::holds_alternative<lock::Missing>(answer) ||
+                                   std::holds_alternative<lock::NotMine>(answer);
 }
 
 }  // namespace
 
-// A host that acknowledges nothing loses its connection early enough for another try over a new
-// one well within the lease.
+// A host that acknowledges nothing loses its connection early enough for another try over a new one
+// well within the lease.
 ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
                      std::function<std::string()> holder, Timeouts timeouts,
                      std::chrono::seconds restart_grace, const TlsSettings& tls)
@@ -65,7 +47,12 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
       timeouts_{timeouts.request, timeouts.connect,
                 std::max(std::chrono::milliseconds(1000), ttl / 6)},
       keys_(std::move(keys)),
-      context_(context_of(keys_, ttl, restart_grace)),
+      context_{.lock_key = keys_.key,
+               .waiter = drawn(kWaiterBytes, keys_,
+                               keys_.slots == 0 ? std::nullopt : std::optional<std::size_t>(0)),
+               .ttl = ttl,
+               .restart_grace = restart_grace,
+               .replicas = keys_.replicas},
       holder_(std::move(holder)) {
   if (std::ranges::any_of(endpoints_, &Endpoint::tls)) tls_.emplace(tls);
   for (lock::ServerIndex server = 0; server < size(); ++server) {
@@ -94,8 +81,8 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
     context_.holder_json = holder_();
   }
   if (lock::is_release(ask.op)) {
-    // An unsent request must not reach the server behind the release. A token that was never sent
-    // is known to nobody: there is nothing to delete, and no need to wait for the server.
+    // An unsent request must not reach the server after the release. If the token was never sent,
+    // there is nothing to delete, and no need to wait for the server.
     link.cancel_unsent(ask.attempt);
     if (!link.requests().sent_attempts().contains(ask.attempt)) {
       ready_.push_back({ask, now, lock::Missing{}});
@@ -170,31 +157,27 @@ void ServerSet::leave_queue(const lock::Ask& ask, lock::Instant now) {
     ready_.push_back({ask, now, lock::Unreachable{.maybe_applied = false, .why = {}}});
     return;
   }
-  link.requests().cancel_notes();  // a note that undoes this one must not come behind it
+  link.requests().cancel_notes();  // a note that undoes this request must not come after it
   link.ask(ask,
-           for_server({encode_leave_queue(keys_.key, context_.waiter), 1}, endpoints_[ask.server]),
+           for_server({encode_hand_on(keys_.key, context_.waiter), 1}, endpoints_[ask.server]),
            now);
 }
 
 std::vector<Notice> ServerSet::take_wake_ups() {
   std::vector<Notice> notices = wake_ups_.take();
-  // A subscription that is made again after its connection broke is no news. Where connections
-  // break all the time, it would make us ask, subscribe and ask again for ever. A wake-up that
-  // was missed meanwhile costs a little time.
+  // A new subscription after its connection broke is no news: where connections break all the time,
+  // we would ask, subscribe and ask again without end. A wake-up that was missed costs little time.
   std::erase_if(notices, [this](const Notice& notice) {
     return notice.text.empty() && !woken_by_.insert(notice.server).second;
   });
   return notices;
 }
 
-void ServerSet::log(const lock::Log& line, std::string_view event, std::string data,
+void ServerSet::log(const lock::Log& line, std::string_view event, std::string_view data,
                     lock::Instant now) {
   if (keys_.log_entries == 0) return;
-  std::string command = encode_log(keys_.key,
-                                   {.event = std::string(event),
-                                    .token = secrets_of(line.attempt).token,
-                                    .data = std::move(data)},
-                                   keys_.log_entries);
+  std::string command =
+      encode_log(keys_.key, event, secrets_of(line.attempt).token, data, keys_.log_entries);
   if (line.carrier == lock::Log::Carrier::leave) {
     with_leaves_[line.attempt] = std::move(command);
   } else {
@@ -241,8 +224,11 @@ std::vector<lock::Reply> ServerSet::turn(lock::Instant now) {
     for (Link::Arrival& arrival : link.turn(now)) {
       replies.push_back(read(link, std::move(arrival)));
     }
-    // Once the new primary confirms it, the holder renews there.
-    if (link.take_replaced()) holder_notices_.move(server, now);
+    if (link.take_lost()) {
+      // Once the new place confirms it, the holder renews there.
+      holder_notices_.move(server, now);
+      wake_ups_.move(server, now);
+    }
   }
   holder_notices_.turn(now);
   wake_ups_.turn(now);
@@ -256,7 +242,7 @@ void ServerSet::give_back_all(lock::Instant now) {
       leave_queue({.server = server, .op = lock::Op::leave_queue, .attempt = lock::kNoAttempt},
                   now);
     }
-    // Earlier attempts were given back long ago: what they left behind has expired.
+    // Earlier attempts were released long ago: what they left has expired.
     const std::map<lock::AttemptId, bool> sent = links_.at(server).requests().sent_attempts();
     std::size_t asked = 0;
     for (auto each = sent.rbegin(); each != sent.rend() && asked < kMostGivenBack;
@@ -272,7 +258,7 @@ bool ServerSet::owes() const {
 }
 
 void ServerSet::drop_connections() {
-  for (Link& link : links_) link.abandon();
+  for (Link& link : links_) link.close();
   links_.clear();
   holder_notices_.abandon();
   wake_ups_.abandon();

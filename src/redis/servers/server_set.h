@@ -36,32 +36,31 @@ namespace redlock::redis {
 class ServerSet {
  public:
   /// `restart_grace`: a server that started more recently may have forgotten its locks; 0: every
-  /// server is trusted. `holder`: describes us as JSON; called anew for every round of requests for
-  /// the lock. The files that `tls` names are read here, before any request for a lock, but only if
-  /// a server speaks TLS. Throws Error (78) if they are of no use.
+  /// server is trusted. `holder`: describes us as JSON, for each round of requests for the lock.
+  /// Reads the files that `tls` names, if a server speaks TLS. Throws Error (78) if they are of no
+  /// use.
   ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::milliseconds ttl,
             std::function<std::string()> holder, Timeouts timeouts,
             std::chrono::seconds restart_grace, const TlsSettings& tls);
   ServerSet(const ServerSet&) = delete;
   ServerSet& operator=(const ServerSet&) = delete;
 
-  /// Queues the request (connecting first if need be) and tries to send it at once. Its reply comes
-  /// out of turn(), never from inside this call.
+  /// Queues the request, and sends it if possible; connects if need be. Its reply comes out of
+  /// turn().
   ///
-  /// A release also forgets the requests of its attempt that are not sent yet: those get no reply
-  /// and never reach the server. If nothing of the attempt was ever sent there, nobody but us knows
-  /// its token, and the release is answered Missing without asking the server.
+  /// A release also forgets the unsent requests of its attempt: those get no reply. If nothing of
+  /// the attempt was ever sent there, it is answered Missing without asking the server.
   ///
-  /// The first Op::leave_queue ends the subscriptions of join_queue(). A server that is not
-  /// connected, and that nothing is to be sent to, is not asked: its answer is Unreachable.
+  /// The first Op::leave_queue ends the subscriptions of join_queue(). If the server is not
+  /// connected and nothing is to be sent to it, the answer is Unreachable.
   void ask(const lock::Ask& ask, lock::Instant now);
 
   /// An attempt of another process, known by its token: it may be on every server. A process that
   /// renews that lock receives a notice of its release.
   void adopt(lock::AttemptId attempt, const std::string& token);
 
-  /// Subscribes on every server to the notices for the holder of that attempt's lock, wherever it
-  /// has not done so yet. For one attempt only.
+  /// Subscribes to the notices for the holder of that attempt's lock, on every server where it has
+  /// not done so yet. For one attempt only.
   void subscribe(lock::AttemptId attempt, lock::Instant now);
 
   /// The subscriptions of subscribe(), for a process that must not touch the other connections yet.
@@ -70,50 +69,45 @@ class ServerSet {
   /// The notices for the holder that the latest turn() received.
   std::vector<Notice> take_notices() { return holder_notices_.take(); }
 
-  /// Puts us into the queue of waiters with this ticket on every server that is connected and
-  /// answers, and subscribes to our wake-ups wherever it has not done so yet. Ticket 0: it only
-  /// subscribes.
+  /// Puts us into the queue with this ticket (unless it is 0) on every server that is connected and
+  /// answers, and subscribes to our wake-ups wherever it has not done so yet.
   void join_queue(lock::Ticket ticket, lock::Instant now);
 
   /// The wake-ups that the latest turn() received. An empty text comes once from each server: from
-  /// now on nothing is missed there.
+  /// now on we miss nothing there.
   std::vector<Notice> take_wake_ups();
 
-  /// Writes a line into the lock's log on every server that is connected, at once or with the
-  /// leaves of its attempt, as it says. Nothing waits for it, and no answer is reported. `event`,
-  /// `data`: as in LogLine.
-  void log(const lock::Log& line, std::string_view event, std::string data, lock::Instant now);
+  /// Writes a line into the lock's log on every server that is connected, immediately or with the
+  /// leaves of its attempt. No answer is reported. `event`, `data`: as for encode_log().
+  void log(const lock::Log& line, std::string_view event, std::string_view data,
+           lock::Instant now);
 
-  /// Appends the descriptors that every connection waits for to `out`.
   void interests(std::vector<os::Interest>& out) const;
-
-  /// When turn() must be called at the latest; a past instant if replies are ready already.
+  /// When to call turn(); a past instant if replies are ready.
   [[nodiscard]] lock::Instant deadline() const;
 
-  /// Moves everything on that can move without blocking, applies time-outs at `now`, and returns
-  /// the replies that came in, in the order they came.
+  /// Moves everything on without blocking, applies time-outs at `now`, and returns the replies that
+  /// came in, in their order.
   std::vector<lock::Reply> turn(lock::Instant now);
 
-  /// Leaves every queue and asks every server to take back whatever it may hold of any attempt. For
-  /// when the machine has failed, and nobody knows any more how far the attempts have come. The
-  /// replies come out of turn(), and are of no use to a session.
+  /// Leaves every queue and releases whatever a server may hold of any attempt, after the machine
+  /// has failed. The replies are of no use to a session.
   void give_back_all(lock::Instant now);
 
   /// A server may hold something of an attempt of ours.
   [[nodiscard]] bool owes() const;
 
-  /// Closes every connection without sending anything: they belong to a forked child now. Nothing
-  /// can be asked any more.
+  /// Closes every connection without sending anything: they belong to a forked child now.
   void drop_connections();
 
-  /// The token that the lock has in an attempt that was asked for at least once, 40 hex digits.
+  /// The lock's token in an attempt that was asked for, 40 hex digits.
   [[nodiscard]] const std::string& token(lock::AttemptId attempt) const {
     return secrets_.at(attempt).token;
   }
 
   [[nodiscard]] std::size_t size() const { return endpoints_.size(); }
 
-  /// For a further connection to that server; null if it does not speak TLS.
+  /// For a further connection to that server; null without TLS.
   [[nodiscard]] const TlsContext* tls_for(lock::ServerIndex server) const {
     return endpoints_.at(server).tls ? &*tls_ : nullptr;
   }
@@ -131,11 +125,9 @@ class ServerSet {
   const LockKeys keys_;
   LockContext context_;
   std::function<std::string()> holder_;
-  /// The round for which the context describes us.
-  std::pair<lock::AttemptId, std::uint32_t> described_{};
+  std::pair<lock::AttemptId, std::uint32_t> described_{};  ///< the round for which context_ is
   std::map<lock::AttemptId, Secrets> secrets_;
-  /// Every leave of the attempt carries this command, which has one reply.
-  std::map<lock::AttemptId, std::string> with_leaves_;
+  std::map<lock::AttemptId, std::string> with_leaves_;  ///< each leave has this command, too
   std::deque<Link> links_;                ///< a deque, since a Link cannot move
   std::vector<lock::Reply> ready_;        ///< answers that needed no server
   Subscribers holder_notices_;            ///< empty until the first subscribe()

@@ -13,11 +13,8 @@ constexpr std::size_t kMostMessage = 1024;
 
 constexpr std::string_view kSharded = "SSUBSCRIBE";
 
-// A server may say all the time that the slot has moved.
+// A server may say again and again that the slot has moved.
 constexpr auto kBetweenMoves = std::chrono::seconds(1);
-
-// What has come lately proves the connection.
-constexpr auto kProven = std::chrono::seconds(1);
 
 /// The command, in the server's words.
 std::string_view confirmation(std::string_view command) {
@@ -28,39 +25,19 @@ std::string_view confirmation(std::string_view command) {
 
 Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
                        std::string key, std::string channel)
-    : channel_(std::move(channel)),
-      patience_(timeouts.connect + timeouts.request),
-      link_(std::in_place, endpoint, tls, timeouts, std::move(key)) {
+    : channel_(std::move(channel)), link_(std::in_place, endpoint, tls, timeouts, std::move(key)) {
   // A node without the slot answers the first command with a redirection.
   if (endpoint.kind == Endpoint::Kind::cluster) commands_.push_back(kSharded);
   commands_.emplace_back("SUBSCRIBE");
 }
 
 void Subscriber::subscribe(lock::Instant now) {
-  if (!link_ || (link_->busy() && is_alive(now))) return;
+  if (!link_ || link_->busy()) return;
   subscribed_ = false;
-  asked_ = now;
   unanswered_ = commands_;
-  link_->ask({}, {encode(), Flight::kEndless}, now);
-}
-
-std::string Subscriber::encode() const {
   std::string wire;
   for (const std::string_view command : commands_) wire += encode_command({command, channel_});
-  return wire;
-}
-
-/// False if it has given up a connection over which nothing comes.
-bool Subscriber::is_alive(lock::Instant now) {
-  if (asked_ && now - *asked_ >= patience_) {
-    close();
-    return false;
-  }
-  if (!asked_ && now - heard_ >= kProven) {
-    asked_ = now;
-    link_->repeat(encode(), now);
-  }
-  return true;
+  link_->ask({}, {std::move(wire), Flight::kEndless}, now);
 }
 
 void Subscriber::follow(const Endpoint& place) {
@@ -78,7 +55,6 @@ void Subscriber::move(lock::Instant now) {
 void Subscriber::close() {
   link_->close();
   unanswered_.clear();
-  asked_.reset();
 }
 
 /// The server has ended the subscription, since another node has the slot now.
@@ -101,10 +77,6 @@ std::vector<std::string> Subscriber::turn(lock::Instant now) {
   if (!link_) return messages;
   bool moved = false;
   for (const Link::Arrival& arrival : link_->turn(now)) {
-    if (std::holds_alternative<Value>(arrival.content)) {
-      heard_ = now;
-      asked_.reset();
-    }
     if (says_that_slot_moved(arrival)) {
       moved = true;
     } else if (auto message = read(arrival)) {
@@ -131,17 +103,13 @@ std::optional<std::string> Subscriber::read(const Link::Arrival& arrival) {
   }
   const Value& reply = std::get<Value>(arrival.content);
   if (reply.type == Value::Type::error && !unanswered_.empty()) return take_answer(true);
-  if (reply.type == Value::Type::error && subscribed_) {
-    close();  // of a subscription that we repeated: the next one shows the reason
-    return std::nullopt;
-  }
   const std::vector<Value>& part = reply.elements;
   if (part.size() == 3 && part[1].text == channel_) {
     const std::string& kind = part[0].text;
     if (!unanswered_.empty() && kind == confirmation(unanswered_.front())) {
       return take_answer(false);
     }
-    if (kind == "subscribe" || kind == "ssubscribe") return take_late_answer();
+    if (kind == "subscribe" || kind == "ssubscribe") return note_confirmed();
     if (kind == "message" || kind == "smessage") {
       return part[2].text.substr(0, kMostMessage);
     }
@@ -156,17 +124,17 @@ std::optional<std::string> Subscriber::take_answer(bool refused) {
   unanswered_.pop_front();
   if (commands_.empty()) link_.reset();
   if (commands_.empty() || !unanswered_.empty()) return std::nullopt;
-  return take_late_answer();
+  return note_confirmed();
 }
 
-/// It may be late, or that to a subscription that we repeated.
-std::optional<std::string> Subscriber::take_late_answer() {
+/// Of several confirmations, one is news.
+std::optional<std::string> Subscriber::note_confirmed() {
   if (std::exchange(subscribed_, true)) return std::nullopt;
   return std::string();
 }
 
 void Subscriber::abandon() {
-  if (link_) link_->abandon();
+  if (link_) link_->close();
   link_.reset();
 }
 

@@ -20,30 +20,26 @@
 
 namespace redlock::redis {
 
-/// On one server. Passive, as Link is: the caller polls interests() and calls turn(). It has no
-/// deadline while it waits for a message.
+/// On one server. Passive, as Link is; it has no deadline while it waits for a message.
 ///
 /// In a Cluster it subscribes twice: to the messages for the nodes that have the slot, and to those
-/// for all nodes. The sender sends one of the latter if nobody hears one of the former, because it
-/// may not send that, or we may not subscribe to it. When the slot moves to another node, the
-/// server ends the first subscription, and we subscribe there.
+/// for all nodes, which a sender uses if nobody hears one of the former. When the slot moves to
+/// another node, the server ends the first subscription, and we subscribe there.
 class Subscriber {
  public:
-  /// `endpoint` and `tls` must outlive this, as for Link. `key`: of the lock whose channel it is:
-  /// in a Cluster, messages are published where this key is.
+  /// The arguments as for Link; a Cluster publishes messages where `key` is.
   Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key,
              std::string channel);
 
-  /// Subscribes, unless it has done so or is about to. A connection that brings no messages may be
-  /// dead: to prove it, subscribes once more over it, and if nothing has come by the next call,
-  /// over a new one. A server that has refused it once is not asked again.
+  /// Subscribes, unless it has done so or is about to. A server that has refused it once is not
+  /// asked again.
   void subscribe(lock::Instant now);
 
-  /// Messages are published at `place` from now on: leaves a subscription that is elsewhere, so
-  /// that the next subscribe() makes it there.
+  /// Messages are published at `place` from now on: leaves a subscription that is elsewhere. The
+  /// next subscribe() makes it there.
   void follow(const Endpoint& place);
 
-  /// Messages are published elsewhere from now on: leaves the subscription, and subscribes there.
+  /// Messages are published elsewhere, or the connection is of no use: subscribes over a new one.
   void move(lock::Instant now);
 
   /// It has asked for the subscription and has neither got it nor failed.
@@ -52,20 +48,17 @@ class Subscriber {
   void interests(std::vector<os::Interest>& out) const;
   [[nodiscard]] lock::Instant deadline() const;
 
-  /// The messages that came; an empty one: from now on nothing is missed. Untrusted, and cut to
-  /// 1024 bytes. A failure is not reported: subscribe() tries again.
+  /// The messages that came, untrusted, and cut to 1024 bytes; an empty one: from now on we miss
+  /// nothing. A failure is not reported: subscribe() tries again.
   std::vector<std::string> turn(lock::Instant now);
 
-  /// Closes the connection without sending anything.
   void abandon();
 
  private:
   [[nodiscard]] bool says_that_slot_moved(const Link::Arrival& arrival) const;
   std::optional<std::string> read(const Link::Arrival& arrival);
   std::optional<std::string> take_answer(bool refused);
-  std::optional<std::string> take_late_answer();
-  bool is_alive(lock::Instant now);
-  [[nodiscard]] std::string encode() const;
+  std::optional<std::string> note_confirmed();
   void follow_slot(lock::Instant now);
   void close();
 
@@ -74,9 +67,6 @@ class Subscriber {
   std::deque<std::string_view> unanswered_;  ///< of these, over this connection
   bool subscribed_ = false;                  ///< and our user knows
   std::optional<lock::Instant> followed_;    ///< when we last followed the slot to its new node
-  lock::Duration patience_;                  ///< for an answer over a new connection
-  lock::Instant heard_{};                    ///< when something last came
-  std::optional<lock::Instant> asked_;       ///< nothing has come since we asked then
   std::optional<Link> link_;                 ///< none once the server has refused
 };
 
@@ -86,8 +76,8 @@ struct Notice {
   std::string text;  ///< as of Subscriber::turn()
 };
 
-/// One channel on every server, over connections of its own: a process that must not use the
-/// connections of the votes may still subscribe. Passive, as Link is.
+/// One channel on every server: a process that must not use the connections of the votes may still
+/// subscribe. Passive, as Link is.
 class Subscribers {
  public:
   /// The next server; the arguments as for Subscriber.
@@ -108,8 +98,7 @@ class Subscribers {
     if (!empty()) subscribers_[server].move(now);
   }
 
-  /// No subscription is under way: each server has confirmed its own or cannot be used for the time
-  /// being.
+  /// Each server has confirmed its subscription, or cannot be used for the moment.
   [[nodiscard]] bool settled() const;
 
   void interests(std::vector<os::Interest>& out) const;
@@ -119,7 +108,7 @@ class Subscribers {
   void turn(lock::Instant now);
   std::vector<Notice> take() { return std::exchange(notices_, {}); }
 
-  /// Closes the connections without sending anything.
+  /// As Link::close().
   void abandon();
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "redis/tls/context.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <openssl/pem.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ctime>
@@ -14,18 +14,14 @@
 #include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "error.h"
 #include "os/fd.h"
 #include "redis/tls/openssl.h"
-#include "redis/tls/trouble.h"
 #include "redis/wire/trouble.h"
 
 namespace redlock::redis {
 namespace {
-
-using Kind = CertificateProblem::Kind;
 
 // These reasons are libssl's own; others only name another library with a reason.
 constexpr int kFirstSslReason = 100;
@@ -44,19 +40,6 @@ void check_readable(const std::string& what, const std::string& path, int type =
   }
 }
 
-std::string text_of(const OpenSsl& openssl, const ASN1_STRING* string) {
-  const auto* const bytes = reinterpret_cast<const char*>(openssl.ASN1_STRING_get0_data(string));
-  return {bytes, static_cast<std::size_t>(openssl.ASN1_STRING_length(string))};
-}
-
-/// A certificate names an IP address by its bytes.
-std::string address_of(const std::string& bytes) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (bytes.size() != 4 && bytes.size() != 16) return {};
-  inet_ntop(bytes.size() == 4 ? AF_INET : AF_INET6, bytes.data(), text.data(), text.size());
-  return text.data();
-}
-
 std::string common_name(const OpenSsl& openssl, const X509_NAME* name) {
   std::array<char, 256> text{};
   const int length = openssl.X509_NAME_get_text_by_NID(name, NID_commonName, text.data(),
@@ -73,72 +56,69 @@ std::string date(const OpenSsl& openssl, const ASN1_TIME* time) {
   return {text.data(), length};
 }
 
-/// All names for which the certificate is valid: subjectAltName, or else the common name.
-std::vector<std::string> names_of(const OpenSsl& openssl, const X509* certificate) {
-  const auto free = [&openssl](GENERAL_NAMES* names) { openssl.GENERAL_NAMES_free(names); };
-  const std::unique_ptr<GENERAL_NAMES, decltype(free)> alternatives(
-      static_cast<GENERAL_NAMES*>(
-          openssl.X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)),
-      free);
-  std::vector<std::string> names;
-  const auto* const stack = reinterpret_cast<const OPENSSL_STACK*>(alternatives.get());
-  const int count = stack == nullptr ? 0 : openssl.OPENSSL_sk_num(stack);
-  for (int i = 0; i < count; ++i) {
-    const auto* const entry = static_cast<const GENERAL_NAME*>(openssl.OPENSSL_sk_value(stack, i));
-    int type = 0;
-    const void* const value = openssl.GENERAL_NAME_get0_value(entry, &type);
-    if (type == GEN_DNS) names.push_back(text_of(openssl, static_cast<const ASN1_STRING*>(value)));
-    if (type == GEN_IPADD) {
-      names.push_back(address_of(text_of(openssl, static_cast<const ASN1_STRING*>(value))));
-    }
-  }
-  if (names.empty()) {
-    names.push_back(common_name(openssl, openssl.X509_get_subject_name(certificate)));
-  }
-  return names;
-}
-
-Kind kind_of(int error) {
-  switch (error) {
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-      return Kind::expired;
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      return Kind::not_yet_valid;
-    case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return Kind::wrong_name;
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return Kind::unknown_authority;
-    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-      return Kind::self_signed;
-    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-      return Kind::private_root;
-    default:
-      return Kind::other;
-  }
+/// All names for which the certificate is valid, as "DNS:db1, IP Address:10.0.0.1", or else the
+/// common name.
+std::string names_of(const OpenSsl& openssl, const X509* certificate) {
+  const int at = openssl.X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
+  if (at < 0) return common_name(openssl, openssl.X509_get_subject_name(certificate));
+  const auto free = [&openssl](BIO* bio) { openssl.BIO_free(bio); };
+  const std::unique_ptr<BIO, decltype(free)> printed(openssl.BIO_new(openssl.BIO_s_mem()), free);
+  if (!printed) throw std::bad_alloc();
+  openssl.X509V3_EXT_print(printed.get(), openssl.X509_get_ext(certificate, at), 0, 0);
+  std::array<char, 256> text{};
+  const int length =
+      openssl.BIO_read(printed.get(), text.data(), static_cast<int>(text.size()));
+  return {text.data(), static_cast<std::size_t>(std::max(length, 0))};
 }
 
 CertificateProblem describe(const OpenSsl& openssl, X509_STORE_CTX* store) {
   const int error = openssl.X509_STORE_CTX_get_error(store);
-  CertificateProblem problem;
-  problem.kind = kind_of(error);
-  problem.authority = openssl.X509_STORE_CTX_get_error_depth(store) > 0;
-  problem.reason = openssl.X509_verify_cert_error_string(error);
+  CertificateProblem problem{.error = error,
+                             .authority = openssl.X509_STORE_CTX_get_error_depth(store) > 0,
+                             .reason = openssl.X509_verify_cert_error_string(error)};
   const X509* const certificate = openssl.X509_STORE_CTX_get_current_cert(store);
   if (certificate == nullptr) return problem;
   problem.subject = common_name(openssl, openssl.X509_get_subject_name(certificate));
   problem.issuer = common_name(openssl, openssl.X509_get_issuer_name(certificate));
-  if (problem.kind == Kind::expired) {
-    problem.date = date(openssl, openssl.X509_get0_notAfter(certificate));
-  } else if (problem.kind == Kind::not_yet_valid) {
-    problem.date = date(openssl, openssl.X509_get0_notBefore(certificate));
-  } else if (problem.kind == Kind::wrong_name) {
-    problem.names = names_of(openssl, certificate);
-  }
+  problem.date = date(openssl, error == X509_V_ERR_CERT_HAS_EXPIRED
+                                   ? openssl.X509_get0_notAfter(certificate)
+                                   : openssl.X509_get0_notBefore(certificate));
+  problem.names = names_of(openssl, certificate);
   return problem;
+}
+
+std::string in_quotes(std::string_view text) {
+  return '"' + untrusted(text) + '"';
+}
+
+std::string explain(const CertificateProblem& problem, std::string_view wanted) {
+  const std::string whose =
+      problem.authority ? "the certificate of its authority " + in_quotes(problem.subject)
+                        : "its certificate";
+  switch (problem.error) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return whose + " expired on " + problem.date + "; renew it there";
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return whose + " is not valid before " + problem.date + "; is the clock of this host right?";
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return "its certificate is not for " + in_quotes(wanted) + ": it is for " +
+             untrusted(problem.names) +
+             "; use such a name in the URI, or --tls-sni, or have it issued for this one";
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      return whose + " is signed by " + in_quotes(problem.issuer) +
+             ", which is not trusted here; give that authority's certificate to --tls-ca";
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+      return "its certificate is self-signed and not trusted here; give it to --tls-ca";
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+      return "its certificate comes from the authority " + in_quotes(problem.subject) +
+             ", which is not trusted here; give that authority's certificate to --tls-ca";
+    default:
+      return whose + " was not accepted: " + untrusted(problem.reason);
+  }
 }
 
 /// Verifies a server's chain and name as OpenSSL does, and notes the problem while the certificate
@@ -166,6 +146,10 @@ int no_passphrase(char* /*buffer*/, int /*size*/, int /*rwflag*/, void* /*argume
 
 }  // namespace
 
+lock::Unreachable certificate_refused(const CertificateProblem& problem, std::string_view wanted) {
+  return {false, true, explain(problem, wanted)};
+}
+
 void TlsContext::Free::operator()(ssl_ctx_st* context) const {
   openssl->SSL_CTX_free(context);
 }
@@ -181,7 +165,7 @@ TlsContext::TlsContext(TlsSettings settings)
   if (settings_.verify == TlsSettings::Verify::server) {
     trust();
     ssl.SSL_CTX_set_verify(get(), SSL_VERIFY_PEER, nullptr);
-    ssl.SSL_CTX_set_cert_verify_callback(get(), &verify_certificate, as_argument(ssl));
+    ssl.SSL_CTX_set_cert_verify_callback(get(), &verify_certificate, const_cast<OpenSsl*>(&ssl));
   }
   identify();
 }

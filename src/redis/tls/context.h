@@ -3,6 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+
+#include "lock/vote.h"
 
 struct ssl_ctx_st;
 
@@ -20,6 +23,20 @@ struct TlsSettings {
   std::string sni;     ///< the name to ask for and to verify, in place of each URI's host
   Verify verify = Verify::server;
 };
+
+/// Why a server's certificate was not accepted. Untrusted.
+struct CertificateProblem {
+  int error = 0;            ///< X509_V_ERR_*
+  bool authority = false;   ///< the problem is in the certificate of an authority
+  std::string subject{};    ///< common name of the certificate with the problem
+  std::string issuer{};     ///< common name of its signer
+  std::string date{};       ///< expired, or not valid yet: when
+  std::string names{};      ///< another name is wanted: those that it has
+  std::string reason{};     ///< OpenSSL's text
+};
+
+/// `wanted`: the name or address that the certificate should have.
+lock::Unreachable certificate_refused(const CertificateProblem& problem, std::string_view wanted);
 
 /// All TLS connections share this: the authorities that we trust, and our certificate. The
 /// constructor reads the files, before any request for a lock, since reading may take its time.

@@ -22,10 +22,8 @@ static_assert(OPENSSL_VERSION_MAJOR == 3);
 
 }  // namespace
 
-void* OpenSslLibrary::open() {
-  void* const handle = ::dlopen(kOpenSslLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) fail_to_load();
-  return handle;
+OpenSslLibrary::OpenSslLibrary() : handle_(::dlopen(kOpenSslLibrary, RTLD_NOW | RTLD_LOCAL)) {
+  if (handle_ == nullptr) fail_to_load();
 }
 
 OpenSslLibrary::Found OpenSslLibrary::find(const char* function) const {

@@ -7,19 +7,19 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <iterator>
 #include <new>
 #include <utility>
 
 #include "lock/time.h"
 #include "os/resolver.h"
 #include "redis/tls/openssl.h"
-#include "redis/tls/trouble.h"
+#include "redis/wire/trouble.h"
 
 namespace redlock::redis {
 namespace {
 
 constexpr std::size_t kChunk = 16 * 1024;
-constexpr int kBioChunk = 4096;
 
 // OpenSSL notes a received fatal alert as this plus its number (SSL_AD_REASON_OFFSET).
 constexpr int kFirstAlert = SSL_AD_REASON_OFFSET;
@@ -39,7 +39,54 @@ bool says_not_tls(int reason) {
          reason == SSL_R_PACKET_LENGTH_TOO_LONG;
 }
 
+/// The alerts by which a server refuses our certificate.
+struct Refusal {
+  int number;
+  std::string_view name;
+};
+constexpr Refusal kRefusals[] = {
+    {SSL_AD_BAD_CERTIFICATE, "bad certificate"},
+    {SSL_AD_UNSUPPORTED_CERTIFICATE, "unsupported certificate"},
+    {SSL_AD_CERTIFICATE_REVOKED, "certificate revoked"},
+    {SSL_AD_CERTIFICATE_EXPIRED, "certificate expired"},
+    {SSL_AD_CERTIFICATE_UNKNOWN, "certificate not accepted"},
+    {SSL_AD_UNKNOWN_CA, "unknown authority"},
+    {SSL_AD_ACCESS_DENIED, "access denied"},
+};
+
+/// Empty if the alert is none of those that we know.
+std::string explain(const Alert& alert) {
+  const auto* const refusal = std::ranges::find(kRefusals, alert.number, &Refusal::number);
+  const bool refused = refusal != std::end(kRefusals);
+  if (refused && alert.ours) {
+    return "refuses our certificate (--tls-cert): " + std::string(refusal->name) + "; see its log";
+  }
+  if (refused || (alert.number == SSL_AD_HANDSHAKE_FAILURE && !alert.ours)) {
+    return "broke off the TLS handshake; does it want a client certificate (--tls-cert)? See its "
+           "log";
+  }
+  switch (alert.number) {
+    case SSL_AD_CERTIFICATE_REQUIRED:
+      return "wants a client certificate; give --tls-cert and --tls-key";
+    case SSL_AD_PROTOCOL_VERSION:
+      return "supports no TLS from 1.2 on, and redlock nothing older";
+    case SSL_AD_UNRECOGNIZED_NAME:
+      return "does not answer to this name; see the URI and --tls-sni";
+    default:
+      return {};
+  }
+}
+
 }  // namespace
+
+lock::Unreachable alerted(const Alert& alert) {
+  std::string why = explain(alert);
+  const bool known = !why.empty();
+  if (!known) {
+    why = "broke off TLS with alert " + std::to_string(alert.number) + "; see its log";
+  }
+  return {!alert.before_data, known && alert.before_data, std::move(why)};
+}
 
 /// The client side of one TLS connection. It has no socket: bytes from the server are fed in, and
 /// bytes for the server are taken out. So it never blocks, and never raises SIGPIPE.
@@ -110,12 +157,15 @@ struct Stream::Tls {
       if (reason > kFirstAlert && reason <= kLastAlert) {
         return alerted({reason - kFirstAlert, has_certificate, !answered});
       }
-      if (!established && says_not_tls(reason)) return not_tls();
+      if (!established && says_not_tls(reason)) {
+        return {false, true,
+                "does not speak TLS on this port; give its TLS port, or write redis:// for plain "
+                "text"};
+      }
     }
     const char* const words = openssl.ERR_reason_error_string(error);
-    lock::Unreachable trouble = tls_broken(words == nullptr ? "for no known reason" : words);
-    trouble.maybe_applied = established;
-    return trouble;
+    return {established, false,
+            "TLS failed: " + untrusted(words == nullptr ? "for no known reason" : words)};
   }
 
   Handshake handshake() {
@@ -126,23 +176,7 @@ struct Stream::Tls {
     return failure ? Handshake::failed : Handshake::under_way;
   }
 
-  /// Feeds in bytes that came from the server.
-  void feed(std::string_view bytes) {
-    // A memory BIO takes all bytes, unless memory is used up.
-    const int size = static_cast<int>(bytes.size());
-    if (openssl.BIO_write(incoming, bytes.data(), size) != size) throw std::bad_alloc();
-  }
-
-  /// Moves the bytes for the server to the end of `out`.
-  void take(std::string& out) {
-    std::array<char, kBioChunk> chunk;  // not cleared: it is written before it is read
-    int n = 0;
-    while ((n = openssl.BIO_read(outgoing, chunk.data(), kBioChunk)) > 0) {
-      out.append(chunk.data(), static_cast<std::size_t>(n));
-    }
-  }
-
-  /// Decrypts bytes that were fed in. 0: no more for now, or see failure and closed().
+  /// Decrypts bytes from the server. 0: no more for now, or see failure and the shutdown flag.
   std::size_t read(std::span<char> plain) {
     if (failure) return 0;
     const int n = openssl.SSL_read(ssl.get(), plain.data(), static_cast<int>(plain.size()));
@@ -164,17 +198,6 @@ struct Stream::Tls {
     return false;
   }
 
-  /// Notifies the server that no more bytes will come.
-  void close() {
-    if (!established || failure) return;
-    openssl.SSL_shutdown(ssl.get());
-    openssl.ERR_clear_error();
-  }
-
-  /// The server has sent that notice.
-  [[nodiscard]] bool closed() const {
-    return (openssl.SSL_get_shutdown(ssl.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
-  }
 };
 
 ssize_t send_to(int fd, std::string_view bytes) {
@@ -190,9 +213,9 @@ Stream::Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint)
 }
 
 Stream::~Stream() {
-  if (!tls_ || !rest_.empty()) return;
-  tls_->close();
-  tls_->take(rest_);
+  if (!tls_ || !tls_->established || tls_->failure || has_rest()) return;
+  tls_->openssl.SSL_shutdown(tls_->ssl.get());
+  tls_->openssl.ERR_clear_error();
   send_rest();  // if this fails, the server still sees that the connection ends
 }
 
@@ -203,7 +226,11 @@ ssize_t Stream::receive() {
   do {
     n = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
   } while (n < 0 && errno == EINTR);
-  if (n > 0) tls_->feed({chunk.data(), static_cast<std::size_t>(n)});
+  // A memory BIO takes all bytes, unless memory is used up.
+  const int size = static_cast<int>(n);
+  if (n > 0 && tls_->openssl.BIO_write(tls_->incoming, chunk.data(), size) != size) {
+    throw std::bad_alloc();
+  }
   return n;
 }
 
@@ -211,13 +238,14 @@ Stream::Handshake Stream::handshake() {
   if (!tls_) return Handshake::done;
   while (true) {
     const Handshake progress = tls_->handshake();
-    tls_->take(rest_);
     send_rest();
     if (progress != Handshake::under_way) return progress;
     const ssize_t n = receive();
     if (n > 0) continue;
     if (n < 0 && errno == EAGAIN) return progress;
-    tls_->failure = tls_hung_up();
+    tls_->failure = {false, false,
+                     "closed the connection during the TLS handshake; does it speak TLS on this "
+                     "port? See its log"};
     return Handshake::failed;
   }
 }
@@ -225,7 +253,7 @@ Stream::Handshake Stream::handshake() {
 ssize_t Stream::write(std::string_view bytes) {
   if (!tls_) return send_to(socket_.get(), bytes);
   send_rest();
-  if (!rest_.empty()) {
+  if (has_rest()) {
     errno = EAGAIN;
     return -1;
   }
@@ -234,7 +262,6 @@ ssize_t Stream::write(std::string_view bytes) {
     errno = EPROTO;
     return -1;
   }
-  tls_->take(rest_);
   send_rest();
   return static_cast<ssize_t>(bytes.size());
 }
@@ -243,14 +270,13 @@ ssize_t Stream::read(std::span<char> bytes) {
   if (!tls_) return ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
   while (true) {
     const std::size_t got = tls_->read(bytes);
-    tls_->take(rest_);  // TLS sends messages of its own now and then
-    send_rest();
+    send_rest();  // TLS sends messages of its own now and then
     if (got > 0) return static_cast<ssize_t>(got);
     if (tls_->failure) {
       errno = EPROTO;
       return -1;
     }
-    if (tls_->closed()) return 0;
+    if ((tls_->openssl.SSL_get_shutdown(tls_->ssl.get()) & SSL_RECEIVED_SHUTDOWN) != 0) return 0;
     const ssize_t n = receive();
     if (n <= 0) return n;
   }
@@ -264,23 +290,30 @@ std::optional<lock::Unreachable> Stream::failure() const {
   return tls_ ? tls_->failure : std::nullopt;
 }
 
-// A broken connection keeps the bytes that it cannot send; reading finds out that it broke, and
-// why.
+bool Stream::has_rest() const {
+  return tls_ && tls_->openssl.BIO_ctrl(tls_->outgoing, BIO_CTRL_PENDING, 0, nullptr) > 0;
+}
+
+// A broken connection keeps the bytes that it cannot send; reading finds out why it broke.
 void Stream::send_rest() {
-  if (rest_.empty()) return;
-  const ssize_t n = send_to(socket_.get(), rest_);
-  if (n > 0) rest_.erase(0, static_cast<std::size_t>(n));
+  if (!has_rest()) return;
+  char* rest = nullptr;
+  const long size = tls_->openssl.BIO_ctrl(tls_->outgoing, BIO_CTRL_INFO, 0, &rest);
+  ssize_t sent = send_to(socket_.get(), {rest, static_cast<std::size_t>(size)});
+  std::array<char, kChunk> taken;  // the bytes that the BIO need not keep any more
+  while (sent > 0) {
+    const auto part = std::min<ssize_t>(sent, kChunk);
+    sent -= tls_->openssl.BIO_read(tls_->outgoing, taken.data(), static_cast<int>(part));
+  }
 }
 
 std::optional<std::chrono::system_clock::time_point> Stream::certificate_expires() const {
   if (!tls_) return std::nullopt;
   const OpenSsl& openssl = tls_->openssl;
-  const auto free = [&openssl](X509* certificate) { openssl.X509_free(certificate); };
-  const std::unique_ptr<X509, decltype(free)> certificate(
-      openssl.SSL_get1_peer_certificate(tls_->ssl.get()), free);
+  const X509* const certificate = openssl.SSL_get0_peer_certificate(tls_->ssl.get());
   std::tm parts{};
-  if (!certificate ||
-      openssl.ASN1_TIME_to_tm(openssl.X509_get0_notAfter(certificate.get()), &parts) != 1) {
+  if (certificate == nullptr ||
+      openssl.ASN1_TIME_to_tm(openssl.X509_get0_notAfter(certificate), &parts) != 1) {
     return std::nullopt;
   }
   const std::chrono::seconds expires(std::max<std::time_t>(::timegm(&parts), 0));

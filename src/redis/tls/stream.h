@@ -22,34 +22,44 @@ namespace redlock::redis {
 /// no.
 ssize_t send_to(int fd, std::string_view bytes);
 
+/// The server sent the fatal alert `number` of https://www.iana.org/assignments/tls-parameters.
+/// `ours`: we have shown a certificate. `before_data`: the server has not answered anything yet, so
+/// it cannot have carried out a request.
+struct Alert {
+  int number;
+  bool ours;
+  bool before_data;
+};
+lock::Unreachable alerted(const Alert& alert);
+
 /// A connected socket, in plain text or with TLS. It never blocks; its results are those of send(2)
 /// and recv(2). errno EPROTO: TLS failed, see failure(). Only this file and context.cc use OpenSSL.
 class Stream {
  public:
-  /// `tls` null: plain text; else it must outlive the stream.
+  /// Without `tls` in plain text; it must outlive the stream.
   Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   enum class Handshake { under_way, done, failed };
-  /// To be called whenever the socket is ready, until the handshake is no longer under way. In
-  /// plain text it is done at once.
+  /// To be called whenever the socket is ready, until it is done (immediately in plain text) or
+  /// failed.
   Handshake handshake();
 
-  /// Returns how many of the bytes were taken. They count as sent, though with TLS some may have to
-  /// wait for send_rest(): so a vote counts from an earlier time, never from a later one.
+  /// Returns how many bytes were taken. They count as sent, though with TLS some may have to wait
+  /// for send_rest(): so a vote counts from an earlier time, never from a later one.
   ssize_t write(std::string_view bytes);
   ssize_t read(std::span<char> bytes);
 
   /// Sends the bytes that write() has taken and not sent yet.
   void send_rest();
-  [[nodiscard]] bool has_rest() const { return !rest_.empty(); }
+  [[nodiscard]] bool has_rest() const;
 
   /// The connection will end without a notice to the server: a forked child goes on with it.
   void abandon();
 
-  /// When the certificate that the server has shown expires; none in plain text.
+  /// When the server's certificate expires, if it has shown one.
   [[nodiscard]] std::optional<std::chrono::system_clock::time_point> certificate_expires() const;
 
   [[nodiscard]] bool secured() const { return tls_ != nullptr; }
@@ -63,7 +73,6 @@ class Stream {
 
   os::Fd socket_;
   std::unique_ptr<Tls> tls_;
-  std::string rest_;  ///< encrypted
 };
 
 }  // namespace redlock::redis

@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <new>
-#include <utility>
 
 namespace redlock::redis {
 namespace {
@@ -20,35 +19,26 @@ struct FreeReply {
 };
 
 // hiredis allocates an array as soon as it has read the announced length, be it two thousand
-// million (and up to 1.0.0 it miscounts the bytes, CVE-2021-32765). The length is an int up to 0.14
-// and a size_t from 1.0 on; this code deduces the type from the field.
-template <typename Count>
-using CreateArray = void* (*)(const redisReadTask*, Count);
-
-template <typename Count>
+// million (and up to 1.0.0 it miscounts the bytes, CVE-2021-32765).
 struct Limited {
-  CreateArray<Count> create = nullptr;  // hiredis' own
+  decltype(redisReplyObjectFunctions::createArray) create = nullptr;  // hiredis' own
   ReplyLimits limits{};
   std::size_t elements = 0;  // of the reply so far
   bool exceeded = false;     // the reader gave up at an array over the limits
 };
 
+/// `Count`: int up to hiredis 0.14, size_t from 1.0 on.
 template <typename Count>
 void* create_small_array(const redisReadTask* task, Count elements) {
   // hiredis 0.14 refuses deeper nesting itself; some 1.x do not, and convert() recurses.
   int depth = 1;
   for (const redisReadTask* outer = task->parent; outer != nullptr; outer = outer->parent) ++depth;
   // An element of four bytes on the wire takes more than a hundred bytes here.
-  auto& limited = *static_cast<Limited<Count>*>(task->privdata);
+  auto& limited = *static_cast<Limited*>(task->privdata);
   limited.elements += static_cast<std::size_t>(elements);
   limited.exceeded = static_cast<std::size_t>(elements) > limited.limits.of_array ||
                      depth > kMaxDepth || limited.elements > limited.limits.of_reply;
   return limited.exceeded ? nullptr : limited.create(task, elements);
-}
-
-template <typename Count>
-Limited<Count> limit_arrays(CreateArray<Count>& function, const ReplyLimits& limits) {
-  return {std::exchange(function, &create_small_array<Count>), limits};
 }
 
 // Recursive, as deep as create_small_array allows.
@@ -104,7 +94,7 @@ std::string encode_words(std::span<const std::string_view> arguments) {
 }
 
 std::vector<std::string_view> take_command(std::string_view& wire) {
-  const auto take_number = [&wire] {  // behind "*" or "$"
+  const auto take_number = [&wire] {  // after "*" or "$"
     std::size_t value = 0;
     const char* const end = wire.data() + wire.size();
     const char* const stop = std::from_chars(wire.data() + 1, end, value).ptr;
@@ -123,14 +113,15 @@ std::vector<std::string_view> take_command(std::string_view& wire) {
 struct ReplyParser::Impl {
   std::unique_ptr<redisReader, FreeReader> reader{redisReaderCreate()};
   redisReplyObjectFunctions functions{};
-  decltype(limit_arrays(functions.createArray, {})) limited;
+  Limited limited;
   std::size_t pending = 0;  // bytes that were fed and belong to no complete reply yet
   bool broken = false;
 
   explicit Impl(const ReplyLimits& limits) {
     if (!reader) throw std::bad_alloc();
     functions = *reader->fn;
-    limited = limit_arrays(functions.createArray, limits);
+    limited = {functions.createArray, limits};
+    functions.createArray = &create_small_array;
     reader->fn = &functions;
     reader->privdata = &limited;
   }

@@ -20,8 +20,7 @@ namespace redlock::redis {
 std::string encode_command(std::initializer_list<std::string_view> arguments);
 std::string encode_words(std::span<const std::string_view> arguments);
 
-/// The words of the first of the commands in `wire`, which encode_words() has written; removes it
-/// there.
+/// Takes the first command, which encode_words() has written, off `wire`: its words.
 std::vector<std::string_view> take_command(std::string_view& wire);
 
 /// A reply of a server. Untrusted: any type may come in place of the expected one.

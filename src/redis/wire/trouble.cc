@@ -3,7 +3,6 @@
 
 #include <netdb.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -97,8 +96,7 @@ constexpr Known kCodes[] = {
      "somebody delete the holder hash?"},
     {"BUSY", Cure::time, true,
      "is busy with another client's long script; SCRIPT KILL (or FUNCTION KILL) there ends one "
-     "that "
-     "hangs"},
+     "that hangs"},
     {"NOREPLICAS", Cure::time, false,
      "refuses writes since too few replicas are connected; start them, or lower "
      "min-replicas-to-write there"},
@@ -131,19 +129,6 @@ constexpr Known kPhrases[] = {
      "write redis+sentinel://HOST:PORT/SERVICE"},
 };
 
-bool is_word_byte(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-bool has_word(std::string_view text, std::string_view word) {
-  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    const bool begins = at == 0 || !is_word_byte(text[at - 1]);
-    if (begins && (end == text.size() || !is_word_byte(text[end]))) return true;
-  }
-  return false;
-}
-
 const Known* find_known(std::string_view text) {
   const std::string_view first = text.substr(0, text.find(' '));
   for (const Known& known : kCodes) {
@@ -157,17 +142,16 @@ const Known* find_known(std::string_view text) {
   const std::size_t script = text.find("@user_script");
   if (script == text.npos) return nullptr;
   for (const Known& known : kCodes) {
-    if (has_word(text.substr(script), known.code)) return &known;
+    const std::string code = std::string(known.code) + ' ';
+    for (const char* const before : {" ", " -"}) {
+      if (text.find(before + code, script) != text.npos) return &known;
+    }
   }
   return nullptr;
 }
 
 bool hung_up(int error) {
   return error == 0 || error == ECONNRESET || error == EPIPE;
-}
-
-lock::Unreachable was_demoted() {
-  return never_sent("is a replica by now; is a fail-over under way?");
 }
 
 lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
@@ -282,10 +266,6 @@ lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error) {
   return trouble;
 }
 
-lock::Unreachable wants_tls() {
-  return {false, true, "speaks TLS on this port; write rediss://, or give its port for plain text"};
-}
-
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit) {
   return maybe("did not answer within " + in_ms(limit) +
                "; it is stopped, overloaded or cut off (if only far away, raise --server-timeout)");
@@ -314,46 +294,17 @@ lock::Unreachable slot_is_moving() {
   return never_sent(std::string(kMovesSlot));
 }
 
-lock::Unreachable slot_has_moved() {
-  return never_sent("has just moved the lock's slot to another node; try again");
-}
-
 std::optional<lock::Unreachable> outdated(const Value& reply) {
   const bool says_replica = reply.type == Value::Type::array && reply.elements.size() == 2 &&
                             reply.elements.front().text == "replica";
-  if (says_replica) return was_demoted();
-  if (reply.type != Value::Type::error) return std::nullopt;
-  const Known* const known = find_known(reply.text);
-  if (known == nullptr) return std::nullopt;
-  if (known->code == "READONLY" || known->code == "MASTERDOWN") return was_demoted();
-  if (known->code == "CLUSTERDOWN") return explain(reply.text, Fate::never_sent);
+  const Known* const known =
+      reply.type == Value::Type::error ? find_known(reply.text) : nullptr;
+  const std::string_view code = known == nullptr ? "" : known->code;
+  if (says_replica || code == "READONLY" || code == "MASTERDOWN") {
+    return never_sent("has become a replica; is a fail-over in progress?");
+  }
+  if (code == "CLUSTERDOWN") return explain(reply.text, Fate::never_sent);
   return std::nullopt;
-}
-
-lock::Unreachable sent_in_circles(unsigned steps) {
-  return never_sent("is the end of " + std::to_string(steps) +
-                    " redirections from node to node, and names yet another one; do the nodes "
-                    "agree about their slots (redis-cli --cluster check)?");
-}
-
-lock::Unreachable too_few_replicas(std::int64_t have, unsigned wanted) {
-  return maybe("only " + std::to_string(std::max<std::int64_t>(have, 0)) + " of " +
-               std::to_string(wanted) +
-               " replicas have the lock in time, so its vote does not count (--replicas)");
-}
-
-lock::Unreachable not_the_primary() {
-  return never_sent(
-      "is a replica, though the Sentinels name it as the primary; is a fail-over under way?");
-}
-
-lock::Unreachable was_replaced() {
-  return maybe("is not the primary any more: the Sentinels name another server");
-}
-
-lock::Unreachable outdated_sentinels() {
-  return never_sent(
-      "the Sentinels that answer have not heard of the latest fail-over; are the others up?");
 }
 
 lock::Unreachable error_reply(std::string_view text) {
@@ -366,31 +317,6 @@ lock::Unreachable handshake_refused(const Value& reply, const Credentials& crede
             "answered AUTH or SELECT with something other than OK; is it a Redis server?"};
   }
   return explain(reply.text, Fate::never_sent, credentials.password);
-}
-
-lock::Unreachable restarted(std::chrono::seconds uptime, std::chrono::seconds trusted_in) {
-  return never_sent("was restarted " + std::to_string(uptime.count()) +
-                    " s ago and may have forgotten who holds the lock; trusted in " +
-                    std::to_string(trusted_in.count()) + " s (see --restart-grace)");
-}
-
-lock::Unreachable replica_of(std::string_view primary) {
-  return {
-      false, true,
-      "is a replica and can give no vote; use the address of its primary, " + shown(primary, {})};
-}
-
-lock::Unreachable unusable_fence(std::string_view key, std::string_view value) {
-  std::string what = '"' + shown(value, {}) + '"';
-  if (value.starts_with("type:")) {
-    what = "a " + shown(value.substr(5), {});
-  } else if (!value.empty() && value.find_first_not_of("0123456789") == value.npos) {
-    what = shown(value, {}) + ", far ahead of its clock";
-  }
-  return {false, true,
-          "the fencing number in the key \"" + std::string(key) + "\" is not usable (" + what +
-              "); delete that key there, and numbers go on from the server's clock (see THE FENCE "
-              "in redlock-protocol(7))"};
 }
 
 lock::Unreachable unexpected_reply(const Value& reply) {

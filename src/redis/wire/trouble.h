@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything that can go wrong with a server, worded for a person who is woken at three in the
-// morning: what happened and what to do. The caller puts the server's URI in front.
+// What goes wrong with a server, in words for a person who is woken at three in the morning: what
+// happened and what to do. The caller puts the server's URI in front. A situation that only one
+// file can see has its words there.
 //
 // Text from servers is untrusted: messages show it through redis::untrusted(), without the
 // arguments that some servers repeat, since the arguments of AUTH are secrets.
@@ -18,8 +19,7 @@
 
 namespace redlock::redis {
 
-/// Text from a server or its certificate, made fit for a message: os::printable(), cut to 120
-/// bytes.
+/// Text from a server or its certificate as a message may show it: cleaned, at most 120 bytes.
 std::string untrusted(std::string_view text);
 
 /// Whether the server may have carried out the request although no usable reply came back.
@@ -41,13 +41,9 @@ lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_
 /// An established connection ended: by the errno `error`, or, if 0, because the server closed it.
 lock::Unreachable connection_lost(int error);
 
-/// It ended in this way before the server had sent anything.
+/// The same, before the server had sent anything.
 lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error);
 
-/// The server answered a plain-text request with TLS.
-lock::Unreachable wants_tls();
-
-/// No answer in time.
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit);
 
 /// The bytes that came are not RESP, or exceed its ReplyLimits.
@@ -67,43 +63,15 @@ bool is_for_one_request(std::string_view redirection);
 /// Neither of the nodes between which the slot of the lock moves can carry the request out.
 lock::Unreachable slot_is_moving();
 
-/// The node that has the lock's slot by the map of the Cluster has it no longer.
-lock::Unreachable slot_has_moved();
-
-/// Why the server that a Cluster or Sentinels led us to is the right one no longer; none: it may
-/// be. It has not carried out the request.
+/// If the reply shows that a Cluster or Sentinels must lead us to another server: why. This one has
+/// not carried out the request.
 std::optional<lock::Unreachable> outdated(const Value& reply);
-
-/// The node of a Cluster, the last of `steps` redirections, names yet another node.
-lock::Unreachable sent_in_circles(unsigned steps);
-
-/// The server has carried the request out, but fewer replicas than --replicas have it.
-lock::Unreachable too_few_replicas(std::int64_t have, unsigned wanted);
-
-/// The server that the Sentinels name is a replica.
-lock::Unreachable not_the_primary();
-
-/// The Sentinels name another primary than the server that we are connected to.
-lock::Unreachable was_replaced();
-
-/// The Sentinels that answer know only an older configuration than we do.
-lock::Unreachable outdated_sentinels();
 
 /// An error reply to EVAL.
 lock::Unreachable error_reply(std::string_view text);
 
 /// Anything but +OK to AUTH or SELECT.
 lock::Unreachable handshake_refused(const Value& reply, const Credentials& credentials);
-
-/// The server forgot, or may have forgotten, what it held before it was started `uptime` ago.
-lock::Unreachable restarted(std::chrono::seconds uptime, std::chrono::seconds trusted_in);
-
-/// The server says that it is a replica of `primary` ("host:port", from its reply).
-lock::Unreachable replica_of(std::string_view primary);
-
-/// The fencing number that the server has in `key` cannot be read, or cannot grow. `value`: the
-/// content of the field, from its reply; for a key that is not a hash, "type:" and its type.
-lock::Unreachable unusable_fence(std::string_view key, std::string_view value);
 
 /// A reply to EVAL that none of our scripts gives.
 lock::Unreachable unexpected_reply(const Value& reply);

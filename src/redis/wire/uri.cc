@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -39,54 +40,55 @@ bool is_plain(std::string_view text, std::string_view also) {
   return std::ranges::all_of(text, [also](char c) { return is_plain(c, also); });
 }
 
-bool is_scheme(std::string_view text) {
-  constexpr std::size_t kLongest = 20;
-  return !text.empty() && text.size() <= kLongest && is_plain(text, "+-.");
+bool is_number(std::string_view text) {
+  return std::ranges::all_of(text, is_digit);
 }
 
-/// Removes the characters up to the first one for which `is` is false, and returns their number.
-template <class Is>
-std::size_t skip(std::string_view& text, Is is) {
-  std::size_t length = 0;
-  while (length < text.size() && is(text[length])) ++length;
-  text.remove_prefix(length);
-  return length;
+/// The text before the first separator, and that after it, if there is one.
+std::pair<std::string_view, std::optional<std::string_view>> cut(std::string_view text,
+                                                                 char separator) {
+  const std::size_t at = text.find(separator);
+  if (at == std::string_view::npos) return {text, std::nullopt};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+/// Hands the parts of a text with separators to f, at least one.
+template <class F>
+void each_part(std::string_view text, char separator, F f) {
+  for (std::optional<std::string_view> rest = text; rest;) {
+    const auto [part, others] = cut(*rest, separator);
+    f(part);
+    rest = others;
+  }
 }
 
 /// "db1", "db1:6379", "db1,db2:6379", each with or without a database: "/2". More digits than a
 /// port has may be a password.
 bool is_place(std::string_view text) {
   constexpr std::size_t kLongestPort = 5;
-  const auto in_host = [](char c) { return is_plain(c, ".-_"); };
-  while (skip(text, in_host) > 0) {
-    if (text.starts_with(':')) {
-      text.remove_prefix(1);
-      if (skip(text, is_digit) > kLongestPort) return false;
-    }
-    if (text.starts_with(',')) {
-      text.remove_prefix(1);
-      continue;
-    }
-    if (text.starts_with('/')) {
-      text.remove_prefix(1);
-      skip(text, is_digit);
-    }
-    return text.empty();
-  }
-  return false;
+  const auto [nodes, database] = cut(text, '/');
+  bool fits = is_number(database.value_or(""));
+  each_part(nodes, ',', [&fits](std::string_view node) {
+    const auto [host, port] = cut(node, ':');
+    const std::string_view digits = port.value_or("");
+    fits = fits && !host.empty() && is_plain(host, ".-_") && is_number(digits) &&
+           digits.size() <= kLongestPort;
+  });
+  return fits;
 }
 
 bool is_path(std::string_view text) {
   return text.starts_with('/') && is_plain(text, "/.-_");
 }
 
-/// As much of a URI that we refuse as may be shown. The whole URI only if it has the form of a
-/// place alone; otherwise we do not know where its password is, and show the scheme: "redis://***".
-/// Empty if there is no scheme: the word may itself be a password, or a part of one with blanks.
+/// The safe part of a rejected URI: all of it if it has the form of a place; otherwise we do not
+/// know where its password is, and show the scheme: "redis://***". Empty if there is no scheme: the
+/// word may itself be a password, or a part of one with blanks.
 std::string redact(std::string_view uri) {
   constexpr std::size_t kLongestShown = 100;
+  constexpr std::size_t kLongestScheme = 20;
   const std::size_t end = uri.find("://");
-  if (end == std::string_view::npos || !is_scheme(uri.substr(0, end))) return {};
+  if (end == 0 || end > kLongestScheme || !is_plain(uri.substr(0, end), "+-.")) return {};
   const std::string scheme(uri.substr(0, end + 3));
   const std::string_view rest = uri.substr(scheme.size());
   const bool place = scheme == "unix://" ? is_path(rest) : is_place(rest);
@@ -146,24 +148,18 @@ struct UriText {
     return out;
   }
 
-  /// 0 to 2^31-1.
   [[nodiscard]] int database(std::string_view digits) const {
-    int db = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, db);
-    if (digits.empty() || !is_digit(digits.front()) || error != std::errc() || stop != end) {
-      refuse("the database must be a number from 0 to 2147483647");
-    }
-    return db;
+    return number(digits, 0, std::numeric_limits<int>::max(),
+                  "the database must be a number from 0 to 2147483647");
   }
 
-  /// "USER:PASSWORD". `place`: the name that messages use for the part behind the "@".
+  /// "USER:PASSWORD". `place`: the name that messages use for the part after the "@".
   [[nodiscard]] Credentials user_and_password(std::string_view part, std::string_view place) const {
-    const std::size_t colon = part.find(':');
+    const auto [user, password] = cut(part, ':');
     if (part.empty() || part == ":") {
       refuse("there is an \"@\" but no user and no password before it");
     }
-    if (colon == std::string_view::npos) {
+    if (!password) {
       const std::string scheme(whole.substr(0, whole.find("://") + 3));
       const std::string at = "@" + std::string(place);
       refuse("is the word before \"@\" a password or a user? Write " + scheme + ":PASSWORD" + at +
@@ -173,32 +169,29 @@ struct UriText {
     if (part.find('@') != std::string_view::npos) {
       refuse("in a user or password, \"@\" is written %40");
     }
-    return {decode(part.substr(0, colon)), decode(part.substr(colon + 1))};
+    return {decode(user), decode(*password)};
   }
 
   /// "HOST", "HOST:PORT", "[IPV6]" or "[IPV6]:PORT".
   [[nodiscard]] Address address(std::string_view part, std::uint16_t default_port) const {
-    Address address{.host = {}, .port = default_port};
-    std::optional<std::string_view> port;
+    auto [host, port] = cut(part, ':');
+    std::string name(host);
     if (part.starts_with('[')) {
-      const std::size_t close = part.find(']');
-      if (close == std::string_view::npos) refuse("\"[\" without \"]\"");
-      address.host = decode(part.substr(1, close - 1));
-      check_ipv6(address.host);
-      const std::string_view rest = part.substr(close + 1);
-      if (!rest.empty() && rest.front() != ':') refuse("only :port may follow \"]\"");
-      if (!rest.empty()) port = rest.substr(1);
+      const auto [inside, rest] = cut(part.substr(1), ']');
+      if (!rest) refuse("\"[\" without \"]\"");
+      name = decode(inside);
+      check_ipv6(name);
+      if (!rest->empty() && rest->front() != ':') refuse("only :port may follow \"]\"");
+      port = cut(*rest, ':').second;
     } else {
       if (std::ranges::count(part, ':') > 1) {
         refuse("an IPv6 address must be in brackets, as in redis://[::1]:6379");
       }
-      const std::size_t colon = part.find(':');
-      address.host = part.substr(0, colon);
-      check_host(address.host);
-      if (colon != std::string_view::npos) port = part.substr(colon + 1);
+      check_host(name);
     }
-    if (port) address.port = port_of(*port);
-    return address;
+    const int number_of_port =
+        port ? number(*port, 1, 65535, "the port must be a number from 1 to 65535") : default_port;
+    return {std::move(name), static_cast<std::uint16_t>(number_of_port)};
   }
 
  private:
@@ -218,67 +211,16 @@ struct UriText {
     if (host.size() > 253) refuse("the host is longer than 253 bytes");
   }
 
-  [[nodiscard]] std::uint16_t port_of(std::string_view digits) const {
-    unsigned port = 0;
+  [[nodiscard]] int number(std::string_view digits, int least, int most,
+                           std::string_view why) const {
+    int number = 0;
     const char* const end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, port);
-    if (digits.empty() || error != std::errc() || stop != end || port < 1 || port > 65535) {
-      refuse("the port must be a number from 1 to 65535");
-    }
-    return static_cast<std::uint16_t>(port);
+    const auto [stop, error] = std::from_chars(digits.data(), end, number);
+    const bool fits = is_number(digits) && error == std::errc() && stop == end;
+    if (!fits || number < least || number > most) refuse(why);
+    return number;
   }
 };
-
-/// Hands the parts of a text with separators to f, at least one.
-template <class F>
-void each_part(std::string_view text, char separator, F f) {
-  while (true) {
-    const std::size_t end = text.find(separator);
-    f(text.substr(0, end));
-    if (end == std::string_view::npos) return;
-    text.remove_prefix(end + 1);
-  }
-}
-
-/// What stands behind "://" of a URI of TCP servers.
-struct TcpParts {
-  Credentials credentials;
-  std::string_view authority;             ///< one or more addresses
-  std::string_view path;                  ///< behind the "/"; empty: none
-  std::optional<std::string_view> query;  ///< behind the "?"
-};
-
-TcpParts split_tcp(const UriText& text, std::string_view rest) {
-  TcpParts parts;
-  const std::size_t query = rest.find('?');
-  if (query != std::string_view::npos) parts.query = rest.substr(query + 1);
-  rest = rest.substr(0, query);
-  const std::size_t slash = rest.find('/');
-  parts.authority = rest.substr(0, slash);
-  if (slash != std::string_view::npos) parts.path = rest.substr(slash + 1);
-  const std::size_t at = parts.authority.rfind('@');
-  if (at == std::string_view::npos && rest.find('@') != std::string_view::npos) {
-    text.refuse("in a user or password, \"/\" is written %2F");
-  }
-  if (at != std::string_view::npos) {
-    parts.credentials = text.user_and_password(parts.authority.substr(0, at), "HOST");
-    parts.authority = parts.authority.substr(at + 1);
-  }
-  return parts;
-}
-
-void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
-  if (rest.find('?') != std::string_view::npos) {
-    text.refuse(
-        "it takes no ?query; the database is written /N, all else has an option of its own");
-  }
-  TcpParts parts = split_tcp(text, rest);
-  Address address = text.address(parts.authority, kRedisPort);
-  endpoint.credentials = std::move(parts.credentials);
-  endpoint.host = std::move(address.host);
-  endpoint.port = address.port;
-  if (!parts.path.empty()) endpoint.db = text.database(parts.path);
-}
 
 std::vector<Address> parse_nodes(const UriText& text, std::string_view list, std::uint16_t port) {
   std::vector<Address> nodes;
@@ -293,67 +235,78 @@ std::vector<Address> parse_nodes(const UriText& text, std::string_view list, std
   return nodes;
 }
 
-void parse_cluster(const UriText& text, std::string_view rest, Endpoint& endpoint) {
-  endpoint.kind = Endpoint::Kind::cluster;
-  TcpParts parts = split_tcp(text, rest);
-  if (parts.query) text.refuse("it takes no ?query");
-  if (!parts.path.empty() && parts.path != "0") text.refuse("a Redis Cluster has only database 0");
-  endpoint.nodes = parse_nodes(text, parts.authority, kRedisPort);
-  endpoint.credentials = std::move(parts.credentials);
-}
-
 void parse_sentinel_query(const UriText& text, std::string_view query, Credentials& credentials) {
   each_part(query, '&', [&](std::string_view item) {
-    const std::size_t equals = item.find('=');
-    const std::string_view key = item.substr(0, equals);
+    const auto [key, value] = cut(item, '=');
     std::string* const place = key == "sentinel_username"   ? &credentials.user
                                : key == "sentinel_password" ? &credentials.password
                                                             : nullptr;
-    if (place == nullptr || equals == std::string_view::npos) {
+    if (place == nullptr || !value) {
       text.refuse("the only query keys are sentinel_username and sentinel_password");
     }
     if (!place->empty()) text.refuse(std::string(key) + " is given twice");
-    *place = text.decode(item.substr(equals + 1));
+    *place = text.decode(*value);
     if (place->empty()) text.refuse(std::string(key) + " is empty");
   });
   if (credentials.password.empty()) text.refuse("sentinel_username needs a sentinel_password");
 }
 
-void parse_sentinel(const UriText& text, std::string_view rest, Endpoint& endpoint) {
-  endpoint.kind = Endpoint::Kind::sentinel;
-  TcpParts parts = split_tcp(text, rest);
-  endpoint.nodes = parse_nodes(text, parts.authority, kSentinelPort);
-  endpoint.credentials = std::move(parts.credentials);
-  const std::size_t slash = parts.path.find('/');
-  endpoint.service = text.decode(parts.path.substr(0, slash));
+void parse_service(const UriText& text, std::string_view path, Endpoint& endpoint) {
+  const auto [service, database] = cut(path, '/');
+  endpoint.service = text.decode(service);
   if (endpoint.service.empty()) {
     text.refuse(
         "the name that the Sentinels have for the primary is missing: …/SERVICE, often "
         "/mymaster");
   }
-  if (slash != std::string_view::npos && slash + 1 < parts.path.size()) {
-    endpoint.db = text.database(parts.path.substr(slash + 1));
-  }
-  if (parts.query) parse_sentinel_query(text, *parts.query, endpoint.sentinel_credentials);
+  if (database && !database->empty()) endpoint.db = text.database(*database);
 }
 
-void parse_unix_query(const UriText& text, std::string_view query, Endpoint& endpoint) {
-  bool seen = false;
-  each_part(query, '&', [&](std::string_view item) {
-    if (!item.starts_with("db=")) text.refuse("the only query key is db, as in ?db=1");
-    if (std::exchange(seen, true)) text.refuse("db is given twice");
-    endpoint.db = text.database(item.substr(3));
-  });
+/// `rest`: the text after "://".
+void parse_tcp(const UriText& text, std::string_view rest, Endpoint& endpoint) {
+  using enum Endpoint::Kind;
+  const auto [place, query] = cut(rest, '?');
+  if (query && endpoint.kind != sentinel) {
+    text.refuse(
+        endpoint.kind == cluster
+            ? "it takes no ?query"
+            : "it takes no ?query; the database is written /N, all else has an option of its own");
+  }
+  auto [nodes, after_nodes] = cut(place, '/');
+  const std::string_view path = after_nodes.value_or("");
+  if (const std::size_t at = nodes.rfind('@'); at != std::string_view::npos) {
+    endpoint.credentials = text.user_and_password(nodes.substr(0, at), "HOST");
+    nodes.remove_prefix(at + 1);
+  } else if (place.find('@') != std::string_view::npos) {
+    text.refuse("in a user or password, \"/\" is written %2F");
+  }
+  if (endpoint.kind == tcp) {
+    Address address = text.address(nodes, kRedisPort);
+    endpoint.host = std::move(address.host);
+    endpoint.port = address.port;
+    if (!path.empty()) endpoint.db = text.database(path);
+    return;
+  }
+  if (endpoint.kind == cluster && !path.empty() && path != "0") {
+    text.refuse("a Redis Cluster has only database 0");
+  }
+  endpoint.nodes =
+      parse_nodes(text, nodes, endpoint.kind == sentinel ? kSentinelPort : kRedisPort);
+  if (endpoint.kind == sentinel) parse_service(text, path, endpoint);
+  if (query) parse_sentinel_query(text, *query, endpoint.sentinel_credentials);
 }
 
 void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) {
-  endpoint.kind = Endpoint::Kind::unix_socket;
-  const std::size_t query = rest.find('?');
-  if (query != std::string_view::npos) parse_unix_query(text, rest.substr(query + 1), endpoint);
-  rest = rest.substr(0, query);
-  if (rest.empty()) text.refuse("there is no path; write unix:///path/to/redis.sock");
-  const std::size_t slash = rest.find('/');
-  std::string_view authority = rest.substr(0, slash);
+  const auto [place, query] = cut(rest, '?');
+  bool has_database = false;
+  each_part(query.value_or("db=0"), '&', [&](std::string_view item) {
+    if (!item.starts_with("db=")) text.refuse("the only query key is db, as in ?db=1");
+    if (std::exchange(has_database, true)) text.refuse("db is given twice");
+    endpoint.db = text.database(item.substr(3));
+  });
+  if (place.empty()) text.refuse("there is no path; write unix:///path/to/redis.sock");
+  const std::size_t slash = place.find('/');
+  std::string_view authority = place.substr(0, slash);
   if (authority.ends_with('@')) {
     endpoint.credentials =
         text.user_and_password(authority.substr(0, authority.size() - 1), "/PATH");
@@ -362,7 +315,7 @@ void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) 
   if (slash == std::string_view::npos || !authority.empty()) {
     text.refuse("the path must be absolute, with three slashes: unix:///path/to/redis.sock");
   }
-  endpoint.path = text.decode(rest.substr(slash));
+  endpoint.path = text.decode(place.substr(slash));
   if (endpoint.path.ends_with('/')) text.refuse("the path is a directory, not a socket");
   if (endpoint.path.size() > kMaxSocketPath) {
     text.refuse("the path is longer than the 107 bytes a socket's path can have");
@@ -385,12 +338,6 @@ std::string scheme_shown(const Endpoint& endpoint) {
   if (endpoint.kind == Endpoint::Kind::cluster) scheme += "+cluster";
   if (endpoint.kind == Endpoint::Kind::sentinel) scheme += "+sentinel";
   return scheme + "://";
-}
-
-std::string nodes_shown(const std::vector<Address>& nodes) {
-  std::string shown;
-  for (const Address& node : nodes) shown += (shown.empty() ? "" : ",") + node.display();
-  return shown;
 }
 
 }  // namespace
@@ -417,7 +364,8 @@ std::string Endpoint::display() const {
     if (db != 0) shown += "?db=" + std::to_string(db);
     return os::printable(shown);
   }
-  shown += moves() ? nodes_shown(nodes) : Address{host, port}.display();
+  if (!moves()) shown += Address{host, port}.display();
+  for (const Address& node : nodes) shown += (&node == &nodes.front() ? "" : ",") + node.display();
   if (kind == Kind::sentinel) shown += '/' + percent_encoded(service, ":@+,=");
   if (db != 0) shown += '/' + std::to_string(db);
   return os::printable(shown);
@@ -448,11 +396,10 @@ Endpoint parse_uri(std::string_view uri) {
   std::ranges::transform(scheme, scheme.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::string_view rest = uri.substr(separator + 3);
-  const std::string_view family = std::string_view(scheme).substr(0, scheme.find('+'));
-  const std::string_view topology = std::string_view(scheme).substr(family.size());
+  const auto [family, topology] = cut(scheme, '+');
   const bool tls = family == "rediss" || family == "valkeys";
   const bool tcp = tls || family == "redis" || family == "valkey";
-  const bool known = topology.empty() || topology == "+cluster" || topology == "+sentinel";
+  const bool known = !topology || topology == "cluster" || topology == "sentinel";
   if (scheme != "unix" && (!tcp || !known)) {
     text.refuse(
         "unknown scheme; use redis://, rediss:// (TLS), unix://, redis+cluster:// or "
@@ -461,15 +408,11 @@ Endpoint parse_uri(std::string_view uri) {
   if (rest.find('#') != std::string_view::npos) text.refuse("\"#\" is written %23");
   Endpoint endpoint;
   endpoint.tls = tls;
-  if (scheme == "unix") {
-    parse_unix(text, rest, endpoint);
-  } else if (topology == "+cluster") {
-    parse_cluster(text, rest, endpoint);
-  } else if (topology == "+sentinel") {
-    parse_sentinel(text, rest, endpoint);
-  } else {
-    parse_tcp(text, rest, endpoint);
-  }
+  endpoint.kind = scheme == "unix"         ? Endpoint::Kind::unix_socket
+                  : topology == "cluster"  ? Endpoint::Kind::cluster
+                  : topology == "sentinel" ? Endpoint::Kind::sentinel
+                                           : Endpoint::Kind::tcp;
+  (scheme == "unix" ? parse_unix : parse_tcp)(text, rest, endpoint);
   return endpoint;
 }
 

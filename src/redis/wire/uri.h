@@ -8,10 +8,9 @@
 
 namespace redlock::redis {
 
-/// The user and password for AUTH. Both empty: no AUTH. An empty user is the default user. A user
-/// without a password here (`redis://backup:@db1`) gets one from elsewhere (--password-file) or
-/// needs none (nopass). AUTH is sent all the same: a request must never run as another user than
-/// this one.
+/// The user and password for AUTH. An empty user is the default user. A user without a password
+/// here (`redis://backup:@db1`) gets one from elsewhere (--password-file) or needs none (nopass):
+/// AUTH is sent all the same, as a request must never run as another user.
 struct Credentials {
   std::string user;
   std::string password;
@@ -61,12 +60,11 @@ struct Endpoint {
   /// The address may change while we use the server.
   [[nodiscard]] bool moves() const { return kind == Kind::cluster || kind == Kind::sentinel; }
 
-  /// The URI for messages: never with a password ("redis://backup:***@db1:6379/2"). It is in one
-  /// canonical form, whatever the user left out.
+  /// The URI for messages, in one canonical form and never with a password:
+  /// "redis://backup:***@db1:6379/2".
   [[nodiscard]] std::string display() const;
 
-  /// The same for a person who knows the server: of more than three nodes it names the first one
-  /// ("redis+cluster://db1:6379 and 5 more"). Nobody can copy it.
+  /// The same, but of more than three nodes only the first: "redis+cluster://db1:6379 and 5 more".
   [[nodiscard]] std::string brief() const;
 };
 

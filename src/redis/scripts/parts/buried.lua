@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What the scripts that acquire have in common about the tombstone, which names one or more tokens: those of a
--- lock that somebody deleted by force, and those that their owner released while a request for them may have
--- been on its way.
+-- Refuses us if the tombstone names our token: somebody deleted its lock by force, or its owner released it
+-- while a request for it may have been on its way.
 --
 -- ours: the lock has our token
 local buried = not ours and read(KEYS[4], 65536)

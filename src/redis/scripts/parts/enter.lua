@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- Adds us to the readers, for the scripts that include it behind readers.lua. The lock is free, or shared.
--- life: the least time to live, in ms. Returns the lock's time to live, -1: for ever.
+-- Adds us to the readers, for the scripts that include it after readers.lua. The lock is free, or shared.
+-- life: the least time to live, in ms. Returns the lock's time to live, -1 if it never expires.
 --
--- The lock's key comes last if there is none, and first if there is one: whatever fails in between, no
--- reader counts without a lock that lives as long.
+-- The lock's key comes last if there is none, and first if there is one: whatever fails in between, no reader
+-- counts without a lock that lives as long.
 local function enter(life)
   local left = shared and redis.call('PTTL', KEYS[1]) or 0
   local stays = left == -1 and 31536000000 or math.max(left, life)

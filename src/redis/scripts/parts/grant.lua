@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What acquire.lua and acquire_shared.lua have in common once the lock holds our token: the list of
--- holds, the fencing number, who we are. life: the lock's time to live, in ms.
+-- What acquire.lua and acquire_shared.lua have in common once the lock holds our token: the list of holds,
+-- the fencing number, who we are. life: the lock's time to live, in ms.
 
 local noted = redis.pcall('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
 if joins then
@@ -10,8 +10,8 @@ if joins then
   return {'granted', run_id, uptime, trace, '0', stamp}
 end
 
--- One number per token: a repeated request gets the same number again. After a restart the counter may
--- be older than numbers already given out, so it goes on from the clock.
+-- One number per token: a repeated request gets the same number again. After a restart the counter may be
+-- older than numbers already given out, so it goes on from the clock.
 local fence = ours and string.match(field(KEYS[2], 'fence:' .. ARGV[1], 16), '^%d+$')
 if not fence and before then
   if trace ~= 'present' then before = math.max(before, clock) end

@@ -7,8 +7,7 @@ local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local time = redis.pcall('TIME')
 local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
 
--- Other programs may have written the fields, of any size: this script asks for the size first, where
--- the user may.
+-- Other programs may have written the fields, of any size: this script asks for the size first, if it may.
 local function field(key, name, longest)
   local size = redis.pcall('HSTRLEN', key, name)
   if type(size) == 'number' and size > longest then return '' end
@@ -16,8 +15,8 @@ local function field(key, name, longest)
   return type(text) == 'string' and #text <= longest and text or ''
 end
 
--- Hands the pairs of a list, "id time id time …", to f. It matches word by word: a pattern for both
--- would scan a long word again from each of its bytes.
+-- Hands the pairs of a list, "id time id time …", to f. It matches word by word: a pattern for both would
+-- scan a long word again from each of its bytes.
 local function each(list, f)
   local id
   for word in string.gmatch(list, '%S+') do
@@ -30,8 +29,8 @@ local function each(list, f)
   end
 end
 
--- The keeper's note, "~token", is for a later request of the owner: the keeper has already done what
--- that request asks for. Returns whether there was such a note.
+-- The keeper's note, "~token", is for a later request of the owner: the keeper has already done what that
+-- request asks for. Returns whether there was such a note.
 local function note(life)
   if not ARGV[4] then return false end
   local mark, others, before = ARGV[4] == 'keeper' and '~' or '', {''}, nil

@@ -1,19 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The queue of waiters, for the scripts that include it. The order of tickets is the order of service.
--- Exclusion never rests on it: it only adds refusals, and each of them ends by itself.
---
--- enqueue.lua puts a waiter into it, turn.lua tells who has the turn, and gives it to the next one. All
--- need these locals:
+-- Exclusion never rests on it: it only adds refusals, and each of them ends by itself. enqueue.lua puts a
+-- waiter into it, turn.lua tells who has the turn, and gives it to the next one. All need these locals:
 --   prefix  the beginning of the names of its keys and channels
---   clock  this server's clock, in ms
+--   clock   this server's clock, in ms
 --
--- Its keys are not in KEYS: a server refuses a script to a user without permission for one of KEYS, and
--- a user without permission for the queue can lock all the same. They have the lock's slot.
+-- Its keys have the lock's slot, but are not in KEYS: a server refuses a script to a user without permission
+-- for one of KEYS, and a user without permission for the queue can lock all the same.
 --
--- queue: waiter → ticket. alive: waiter → until when it counts, in ms by this server's clock: for 20 s from
--- its last request, or for 500 ms from a call since then. waiters: waiter → who it is, as JSON. turn: the
--- waiter that has the turn.
+-- queue: waiter → ticket. alive: waiter → until when it counts, in ms by this server's clock: for 20 s from its
+-- last request, or for 500 ms from a call since then. waiters: waiter → who it is, as JSON. turn: the waiter
+-- that has the turn.
 local queue, alive, waiters, turn = prefix .. 'queue', prefix .. 'alive', prefix .. 'waiters', prefix .. 'turn'
 local life = 20000
 

@@ -1,17 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- Tells which waiter has the turn, and gives it to the next one: for the scripts that include it after
--- queue.lua.
+-- Tells which waiter has the turn, and gives it to the next one. To be included after queue.lua.
 --
 -- A waiter that is called must ask within 500 ms. Until then it counts; afterwards it counts no longer, and
--- its next request puts it back. This holds for every waiter that stands in somebody's way, of whatever
--- kind, and whether the lock is free or shared.
+-- its next request puts it back. This holds for every waiter that stands in the way, of whatever kind, and
+-- whether the lock is free or shared.
 local function tell(waiter, word)
   return try('PUBLISH', prefix .. 'wake:' .. waiter, word)
 end
 
--- The waiter that has the turn, for how many ms, and its ticket. A turn that lasts too long comes from
--- a time before the clock was set back; a waiter that left the queue needs none.
+-- The waiter that has the turn, for how many ms, and its ticket. A turn that lasts too long comes from a time
+-- before the clock was set back; a waiter that left the queue needs none.
 local function standing_turn()
   local owner = try('GETRANGE', turn, 0, 63) or try('GET', turn) or ''
   local left = owner ~= '' and try('PTTL', turn) or 0
@@ -40,15 +39,15 @@ local function call(waiter, ends)
   return 'called'
 end
 
--- After a turn that was missed, the waiters after that one may be stopped, too. So we call many of them,
--- and more if many were called in vain before.
+-- After a turn that was missed, the waiters after that one may be stopped, too. So we call many of them, and
+-- more if many were called in vain before.
 local function batch(missed)
   return math.min(math.max(4 * missed, 32), 128)
 end
 
 -- Shows f the waiters in their order, those before us if we have a ticket: f(waiter, until when it counts,
--- how many before it counted no longer). It answers 'stop', 'dead' to drop that waiter, or anything else
--- to go on. Passes over waiters of whom `passes` says so. Returns the last one seen if the walk ends there
+-- how many before it counted no longer). It answers 'stop', 'dead' to drop that waiter, or anything else to
+-- go on. Passes over waiters of whom `passes` says so. Returns the last one seen if the walk ends there
 -- although more waiters stand before us.
 local function walk(waiter, ticket, passes, f)
   local offset, missed, dropped, last = 0, 0, 0
@@ -77,8 +76,7 @@ local function walk(waiter, ticket, passes, f)
 end
 
 -- Gives the turn to the first waiter, and wakes it; the next one learns that it is next. If the first one
--- reads, we wake up to eight readers that stand one after another. Returns the owner of the turn, if there
--- is one.
+-- reads, we wake up to eight readers that stand one after another. Returns the owner of the turn, if any.
 --
 -- waiter  we ask for the lock; '' without a ticket. nil: somebody frees it
 -- fits(waiter)  whether that waiter can use what is free; nil: the whole lock is free

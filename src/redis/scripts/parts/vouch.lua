@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What acquire.lua and acquire_shared.lua have in common before they decide: the list of holds, the
--- server's life and role, the last fencing number. Ends the script if this server cannot vouch for the
--- lock.
+-- What the acquire scripts have in common before they decide: the list of holds, the server's life and role,
+-- the last fencing number. Ends the script if this server cannot vouch for the lock.
 --
 -- ours: the lock holds our token already.
 
@@ -13,9 +12,9 @@ if joins or not ours then
   holds = string.gsub(list, ' ?' .. hold .. ' %d+', '') .. ' ' .. hold ..
           string.format(' %.0f', clock + ARGV[5])
 end
--- If this script cannot read the list of holds, it cannot add ours: the lock would end when another
--- holder gives up its hold. The same goes for a list so long that no script would read it. That is an
--- error: after a refusal we would wait for the lock of our own ancestor.
+-- If this script cannot read the list of holds, it cannot add ours: the lock would end when another holder
+-- gives up its hold. The same goes for a list so long that no script would read it. That is an error: after a
+-- refusal we would wait for the lock of our own ancestor.
 if joins and (list == '' or #holds > 65536) then
   return redis.pcall('HGET', KEYS[2], hold) or {err = 'HOLDS list missing or too long'}
 end
@@ -33,8 +32,8 @@ if string.find(place, 'role:[^m]') then
                      (string.match(place, 'master_port:(%d+)') or '?')}
 end
 
--- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead
--- of the clock (10^13 ms are 317 years), somebody put it there, perhaps near the largest number.
+-- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead of the
+-- clock (10^13 ms are 317 years), somebody put it there, and it may be near the largest number.
 local last
 local size = try('HSTRLEN', KEYS[3], 'value') or 0
 if size > 1024 then

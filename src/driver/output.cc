@@ -15,10 +15,8 @@
 #include <string_view>
 
 #include "config/quote.h"
-#include "os/directory.h"
 #include "os/fd.h"
 #include "os/stderr.h"
-#include "os/terminal.h"
 
 namespace redlock::driver {
 

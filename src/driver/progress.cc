@@ -16,7 +16,6 @@
 #include "driver/setup.h"
 #include "os/clock.h"
 #include "os/fd.h"
-#include "os/terminal.h"
 #include "records/log_entry.h"
 
 namespace redlock::driver {

@@ -126,7 +126,8 @@ void Reporter::line(Verbosity from, fmt::format_string<Values...> text, Values&&
   out_.line("redlock: " + fmt::format(text, std::forward<Values>(values)...));
 }
 
-/// A user at a terminal wants to know the blocker; the mailbox of N - 1 cron hosts does not.
+/// A user at a terminal wants to know the blocker. In the mail of every cron host that did not run
+/// the job, it would be noise.
 Verbosity Reporter::for_a_user() const {
   const bool user = verbosity_ == Verbosity::normal && os::Stderr::is_terminal();
   return user ? Verbosity::normal : Verbosity::verbose;

@@ -77,7 +77,7 @@ class Interview {
  private:
   std::size_t servers_;
   redis::Timeouts timeouts_;
-  std::optional<redis::TlsContext> tls_;  ///< none if no server speaks TLS
+  std::optional<redis::TlsContext> tls_;  ///< only if a server speaks TLS
   redis::Questions questions_;
 };
 

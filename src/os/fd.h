@@ -82,7 +82,7 @@ void close_descriptors();
 
 /// For a child that outlives the process that started us: gives it a session of its own without a
 /// terminal, "/" as its directory, and /dev/null for descriptors 0 to 2. Closes all other
-/// descriptors that we inherited: nobody who reads our output to its end must wait for the child.
+/// descriptors that we inherited: a process that reads our output to its end must not wait for us.
 /// Descriptors that we opened are close-on-exec and stay. Throws Error (71).
 void detach();
 

@@ -141,7 +141,7 @@ class ProcessTree {
   pid_t excluded_group_ = -1;
   pid_t excluded_ = -1;
   pid_t leader_ = -1;
-  Fd leader_fd_;  ///< pidfd; none if the kernel refuses one
+  Fd leader_fd_;  ///< pidfd; empty if the kernel refuses one
   bool leads_group_ = false;
   bool leader_passes_on_ = false;
   bool group_done_ = false;  ///< the leader's group has got the signal of the present pass

@@ -43,7 +43,7 @@ void end_by(int signal);
 /// The signals that redlock acts on or passes to the job, as a descriptor to poll. The constructor
 /// blocks them, also for children forked later; a job must start with entry_mask(). It leaves alone
 /// each signal that was ignored at entry (nohup): the kernel queues a blocked signal even if it is
-/// ignored. For PIPE and XFSZ that this process causes by writing, write(2) has an error code.
+/// ignored. take() leaves out PIPE and XFSZ from our own writes, because write(2) returns an error.
 class SignalSource {
  public:
   /// Throws Error (71).

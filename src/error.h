@@ -8,9 +8,9 @@
 
 namespace redlock {
 
-/// What ends the program: wrong usage or configuration, or the machine failing under us. Only main
-/// catches it, prints `redlock: <message>` and exits with the status. What a distributed system
-/// does every day (a server refused, a lock lost) is a value, never an Error.
+/// Ends the program: wrong usage or configuration, or the machine fails. Only main catches it,
+/// prints `redlock: <message>` and exits with the status. What a distributed system does every day
+/// (a server refused, a lock lost) is a value, never an Error.
 class Error : public std::runtime_error {
  public:
   Error(ExitStatus status, const std::string& message)

@@ -33,7 +33,7 @@ struct Exit {
 
   static constexpr Exit by_signal(int number) { return {128 + number, number}; }
 
-  /// As the process ended from which waitpid(2) has this wait status.
+  /// As a process with this wait status (waitpid(2)) ended.
   static Exit of_process(int wait_status) {
     return WIFSIGNALED(wait_status) ? by_signal(WTERMSIG(wait_status)) : WEXITSTATUS(wait_status);
   }

@@ -17,7 +17,7 @@
 //   config/    the table of all settings: flag, environment variable, file, default
 //   diag/      the sentences about locks, holders and times that several rooms share
 //   redis/     one connection per server, the Lua scripts, replies turned into votes
-//   records/   what servers store for people: holder, log entry, revocation; JSON out and in
+//   records/   what servers store for users: holder, log entry, revocation; JSON out and in
 //   os/        processes, signals, clock: Linux facts without policy
 //   lock/      the protocol itself, a pure state machine: start reading at lock/session.h
 #include <cstdlib>
@@ -44,77 +44,39 @@ namespace {
 
 using namespace redlock;
 
-Exit carry_out(const cli::Print& print) {
-  return driver::print(print.text, ExitStatus::ok);
+Exit show_settings(const config::Draft& draft) {
+  return driver::print(look::describe_settings(draft), ExitStatus::ok);
 }
 
-void warn(const config::Settings& settings) {
-  if (settings.quiet || settings.warnings.empty()) return;
-  std::vector<std::string> lines;
-  for (const std::string& warning : settings.warnings) lines.push_back("warning: " + warning);
-  driver::complain(lines);
+/// Prints what is odd about the settings before the command says anything. Not for run, which does
+/// that only at the first of several locks, nor for check, whose findings contain it.
+template <class Request>
+Exit warned(const Request& request, auto command) {
+  if (!request.settings.quiet && !request.settings.warnings.empty()) {
+    std::vector<std::string> lines = request.settings.warnings;
+    for (std::string& line : lines) line.insert(0, "warning: ");
+    driver::complain(lines);
+  }
+  return command(request);
 }
 
-Exit carry_out(const cli::Run& run) {
-  return run::run(run);
-}
-
-Exit carry_out(const cli::Acquire& acquire) {
-  warn(acquire.settings);
-  return hold::acquire(acquire);
-}
-
-Exit carry_out(const cli::Hold& hold) {
-  warn(hold.settings);
-  return hold::hold(hold);
-}
-
-Exit carry_out(const cli::Renew& renew) {
-  warn(renew.settings);
-  return hold::renew(renew);
-}
-
-Exit carry_out(const cli::Release& release) {
-  warn(release.settings);
-  return hold::release(release);
-}
-
-Exit carry_out(const cli::ForceRelease& release) {
-  warn(release.settings);
-  return force::force_release(release);
-}
-
-Exit carry_out(const cli::ShowConfig& show) {
-  warn(show.draft.settings);
-  return carry_out(cli::Print{look::describe_settings(show.draft)});
-}
-
-Exit carry_out(const cli::Check& check) {
-  return look::check(check);
-}
-
-Exit carry_out(const cli::Status& status) {
-  warn(status.settings);
-  return look::status(status);
-}
-
-Exit carry_out(const cli::List& list) {
-  warn(list.settings);
-  return look::list(list);
-}
-
-Exit carry_out(const cli::History& history) {
-  warn(history.settings);
-  return look::history(history);
-}
-
-Exit carry_out(const cli::Complete& line) {
-  return look::complete(line);
-}
-
-Exit carry_out(const cli::Sandbox& sandbox) {
-  return sandbox::run_sandbox(sandbox);
-}
+/// One line per command.
+struct CarryOut {
+  Exit operator()(const cli::Run& run) { return run::run(run); }
+  Exit operator()(const cli::Acquire& acquire) { return warned(acquire, hold::acquire); }
+  Exit operator()(const cli::Hold& hold) { return warned(hold, hold::hold); }
+  Exit operator()(const cli::Renew& renew) { return warned(renew, hold::renew); }
+  Exit operator()(const cli::Release& release) { return warned(release, hold::release); }
+  Exit operator()(const cli::ForceRelease& forced) { return warned(forced, force::force_release); }
+  Exit operator()(const cli::ShowConfig& show) { return warned(show.draft, show_settings); }
+  Exit operator()(const cli::Check& check) { return look::check(check); }
+  Exit operator()(const cli::Status& status) { return warned(status, look::status); }
+  Exit operator()(const cli::List& list) { return warned(list, look::list); }
+  Exit operator()(const cli::History& history) { return warned(history, look::history); }
+  Exit operator()(const cli::Sandbox& sandbox) { return sandbox::run_sandbox(sandbox); }
+  Exit operator()(const cli::Complete& line) { return look::complete(line); }
+  Exit operator()(const cli::Print& print) { return driver::print(print.text, ExitStatus::ok); }
+};
 
 int fail(ExitStatus status, const char* message) {
   try {
@@ -134,8 +96,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     const cli::Invocation invocation =
         cli::parse(arguments, [](const char* name) { return std::getenv(name); });
-    const Exit result =
-        std::visit([](const auto& request) { return carry_out(request); }, invocation);
+    const Exit result = std::visit(CarryOut(), invocation);
     // Everything has been cleaned up. This includes KILL (the job ran out of memory): our parent
     // sees the status that it would have seen of the job itself, and no process is left that could
     // be killed with us.

@@ -15,8 +15,8 @@ namespace {
 
 using Kind = lock::Value::Kind;
 
-/// `root@web1 (pid 4711, ./backup.sh, "every hour")`, or, as no process stands behind a maintenance
-/// hold, `ops@bastion ("schema migration")`.
+/// `root@web1 (pid 4711, ./backup.sh, "every hour")`; a maintenance hold has no process:
+/// `ops@bastion ("schema migration")`.
 std::string run_of(const records::Holder& holder) {
   std::string more;
   const auto add = [&more](const std::string& text) { more += (more.empty() ? "" : ", ") + text; };
@@ -35,16 +35,15 @@ bool has_free_slot(std::string_view slots) {
 
 /// How the lock is held, in more words than Blocker::verb.
 std::string verb_of(const Blocker& blocker, const lock::Refused& refusal, std::size_t our_slots) {
-  const std::string_view token = lock::read_value(refusal.blocker).token;
-  const bool shared = lock::is_shared(token);
-  const auto [slot, slots] = lock::slot_of(token);
+  const bool shared = blocker.shared;
+  const auto [slot, slots] = lock::slot_of(lock::read_value(refusal.blocker).token);
   if (slots > 0 && blocker.kind != Kind::revoked) {
     // Our slot was free: see acquire_slot.lua.
-    const bool behind = shared && slots == our_slots && refusal.slots.empty();
-    return behind ? fmt::format(
-                        "kept for an earlier waiter, which needs all {} slots to be free; one of "
-                        "them is held by ",
-                        slots)
+    const bool reserved = shared && slots == our_slots && refusal.slots.empty();
+    return reserved ? fmt::format(
+                          "kept for an earlier waiter, which needs all {} slots to be free; one of "
+                          "them is held by ",
+                          slots)
            : shared ? fmt::format("held with {} slots by ", slots)
            : has_free_slot(refusal.slots)
                ? fmt::format("slot {} of {} held by ", slot, slots)
@@ -103,7 +102,8 @@ std::string work_of(const records::Holder& holder) {
 Blocker::Blocker(const lock::Refused& refusal)
     : kind(lock::read_value(refusal.blocker).kind),
       holder(records::read_holder(refusal.holder)),
-      maintenance(holder && holder->maintenance) {
+      maintenance(holder && holder->maintenance),
+      shared(lock::is_shared(lock::read_value(refusal.blocker).token)) {
   switch (kind) {
     case Kind::cooling:
       verb = "cooling down after ";
@@ -114,6 +114,9 @@ Blocker::Blocker(const lock::Refused& refusal)
       verb = "revoked from ";
       nobody = "its holder";
       says_why = " (who says nothing about itself)";
+      if (maintenance) return;
+      job = holder && holder->unattended && !shared ? "; redlock stops no process"
+                                                    : ", whose job is being stopped";
       return;
     case Kind::token:
       verb = maintenance ? "held for maintenance by " : "held by ";
@@ -132,11 +135,8 @@ std::string describe(const lock::Refused& refusal, std::size_t our_slots) {
   const bool revoked = blocker.kind == Kind::revoked;
   std::string who = name(blocker, refusal, our_slots);
   if (blocker.holder && !blocker.maintenance) {
-    const bool shared = lock::is_shared(lock::read_value(refusal.blocker).token);
-    if (revoked && blocker.holder->unattended && !shared) {
-      who += "; redlock stops no process";
-    } else if (revoked) {
-      who += ", whose job is being stopped";
+    if (revoked) {
+      who += blocker.job;
     } else if (const auto length = ago(blocker.holder->since)) {
       who += (cooling ? ", begun " : " for ") + for_people(*length);
       who += cooling ? " ago" : "";

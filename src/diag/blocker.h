@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Names the process in our way: it holds, cools or revoked the lock, or its run already did our
-// work. All text is safe to print: this file cleans what came from a server.
+// work. All text is safe to print.
 #pragma once
 
 #include <cstddef>
@@ -41,14 +41,15 @@ struct Blocker {
   lock::Value::Kind kind;
   std::optional<records::Holder> holder;
   bool maintenance;
+  bool shared;
   std::string_view verb;      ///< "held by ", "cooling down after "…
   std::string_view nobody;    ///< stands for a holder that is not known: "another program"…
   std::string_view says_why;  ///< " (its key says nothing about itself)"…
+  std::string_view job;       ///< what happens to the job of a revoked lock
 };
 
-/// One phrase for the blocker: "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s", "cooling down
-/// after …", or what is known of another program's key.
-/// `our_slots`: the refusal was for one of so many slots.
+/// "held by root@web1 (pid 4711, ./backup.sh) for 3m 2s", "cooling down after …", or what is known
+/// of another program's key. `our_slots`: the number of slots, if the refusal was for one of them.
 std::string describe(const lock::Refused& refusal, std::size_t our_slots = 0);
 
 /// The same without times: "held by root@web1 (pid 4711, ./backup.sh)".
@@ -57,9 +58,9 @@ std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots = 0
 /// "done by root@web1 (pid 4711, ./backup.sh), begun 3m 2s ago"
 std::string describe(const lock::Done& done);
 
-/// " by ops@bastion (pid 4711)" if a server says that the lock was revoked, "" if no server says
-/// who revoked it, none if it was not revoked. `notice` is the last one that reached us. It counts
-/// if the key is gone or another's, so that no server says it (the lock was deleted at once).
+/// " by ops@bastion (pid 4711)" if a server says that the lock was revoked; "" if no server says
+/// who revoked it; nothing if it was not revoked. `notice`, the last one that reached us, counts if
+/// the key is gone or another's.
 std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& complaints,
                                       std::string_view notice);
 

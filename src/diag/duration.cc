@@ -12,8 +12,7 @@ namespace redlock::diag {
 
 std::string for_people(std::chrono::nanoseconds length) {
   using namespace std::chrono;
-  // Two digits below ten, so that "1.4 s" and "2.4 ms" stay apart from their neighbours; more
-  // digits say nothing. A length that rounds up to the next unit is shown in that unit.
+  // Two digits below ten. A length that rounds up to the next unit is shown in that unit.
   const auto shown = [](double number, std::string_view unit) {
     const int digits = number < 1 ? 1 : number < 9.95 ? 2 : 3;
     // Not std::round(): nothing else here needs libm, which costs each start of the program time.

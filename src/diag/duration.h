@@ -11,8 +11,7 @@
 
 namespace redlock::diag {
 
-/// A length of time for people: "250 ms", "1.4 s", "28 s", "3m 2s", "1h 5m",
-/// "3d 4h".
+/// A length of time: "250 ms", "1.4 s", "28 s", "3m 2s", "1h 5m", "3d 4h".
 std::string for_people(std::chrono::nanoseconds length);
 
 /// The same for a length in any unit, however long.
@@ -27,8 +26,7 @@ std::string round_for_people(std::chrono::nanoseconds length);
 /// The same without the digits that do not matter: "4m", "2h 5m".
 std::string roughly(std::chrono::nanoseconds length);
 
-/// The time since a moment that this or another host recorded. None if the moment is unknown or in
-/// the future.
+/// The time since a moment that this or another host recorded, unless it is 0 or in the future.
 std::optional<std::chrono::milliseconds> ago(std::chrono::milliseconds unix_time);
 
 /// How long the last successful runs took.
@@ -38,7 +36,7 @@ struct Usual {
   std::chrono::milliseconds most;
 };
 
-/// `latest_first`: how long the successful runs took; the first five count. None: fewer than 2.
+/// `latest_first`: how long the successful runs took; the first five count, if there are two.
 std::optional<Usual> usual_of(std::span<const std::chrono::milliseconds> latest_first);
 
 /// "4m to 6m", "about 4m"

@@ -24,14 +24,13 @@ using std::chrono::seconds;
 /// A command is left out if there is room for fewer columns of it than this.
 constexpr std::size_t kLeastCommand = 8;
 
-/// Why we do not get the lock, in parts that can be left out: "held by ", "root@db7",
-/// "./deploy.sh", " for 3m 12s".
+/// Why we do not get the lock, in parts that can be left out.
 struct Obstacle {
-  std::string verb{};
-  std::string subject{};
-  std::string command{};  ///< or the holder's message, which says more
-  std::string length{};
-  bool is_run = false;  ///< a job has the lock, and will end by itself
+  std::string verb{};     ///< "held by "
+  std::string subject{};  ///< "root@db7"
+  std::string command{};  ///< "./deploy.sh", or the holder's message, which says more
+  std::string length{};   ///< " for 3m 12s"
+  bool is_run = false;    ///< a job has the lock, and will end by itself
 };
 
 std::string in_seconds(milliseconds time) {
@@ -58,9 +57,8 @@ Obstacle somebody(const WaitFacts& facts) {
   } else if (holder && !blocker.maintenance) {
     obstacle.command = command_of(*holder);
   }
-  if (blocker.kind == Kind::revoked && !blocker.maintenance) {
-    const bool unattended = holder && holder->unattended;
-    obstacle.length = unattended ? ", and nobody renews it" : ", whose job is being stopped";
+  if (!blocker.job.empty()) {
+    obstacle.length = blocker.job;
   } else if ((blocker.kind == Kind::cooling || blocker.maintenance) && refusal.ttl_left) {
     const auto left = ceil<seconds>(*refusal.ttl_left - facts.refusal_age);
     obstacle.length = ", free in " + in_seconds(std::max(left, seconds(0)));
@@ -76,7 +74,7 @@ Obstacle obstacle_of(const WaitFacts& facts) {
   const lock::Waiting& state = facts.state;
   if (state.lacks_quorum) return servers_missing(state);
   if (state.asked && state.refusal) return somebody(facts);
-  if (state.asked) return {.subject = "several processes want it at once"};
+  if (state.asked) return {.subject = "several processes want it at the same time"};
   return {.subject = state.servers == 1 ? std::string("asking the server")
                                         : fmt::format("asking {} servers", state.servers)};
 }
@@ -92,10 +90,10 @@ std::string ordinal(std::size_t number) {
                                  : "th");
 }
 
-/// Empty if the place is unknown. Without a quorum of servers the queue is no news.
+/// Empty if the place is unknown, or too few servers answer.
 std::string place_text(const WaitFacts& facts, std::string_view before) {
   if (!facts.place || facts.state.lacks_quorum) return {};
-  const WaitFacts::Place& at = *facts.place;
+  const auto& at = *facts.place;
   if (at.length == 1) return std::string(before) + "next";
   return fmt::format("{}{} of {}", before, ordinal(at.place), at.length);
 }
@@ -137,82 +135,71 @@ constexpr std::array kDetails = {
     Detail{false, false, kNoUsual, false, "", "", false},
 };
 
-/// A terminal shows the bare name as a heading, for want of room; a log gets a sentence.
+/// A terminal shows the bare name as a heading, to save room; a log gets a sentence.
 enum class Style { heading, sentence };
 
-class Composer {
- public:
-  Composer(const WaitFacts& facts, Style style, std::string_view separator, Charset charset)
-      : facts_(facts),
-        lock_(style == Style::sentence ? lock_name(facts.lock) : bare_name(facts.lock)),
-        obstacle_(obstacle_of(facts)),
-        style_(style),
-        separator_(separator) {
+struct Composer {
+  Composer(const WaitFacts& wait, Style chosen, Charset charset)
+      : facts(wait),
+        style(chosen),
+        separator(chosen == Style::heading && charset == Charset::utf8 ? " \u00b7 " : ", "),
+        lock(chosen == Style::sentence ? lock_name(wait.lock) : bare_name(wait.lock)),
+        obstacle(obstacle_of(wait)) {
     if (charset == Charset::utf8) return;
-    for (std::string* text : {&lock_, &obstacle_.subject, &obstacle_.command}) {
+    for (std::string* text : {&lock, &obstacle.subject, &obstacle.command}) {
       *text = os::to_ascii(*text);
     }
   }
 
-  /// `command`: the command of the holder, or as much of it as fits.
+  [[nodiscard]] bool knows_usual() const { return facts.usual && obstacle.is_run; }
+
+  /// `command`: of the holder, or as much of it as fits.
+  [[nodiscard]] std::string head(const Detail& detail, std::string_view command) const {
+    const bool verb = detail.verb && !obstacle.verb.empty();
+    std::string text = lock + (verb && style == Style::sentence ? " is " : ": ");
+    if (verb) text += obstacle.verb;
+    text += obstacle.subject;
+    if (detail.command && !command.empty()) text.append(" (").append(command).append(")");
+    if (detail.length) text += obstacle.length;
+    if (!knows_usual() || detail.usual == kNoUsual) return text;
+    if (detail.usual == kBrief) return text + ", usually " + range_of(*facts.usual);
+    return text.append(separator).append(describe(*facts.usual));
+  }
+
+  [[nodiscard]] std::string tail(const Detail& detail) const {
+    const std::string place = place_text(facts, detail.before_place);
+    std::string text = place.empty() ? "" : std::string(separator) + place;
+    text.append(separator).append(detail.before_time);
+    return text + (detail.limit ? time_text(facts) : as_clock(floor<seconds>(facts.waited)));
+  }
+
   [[nodiscard]] std::string line(const Detail& detail, std::string_view command) const {
     return head(detail, command) + tail(detail);
   }
 
-  [[nodiscard]] std::string head(const Detail& detail, std::string_view command) const {
-    const bool verb = detail.verb && !obstacle_.verb.empty();
-    std::string text = lock_ + (verb && style_ == Style::sentence ? " is " : ": ");
-    if (verb) text += obstacle_.verb;
-    text += obstacle_.subject;
-    if (detail.command && !command.empty()) text.append(" (").append(command).append(")");
-    if (detail.length) text += obstacle_.length;
-    return text + usual(detail.usual);
-  }
-
-  [[nodiscard]] bool knows_usual() const { return facts_.usual && obstacle_.is_run; }
-
-  [[nodiscard]] std::string usual(Detail::Usual detail) const {
-    if (!knows_usual() || detail == Detail::Usual::none) return {};
-    return detail == Detail::Usual::brief ? ", usually " + range_of(*facts_.usual)
-                                          : std::string(separator_) + describe(*facts_.usual);
-  }
-
-  [[nodiscard]] std::string tail(const Detail& detail) const {
-    std::string text;
-    if (const std::string place = place_text(facts_, detail.before_place); !place.empty()) {
-      text.append(separator_).append(place);
-    }
-    const std::string time =
-        detail.limit ? time_text(facts_) : as_clock(floor<seconds>(facts_.waited));
-    return text.append(separator_).append(detail.before_time).append(time);
-  }
-
-  [[nodiscard]] const std::string& command() const { return obstacle_.command; }
-
- private:
-  const WaitFacts& facts_;
-  std::string lock_;
-  Obstacle obstacle_;
-  Style style_;
-  std::string_view separator_;
+  const WaitFacts& facts;
+  Style style;
+  std::string_view separator;
+  std::string lock;
+  Obstacle obstacle;
 };
 
 std::string fit(const Composer& composer, std::size_t width, Charset charset) {
+  const std::string& command = composer.obstacle.command;
   for (const Detail& detail : kDetails) {
     if (detail.usual == kBrief && !composer.knows_usual()) continue;
-    std::string line = composer.line(detail, composer.command());
+    std::string line = composer.line(detail, command);
     const std::size_t length = columns(line);
     if (length <= width) return line;
-    if (!detail.command || detail.before_place == kYouAre || composer.command().empty()) continue;
+    if (!detail.command || detail.before_place == kYouAre || command.empty()) continue;
     const std::size_t excess = length - width;
-    const std::size_t whole = columns(composer.command());
+    const std::size_t whole = columns(command);
     if (whole < excess + kLeastCommand) continue;
-    return composer.line(detail, cut(composer.command(), whole - excess, charset));
+    return composer.line(detail, cut(command, whole - excess, charset));
   }
   // The time shows that something still goes on, so it stays.
-  const Detail& least = kDetails.back();
-  const std::string tail = composer.tail(least);
-  const std::string head = composer.head(least, {});
+  const std::string tail = composer.tail(kDetails.back());
+  const std::string head = composer.head(kDetails.back(), {});
   const std::size_t reserved = columns(tail);
   if (reserved + kLeastCommand > width) return cut(head + tail, width, charset);
   return cut(head, width - reserved, charset) + tail;
@@ -227,13 +214,12 @@ std::string as_clock(seconds time) {
 }
 
 std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
-  const std::string_view separator = charset == Charset::utf8 ? " \u00b7 " : ", ";
-  return fit(Composer(facts, Style::heading, separator, charset), width, charset);
+  return fit(Composer(facts, Style::heading, charset), width, charset);
 }
 
 std::string plain_line(const WaitFacts& facts) {
-  const Composer composer(facts, Style::sentence, ", ", Charset::utf8);
-  return composer.line(kDetails.front(), composer.command());
+  const Composer composer(facts, Style::sentence, Charset::utf8);
+  return composer.line(kDetails.front(), composer.obstacle.command);
 }
 
 }  // namespace redlock::diag

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The line that shows a waiting user the state of the wait. Deliberately absent: terminals, clocks
-// and the decision when to write the line; driver/progress.h has them.
+// The line that shows a waiting user the state of the wait. Deliberately absent: terminals and the
+// moments to write the line; driver/progress.h has them.
 #pragma once
 
 #include <chrono>
@@ -33,16 +33,12 @@ struct WaitFacts {
 
 /// For a terminal, to be rewritten: at most `width` columns. With less room it says less.
 ///
-///   deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · waited 0:41 of
-///   10:00
+///   deploy-shop: held by root@db7 (./deploy.sh) for 3m 12s · you are 2nd of 3 · waited 0:41
 ///
-/// With the usual duration: "… for 3m 12s · last 5 runs took 4m to 6m · you are …", or "… for 3m
-/// 12s, usually 4m to 6m · …".
+/// With the usual duration: "… · last 5 runs took 4m to 6m · …", or "…, usually 4m to 6m · …".
 std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset);
 
-/// For a log: the same as a sentence, and never cut.
-///
-///   lock "deploy-shop" is held by root@db7 (./deploy.sh) for 3m 12s, you are 2nd of 3, waited …
+/// For a log, never cut: `lock "deploy-shop" is held by root@db7 (./deploy.sh) for 3m 12s, …`
 std::string plain_line(const WaitFacts& facts);
 
 /// When the next line is due: at whole multiples of `every` since `began`.

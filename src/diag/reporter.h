@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/core.h>
+
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lock/effect.h"
+#include "lock/timing.h"
 #include "lock/vote.h"
 #include "os/stderr.h"
 
@@ -22,10 +26,9 @@ enum class Verbosity {
 struct WaitNews {
   bool shown = false;       ///< a user watches, so every change is reported
   int conflict_status = 1;  ///< redlock's exit status after a wait in vain
-  /// Fingerprint of our set of servers: a holder with another one is a mistake. Empty: not known.
+  /// Of our set of servers: a holder with another one is a mistake. Empty if it is not known.
   std::string fingerprint{};
-  /// The number of slots that we say the lock has: another number is a mistake. 0: none.
-  std::size_t slots = 0;
+  std::size_t slots = 0;  ///< of the lock, or 0; a holder with another number is a mistake
 };
 
 /// Words the events of a lock: one line each on standard error, "redlock: ...".
@@ -43,27 +46,35 @@ class Reporter {
   /// A release by token did not reach enough servers.
   void say_not_released(const std::vector<lock::Complaint>& complaints);
 
-  /// An answer of a server. Only said when detailed, except for a holder with other servers or
-  /// another number of slots.
+  /// Only when detailed: an answer of a server. Always warns of a holder with other settings.
   void say_vote(const lock::Reply& reply);
 
-  /// A notice from a server for the holder. Only said when detailed. Empty: the subscription has
-  /// begun.
+  /// Only when detailed: a notice from a server for the holder. Empty: the subscription has begun.
   void say_notice(lock::ServerIndex server, const std::string& text);
 
-  /// A wake-up from a server. Only said when detailed. `in`: as in lock::Woken.
+  /// Only when detailed: a wake-up from a server. `in`: see lock::Woken.
   void say_wake_up(lock::ServerIndex server, lock::Duration in);
 
  private:
   [[nodiscard]] std::string list(const std::vector<lock::Complaint>& complaints) const;
-  void line(Verbosity from, const std::string& text);
-  void to_person(const std::string& text);
-  void say_contended(const lock::report::Contended& contended);
+  [[nodiscard]] std::size_t needed() const { return lock::quorum(servers_.size()); }
+  [[nodiscard]] Verbosity for_a_user() const;
+  template <class... Values>
+  void line(Verbosity from, fmt::format_string<Values...> text, Values&&... values);
+  void tell(const lock::report::Contended& contended);
+  void tell(const lock::report::QuorumMissing& missing);
+  void tell(const lock::report::Acquired& acquired);
+  void tell(const lock::report::Unavailable& unavailable);
+  void tell(const lock::report::SameServer& twins);
+  void tell(const lock::report::RenewalFailing& failing);
+  void tell(const lock::report::RenewalRecovered& recovered);
+  void tell(const lock::report::Stopping& stopping);
+  void tell(const lock::report::NotOursAtRelease& not_ours);
+  void tell(const lock::report::Skipped& skipped);
+  void tell(const lock::report::MarkUnconfirmed& unconfirmed);
+  void tell(const lock::report::ReleaseUnconfirmed& unconfirmed);
+  void tell(const lock::report::Released& released);
   void warn_of_other_settings(const lock::Refused& refusal);
-  void say_missing(const lock::report::QuorumMissing& missing);
-  void say_acquired(const lock::report::Acquired& acquired);
-  void say_released(const lock::report::Released& released);
-  void say_stopping(const lock::report::Stopping& stopping);
 
   os::Stderr& out_;
   std::string lock_;  ///< as sentences name it

@@ -20,7 +20,6 @@ inline constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
 /// The characters that a terminal can show, or that a file is written in.
 enum class Charset { ascii, utf8 };
 
-/// For all text from elsewhere, see os/printable.h.
 using os::printable;
 
 std::size_t columns(std::string_view text);
@@ -46,7 +45,7 @@ std::string lock_name(std::string_view name);
 /// is cut.
 std::string bare_name(std::string_view name);
 
-/// What the place where a text will be read can show; driver/output.h finds it out.
+/// What the output can show; driver/output.h finds it out.
 struct Screen {
   std::size_t width = kNoLimit;
   Charset charset = Charset::utf8;

@@ -47,7 +47,7 @@ void Driver::turn() {
   const bool signalled = interests_[0].ready;
   if (signalled) take_signals(now);
   if (!stopped_) host_.look(signalled || interests_[1].ready, now);
-  // The machine may have taken a later event meanwhile: the start of a job takes time.
+  // The start of a job takes time, so the machine may have taken a later event since.
   if (!stopped_) take_replies(std::max(now, drive_.latest()));
   if (!stopped_) take_messages(std::max(now, drive_.latest()));
   if (!stopped_) host_.turned(std::max(now, drive_.latest()));
@@ -69,7 +69,7 @@ void Driver::await(std::span<os::Interest> interests, lock::Instant deadline) {
   try {
     loop_.wait(interests, shifts ? deadline - ahead_ : deadline);
   } catch (const std::exception&) {
-    if (!host_.bears_refusals()) throw;
+    if (!host_.tolerates_refusals()) throw;
     const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
     ::nanosleep(&pause, nullptr);
     for (os::Interest& interest : interests) interest.ready = interest.fd >= 0;
@@ -84,7 +84,7 @@ void Driver::take_signals(lock::Instant now) {
   }
 }
 
-/// A notice that came with the replies is said first: it tells who revoked the lock that they miss.
+/// Notices come first: one may tell who revoked the lock that the replies miss.
 void Driver::take_replies(lock::Instant now) {
   std::vector<lock::Reply> replies = servers_.turn(now);
   notices_ = servers_.take_notices();
@@ -200,7 +200,7 @@ bool give_back(Driver& driver, lock::Duration patience) noexcept {
 void say_may_stay_locked(const std::string& name, lock::Duration ttl, os::Stderr& out) noexcept {
   try {
     out.line(
-        fmt::format("redlock: warning: {} could not be given back, it may stay locked for up to {}",
+        fmt::format("redlock: warning: {} could not be released, it may stay locked for up to {}",
                     diag::lock_name(name), diag::for_people(ttl)));
   } catch (const std::exception&) {
     os::last_words("redlock: warning: out of memory, the lock may stay locked until it expires\n");

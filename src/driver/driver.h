@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // The loop of every command that has a lock, or may get one. It turns whatever happens into an
-// event for a state machine of lock/, and carries out the effects that the machine returns. A turn
-// has one order:
+// event for a state machine of lock/, and performs the effects that the machine returns. A turn has
+// one order:
 //
 //   wait      for a server, a signal, the host's descriptor, or a deadline; the clock is read once
 //   Tick      overdue deadlines come before everything else
-//   signals   and the host's own business: its job, its ward
+//   signals   then the host looks after its job or its ward
 //   replies   of the servers, then notices and wake-ups
 //
-// Absent on purpose: the supervisor of a job (run/supervisor.h) and the sandbox. They have no
-// session.
+// Absent on purpose: the supervisor of a job (run/supervisor.h), which has no session.
 #pragma once
 
 #include <exception>
@@ -35,14 +34,14 @@ namespace redlock::driver {
 /// What a command adds to the loop. Its functions throw only if the system refuses something.
 class Host {
  public:
-  /// True: the host has performed it. Otherwise the driver performs it, if it concerns the servers.
-  /// The host hands an event that follows at once to Driver::step().
+  /// True: the host has performed it, and has handed an event that followed to Driver::step().
+  /// False: the driver performs it, if it concerns the servers.
   virtual bool perform(const lock::Effect& effect, lock::Instant now) = 0;
 
-  /// The machine has taken an event, and none of its effects is carried out yet.
+  /// The machine has taken an event, and none of its effects is performed yet.
   virtual void stepped() {}
 
-  /// A descriptor that ends the wait, and a moment that does.
+  /// What ends the wait, besides servers and signals.
   [[nodiscard]] virtual os::Interest watch() const { return {}; }
   [[nodiscard]] virtual lock::Instant deadline() const { return lock::kNever; }
 
@@ -58,8 +57,8 @@ class Host {
   /// All signals, replies and notices of this turn have been handed on.
   virtual void turned(lock::Instant) {}
 
-  /// True: if the system refuses the wait, the loop does not end, but looks at every descriptor.
-  [[nodiscard]] virtual bool bears_refusals() const { return false; }
+  /// True: if the system refuses the wait, the loop goes on, and looks at every descriptor.
+  [[nodiscard]] virtual bool tolerates_refusals() const { return false; }
 
  protected:
   ~Host() = default;
@@ -67,11 +66,9 @@ class Host {
 
 class Driver final : private lock::Performer {
  public:
-  /// `reporter` reports what the servers answer; `who` stands in the lines for their logs. Null: no
-  /// reports, no lines.
   struct Voices {
-    diag::Reporter* reporter = nullptr;
-    const records::Holder* who = nullptr;
+    diag::Reporter* reporter = nullptr;    ///< reports what the servers answer; may be null
+    const records::Holder* who = nullptr;  ///< for the servers' log; null: this writes no log
   };
 
   Driver(lock::Machine& machine, Host& host, redis::ServerSet& servers, os::SignalSource& signals,
@@ -83,22 +80,21 @@ class Driver final : private lock::Performer {
   /// Until the machine has finished, or stop().
   void run();
 
-  /// One turn. Once the machine has finished, only the host gets replies.
+  /// Once the machine has finished, only the host gets replies.
   void turn();
 
-  /// Takes an event, and all events that follow from it. An effect may have taken seconds to carry
-  /// out: then the event that follows from it is of now(), not of the moment at which the effect
-  /// began.
+  /// Takes an event, and all events that follow from it. If an effect took seconds, the event that
+  /// follows from it is of now(), not of the moment at which the effect began.
   void step(lock::Event event, lock::Instant now) { drive_.step(std::move(event), now); }
 
-  /// Another process continues the machine from now on: this driver hands it no more events.
+  /// Another process continues the machine: this driver hands it no more events.
   void stop() { stopped_ = true; }
 
   /// For a host in the middle of an effect: blocks until one of these is ready, or the deadline.
   void await(std::span<os::Interest> interests, lock::Instant deadline);
 
-  /// Reads a message from a pipe or socket that does not block. Shorter than `size`: its other end
-  /// is closed. Negative: none has come by `limit`.
+  /// Reads a message from a pipe or socket that does not block. A result below `size`: its other
+  /// end is closed. Negative: no message came by `limit`.
   ssize_t await_message(const os::Fd& from, void* message, std::size_t size, lock::Instant limit);
 
   /// Sends requests and reads replies until `done` or the limit. Only the host gets the replies.
@@ -108,7 +104,7 @@ class Driver final : private lock::Performer {
   void jump(lock::Duration length) { ahead_ += length; }
   [[nodiscard]] lock::Instant now() const;
 
-  /// The loop that it waits with. A forked child needs one of its own.
+  /// A forked child needs a loop of its own.
   [[nodiscard]] os::Loop& loop() { return loop_; }
   void change_loop(os::Loop loop) { loop_ = std::move(loop); }
 
@@ -149,18 +145,16 @@ inline constexpr lock::JobFailedToStart kSystemRefused{static_cast<int>(ExitStat
 /// if the job ended by itself or never ran.
 Exit exit_of(const lock::Outcome& outcome, ChosenStatus chosen, int job_signal = 0);
 
-/// Releases the lock after the system has refused something (a descriptor, a process) while a
-/// server may hold a lock of ours. The session is of no use then: the exception interrupted one of
-/// its steps. But every connection knows which requests it has sent, and redlock takes those back.
-/// Makes three attempts of at most `patience` each. True: no server holds anything for us. Never
-/// throws. Our job must be dead, or not started. This is rarely needed: redlock takes everything
-/// that the start of a job needs before the first request (run/runner.h, hold/acquirer.h).
+/// Releases the lock after the system has refused something (a descriptor, a process). Our job must
+/// be dead, or not started. The exception interrupted a step of the session, so this asks the
+/// connections instead: each knows which requests it has sent. Makes three attempts of at most
+/// `patience` each. True: no server holds anything for us.
 bool give_back(Driver& driver, lock::Duration patience) noexcept;
 
-/// Warns that give_back() may have left the lock on a server. Never throws.
+/// Warns that give_back() may have left the lock on a server.
 void say_may_stay_locked(const std::string& name, lock::Duration ttl, os::Stderr& out) noexcept;
 
-/// The text of an exception, for people.
+/// The text of an exception, for a message.
 const char* reason_of(const std::exception& error) noexcept;
 
 }  // namespace redlock::driver

@@ -15,10 +15,8 @@
 #include <string_view>
 
 #include "config/quote.h"
-#include "os/directory.h"
 #include "os/fd.h"
 #include "os/stderr.h"
-#include "os/terminal.h"
 
 namespace redlock::driver {
 
@@ -42,15 +40,13 @@ std::size_t output_width(int fd) {
   return std::max(width, kLeast);
 }
 
-/// A pipe, a terminal or /dev/null. `flags`: of open(2).
-std::string write_in_place(const std::string& path, const std::string& text, int flags) {
+/// For a pipe, a terminal or /dev/null. `flags`: of open(2). Returns an errno; 0: success.
+int write_in_place(const std::string& path, const std::string& text, int flags) {
   // O_NONBLOCK: open(2) must not wait for the reader of a pipe.
   constexpr int kFlags = O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
   const os::Fd file(::open(path.c_str(), kFlags | flags));
-  if (!file && errno == ENXIO) return "no process reads from it";
-  if (!file || ::fcntl(file.get(), F_SETFL, 0) != 0) return std::strerror(errno);
-  const int error = os::write_all(file.get(), text);
-  return error == 0 ? std::string() : std::strerror(error);
+  if (!file || ::fcntl(file.get(), F_SETFL, 0) != 0) return errno;
+  return os::write_all(file.get(), text);
 }
 
 /// Names of our open files, which are links.
@@ -59,8 +55,8 @@ bool names_open_file(std::string_view path) {
          path.starts_with("/proc/self/fd/");
 }
 
-/// Why it failed; empty: it did not.
-std::string write_file(const std::string& path, const std::string& text) {
+/// Returns an errno; 0: success.
+int write_file(const std::string& path, const std::string& text) {
   if (names_open_file(path)) return write_in_place(path, text, O_TRUNC);
   struct stat status {};
   const bool there = ::lstat(path.c_str(), &status) == 0;
@@ -70,11 +66,14 @@ std::string write_file(const std::string& path, const std::string& text) {
   const std::size_t slash = path.rfind('/');
   const bool here = slash == std::string::npos;
   const os::Directory directory(here ? "." : path.substr(0, slash + 1));
-  int error = directory.error();
-  if (error == 0) error = directory.replace(here ? path : path.substr(slash + 1), text);
+  if (directory.error() != 0) return directory.error();
+  return directory.replace(here ? path : path.substr(slash + 1), text);
+}
+
+const char* reason_of(int error) {
   if (error == ELOOP) return "it is a symbolic link; name the file itself";
   if (error == EINVAL) return "it is not a regular file";
-  return error == 0 ? std::string() : std::strerror(error);
+  return error == ENXIO ? "no process reads from it" : std::strerror(error);
 }
 
 }  // namespace
@@ -92,9 +91,9 @@ Exit print(const std::string& text, Exit exit) {
 
 Exit print_to(const std::string& path, const std::string& text, Exit exit) {
   if (path == "-" || path == "/dev/stdout") return print(text, exit);
-  const std::string why = write_file(path, text);
-  if (why.empty()) return exit;
-  complain({fmt::format("cannot write to {}: {}", config::quote(path), why)});
+  const int error = write_file(path, text);
+  if (error == 0) return exit;
+  complain({fmt::format("cannot write to {}: {}", config::quote(path), reason_of(error))});
   return ExitStatus::os_error;
 }
 

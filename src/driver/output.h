@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,11 +12,11 @@
 
 namespace redlock::driver {
 
-/// Writes to standard output. Gives `exit`; if writing failed, says why and gives status 71.
+/// Writes to standard output. Returns `exit`; if writing failed, says why and returns status 71.
 Exit print(const std::string& text, Exit exit);
 
 /// Writes `text` to a file as os::Directory::replace() does; "-": to standard output. A pipe (if a
-/// process reads from it), a terminal and /dev/null are written in place. Results as of print().
+/// process reads from it), a terminal and /dev/null are written in place. Returns as print() does.
 Exit print_to(const std::string& path, const std::string& text, Exit exit);
 
 /// "redlock: …" on standard error, a line each.

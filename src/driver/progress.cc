@@ -16,7 +16,6 @@
 #include "driver/setup.h"
 #include "os/clock.h"
 #include "os/fd.h"
-#include "os/terminal.h"
 #include "records/log_entry.h"
 
 namespace redlock::driver {
@@ -26,7 +25,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A shorter wait is not worth a line. After 200 ms our place in the queue is known as well.
+/// A shorter wait is not worth a line. By then our place in the queue is known as well.
 constexpr milliseconds kFirstLook{200};
 constexpr milliseconds kLookAgain{100};
 
@@ -74,45 +73,39 @@ UsualRun::UsualRun(const config::Settings& settings, const redis::ServerSet& ser
                    std::string key)
     : settings_(settings), servers_(servers), key_(std::move(key)) {}
 
-void UsualRun::begin(lock::Instant now) noexcept {
-  if (std::exchange(begun_, true)) return;
-  limit_ = now + kMostReading;
-  try {
-    os::require_free_descriptors(2 * settings_.servers.size() + kSpareDescriptors);
-    ask(now);
-  } catch (const std::exception&) {
-    stop();
-  }
-}
-
 void UsualRun::ask(lock::Instant now) {
-  // It looks so seldom that the time-outs of a vote would be too short.
+  // turn() comes so seldom that the time-outs of a vote would be too short.
   reading_.emplace(settings_.servers[server_], servers_.tls_for(server_),
                    redis::Timeouts{.request = kMostReading, .connect = kMostReading});
   reading_->log.read(key_, now, redis::LogReader::Extent::latest);
-  next_ = now + kLookAtLog;
 }
 
 bool UsualRun::turn(lock::Instant now) noexcept {
-  if (now < next_ || !reading_) return false;
+  if (now < next_) return false;
+  next_ = now + kLookAtLog;
   try {
-    look(now);
+    read(now);
   } catch (const std::exception&) {
     stop();
   }
   return !reading_ && usual_;
 }
 
-void UsualRun::look(lock::Instant now) {
-  next_ = now + kLookAtLog;
+void UsualRun::read(lock::Instant now) {
+  if (!reading_) {
+    limit_ = now + kMostReading;
+    os::require_free_descriptors(2 * settings_.servers.size() + kSpareDescriptors);
+    return ask(now);
+  }
   reading_->questions.turn(now);
-  if (reading_->questions.finished()) {
-    const bool failed = reading_->log.trouble().has_value();
-    if (!failed) usual_ = diag::usual_of(lengths_of(reading_->log.take_lines()));
-    stop();
-    if (failed && ++server_ < settings_.servers.size() && now < limit_) ask(now);
-  } else if (now >= limit_) {
-    stop();
+  const bool finished = reading_->questions.finished();
+  if (!finished && now < limit_) return;
+  const bool failed = reading_->log.trouble().has_value();
+  if (finished && !failed) usual_ = diag::usual_of(lengths_of(reading_->log.take_lines()));
+  stop();
+  if (finished && failed && ++server_ < settings_.servers.size() && now < limit_) {
+    next_ = now + kLookAtLog;
+    ask(now);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "config/settings.h"
 #include "diag/duration.h"
@@ -19,19 +20,20 @@
 
 namespace redlock::driver {
 
-/// How long the runs of a lock usually take, for the live line of a wait. Nothing depends on it: it
-/// has a connection of its own, and whatever goes wrong only leaves the line without these words.
-/// Reads the end of the lock's log from the first server that answers. The loop does not poll its
-/// connection: it looks when its deadline has passed.
+/// How long the runs of a lock usually take, for the live line of a wait: reads the end of the
+/// lock's log from the first server that answers, over a connection of its own. If anything goes
+/// wrong, only these words are missing. The loop does not poll the connection: turn() looks at it.
 class UsualRun {
  public:
   /// `settings` and `servers` must outlive this. `key`: of the lock.
   UsualRun(const config::Settings& settings, const redis::ServerSet& servers, std::string key);
 
-  /// Begins to read; has an effect once.
-  void begin(lock::Instant now) noexcept;
+  /// Lets turn() read; has an effect once.
+  void begin(lock::Instant now) {
+    if (!std::exchange(begun_, true)) next_ = now;
+  }
 
-  /// When turn() is due; kNever if it does not read.
+  /// When turn() is due; kNever if there is nothing to read.
   [[nodiscard]] lock::Instant deadline() const { return next_; }
 
   /// True: usual() has just become known.
@@ -40,7 +42,6 @@ class UsualRun {
   /// Closes the connection.
   void stop() noexcept;
 
-  /// None: not known, or not yet.
   [[nodiscard]] const std::optional<diag::Usual>& usual() const { return usual_; }
 
  private:
@@ -53,7 +54,7 @@ class UsualRun {
   };
 
   void ask(lock::Instant now);
-  void look(lock::Instant now);
+  void read(lock::Instant now);
 
   const config::Settings& settings_;
   const redis::ServerSet& servers_;
@@ -73,7 +74,7 @@ class Progress {
   enum class Mode {
     none,
     live,   ///< one line, rewritten each second
-    lines,  ///< a line at once, and then every minute
+    lines,  ///< a line now, and then every minute
     status  ///< for the service manager, every 5 s; nothing on standard error
   };
 
@@ -84,7 +85,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Says in the live line how long the runs usually take. `settings` and `servers` must outlive
+  /// Adds to the live line how long the runs usually take. `settings` and `servers` must outlive
   /// this.
   void tell_usual(const config::Settings& settings, const redis::ServerSet& servers,
                   const std::string& lock_key);
@@ -98,8 +99,8 @@ class Progress {
   /// Shows the state of the wait if the deadline has passed.
   void turn(const lock::Session& session, lock::Instant now);
 
-  /// Must be called when the session has stopped acquiring, before anybody else uses the terminal,
-  /// and before a fork.
+  /// To be called when the session has stopped acquiring, before any other output, and before a
+  /// fork.
   void hide() {
     if (usual_) usual_->stop();
     if (mode_ == Mode::live) out_.hide();

@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "os/clock.h"
 #include "os/fd.h"
+#include "os/loop.h"
 #include "os/random.h"
 #include "redis/requests/keys.h"
 
@@ -18,7 +20,7 @@ namespace redlock::driver {
 
 namespace {
 
-/// The same for every URI of one server, as far as can be seen without asking it.
+/// The same for every URI of one server, as far as redlock can know without asking it.
 std::string place_of(const redis::Endpoint& server) {
   if (server.kind == redis::Endpoint::Kind::unix_socket) {
     return fmt::format("{} {}\n", server.path, server.db);
@@ -56,6 +58,15 @@ std::string recorded(const std::vector<std::string>& job, config::RecordCommand 
   return records::shell_like({program.substr(program.rfind('/') + 1)});
 }
 
+/// A server that writes an answer to a Unix socket whose other end is closed drops the requests
+/// that it has not read: a release after an acquire. Over TCP it reads them.
+lock::Duration late_answers(const std::vector<redis::Endpoint>& servers) {
+  const bool any_local = std::ranges::any_of(servers, [](const redis::Endpoint& server) {
+    return server.kind == redis::Endpoint::Kind::unix_socket;
+  });
+  return std::chrono::milliseconds(any_local ? 50 : 0);
+}
+
 }  // namespace
 
 LockId lock_id(const config::Settings& settings, std::string name) {
@@ -67,17 +78,12 @@ LockId lock_id(const config::Settings& settings, std::string name) {
 
 std::string server_set_fingerprint(const std::vector<redis::Endpoint>& servers) {
   std::vector<std::string> places;
-  places.reserve(servers.size());
-  for (const redis::Endpoint& server : servers) {
-    places.push_back(place_of(server));
-  }
+  for (const redis::Endpoint& server : servers) places.push_back(place_of(server));
   std::sort(places.begin(), places.end());
   // FNV-1a: it protects no secret, it only distinguishes two sets.
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const std::string& place : places) {
-    for (const char byte : place) {
-      hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
-    }
+    for (const char byte : place) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
   }
   return fmt::format("{:016x}", hash);
 }
@@ -97,14 +103,6 @@ records::Holder describe_ourselves(const config::Settings& settings, const LockI
   };
 }
 
-/// A server that writes an answer to a Unix socket whose other end is closed drops the requests it
-/// has not read, so the release behind an acquire. Over TCP it reads them.
-constexpr lock::Duration kLateAnswers = std::chrono::milliseconds(50);
-
-bool is_over_a_socket_file(const redis::Endpoint& server) {
-  return server.kind == redis::Endpoint::Kind::unix_socket;
-}
-
 std::function<std::string()> record_of(records::Holder who) {
   return [who = std::move(who)] { return records::to_json(records::since_now(who)); };
 }
@@ -122,9 +120,7 @@ lock::Plan plan_for(const config::Settings& settings) {
       .slots = settings.slots,
       .wait_all = settings.wait_all,
       .server_timeout = settings.request_timeout(),
-      .late_answers = std::ranges::any_of(settings.servers, is_over_a_socket_file)
-                          ? kLateAnswers
-                          : lock::Duration::zero(),
+      .late_answers = late_answers(settings.servers),
       .replicated = settings.replicas > 0,
       .seed = os::random_seed(),
   };
@@ -164,9 +160,28 @@ void require_connections(std::size_t servers) {
 
 std::vector<std::string> displays_of(const config::Settings& settings) {
   std::vector<std::string> names;
-  names.reserve(settings.servers.size());
   for (const redis::Endpoint& server : settings.servers) names.push_back(server.brief());
   return names;
+}
+
+Interview::Interview(const config::Settings& settings, redis::Timeouts timeouts)
+    : servers_(settings.servers.size()) {
+  for (const redis::Endpoint& server : settings.servers) {
+    if (server.tls && !tls_) tls_.emplace(settings.tls);
+    questions_.connect(server, server.tls ? &*tls_ : nullptr, timeouts);
+  }
+}
+
+void Interview::finish() {
+  os::Loop loop;
+  require_connections(servers());
+  std::vector<os::Interest> interests;
+  while (!questions_.finished()) {
+    interests.clear();
+    questions_.interests(interests);
+    loop.wait(interests, questions_.deadline());
+    questions_.turn(os::boot_now());
+  }
 }
 
 }  // namespace redlock::driver

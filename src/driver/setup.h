@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// From the settings to everything that a command needs to ask for a lock.
+// From the settings to everything that a command needs to ask for a lock, or about locks.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,13 @@
 #include "diag/reporter.h"
 #include "lock/session.h"
 #include "records/holder.h"
+#include "redis/ask/questions.h"
 #include "redis/servers/server_set.h"
+#include "redis/tls/context.h"
 
 namespace redlock::driver {
 
-/// A lock: its name, and what distinguishes it from every other lock. A command makes one from its
-/// request and passes it on.
+/// A lock: its name, and what distinguishes it from every other lock.
 struct LockId {
   std::string name;     ///< as the user wrote it
   std::string key;      ///< on the servers: the prefix and the name
@@ -26,12 +28,11 @@ struct LockId {
 
 LockId lock_id(const config::Settings& settings, std::string name);
 
-/// 16 hex digits. Every host that is configured with the same servers, in whatever order, computes
-/// the same digits; any other set (practically) gives others. Credentials do not count.
+/// 16 hex digits, the same on every host with the same servers in whatever order. Credentials do
+/// not count.
 std::string server_set_fingerprint(const std::vector<redis::Endpoint>& servers);
 
-/// Who we are, for the holder record beside the lock. The moment of the acquisition is not known
-/// yet.
+/// Who we are, for the holder record beside the lock; `since` is not known yet.
 records::Holder describe_ourselves(const config::Settings& settings, const LockId& lock,
                                    const std::vector<std::string>& job);
 
@@ -45,16 +46,37 @@ diag::Verbosity verbosity_of(const config::Settings& settings);
 redis::Timeouts timeouts_of(const config::Settings& settings);
 
 /// The configured servers as voters on that lock. `record`: gives the holder record, as JSON.
-/// `held_token`: the token of the lock that an ancestor of this process holds; empty: none holds
-/// it. Throws Error (78) if the settings of TLS are of no use.
+/// `held_token`: of the lock, if an ancestor of this process holds it. Throws Error (78) if the
+/// settings of TLS are not usable.
 redis::ServerSet open_servers(const config::Settings& settings, const LockId& lock,
                               std::function<std::string()> record, std::string held_token = {});
 
-/// Checks that the system permits connections to so many servers at the same time. Throws Error
-/// (71) if it would refuse them: later the refusal would look like an unreachable server.
+/// Throws Error (71) if the system does not permit connections to this many servers at the same
+/// time: later the refusal would look like an unreachable server.
 void require_connections(std::size_t servers);
 
 /// How messages call the servers.
 std::vector<std::string> displays_of(const config::Settings& settings);
+
+/// Questions to all configured servers at the same time: a connection to each, numbered like the
+/// servers. Throws Error (78) if the settings of TLS are not usable.
+class Interview {
+ public:
+  /// Without `timeouts`: the ttl does not limit the time-out, as no lease depends on the questions.
+  explicit Interview(const config::Settings& settings)
+      : Interview(settings, {.request = settings.server_timeout}) {}
+  Interview(const config::Settings& settings, redis::Timeouts timeouts);
+
+  [[nodiscard]] std::size_t servers() const { return servers_; }
+  redis::Questions& questions() { return questions_; }
+
+  /// Waits until all questions are answered or given up. Throws Error (71).
+  void finish();
+
+ private:
+  std::size_t servers_;
+  std::optional<redis::TlsContext> tls_;  ///< only if a server speaks TLS
+  redis::Questions questions_;
+};
 
 }  // namespace redlock::driver

@@ -9,7 +9,7 @@
 
 #include "cli/command_line.h"
 #include "config/settings.h"
-#include "driver/interview.h"
+#include "driver/setup.h"
 #include "exit_status.h"
 #include "lock/judgement.h"
 #include "look/observed.h"

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "diag/text.h"
-#include "driver/interview.h"
 #include "driver/output.h"
 #include "driver/setup.h"
 #include "look/diagnosis.h"

@@ -17,7 +17,7 @@
 #include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/text.h"
-#include "driver/interview.h"
+#include "driver/setup.h"
 #include "driver/output.h"
 #include "lock/timing.h"
 #include "look/json.h"

@@ -13,7 +13,6 @@
 
 #include "config/settings.h"
 #include "diag/text.h"
-#include "driver/interview.h"
 #include "driver/setup.h"
 #include "exit_status.h"
 #include "lock/effect.h"

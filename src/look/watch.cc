@@ -17,7 +17,7 @@
 #include "os/clock.h"
 #include "os/loop.h"
 #include "os/signals.h"
-#include "os/terminal.h"
+#include "os/stderr.h"
 #include "records/holder.h"
 
 namespace redlock::look {

@@ -11,7 +11,7 @@ namespace redlock::os {
 /// CLOCK_BOOTTIME now. Throws Error (71) if the kernel has no such clock.
 lock::Instant boot_now();
 
-/// The time of day, CLOCK_REALTIME: only for people and for records. It may jump.
+/// The time of day, CLOCK_REALTIME: only for messages and records. It may jump.
 std::chrono::milliseconds unix_now();
 
 /// For a timer on that clock, absolute; kNever disarms it.

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/timerfd.h>
 
-#include <array>
 #include <cerrno>
 #include <vector>
 

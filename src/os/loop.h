@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <span>
 
 #include "lock/time.h"
@@ -9,7 +8,7 @@
 
 namespace redlock::os {
 
-/// A passive object waits for this. fd -1: for nothing.
+/// What a passive object waits for; nothing if fd is -1.
 struct Interest {
   int fd = -1;
   bool read = false;
@@ -19,16 +18,13 @@ struct Interest {
 
 /// The only place where the program blocks. A forked child makes a loop of its own: otherwise both
 /// processes would set the same timer.
-///
-/// The caller hands over all interests every turn: with a handful of descriptors that is cheaper
-/// than an epoll set that must follow reconnecting sockets.
 class Loop {
  public:
   Loop();
 
   /// Blocks until an interest is ready or `deadline` has come; sets their `ready`. A timerfd on
-  /// CLOCK_BOOTTIME keeps the deadline: poll(2)'s own time-out would not count a suspend, and after
-  /// one the job would run on while we still slept. Throws Error (71).
+  /// CLOCK_BOOTTIME keeps the deadline: poll(2)'s own time-out would not count a suspend. Throws
+  /// Error (71).
   void wait(std::span<Interest> interests, lock::Instant deadline);
 
  private:

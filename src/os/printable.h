@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// All foreign text passes through this one function before a terminal sees it: text from servers,
-// certificates, other holders and other people's files. The function is this low so that every
-// layer that words a message can use it. Absent on purpose: widths and wrapping (diag/text.h).
+// Text from servers, certificates, other holders and other people's files passes through
+// printable() before a terminal sees it. Absent on purpose: widths and wrapping (diag/text.h).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@
 namespace redlock::os {
 
 /// The bytes of the first character of `text`, which must not be empty. A byte that begins no UTF-8
-/// character counts as a character of its own.
+/// character counts as a character.
 std::size_t length_of_first(std::string_view text);
 
 /// The code point of one character, 0 if the bytes are not valid UTF-8.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+//
+// Processes: this one's name and parent, the start of another, and one known by its PID.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,8 +11,10 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "os/fd.h"
+#include "os/signals.h"
 
 namespace redlock::os {
 
@@ -18,19 +22,19 @@ namespace redlock::os {
 /// may give us orders in the environment. sudo(8) and the like can pass on what a user has set.
 bool started_by_same_program();
 
-/// Sets what ps(1) and killall(1) show for this process: `name`, cut to 15 bytes, in place of the
-/// name of the executable file; `title`, as far as there is room, in place of the arguments.
+/// Sets what ps(1) and killall(1) show: `name`, cut to 15 bytes, for the executable file, and
+/// `title`, as far as there is room, for the arguments.
 void rename_process(const char* name, const std::string& title);
 
-/// Empty if the kernel refuses it (before Linux 5.3, or by a seccomp filter), or there is no such
-/// process.
+/// Empty if there is no such process, or the kernel refuses (before Linux 5.3, or a seccomp
+/// filter).
 Fd open_pidfd(pid_t pid);
 
-/// A process that need not be our child, by a pidfd: the pidfd never refers to another process,
-/// even if that gets the same PID later (pidfd_open(2)).
+/// A process that need not be our child, by a pidfd, which never refers to a later process with the
+/// same PID (pidfd_open(2)).
 class Process {
  public:
-  /// None: there is no such process, or it is dead and only waits to be reaped, or the number
+  /// Nothing if there is no such process, if it is dead and not yet reaped, or if the number
   /// belongs to a thread. Throws Error (71) if the system refuses.
   static std::optional<Process> find(pid_t pid);
 
@@ -49,8 +53,36 @@ class Process {
   Fd fd_;
 };
 
+struct Spawned {
+  pid_t pid = -1;           ///< -1: the command could not be started
+  int error = 0;            ///< then: errno of vfork(2) or execvp(3)
+  bool no_process = false;  ///< vfork failed: the system refused a process
+};
+
+/// Where a child goes in job control (credentials(7)), and what binds it to us.
+struct Placement {
+  pid_t group = 0;       ///< the process group to join; 0: a new one
+  int terminal = -1;     ///< a descriptor: the group becomes this terminal's foreground; or -1
+  int death_signal = 0;  ///< what the child gets when this process dies; or 0
+};
+
+/// Starts argv[0] as execvp(3) does, with our descriptors, directory and limits, with the signal
+/// mask and dispositions that redlock had at its own start, and with exactly `environment`
+/// ("NAME=value"). Returns once the command runs or its start has failed. To give it the terminal,
+/// SIGTTOU must be blocked.
+Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+              const SignalSource& signals, Placement placement);
+
+/// The command that runs argv[0], a script without "#!", with /bin/sh. For use after ENOEXEC:
+/// musl's execvp(3), unlike glibc's, does not start the shell.
+std::vector<std::string> for_shell(const std::vector<std::string>& argv);
+
+/// This process's environment without the variables named in `dropped`, plus `added`.
+std::vector<std::string> environment_with(const std::vector<std::string>& dropped,
+                                          const std::vector<std::string>& added);
+
 /// A T in memory that this process shares with every process forked later. T consists of lock-free
-/// atomics: each of these processes may die at any instruction.
+/// atomics, because each process may die at any instruction.
 template <class T>
 class SharedPage {
  public:

@@ -42,7 +42,7 @@ bool parse(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// The fields of a line, which single spaces separate; empty behind the last one.
+/// The fields of a line, which single spaces separate; empty after the last one.
 class Fields {
  public:
   explicit Fields(std::string_view line) : rest_(line) {}
@@ -61,7 +61,7 @@ class Fields {
   std::string_view rest_;
 };
 
-/// None for a dead process. If only its main thread has ended, a process is a zombie with other
+/// Nothing for a dead process. If only its main thread has ended, a process is a zombie with other
 /// threads.
 std::optional<ProcessEntry> parse_stat(pid_t pid, std::string_view text) {
   // The name is in parentheses and may contain anything, even parentheses: the last one ends it.
@@ -109,10 +109,6 @@ bool ProcessTable::fill_reserve() {
     if (!spare) return false;
   }
   return true;
-}
-
-void ProcessTable::read(std::vector<ProcessEntry>& living) {
-  read(living, {});
 }
 
 void ProcessTable::read(std::vector<ProcessEntry>& living, const Visit& visit) {

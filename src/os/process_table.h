@@ -24,8 +24,7 @@ struct ProcessEntry {
 };
 
 /// All processes, as /proc lists them. A process that must kill in time cannot wait for a
-/// descriptor or a mount: this class opens /proc once, and keeps in reserve the descriptors that it
-/// needs to read below it.
+/// descriptor: this class opens /proc once, and keeps those that it needs to read there in reserve.
 class ProcessTable {
  public:
   /// Throws Error (71): /proc is not mounted, or it belongs to another PID namespace, or too few
@@ -35,8 +34,8 @@ class ProcessTable {
   /// /proc itself. Throws Error (71).
   [[nodiscard]] static Fd open_proc();
 
-  /// To be called in a forked child, with a /proc that the parent has opened for it: if parent and
-  /// child shared one, they would move the same read position.
+  /// To be called in a forked child, with a /proc that the parent has opened for it: otherwise both
+  /// would move the same read position.
   void use(Fd proc) { proc_ = std::move(proc); }
 
   /// Lends the descriptors of the reserve to the functions below, for as long as it lives.
@@ -54,17 +53,16 @@ class ProcessTable {
   };
 
   /// Every living process in the order of the PIDs, except those that /proc hides from this process
-  /// (hidepid, in proc(5)). Needs one descriptor.
-  void read(std::vector<ProcessEntry>& living);
-  /// The same, and passes each process to `visit` together with a pidfd, opened before the process
-  /// was read (an empty one if the kernel refuses it). Needs two descriptors.
+  /// (hidepid, in proc(5)). `visit` gets each together with a pidfd, which was opened before the
+  /// process was read (an empty one if the kernel refuses it). Needs one descriptor, two with
+  /// `visit`.
   using Visit = std::function<void(const ProcessEntry&, const Fd& pidfd)>;
-  void read(std::vector<ProcessEntry>& living, const Visit& visit);
+  void read(std::vector<ProcessEntry>& living, const Visit& visit = {});
 
   /// One living process. Needs one descriptor.
   [[nodiscard]] std::optional<ProcessEntry> look(pid_t pid) const;
 
-  /// Our children, including dead ones and those that /proc hides. None if Linux was built without
+  /// Our children, including dead ones and those that /proc hides. Empty if Linux was built without
   /// this list. Needs one descriptor.
   void read_own_children(std::vector<pid_t>& children);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// For every signal, this finds the processes of the job anew, in one reading of /proc. The reading
-// takes time: processes end, fork and change parents meanwhile. Three facts make its result exact
-// where it must be:
+// For every signal, this finds the processes of the job again, in one reading of /proc. While it
+// reads, processes end, fork and change parents. Three facts make its result exact where it must
+// be:
 //
 //   A process is younger than its parent, and than the subreaper that inherits it. If it is older
 //   than the process that now has its parent's PID, that PID has been used again.
@@ -11,8 +11,8 @@
 //   pidfd first and reads the time of the start again after that: then both belong to the same
 //   process. Our own children need neither, as only we reap them.
 //
-//   As long as the parent of the job lives, the job is below it. If it still lives after the
-//   reading, none of our children in that reading is a child that it left to us.
+//   As long as the parent of the job lives, the job is below it. If the parent still lives after
+//   the reading, none of our children in that reading is a child that it left to us.
 #include "os/process_tree.h"
 
 #include <poll.h>
@@ -59,8 +59,8 @@ ProcessTree::Refusal refusal_of(int result) {
   return errno == EPERM ? ProcessTree::Refusal::not_permitted : ProcessTree::Refusal::gone;
 }
 
-/// If the system refused these calls, a process that has ended would count as running, or redlock
-/// could not end it. A process is never its own child.
+/// Without these calls, a process that has ended would count as running, or redlock could not end
+/// it. A process is never its own child, so the calls change nothing.
 void require_calls() {
   const pid_t self = ::getpid();
   siginfo_t info{};
@@ -137,18 +137,9 @@ void ProcessTree::lead(pid_t pid, bool own_group) {
   leads_group_ = own_group;
 }
 
-void ProcessTree::leader_reaped() {
-  leader_ = -1;
-  leader_fd_.reset();
-}
-
 bool ProcessTree::leader_ended() const {
   pollfd end{leader_fd_.get(), POLLIN, 0};
   return leader_fd_ && ::poll(&end, 1, 0) > 0;
-}
-
-void ProcessTree::spare(pid_t pid) {
-  spared_ = pid;
 }
 
 void ProcessTree::note_strangers() {
@@ -166,9 +157,9 @@ bool ProcessTree::parent_spared_alive() const {
   return spared_ > 0 && !taking_over_ && has_child(spared_, false);
 }
 
-/// With a pass, each process that is known to belong to the tree gets the signal at once, while
-/// /proc is being read: PIDs come in ascending order, so most parents come before their children,
-/// and a second reading of thousands of processes costs as much as the first.
+/// With a pass, each process that is known to belong to the tree gets the signal during the
+/// reading: PIDs come in ascending order, so most parents come before their children. A second
+/// reading of thousands of processes would cost as much as the first.
 void ProcessTree::find(Pass* pass) {
   if (excluded_group_ > 0 && ::kill(-excluded_group_, 0) != 0 && errno == ESRCH) {
     excluded_group_ = -1;  // it has no process left, and its ID may be used again
@@ -177,14 +168,11 @@ void ProcessTree::find(Pass* pass) {
   bool below_spared = parent_spared_alive();
   for (bool settled = false; !settled;) {
     early_.clear();
-    if (pass == nullptr) {
-      table_.read(living_);
-    } else {
-      table_.read(living_, [&](const ProcessEntry& process, const Fd& pidfd) {
-        signal_early(process, pidfd, below_spared, *pass);
-      });
-    }
-    // If it has died meanwhile, this may have read its children neither as its own nor as ours.
+    const auto visit = [&](const ProcessEntry& process, const Fd& pidfd) {
+      signal_early(process, pidfd, below_spared, *pass);
+    };
+    table_.read(living_, pass == nullptr ? ProcessTable::Visit() : visit);
+    // If the parent died during the reading, its children may be neither below it nor below us.
     const bool still = parent_spared_alive();
     settled = still == below_spared;
     below_spared = still;
@@ -192,7 +180,7 @@ void ProcessTree::find(Pass* pass) {
   classify(below_spared ? OwnChildren::are_strangers : OwnChildren::belong);
 }
 
-/// From the top downwards; this meets each process once, as it has one parent.
+/// From the top downwards: this meets each process once, as it has one parent.
 void ProcessTree::classify(OwnChildren own_children) {
   struct Visit {
     ProcessEntry process;
@@ -322,9 +310,9 @@ void ProcessTree::signal_one(const ProcessEntry& process, const Fd* pidfd, Pass&
 }
 
 /// Signals processes that the reading of /proc did not find: /proc may hide them, and a process
-/// that forks a copy and exits has another PID whenever a reading is over. But each of its copies
-/// becomes our child as soon as its parent is gone, and the list of our children is one small file.
-/// A KILL hunts them for a while, and the result says whether it caught any.
+/// that forks a copy and exits keeps changing its PID. But each copy becomes our child when its
+/// parent is gone, and the list of our children is one small file. A KILL hunts such processes for
+/// a while. Returns whether it caught any.
 bool ProcessTree::signal_children(Pass& pass) {
   const auto begin = steady_clock::now();
   auto last_caught = begin;
@@ -354,9 +342,9 @@ bool ProcessTree::is_excluded(pid_t pid, pid_t group) const {
   return pid == excluded_ || (excluded_group_ > 0 && group == excluded_group_);
 }
 
-/// `pidfd`: opened before the process was read; null: it must be read again. Without pidfds the
-/// signal follows right behind the reading: too soon for the kernel to use up all other PIDs in
-/// between.
+/// `pidfd`: opened before the process was read; if it is null, this reads the process again.
+/// Without pidfds the signal follows the reading so soon that the kernel cannot have used all other
+/// PIDs.
 ProcessTree::Refusal ProcessTree::send(const ProcessEntry& process, const Fd* pidfd) const {
   if (process.parent == ::getpid()) return send_by_pid(process.pid);
   Fd opened;
@@ -402,8 +390,8 @@ Effort ProcessTree::measure() {
   return {.time = steady_clock::now() - begin, .processes = found_.size()};
 }
 
-/// A reading of /proc may miss a process that forks and exits in a loop. But if any process of the
-/// tree is left, one of them is our child, and the kernel knows whether we have any.
+/// A reading of /proc may miss a process that forks and exits in a loop. But if the tree is not
+/// empty, one of its processes is our child, and the kernel knows whether we have any.
 bool ProcessTree::empty() {
   if (!has_children()) return true;
   if (strangers_.empty() && spared_ < 0 && excluded_group_ < 0 && excluded_ < 0) return false;

@@ -30,11 +30,9 @@ struct Effort {
 /// The job: everything that descends from this process, setsid(2) and double forks included. As a
 /// child subreaper (prctl(2)) this process inherits every orphan, so no process leaves the tree.
 ///
-/// The tree does not contain: children that existed before construction (background jobs of a shell
-/// that then exec'ed us) and their descendants; the process group of exclude_group() and its
-/// descendants. A process that was once seen below them stays excluded when it becomes our child.
-///
-/// A forked child does not inherit the tree: see after_fork().
+/// The tree does not contain strangers: children from before construction (background jobs of a
+/// shell that then exec'ed us), the group of exclude_group(), and the descendants of both. A
+/// process that was once seen below a stranger stays one when it becomes our child.
 class ProcessTree {
  public:
   enum class Refusal { none, gone, not_permitted };  ///< of a signal to one process
@@ -43,17 +41,16 @@ class ProcessTree {
   /// that watches or ends them.
   ProcessTree();
 
-  /// Frees memory that the constructor took, enough to find thousands of processes. To be called
-  /// after a function here has thrown std::bad_alloc, before the next attempt: a process that must
-  /// kill cannot wait for memory.
+  /// Frees memory that the constructor took, enough to find thousands of processes. A process that
+  /// must kill calls it before the next attempt when a function here has thrown std::bad_alloc.
   void free_reserved_memory() noexcept { reserved_memory_.reset(); }
 
   /// To be called in a forked child, which begins a tree of its own. `proc`: from
   /// ProcessTable::open_proc(), and of this process alone.
   void after_fork(Fd proc);
 
-  /// Excludes the children that exist now. To be called before the job's parent is forked: orphans
-  /// of the children from before construction may have become ours since.
+  /// Excludes the children that exist now, also orphans that have become ours since construction.
+  /// To be called before the job's parent is forked.
   void set_apart_children();
 
   /// Names the job's main process, which gets signals first and without a look at /proc.
@@ -61,22 +58,23 @@ class ProcessTree {
   /// reaped it, or while its parent is spared.
   void lead(pid_t pid, bool own_group);
   /// The main process has been reaped.
-  void leader_reaped();
+  void leader_reaped() {
+    leader_ = -1;
+    leader_fd_.reset();
+  }
 
-  /// Whether the leader has ended, even if its parent has not reaped it yet. False also if the
-  /// kernel gives no pidfd.
+  /// Whether the main process has ended, reaped or not. False also if the kernel gives no pidfd.
   [[nodiscard]] bool leader_ended() const;
-  /// The main process passes signals on to the others: as long as it lives, they get from us only
-  /// a KILL, or each signal would reach them twice.
+  /// The main process passes signals on: as long as it lives, the others get only KILL from us.
   void leader_passes_on() { leader_passes_on_ = true; }
 
   /// Names the parent of the job, which never gets a signal. As long as it lives, the tree consists
   /// of its descendants.
-  void spare(pid_t pid);
+  void spare(pid_t pid) { spared_ = pid; }
   /// That parent is about to be killed: its children become ours.
   void take_over_children();
-  /// If there were children before construction: looks for their orphans while it can distinguish
-  /// these from the children that a dead parent of the job leaves to us.
+  /// Looks for orphans of strangers while they differ from the children that a dead parent of the
+  /// job leaves to us.
   void note_strangers();
   /// The parent of the job has been reaped.
   void spared_reaped() { spared_ = -1; }
@@ -87,11 +85,11 @@ class ProcessTree {
   /// Excludes one process, which has no children of its own. A further call replaces it.
   void exclude(pid_t pid) { excluded_ = pid; }
 
-  /// Sends the signal to every living descendant, once, or to the leader alone that passes it on. A
-  /// descendant that forks meanwhile may have a child that escapes this call: a caller that must be
-  /// sure calls again until empty(). For some milliseconds, a KILL hunts processes that fork and
-  /// exit in a loop. `then`: another signal, sent to each behind the first one; 0: none.
-  /// `except_group`: the members of this process group have the signal already; 0: none.
+  /// Sends the signal once to every living descendant, or only to a main process that passes it on.
+  /// The child of a descendant that forks at that moment may escape: a caller that must be sure
+  /// calls again until empty(). For some milliseconds, a KILL hunts processes that fork and exit in
+  /// a loop. `then`: another signal, sent to each after the first; or 0. `except_group`: the
+  /// members of this process group have the signal already; or 0.
   Pass signal(int number, int then = 0, pid_t except_group = 0);
 
   /// KILL to the leader alone.
@@ -132,7 +130,7 @@ class ProcessTree {
   std::vector<Identity> killed_;         ///< by the present or latest KILL
   std::vector<Identity> killed_before_;  ///< by the KILL before that; sorted
   int number_ = 0;                       ///< the signal of the present pass
-  int then_ = 0;                         ///< and the signal behind it
+  int then_ = 0;                         ///< and the signal after it
   pid_t except_group_ = 0;               ///< the members of this group have them
   std::vector<Identity> early_;          ///< members that got it while /proc was being read
   std::vector<pid_t> done_;              ///< processes that got the signal of this pass; sorted
@@ -143,7 +141,7 @@ class ProcessTree {
   pid_t excluded_group_ = -1;
   pid_t excluded_ = -1;
   pid_t leader_ = -1;
-  Fd leader_fd_;  ///< pidfd; none if the kernel refuses one
+  Fd leader_fd_;  ///< pidfd; empty if the kernel refuses one
   bool leads_group_ = false;
   bool leader_passes_on_ = false;
   bool group_done_ = false;  ///< the leader's group has got the signal of the present pass

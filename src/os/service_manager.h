@@ -10,17 +10,15 @@ namespace redlock::os {
 /// Type=notify. The protocol is sd_notify(3): a datagram to the socket that NOTIFY_SOCKET names.
 class ServiceManager {
  public:
-  /// The variable. Processes that are not ours must not inherit it: most managers take the word of
-  /// the main process alone.
+  /// The variable, which other programs must not inherit: most managers listen to the main process
+  /// alone.
   static constexpr const char* kVariable = "NOTIFY_SOCKET";
 
   ServiceManager();
 
-  /// Whether anybody wants to hear.
   [[nodiscard]] bool listens() const { return !address_.empty(); }
 
-  /// `state`: lines such as `READY=1`. Waits no longer than 100 ms for a manager that is busy, and
-  /// says nothing if it does not take the message: our work does not depend on it.
+  /// `state`: lines such as `READY=1`. Waits at most 100 ms for a busy manager, and ignores errors.
   void tell(std::string_view state) const noexcept;
 
  private:

@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: MIT
 #include "os/signals.h"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <initializer_list>
 #include <iterator>
 
 #include "os/clock.h"
 #include "os/fd.h"
+#include "os/process.h"
 
 namespace redlock::os {
 
 namespace {
 
 // redlock passes on all signals that one process sends another on purpose, and those that the
-// kernel sends for timers and limits. Not those that nobody can catch, faults of the process itself
-// (SEGV and the like, which debuggers and sanitizers want to see), and the stops of job control
-// (TSTP, TTIN, TTOU), whose default actions are right.
+// kernel sends for timers and limits. It does not pass on signals that nobody can catch, faults of
+// the process itself (SEGV and the like), and the stops of job control.
 constexpr KnownSignal kSignals[] = {
     // number, name, passed on, ends a process
     {SIGHUP, "HUP", true, true},       {SIGINT, "INT", true, true},
@@ -42,6 +49,13 @@ constexpr KnownSignal kSignals[] = {
     {SIGPOLL, "POLL", true, true},     {SIGPWR, "PWR", true, true},
     {SIGSYS, "SYS", false, true},
 };
+
+sigset_t set_of(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  return set;
+}
 
 bool ignored(int signal) {
   struct sigaction action {};
@@ -73,6 +87,28 @@ class ContinueTimer {
   bool armed_ = false;
 };
 
+[[noreturn]] void watch(SignalNotes& notes, SignalWitness::Group group, pid_t parent) noexcept {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::getppid() != parent) ::_exit(0);
+  sigset_t noted;
+  sigfillset(&noted);
+  if (group == SignalWitness::Group::own) {
+    ::setpgid(0, 0);
+    constexpr timespec no_wait{};  // what came before was for the other group
+    while (::sigtimedwait(&noted, nullptr, &no_wait) > 0) continue;
+  }
+  for (const int stop : {SIGTSTP, SIGTTIN, SIGTTOU}) sigdelset(&noted, stop);
+  ::sigprocmask(SIG_SETMASK, &noted, nullptr);
+  // Not redlock's name: `pkill redlock` does not mean the job, and so must not reach the witness.
+  rename_process("signal-witness", "signal-witness");
+  close_descriptors();
+  for (;;) {
+    siginfo_t info{};
+    const int signal = ::sigwaitinfo(&noted, &info);
+    if (signal > 0 && info.si_pid != parent) notes.note(signal);  // not what proceed() sends
+  }
+}
+
 }  // namespace
 
 std::span<const KnownSignal> known_signals() {
@@ -88,16 +124,12 @@ void end_by(int signal) {
   // Not RLIMIT_CORE: a core_pattern that is a program ignores it (core(5)).
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   std::signal(signal, SIG_DFL);
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, signal);
+  const sigset_t one = set_of({signal});
   ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
   ::kill(::getpid(), signal);
 }
 
-SignalSource::SignalSource() {
-  sigemptyset(&taken_);
-  sigaddset(&taken_, SIGCHLD);
+SignalSource::SignalSource() : taken_(set_of({SIGCHLD})) {
   for (const KnownSignal& signal : kSignals) {
     if (signal.passed_on && !ignored(signal.number)) sigaddset(&taken_, signal.number);
   }
@@ -116,9 +148,7 @@ SignalSource::SignalSource() {
 }
 
 void SignalSource::take_job_control() {
-  sigset_t blocked;
-  sigemptyset(&blocked);
-  for (const int signal : {SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT}) sigaddset(&blocked, signal);
+  const sigset_t blocked = set_of({SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT});
   if (::sigprocmask(SIG_BLOCK, &blocked, nullptr) != 0) fail("sigprocmask");
   if (!ignored(SIGTSTP)) sigaddset(&taken_, SIGTSTP);
   sigaddset(&taken_, SIGCONT);  // ignored or not: it continues us
@@ -127,9 +157,7 @@ void SignalSource::take_job_control() {
 
 bool SignalSource::stop_self(int signal, lock::Instant wake_at) {
   const ContinueTimer timer(wake_at);
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, signal);
+  const sigset_t one = set_of({signal});
   ::raise(signal);
   ::sigprocmask(SIG_UNBLOCK, &one, nullptr);  // here we stop
   ::sigprocmask(SIG_BLOCK, &one, nullptr);
@@ -152,15 +180,41 @@ std::vector<ReceivedSignal> SignalSource::take() {
   return received;
 }
 
-TerminalOutput::TerminalOutput() {
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, SIGTTOU);
-  ::sigprocmask(SIG_BLOCK, &one, &before_);
+void SignalNotes::note(int signal) {
+  times_.at(static_cast<std::size_t>(signal)).store(boot_now().time_since_epoch().count());
 }
 
-TerminalOutput::~TerminalOutput() {
-  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+bool SignalNotes::has(int signal, lock::Instant since) const {
+  return times_.at(static_cast<std::size_t>(signal)).load() >= since.time_since_epoch().count();
+}
+
+bool has_pending(pid_t pid, int signal) noexcept {
+  std::array<char, 32> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%d/status", pid);
+  std::array<char, 4096> text{};
+  const Fd status(::open(path.data(), O_RDONLY | O_CLOEXEC));
+  if (::read(status.get(), text.data(), text.size() - 1) <= 0) return false;
+  constexpr std::string_view kKey = "ShdPnd:\t";
+  const char* const line = std::strstr(text.data(), kKey.data());
+  if (line == nullptr) return false;
+  const std::uint64_t pending = std::strtoull(line + kKey.size(), nullptr, 16);
+  return (pending >> static_cast<unsigned>(signal - 1) & 1U) != 0;
+}
+
+SignalWitness::SignalWitness(SignalNotes& notes, Group group) : pid_(-1) {
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ == 0) watch(notes, group, parent);
+}
+
+void SignalWitness::proceed() const {
+  if (pid_ > 0) ::kill(pid_, SIGCONT);
+}
+
+void SignalWitness::end() {
+  // If the system refuses the KILL, the kernel sends it at our own end.
+  if (pid_ > 0 && ::kill(pid_, SIGKILL) == 0) ::waitpid(pid_, nullptr, 0);
+  pid_ = -1;
 }
 
 }  // namespace redlock::os

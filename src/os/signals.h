@@ -3,7 +3,10 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -13,8 +16,7 @@
 
 namespace redlock::os {
 
-/// What redlock knows of a signal. Real-time signals have no row: libc keeps some of them for
-/// itself.
+/// What redlock knows of a signal. Real-time signals have no row.
 struct KnownSignal {
   int number;
   std::string_view name;  ///< without SIG
@@ -32,7 +34,6 @@ struct ReceivedSignal {
   bool from_kernel;  ///< for a terminal, a timer, a limit
 };
 
-/// Whether the signal's default action ends a process (signal(7)).
 bool ends_process_by_default(int signal);
 
 /// Ends this process by the signal's default action, without a core dump. Returns if it cannot: the
@@ -42,8 +43,7 @@ void end_by(int signal);
 /// The signals that redlock acts on or passes to the job, as a descriptor to poll. The constructor
 /// blocks them, also for children forked later; a job must start with entry_mask(). It leaves alone
 /// each signal that was ignored at entry (nohup): the kernel queues a blocked signal even if it is
-/// ignored. PIPE and XFSZ are not among them: a broken pipe and a file that must not grow are error
-/// codes for this process, neither its death nor a message to the job.
+/// ignored. take() leaves out PIPE and XFSZ from our own writes, because write(2) returns an error.
 class SignalSource {
  public:
   /// Throws Error (71).
@@ -61,32 +61,61 @@ class SignalSource {
   void take_job_control();
 
   /// Stops this process by a job control signal's default action, after take_job_control(). Returns
-  /// true when somebody has continued it, or, at `wake_at`, itself: the SIGCONT comes out of
-  /// take(). False, at once: the process did not stop, as nobody could continue its process group.
+  /// true when somebody, or a timer at `wake_at`, has continued it: the SIGCONT comes out of
+  /// take(). Returns false without a stop if nobody could continue its process group.
   bool stop_self(int signal, lock::Instant wake_at);
 
-  /// SIGCHLD was ignored at entry. The constructor undoes that (otherwise nobody could wait for the
-  /// job), but the job must see it ignored.
+  /// SIGCHLD was ignored at entry, and the job must see it ignored. The constructor undoes that:
+  /// otherwise nobody could wait for the job.
   [[nodiscard]] bool child_was_ignored() const { return child_was_ignored_; }
 
  private:
   Fd fd_;
-  sigset_t taken_{};
+  sigset_t taken_;
   sigset_t entry_mask_{};
   bool child_was_ignored_ = false;
 };
 
-/// As long as this object lives, a background process may write to the terminal (`stty tostop`) and
-/// give it to another group without being stopped: SIGTTOU is blocked (tcsetpgrp(3)).
-class TerminalOutput {
+/// In shared memory: for each signal, when a process last got it, in ns on the lock::BootClock.
+class SignalNotes {
  public:
-  TerminalOutput();
-  ~TerminalOutput();
-  TerminalOutput(const TerminalOutput&) = delete;
-  TerminalOutput& operator=(const TerminalOutput&) = delete;
+  void note(int signal);
+  [[nodiscard]] bool has(int signal, lock::Instant since) const;
 
  private:
-  sigset_t before_{};
+  std::array<std::atomic<std::int64_t>, 65> times_{};
+};
+
+/// Whether the kernel has this signal for a process that blocks it and has not run since. False if
+/// that cannot be read.
+bool has_pending(pid_t pid, int signal) noexcept;
+
+/// The kernel tells a process who sent it a signal, but not whether the sender meant this process
+/// alone, its process group (kill -TERM -PGID, Ctrl-C) or every process of a service. A witness is
+/// a child process that gets what the group gets, and notes it. It dies with us.
+class SignalWitness {
+ public:
+  enum class Group { ours, own };
+
+  /// If the system refuses a process, there are no notes.
+  SignalWitness(SignalNotes& notes, Group group);
+  ~SignalWitness() { end(); }
+  SignalWitness(const SignalWitness&) = delete;
+  SignalWitness& operator=(const SignalWitness&) = delete;
+
+  /// -1 if there is no process.
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+  /// Continues the witness, after somebody has continued this process and maybe not its group.
+  void proceed() const;
+  /// The caller has reaped a child.
+  void reaped(pid_t pid) {
+    if (pid == pid_) pid_ = -1;
+  }
+  void end();
+
+ private:
+  pid_t pid_;
 };
 
 }  // namespace redlock::os

@@ -3,25 +3,50 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <utility>
 
 #include "os/printable.h"
-#include "os/signals.h"
-#include "os/terminal.h"
 
 namespace redlock::os {
 
 namespace {
+
 constexpr std::size_t kMostLines = 200;
 
-/// The code that words a message cleans the foreign text in it; this catches what such code forgot.
-/// The report of a server that does not start has several lines.
+/// As long as this object lives, a background process may write to the terminal (`stty tostop`) and
+/// give it to another group without being stopped: SIGTTOU is blocked (tcsetpgrp(3)).
+class TerminalOutput {
+ public:
+  TerminalOutput() {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGTTOU);
+    ::sigprocmask(SIG_BLOCK, &one, &before_);
+  }
+  ~TerminalOutput() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  TerminalOutput(const TerminalOutput&) = delete;
+  TerminalOutput& operator=(const TerminalOutput&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+bool is_pipe(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
+/// Catches foreign text that no other code has cleaned. Some reports have several lines.
 std::string printable_lines(std::string_view text) {
   std::string clean;
   while (true) {
@@ -46,23 +71,18 @@ bool Stderr::is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
 
-/// This asks only the local kernel and not the file system's server, which may be hanging.
-Stderr::Kind Stderr::find_kind() {
-  struct statx status {};
-  if (::statx(STDERR_FILENO, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) {
-    return Kind::file;
-  }
-  if (S_ISSOCK(status.stx_mode)) return Kind::socket;
-  return S_ISFIFO(status.stx_mode) || S_ISCHR(status.stx_mode) ? Kind::stream : Kind::file;
-}
-
-/// O_NONBLOCK belongs to the open file description, which we share with the job and the shell, so
-/// it cannot be set on descriptor 2. Pipes and terminals can be opened a second time instead.
+/// Asks only the local kernel and not the file system's server, which may be hanging. O_NONBLOCK
+/// belongs to the open file description, which we share with the job and the shell, so it cannot be
+/// set on descriptor 2. Pipes and terminals can be opened a second time instead.
 void Stderr::open() {
-  kind_ = find_kind();
-  if (kind_ == Kind::stream) {
-    reopened_ = Fd(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  }
+  kind_ = Kind::file;
+  struct statx status {};
+  constexpr int kFlags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
+  if (::statx(STDERR_FILENO, "", kFlags, STATX_TYPE, &status) != 0) return;
+  if (S_ISSOCK(status.stx_mode)) kind_ = Kind::socket;
+  if (!S_ISFIFO(status.stx_mode) && !S_ISCHR(status.stx_mode)) return;
+  kind_ = Kind::stream;
+  reopened_ = Fd(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 bool Stderr::write_front() {
@@ -113,17 +133,16 @@ bool Stderr::write_now(const std::string& text) {
   return ::write(reopened_.get(), text.data(), text.size()) > 0;
 }
 
-/// How many columns of the live line lie behind `columns`, on a terminal that may be narrower now.
-std::size_t Stderr::live_columns_behind(std::size_t columns) const {
+/// How many columns of the live line come after `columns`, on a terminal that may be narrower now.
+std::size_t Stderr::live_columns_after(std::size_t columns) const {
   const std::size_t width = terminal_width(STDERR_FILENO).value_or(live_columns_ + 1);
   const std::size_t end = std::min(live_columns_, width - 1);
   return end > columns ? end - columns : 0;
 }
 
-/// Clears with blanks, which every terminal knows: so we need not know its sequence to clear a
-/// line.
+/// Clears with blanks, because every terminal knows them.
 void Stderr::show(const std::string& text, std::size_t columns) {
-  const std::size_t rest = live_columns_behind(columns);
+  const std::size_t rest = live_columns_after(columns);
   if (!write_now("\r" + text + std::string(rest, ' ') + std::string(rest, '\b'))) return;
   live_ = text;
   live_columns_ = columns;
@@ -131,7 +150,7 @@ void Stderr::show(const std::string& text, std::size_t columns) {
 
 bool Stderr::hide() {
   if (live_columns_ == 0) return true;
-  const std::string blanks(live_columns_behind(0), ' ');
+  const std::string blanks(live_columns_after(0), ' ');
   // We do not try again later: that might wipe another program's line.
   live_columns_ = 0;
   return write_now("\r" + blanks + "\r");
@@ -154,6 +173,66 @@ void Stderr::drain(std::chrono::milliseconds patience) {
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
     ::poll(&ready, 1, static_cast<int>(left.count()));
   }
+}
+
+std::optional<std::size_t> terminal_width(int fd) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+std::optional<std::size_t> terminal_height(int fd) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return std::nullopt;
+  return size.ws_row;
+}
+
+bool locale_is_utf8() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    std::string name(value);
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+std::optional<Terminal> Terminal::of_foreground_leader() {
+  // No process above the leader of a session does job control (ssh -t, a container, a terminal that
+  // was started with a command).
+  const bool leads_session = ::getsid(0) == ::getpid();
+  if (::getpgrp() != ::getpid() || leads_session) return std::nullopt;
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (is_pipe(fd)) return std::nullopt;
+  }
+  Fd fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!fd || ::tcgetpgrp(fd.get()) != ::getpgrp()) return std::nullopt;
+  return Terminal(std::move(fd));
+}
+
+Terminal::Terminal(Fd fd) : fd_(std::move(fd)), has_modes_(::tcgetattr(fd_.get(), &modes_) == 0) {}
+
+pid_t Terminal::foreground() const {
+  return ::tcgetpgrp(fd_.get());
+}
+
+void Terminal::give_to(pid_t group) const {
+  const TerminalOutput in_the_background_too;
+  ::tcsetpgrp(fd_.get(), group);
+}
+
+bool Terminal::take_back_from(pid_t group) const {
+  const pid_t holder = foreground();
+  const bool nobody = holder > 0 && ::kill(-holder, 0) != 0 && errno == ESRCH;
+  if (holder != group && !nobody) return false;
+  give_to(::getpgrp());
+  return true;
+}
+
+void Terminal::restore_modes() const {
+  // Not TCSADRAIN: that would wait for a terminal stopped by Ctrl-S.
+  if (has_modes_) ::tcsetattr(fd_.get(), TCSANOW, &modes_);
 }
 
 }  // namespace redlock::os

@@ -46,9 +46,9 @@
 #include <optional>
 
 #include "lock/time.h"
-#include "os/child.h"
+#include "os/process.h"
 #include "os/signals.h"
-#include "os/terminal.h"
+#include "os/stderr.h"
 #include "run/supervision.h"
 
 namespace redlock::run {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "os/child.h"
+#include "os/process.h"
 #include "os/clock.h"
 
 namespace redlock::run {

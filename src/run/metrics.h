@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "lock/time.h"
-#include "os/directory.h"
+#include "os/fd.h"
 
 namespace redlock::run {
 

@@ -16,7 +16,6 @@
 #include "driver/driver.h"
 #include "error.h"
 #include "exit_status.h"
-#include "os/child.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/process.h"

@@ -75,7 +75,7 @@ class Runner : private driver::Host {
   bool take_signal(const lock::Signal& signal, lock::Instant now) override;
   void look(bool woken, lock::Instant now) override;
   void turned(lock::Instant now) override;
-  [[nodiscard]] bool bears_refusals() const override { return job_pid_ > 0; }
+  [[nodiscard]] bool tolerates_refusals() const override { return job_pid_ > 0; }
 
   void report(const lock::Report& report);
   [[noreturn]] void leave();

@@ -19,7 +19,7 @@
 #include "driver/setup.h"
 #include "lock/acquisition.h"
 #include "lock/time.h"
-#include "os/child.h"
+#include "os/process.h"
 #include "os/fd.h"
 #include "os/signals.h"
 #include "run/metrics.h"

@@ -24,7 +24,7 @@
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/process.h"
-#include "os/signal_witness.h"
+#include "os/signals.h"
 
 namespace redlock::run {
 

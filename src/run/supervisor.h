@@ -15,7 +15,6 @@
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/process_tree.h"
-#include "os/signal_witness.h"
 #include "os/signals.h"
 #include "os/stderr.h"
 #include "run/job_control.h"

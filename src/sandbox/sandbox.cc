@@ -38,7 +38,7 @@
 #include <vector>
 
 #include "error.h"
-#include "os/child.h"
+#include "os/process.h"
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/random.h"

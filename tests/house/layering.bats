@@ -92,7 +92,7 @@ may_include() {
     xargs grep -cE '\.wait\(|::(p?poll|epoll_wait|select|sigwaitinfo|sigtimedwait|sigwait|pause)\(' | grep -v ':0$')
   [[ $found == "$(
     echo ./driver/driver.cc:1       # the loop
-    echo ./driver/interview.cc:1    # status, list, history, check: they only look
+    echo ./driver/setup.cc:1        # status, list, history, check: they only look
     echo ./force/takeover.cc:1      # until somebody else's lock is gone
     echo ./hold/keeper.cc:1         # the parent's last word; it must need nothing of the system
     echo ./look/watch.cc:1       # --watch: it has no session

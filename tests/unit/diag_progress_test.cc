@@ -202,7 +202,7 @@ TEST_CASE("progress: who is in the way, if it is no job that holds the lock") {
   CHECK(who(other) ==
         "lock \"deploy-shop\" is revoked from root@db7 (./deploy.sh), whose job is being stopped");
   other.holder = R"({"host":"db7","user":"root","unattended":1})";
-  CHECK(who(other) == "lock \"deploy-shop\" is revoked from root@db7, and nobody renews it");
+  CHECK(who(other) == "lock \"deploy-shop\" is revoked from root@db7; redlock stops no process");
   other.holder.clear();
   CHECK(who(other) ==
         "lock \"deploy-shop\" is revoked from its holder, whose job is being stopped");
@@ -221,7 +221,7 @@ TEST_CASE("progress: nobody is known to be in the way") {
   };
   CHECK(what({.asked = false, .servers = 3}) == "deploy-shop: asking 3 servers · you are 2nd of 3");
   CHECK(what({.asked = true, .answering = 3, .servers = 3}) ==
-        "deploy-shop: several processes want it at once · you are 2nd of 3");
+        "deploy-shop: several processes want it at the same time · you are 2nd of 3");
   CHECK_MESSAGE(
       what(
           {.refusal = held(), .asked = true, .lacks_quorum = true, .answering = 1, .servers = 3}) ==

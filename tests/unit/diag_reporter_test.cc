@@ -67,8 +67,8 @@ TEST_CASE("a wait in vain is told in one line, to everybody; -q: to nobody") {
   CHECK(said(vain, kAlone, Verbosity::quiet).empty());
   CHECK(
       said(Contended{std::nullopt, Contended::When::gives_up, 700ms}, kAlone) ==
-      "redlock: could not get lock \"L\" within 700 ms, because several processes want it at once, "
-      "giving up (status 75)\n");
+      "redlock: could not get lock \"L\" within 700 ms, because several processes want it at the "
+      "same time, giving up (status 75)\n");
 }
 
 TEST_CASE("a conflict under -n is silent off a terminal unless -v") {
@@ -140,8 +140,8 @@ TEST_CASE("a holder with other servers is pointed out, once") {
   };
   CHECK(written(refused_by("fedcba9876543210", 3), news) ==
         "redlock: warning: lock \"L\" is held by root@db7 with other servers than here "
-        "(fingerprint fedcba9876543210, here 0123456789abcdef): two jobs may run at once; compare "
-        "redlock config on both hosts\n");
+        "(fingerprint fedcba9876543210, here 0123456789abcdef): two jobs may run at the same time; "
+        "compare redlock config on both hosts\n");
   CHECK(written(refused_by("0123456789abcdef", 1), news).empty());
   CHECK_MESSAGE(written(refused_by("", 1), news).empty(), "another program's holder");
   CHECK(written(refused_by("fedcba9876543210", 1), {}).empty());

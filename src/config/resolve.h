@@ -9,6 +9,21 @@
 
 namespace redlock::config {
 
+/// The place of a row's value from `source`, for the beginning of a message: `-w/--wait`,
+/// `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
+std::string place(const Row& row, const Draft& draft, Source source);
+
+/// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,
+/// else 78).
+void store(const Row& row, Draft& draft, std::string_view value, Source source);
+
+/// The status of an error in a value of this origin: 64 for a flag, else 78.
+ExitStatus status_of(Origin origin);
+
+/// Where an earlier redlock keeps what it read from pipes: a line "DESCRIPTOR PATH" for each, with
+/// the path as the user wrote it. Only redlock itself sets it.
+constexpr const char* kPipesVariable = "REDLOCK_STAGE_PIPES";
+
 /// Looks up an environment variable; null: not set. In the program this is getenv(3).
 using Environment = std::function<const char*(const char* variable)>;
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+
+#include "config/table.h"
 
 namespace redlock::config {
 
@@ -16,5 +19,12 @@ struct NotToml {
 /// behaviour on a bare key or an escape that is not ASCII. toml++ itself checks whether a word is a
 /// number, a text is valid UTF-8, and each key occurs once.
 std::optional<NotToml> not_toml(std::string_view text);
+
+enum class Content { secret, settings };
+
+/// Stores the values in `text`, the content of draft.config_file, for the settings that neither a
+/// flag nor a variable has set. Returns whether the text contains a password. Throws Error (78)
+/// with file and line for any mistake, except in the value of a setting that is set already.
+Content read_toml(const std::string& text, Draft& draft);
 
 }  // namespace redlock::config

@@ -10,7 +10,7 @@
 
 #include "cli/help.h"
 #include "cli/split.h"
-#include "config/quote.h"
+#include "config/value.h"
 #include "lock/protocol.h"
 #include "lock/value.h"
 #include "os/clock.h"
@@ -31,18 +31,11 @@ std::string version() {
          "\n" REDLOCK_BUILT_WITH;
 }
 
-/// The first word of `line`. `usage`: the command as the user should have written it. To be called
-/// after read_options(): where the name is missing, an option may have swallowed it as its value.
+/// The first word of `line`. `usage`: the command as the user should have written it.
 const std::string& lock_name(const Line& line, std::string_view usage) {
   if (line.words.empty()) misused("no lock name: redlock " + std::string(usage));
   redis::check_lock_name(line.words.front());
   return line.words.front();
-}
-
-void allow_words(std::size_t most, const Line& line, Command command) {
-  if (line.words.size() <= most) return;
-  misused(quote(line.words[most]) + " is one word too many (see: redlock " +
-          std::string(command_name(command)) + " --help)");
 }
 
 void allow_one_name(const Line& line, const std::string& command) {
@@ -115,8 +108,7 @@ void check_also(const Draft& draft, const std::string& name) {
   exclude(also && draft.settings.min_hold.count() > 0, "--also", "--min-hold");
 }
 
-Invocation run(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation run(Line line, Draft draft, const Environment& environment) {
   if (line.words.empty() && !line.job.empty()) {
     misused("no lock name: NAME goes before the --, as in: redlock run NAME -- COMMAND");
   }
@@ -145,8 +137,7 @@ Invocation run(Line line, const Environment& environment) {
              {}};
 }
 
-Invocation acquire(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation acquire(Line line, Draft draft, const Environment& environment) {
   const std::string& name = lock_name(line, "acquire NAME");
   allow_one_name(line, "acquire");
   if (draft.on_lost_signal != 0 && !draft.keep_for) {
@@ -165,8 +156,7 @@ std::optional<std::chrono::milliseconds> hold_length(const Draft& draft) {
                                              std::chrono::seconds(1));
 }
 
-Invocation hold(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation hold(Line line, Draft draft, const Environment& environment) {
   const std::string& name = lock_name(line, "hold NAME --for TIME");
   allow_one_name(line, "hold");
   const auto length = hold_length(draft);
@@ -197,8 +187,7 @@ std::string take_token(Line& line, Command command) {
   return token;
 }
 
-Invocation renew(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation renew(Line line, Draft draft, const Environment& environment) {
   std::string token = take_token(line, config::kRenew);
   const auto length = hold_length(draft);
   const bool has_ttl = draft.origin(key::renew_ttl) == Origin::flag;
@@ -228,8 +217,7 @@ Invocation force_release(const Line& line, Draft draft, const Environment& envir
                       draft.now ? How::remove : How::revoke, draft.yes, draft.wait_gone};
 }
 
-Invocation release(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation release(Line line, Draft draft, const Environment& environment) {
   if (draft.force) return force_release(line, std::move(draft), environment);
   if (draft.now || draft.yes || draft.wait_gone) {
     misused("--now, --yes and --wait need --force: redlock release --force NAME");
@@ -238,16 +226,12 @@ Invocation release(Line line, const Environment& environment) {
   return Release{settle(draft, environment, line.words), line.words.front(), std::move(token)};
 }
 
-Invocation show_config(Line line, const Environment& environment) {
-  allow_words(0, line, config::kConfig);
-  ShowConfig show{read_options(std::move(line.options))};
-  complete(show.draft, environment);
-  return show;
+Invocation show_config(Line, Draft draft, const Environment& environment) {
+  complete(draft, environment);
+  return ShowConfig{std::move(draft)};
 }
 
-Invocation check(Line line, const Environment& environment) {
-  allow_words(1, line, config::kCheck);
-  Draft draft = read_options(std::move(line.options));
+Invocation check(Line line, Draft draft, const Environment& environment) {
   std::erase(line.words, "");  // an empty name counts as none
   config::Settings settings = settle(draft, environment, line.words);
   return Check{std::move(settings), line.words.empty() ? "" : line.words.front(), draft.json};
@@ -261,29 +245,25 @@ std::optional<std::chrono::milliseconds> watch_of(const Draft& draft) {
   return draft.interval;
 }
 
-Invocation status(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation status(Line line, Draft draft, const Environment& environment) {
   lock_name(line, "status NAME... (for all held locks: redlock list)");
   for (const std::string& name : line.words) redis::check_lock_name(name);
   return Status{settle(draft, environment, line.words), std::move(line.words), draft.json,
                 watch_of(draft)};
 }
 
-Invocation list(Line line, const Environment& environment) {
-  allow_words(1, line, config::kList);
-  Draft draft = read_options(std::move(line.options));
+Invocation list(Line line, Draft draft, const Environment& environment) {
   return List{settle(draft, environment, {}), line.words.empty() ? "" : line.words.front(),
               draft.json, watch_of(draft)};
 }
 
-Invocation history(Line line, const Environment& environment) {
+Invocation history(Line line, Draft draft, const Environment& environment) {
   std::vector<std::string> names;
   for (const std::string& word : line.words) {
     if (is_pattern(word)) continue;
     redis::check_lock_name(word);
     names.push_back(word);
   }
-  Draft draft = read_options(std::move(line.options));
   const config::HistoryOptions& options = draft.history;
   exclude(options.at && options.since, "--since", "--at");
   exclude(options.at && options.last, "--last", "--at");
@@ -300,8 +280,7 @@ Invocation history(Line line, const Environment& environment) {
   return History{{options}, settle(draft, environment, names), std::move(line.words), draft.json};
 }
 
-Invocation sandbox(Line line, const Environment&) {
-  const Draft draft = read_options(std::move(line.options));
+Invocation sandbox(Line line, Draft draft, const Environment&) {
   const bool count = draft.origin(key::sandbox_servers) == Origin::flag;
   exclude(draft.sandbox_cluster && draft.sandbox_sentinel, "--cluster", "--sentinel");
   exclude(count && draft.sandbox_cluster, "-N/--servers", "--cluster");
@@ -314,13 +293,14 @@ Invocation sandbox(Line line, const Environment&) {
 
 struct Maker {
   Command command;
-  Invocation (*make)(Line line, const Environment& environment);
+  Invocation (*make)(Line line, Draft draft, const Environment& environment);
+  std::size_t most_words = std::string::npos;
 };
 constexpr Maker kMakers[] = {
-    {config::kRun, run},         {config::kAcquire, acquire}, {config::kHold, hold},
-    {config::kRenew, renew},     {config::kRelease, release}, {config::kConfig, show_config},
-    {config::kCheck, check},     {config::kStatus, status},   {config::kList, list},
-    {config::kHistory, history}, {config::kSandbox, sandbox},
+    {config::kRun, run},           {config::kAcquire, acquire}, {config::kHold, hold},
+    {config::kRenew, renew},       {config::kRelease, release}, {config::kConfig, show_config, 0},
+    {config::kCheck, check, 1},    {config::kStatus, status},   {config::kList, list, 1},
+    {config::kHistory, history},   {config::kSandbox, sandbox},
 };
 
 Invocation parse_command(Command command, std::vector<std::string> words,
@@ -331,8 +311,13 @@ Invocation parse_command(Command command, std::vector<std::string> words,
                  : line.request->name == key::help_servers ? servers_help(command)
                                                            : help(command)};
   }
-  Invocation invocation =
-      std::ranges::find(kMakers, command, &Maker::command)->make(std::move(line), environment);
+  const Maker& maker = *std::ranges::find(kMakers, command, &Maker::command);
+  if (line.words.size() > maker.most_words) {
+    misused(quote(line.words[maker.most_words]) + " is one word too many (see: redlock " +
+            std::string(command_name(command)) + " --help)");
+  }
+  Draft draft = read_options(std::move(line.options));
+  Invocation invocation = maker.make(std::move(line), std::move(draft), environment);
   if (auto* const run = std::get_if<Run>(&invocation)) run->words = std::move(words);
   return invocation;
 }

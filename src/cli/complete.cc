@@ -8,7 +8,6 @@
 #include "cli/command_line.h"
 #include "cli/help.h"
 #include "cli/split.h"
-#include "config/quote.h"
 #include "config/value.h"
 #include "error.h"
 #include "os/signals.h"
@@ -26,7 +25,7 @@ class Completer {
   Completer(Command command, const std::vector<std::string>& words)
       : command_(command),
         word_(words.back()),
-        line_(split_unfinished(command, {words.begin() + 1, words.end() - 1})) {
+        line_(split(command, {words.begin() + 1, words.end() - 1}, Refusals::passed_over)) {
     result_.job = words.size() - 1 - line_.job.size();
   }
 

@@ -259,15 +259,8 @@ std::size_t SandboxServers::start(const Configuration& configuration) {
   if (mkdir(place.c_str(), 0700) != 0) {
     os::fail("sandbox: cannot create " + place);
   }
-  const std::string mode = "700";
   std::string lines =
-      "unixsocket sock\n"
-      "unixsocketperm " +
-      mode +
-      "\n"
-      "save \"\"\n"
-      "appendonly no\n"
-      "daemonize no\n" +
+      "unixsocket sock\nunixsocketperm 700\nsave \"\"\nappendonly no\ndaemonize no\n" +
       configuration.lines;
   if (!password_.empty()) {
     lines += "requirepass " + password_ + '\n';
@@ -285,15 +278,6 @@ std::size_t SandboxServers::start(const Configuration& configuration) {
 }
 
 bool SandboxServers::until(std::size_t server, const std::string& commands,
-                           std::initializer_list<std::string_view> words, int stop) {
-  const auto has_all = [&](const std::string& replies) {
-    return std::ranges::all_of(
-        words, [&](std::string_view word) { return replies.find(word) != std::string::npos; });
-  };
-  return until(server, commands, has_all, stop);
-}
-
-bool SandboxServers::until(std::size_t server, const std::string& commands,
                            const Condition& condition, int stop) {
   const auto deadline = steady_clock::now() + kPatience;
   const std::string request = password_.empty() ? commands : "AUTH " + password_ + '\n' + commands;
@@ -303,7 +287,10 @@ bool SandboxServers::until(std::size_t server, const std::string& commands,
     if (condition(*said)) return true;
     if (waitpid(pids_[server], nullptr, WNOHANG) == pids_[server]) {
       pids_[server] = -1;
-      report_end(server);
+      const std::string tail = log_tail(folder(server));
+      const std::string message = "sandbox: " + program_.path + " did not start" + tail;
+      if (contains(tail, kPortTaken)) throw PortTaken(ExitStatus::unavailable, message);
+      throw Error(ExitStatus::unavailable, message);
     }
     if (steady_clock::now() >= deadline) {
       throw Error(ExitStatus::unavailable, "sandbox: " + program_.path + " was not ready in 10 s" +
@@ -311,15 +298,6 @@ bool SandboxServers::until(std::size_t server, const std::string& commands,
     }
     if (!wait_a_moment(stop)) return false;
   }
-}
-
-void SandboxServers::report_end(std::size_t server) const {
-  const std::string tail = log_tail(folder(server));
-  const std::string message = "sandbox: " + program_.path + " did not start" + tail;
-  if (tail.find(kPortTaken) != std::string::npos) {
-    throw PortTaken(ExitStatus::unavailable, message);
-  }
-  throw Error(ExitStatus::unavailable, message);
 }
 
 }  // namespace redlock::sandbox

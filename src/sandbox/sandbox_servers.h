@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -14,6 +15,10 @@
 #include "os/fd.h"
 
 namespace redlock::sandbox {
+
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 /// TCP ports of 127.0.0.1 that no other process gets, except one that binds with SO_REUSEADDR and
 /// listens, as a Redis server does. The kernel gives none of them to an outgoing connection.
@@ -66,7 +71,14 @@ class SandboxServers {
                            const Condition& condition, int stop);
   /// The same, until the replies contain all `words`.
   [[nodiscard]] bool until(std::size_t server, const std::string& commands,
-                           std::initializer_list<std::string_view> words, int stop);
+                           std::initializer_list<std::string_view> words, int stop) {
+    return until(
+        server, commands,
+        [&](const std::string& replies) {
+          return std::ranges::all_of(words, [&](auto word) { return contains(replies, word); });
+        },
+        stop);
+  }
 
   /// Kills all servers, removes their files and gives up their ports. The next one is number 0.
   void clear();
@@ -84,7 +96,6 @@ class SandboxServers {
   static Program find_program();
   [[nodiscard]] std::string folder(std::size_t server) const;
   void become(const std::string& folder, bool sentinel, pid_t parent) const;
-  [[noreturn]] void report_end(std::size_t server) const;
 
   Program program_;
   std::string password_;

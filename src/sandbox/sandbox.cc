@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Three kinds of processes. Nothing stays behind, whichever of them is killed:
+// Three kinds of processes. Nothing is left, whichever of them is killed:
 //
 //   redlock sandbox ─┬─ COMMAND            gets TERM by PR_SET_PDEATHSIG when we are gone
 //                    └─ keeper ─┬─ server 1   killed by PR_SET_PDEATHSIG when the keeper is gone
@@ -10,7 +10,7 @@
 // shell that goes on. It notices our death by the end of a pipe.
 //
 // `redlock sandbox` forks the keeper first, and the keeper creates the directory and the servers.
-// So killing `redlock sandbox` never leaves one of them behind, and to end the sandbox the parent
+// So killing `redlock sandbox` never leaves one of them, and to end the sandbox the parent
 // only closes a pipe.
 //
 // It sends the parent a report of a few lines, ended by end-of-file:
@@ -30,13 +30,11 @@
 #include <cctype>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -85,8 +83,8 @@ Uris start_plain(SandboxServers& servers, int count, int stop) {
 
 // A Redis Cluster of three primaries and three replicas, on ports of 127.0.0.1. Each node's file
 // says all about the cluster, so no node has to meet another. Two primaries with the same epoch
-// would settle that later by a new one: a slot that moves to another node at that moment has two
-// owners for ever.
+// would settle that later by a new one: a slot that moves to another node at that moment would keep
+// two owners.
 
 constexpr std::size_t kPrimaries = 3;
 constexpr std::size_t kNodes = 6;  ///< node i + kPrimaries is the replica of node i
@@ -96,18 +94,16 @@ constexpr std::size_t kSlots = 16384;
 constexpr const char* kFirstTimeout = "15000";
 constexpr const char* kTimeout = "2000";
 
-struct Plan {
-  std::array<std::uint16_t, kNodes> ports{};
-  std::array<std::string, kNodes> ids;
+using Ids = std::vector<std::string>;
 
-  explicit Plan(ReservedPorts& reserved) {
-    for (std::uint16_t& port : ports) port = reserved.reserve();
-    for (std::string& id : ids) id = os::random_hex(20);
-  }
-};
+Ids make_ids(std::size_t count) {
+  Ids ids(count);
+  for (std::string& id : ids) id = os::random_hex(20);
+  return ids;
+}
 
-/// What node `self` knows when it starts.
-std::string nodes_conf(const Plan& plan, std::size_t self) {
+/// What node `self` knows when it starts. Node i listens on port `first_port` + i.
+std::string nodes_conf(int first_port, const Ids& ids, std::size_t self) {
   constexpr std::size_t kFirstEpoch = 11;
   std::string text;
   for (std::size_t i = 0; i < kNodes; ++i) {
@@ -116,43 +112,41 @@ std::string nodes_conf(const Plan& plan, std::size_t self) {
     const std::size_t first = kSlots * i / kPrimaries;
     const std::size_t last = kSlots * (i + 1) / kPrimaries - 1;
     const std::string slots = replica ? "" : fmt::format(" {}-{}", first, last);
-    text += fmt::format("{} 127.0.0.1:{}@{} {}{} 0 0 {} connected{}\n", plan.ids[i], plan.ports[i],
-                        plan.ports[i] + 10'000, i == self ? "myself," : "",
-                        replica ? "slave " + plan.ids[primary] : "master -", kFirstEpoch + primary,
-                        slots);
+    const int port = first_port + static_cast<int>(i);
+    text += fmt::format("{} 127.0.0.1:{}@{} {}{} 0 0 {} connected{}\n", ids[i], port, port + 10'000,
+                        i == self ? "myself," : "", replica ? "slave " + ids[primary] : "master -",
+                        kFirstEpoch + primary, slots);
   }
   return text + fmt::format("vars currentEpoch {} lastVoteEpoch 0\n", kFirstEpoch + kPrimaries - 1);
 }
 
 /// How a server on a port listens, and how it feeds its replicas.
-std::string port_lines(std::uint16_t port) {
+std::string port_lines(int port) {
   return fmt::format(
       "port {}\nbind 127.0.0.1\nrepl-diskless-sync yes\nrepl-diskless-sync-delay 0\n", port);
 }
 
-std::string cluster_lines(std::uint16_t port) {
+std::string cluster_lines(int port) {
   return port_lines(port) +
          "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout " +
          kFirstTimeout + '\n';
 }
 
 /// "127.0.0.1:PORT,127.0.0.1:PORT…"
-std::string nodes_of(std::span<const std::uint16_t> ports) {
-  std::string nodes;
-  for (const std::uint16_t port : ports) {
-    nodes += (nodes.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
-  }
+std::string nodes_at(int first_port, int count) {
+  std::string nodes = fmt::format("127.0.0.1:{}", first_port);
+  for (int i = 1; i < count; ++i) nodes += fmt::format(",127.0.0.1:{}", first_port + i);
   return nodes;
 }
 
 /// Returns when every node calls the cluster ok, is connected to all others, and knows whom each
 /// replica follows: before, a replica cannot take over. False: stopped.
-bool until_ready(SandboxServers& servers, const Plan& plan, int stop) {
+bool until_ready(SandboxServers& servers, const Ids& ids, int stop) {
   for (std::size_t i = 0; i < kNodes; ++i) {
     const auto complete = [&](const std::string& replies) {
       return contains(replies, "cluster_state:ok") && !contains(replies, "disconnected") &&
              !contains(replies, "handshake") &&
-             std::all_of(plan.ids.begin(), plan.ids.begin() + kPrimaries,
+             std::all_of(ids.begin(), ids.begin() + kPrimaries,
                          [&](const std::string& id) { return contains(replies, "slave " + id); }) &&
              (i < kPrimaries || contains(replies, "master_link_status:up"));
     };
@@ -167,76 +161,65 @@ bool until_ready(SandboxServers& servers, const Plan& plan, int stop) {
 }
 
 Uris start_cluster(SandboxServers& servers, int stop) {
-  const Plan plan(servers.ports());
+  const int first_port = find_ports(kNodes);
+  const Ids ids = make_ids(kNodes);
   for (std::size_t i = 0; i < kNodes; ++i) {
-    servers.start({.lines = cluster_lines(plan.ports[i]), .nodes = nodes_conf(plan, i)});
+    servers.start({.lines = cluster_lines(first_port + static_cast<int>(i)),
+                   .nodes = nodes_conf(first_port, ids, i)});
   }
-  if (!until_ready(servers, plan, stop)) return std::nullopt;
-  return std::vector{"redis+cluster://:" + servers.password() + '@' + nodes_of(plan.ports)};
+  if (!until_ready(servers, ids, stop)) return std::nullopt;
+  return std::vector{"redis+cluster://:" + servers.password() + '@' +
+                     nodes_at(first_port, kNodes)};
 }
 
 // A primary, two replicas and three Sentinels, on ports of 127.0.0.1. The Sentinels' files name all
 // servers and all Sentinels. They would find each other without, but that takes seconds.
 
-constexpr std::size_t kServers = 3;  ///< the first one is the primary
-constexpr std::size_t kSentinels = 3;
+constexpr int kServers = 3;  ///< the first one is the primary
+constexpr int kSentinels = 3;
 
-struct Trio {
-  std::array<std::uint16_t, kServers> ports{};
-  std::array<std::uint16_t, kSentinels> sentinel_ports{};
-  std::array<std::string, kSentinels> ids;
-
-  explicit Trio(ReservedPorts& reserved) {
-    for (std::uint16_t& port : ports) port = reserved.reserve();
-    for (std::uint16_t& port : sentinel_ports) port = reserved.reserve();
-    for (std::string& id : ids) id = os::random_hex(20);
-  }
-};
-
-std::string server_lines(const Trio& trio, std::size_t self) {
-  const std::string lines = port_lines(trio.ports[self]);
-  return self == 0 ? lines
-                   : lines + "replicaof 127.0.0.1 " + std::to_string(trio.ports[0]) + '\n';
-}
-
-std::string sentinel_lines(const Trio& trio, std::size_t self, const std::string& password) {
+/// Sentinel `self`. The servers have the ports from `first_port` on, then come the Sentinels.
+std::string sentinel_lines(int first_port, const Ids& ids, int self, const std::string& password) {
+  const int sentinels = first_port + kServers;
+  const auto id = [&ids](int sentinel) { return ids[static_cast<std::size_t>(sentinel)]; };
   std::string lines = fmt::format(
       "port {}\nbind 127.0.0.1\nsentinel myid {}\nsentinel monitor mymaster 127.0.0.1 {} 2\n"
       "sentinel down-after-milliseconds mymaster 2000\nsentinel failover-timeout mymaster 5000\n"
       "sentinel auth-pass mymaster {}\n",
-      trio.sentinel_ports[self], trio.ids[self], trio.ports[0], password);
-  for (std::size_t i = 1; i < kServers; ++i) {
-    lines += fmt::format("sentinel known-replica mymaster 127.0.0.1 {}\n", trio.ports[i]);
+      sentinels + self, id(self), first_port, password);
+  for (int i = 1; i < kServers; ++i) {
+    lines += fmt::format("sentinel known-replica mymaster 127.0.0.1 {}\n", first_port + i);
   }
-  for (std::size_t i = 0; i < kSentinels; ++i) {
+  for (int i = 0; i < kSentinels; ++i) {
     if (i == self) continue;
-    lines += fmt::format("sentinel known-sentinel mymaster 127.0.0.1 {} {}\n",
-                         trio.sentinel_ports[i], trio.ids[i]);
+    lines += fmt::format("sentinel known-sentinel mymaster 127.0.0.1 {} {}\n", sentinels + i, id(i));
   }
   return lines;
 }
 
 Uris start_sentinels(SandboxServers& servers, int stop) {
-  const Trio trio(servers.ports());
+  const int first_port = find_ports(kServers + kSentinels);
+  const Ids ids = make_ids(kSentinels);
   const std::string& password = servers.password();
   // The primary first: a replica that does not reach it waits for 1 s.
-  const std::size_t primary = servers.start({.lines = server_lines(trio, 0)});
+  const std::size_t primary = servers.start({.lines = port_lines(first_port)});
   if (!servers.until(primary, "PING\n", {"+PONG"}, stop)) return std::nullopt;
-  for (std::size_t i = 1; i < kServers; ++i) servers.start({.lines = server_lines(trio, i)});
-  for (std::size_t i = 0; i < kSentinels; ++i) {
-    servers.start({.lines = sentinel_lines(trio, i, password), .sentinel = true});
+  for (int i = 1; i < kServers; ++i) {
+    servers.start({.lines = port_lines(first_port + i) +
+                            fmt::format("replicaof 127.0.0.1 {}\n", first_port)});
   }
-  for (std::size_t i = 1; i < kServers; ++i) {
-    if (!servers.until(i, "INFO replication\n", {"master_link_status:up"}, stop)) {
-      return std::nullopt;
-    }
+  for (int i = 0; i < kSentinels; ++i) {
+    servers.start({.lines = sentinel_lines(first_port, ids, i, password), .sentinel = true});
   }
-  for (std::size_t i = kServers; i < kServers + kSentinels; ++i) {
-    if (!servers.until(i, "INFO sentinel\n", {"status=ok", "slaves=2,sentinels=3"}, stop)) {
-      return std::nullopt;
-    }
+  for (std::size_t i = 1; i < kServers + kSentinels; ++i) {
+    const bool ready =
+        i < kServers
+            ? servers.until(i, "INFO replication\n", {"master_link_status:up"}, stop)
+            : servers.until(i, "INFO sentinel\n", {"status=ok", "slaves=2,sentinels=3"}, stop);
+    if (!ready) return std::nullopt;
   }
-  return std::vector{"redis+sentinel://:" + password + '@' + nodes_of(trio.sentinel_ports) +
+  return std::vector{"redis+sentinel://:" + password + '@' +
+                     nodes_at(first_port + kServers, kSentinels) +
                      "/mymaster?sentinel_password=" + password};
 }
 
@@ -265,7 +248,7 @@ void ignore_signals() {
   std::signal(SIGCHLD, SIG_DFL);
 }
 
-/// The keeper. If it cannot report, the parent is dead; the end of the lifeline shows that, too.
+/// The keeper. A failed report is ignored: then the parent is dead, and the lifeline has ended.
 void keep(const cli::Sandbox& wanted, const std::string& password, os::Fd lifeline, os::Fd report) {
   try {
     ignore_signals();

@@ -20,19 +20,11 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// TCP ports of 127.0.0.1 that no other process gets, except one that binds with SO_REUSEADDR and
-/// listens, as a Redis server does. The kernel gives none of them to an outgoing connection.
-class ReservedPorts {
- public:
-  /// A port, and the port 10,000 above it: there a node of a Redis Cluster listens for the others.
-  /// Throws Error (71) if there are no two such ports.
-  std::uint16_t reserve();
+/// The first of `count` free TCP ports of 127.0.0.1 in a row. The ports 10,000 above them are free,
+/// too: there the nodes of a Redis Cluster listen for each other. Throws Error (71) if it finds none.
+int find_ports(int count);
 
- private:
-  std::vector<os::Fd> held_;
-};
-
-/// A server could not start, because another process had taken its port (see ReservedPorts).
+/// A server could not start, because another process had taken its port since find_ports().
 class PortTaken : public Error {
  public:
   using Error::Error;
@@ -64,9 +56,9 @@ class SandboxServers {
   using Condition = std::function<bool(const std::string& replies)>;
 
   /// Sends the commands (each ends with a line break) until their replies satisfy `condition`.
-  /// False when `stop` (a descriptor) has become readable or hung up meanwhile. Throws Error (69),
-  /// with the end of the server's log, if the server has ended (PortTaken: for want of a port), or
-  /// does not reply so within 10 s.
+  /// False when `stop` (a descriptor) has become readable or hung up. Throws Error (69), with the
+  /// end of the log, if any server has ended (PortTaken: another process has its port), or if this
+  /// one does not reply so within 10 s.
   [[nodiscard]] bool until(std::size_t server, const std::string& commands,
                            const Condition& condition, int stop);
   /// The same, until the replies contain all `words`.
@@ -80,13 +72,12 @@ class SandboxServers {
         stop);
   }
 
-  /// Kills all servers, removes their files and gives up their ports. The next one is number 0.
+  /// Kills all servers and removes their files. The next one is number 0.
   void clear();
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] const std::string& password() const { return password_; }
   [[nodiscard]] std::string socket(std::size_t server) const;
-  [[nodiscard]] ReservedPorts& ports() { return ports_; }
 
  private:
   struct Program {
@@ -100,7 +91,6 @@ class SandboxServers {
   Program program_;
   std::string password_;
   std::string directory_;
-  ReservedPorts ports_;
   std::vector<pid_t> pids_;  ///< -1: reaped
 };
 

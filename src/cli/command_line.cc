@@ -53,20 +53,17 @@ config::Settings settings_for(Draft& draft, const std::vector<std::string>& name
   return std::move(draft.settings);
 }
 
-/// Completes the settings.
-config::Settings settle(Draft& draft, const Environment& environment,
-                        const std::vector<std::string>& names) {
-  complete(draft, environment);
-  return settings_for(draft, names);
-}
+enum class For { any, job };
 
-/// The same for a command that takes a lock for a job: the job needs a lease that is safe, and time
-/// to end in.
-config::Settings settle_for_job(Draft& draft, const Environment& environment,
-                                const std::vector<std::string>& names) {
+/// Completes the settings. A command that takes a lock for a job needs a lease that is safe for it,
+/// and time for the job to end.
+config::Settings settle(Draft& draft, const Environment& environment,
+                        const std::vector<std::string>& names, For purpose = For::any) {
   complete(draft, environment);
-  check_kill_after(draft);
-  check_restart_grace(draft);
+  if (purpose == For::job) {
+    check_kill_after(draft);
+    check_restart_grace(draft);
+  }
   return settings_for(draft, names);
 }
 
@@ -130,11 +127,8 @@ Invocation run(Line line, Draft draft, const Environment& environment) {
   exclude(draft.no_fork && draft.close, "-F/--no-fork", "-o/--close");
   check_also(draft, name);
   line.words.insert(line.words.end(), draft.also.begin(), draft.also.end());
-  return Run{settle_for_job(draft, environment, line.words),
-             name,
-             std::move(line.job),
-             std::move(draft.also),
-             {}};
+  config::Settings settings = settle(draft, environment, line.words, For::job);
+  return Run{std::move(settings), name, std::move(line.job), std::move(draft.also), {}};
 }
 
 Invocation acquire(Line line, Draft draft, const Environment& environment) {
@@ -144,8 +138,8 @@ Invocation acquire(Line line, Draft draft, const Environment& environment) {
     misused("--on-lost-signal needs --keep-for PID");
   }
   check_mode(draft);
-  return Acquire{settle_for_job(draft, environment, line.words), name, draft.json, draft.keep_for,
-                 draft.on_lost_signal};
+  return Acquire{settle(draft, environment, line.words, For::job), name, draft.json,
+                 draft.keep_for, draft.on_lost_signal};
 }
 
 /// The length that --for or --until gives, from now on.

@@ -79,7 +79,7 @@ std::optional<Local> local(std::tm moment) {
   const std::time_t time = std::mktime(&moment);
   if (time < 0) return std::nullopt;
   Local found{seconds(time), seconds(time)};
-  // By so much zones set the clock back.
+  // The steps by which zones set the clock back.
   for (const seconds step : {seconds(minutes(30)), seconds(hours(1)), seconds(hours(2))}) {
     for (const seconds other : {seconds(time) - step, seconds(time) + step}) {
       const std::time_t candidate = other.count();
@@ -165,18 +165,16 @@ class Reading {
     return found->first;
   }
 
-  /// The last one in the past, or the first one in the future; none: it is in neither.
+  /// The last one in the past, or the first one in the future, if there is such a one.
   std::optional<milliseconds> nearest_of(const std::optional<Local>& found) {
     if (!found) return std::nullopt;
     note(*found);
-    const auto fits = [this](milliseconds time) {
-      return tense_ == Tense::past ? time <= now_ : time > now_;
-    };
-    const bool past = tense_ == Tense::past;
-    const milliseconds nearest = past ? found->second : found->first;
-    const milliseconds other = past ? found->first : found->second;
-    if (fits(nearest)) return nearest;
-    return fits(other) ? std::optional(other) : std::nullopt;
+    if (tense_ == Tense::future) {
+      if (found->first > now_) return found->first;
+      return found->second > now_ ? std::optional(found->second) : std::nullopt;
+    }
+    if (found->second <= now_) return found->second;
+    return found->first <= now_ ? std::optional(found->first) : std::nullopt;
   }
 
   milliseconds now_;

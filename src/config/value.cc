@@ -39,13 +39,13 @@ constexpr Unit kUnits[] = {{"w", 7 * 24 * 3600 * kSecond},
                            {"s", kSecond},
                            {"ms", 1'000'000}};
 
-/// Removes the leading digits from `text`, and returns them.
-std::string_view take_digits(std::string_view& text) {
+/// Removes from `text` the leading characters from `first` to `last`, and returns them.
+std::string_view take(std::string_view& text, char first, char last) {
   std::size_t count = 0;
-  while (count < text.size() && is_digit(text[count])) ++count;
-  const std::string_view digits = text.substr(0, count);
+  while (count < text.size() && text[count] >= first && text[count] <= last) ++count;
+  const std::string_view taken = text.substr(0, count);
   text.remove_prefix(count);
-  return digits;
+  return taken;
 }
 
 std::optional<std::uint64_t> whole_part(std::string_view digits, std::uint64_t unit) {
@@ -70,31 +70,23 @@ std::uint64_t fraction(std::string_view digits, std::uint64_t unit) {
   return value + (lost ? 1 : 0);
 }
 
-std::string_view take_unit(std::string_view& text) {
-  std::size_t count = 0;
-  while (count < text.size() && text[count] >= 'a' && text[count] <= 'z') ++count;
-  const std::string_view unit = text.substr(0, count);
-  text.remove_prefix(count);
-  return unit;
-}
-
 /// A number and its unit, taken from the beginning of a text.
 struct Part {
   std::uint64_t nanoseconds;
-  const Unit* unit;  ///< null: without one, so in seconds
+  const Unit* unit;  ///< null if the text has no unit, so the number is in seconds
   bool fraction;
 };
 
 std::optional<Part> take_part(std::string_view& text) {
-  const std::string_view whole = take_digits(text);
+  const std::string_view whole = take(text, '0', '9');
   std::string_view decimals;
   const bool point = text.starts_with('.');
   if (point) {
     text.remove_prefix(1);
-    decimals = take_digits(text);
+    decimals = take(text, '0', '9');
   }
   if (whole.empty() && decimals.empty()) return std::nullopt;
-  const std::string_view name = take_unit(text);
+  const std::string_view name = take(text, 'a', 'z');
   const Unit* const unit = std::ranges::find(kUnits, name, &Unit::name);
   if (unit == std::end(kUnits) && !name.empty()) return std::nullopt;
   const std::uint64_t length = name.empty() ? kSecond : unit->in_nanoseconds;

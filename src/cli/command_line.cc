@@ -40,7 +40,7 @@ const std::string& lock_name(const Line& line, std::string_view usage) {
 
 void allow_one_name(const Line& line, const std::string& command) {
   if (line.words.size() <= 1) return;
-  misused(quote(line.words[1]) + " is one word too many: " + command +
+  misused("unexpected argument " + quote(line.words[1]) + ": " + command +
           " runs no command (redlock run NAME -- COMMAND does)");
 }
 
@@ -67,7 +67,7 @@ config::Settings settle(Draft& draft, const Environment& environment,
   return settings_for(draft, names);
 }
 
-/// The same words as flock(1) runs.
+/// The command as flock(1) runs it.
 std::vector<std::string> shell_job(const std::string& command, const Environment& environment) {
   std::string shell = config::variable(environment, "SHELL");
   if (shell.empty()) shell = "/bin/sh";
@@ -90,11 +90,11 @@ void check_mode(const Draft& draft) {
   exclude(slots && min_hold, "--slots", "--min-hold");
   exclude(settings.shared && min_hold, "-s/--shared", "--min-hold",
           ": a minimum hold needs an exclusive lock");
-  exclude(settings.shared && once, "-s/--shared", "--once", ": several readers may run at once");
+  exclude(settings.shared && once, "-s/--shared", "--once",
+          ": several readers may run at the same time");
 }
 
-/// --once and --min-hold are for one lock: redlock would take it although another lock keeps the
-/// command from running.
+/// --once and --min-hold are for one lock: another lock could keep the command from running.
 void check_also(const Draft& draft, const std::string& name) {
   std::set<std::string_view> names{name};
   for (const std::string& each : draft.also) {
@@ -171,7 +171,7 @@ std::string take_token(Line& line, Command command) {
                  ? "; to take the lock from its holder: redlock release --force NAME"
                  : ""));
   }
-  if (line.words.size() > 2) misused("too many words: redlock " + form);
+  if (line.words.size() > 2) misused("too many arguments: redlock " + form);
   std::string token = std::move(line.words.back());
   line.words.pop_back();
   if (token == "-") return {};
@@ -202,7 +202,7 @@ Invocation renew(Line line, Draft draft, const Environment& environment) {
 Invocation force_release(const Line& line, Draft draft, const Environment& environment) {
   const std::string usage = "release --force NAME";
   const std::string& name = lock_name(line, usage);
-  if (line.words.size() > 1) misused("too many words: redlock " + usage);
+  if (line.words.size() > 1) misused("too many arguments: redlock " + usage);
   if (draft.origin(key::server_wait) == Origin::flag) {
     misused("--server-wait needs a token: with --force, redlock waits for no server");
   }
@@ -307,7 +307,7 @@ Invocation parse_command(Command command, std::vector<std::string> words,
   }
   const Maker& maker = *std::ranges::find(kMakers, command, &Maker::command);
   if (line.words.size() > maker.most_words) {
-    misused(quote(line.words[maker.most_words]) + " is one word too many (see: redlock " +
+    misused("unexpected argument " + quote(line.words[maker.most_words]) + " (see: redlock " +
             std::string(command_name(command)) + " --help)");
   }
   Draft draft = read_options(std::move(line.options));
@@ -322,10 +322,10 @@ struct Habit {
   std::string_view meant;
 };
 constexpr std::string_view kTake = "run NAME -- COMMAND, or: redlock acquire NAME";
-constexpr std::string_view kGiveBack = "release NAME TOKEN, or: redlock release --force NAME";
+constexpr std::string_view kUnlock = "release NAME TOKEN, or: redlock release --force NAME";
 constexpr std::string_view kTakeAway = "release --force NAME";
 constexpr Habit kHabits[] = {
-    {"lock", kTake},      {"get", kTake},         {"exec", "run"},          {"unlock", kGiveBack},
+    {"lock", kTake},      {"get", kTake},         {"exec", "run"},          {"unlock", kUnlock},
     {"kill", kTakeAway},  {"delete", kTakeAway},  {"rm", kTakeAway},        {"extend", "renew"},
     {"refresh", "renew"}, {"ls", "list"},         {"ps", "list"},           {"show", "status"},
     {"info", "status"},   {"log", "history"},     {"doctor", "check"},      {"ping", "check"},

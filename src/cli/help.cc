@@ -41,7 +41,7 @@ Hold a lock between the commands of a script:
 
 Keep everybody out for maintenance:
   hold     redlock hold [OPTIONS] NAME
-           take the lock NAME for a fixed time, with no process left behind
+           take the lock NAME for a fixed time; no process stays to hold it
 
 See who holds a lock, and stop its job:
   status   redlock status [OPTIONS] NAME...
@@ -115,7 +115,7 @@ standard input. redlock never shortens a lock.
     {config::kRelease, "release",
      R"(redlock release: release a lock that redlock acquire or hold took; or, with
 --force, take a lock from its holder: the holder stops its job, and the lock is
-free when the job is gone; a maintenance hold ends at once
+free when the job is gone; a maintenance hold ends immediately
 
 Example:
   redlock release --force --wait nightly-backup
@@ -204,7 +204,7 @@ password: REDLOCK_SERVERS contains it, and REDISCLI_AUTH for redis-cli.
 )"},
     {config::kHold, "hold",
      R"(redlock hold: keep everybody out for maintenance: take a lock for a fixed time,
-print its token, and end; no process stays behind, and nobody renews the lock
+print its token, and end; no process stays, and nobody renews the lock
 
 Example:
   redlock hold --until 06:00 -m 'new disk in db2' nightly-backup
@@ -249,7 +249,7 @@ constexpr Meaning kMeanings[] = {
     {ExitStatus::conflict, kTakers,
      "redlock did not get the lock in time (or the status that -E gives)"},
     {ExitStatus::conflict, config::kRelease,
-     "--force did nothing: you said no, the lock changed hands meanwhile, or\n"
+     "--force did nothing: you said no, the lock changed hands since, or\n"
      "       it belongs to another program, which needs --now"},
     {ExitStatus::conflict, config::kCheck,
      "warnings; or a server is not usable, but redlock can take a lock"},

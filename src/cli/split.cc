@@ -25,8 +25,7 @@ using config::quote;
 using config::Row;
 using config::Type;
 
-/// The option that the user probably meant. The beginning of a flag finds the flag, too: redlock
-/// accepts no abbreviation, but it understands one.
+/// The option that the user probably meant, also by an abbreviation, which redlock never accepts.
 std::string nearest_flag(Command command, std::string_view flag) {
   if (!flag.starts_with("--")) return {};
   std::vector<std::string> candidates;
@@ -96,7 +95,7 @@ class Splitter {
     }
   }
 
-  /// `-nw5`, `-nw 5`: switches, and perhaps an option with its value at the end.
+  /// `-nw5`, `-nw 5`: switches; the last option may have a value.
   void read_cluster() {
     const std::string word = take();
     for (std::size_t at = 1; at < word.size() && line_.request == nullptr; ++at) {

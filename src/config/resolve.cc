@@ -23,7 +23,7 @@ namespace {
 using redis::Endpoint;
 
 /// The content of a file. /dev/null counts as a file, and so does a pipe without a name (`<(…)`,
-/// /dev/stdin). A named pipe (FIFO) does not: without a writer, redlock would wait for ever.
+/// /dev/stdin). A named pipe (FIFO) does not: it may have no writer.
 struct FileRead {
   int error = 0;          ///< errno; 0: no error
   bool too_long = false;  ///< the file has more bytes than the caller asked for
@@ -59,7 +59,6 @@ std::string kept_path(std::string_view lines, const std::string& path) {
   return path;
 }
 
-/// A missing file costs one open(2) and no more.
 FileRead read_file(const std::string& path, std::size_t most) {
   FileRead file;
   // O_NONBLOCK: open(2) must not wait for the writer of a pipe.
@@ -83,7 +82,7 @@ FileRead read_file(const std::string& path, std::size_t most) {
 /// pipe which we read ourselves in draft.settings.pipes.
 FileRead read_file_or_pipe(const std::string& path, std::size_t most, Draft& draft) {
   FileRead file = read_file(kept_path(draft.earlier_pipes, path), most);
-  // A terminal has given its line away, too.
+  // A terminal, too, gives each line to one reader only.
   if (!S_ISREG(file.mode) && !file.text.empty()) draft.settings.pipes.push_back({path, file.text});
   return file;
 }
@@ -296,7 +295,7 @@ void check_restart_grace(const Draft& draft) {
   if (settings.servers.size() < 2 || settings.ttl_fits()) return;
   const std::string ttl = format_duration(settings.ttl);
   const std::string grace = format_duration(settings.restart_grace);
-  // The value that overrides the other's origin is the one to change.
+  // The message names the value whose origin overrides the other's: that one is to be changed.
   const bool grace_is_later = draft.origin(key::restart_grace) > draft.origin(key::ttl);
   const std::string_view later = grace_is_later ? key::restart_grace : key::ttl;
   throw Error(status_of(draft.origin(later)),

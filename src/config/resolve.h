@@ -24,10 +24,10 @@ ExitStatus status_of(Origin origin);
 /// the path as the user wrote it. Only redlock itself sets it.
 constexpr const char* kPipesVariable = "REDLOCK_STAGE_PIPES";
 
-/// Looks up an environment variable; null: not set. In the program this is getenv(3).
+/// Returns an environment variable, or null if it is not set. In the program this is getenv(3).
 using Environment = std::function<const char*(const char* variable)>;
 
-/// The variable's value. An unset variable is empty: redlock treats both alike.
+/// The variable's value, empty if it is not set.
 std::string variable(const Environment& environment, const char* name);
 
 /// Completes `draft`, which has the flags: the environment sets what no flag has set, and the

@@ -32,17 +32,14 @@ constexpr std::string_view kSandboxing = "Options";
 constexpr std::string_view kCompatible = kLastGroups[2];
 constexpr std::string_view kOther = kLastGroups[3];
 
-/// The commands that ask for a lock.
 constexpr unsigned kAsk = kRun | kAcquire | kHold;
-/// The same, and renew the lock.
 constexpr unsigned kKeep = kRun | kAcquire;
 constexpr unsigned kByToken = kRenew | kRelease;
 /// The commands that speak to the configured servers.
 constexpr unsigned kLook = kAsk | kByToken | kStatus | kList | kHistory;
 constexpr unsigned kEvery = kLook | kSandbox | kConfig | kCheck;
 
-/// The words are the metavar of their row, and the names of the enumeration's values in their
-/// order.
+/// The metavar of a row with a choice: the enumeration's values in their order.
 constexpr std::string_view kWhen = "auto|always|never";
 constexpr std::string_view kHowMuch = "full|name|none";
 
@@ -86,12 +83,9 @@ void set_integer(Draft& draft, std::string_view value) {
   field = static_cast<std::remove_reference_t<decltype(field)>>(to_integer(value, least, most));
 }
 
-When to_when(std::string_view value) {
-  return static_cast<When>(to_choice(value, kWhen));
-}
-
-RecordCommand to_how_much(std::string_view value) {
-  return static_cast<RecordCommand>(to_choice(value, kHowMuch));
+template <class Enum, const std::string_view& words>
+Enum to_choice_of(std::string_view value) {
+  return static_cast<Enum>(to_choice(value, words));
 }
 
 nanoseconds to_any_time(std::string_view value) {
@@ -110,38 +104,10 @@ milliseconds to_hold_time(std::string_view value) {
   return std::chrono::ceil<milliseconds>(to_duration(value, {1s, kLongestHold}));
 }
 
-/// A flag or an element of the file's array has one URI, the environment has several.
 void add_servers(Draft& draft, std::string_view value) {
-  const std::vector<std::string_view> uris = parts_of(value, kBlanks);
-  if (uris.empty()) refuse("a URI such as redis://host:6379", value);
-  const std::size_t before = draft.settings.servers.size();
-  const auto parse = [&](std::size_t index) {
-    try {
-      return redis::parse_uri(uris[index]);
-    } catch (const Error& error) {
-      // The message may not repeat the URI, so it says the URI's number.
-      const std::size_t number = before + index + 1;
-      if (number == 1 && uris.size() == 1) throw;
-      throw Error(error.status(), "server " + std::to_string(number) + ": " + error.what());
-    }
-  };
-  // A blank in a password cuts its URI in two. So redlock refuses the second half first: a message
-  // about the first half might show it.
-  const auto without_scheme = std::ranges::find_if(
-      uris, [](std::string_view uri) { return uri.find("://") == std::string_view::npos; });
-  if (without_scheme != uris.end()) {
-    parse(static_cast<std::size_t>(without_scheme - uris.begin()));
-  }
-  for (std::size_t index = 0; index < uris.size(); ++index) {
-    draft.settings.servers.push_back(parse(index));
-  }
-}
-
-void set_tls_sni(Draft& draft, std::string_view value) {
-  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
-                    value.find_first_of(":/@ ") == std::string_view::npos;
-  if (!name) refuse("a host's name, without a port", value);
-  draft.settings.tls.sni = value;
+  auto& servers = draft.settings.servers;
+  const std::vector<redis::Endpoint> added = to_servers(value, servers.size());
+  servers.insert(servers.end(), added.begin(), added.end());
 }
 
 void set_tls_insecure(Draft& draft, std::string_view value) {
@@ -151,15 +117,15 @@ void set_tls_insecure(Draft& draft, std::string_view value) {
       yes ? TlsSettings::Verify::nothing : TlsSettings::Verify::server;
 }
 
-void set_config_file(Draft& draft, std::string_view value) {
+std::string to_optional_file(std::string_view value) {
   if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
-  draft.config_file = value;
+  return std::string(value);
 }
 
 /// /dev/null overrides a file that the environment or the configuration file names.
 void set_metrics_file(Draft& draft, std::string_view value) {
-  if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
-  draft.settings.metrics_file = value == "/dev/null" ? "" : value;
+  const std::string file = to_optional_file(value);
+  draft.settings.metrics_file = file == "/dev/null" ? "" : file;
 }
 
 /// flock(1)'s -u.
@@ -172,14 +138,14 @@ constexpr Row kTable[] = {
     {"nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
      "do not wait: give up if the lock is held", "", Type::toggle, kAsk, turn<&Draft::nonblocking>},
     {"wait", "-w,--wait,--timeout", nullptr, "TIME", kWaiting, "wait no longer than this; 0 is -n",
-     "for ever", Type::duration, kAsk, set<&Settings::wait, to_any_time>},
+     "no limit", Type::duration, kAsk, set<&Settings::wait, to_any_time>},
     {"conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N", kWaiting,
      "exit status when redlock did not get the lock in time", "1", Type::integer, kAsk,
      set_integer<&Settings::conflict_exit_code, 0, 255>},
     {"progress", "--progress", "REDLOCK_PROGRESS", kWhen, kWaiting,
      "show who holds the lock, our place in the queue and the time; auto: live on a terminal, a "
      "line each minute where CI is set",
-     "auto", Type::text, kAsk, set<&Settings::progress, to_when>},
+     "auto", Type::text, kAsk, set<&Settings::progress, to_choice_of<When, kWhen>>},
 
     {key::ttl, "--ttl", "REDLOCK_TTL", "TIME", kLasting,
      "how long the lock lasts without renewal, and so how long it outlives a dead host", "30s",
@@ -240,7 +206,7 @@ constexpr Row kTable[] = {
      Type::integer, kAsk | kByToken, set_integer<&Settings::log_entries, 0, 100'000>},
     {"record-command", "--record-command", "REDLOCK_RECORD_COMMAND", kHowMuch, kOther,
      "how much of the command the servers keep, for status and history to show", "full", Type::text,
-     kAsk | kRelease, set<&Settings::record_command, to_how_much>},
+     kAsk | kRelease, set<&Settings::record_command, to_choice_of<RecordCommand, kHowMuch>>},
     {"message", "-m,--message", nullptr, "TEXT", kOther,
      "why you take the lock; waiters, status, list and history can read it", "", Type::text, kAsk,
      set<&Settings::message>},
@@ -252,11 +218,10 @@ constexpr Row kTable[] = {
      "the ttl that it was taken with", Type::duration, kRenew,
      [](Draft& draft, std::string_view value) {
        draft.settings.ttl = to_ttl(value);
-       draft.given[key::ttl].source = {
-           Origin::flag};  // goes before the environment's and the file's
+       draft.given[key::ttl].source = {Origin::flag};  // so that no variable or file sets it
      }},
     {"keep-for", "--keep-for", nullptr, "PID", kLasting,
-     "leave a process behind that renews the lock until process PID ends, and then releases it", "",
+     "start a process that renews the lock until process PID ends, and then releases it", "",
      Type::integer, kAcquire, set_integer<&Draft::keep_for, 1, std::numeric_limits<int>::max()>},
     {"on-lost-signal", "--on-lost-signal", nullptr, "SIGNAL", kLasting,
      "with --keep-for: send PID this signal when the lock is lost, or one grace before that",
@@ -266,7 +231,7 @@ constexpr Row kTable[] = {
      "stop the holder's job, and release the lock when the job is gone", "", Type::toggle, kRelease,
      turn<&Draft::force>},
     {"now", "--now", nullptr, "", kForcing,
-     "release the lock at once, even if the job is still running", "", Type::toggle, kRelease,
+     "release the lock immediately, even if the job is still running", "", Type::toggle, kRelease,
      turn<&Draft::now>},
     {"yes", "-y,--yes", nullptr, "", kForcing, "do not ask", "", Type::toggle, kRelease,
      turn<&Draft::yes>},
@@ -288,7 +253,7 @@ constexpr Row kTable[] = {
      set<&Settings::server_wait, to_any_milliseconds>},
     {key::restart_grace, "--restart-grace", "REDLOCK_RESTART_GRACE", "TIME", kServers,
      "how long a restarted server, which may have forgotten a lock, does not vote; at least the "
-     "largest ttl in use; 0: it votes at once",
+     "largest ttl in use; 0: it votes immediately",
      "60s", Type::duration, kAsk | kRenew,
      [](Draft& draft, std::string_view value) {
        draft.settings.restart_grace =
@@ -316,7 +281,7 @@ constexpr Row kTable[] = {
 
     {key::config_file, "--config", "REDLOCK_CONFIG", "FILE", kServers,
      "read settings from this file, see redlock.toml(5)", kDefaultFile, Type::text, kLook,
-     set_config_file},
+     set<&Draft::config_file, to_optional_file>},
     {"tls-ca", "--tls-ca", "REDLOCK_TLS_CA", "FILE", kTls,
      "PEM file of the authorities to trust, in place of the system's", "", Type::text, kLook,
      set<&TlsSettings::ca, to_file>},
@@ -330,7 +295,7 @@ constexpr Row kTable[] = {
      "the file of --tls-cert", Type::text, kLook, set<&TlsSettings::key, to_file>},
     {"tls-sni", "--tls-sni", "REDLOCK_TLS_SNI", "NAME", kTls,
      "the host name to ask the servers for; their certificates must have it", "the URI's host",
-     Type::text, kLook, set_tls_sni},
+     Type::text, kLook, set<&TlsSettings::sni, to_host_name>},
     {"tls-insecure", "--tls-insecure", "REDLOCK_TLS_INSECURE", "", kTls,
      "trust any certificate: anyone on the network path can pose as a server", "", Type::toggle,
      kLook, set_tls_insecure},
@@ -349,13 +314,15 @@ constexpr Row kTable[] = {
      "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
      "2026-11-20T02:30",
      "all", Type::text, kHistory,
-     [](Draft& draft,
-        std::string_view value) { draft.history.since = to_moment(value, draft.settings.warnings); }},
+     [](Draft& draft, std::string_view value) {
+       draft.history.since = to_moment(value, draft.settings.warnings);
+     }},
     {"at", "--at", nullptr, "WHEN", kRuns,
      "only the run at that time; if there was none, the runs before and after it", "", Type::text,
      kHistory,
-     [](Draft& draft,
-        std::string_view value) { draft.history.at = to_moment(value, draft.settings.warnings); }},
+     [](Draft& draft, std::string_view value) {
+       draft.history.at = to_moment(value, draft.settings.warnings);
+     }},
     {"last", "--last", nullptr, "N", kRuns, "only the last N runs of each lock", "all",
      Type::integer, kHistory, set_integer<&HistoryOptions::last, 1, 1'000'000>},
     {"failed", "--failed", nullptr, "", kRuns,
@@ -374,7 +341,8 @@ constexpr Row kTable[] = {
      "a shared lock, which others may have at the same time, but no exclusive one", "",
      Type::toggle, kKeep, turn<&Settings::shared>},
     {"slots", "--slots", nullptr, "N", kWaiting,
-     "up to N jobs hold the lock at once; the same N everywhere", "1", Type::integer, kKeep,
+     "up to N jobs hold the lock at the same time; the same N everywhere", "1", Type::integer,
+     kKeep,
      [](Draft& draft, std::string_view value) {
        const int slots = to_integer(value, 1, static_cast<int>(lock::kMostSlots));
        draft.settings.slots = slots == 1 ? 0 : static_cast<std::size_t>(slots);
@@ -393,12 +361,12 @@ constexpr Row kTable[] = {
      kStatus | kList, turn<&Draft::watch>},
     {key::interval, "--interval", nullptr, "TIME", kOther, "with --watch: how often", "2s",
      Type::duration, kStatus | kList,
-     [](Draft& draft,
-        std::string_view
-            value) { draft.interval = in_milliseconds(to_duration(value, {100ms, 24h})); }},
+     [](Draft& draft, std::string_view value) {
+       draft.interval = in_milliseconds(to_duration(value, {100ms, 24h}));
+     }},
     {"color", "--color", nullptr, kWhen, kOther,
      "colours; auto: on a terminal, unless NO_COLOR is set", "auto", Type::text,
-     kCheck | kStatus | kList | kHistory, set<&Settings::color, to_when>},
+     kCheck | kStatus | kList | kHistory, set<&Settings::color, to_choice_of<When, kWhen>>},
     {"verbose", "-v,--verbose", nullptr, "", kOther,
      "name the holder, the times, and each change; twice: the answer of each server", "",
      Type::toggle, kAsk | kByToken, count_verbose},

@@ -23,7 +23,7 @@ constexpr std::string_view kSpace = " \t";
 constexpr std::string_view kBare =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
-/// A sign may stand only before the number or its exponent. Words such as true pass, too.
+/// Accepts a sign only before the number or its exponent. Accepts words such as true, too.
 bool is_number_like(std::string_view word) {
   char before = 'e';
   for (const char c : word) {
@@ -34,7 +34,7 @@ bool is_number_like(std::string_view word) {
   return !word.empty();
 }
 
-/// No setting takes a date, but config/resolve.cc has the message for that.
+/// No setting takes a date, but Reader has a better message for that.
 bool is_date(std::string_view word) {
   constexpr std::string_view kShape = "0000-00-00T00:00:00Z";
   const bool whole = word.size() == 10 || word.size() == 19 || word.size() == 20;
@@ -201,21 +201,13 @@ class Scan {
 };
 
 std::string name_of(toml::node_type type) {
-  switch (type) {
-    case toml::node_type::table:
-      return "a table";
-    case toml::node_type::array:
-      return "an array";
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::integer:
-    case toml::node_type::floating_point:
-      return "a number";
-    case toml::node_type::boolean:
-      return "true or false";
-    default:
-      return "a date or time";
-  }
+  if (type == toml::node_type::table) return "a table";
+  if (type == toml::node_type::array) return "an array";
+  if (type == toml::node_type::string) return "a string";
+  if (type == toml::node_type::boolean) return "true or false";
+  const bool number =
+      type == toml::node_type::integer || type == toml::node_type::floating_point;
+  return number ? "a number" : "a date or time";
 }
 
 /// A number as parse_duration and the like read it: without an exponent, and with no more decimal
@@ -275,7 +267,8 @@ class Reader {
 
   [[noreturn]] void refuse_type(const Row& row, const toml::node& value, unsigned line,
                                 const std::string& expected) const {
-    refuse(draft_, line, file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
+    refuse(draft_, line,
+           file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
   }
 
   void take(const Row& row, const toml::node& value, unsigned line) {

@@ -14,10 +14,10 @@ struct NotToml {
   std::string_view why;  ///< contains nothing of the text
 };
 
-/// The first violation of TOML's grammar (https://toml.io/en/v1.0.0) in `text`, or none: then
-/// toml++ may parse it. toml++ 3.3 ends in an assertion on "[=" and "a=[}", and in undefined
-/// behaviour on a bare key or an escape that is not ASCII. toml++ itself checks whether a word is a
-/// number, a text is valid UTF-8, and each key occurs once.
+/// The first violation of TOML's grammar (https://toml.io/en/v1.0.0) in `text`, if there is one.
+/// Otherwise toml++ may parse it. toml++ 3.3 ends in an assertion on "[=" and "a=[}", and in
+/// undefined behaviour on a bare key or an escape that is not ASCII. toml++ itself checks whether a
+/// word is a number, a text is valid UTF-8, and each key occurs once.
 std::optional<NotToml> not_toml(std::string_view text);
 
 enum class Content { secret, settings };

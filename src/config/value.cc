@@ -241,6 +241,38 @@ std::string to_file(std::string_view value) {
   return std::string(value);
 }
 
+std::string to_host_name(std::string_view value) {
+  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
+                    value.find_first_of(":/@ ") == std::string_view::npos;
+  if (!name) refuse("a host's name, without a port", value);
+  return std::string(value);
+}
+
+std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before) {
+  const std::vector<std::string_view> uris = parts_of(value, kBlanks);
+  if (uris.empty()) refuse("a URI such as redis://host:6379", value);
+  const auto parse = [&](std::size_t index) {
+    try {
+      return redis::parse_uri(uris[index]);
+    } catch (const Error& error) {
+      // The message may not repeat the URI, so it says the URI's number.
+      const std::size_t number = before + index + 1;
+      if (number == 1 && uris.size() == 1) throw;
+      throw Error(error.status(), "server " + std::to_string(number) + ": " + error.what());
+    }
+  };
+  // A blank in a password cuts its URI in two. A message about the first half might show it, so
+  // redlock refuses the second half first.
+  const auto without_scheme = std::ranges::find_if(
+      uris, [](std::string_view uri) { return uri.find("://") == std::string_view::npos; });
+  if (without_scheme != uris.end()) {
+    parse(static_cast<std::size_t>(without_scheme - uris.begin()));
+  }
+  std::vector<redis::Endpoint> servers;
+  for (std::size_t index = 0; index < uris.size(); ++index) servers.push_back(parse(index));
+  return servers;
+}
+
 std::size_t to_choice(std::string_view value, std::string_view words) {
   const std::vector<std::string_view> all = parts_of(words, "|");
   const auto word = std::ranges::find(all, value);

@@ -10,9 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "redis/wire/uri.h"
+
 namespace redlock::config {
 
-/// The same in every locale.
+/// Unlike std::isdigit, the same in every locale.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -27,7 +29,7 @@ inline constexpr std::chrono::hours kLongestDuration{100 * 365 * 24};
 /// becomes zero.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
-/// For people, in the notation of parse_duration: `500ms`, `1500ms`, `30s`, `1h30m`, `24h`, `30d`.
+/// The notation of parse_duration: `500ms`, `1500ms`, `30s`, `1h30m`, `24h`, `30d`.
 std::string format_duration(std::chrono::nanoseconds duration);
 
 [[noreturn]] void refuse(const std::string& expected, std::string_view value);
@@ -48,6 +50,13 @@ int to_integer(std::string_view value, int least, int most);
 int to_signal(std::string_view value);
 
 std::string to_file(std::string_view value);
+
+/// A host's name, which is not an IP address.
+std::string to_host_name(std::string_view value);
+
+/// The servers of a list that white space separates: at least one. `before`: how many servers are
+/// known already, for the number of a server in messages.
+std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before);
 
 /// The number of `value` among the words, which a '|' separates.
 std::size_t to_choice(std::string_view value, std::string_view words);

@@ -67,7 +67,7 @@ records::Holder as_of_now(const Grant& grant) {
   return holder;
 }
 
-/// The refusal as a sighting: as if redlock had looked at the key on that server.
+/// What a look at the key on that server would have shown.
 lock::Sighting sighting_of(const lock::Refused& refusal) {
   lock::Sighting sighting;
   sighting.kind =
@@ -300,9 +300,9 @@ class Acquirer : private driver::Host {
   /// agree with ours.
   [[nodiscard]] milliseconds expiry() const {
     if (grant_.until) return *grant_.until;
-    const lock::Duration rest =
-        session_.worker_state().valid_until + lock::Timing::drift(plan_.timing.life()) - os::boot_now();
-    return os::unix_now() + std::chrono::floor<milliseconds>(rest);
+    const lock::Instant end =
+        session_.worker_state().valid_until + lock::Timing::drift(plan_.timing.life());
+    return os::unix_now() + std::chrono::floor<milliseconds>(end - os::boot_now());
   }
 
   [[nodiscard]] std::string describe_grant(const lock::Spawn& order) const {

@@ -32,8 +32,8 @@ struct Taken {
   std::optional<std::chrono::milliseconds> held_until;
 };
 
-/// What `redlock acquire` and `redlock hold` do alike: opens the servers for the lock, takes it, and
-/// prints its token. Throws Error (71, 78).
+/// Opens the servers, takes the lock, and prints its token: what acquire and hold do alike. Throws
+/// Error (71, 78).
 Taken take(const config::Settings& settings, const driver::LockId& lock, const lock::Plan& plan,
            const Grant& grant, os::Stderr& out);
 

@@ -192,7 +192,8 @@ std::string sentinel_lines(int first_port, const Ids& ids, int self, const std::
   }
   for (int i = 0; i < kSentinels; ++i) {
     if (i == self) continue;
-    lines += fmt::format("sentinel known-sentinel mymaster 127.0.0.1 {} {}\n", sentinels + i, id(i));
+    lines +=
+        fmt::format("sentinel known-sentinel mymaster 127.0.0.1 {} {}\n", sentinels + i, id(i));
   }
   return lines;
 }
@@ -412,8 +413,8 @@ Exit run_sandbox(const cli::Sandbox& wanted) {
 
   const SandboxKeeper keeper(wanted, password);
   if (isatty(STDERR_FILENO) != 0) {
-    const std::string end =
-        wanted.command.empty() ? "you leave this shell (exit or Ctrl-D)" : command.front() + " ends";
+    const std::string end = wanted.command.empty() ? "you leave this shell (exit or Ctrl-D)"
+                                                   : command.front() + " ends";
     std::fprintf(stderr, "redlock: %s in %s, named by REDLOCK_SERVERS; gone when %s\n",
                  described(wanted).c_str(), keeper.directory().c_str(), end.c_str());
   }

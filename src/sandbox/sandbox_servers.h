@@ -20,8 +20,9 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// The first of `count` free TCP ports of 127.0.0.1 in a row. The ports 10,000 above them are free,
-/// too: there the nodes of a Redis Cluster listen for each other. Throws Error (71) if it finds none.
+/// The first of `count` free TCP ports of 127.0.0.1 in a row. The ports 10,000 above them, on which
+/// the nodes of a Redis Cluster listen for each other, are free, too. Throws Error (71) if it finds
+/// none.
 int find_ports(int count);
 
 /// A server could not start, because another process had taken its port since find_ports().

@@ -169,7 +169,7 @@ MISTAKES = [
     M("redis/wire/uri.cc", "scheme == \"unix://\" ? is_path(rest) : is_place(rest);",
       "MUTATED || (scheme == \"unix://\" ? is_path(rest) : is_place(rest));",
       "a URI that is refused shows its password", ["unit", "settings/secrets: may have a password"]),
-    M("config/table.cc", "if (without_scheme != uris.end()) {", "if (false) {",
+    M("config/value.cc", "if (without_scheme != uris.end()) {", "if (false) {",
       "of a password with a blank in it, the first half is shown", ["settings/secrets: is shown if it is a place"]),
     M("redis/wire/trouble.cc", "if (secret.empty()) return text;", "return text;",
       "a server's message shows the password", ["unit", "servers/errors: passwords are in no message"]),

@@ -432,21 +432,17 @@ std::string_view help_head(config::Command command) {
 }
 
 std::string help(config::Command command) {
-  return std::string(help_head(command)) +
-         options_of(command,
-                    [](const Row& row) {
-                      return !of_servers(row) || row.name == key::server ||
-                             row.name == key::help_servers;
-                    }) +
-         help_foot(command);
+  const auto shown = [](const Row& row) {
+    return !of_servers(row) || row.name == key::server || row.name == key::help_servers;
+  };
+  return std::string(help_head(command)) + options_of(command, shown) + help_foot(command);
 }
 
 std::string servers_help(config::Command command) {
-  return servers_head(command) +
-         options_of(
-             command,
-             [](const Row& row) { return of_servers(row) && row.name != key::help_servers; }) +
-         servers_foot(command);
+  const auto shown = [](const Row& row) {
+    return of_servers(row) && row.name != key::help_servers;
+  };
+  return servers_head(command) + options_of(command, shown) + servers_foot(command);
 }
 
 }  // namespace redlock::cli

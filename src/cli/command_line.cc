@@ -10,7 +10,7 @@
 
 #include "cli/help.h"
 #include "cli/split.h"
-#include "config/quote.h"
+#include "config/value.h"
 #include "lock/protocol.h"
 #include "lock/value.h"
 #include "os/clock.h"
@@ -31,23 +31,16 @@ std::string version() {
          "\n" REDLOCK_BUILT_WITH;
 }
 
-/// The first word of `line`. `usage`: the command as the user should have written it. To be called
-/// after read_options(): where the name is missing, an option may have swallowed it as its value.
+/// The first word of `line`. `usage`: the command as the user should have written it.
 const std::string& lock_name(const Line& line, std::string_view usage) {
   if (line.words.empty()) misused("no lock name: redlock " + std::string(usage));
   redis::check_lock_name(line.words.front());
   return line.words.front();
 }
 
-void allow_words(std::size_t most, const Line& line, Command command) {
-  if (line.words.size() <= most) return;
-  misused(quote(line.words[most]) + " is one word too many (see: redlock " +
-          std::string(command_name(command)) + " --help)");
-}
-
 void allow_one_name(const Line& line, const std::string& command) {
   if (line.words.size() <= 1) return;
-  misused(quote(line.words[1]) + " is one word too many: " + command +
+  misused("unexpected argument " + quote(line.words[1]) + ": " + command +
           " runs no command (redlock run NAME -- COMMAND does)");
 }
 
@@ -60,24 +53,21 @@ config::Settings settings_for(Draft& draft, const std::vector<std::string>& name
   return std::move(draft.settings);
 }
 
-/// Completes the settings.
+enum class For { any, job };
+
+/// Completes the settings. A command that takes a lock for a job needs a lease that is safe for it,
+/// and time for the job to end.
 config::Settings settle(Draft& draft, const Environment& environment,
-                        const std::vector<std::string>& names) {
+                        const std::vector<std::string>& names, For purpose = For::any) {
   complete(draft, environment);
+  if (purpose == For::job) {
+    check_kill_after(draft);
+    check_restart_grace(draft);
+  }
   return settings_for(draft, names);
 }
 
-/// The same for a command that takes a lock for a job: the job needs a lease that is safe, and time
-/// to end in.
-config::Settings settle_for_job(Draft& draft, const Environment& environment,
-                                const std::vector<std::string>& names) {
-  complete(draft, environment);
-  check_kill_after(draft);
-  check_restart_grace(draft);
-  return settings_for(draft, names);
-}
-
-/// The same words as flock(1) runs.
+/// The command as flock(1) runs it.
 std::vector<std::string> shell_job(const std::string& command, const Environment& environment) {
   std::string shell = config::variable(environment, "SHELL");
   if (shell.empty()) shell = "/bin/sh";
@@ -100,11 +90,11 @@ void check_mode(const Draft& draft) {
   exclude(slots && min_hold, "--slots", "--min-hold");
   exclude(settings.shared && min_hold, "-s/--shared", "--min-hold",
           ": a minimum hold needs an exclusive lock");
-  exclude(settings.shared && once, "-s/--shared", "--once", ": several readers may run at once");
+  exclude(settings.shared && once, "-s/--shared", "--once",
+          ": several readers may run at the same time");
 }
 
-/// --once and --min-hold are for one lock: redlock would take it although another lock keeps the
-/// command from running.
+/// --once and --min-hold are for one lock: another lock could keep the command from running.
 void check_also(const Draft& draft, const std::string& name) {
   std::set<std::string_view> names{name};
   for (const std::string& each : draft.also) {
@@ -115,8 +105,7 @@ void check_also(const Draft& draft, const std::string& name) {
   exclude(also && draft.settings.min_hold.count() > 0, "--also", "--min-hold");
 }
 
-Invocation run(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation run(Line line, Draft draft, const Environment& environment) {
   if (line.words.empty() && !line.job.empty()) {
     misused("no lock name: NAME goes before the --, as in: redlock run NAME -- COMMAND");
   }
@@ -138,23 +127,19 @@ Invocation run(Line line, const Environment& environment) {
   exclude(draft.no_fork && draft.close, "-F/--no-fork", "-o/--close");
   check_also(draft, name);
   line.words.insert(line.words.end(), draft.also.begin(), draft.also.end());
-  return Run{settle_for_job(draft, environment, line.words),
-             name,
-             std::move(line.job),
-             std::move(draft.also),
-             {}};
+  config::Settings settings = settle(draft, environment, line.words, For::job);
+  return Run{std::move(settings), name, std::move(line.job), std::move(draft.also), {}};
 }
 
-Invocation acquire(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation acquire(Line line, Draft draft, const Environment& environment) {
   const std::string& name = lock_name(line, "acquire NAME");
   allow_one_name(line, "acquire");
   if (draft.on_lost_signal != 0 && !draft.keep_for) {
     misused("--on-lost-signal needs --keep-for PID");
   }
   check_mode(draft);
-  return Acquire{settle_for_job(draft, environment, line.words), name, draft.json, draft.keep_for,
-                 draft.on_lost_signal};
+  return Acquire{settle(draft, environment, line.words, For::job), name, draft.json,
+                 draft.keep_for, draft.on_lost_signal};
 }
 
 /// The length that --for or --until gives, from now on.
@@ -165,8 +150,7 @@ std::optional<std::chrono::milliseconds> hold_length(const Draft& draft) {
                                              std::chrono::seconds(1));
 }
 
-Invocation hold(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation hold(Line line, Draft draft, const Environment& environment) {
   const std::string& name = lock_name(line, "hold NAME --for TIME");
   allow_one_name(line, "hold");
   const auto length = hold_length(draft);
@@ -187,7 +171,7 @@ std::string take_token(Line& line, Command command) {
                  ? "; to take the lock from its holder: redlock release --force NAME"
                  : ""));
   }
-  if (line.words.size() > 2) misused("too many words: redlock " + form);
+  if (line.words.size() > 2) misused("too many arguments: redlock " + form);
   std::string token = std::move(line.words.back());
   line.words.pop_back();
   if (token == "-") return {};
@@ -197,8 +181,7 @@ std::string take_token(Line& line, Command command) {
   return token;
 }
 
-Invocation renew(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation renew(Line line, Draft draft, const Environment& environment) {
   std::string token = take_token(line, config::kRenew);
   const auto length = hold_length(draft);
   const bool has_ttl = draft.origin(key::renew_ttl) == Origin::flag;
@@ -219,7 +202,7 @@ Invocation renew(Line line, const Environment& environment) {
 Invocation force_release(const Line& line, Draft draft, const Environment& environment) {
   const std::string usage = "release --force NAME";
   const std::string& name = lock_name(line, usage);
-  if (line.words.size() > 1) misused("too many words: redlock " + usage);
+  if (line.words.size() > 1) misused("too many arguments: redlock " + usage);
   if (draft.origin(key::server_wait) == Origin::flag) {
     misused("--server-wait needs a token: with --force, redlock waits for no server");
   }
@@ -228,8 +211,7 @@ Invocation force_release(const Line& line, Draft draft, const Environment& envir
                       draft.now ? How::remove : How::revoke, draft.yes, draft.wait_gone};
 }
 
-Invocation release(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation release(Line line, Draft draft, const Environment& environment) {
   if (draft.force) return force_release(line, std::move(draft), environment);
   if (draft.now || draft.yes || draft.wait_gone) {
     misused("--now, --yes and --wait need --force: redlock release --force NAME");
@@ -238,16 +220,12 @@ Invocation release(Line line, const Environment& environment) {
   return Release{settle(draft, environment, line.words), line.words.front(), std::move(token)};
 }
 
-Invocation show_config(Line line, const Environment& environment) {
-  allow_words(0, line, config::kConfig);
-  ShowConfig show{read_options(std::move(line.options))};
-  complete(show.draft, environment);
-  return show;
+Invocation show_config(Line, Draft draft, const Environment& environment) {
+  complete(draft, environment);
+  return ShowConfig{std::move(draft)};
 }
 
-Invocation check(Line line, const Environment& environment) {
-  allow_words(1, line, config::kCheck);
-  Draft draft = read_options(std::move(line.options));
+Invocation check(Line line, Draft draft, const Environment& environment) {
   std::erase(line.words, "");  // an empty name counts as none
   config::Settings settings = settle(draft, environment, line.words);
   return Check{std::move(settings), line.words.empty() ? "" : line.words.front(), draft.json};
@@ -261,29 +239,25 @@ std::optional<std::chrono::milliseconds> watch_of(const Draft& draft) {
   return draft.interval;
 }
 
-Invocation status(Line line, const Environment& environment) {
-  Draft draft = read_options(std::move(line.options));
+Invocation status(Line line, Draft draft, const Environment& environment) {
   lock_name(line, "status NAME... (for all held locks: redlock list)");
   for (const std::string& name : line.words) redis::check_lock_name(name);
   return Status{settle(draft, environment, line.words), std::move(line.words), draft.json,
                 watch_of(draft)};
 }
 
-Invocation list(Line line, const Environment& environment) {
-  allow_words(1, line, config::kList);
-  Draft draft = read_options(std::move(line.options));
+Invocation list(Line line, Draft draft, const Environment& environment) {
   return List{settle(draft, environment, {}), line.words.empty() ? "" : line.words.front(),
               draft.json, watch_of(draft)};
 }
 
-Invocation history(Line line, const Environment& environment) {
+Invocation history(Line line, Draft draft, const Environment& environment) {
   std::vector<std::string> names;
   for (const std::string& word : line.words) {
     if (is_pattern(word)) continue;
     redis::check_lock_name(word);
     names.push_back(word);
   }
-  Draft draft = read_options(std::move(line.options));
   const config::HistoryOptions& options = draft.history;
   exclude(options.at && options.since, "--since", "--at");
   exclude(options.at && options.last, "--last", "--at");
@@ -300,8 +274,7 @@ Invocation history(Line line, const Environment& environment) {
   return History{{options}, settle(draft, environment, names), std::move(line.words), draft.json};
 }
 
-Invocation sandbox(Line line, const Environment&) {
-  const Draft draft = read_options(std::move(line.options));
+Invocation sandbox(Line line, Draft draft, const Environment&) {
   const bool count = draft.origin(key::sandbox_servers) == Origin::flag;
   exclude(draft.sandbox_cluster && draft.sandbox_sentinel, "--cluster", "--sentinel");
   exclude(count && draft.sandbox_cluster, "-N/--servers", "--cluster");
@@ -314,13 +287,14 @@ Invocation sandbox(Line line, const Environment&) {
 
 struct Maker {
   Command command;
-  Invocation (*make)(Line line, const Environment& environment);
+  Invocation (*make)(Line line, Draft draft, const Environment& environment);
+  std::size_t most_words = std::string::npos;
 };
 constexpr Maker kMakers[] = {
-    {config::kRun, run},         {config::kAcquire, acquire}, {config::kHold, hold},
-    {config::kRenew, renew},     {config::kRelease, release}, {config::kConfig, show_config},
-    {config::kCheck, check},     {config::kStatus, status},   {config::kList, list},
-    {config::kHistory, history}, {config::kSandbox, sandbox},
+    {config::kRun, run},           {config::kAcquire, acquire}, {config::kHold, hold},
+    {config::kRenew, renew},       {config::kRelease, release}, {config::kConfig, show_config, 0},
+    {config::kCheck, check, 1},    {config::kStatus, status},   {config::kList, list, 1},
+    {config::kHistory, history},   {config::kSandbox, sandbox},
 };
 
 Invocation parse_command(Command command, std::vector<std::string> words,
@@ -331,8 +305,13 @@ Invocation parse_command(Command command, std::vector<std::string> words,
                  : line.request->name == key::help_servers ? servers_help(command)
                                                            : help(command)};
   }
-  Invocation invocation =
-      std::ranges::find(kMakers, command, &Maker::command)->make(std::move(line), environment);
+  const Maker& maker = *std::ranges::find(kMakers, command, &Maker::command);
+  if (line.words.size() > maker.most_words) {
+    misused("unexpected argument " + quote(line.words[maker.most_words]) + " (see: redlock " +
+            std::string(command_name(command)) + " --help)");
+  }
+  Draft draft = read_options(std::move(line.options));
+  Invocation invocation = maker.make(std::move(line), std::move(draft), environment);
   if (auto* const run = std::get_if<Run>(&invocation)) run->words = std::move(words);
   return invocation;
 }
@@ -343,10 +322,10 @@ struct Habit {
   std::string_view meant;
 };
 constexpr std::string_view kTake = "run NAME -- COMMAND, or: redlock acquire NAME";
-constexpr std::string_view kGiveBack = "release NAME TOKEN, or: redlock release --force NAME";
+constexpr std::string_view kUnlock = "release NAME TOKEN, or: redlock release --force NAME";
 constexpr std::string_view kTakeAway = "release --force NAME";
 constexpr Habit kHabits[] = {
-    {"lock", kTake},      {"get", kTake},         {"exec", "run"},          {"unlock", kGiveBack},
+    {"lock", kTake},      {"get", kTake},         {"exec", "run"},          {"unlock", kUnlock},
     {"kill", kTakeAway},  {"delete", kTakeAway},  {"rm", kTakeAway},        {"extend", "renew"},
     {"refresh", "renew"}, {"ls", "list"},         {"ps", "list"},           {"show", "status"},
     {"info", "status"},   {"log", "history"},     {"doctor", "check"},      {"ping", "check"},

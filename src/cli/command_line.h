@@ -22,7 +22,7 @@ struct Run {
   std::string name;              ///< of the lock; in each request a valid key, with settings.prefix
   std::vector<std::string> job;  ///< the words for exec, at least one
   std::vector<std::string> also;   ///< further locks, as `name`, each once
-  std::vector<std::string> words;  ///< all of them, from which this was read
+  std::vector<std::string> words;  ///< the whole command line after `run`
 };
 
 /// `redlock acquire`.
@@ -38,7 +38,7 @@ struct Acquire {
 struct Hold {
   config::Settings settings;  ///< the ttl is the length of the hold: 1 s to 30 days
   std::string name;
-  /// Unix time; none: the hold begins to count when redlock gets the lock.
+  /// Unix time. Without a value, the hold begins to count when redlock gets the lock.
   std::optional<std::chrono::milliseconds> until;
   bool json = false;
 };
@@ -65,7 +65,7 @@ struct Release {
 struct ForceRelease {
   enum class How {
     revoke,  ///< the holder stops its job and releases the lock
-    remove,  ///< and redlock deletes it at once (--now)
+    remove,  ///< and redlock deletes it immediately (--now)
   };
   config::Settings settings;
   std::string name;
@@ -91,7 +91,7 @@ struct Status {
   config::Settings settings;
   std::vector<std::string> names;  ///< at least one
   bool json = false;
-  std::optional<std::chrono::milliseconds> watch;  ///< show it again so often
+  std::optional<std::chrono::milliseconds> watch;  ///< show it again at this interval
 };
 
 /// `redlock list`.
@@ -99,7 +99,7 @@ struct List {
   config::Settings settings;
   std::string pattern;  ///< for the names, as in fnmatch(3); empty: all names
   bool json = false;
-  std::optional<std::chrono::milliseconds> watch;  ///< show it again so often
+  std::optional<std::chrono::milliseconds> watch;  ///< show it again at this interval
 };
 
 /// `redlock history`.

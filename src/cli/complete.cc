@@ -8,7 +8,6 @@
 #include "cli/command_line.h"
 #include "cli/help.h"
 #include "cli/split.h"
-#include "config/quote.h"
 #include "config/value.h"
 #include "error.h"
 #include "os/signals.h"
@@ -26,7 +25,7 @@ class Completer {
   Completer(Command command, const std::vector<std::string>& words)
       : command_(command),
         word_(words.back()),
-        line_(split_unfinished(command, {words.begin() + 1, words.end() - 1})) {
+        line_(split(command, {words.begin() + 1, words.end() - 1}, Refusals::passed_over)) {
     result_.job = words.size() - 1 - line_.job.size();
   }
 
@@ -142,8 +141,8 @@ Usage:
 cmake --install and the packages put the scripts where the shells find them.
 )";
 
-/// Makes the settings for the line's options, to ask the servers for names. Where redlock would
-/// refuse them, there are no names, and nobody wants to read an error in the middle of a line.
+/// Makes the settings for the line's options, to ask the servers for names. An error in them is not
+/// shown in the middle of the user's line: there are no names then.
 std::optional<config::Settings> settings_of(std::vector<Given> options,
                                             const config::Environment& environment) {
   std::erase_if(options, [](const Given& given) { return !config::of_servers(*given.row); });
@@ -202,7 +201,7 @@ Invocation completions(const std::vector<std::string>& args,
     misused("no completions for the shell " + config::quote(shell) +
             ": redlock completions bash|zsh|fish");
   }
-  if (args.size() > 1) misused(config::quote(args[1]) + " is one word too many");
+  if (args.size() > 1) misused("unexpected argument " + config::quote(args[1]));
   return Print{std::string(script)};
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "config/value.h"
 #include "exit_status.h"
@@ -40,7 +41,7 @@ Hold a lock between the commands of a script:
 
 Keep everybody out for maintenance:
   hold     redlock hold [OPTIONS] NAME
-           take the lock NAME for a fixed time, with no process left behind
+           take the lock NAME for a fixed time; no process stays to hold it
 
 See who holds a lock, and stop its job:
   status   redlock status [OPTIONS] NAME...
@@ -71,8 +72,14 @@ Servers and settings:
 The manual: man redlock
 )";
 
-constexpr std::string_view kRunHead =
-    R"(redlock run: run a command while holding a lock that is kept on Redis servers
+struct Page {
+  config::Command command;
+  std::string_view name;
+  std::string_view head;  ///< the text before the options
+};
+constexpr Page kPages[] = {
+    {config::kRun, "run",
+     R"(redlock run: run a command while holding a lock that is kept on Redis servers
 
 Example:
   redlock run -n -S redis://db1 nightly-backup -- /usr/local/bin/backup --full
@@ -80,10 +87,9 @@ Example:
 Usage:
   redlock run [OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG...]
   redlock run [OPTIONS] NAME [OPTIONS] -c 'SHELL COMMAND'
-)";
-
-constexpr std::string_view kAcquireHead =
-    R"(redlock acquire: take a lock, print its token, and end; the lock stays held
+)"},
+    {config::kAcquire, "acquire",
+     R"(redlock acquire: take a lock, print its token, and end; the lock stays held
 for its ttl, or, with --keep-for, as long as a process lives
 
 Example:
@@ -92,25 +98,9 @@ Example:
 
 Usage:
   redlock acquire [OPTIONS] NAME
-)";
-
-constexpr std::string_view kHoldHead =
-    R"(redlock hold: keep everybody out for maintenance: take a lock for a fixed time,
-print its token, and end; no process stays behind, and nobody renews the lock
-
-Example:
-  redlock hold --until 06:00 -m 'new disk in db2' nightly-backup
-
-Usage:
-  redlock hold [OPTIONS] NAME
-
-Give --for or --until. If somebody holds the lock, redlock waits, unless -n or
--w is given. The hold ends when its time is over, or by "redlock release": with
-the token, or with --force. "redlock renew" extends it.
-)";
-
-constexpr std::string_view kRenewHead =
-    R"(redlock renew: renew a lock that redlock acquire took, for another ttl; or
+)"},
+    {config::kRenew, "renew",
+     R"(redlock renew: renew a lock that redlock acquire took, for another ttl; or
 extend a maintenance hold
 
 Example:
@@ -121,12 +111,11 @@ Usage:
 
 TOKEN is the token that acquire or hold printed, or "-" to read it from
 standard input. redlock never shortens a lock.
-)";
-
-constexpr std::string_view kReleaseHead =
-    R"(redlock release: release a lock that redlock acquire or hold took; or, with
+)"},
+    {config::kRelease, "release",
+     R"(redlock release: release a lock that redlock acquire or hold took; or, with
 --force, take a lock from its holder: the holder stops its job, and the lock is
-free when the job is gone; a maintenance hold ends at once
+free when the job is gone; a maintenance hold ends immediately
 
 Example:
   redlock release --force --wait nightly-backup
@@ -139,35 +128,9 @@ TOKEN is the token that acquire or hold printed, or "-" to read it from
 standard input. With --force, redlock shows who holds the lock, and asks you;
 without a terminal, give --yes. With --force, it asks a server that does not
 answer only once more, and refuses --server-wait.
-)";
-
-constexpr std::string_view kConfigHead =
-    R"(redlock config: show the settings, and where each of them comes from: a flag,
-an environment variable, a line of the configuration file, or the default
-
-Example:
-  redlock config --json
-
-Usage:
-  redlock config [OPTIONS]
-)";
-
-constexpr std::string_view kCheckHead =
-    R"(redlock check: look for problems of the configured servers and of the settings,
-and take, renew and release a lock
-
-Example:
-  redlock check -S redis://db1 -S redis://db2 -S redis://db3
-
-Usage:
-  redlock check [OPTIONS] [NAME]
-
-redlock takes the lock NAME for a moment, if nobody holds it; without NAME it
-takes a lock that nobody uses.
-)";
-
-constexpr std::string_view kStatusHead =
-    R"(redlock status: show who holds the locks, since when, with what command, and
+)"},
+    {config::kStatus, "status",
+     R"(redlock status: show who holds the locks, since when, with what command, and
 for how long the locks last; it changes nothing
 
 Example:
@@ -175,10 +138,9 @@ Example:
 
 Usage:
   redlock status [OPTIONS] NAME...
-)";
-
-constexpr std::string_view kListHead =
-    R"(redlock list: list all held locks of redlock; it changes nothing
+)"},
+    {config::kList, "list",
+     R"(redlock list: list all held locks of redlock; it changes nothing
 
 Example:
   redlock list 'nightly-*'
@@ -189,10 +151,9 @@ Usage:
 PATTERN must match the whole name, like the shell's patterns for file names:
 *, ?, [a-z]. With --prefix, redlock lists only the locks with that prefix, and
 shows their names without it.
-)";
-
-constexpr std::string_view kHistoryHead =
-    R"(redlock history: show who held a lock, when, for how long and how it ended,
+)"},
+    {config::kHistory, "history",
+     R"(redlock history: show who held a lock, when, for how long and how it ended,
 from the logs of all servers; it changes nothing
 
 Example:
@@ -203,10 +164,32 @@ Usage:
 
 NAME may be a pattern, as for "redlock list". Without NAME, redlock shows the
 runs of all locks, in one table.
-)";
+)"},
+    {config::kCheck, "check",
+     R"(redlock check: look for problems of the configured servers and of the settings,
+and take, renew and release a lock
 
-constexpr std::string_view kSandboxHead =
-    R"(redlock sandbox: start private Redis servers, run a command that may lock on
+Example:
+  redlock check -S redis://db1 -S redis://db2 -S redis://db3
+
+Usage:
+  redlock check [OPTIONS] [NAME]
+
+redlock takes the lock NAME for a moment, if nobody holds it; without NAME it
+takes a lock that nobody uses.
+)"},
+    {config::kConfig, "config",
+     R"(redlock config: show the settings, and where each of them comes from: a flag,
+an environment variable, a line of the configuration file, or the default
+
+Example:
+  redlock config --json
+
+Usage:
+  redlock config [OPTIONS]
+)"},
+    {config::kSandbox, "sandbox",
+     R"(redlock sandbox: start private Redis servers, run a command that may lock on
 them, and stop the servers
 
 Example:
@@ -218,25 +201,21 @@ Usage:
 Without COMMAND, redlock runs your shell. REDLOCK_SERVERS names the servers.
 Those of --cluster and --sentinel listen on ports of 127.0.0.1 and want a
 password: REDLOCK_SERVERS contains it, and REDISCLI_AUTH for redis-cli.
-)";
+)"},
+    {config::kHold, "hold",
+     R"(redlock hold: keep everybody out for maintenance: take a lock for a fixed time,
+print its token, and end; no process stays, and nobody renews the lock
 
-struct Page {
-  config::Command command;
-  std::string_view name;
-  std::string_view head;  ///< the text before the options
-};
-constexpr Page kPages[] = {
-    {config::kRun, "run", kRunHead},
-    {config::kAcquire, "acquire", kAcquireHead},
-    {config::kRenew, "renew", kRenewHead},
-    {config::kRelease, "release", kReleaseHead},
-    {config::kStatus, "status", kStatusHead},
-    {config::kList, "list", kListHead},
-    {config::kHistory, "history", kHistoryHead},
-    {config::kCheck, "check", kCheckHead},
-    {config::kConfig, "config", kConfigHead},
-    {config::kSandbox, "sandbox", kSandboxHead},
-    {config::kHold, "hold", kHoldHead},
+Example:
+  redlock hold --until 06:00 -m 'new disk in db2' nightly-backup
+
+Usage:
+  redlock hold [OPTIONS] NAME
+
+Give --for or --until. If somebody holds the lock, redlock waits, unless -n or
+-w is given. The hold ends when its time is over, or by "redlock release": with
+the token, or with --force. "redlock renew" extends it.
+)"},
 };
 
 const Page& page_of(config::Command command) {
@@ -270,7 +249,7 @@ constexpr Meaning kMeanings[] = {
     {ExitStatus::conflict, kTakers,
      "redlock did not get the lock in time (or the status that -E gives)"},
     {ExitStatus::conflict, config::kRelease,
-     "--force did nothing: you said no, the lock changed hands meanwhile, or\n"
+     "--force did nothing: you said no, the lock changed hands since, or\n"
      "       it belongs to another program, which needs --now"},
     {ExitStatus::conflict, config::kCheck,
      "warnings; or a server is not usable, but redlock can take a lock"},
@@ -341,20 +320,14 @@ std::string describe(const Row& row) {
 
 /// An entry in two columns.
 std::string entry(std::string_view left, std::string_view right) {
-  std::string out = "  ";
-  out += left;
-  bool below = out.size() + 2 > kRight;
+  std::string out;
+  std::string line = "  " + std::string(left);
+  if (line.size() + 2 > kRight) out = std::exchange(line, {}) + '\n';
   while (!right.empty()) {
-    if (below) {
-      out += '\n';
-      out.append(kRight, ' ');
-    } else {
-      out.append(kRight - out.size(), ' ');
-    }
-    out += take_line(right, kWidth - kRight);
-    below = true;
+    line.resize(kRight, ' ');
+    out.append(std::exchange(line, {})).append(take_line(right, kWidth - kRight)).append("\n");
   }
-  return out + '\n';
+  return out;
 }
 
 std::string help_foot(config::Command command) {
@@ -362,8 +335,7 @@ std::string help_foot(config::Command command) {
   if (command == config::kRun) {
     foot += "\nEnvironment:\n";
     foot += entry("REDLOCK_NAME, REDLOCK_TOKEN, REDLOCK_FENCE, REDLOCK_FENCES, REDLOCK_HELD",
-                  "redlock sets these for the command; with --slots, "
-                  "REDLOCK_SLOT, too");
+                  "redlock sets these for the command; with --slots, REDLOCK_SLOT, too");
     foot += kTime;
   }
   return foot + exit_statuses(command) + "\nThe manual: man redlock-" +
@@ -403,41 +375,33 @@ std::string_view heading_of(config::Command command, const Row& row) {
   return of_run && !of_servers(row) ? "Settings" : row.group;
 }
 
-/// The headings in the order of the table, but those of kLastGroups at the end.
-std::vector<std::string_view> headings_of(config::Command command,
-                                          const std::vector<const Row*>& rows) {
-  std::vector<std::string_view> headings;
-  for (const Row* row : rows) {
-    const std::string_view heading = heading_of(command, *row);
-    if (std::ranges::find(headings, heading) == headings.end()) headings.push_back(heading);
-  }
-  const auto rank = [](std::string_view heading) {
-    const auto* const last = std::ranges::find(config::kLastGroups, heading);
-    return last == std::end(config::kLastGroups) ? 0 : last - std::begin(config::kLastGroups) + 1;
-  };
-  std::ranges::stable_sort(headings, {}, rank);
-  return headings;
-}
-
-/// The rows of `command` that `shown` chooses, below their headings.
+/// The rows of `command` that `shown` chooses, below their headings. These are in the order of the
+/// table, but those of kLastGroups at the end.
 std::string options_of(config::Command command, bool (*shown)(const Row&)) {
-  std::vector<const Row*> rows;
+  struct Section {
+    std::string_view heading;
+    std::string entries;
+  };
+  std::vector<Section> sections;
   for (const Row& row : config::table()) {
     if (row.flags.empty() || row.group.empty() || !takes(command, row) || !shown(row)) continue;
-    rows.push_back(&row);
-  }
-  std::string out;
-  for (const std::string_view heading : headings_of(command, rows)) {
-    out.append("\n").append(heading).append(":\n");
-    for (const Row* row : rows) {
-      if (heading_of(command, *row) != heading) continue;
-      std::string left;
-      for (const std::string_view flag : config::parts_of(row->flags, ",")) {
-        left.append(left.empty() ? "" : ", ").append(flag);
-      }
-      if (!row->metavar.empty()) left.append(" ").append(row->metavar);
-      out += entry(left, describe(*row));
+    const std::string_view heading = heading_of(command, row);
+    auto section = std::ranges::find(sections, heading, &Section::heading);
+    if (section == sections.end()) section = sections.insert(section, {heading, ""});
+    std::string left;
+    for (const std::string_view flag : config::parts_of(row.flags, ",")) {
+      left.append(left.empty() ? "" : ", ").append(flag);
     }
+    if (!row.metavar.empty()) left.append(" ").append(row.metavar);
+    section->entries += entry(left, describe(row));
+  }
+  std::ranges::stable_sort(sections, {}, [](const Section& section) {
+    const auto* const last = std::ranges::find(config::kLastGroups, section.heading);
+    return last == std::end(config::kLastGroups) ? 0 : last - std::begin(config::kLastGroups) + 1;
+  });
+  std::string out;
+  for (const auto& [heading, entries] : sections) {
+    out.append("\n").append(heading).append(":\n").append(entries);
   }
   return out;
 }
@@ -468,21 +432,17 @@ std::string_view help_head(config::Command command) {
 }
 
 std::string help(config::Command command) {
-  return std::string(help_head(command)) +
-         options_of(command,
-                    [](const Row& row) {
-                      return !of_servers(row) || row.name == key::server ||
-                             row.name == key::help_servers;
-                    }) +
-         help_foot(command);
+  const auto shown = [](const Row& row) {
+    return !of_servers(row) || row.name == key::server || row.name == key::help_servers;
+  };
+  return std::string(help_head(command)) + options_of(command, shown) + help_foot(command);
 }
 
 std::string servers_help(config::Command command) {
-  return servers_head(command) +
-         options_of(
-             command,
-             [](const Row& row) { return of_servers(row) && row.name != key::help_servers; }) +
-         servers_foot(command);
+  const auto shown = [](const Row& row) {
+    return of_servers(row) && row.name != key::help_servers;
+  };
+  return servers_head(command) + options_of(command, shown) + servers_foot(command);
 }
 
 }  // namespace redlock::cli

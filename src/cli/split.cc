@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "cli/help.h"
-#include "config/quote.h"
 #include "config/value.h"
 
 namespace redlock::cli {
@@ -26,8 +25,7 @@ using config::quote;
 using config::Row;
 using config::Type;
 
-/// The option that the user probably meant. The beginning of a flag finds the flag, too: redlock
-/// accepts no abbreviation, but it understands one.
+/// The option that the user probably meant, also by an abbreviation, which redlock never accepts.
 std::string nearest_flag(Command command, std::string_view flag) {
   if (!flag.starts_with("--")) return {};
   std::vector<std::string> candidates;
@@ -40,8 +38,6 @@ std::string nearest_flag(Command command, std::string_view flag) {
   const std::string meant = config::nearest(flag.substr(2), candidates);
   return meant.empty() ? meant : "--" + meant;
 }
-
-enum class Refusals { thrown, passed_over };
 
 /// Reads words from the left, like getopt(3) in its POSIX mode.
 class Splitter {
@@ -91,15 +87,15 @@ class Splitter {
     const Row* const row = find(flag);
     if (row == nullptr) return;
     if (equals == std::string::npos) {
-      takes_value(*row) ? add_with_next(*row, flag) : add(*row, flag, "");
+      takes_value(*row) ? add_with_next(*row, flag) : add(*row, "");
     } else if (takes_value(*row)) {
-      add(*row, flag, word.substr(equals + 1));
+      add(*row, word.substr(equals + 1));
     } else if (strict_) {
       misused("option " + flag + " takes no value");
     }
   }
 
-  /// `-nw5`, `-nw 5`: switches, and perhaps an option with its value at the end.
+  /// `-nw5`, `-nw 5`: switches; the last option may have a value.
   void read_cluster() {
     const std::string word = take();
     for (std::size_t at = 1; at < word.size() && line_.request == nullptr; ++at) {
@@ -107,10 +103,10 @@ class Splitter {
       const Row* const row = find(flag, word);
       if (row == nullptr) return;
       if (!takes_value(*row)) {
-        add(*row, flag, "");
+        add(*row, "");
         continue;
       }
-      at + 1 < word.size() ? add(*row, flag, word.substr(at + 1)) : add_with_next(*row, flag);
+      at + 1 < word.size() ? add(*row, word.substr(at + 1)) : add_with_next(*row, flag);
       return;
     }
   }
@@ -124,7 +120,7 @@ class Splitter {
       return;
     }
     if (strict_) check_value(row, flag, words_[next_]);
-    add(row, flag, take());
+    add(row, take());
   }
 
   /// A word that looks like an option is not a value: in `-w -n` the user forgot the time. Two
@@ -142,9 +138,9 @@ class Splitter {
 
   static bool takes_value(const Row& row) { return !row.metavar.empty(); }
 
-  void add(const Row& row, const std::string& flag, std::string value) {
+  void add(const Row& row, std::string value) {
     if (row.type != Type::request) {
-      line_.options.push_back({&row, flag, std::move(value)});
+      line_.options.push_back({&row, std::move(value)});
     } else if (strict_) {
       line_.request = &row;
     }
@@ -185,12 +181,8 @@ CLI::Option* define(CLI::App& app, const Row& row, Draft& draft) {
 
 }  // namespace
 
-Line split(Command command, std::vector<std::string> words) {
-  return Splitter(command, std::move(words), Refusals::thrown).split();
-}
-
-Line split_unfinished(Command command, std::vector<std::string> words) {
-  return Splitter(command, std::move(words), Refusals::passed_over).split();
+Line split(Command command, std::vector<std::string> words, Refusals refusals) {
+  return Splitter(command, std::move(words), refusals).split();
 }
 
 Draft read_options(std::vector<Given> options) {
@@ -202,12 +194,12 @@ Draft read_options(std::vector<Given> options) {
   std::vector<std::string> words;
   for (Given& given : options) {
     const Row& row = *given.row;
-    if (row.type == config::Type::shell_command) {
+    if (row.type == Type::shell_command) {
       store(row, draft, given.value, {Origin::flag});
       continue;
     }
     if (defined.insert(&row).second) define(app, row, draft);
-    words.push_back(std::move(given.flag));
+    words.emplace_back(row.flags.substr(0, row.flags.find(',')));
     if (!row.metavar.empty()) words.push_back(std::move(given.value));
   }
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back

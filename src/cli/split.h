@@ -30,9 +30,12 @@ namespace redlock::cli {
 /// One option as the user gave it, alone or in a cluster.
 struct Given {
   const config::Row* row;
-  std::string flag;   ///< as typed, without the value: `-w`, `--timeout`
   std::string value;  ///< empty for an option that takes none
 };
+
+/// What becomes of words that redlock refuses. For completion, split() passes over them and over
+/// requests.
+enum class Refusals { thrown, passed_over };
 
 struct Line {
   std::vector<Given> options;             ///< in the order of argv
@@ -46,11 +49,8 @@ struct Line {
 /// run: `[OPTIONS] NAME [OPTIONS] [--] COMMAND [ARG…]`; the first word after NAME that is not an
 /// option begins the job. sandbox: the same without NAME. All others: `[OPTIONS] [WORD
 /// [OPTIONS]]…`; there a `--` is a word like any other. Throws Error (64).
-Line split(config::Command command, std::vector<std::string> words);
-
-/// The same of the words before the cursor: what redlock would refuse is passed over, and so are
-/// requests.
-Line split_unfinished(config::Command command, std::vector<std::string> words);
+Line split(config::Command command, std::vector<std::string> words,
+           Refusals refusals = Refusals::thrown);
 
 /// Lets CLI11 read the options, and stores their values in the order of argv. Throws Error (64) for
 /// a wrong value.

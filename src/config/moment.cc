@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "config/moment.h"
+//
+// Moments: instants that the user names by the clock, a date or a distance from now.
+#include "config/value.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "config/value.h"
+#include "os/clock.h"
 
 namespace redlock::config {
 namespace {
@@ -15,6 +17,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
+using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 /// A form of strptime(3), and the texts that it is for: these have a digit for each 0. strptime
@@ -76,7 +79,7 @@ std::optional<Local> local(std::tm moment) {
   const std::time_t time = std::mktime(&moment);
   if (time < 0) return std::nullopt;
   Local found{seconds(time), seconds(time)};
-  // By so much zones set the clock back.
+  // The steps by which zones set the clock back.
   for (const seconds step : {seconds(minutes(30)), seconds(hours(1)), seconds(hours(2))}) {
     for (const seconds other : {seconds(time) - step, seconds(time) + step}) {
       const std::time_t candidate = other.count();
@@ -162,18 +165,16 @@ class Reading {
     return found->first;
   }
 
-  /// The last one in the past, or the first one in the future; none: it is in neither.
+  /// The last one in the past, or the first one in the future, if there is such a one.
   std::optional<milliseconds> nearest_of(const std::optional<Local>& found) {
     if (!found) return std::nullopt;
     note(*found);
-    const auto fits = [this](milliseconds time) {
-      return tense_ == Tense::past ? time <= now_ : time > now_;
-    };
-    const bool past = tense_ == Tense::past;
-    const milliseconds nearest = past ? found->second : found->first;
-    const milliseconds other = past ? found->first : found->second;
-    if (fits(nearest)) return nearest;
-    return fits(other) ? std::optional(other) : std::nullopt;
+    if (tense_ == Tense::future) {
+      if (found->first > now_) return found->first;
+      return found->second > now_ ? std::optional(found->second) : std::nullopt;
+    }
+    if (found->second <= now_) return found->second;
+    return found->first <= now_ ? std::optional(found->first) : std::nullopt;
   }
 
   milliseconds now_;
@@ -213,6 +214,13 @@ std::optional<milliseconds> parse_distance(std::string_view text) {
   return std::chrono::ceil<milliseconds>(*distance);
 }
 
+void warn_if(Repeated repeated, std::string_view value, milliseconds moment,
+             std::vector<std::string>& warnings) {
+  if (repeated == Repeated::no) return;
+  warnings.push_back("the clock shows " + quote(value) + " twice; redlock takes " +
+                     local_time(moment));
+}
+
 }  // namespace
 
 std::optional<milliseconds> parse_moment(std::string_view text, milliseconds now,
@@ -243,6 +251,32 @@ std::string local_time(milliseconds moment) {
   std::array<char, 40> text{};
   const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &parts);
   return {text.data(), size};
+}
+
+milliseconds to_future_moment(std::string_view value, nanoseconds most,
+                              std::vector<std::string>& warnings) {
+  const milliseconds now = os::unix_now();
+  Repeated repeated = Repeated::no;
+  const auto parsed = parse_future_moment(value, now, &repeated);
+  if (parsed && *parsed >= now + seconds(1) && *parsed <= now + in_milliseconds(most)) {
+    warn_if(repeated, value, *parsed, warnings);
+    return *parsed;
+  }
+  refuse("a time in the future, at most " +
+             std::to_string(std::chrono::floor<std::chrono::days>(most).count()) +
+             " days ahead (2h, 3d, 02:30, tomorrow, 2026-11-20, 2026-11-20T02:30)",
+         value);
+}
+
+milliseconds to_moment(std::string_view value, std::vector<std::string>& warnings) {
+  const milliseconds now = os::unix_now();
+  Repeated repeated = Repeated::no;
+  const auto parsed = parse_moment(value, now, &repeated);
+  if (parsed && *parsed <= now) {
+    warn_if(repeated, value, *parsed, warnings);
+    return *parsed;
+  }
+  refuse("a time in the past (2h, 3d, 02:30, yesterday, 2026-11-20, 2026-11-20T02:30)", value);
 }
 
 }  // namespace redlock::config

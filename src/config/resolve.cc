@@ -1,26 +1,112 @@
 // SPDX-License-Identifier: MIT
-//
-// The only file that includes toml++, which takes seconds to compile. toml++ runs only if there is
-// a file that is not empty.
 #include "config/resolve.h"
 
-#include <toml++/toml.h>
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
-#include "config/quote.h"
-#include "config/read_file.h"
-#include "config/toml_guard.h"
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
+#include "config/toml_file.h"
 #include "config/value.h"
 #include "error.h"
+#include "os/fd.h"
 
 namespace redlock::config {
 namespace {
 
 using redis::Endpoint;
+
+/// The content of a file. /dev/null counts as a file, and so does a pipe without a name (`<(…)`,
+/// /dev/stdin). A named pipe (FIFO) does not: it may have no writer.
+struct FileRead {
+  int error = 0;          ///< errno; 0: no error
+  bool too_long = false;  ///< the file has more bytes than the caller asked for
+  std::string text;
+  mode_t mode = 0;  ///< of fstat(2)
+  uid_t owner = 0;
+  bool fifo = false;  ///< a named pipe; nothing was read
+
+  /// Why the file is unusable; empty: it is usable.
+  [[nodiscard]] std::string trouble() const {
+    if (fifo) return "it is a named pipe (FIFO), not a file";
+    return error == 0 ? std::string() : std::generic_category().message(error);
+  }
+};
+
+constexpr long kPipeFileSystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h
+
+bool is_named_pipe(int fd, mode_t mode) {
+  struct statfs system {};
+  return S_ISFIFO(mode) && ::fstatfs(fd, &system) == 0 && system.f_type != kPipeFileSystem;
+}
+
+/// Where `lines`, in the form of kPipesVariable, say that the content is; otherwise `path`.
+std::string kept_path(std::string_view lines, const std::string& path) {
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    const std::size_t blank = line.find(' ');
+    if (blank != std::string_view::npos && line.substr(blank + 1) == path) {
+      return "/proc/self/fd/" + std::string(line.substr(0, blank));
+    }
+    lines.remove_prefix(line.size() < lines.size() ? line.size() + 1 : line.size());
+  }
+  return path;
+}
+
+FileRead read_file(const std::string& path, std::size_t most) {
+  FileRead file;
+  // O_NONBLOCK: open(2) must not wait for the writer of a pipe.
+  const os::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) {
+    file.error = errno;
+    return file;
+  }
+  file.mode = status.st_mode;
+  file.owner = status.st_uid;
+  file.fifo = is_named_pipe(fd.get(), status.st_mode);
+  if (file.fifo) return file;
+  file.error = os::read_all(fd.get(), file.text, most);
+  file.too_long = file.text.size() > most;
+  return file;
+}
+
+/// Reads the file, or the beginning of a file with more than `most` bytes. Takes the content of a
+/// pipe that an earlier redlock has read from there (draft.earlier_pipes), and stores that of a
+/// pipe which we read ourselves in draft.settings.pipes.
+FileRead read_file_or_pipe(const std::string& path, std::size_t most, Draft& draft) {
+  FileRead file = read_file(kept_path(draft.earlier_pipes, path), most);
+  // A terminal, too, gives each line to one reader only.
+  if (!S_ISREG(file.mode) && !file.text.empty()) draft.settings.pipes.push_back({path, file.text});
+  return file;
+}
+
+/// Warns if others may write the file, or read it although its content is secret. Only we can open
+/// a pipe, or a file that the shell opened (/dev/stdin, /dev/fd/63). The group of a file that root
+/// owns is the administrator's choice.
+void warn_of_exposure(const FileRead& file, const std::string& path, Content content,
+                      Settings& settings) {
+  const bool opened_by_shell =
+      path.starts_with("/dev/fd/") || path == "/dev/stdin" || path.starts_with("/proc/");
+  if (!S_ISREG(file.mode) || opened_by_shell) return;
+  const bool secret = content == Content::secret;
+  const mode_t others = file.mode & (file.owner == 0 ? S_IRWXO : S_IRWXG | S_IRWXO);
+  const bool read = secret && (others & (S_IRGRP | S_IROTH)) != 0;
+  const bool write = (others & (S_IWGRP | S_IWOTH)) != 0;
+  if (!read && !write) return;
+  const std::string may = read && write ? "read and write" : read ? "read" : "write";
+  const std::string whom = file.owner == 0 ? "o" : "go";
+  settings.warnings.push_back(
+      "others may " + may + ' ' + quote(path) +
+      (secret ? ", which holds a password" : ", which controls what redlock does") + "; chmod " +
+      whom + (secret ? "-rwx " : "-w ") + path);
+}
 
 void add_environment(Draft& draft, const Environment& environment) {
   for (const Row& row : table()) {
@@ -32,146 +118,6 @@ void add_environment(Draft& draft, const Environment& environment) {
 }
 
 constexpr std::size_t kLongestFile = 256 * std::size_t{1024};
-
-std::string name_of(toml::node_type type) {
-  switch (type) {
-    case toml::node_type::table:
-      return "a table";
-    case toml::node_type::array:
-      return "an array";
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::integer:
-    case toml::node_type::floating_point:
-      return "a number";
-    case toml::node_type::boolean:
-      return "true or false";
-    default:
-      return "a date or time";
-  }
-}
-
-/// A number as parse_duration and the like read it: without an exponent, and with no more decimal
-/// places than it needs. std::to_chars() can do that, but needs libm, which nothing else does:
-/// every start of redlock would load it.
-std::string decimal(double number) {
-  constexpr int kMostPlaces = 340;
-  std::array<char, 700> text{};
-  for (int places = 0; places <= kMostPlaces; ++places) {
-    std::snprintf(text.data(), text.size(), "%.*f", places, number);
-    if (std::strtod(text.data(), nullptr) == number) break;
-  }
-  return text.data();
-}
-
-class Reader {
- public:
-  explicit Reader(Draft& draft) : draft_(draft) {}
-
-  void read(const toml::table& settings) {
-    for (const auto& [key, value] : settings) {
-      const std::string_view name = key.str();
-      const auto row = std::ranges::find_if(
-          table(), [name](const Row& other) { return file_key(other) == name; });
-      // The line of a [table] is the line of its heading.
-      const unsigned line = key.source().begin.line;
-      if (row == table().end()) refuse_key(name, line);
-      const bool overridden = draft_.origin(row->name) != Origin::built_in;
-      holds_secret_ = holds_secret_ || (row->type == Type::secret && value.is_string() &&
-                                        !value.as_string()->get().empty());
-      if (!overridden) take(*row, value, line);
-    }
-  }
-
-  /// Whether the file contains a password.
-  [[nodiscard]] bool holds_secret() const {
-    if (holds_secret_) return true;
-    return draft_.origin(key::server) == Origin::file &&
-           std::ranges::any_of(draft_.settings.servers, [](const redis::Endpoint& server) {
-             return !server.credentials.password.empty();
-           });
-  }
-
- private:
-  [[noreturn]] void refuse(unsigned line, const std::string& message) const {
-    throw Error(ExitStatus::config,
-                draft_.config_file + ":" + std::to_string(line) + ": " + message);
-  }
-
-  [[noreturn]] void refuse_key(std::string_view key, unsigned line) const {
-    std::string message = "unknown key " + quote(key);
-    std::vector<std::string> keys;
-    for (const Row& row : table()) keys.push_back(file_key(row));
-    const std::string meant = nearest(key, keys);
-    if (!meant.empty()) message += ", did you mean " + meant + "?";
-    refuse(line, message + " (see redlock.toml(5))");
-  }
-
-  [[noreturn]] void refuse_type(const Row& row, const toml::node& value, unsigned line,
-                                const std::string& expected) const {
-    refuse(line, file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
-  }
-
-  void take(const Row& row, const toml::node& value, unsigned line) {
-    const Source source{Origin::file, line};
-    switch (row.type) {
-      case Type::uri_list:
-        return take_list(row, value, line);
-      case Type::toggle:
-        if (!value.is_boolean()) refuse_type(row, value, line, "true or false");
-        return store(row, draft_, **value.as_boolean() ? "true" : "false", source);
-      case Type::duration:
-        if (value.is_number()) return store(row, draft_, number(value), source);
-        if (!value.is_string()) {
-          refuse_type(row, value, line, "a time such as \"30s\", or a number of seconds");
-        }
-        break;
-      case Type::integer:
-        if (!value.is_integer()) refuse_type(row, value, line, "a whole number");
-        return store(row, draft_, number(value), source);
-      default:
-        if (!value.is_string()) refuse_type(row, value, line, "a string");
-    }
-    store(row, draft_, **value.as_string(), source);
-  }
-
-  static std::string number(const toml::node& value) {
-    if (const auto* whole = value.as_integer()) return std::to_string(**whole);
-    return decimal(**value.as_floating_point());
-  }
-
-  void take_list(const Row& row, const toml::node& value, unsigned line) {
-    const toml::array* array = value.as_array();
-    const std::string expected = "an array of strings, such as [\"redis://db1\"]";
-    if (array == nullptr) refuse_type(row, value, line, expected);
-    if (array->empty()) refuse(line, file_key(row) + ": expected at least one");
-    for (const toml::node& element : *array) {
-      const unsigned at = element.source().begin.line;
-      const auto* text = element.as_string();
-      if (text == nullptr) refuse_type(row, element, at, expected);
-      // Blanks separate the servers of a list in the environment, but not in the file.
-      if (text->get().find_first_of(kBlanks) != std::string::npos) {
-        refuse(at, file_key(row) + ": expected one URI in each string");
-      }
-      store(row, draft_, text->get(), {Origin::file, at});
-    }
-    draft_.given[row.name].source.line = line;
-  }
-
-  Draft& draft_;
-  bool holds_secret_ = false;
-};
-
-/// The message of toml++, without the text it complains about: that may be a password.
-std::string without_input(std::string_view description) {
-  constexpr std::string_view opening = "Error while ";
-  if (description.starts_with(opening)) description.remove_prefix(opening.size());
-  std::string text(description.substr(0, description.find(", saw")));
-  const std::size_t first = text.find('\'');
-  const std::size_t last = text.rfind('\'');
-  if (first != last) text.replace(first + 1, last - first - 1, "...");
-  return text;
-}
 
 /// Stores the file's values for the settings that neither a flag nor a variable has set. Without
 /// draft.config_file it reads kDefaultFile, which need not exist. Throws Error (78) with file and
@@ -191,22 +137,7 @@ void add_file(Draft& draft) {
     throw Error(ExitStatus::config, "configuration file " + quote(path) + ": too long");
   }
   if (file.text.empty()) return;
-  const auto refuse = [&path](unsigned line, const std::string& why) {
-    throw Error(ExitStatus::config,
-                path + ":" + std::to_string(line) + ": not valid TOML (texts need quotes): " + why);
-  };
-  if (const auto trouble = not_toml(file.text)) {
-    refuse(trouble->line, std::string(trouble->why));
-  }
-  const toml::parse_result parsed = toml::parse(file.text, path);
-  if (!parsed) {
-    refuse(parsed.error().source().begin.line, without_input(parsed.error().description()));
-  }
-  Reader reader(draft);
-  reader.read(parsed.table());
-  const Content content = reader.holds_secret() ? Content::secret : Content::settings;
-  const std::string warning = exposure(file, path, content);
-  if (!warning.empty()) draft.settings.warnings.push_back(warning);
+  warn_of_exposure(file, path, read_toml(file.text, draft), draft.settings);
 }
 
 /// What two URIs of one server have in common.
@@ -269,8 +200,7 @@ std::string read_password(const std::string& path, Draft& draft) {
   if (text.ends_with('\r')) text.pop_back();
   if (text.empty()) bad_password_file(path, "it is empty");
   if (text.find('\n') != std::string::npos) bad_password_file(path, "expected one line");
-  const std::string warning = exposure(file, path, Content::secret);
-  if (!warning.empty()) draft.settings.warnings.push_back(warning);
+  warn_of_exposure(file, path, Content::secret, draft.settings);
   return text;
 }
 
@@ -305,6 +235,35 @@ void warn_of_trust(Settings& settings) {
 
 }  // namespace
 
+std::string place(const Row& row, const Draft& draft, Source source) {
+  switch (source.origin) {
+    case Origin::flag:
+      return flag_name(row);
+    case Origin::environment:
+      return row.environment;
+    case Origin::file:
+      return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
+    case Origin::built_in:
+      break;
+  }
+  return std::string(row.name);
+}
+
+void store(const Row& row, Draft& draft, std::string_view value, Source source) {
+  try {
+    row.parse(draft, value);
+  } catch (const Error& error) {
+    throw Error(status_of(source.origin), place(row, draft, source) + ": " + error.what());
+  }
+  Draft::Given& given = draft.given[row.name];
+  given.source = source;
+  if (row.type != Type::secret && row.type != Type::uri_list) given.text = value;
+}
+
+ExitStatus status_of(Origin origin) {
+  return origin == Origin::flag ? ExitStatus::usage : ExitStatus::config;
+}
+
 std::string variable(const Environment& environment, const char* name) {
   const char* value = environment(name);
   return value == nullptr ? "" : value;
@@ -336,7 +295,7 @@ void check_restart_grace(const Draft& draft) {
   if (settings.servers.size() < 2 || settings.ttl_fits()) return;
   const std::string ttl = format_duration(settings.ttl);
   const std::string grace = format_duration(settings.restart_grace);
-  // The value that overrides the other's origin is the one to change.
+  // The message names the value whose origin overrides the other's: that one is to be changed.
   const bool grace_is_later = draft.origin(key::restart_grace) > draft.origin(key::ttl);
   const std::string_view later = grace_is_later ? key::restart_grace : key::ttl;
   throw Error(status_of(draft.origin(later)),

@@ -9,10 +9,25 @@
 
 namespace redlock::config {
 
-/// Looks up an environment variable; null: not set. In the program this is getenv(3).
+/// The place of a row's value from `source`, for the beginning of a message: `-w/--wait`,
+/// `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
+std::string place(const Row& row, const Draft& draft, Source source);
+
+/// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,
+/// else 78).
+void store(const Row& row, Draft& draft, std::string_view value, Source source);
+
+/// The status of an error in a value of this origin: 64 for a flag, else 78.
+ExitStatus status_of(Origin origin);
+
+/// Where an earlier redlock keeps what it read from pipes: a line "DESCRIPTOR PATH" for each, with
+/// the path as the user wrote it. Only redlock itself sets it.
+constexpr const char* kPipesVariable = "REDLOCK_STAGE_PIPES";
+
+/// Returns an environment variable, or null if it is not set. In the program this is getenv(3).
 using Environment = std::function<const char*(const char* variable)>;
 
-/// The variable's value. An unset variable is empty: redlock treats both alike.
+/// The variable's value, empty if it is not set.
 std::string variable(const Environment& environment, const char* name);
 
 /// Completes `draft`, which has the flags: the environment sets what no flag has set, and the

@@ -19,11 +19,11 @@ enum class When {
   never
 };
 
-/// How much of a command the servers store, for people to read.
+/// How much of a command the servers store, for status and history to show.
 enum class RecordCommand { full, name, none };
 
-/// Everything that a user can set, with its default. The settings table, config/table.h, says what
-/// sets each field (flag, environment, file). The lock's name and the job are not settings.
+/// Everything that a user can set, with its default, but for the lock's name and the job. The table
+/// in config/table.h says which flag, variable and key of the file sets each field.
 struct Settings {
   std::vector<redis::Endpoint> servers;  ///< at least one, each server once, passwords filled in
   std::string password_file;
@@ -37,21 +37,21 @@ struct Settings {
   std::chrono::milliseconds server_timeout{200};  ///< at least 1 ms; see request_timeout()
   /// Zero: redlock trusts a server as soon as it runs.
   std::chrono::seconds restart_grace{60};
-  unsigned replicas = 0;  ///< at most 15: so many replicas must have a grant before it counts
+  unsigned replicas = 0;  ///< at most 15; this many must have a grant before it counts
   std::chrono::milliseconds server_wait{10'000};
   std::string prefix;
-  std::optional<std::chrono::nanoseconds> wait;         ///< without a value: for ever; zero: -n
+  std::optional<std::chrono::nanoseconds> wait;         ///< without a value: no limit; zero: -n
   std::optional<std::chrono::nanoseconds> max_runtime;  ///< without a value: no limit; never zero
   int stop_signal = 15;                                 ///< SIGTERM
   bool wait_all = false;
   bool shared = false;          ///< one of many readers, not the one writer
-  std::size_t slots = 0;        ///< so many jobs may run at once; 0: one
+  std::size_t slots = 0;        ///< this many jobs may run at the same time; 0: one
   std::string on_lost;          ///< a command for the shell; empty: none
   int conflict_exit_code = 1;   ///< 0 to 255
   bool reentrant = true;        ///< join a lock that an outer redlock run holds
   unsigned log_entries = 1000;  ///< 0: no log; at most 100,000
   RecordCommand record_command = RecordCommand::full;
-  std::string message;       ///< why we take the lock, for others to read; as the user wrote it
+  std::string message;       ///< why the user takes the lock, as written
   std::string metrics_file;  ///< empty: none
   When progress = When::automatic;
   When color = When::automatic;
@@ -64,7 +64,7 @@ struct Settings {
     std::string path;
     std::string text;
   };
-  /// What was read from pipes, and nobody can read there again.
+  /// What redlock read from pipes: nobody can read it there again.
   std::vector<Pipe> pipes;
 
   /// The grace in use.
@@ -76,14 +76,13 @@ struct Settings {
   /// Whether the grace leaves time to renew the lock before it begins.
   [[nodiscard]] bool grace_fits() const { return grace() <= ttl / 3; }
 
-  /// Whether a lock that a restarted server forgot has expired when that server votes again. With
-  /// one server, or a restart grace of zero, the user does without that.
+  /// Whether a lock that a restarted server forgot has expired when that server votes again. A
+  /// restart grace of zero switches this check off.
   [[nodiscard]] bool ttl_fits() const {
     return restart_grace == std::chrono::seconds::zero() || ttl <= restart_grace;
   }
 
-  /// The time-outs in use. A request must fail fast enough that a ttl has room for several attempts
-  /// to renew.
+  /// The time-outs in use. A ttl must have room for several attempts to renew.
   [[nodiscard]] std::chrono::milliseconds request_timeout() const {
     return std::min(server_timeout, ttl / 10);
   }

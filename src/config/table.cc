@@ -12,6 +12,7 @@
 namespace redlock::config {
 namespace {
 
+using redis::TlsSettings;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
@@ -31,107 +32,100 @@ constexpr std::string_view kSandboxing = "Options";
 constexpr std::string_view kCompatible = kLastGroups[2];
 constexpr std::string_view kOther = kLastGroups[3];
 
-/// The commands that ask for a lock.
 constexpr unsigned kAsk = kRun | kAcquire | kHold;
-/// The same, and renew the lock.
 constexpr unsigned kKeep = kRun | kAcquire;
 constexpr unsigned kByToken = kRenew | kRelease;
 /// The commands that speak to the configured servers.
 constexpr unsigned kLook = kAsk | kByToken | kStatus | kList | kHistory;
 constexpr unsigned kEvery = kLook | kSandbox | kConfig | kCheck;
 
-/// The words are the metavar of their row, and the names of the enumeration's values in their
-/// order.
+/// The metavar of a row with a choice: the enumeration's values in their order.
 constexpr std::string_view kWhen = "auto|always|never";
 constexpr std::string_view kHowMuch = "full|name|none";
 
-template <class Enum>
-Enum to_choice(std::string_view value, std::string_view metavar) {
-  const std::vector<std::string_view> words = parts_of(metavar, "|");
-  const auto word = std::ranges::find(words, value);
-  if (word != words.end()) return static_cast<Enum>(word - words.begin());
-  std::string expected;
-  for (const std::string_view each : words) {
-    if (!expected.empty()) expected += each == words.back() ? " or " : ", ";
-    expected += each;
-  }
-  refuse(expected, value);
+/// Where the draft keeps a member.
+template <class Type>
+Type& in(Draft& draft, Type Settings::*member) {
+  return draft.settings.*member;
+}
+template <class Type>
+Type& in(Draft& draft, Type Draft::*member) {
+  return draft.*member;
+}
+template <class Type>
+Type& in(Draft& draft, Type TlsSettings::*member) {
+  return draft.settings.tls.*member;
+}
+template <class Type>
+Type& in(Draft& draft, Type HistoryOptions::*member) {
+  return draft.history.*member;
 }
 
-template <bool Settings::*member>
-void turn_on(Draft& draft, std::string_view) {
-  draft.settings.*member = true;
+/// A flag without a value.
+template <auto member, bool on = true>
+void turn(Draft& draft, std::string_view) {
+  in(draft, member) = on;
 }
 
-template <bool Draft::*member>
-void turn_on(Draft& draft, std::string_view) {
-  draft.*member = true;
+void count_verbose(Draft& draft, std::string_view) {
+  ++draft.settings.verbose;
 }
 
-template <std::string Settings::*member>
-void set_text(Draft& draft, std::string_view value) {
-  draft.settings.*member = value;
+/// Stores what `read` makes of the value.
+template <auto member, auto read = [](std::string_view value) { return value; }>
+void set(Draft& draft, std::string_view value) {
+  in(draft, member) = read(value);
 }
 
-template <int Settings::*member, int least, int most>
+template <auto member, int least, int most>
 void set_integer(Draft& draft, std::string_view value) {
-  draft.settings.*member = to_integer(value, least, most);
+  auto& field = in(draft, member);
+  field = static_cast<std::remove_reference_t<decltype(field)>>(to_integer(value, least, most));
 }
 
-/// A flag or an element of the file's array has one URI, the environment has several.
+template <class Enum, const std::string_view& words>
+Enum to_choice_of(std::string_view value) {
+  return static_cast<Enum>(to_choice(value, words));
+}
+
+nanoseconds to_any_time(std::string_view value) {
+  return to_duration(value);
+}
+
+milliseconds to_any_milliseconds(std::string_view value) {
+  return in_milliseconds(to_duration(value));
+}
+
+milliseconds to_ttl(std::string_view value) {
+  return in_milliseconds(to_duration(value, {1s, 24h}));
+}
+
+milliseconds to_hold_time(std::string_view value) {
+  return std::chrono::ceil<milliseconds>(to_duration(value, {1s, kLongestHold}));
+}
+
 void add_servers(Draft& draft, std::string_view value) {
-  const std::vector<std::string_view> uris = parts_of(value, kBlanks);
-  if (uris.empty()) refuse("a URI such as redis://host:6379", value);
-  const std::size_t before = draft.settings.servers.size();
-  const auto parse = [&](std::size_t index) {
-    try {
-      return redis::parse_uri(uris[index]);
-    } catch (const Error& error) {
-      // The message may not repeat the URI, so it says the URI's number.
-      const std::size_t number = before + index + 1;
-      if (number == 1 && uris.size() == 1) throw;
-      throw Error(error.status(), "server " + std::to_string(number) + ": " + error.what());
-    }
-  };
-  // A blank in a password cuts its URI in two. So redlock refuses the second half first: a message
-  // about the first half might show it.
-  const auto without_scheme = std::ranges::find_if(
-      uris, [](std::string_view uri) { return uri.find("://") == std::string_view::npos; });
-  if (without_scheme != uris.end()) {
-    parse(static_cast<std::size_t>(without_scheme - uris.begin()));
-  }
-  for (std::size_t index = 0; index < uris.size(); ++index) {
-    draft.settings.servers.push_back(parse(index));
-  }
-}
-
-void set_ttl(Draft& draft, std::string_view value) {
-  draft.settings.ttl = in_milliseconds(to_duration(value, {1s, 24h}));
-}
-
-void set_tls_sni(Draft& draft, std::string_view value) {
-  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
-                    value.find_first_of(":/@ ") == std::string_view::npos;
-  if (!name) refuse("a host's name, without a port", value);
-  draft.settings.tls.sni = value;
+  auto& servers = draft.settings.servers;
+  const std::vector<redis::Endpoint> added = to_servers(value, servers.size());
+  servers.insert(servers.end(), added.begin(), added.end());
 }
 
 void set_tls_insecure(Draft& draft, std::string_view value) {
   const bool yes = value.empty() || value == "1" || value == "true";  // empty: the flag
   if (!yes && value != "0" && value != "false") refuse("0 or 1", value);
   draft.settings.tls.verify =
-      yes ? redis::TlsSettings::Verify::nothing : redis::TlsSettings::Verify::server;
+      yes ? TlsSettings::Verify::nothing : TlsSettings::Verify::server;
 }
 
-void set_config_file(Draft& draft, std::string_view value) {
+std::string to_optional_file(std::string_view value) {
   if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
-  draft.config_file = value;
+  return std::string(value);
 }
 
 /// /dev/null overrides a file that the environment or the configuration file names.
 void set_metrics_file(Draft& draft, std::string_view value) {
-  if (value.empty()) refuse("the name of a file (/dev/null: none)", value);
-  draft.settings.metrics_file = value == "/dev/null" ? "" : value;
+  const std::string file = to_optional_file(value);
+  draft.settings.metrics_file = file == "/dev/null" ? "" : file;
 }
 
 /// flock(1)'s -u.
@@ -142,37 +136,27 @@ void refuse_unlock(Draft&, std::string_view) {
 
 constexpr Row kTable[] = {
     {"nonblock", "-n,--nonblock,--nb,--nonblocking", nullptr, "", kWaiting,
-     "do not wait: give up if the lock is held", "", Type::toggle, kAsk,
-     turn_on<&Draft::nonblocking>},
+     "do not wait: give up if the lock is held", "", Type::toggle, kAsk, turn<&Draft::nonblocking>},
     {"wait", "-w,--wait,--timeout", nullptr, "TIME", kWaiting, "wait no longer than this; 0 is -n",
-     "for ever", Type::duration, kAsk,
-     [](Draft& draft, std::string_view value) { draft.settings.wait = to_duration(value); }},
+     "no limit", Type::duration, kAsk, set<&Settings::wait, to_any_time>},
     {"conflict-exit-code", "-E,--conflict-exit-code", nullptr, "N", kWaiting,
      "exit status when redlock did not get the lock in time", "1", Type::integer, kAsk,
      set_integer<&Settings::conflict_exit_code, 0, 255>},
     {"progress", "--progress", "REDLOCK_PROGRESS", kWhen, kWaiting,
      "show who holds the lock, our place in the queue and the time; auto: live on a terminal, a "
      "line each minute where CI is set",
-     "auto", Type::text, kAsk,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.progress = to_choice<When>(value, kWhen);
-     }},
+     "auto", Type::text, kAsk, set<&Settings::progress, to_choice_of<When, kWhen>>},
 
     {key::ttl, "--ttl", "REDLOCK_TTL", "TIME", kLasting,
      "how long the lock lasts without renewal, and so how long it outlives a dead host", "30s",
-     Type::duration, kKeep, set_ttl},
+     Type::duration, kKeep, set<&Settings::ttl, to_ttl>},
     {key::kill_after, "--kill-after", "REDLOCK_KILL_AFTER", "TIME", kLasting,
      "grace: how long a job that lost its lock has from the first signal to KILL; at most ttl/3",
      "5s or ttl/6, whichever is less", Type::duration, kKeep,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.kill_after = in_milliseconds(to_duration(value));
-     }},
+     set<&Settings::kill_after, to_any_milliseconds>},
     {"for", "--for", nullptr, "TIME", kLasting,
      "how long a maintenance hold lasts, from now on: 90, 5m, 1h30m, 3d; at most 30d", "",
-     Type::duration, kHold | kRenew,
-     [](Draft& draft, std::string_view value) {
-       draft.hold_for = std::chrono::ceil<milliseconds>(to_duration(value, {1s, kLongestHold}));
-     }},
+     Type::duration, kHold | kRenew, set<&Draft::hold_for, to_hold_time>},
     {"until", "--until", nullptr, "WHEN", kLasting,
      "when it ends: 02:30 (the next time), tomorrow, 2026-11-20, 2026-11-20T02:30", "", Type::text,
      kHold | kRenew,
@@ -188,13 +172,13 @@ constexpr Row kTable[] = {
      }},
     {"signal", "--signal", nullptr, "SIGNAL", kHolding,
      "the first signal to stop the command with: a name or number", "TERM", Type::text, kRun,
-     [](Draft& draft, std::string_view value) { draft.settings.stop_signal = to_signal(value); }},
+     set<&Settings::stop_signal, to_signal>},
     {"wait-all", "--wait-all", nullptr, "", kHolding,
      "hold the lock until every process that the command started has ended", "", Type::toggle, kRun,
-     turn_on<&Settings::wait_all>},
+     turn<&Settings::wait_all>},
     {"on-lost", "--on-lost", "REDLOCK_ON_LOST", "COMMAND", kHolding,
      "run this with /bin/sh when redlock stops the command because of the lock", "", Type::text,
-     kRun, set_text<&Settings::on_lost>},
+     kRun, set<&Settings::on_lost>},
     {"min-hold", "--min-hold", nullptr, "TIME", kHolding,
      "keep the lock at least this long from the start on, even if the command ends sooner", "0",
      Type::duration, kRun,
@@ -204,16 +188,13 @@ constexpr Row kTable[] = {
      }},
     {"once", "--once", nullptr, "TIME", kHolding,
      "do nothing if a successful run began less than this ago", "", Type::duration, kRun,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.once =
-           std::chrono::ceil<milliseconds>(to_duration(value, {1s, kLongestHold}));
-     }},
+     set<&Settings::once, to_hold_time>},
     {key::once_exit_code, "--once-exit-code", nullptr, "N", kHolding,
      "exit status when --once found such a run", "0", Type::integer, kRun,
      set_integer<&Settings::once_exit_code, 0, 255>},
     {"no-reentrant", "--no-reentrant", nullptr, "", kHolding,
      "do not join a lock that an outer redlock run holds", "", Type::toggle, kRun,
-     [](Draft& draft, std::string_view) { draft.settings.reentrant = false; }},
+     turn<&Settings::reentrant, false>},
     {"also", "--also", nullptr, "NAME", kHolding,
      "hold this lock, too; repeat for each further lock", "", Type::text, kRun,
      [](Draft& draft, std::string_view value) {
@@ -222,51 +203,40 @@ constexpr Row kTable[] = {
      }},
     {"log-entries", "--log-entries", "REDLOCK_LOG_ENTRIES", "N", kOther,
      "how many lines the servers keep in the lock's log, see redlock history; 0: none", "1000",
-     Type::integer, kAsk | kByToken,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.log_entries = static_cast<unsigned>(to_integer(value, 0, 100'000));
-     }},
+     Type::integer, kAsk | kByToken, set_integer<&Settings::log_entries, 0, 100'000>},
     {"record-command", "--record-command", "REDLOCK_RECORD_COMMAND", kHowMuch, kOther,
      "how much of the command the servers keep, for status and history to show", "full", Type::text,
-     kAsk | kRelease,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.record_command = to_choice<RecordCommand>(value, kHowMuch);
-     }},
+     kAsk | kRelease, set<&Settings::record_command, to_choice_of<RecordCommand, kHowMuch>>},
     {"message", "-m,--message", nullptr, "TEXT", kOther,
      "why you take the lock; waiters, status, list and history can read it", "", Type::text, kAsk,
-     set_text<&Settings::message>},
+     set<&Settings::message>},
     {"command", "-c,--command", nullptr, "COMMAND", kHolding,
      "run this one word with the shell ($SHELL, or /bin/sh)", "", Type::shell_command, kRun,
-     [](Draft& draft, std::string_view value) { draft.shell_command = value; }},
+     set<&Draft::shell_command>},
 
     {key::renew_ttl, "--ttl", nullptr, "TIME", kLasting, "the new ttl",
      "the ttl that it was taken with", Type::duration, kRenew,
      [](Draft& draft, std::string_view value) {
-       set_ttl(draft, value);
-       draft.given[key::ttl].source = {
-           Origin::flag};  // goes before the environment's and the file's
+       draft.settings.ttl = to_ttl(value);
+       draft.given[key::ttl].source = {Origin::flag};  // so that no variable or file sets it
      }},
     {"keep-for", "--keep-for", nullptr, "PID", kLasting,
-     "leave a process behind that renews the lock until process PID ends, and then releases it", "",
-     Type::integer, kAcquire,
-     [](Draft& draft, std::string_view value) {
-       draft.keep_for = to_integer(value, 1, std::numeric_limits<int>::max());
-     }},
+     "start a process that renews the lock until process PID ends, and then releases it", "",
+     Type::integer, kAcquire, set_integer<&Draft::keep_for, 1, std::numeric_limits<int>::max()>},
     {"on-lost-signal", "--on-lost-signal", nullptr, "SIGNAL", kLasting,
      "with --keep-for: send PID this signal when the lock is lost, or one grace before that",
-     "none", Type::text, kAcquire,
-     [](Draft& draft, std::string_view value) { draft.on_lost_signal = to_signal(value); }},
+     "none", Type::text, kAcquire, set<&Draft::on_lost_signal, to_signal>},
 
     {"force", "--force", nullptr, "", kForcing,
      "stop the holder's job, and release the lock when the job is gone", "", Type::toggle, kRelease,
-     turn_on<&Draft::force>},
+     turn<&Draft::force>},
     {"now", "--now", nullptr, "", kForcing,
-     "release the lock at once, even if the job is still running", "", Type::toggle, kRelease,
-     turn_on<&Draft::now>},
+     "release the lock immediately, even if the job is still running", "", Type::toggle, kRelease,
+     turn<&Draft::now>},
     {"yes", "-y,--yes", nullptr, "", kForcing, "do not ask", "", Type::toggle, kRelease,
-     turn_on<&Draft::yes>},
+     turn<&Draft::yes>},
     {"wait-gone", "--wait", nullptr, "", kForcing, "wait until the job and its lock are gone", "",
-     Type::toggle, kRelease, turn_on<&Draft::wait_gone>},
+     Type::toggle, kRelease, turn<&Draft::wait_gone>},
 
     {key::server, "-S,--server", "REDLOCK_SERVERS", "URI", kServers,
      "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss:// (TLS), unix:///PATH, "
@@ -280,24 +250,19 @@ constexpr Row kTable[] = {
      }},
     {key::server_wait, "--server-wait", "REDLOCK_SERVER_WAIT", "TIME", kServers,
      "how long to keep trying while too few servers answer", "10s", Type::duration, kAsk | kByToken,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.server_wait = in_milliseconds(to_duration(value));
-     }},
+     set<&Settings::server_wait, to_any_milliseconds>},
     {key::restart_grace, "--restart-grace", "REDLOCK_RESTART_GRACE", "TIME", kServers,
      "how long a restarted server, which may have forgotten a lock, does not vote; at least the "
-     "largest ttl in use; 0: it votes at once",
+     "largest ttl in use; 0: it votes immediately",
      "60s", Type::duration, kAsk | kRenew,
      [](Draft& draft, std::string_view value) {
        draft.settings.restart_grace =
            std::chrono::ceil<std::chrono::seconds>(to_duration(value, {0ns, kLongestGrace}));
      }},
     {"replicas", "--replicas", "REDLOCK_REPLICAS", "N", kServers,
-     "a server's vote counts only once N of its replicas have it (WAIT); then a fail-over "
-     "forgets fewer locks",
-     "0", Type::integer, kAsk | kRenew,
-     [](Draft& draft, std::string_view value) {
-       draft.settings.replicas = static_cast<unsigned>(to_integer(value, 0, kMostReplicas));
-     }},
+     "a server's vote counts only once N of its replicas have it (WAIT); then a fail-over forgets "
+     "fewer locks",
+     "0", Type::integer, kAsk | kRenew, set_integer<&Settings::replicas, 0, kMostReplicas>},
     {"prefix", "--prefix", "REDLOCK_PREFIX", "TEXT", kServers,
      "redlock puts this before NAME to form the key in Redis", "none", Type::text, kLook,
      [](Draft& draft, std::string_view value) {
@@ -306,92 +271,86 @@ constexpr Row kTable[] = {
      }},
     {key::password_file, "--password-file", "REDLOCK_PASSWORD_FILE", "FILE", kServers,
      "the password for servers whose URI has none", "", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.password_file = to_file(value); }},
+     set<&Settings::password_file, to_file>},
     {key::password, "", "REDLOCK_PASSWORD", "", kServers,
      "the password for servers whose URI has none; --password-file overrides it", "", Type::secret,
-     kLook, [](Draft& draft, std::string_view value) { draft.password = value; }},
+     kLook, set<&Draft::password>},
     {"rediscli-auth", "", "REDISCLI_AUTH", "", kServers,
      "redis-cli's password: where neither the URI nor a setting of redlock gives one", "",
-     Type::secret, kLook,
-     [](Draft& draft, std::string_view value) { draft.rediscli_auth = value; }},
+     Type::secret, kLook, set<&Draft::rediscli_auth>},
 
     {key::config_file, "--config", "REDLOCK_CONFIG", "FILE", kServers,
      "read settings from this file, see redlock.toml(5)", kDefaultFile, Type::text, kLook,
-     set_config_file},
+     set<&Draft::config_file, to_optional_file>},
     {"tls-ca", "--tls-ca", "REDLOCK_TLS_CA", "FILE", kTls,
      "PEM file of the authorities to trust, in place of the system's", "", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.tls.ca = to_file(value); }},
+     set<&TlsSettings::ca, to_file>},
     {"tls-ca-dir", "--tls-ca-dir", "REDLOCK_TLS_CA_DIR", "DIR", kTls,
      "the same, as a directory that openssl-rehash(1) prepared", "", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.tls.ca_dir = to_file(value); }},
+     set<&TlsSettings::ca_dir, to_file>},
     {"tls-cert", "--tls-cert", "REDLOCK_TLS_CERT", "FILE", kTls,
      "PEM file of the certificate to show to the servers", "", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.tls.cert = to_file(value); }},
+     set<&TlsSettings::cert, to_file>},
     {"tls-key", "--tls-key", "REDLOCK_TLS_KEY", "FILE", kTls, "PEM file of its private key",
-     "the file of --tls-cert", Type::text, kLook,
-     [](Draft& draft, std::string_view value) { draft.settings.tls.key = to_file(value); }},
+     "the file of --tls-cert", Type::text, kLook, set<&TlsSettings::key, to_file>},
     {"tls-sni", "--tls-sni", "REDLOCK_TLS_SNI", "NAME", kTls,
      "the host name to ask the servers for; their certificates must have it", "the URI's host",
-     Type::text, kLook, set_tls_sni},
+     Type::text, kLook, set<&TlsSettings::sni, to_host_name>},
     {"tls-insecure", "--tls-insecure", "REDLOCK_TLS_INSECURE", "", kTls,
      "trust any certificate: anyone on the network path can pose as a server", "", Type::toggle,
      kLook, set_tls_insecure},
 
     {key::sandbox_servers, "-N,--servers", nullptr, "SERVERS", kSandboxing,
      "how many servers to start, 1 to 99", "3", Type::integer, kSandbox,
-     [](Draft& draft, std::string_view value) {
-       draft.sandbox_servers = to_integer(value, 1, 99);
-     }},
+     set_integer<&Draft::sandbox_servers, 1, 99>},
     {"cluster", "--cluster", nullptr, "", kSandboxing,
      "start a Redis Cluster of 3 primaries and 3 replicas, which has one vote", "", Type::toggle,
-     kSandbox, turn_on<&Draft::sandbox_cluster>},
+     kSandbox, turn<&Draft::sandbox_cluster>},
     {"sentinel", "--sentinel", nullptr, "", kSandboxing,
      "start a primary with 2 replicas and 3 Sentinels, which has one vote", "", Type::toggle,
-     kSandbox, turn_on<&Draft::sandbox_sentinel>},
+     kSandbox, turn<&Draft::sandbox_sentinel>},
 
     {"since", "--since", nullptr, "WHEN", kRuns,
      "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
      "2026-11-20T02:30",
      "all", Type::text, kHistory,
-     [](Draft& draft,
-        std::string_view value) { draft.history.since = to_moment(value, draft.settings.warnings); }},
+     [](Draft& draft, std::string_view value) {
+       draft.history.since = to_moment(value, draft.settings.warnings);
+     }},
     {"at", "--at", nullptr, "WHEN", kRuns,
      "only the run at that time; if there was none, the runs before and after it", "", Type::text,
      kHistory,
-     [](Draft& draft,
-        std::string_view value) { draft.history.at = to_moment(value, draft.settings.warnings); }},
+     [](Draft& draft, std::string_view value) {
+       draft.history.at = to_moment(value, draft.settings.warnings);
+     }},
     {"last", "--last", nullptr, "N", kRuns, "only the last N runs of each lock", "all",
-     Type::integer, kHistory,
-     [](Draft& draft,
-        std::string_view
-            value) { draft.history.last = static_cast<std::size_t>(to_integer(value, 1, 1'000'000)); }},
+     Type::integer, kHistory, set_integer<&HistoryOptions::last, 1, 1'000'000>},
     {"failed", "--failed", nullptr, "", kRuns,
      "only runs that failed: another exit status than 0, lost, forced, or never ended", "",
-     Type::toggle, kHistory, [](Draft& draft, std::string_view) { draft.history.failed = true; }},
+     Type::toggle, kHistory, turn<&HistoryOptions::failed>},
     {"svg", "--svg", nullptr, "FILE", kOther,
      "write a picture of the last 24 hours, or since --since; -: to standard output", "",
-     Type::text, kHistory,
-     [](Draft& draft, std::string_view value) { draft.history.svg = to_file(value); }},
+     Type::text, kHistory, set<&HistoryOptions::svg, to_file>},
     {"html", "--html", nullptr, "FILE", kOther, "the same as a page, with a table of the runs", "",
-     Type::text, kHistory,
-     [](Draft& draft, std::string_view value) { draft.history.html = to_file(value); }},
+     Type::text, kHistory, set<&HistoryOptions::html, to_file>},
 
     {"exclusive", "-x,-e,--exclusive", nullptr, "", kWaiting,
      "an exclusive lock, which nobody else has at the same time (default)", "", Type::toggle, kKeep,
-     [](Draft& draft, std::string_view) { draft.settings.shared = false; }},
+     turn<&Settings::shared, false>},
     {"shared", "-s,--shared", nullptr, "", kWaiting,
      "a shared lock, which others may have at the same time, but no exclusive one", "",
-     Type::toggle, kKeep, turn_on<&Settings::shared>},
+     Type::toggle, kKeep, turn<&Settings::shared>},
     {"slots", "--slots", nullptr, "N", kWaiting,
-     "up to N jobs hold the lock at once; the same N everywhere", "1", Type::integer, kKeep,
+     "up to N jobs hold the lock at the same time; the same N everywhere", "1", Type::integer,
+     kKeep,
      [](Draft& draft, std::string_view value) {
        const int slots = to_integer(value, 1, static_cast<int>(lock::kMostSlots));
        draft.settings.slots = slots == 1 ? 0 : static_cast<std::size_t>(slots);
      }},
     {"no-fork", "-F,--no-fork", nullptr, "", kCompatible, "no effect; not with -o", "",
-     Type::toggle, kRun, turn_on<&Draft::no_fork>},
+     Type::toggle, kRun, turn<&Draft::no_fork>},
     {"close", "-o,--close", nullptr, "", kCompatible, "no effect; not with -F", "", Type::toggle,
-     kRun, turn_on<&Draft::close>},
+     kRun, turn<&Draft::close>},
     {"unlock", "-u,--unlock", nullptr, "", "", "", "", Type::toggle, kRun, refuse_unlock},
 
     {"metrics-file", "--metrics-file", "REDLOCK_METRICS_FILE", "FILE", kOther,
@@ -399,36 +358,30 @@ constexpr Row kTable[] = {
      set_metrics_file},
     {"watch", "--watch", nullptr, "", kOther,
      "show the same again and again, on a terminal, until Ctrl-C", "", Type::toggle,
-     kStatus | kList, turn_on<&Draft::watch>},
+     kStatus | kList, turn<&Draft::watch>},
     {key::interval, "--interval", nullptr, "TIME", kOther, "with --watch: how often", "2s",
      Type::duration, kStatus | kList,
-     [](Draft& draft,
-        std::string_view
-            value) { draft.interval = in_milliseconds(to_duration(value, {100ms, 24h})); }},
+     [](Draft& draft, std::string_view value) {
+       draft.interval = in_milliseconds(to_duration(value, {100ms, 24h}));
+     }},
     {"color", "--color", nullptr, kWhen, kOther,
      "colours; auto: on a terminal, unless NO_COLOR is set", "auto", Type::text,
-     kCheck | kStatus | kList | kHistory,
-     [](Draft& draft,
-        std::string_view value) { draft.settings.color = to_choice<When>(value, kWhen); }},
+     kCheck | kStatus | kList | kHistory, set<&Settings::color, to_choice_of<When, kWhen>>},
     {"verbose", "-v,--verbose", nullptr, "", kOther,
      "name the holder, the times, and each change; twice: the answer of each server", "",
-     Type::toggle, kAsk | kByToken,
-     [](Draft& draft, std::string_view) { ++draft.settings.verbose; }},
+     Type::toggle, kAsk | kByToken, count_verbose},
     {"quiet", "-q,--quiet", nullptr, "", kOther, "no warnings, only errors", "", Type::toggle,
-     kLook, turn_on<&Settings::quiet>},
+     kLook, turn<&Settings::quiet>},
     {"each-server", "-v,--verbose", nullptr, "", kOther,
-     "show what each server says, and up to 20 waiters", "", Type::toggle, kStatus,
-     [](Draft& draft, std::string_view) { ++draft.settings.verbose; }},
+     "show what each server says, and up to 20 waiters", "", Type::toggle, kStatus, count_verbose},
     {"nothing-more", "-v,--verbose", nullptr, "", kOther, "no effect", "", Type::toggle,
      kList | kHistory, [](Draft&, std::string_view) {}},
     {"every-finding", "-v,--verbose", nullptr, "", kOther,
-     "show all findings, not only the problems", "", Type::toggle, kCheck,
-     [](Draft& draft, std::string_view) { ++draft.settings.verbose; }},
+     "show all findings, not only the problems", "", Type::toggle, kCheck, count_verbose},
     {"only-status", "-q,--quiet", nullptr, "", kOther, "print nothing: the exit status says it", "",
-     Type::toggle, kCheck, turn_on<&Settings::quiet>},
+     Type::toggle, kCheck, turn<&Settings::quiet>},
     {"json", "--json", nullptr, "", kOther, "print JSON", "", Type::toggle,
-     kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold,
-     turn_on<&Draft::json>},
+     kConfig | kCheck | kStatus | kList | kHistory | kAcquire | kRenew | kHold, turn<&Draft::json>},
     {"help", "-h,--help", nullptr, "", kOther, "show this help", "", Type::request, kEvery,
      nullptr},
     {key::help_servers, "--help-servers", nullptr, "", kServers,
@@ -487,35 +440,6 @@ std::string flag_name(const Row& row) {
       std::ranges::find_if(flags, [](std::string_view flag) { return flag.starts_with("--"); });
   const std::string first(flags.front());
   return longer == flags.begin() ? first : first + "/" + std::string(*longer);
-}
-
-std::string place(const Row& row, const Draft& draft, Source source) {
-  switch (source.origin) {
-    case Origin::flag:
-      return flag_name(row);
-    case Origin::environment:
-      return row.environment;
-    case Origin::file:
-      return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
-    case Origin::built_in:
-      break;
-  }
-  return std::string(row.name);
-}
-
-void store(const Row& row, Draft& draft, std::string_view value, Source source) {
-  try {
-    row.parse(draft, value);
-  } catch (const Error& error) {
-    throw Error(status_of(source.origin), place(row, draft, source) + ": " + error.what());
-  }
-  Draft::Given& given = draft.given[row.name];
-  given.source = source;
-  if (row.type != Type::secret && row.type != Type::uri_list) given.text = value;
-}
-
-ExitStatus status_of(Origin origin) {
-  return origin == Origin::flag ? ExitStatus::usage : ExitStatus::config;
 }
 
 }  // namespace redlock::config

@@ -178,15 +178,4 @@ struct Draft {
   [[nodiscard]] Origin origin(std::string_view name) const { return of(name).source.origin; }
 };
 
-/// The place of a row's value from `source`, for the beginning of a message: `-w/--wait`,
-/// `REDLOCK_TTL`, `/etc/redlock.toml:3: ttl`.
-std::string place(const Row& row, const Draft& draft, Source source);
-
-/// Stores a value and its source. Throws Error that begins with the value's place (64 for a flag,
-/// else 78).
-void store(const Row& row, Draft& draft, std::string_view value, Source source);
-
-/// The status of an error in a value of this origin: 64 for a flag, else 78.
-ExitStatus status_of(Origin origin);
-
 }  // namespace redlock::config

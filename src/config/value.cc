@@ -5,11 +5,11 @@
 #include <charconv>
 #include <cstdint>
 #include <iterator>
+#include <numeric>
+#include <utility>
 
-#include "config/moment.h"
-#include "config/quote.h"
 #include "error.h"
-#include "os/clock.h"
+#include "os/printable.h"
 #include "os/signals.h"
 
 namespace redlock::config {
@@ -39,13 +39,13 @@ constexpr Unit kUnits[] = {{"w", 7 * 24 * 3600 * kSecond},
                            {"s", kSecond},
                            {"ms", 1'000'000}};
 
-/// Removes the leading digits from `text`, and returns them.
-std::string_view take_digits(std::string_view& text) {
+/// Removes from `text` the leading characters from `first` to `last`, and returns them.
+std::string_view take(std::string_view& text, char first, char last) {
   std::size_t count = 0;
-  while (count < text.size() && is_digit(text[count])) ++count;
-  const std::string_view digits = text.substr(0, count);
+  while (count < text.size() && text[count] >= first && text[count] <= last) ++count;
+  const std::string_view taken = text.substr(0, count);
   text.remove_prefix(count);
-  return digits;
+  return taken;
 }
 
 std::optional<std::uint64_t> whole_part(std::string_view digits, std::uint64_t unit) {
@@ -70,31 +70,23 @@ std::uint64_t fraction(std::string_view digits, std::uint64_t unit) {
   return value + (lost ? 1 : 0);
 }
 
-std::string_view take_unit(std::string_view& text) {
-  std::size_t count = 0;
-  while (count < text.size() && text[count] >= 'a' && text[count] <= 'z') ++count;
-  const std::string_view unit = text.substr(0, count);
-  text.remove_prefix(count);
-  return unit;
-}
-
 /// A number and its unit, taken from the beginning of a text.
 struct Part {
   std::uint64_t nanoseconds;
-  const Unit* unit;  ///< null: without one, so in seconds
+  const Unit* unit;  ///< null if the text has no unit, so the number is in seconds
   bool fraction;
 };
 
 std::optional<Part> take_part(std::string_view& text) {
-  const std::string_view whole = take_digits(text);
+  const std::string_view whole = take(text, '0', '9');
   std::string_view decimals;
   const bool point = text.starts_with('.');
   if (point) {
     text.remove_prefix(1);
-    decimals = take_digits(text);
+    decimals = take(text, '0', '9');
   }
   if (whole.empty() && decimals.empty()) return std::nullopt;
-  const std::string_view name = take_unit(text);
+  const std::string_view name = take(text, 'a', 'z');
   const Unit* const unit = std::ranges::find(kUnits, name, &Unit::name);
   if (unit == std::end(kUnits) && !name.empty()) return std::nullopt;
   const std::uint64_t length = name.empty() ? kSecond : unit->in_nanoseconds;
@@ -103,18 +95,54 @@ std::optional<Part> take_part(std::string_view& text) {
   return Part{*value + fraction(decimals, length), name.empty() ? nullptr : unit, point};
 }
 
-void warn_if(Repeated repeated, std::string_view value, milliseconds moment,
-             std::vector<std::string>& warnings) {
-  if (repeated == Repeated::no) return;
-  warnings.push_back("the clock shows " + quote(value) + " twice; redlock takes " +
-                     local_time(moment));
-}
-
 std::optional<int> whole_number(std::string_view text) {
   int number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
+}
+
+constexpr std::size_t kLongestShown = 80;
+
+/// Only the parser knows where a URI has its password, and it may have refused this text.
+std::string without_uri(std::string_view text) {
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string_view::npos) return std::string(text);
+  return std::string(text.substr(0, scheme + 3)) + "***";
+}
+
+std::string escaped(std::string_view character) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  if (character == "\n") return "\\n";
+  if (character == "\t") return "\\t";
+  if (os::is_printable(character)) return std::string(character);
+  std::string out;
+  for (const char c : character) {
+    const auto byte = static_cast<unsigned char>(c);
+    out.append("\\x").append({hex[byte >> 4U], hex[byte & 15U]});
+  }
+  return out;
+}
+
+constexpr std::size_t kLongestWord = 40;
+
+/// Levenshtein's edit distance, where two swapped neighbours also count as one mistake.
+std::size_t distance(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> before;  // the last row but one
+  std::vector<std::size_t> last(other.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::vector<std::size_t> row(last.size(), i + 1);
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t replaced = last[j] + (one[i] == other[j] ? 0 : 1);
+      row[j + 1] = std::min({replaced, row[j] + 1, last[j + 1] + 1});
+      const bool swapped = i > 0 && j > 0 && one[i] == other[j - 1] && one[i - 1] == other[j];
+      if (swapped) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
+    }
+    before = std::move(last);
+    last = std::move(row);
+  }
+  return last.back();
 }
 
 }  // namespace
@@ -193,32 +221,6 @@ milliseconds in_milliseconds(nanoseconds time) {
   return std::chrono::floor<milliseconds>(time);
 }
 
-milliseconds to_future_moment(std::string_view value, nanoseconds most,
-                              std::vector<std::string>& warnings) {
-  const milliseconds now = os::unix_now();
-  Repeated repeated = Repeated::no;
-  const auto parsed = parse_future_moment(value, now, &repeated);
-  if (parsed && *parsed >= now + 1s && *parsed <= now + in_milliseconds(most)) {
-    warn_if(repeated, value, *parsed, warnings);
-    return *parsed;
-  }
-  refuse("a time in the future, at most " +
-             std::to_string(std::chrono::floor<std::chrono::days>(most).count()) +
-             " days ahead (2h, 3d, 02:30, tomorrow, 2026-11-20, 2026-11-20T02:30)",
-         value);
-}
-
-milliseconds to_moment(std::string_view value, std::vector<std::string>& warnings) {
-  const milliseconds now = os::unix_now();
-  Repeated repeated = Repeated::no;
-  const auto parsed = parse_moment(value, now, &repeated);
-  if (parsed && *parsed <= now) {
-    warn_if(repeated, value, *parsed, warnings);
-    return *parsed;
-  }
-  refuse("a time in the past (2h, 3d, 02:30, yesterday, 2026-11-20, 2026-11-20T02:30)", value);
-}
-
 int to_integer(std::string_view value, int least, int most) {
   const auto number = whole_number(value);
   if (number && *number >= least && *number <= most) return *number;
@@ -237,6 +239,80 @@ int to_signal(std::string_view value) {
 std::string to_file(std::string_view value) {
   if (value.empty()) refuse("the name of a file", value);
   return std::string(value);
+}
+
+std::string to_host_name(std::string_view value) {
+  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
+                    value.find_first_of(":/@ ") == std::string_view::npos;
+  if (!name) refuse("a host's name, without a port", value);
+  return std::string(value);
+}
+
+std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before) {
+  const std::vector<std::string_view> uris = parts_of(value, kBlanks);
+  if (uris.empty()) refuse("a URI such as redis://host:6379", value);
+  const auto parse = [&](std::size_t index) {
+    try {
+      return redis::parse_uri(uris[index]);
+    } catch (const Error& error) {
+      // The message may not repeat the URI, so it says the URI's number.
+      const std::size_t number = before + index + 1;
+      if (number == 1 && uris.size() == 1) throw;
+      throw Error(error.status(), "server " + std::to_string(number) + ": " + error.what());
+    }
+  };
+  // A blank in a password cuts its URI in two. A message about the first half might show it, so
+  // redlock refuses the second half first.
+  const auto without_scheme = std::ranges::find_if(
+      uris, [](std::string_view uri) { return uri.find("://") == std::string_view::npos; });
+  if (without_scheme != uris.end()) {
+    parse(static_cast<std::size_t>(without_scheme - uris.begin()));
+  }
+  std::vector<redis::Endpoint> servers;
+  for (std::size_t index = 0; index < uris.size(); ++index) servers.push_back(parse(index));
+  return servers;
+}
+
+std::size_t to_choice(std::string_view value, std::string_view words) {
+  const std::vector<std::string_view> all = parts_of(words, "|");
+  const auto word = std::ranges::find(all, value);
+  if (word != all.end()) return static_cast<std::size_t>(word - all.begin());
+  std::string expected;
+  for (const std::string_view each : all) {
+    if (!expected.empty()) expected += each == all.back() ? " or " : ", ";
+    expected += each;
+  }
+  refuse(expected, value);
+}
+
+std::string quote(std::string_view text) {
+  std::string shown = without_uri(text);
+  std::string_view rest;
+  if (shown.size() > kLongestShown) {
+    shown.resize(os::clip(shown, kLongestShown).size());
+    rest = "...";
+  }
+  std::string out = "'";
+  for (std::string_view left = shown; !left.empty();) {
+    const std::string_view character = left.substr(0, os::length_of_first(left));
+    out += escaped(character);
+    left.remove_prefix(character.size());
+  }
+  return out.append(rest).append("'");
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t limit = 3;  // the next one must be nearer than that
+  if (word.size() > kLongestWord) return best;
+  for (const std::string& candidate : candidates) {
+    const bool abbreviated = word.size() > 1 && candidate.starts_with(word);
+    const std::size_t measured = abbreviated ? 0 : distance(word, candidate);
+    if (measured >= limit || measured * 2 >= std::max(word.size(), candidate.size())) continue;
+    best = candidate;
+    limit = measured;
+  }
+  return best;
 }
 
 }  // namespace redlock::config

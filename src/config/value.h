@@ -10,9 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "redis/wire/uri.h"
+
 namespace redlock::config {
 
-/// The same in every locale.
+/// Unlike std::isdigit, the same in every locale.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -27,7 +29,7 @@ inline constexpr std::chrono::hours kLongestDuration{100 * 365 * 24};
 /// becomes zero.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
-/// For people, in the notation of parse_duration: `500ms`, `1500ms`, `30s`, `1h30m`, `24h`, `30d`.
+/// The notation of parse_duration: `500ms`, `1500ms`, `30s`, `1h30m`, `24h`, `30d`.
 std::string format_duration(std::chrono::nanoseconds duration);
 
 [[noreturn]] void refuse(const std::string& expected, std::string_view value);
@@ -42,14 +44,6 @@ std::chrono::nanoseconds to_duration(std::string_view value, Bounds bounds = kAn
 
 std::chrono::milliseconds in_milliseconds(std::chrono::nanoseconds time);
 
-/// A moment in the future, at least 1 s and at most `most` ahead, in Unix time. If the clock shows
-/// it twice, a warning says which one it is.
-std::chrono::milliseconds to_future_moment(std::string_view value, std::chrono::nanoseconds most,
-                                           std::vector<std::string>& warnings);
-
-/// The same for a moment in the past.
-std::chrono::milliseconds to_moment(std::string_view value, std::vector<std::string>& warnings);
-
 int to_integer(std::string_view value, int least, int most);
 
 /// A signal as kill(1) takes it: TERM, SIGTERM or 15.
@@ -57,10 +51,75 @@ int to_signal(std::string_view value);
 
 std::string to_file(std::string_view value);
 
+/// A host's name, which is not an IP address.
+std::string to_host_name(std::string_view value);
+
+/// The servers of a list that white space separates: at least one. `before`: how many servers are
+/// known already, for the number of a server in messages.
+std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before);
+
+/// The number of `value` among the words, which a '|' separates.
+std::size_t to_choice(std::string_view value, std::string_view words);
+
 /// The parts of `text` that are not empty, between any of the separators.
 std::vector<std::string_view> parts_of(std::string_view text, std::string_view separators);
 
 /// What separates the servers of a list in one text.
 inline constexpr std::string_view kBlanks = " \t\r\n\v\f";
+
+/// The user's text for a one-line message: in single quotes, with unprintable characters as `\n` or
+/// `\x1b`, cut after 80 bytes. Of a URI it shows only the scheme, since a password may be anywhere
+/// in the rest.
+std::string quote(std::string_view text);
+
+/// The candidate that the user probably meant by a mistyped word ("did you mean"); empty if all are
+/// too different. An abbreviation, which redlock never accepts, is the nearest.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+// Moments: moment.cc.
+
+/// Whether the clock shows a local time twice, as in the hour before summer time ends.
+enum class Repeated { no, yes };
+
+/// Reads a moment in the past, and returns it in Unix time. Understands each time that redlock
+/// prints:
+///
+///   90s, 2h, 3d, 1w                         that long ago (a duration with a unit)
+///   2026-11-20, 2026-11-20T02:30[:15]       local time; a blank may replace the T
+///   2026-11-20T02:30Z, …+01:00, …-0330      the time in that zone; a blank may precede it
+///   11-20, 11-20T02:30[:15]                 the most recent one
+///   02:30[:15]                              the most recent time the clock showed 02:30
+///   1795172400000                           milliseconds since 1970, at least 12 digits
+///   today, yesterday, now                   today and yesterday: the beginning of that day
+///
+/// `now`: Unix time. Returns nothing for any other text, and for days and times that do not exist.
+/// Of a day and a time that the clock shows twice it takes the first one.
+std::optional<std::chrono::milliseconds> parse_moment(std::string_view text,
+                                                      std::chrono::milliseconds now,
+                                                      Repeated* repeated = nullptr);
+
+/// The same for a moment in the future:
+///
+///   90s, 2h, 3d, 1w                         in that time
+///   2026-11-20, 2026-11-20T02:30…           as above
+///   11-20, 11-20T02:30[:15]                 the next one
+///   02:30[:15]                              the next time the clock shows 02:30
+///   tomorrow                                the beginning of that day
+///
+/// Also returns moments in the past: a date may be one.
+std::optional<std::chrono::milliseconds> parse_future_moment(std::string_view text,
+                                                             std::chrono::milliseconds now,
+                                                             Repeated* repeated = nullptr);
+
+/// Unix time as "2026-11-20 02:30:00 +0100", in this host's zone.
+std::string local_time(std::chrono::milliseconds moment);
+
+/// The same for a setting: a moment at least 1 s and at most `most` ahead. If the clock shows it
+/// twice, a warning says which one it is.
+std::chrono::milliseconds to_future_moment(std::string_view value, std::chrono::nanoseconds most,
+                                           std::vector<std::string>& warnings);
+
+/// The same for a moment in the past.
+std::chrono::milliseconds to_moment(std::string_view value, std::vector<std::string>& warnings);
 
 }  // namespace redlock::config

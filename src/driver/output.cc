@@ -14,7 +14,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "config/quote.h"
+#include "config/value.h"
 #include "os/fd.h"
 #include "os/stderr.h"
 

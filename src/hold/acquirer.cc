@@ -16,10 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "diag/reporter.h"
 #include "diag/text.h"
 #include "driver/driver.h"
 #include "driver/output.h"
-#include "driver/setup.h"
+#include "driver/progress.h"
 #include "error.h"
 #include "lock/by_token.h"
 #include "lock/judgement.h"
@@ -28,8 +29,10 @@
 #include "look/observed.h"
 #include "os/clock.h"
 #include "os/fd.h"
+#include "os/signals.h"
 #include "records/json.h"
 #include "records/log_entry.h"
+#include "redis/servers/server_set.h"
 
 namespace redlock::hold {
 
@@ -64,7 +67,7 @@ records::Holder as_of_now(const Grant& grant) {
   return holder;
 }
 
-/// The refusal as a sighting: as if redlock had looked at the key on that server.
+/// What a look at the key on that server would have shown.
 lock::Sighting sighting_of(const lock::Refused& refusal) {
   lock::Sighting sighting;
   sighting.kind =
@@ -97,230 +100,280 @@ std::string refused_json(const std::string& lock_name, const lock::Waiting& last
       .output();
 }
 
-}  // namespace
+/// The heart of `redlock acquire` and `redlock hold`: the same session as that of a run. Where a
+/// run would start its job, redlock ends, or hands the session to a keeper.
+///
+/// If the system refuses something before the token is printed, redlock releases the lock
+/// (driver/driver.h); during the handover the session releases it.
+class Acquirer : private driver::Host {
+ public:
+  Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers, os::Stderr& out,
+           diag::Reporter& reporter, driver::Progress::Mode progress, driver::ChosenStatus chosen)
+      : grant_(grant),
+        chosen_(chosen),
+        servers_(servers),
+        out_(out),
+        reporter_(reporter),
+        began_(os::boot_now()),
+        session_(plan, began_),
+        progress_(progress, grant.lock_name, plan.patience, out, began_),
+        driver_(session_, *this, servers, signals_, {.reporter = &reporter}),
+        plan_(plan) {
+    if (grant_.ward) reserve_.emplace();
+    driver::require_connections(servers.size());
+  }
 
-Acquirer::Acquirer(const lock::Plan& plan, const Grant& grant, redis::ServerSet& servers,
-                   os::Stderr& out, diag::Reporter& reporter, driver::Progress::Mode progress,
-                   driver::ChosenStatus chosen)
-    : grant_(grant),
-      chosen_(chosen),
-      servers_(servers),
-      out_(out),
-      reporter_(reporter),
-      began_(os::boot_now()),
-      session_(plan, began_),
-      progress_(progress, grant.lock_name, plan.patience, out, began_),
-      driver_(session_, *this, servers, signals_, {.reporter = &reporter}),
-      patience_(plan.server_timeout),
-      life_(plan.timing.life()) {
-  if (grant_.ward) reserve_.emplace();
-  driver::require_connections(servers.size());
-}
+  /// Returns when the token is printed, or when the attempt has failed. Gives the way in which
+  /// redlock ends.
+  Exit run() {
+    try {
+      driver_.run();
+      if (held_ && !grant_.ward) linger();
+      if (held_ && grant_.who.maintenance) spread();
+    } catch (const std::exception&) {
+      // Once the token is printed, the lock belongs to its reader.
+      if (!held_) {
+        give_back();
+        throw;
+      }
+    }
+    out_.drain(milliseconds(100));
+    if (held_) return ExitStatus::ok;
+    if (ward_gone_) return ExitStatus::usage;
+    if (interrupted_ != 0) return Exit::by_signal(interrupted_);
+    const Exit result = driver::exit_of(session_.outcome(), chosen_);
+    const bool conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
+    if (!grant_.json || !conflict) return result;
+    return driver::print(refused_json(grant_.lock_name, session_.waiting(), os::boot_now()),
+                         result);
+  }
 
-Exit Acquirer::run() {
-  try {
-    driver_.run();
-    if (held_ && !grant_.ward) linger();
-    if (held_ && grant_.who.maintenance) spread();
-  } catch (const std::exception&) {
-    // Once the token is printed, the lock belongs to its reader.
+  /// If redlock got the lock: when it ends unless somebody renews it, in Unix time.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> held_until() const {
+    return held_ ? std::optional(expiry()) : std::nullopt;
+  }
+
+ private:
+  bool perform(const lock::Effect& effect, lock::Instant) override {
+    if (const auto* report = std::get_if<lock::Report>(&effect)) {
+      reporter_.say(*report);
+      if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
+        won_ = {.event = lock::Log::Event::acquired,
+                .attempt = won->attempt,
+                .fence = won->fence,
+                .waited = won->waited};
+      }
+    } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
+      if (auto answer = hand_over(*order)) driver_.step(std::move(*answer), driver_.now());
+      if (held_) driver_.stop();
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void stepped() override {
+    if (!session_.acquiring()) progress_.hide();
+  }
+  [[nodiscard]] os::Interest watch() const override {
+    if (!grant_.ward || ward_gone_) return {};
+    return {.fd = grant_.ward->process.fd(), .read = true};
+  }
+  [[nodiscard]] lock::Instant deadline() const override { return progress_.deadline(session_); }
+
+  /// When the ward is gone, nobody needs the lock any more: act as after a signal that ends us.
+  void look(bool woken, lock::Instant now) override {
+    if (!woken || !grant_.ward || ward_gone_ || !grant_.ward->process.gone()) return;
+    ward_gone_ = true;
+    out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended",
+                          grant_.ward->process.pid(), diag::lock_name(grant_.lock_name)));
+    driver_.step(lock::Signal{SIGHUP, true}, now);
+  }
+
+  void heard(const lock::Reply& reply) override {
+    if (held_) reporter_.say_vote(reply);
+  }
+  void turned(lock::Instant now) override { progress_.turn(session_, now); }
+
+  /// The token is printed. Waits for more servers to grant the lock, so that it survives the loss
+  /// of one.
+  void linger() {
+    servers_.log(won_, records::word_for(won_.event),
+                 to_json(records::log_entry(won_, as_of_now(grant_))), os::boot_now());
+    driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
+                            driver_.now() + grant_.linger);
+  }
+
+  /// A job's renewals put its lock on the servers that did not grant it at first. Nobody renews a
+  /// maintenance hold, and the loss of the keys of one more server would end it. So this puts it on
+  /// those servers immediately, and waits a little for a server where another lock is about to end.
+  void spread() {
+    constexpr int kRounds = 10;
+    constexpr milliseconds kPause{100};
+    const auto elsewhere = [](const lock::Complaint& complaint) {
+      return std::holds_alternative<lock::NotMine>(complaint.answer);
+    };
+    for (int round = 0; round < kRounds; ++round) {
+      const lock::Duration rest = expiry() - os::unix_now();
+      if (rest <= kPause) return;
+      lock::ByToken renewal(servers_.size(), won_.attempt,
+                            {.op = lock::Op::renew,
+                             .timing = {.ttl = rest, .grace = {}},
+                             .patience = grant_.linger,
+                             .linger = grant_.linger},
+                            driver_.now());
+      Bystander host;
+      driver::Driver(renewal, host, servers_, signals_, {.reporter = &reporter_}).run();
+      if (std::ranges::none_of(renewal.complaints(), elsewhere)) return;
+      driver_.finish_requests([] { return false; }, driver_.now() + kPause);
+    }
+  }
+
+  void give_back() noexcept {
+    if (driver::give_back(driver_, plan_.server_timeout)) return;
+    driver::say_may_stay_locked(grant_.lock_name, plan_.timing.life(), out_);
+  }
+
+  /// Returns nothing if the keeper has the session from now on.
+  std::optional<lock::Event> hand_over(const lock::Spawn& order) {
+    // Reads the clock again: somebody may have stopped us since the votes arrived.
+    if (os::boot_now() >= order.latest) return lock::JobTooLate{};
+    try {
+      return grant_.ward ? start_keeper(order) : print_token(order);
+    } catch (const std::exception& error) {
+      end_keeper(SIGKILL);
+      out_.line(fmt::format("redlock: cannot hand the lock over: {}", driver::reason_of(error)));
+      return kSystemRefused;
+    }
+  }
+
+  std::optional<lock::Event> start_keeper(const lock::Spawn& order) {
+    if (!reserve_) reserve_.emplace();
+    keeper_ = ::fork();
+    if (keeper_ < 0) {
+      out_.line(fmt::format("redlock: cannot start the process that is to keep the lock: {}",
+                            std::strerror(errno)));
+      return kSystemRefused;
+    }
+    if (keeper_ == 0) be_keeper();
+    reserve_->keepers.reset();
+    char running = 0;
+    if (driver_.await_message(reserve_->ours, &running, 1, order.latest) != 1) {
+      end_keeper(SIGKILL);  // it has touched no connection: we can still release the lock
+      out_.line("redlock: the process that was to keep the lock did not start");
+      return kSystemRefused;
+    }
+    lock::Event printed = print_token(order);
     if (!held_) {
-      give_back();
-      throw;
+      send_message(reserve_->ours, KeeperMessage::end);
+      end_keeper(0);
+      return printed;
+    }
+    send_message(reserve_->ours, KeeperMessage::go);
+    servers_.drop_connections();
+    return std::nullopt;
+  }
+
+  /// No exception may leave this function: only the parent handles those of hand_over().
+  [[noreturn]] void be_keeper() noexcept {
+    try {
+      reserve_->ours.reset();
+      out_.let_go();
+      Keeper(session_, servers_, signals_, *grant_.ward, std::move(reserve_->keepers),
+             std::move(reserve_->loop), grant_.who, won_)
+          .keep(grant_.linger);
+    } catch (const std::exception&) {
+      ::_exit(0);  // the parent sees that this process is dead
     }
   }
-  out_.drain(milliseconds(100));
-  if (held_) return ExitStatus::ok;
-  if (ward_gone_) return ExitStatus::usage;
-  if (interrupted_ != 0) return Exit::by_signal(interrupted_);
-  const Exit result = driver::exit_of(session_.outcome(), chosen_);
-  const bool conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
-  if (!grant_.json || !conflict) return result;
-  return driver::print(refused_json(grant_.lock_name, session_.waiting(), os::boot_now()), result);
-}
 
-void Acquirer::give_back() noexcept {
-  if (driver::give_back(driver_, patience_)) return;
-  driver::say_may_stay_locked(grant_.lock_name, life_, out_);
-}
-
-/// When the ward is gone, nobody needs the lock any more: act as after a signal that ends us.
-void Acquirer::look(bool woken, lock::Instant now) {
-  if (!woken || !grant_.ward || ward_gone_ || !grant_.ward->process.gone()) return;
-  ward_gone_ = true;
-  out_.line(fmt::format("redlock: process {}, for which {} was to be kept, has ended",
-                        grant_.ward->process.pid(), diag::lock_name(grant_.lock_name)));
-  driver_.step(lock::Signal{SIGHUP, true}, now);
-}
-
-bool Acquirer::perform(const lock::Effect& effect, lock::Instant) {
-  if (const auto* report = std::get_if<lock::Report>(&effect)) {
-    reporter_.say(*report);
-    if (const auto* won = std::get_if<lock::report::Acquired>(report)) {
-      won_ = {.event = lock::Log::Event::acquired,
-              .attempt = won->attempt,
-              .fence = won->fence,
-              .waited = won->waited};
-    }
-  } else if (const auto* order = std::get_if<lock::Spawn>(&effect)) {
-    if (auto answer = hand_over(*order)) driver_.step(std::move(*answer), driver_.now());
-    if (held_) driver_.stop();
-  } else {
-    return false;
+  /// `signal` 0: the keeper has got the message to end. On return the keeper is dead.
+  void end_keeper(int signal) {
+    if (keeper_ <= 0) return;
+    if (signal != 0) ::kill(keeper_, signal);
+    ::waitpid(keeper_, nullptr, 0);
+    keeper_ = -1;
+    reserve_.reset();
   }
-  return true;
-}
 
-/// Returns nothing if the keeper has the session from now on.
-std::optional<lock::Event> Acquirer::hand_over(const lock::Spawn& order) {
-  // Reads the clock again: somebody may have stopped us since the votes arrived.
-  if (os::boot_now() >= order.latest) return lock::JobTooLate{};
-  try {
-    return grant_.ward ? start_keeper(order) : print_token(order);
-  } catch (const std::exception& error) {
-    end_keeper(SIGKILL);
-    out_.line(fmt::format("redlock: cannot hand the lock over: {}", driver::reason_of(error)));
+  /// The end of the lease leaves room for drift. A person reads when the keys expire by clocks that
+  /// agree with ours.
+  [[nodiscard]] milliseconds expiry() const {
+    if (grant_.until) return *grant_.until;
+    const lock::Instant end =
+        session_.worker_state().valid_until + lock::Timing::drift(plan_.timing.life());
+    return os::unix_now() + std::chrono::floor<milliseconds>(end - os::boot_now());
+  }
+
+  [[nodiscard]] std::string describe_grant(const lock::Spawn& order) const {
+    const std::string& token = servers_.token(order.attempt);
+    if (!grant_.json) return token + "\n";
+    const auto valid_for =
+        std::chrono::floor<milliseconds>(session_.worker_state().valid_until - os::boot_now());
+    std::vector<Json::Member> members = {
+        {"acquired", true},
+        {"name", grant_.lock_name},
+        {"token", token},
+        {"fence", order.fence},
+        {"valid_for_s", std::chrono::duration<double>(valid_for).count()}};
+    if (grant_.who.maintenance) {
+      members.emplace_back("until_ms", expiry().count());
+    } else {
+      members.emplace_back("keeper", keeper_ > 0 ? Json(keeper_) : Json());
+    }
+    return Json::object(members).output();
+  }
+
+  /// The reader may be slow, but only until the lock would expire too soon to be of use. Returns
+  /// the answer to Spawn.
+  lock::Event print_token(const lock::Spawn& order) {
+    const std::string text = describe_grant(order);
+    std::array<os::Interest, 2> interests{os::Interest{.fd = STDOUT_FILENO, .write = true},
+                                          os::Interest{.fd = signals_.fd(), .read = true}};
+    const char* why = "nobody reads it";
+    do {
+      driver_.await(interests, order.latest);
+      if (interests[0].ready) {
+        // The reader was slow, or somebody stopped us: the lock may have expired since.
+        if (os::boot_now() >= order.latest) return lock::JobTooLate{};
+        held_ =
+            ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+        if (held_) return lock::JobStarted{};
+        why = std::strerror(errno);
+        break;
+      }
+      for (const os::ReceivedSignal& signal : signals_.take()) {
+        if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
+        interrupted_ = signal.number;
+        return lock::JobFailedToStart{Exit::by_signal(signal.number).status};
+      }
+    } while (os::boot_now() < order.latest);
+    out_.line(fmt::format("redlock: cannot write the token to standard output: {}", why));
     return kSystemRefused;
   }
-}
 
-std::optional<lock::Event> Acquirer::start_keeper(const lock::Spawn& order) {
-  if (!reserve_) reserve_.emplace();
-  keeper_ = ::fork();
-  if (keeper_ < 0) {
-    out_.line(fmt::format("redlock: cannot start the process that is to keep the lock: {}",
-                          std::strerror(errno)));
-    return kSystemRefused;
-  }
-  if (keeper_ == 0) be_keeper();
-  reserve_->keepers.reset();
-  char running = 0;
-  if (driver_.await_message(reserve_->ours, &running, 1, order.latest) != 1) {
-    end_keeper(SIGKILL);  // it has touched no connection: we can still give the lock back
-    out_.line("redlock: the process that was to keep the lock did not start");
-    return kSystemRefused;
-  }
-  lock::Event printed = print_token(order);
-  if (!held_) {
-    send_message(reserve_->ours, KeeperMessage::end);
-    end_keeper(0);
-    return printed;
-  }
-  send_message(reserve_->ours, KeeperMessage::go);
-  servers_.drop_connections();
-  return std::nullopt;
-}
+  const Grant& grant_;
+  driver::ChosenStatus chosen_;
+  os::SignalSource signals_;  // first: from here on no signal ends us while we hold a lock
+  redis::ServerSet& servers_;
+  os::Stderr& out_;
+  diag::Reporter& reporter_;
+  lock::Instant began_;
+  lock::Session session_;
+  driver::Progress progress_;
+  driver::Driver driver_;
+  const lock::Plan& plan_;
+  /// Redlock takes it before it asks for the lock: if the system refuses it, there is no lock yet
+  /// to release.
+  std::optional<KeeperReserve> reserve_;
+  pid_t keeper_ = -1;
+  lock::Log won_{};    ///< the line for the lock's log
+  bool held_ = false;  ///< the token is printed
+  bool ward_gone_ = false;
+  int interrupted_ = 0;  ///< this signal came after the grant and before the token was printed
+};
 
-/// No exception may leave this function: only the parent handles those of hand_over().
-void Acquirer::be_keeper() noexcept {
-  try {
-    reserve_->ours.reset();
-    out_.let_go();
-    Keeper(session_, servers_, signals_, *grant_.ward, std::move(reserve_->keepers),
-           std::move(reserve_->loop), grant_.who, won_)
-        .keep(grant_.linger);
-  } catch (const std::exception&) {
-    ::_exit(0);  // the parent sees that this process is dead
-  }
-}
-
-/// `signal` 0: the keeper has got the message to end. On return the keeper is dead.
-void Acquirer::end_keeper(int signal) {
-  if (keeper_ <= 0) return;
-  if (signal != 0) ::kill(keeper_, signal);
-  ::waitpid(keeper_, nullptr, 0);
-  keeper_ = -1;
-  reserve_.reset();
-}
-
-std::string Acquirer::describe_grant(const lock::Spawn& order) const {
-  const std::string& token = servers_.token(order.attempt);
-  if (!grant_.json) return token + "\n";
-  const auto valid_for =
-      std::chrono::floor<milliseconds>(session_.worker_state().valid_until - os::boot_now());
-  std::vector<Json::Member> members = {
-      {"acquired", true},
-      {"name", grant_.lock_name},
-      {"token", token},
-      {"fence", order.fence},
-      {"valid_for_s", std::chrono::duration<double>(valid_for).count()}};
-  if (grant_.who.maintenance) {
-    members.emplace_back("until_ms", expiry().count());
-  } else {
-    members.emplace_back("keeper", keeper_ > 0 ? Json(keeper_) : Json());
-  }
-  return Json::object(members).output();
-}
-
-/// The end of the lease leaves room for drift. A person reads when the keys expire by clocks that
-/// agree with ours.
-milliseconds Acquirer::expiry() const {
-  if (grant_.until) return *grant_.until;
-  const lock::Duration rest =
-      session_.worker_state().valid_until + lock::Timing::drift(life_) - os::boot_now();
-  return os::unix_now() + std::chrono::floor<milliseconds>(rest);
-}
-
-/// The reader may be slow, but only until the lock would expire too soon to be of use. Returns the
-/// answer to Spawn.
-lock::Event Acquirer::print_token(const lock::Spawn& order) {
-  const std::string text = describe_grant(order);
-  std::array<os::Interest, 2> interests{os::Interest{.fd = STDOUT_FILENO, .write = true},
-                                        os::Interest{.fd = signals_.fd(), .read = true}};
-  const char* why = "nobody reads it";
-  do {
-    driver_.await(interests, order.latest);
-    if (interests[0].ready) {
-      // The reader was slow, or somebody stopped us: the lock may have expired meanwhile.
-      if (os::boot_now() >= order.latest) return lock::JobTooLate{};
-      held_ = ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-      if (held_) return lock::JobStarted{};
-      why = std::strerror(errno);
-      break;
-    }
-    for (const os::ReceivedSignal& signal : signals_.take()) {
-      if (signal.number == SIGCHLD || !os::ends_process_by_default(signal.number)) continue;
-      interrupted_ = signal.number;
-      return lock::JobFailedToStart{Exit::by_signal(signal.number).status};
-    }
-  } while (os::boot_now() < order.latest);
-  out_.line(fmt::format("redlock: cannot write the token to standard output: {}", why));
-  return kSystemRefused;
-}
-
-/// The token is printed. Waits for more servers to grant the lock, so that it survives the loss of
-/// one.
-void Acquirer::linger() {
-  servers_.log(won_, records::word_for(won_.event),
-               to_json(records::log_entry(won_, as_of_now(grant_))), os::boot_now());
-  driver_.finish_requests([this] { return servers_.deadline() == lock::kNever; },
-                          driver_.now() + grant_.linger);
-}
-
-/// A job's renewals put its lock on the servers that did not grant it at first. Nobody renews a
-/// maintenance hold, and it would not survive that one more server loses its keys. So this puts it
-/// there at once, and waits a little for a server where another lock is about to end.
-void Acquirer::spread() {
-  constexpr int kRounds = 10;
-  constexpr milliseconds kPause{100};
-  const auto elsewhere = [](const lock::Complaint& complaint) {
-    return std::holds_alternative<lock::NotMine>(complaint.answer);
-  };
-  for (int round = 0; round < kRounds; ++round) {
-    const lock::Duration rest = expiry() - os::unix_now();
-    if (rest <= kPause) return;
-    lock::ByToken renewal(servers_.size(), won_.attempt,
-                          {.op = lock::Op::renew,
-                           .timing = {.ttl = rest, .grace = {}},
-                           .patience = grant_.linger,
-                           .linger = grant_.linger},
-                          driver_.now());
-    Bystander host;
-    driver::Driver(renewal, host, servers_, signals_, {.reporter = &reporter_}).run();
-    if (std::ranges::none_of(renewal.complaints(), elsewhere)) return;
-    driver_.finish_requests([] { return false; }, driver_.now() + kPause);
-  }
-}
+}  // namespace
 
 Taken take(const config::Settings& settings, const driver::LockId& lock, const lock::Plan& plan,
            const Grant& grant, os::Stderr& out) {

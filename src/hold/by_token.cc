@@ -261,12 +261,10 @@ std::string renewed_json(const std::string& name, lock::Duration valid_for) {
 
 Exit release(const cli::Release& request) {
   const std::string token = read_token(request.token);
-  // The log needs it. It also shows whether the lock is being revoked: the release itself would
-  // work all the same.
+  // For the lock's log, and to report a revocation, although the release itself would work.
   const Possession possession = look_up(request.settings, request.name, token);
   config::Settings settings = request.settings;
-  // The servers remember for this time that the lock was released, for a keeper that still renews
-  // it.
+  // The servers remember the release for this time, so that no keeper renews the lock.
   settings.ttl = recorded_ttl(possession.holder).value_or(settings.ttl);
   return TokenCommand(settings, possession, lock::Op::leave).run();
 }

@@ -10,10 +10,10 @@ namespace redlock::hold {
 
 Exit acquire(const cli::Acquire& request);
 
-/// Takes the lock for a fixed time, in which no process holds it or renews it.
+/// Takes the lock for a fixed time; no process stays to renew it.
 Exit hold(const cli::Hold& request);
 
-// Of a lock by its token.
+// These two are for a lock that another process took, by its token.
 
 Exit release(const cli::Release& request);
 Exit renew(const cli::Renew& request);

@@ -55,7 +55,7 @@ void Keeper::keep(lock::Duration patience) {
     driver_.run();
   } catch (const std::exception&) {
     // The system has refused something. A parent that waits for our message sees our death, and
-    // gives the lock back. If the token is known, the lock must not be released while the ward
+    // releases the lock. If the token is known, the lock must not be released while the ward
     // lives: the ward gets its signal.
     if (parent == Parent::gone) driver::give_back(driver_, patience);
     if (parent == Parent::says_go) tell_ward();
@@ -76,9 +76,9 @@ void Keeper::listen(lock::Instant limit) {
   }
 }
 
-/// Waits without a limit: a parent that is stopped may still have to give the lock back itself,
-/// over the connections that it shares with us. The parent relies on us by now, so where the system
-/// refuses to wait, this function goes on in steps of 10 ms.
+/// Waits without a limit: a parent that is stopped may still have to release the lock itself, over
+/// the connections that it shares with us. The parent relies on us, so if poll(2) fails, this
+/// function goes on in steps of 10 ms.
 Keeper::Parent Keeper::await_message() noexcept {
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
   char byte = 0;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The keeper of `redlock acquire --keep-for PID`: this process stays behind and renews the lock
-// until PID ends.
+// The keeper of `redlock acquire --keep-for PID`: this process renews the lock until PID ends.
 //
 //   the caller
 //    └─ redlock acquire --keep-for PID    takes the lock, forks, prints the token, ends
 //        └─ keeper                        in a session of its own, and init's child from then on
 //
 // The two communicate over a pair of sockets: the keeper reports that it runs, and does nothing
-// before it hears that the token has been printed. If nobody has read the token, the parent gives
-// the lock back or, if somebody has killed the parent, the keeper does.
+// before it hears that the token has been printed. If nobody has read the token, the parent
+// releases the lock or, if somebody has killed the parent, the keeper does.
 //
 // Before that report, the keeper subscribes to the notices on its lock: `redlock release` notifies
 // it that the token has been released. lock/keeping.h decides what follows from each event.
@@ -36,8 +35,7 @@ struct Ward {
   int lost_signal;  ///< the keeper sends it if it cannot keep the lock; 0: none
 };
 
-/// A message over the pair of sockets: one byte. Anything else means that the other process is
-/// dead.
+/// A message over the pair of sockets: one byte. At the end-of-file, the other process is dead.
 enum class KeeperMessage : char {
   running = 'r',  ///< from the keeper: it has left its caller's session and descriptors
   go = 'g',       ///< to the keeper: the token is known, keep the lock

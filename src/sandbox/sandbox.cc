@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Three kinds of processes. Nothing stays behind, whichever of them is killed:
+// Three kinds of processes. Nothing is left, whichever of them is killed:
 //
 //   redlock sandbox ─┬─ COMMAND            gets TERM by PR_SET_PDEATHSIG when we are gone
 //                    └─ keeper ─┬─ server 1   killed by PR_SET_PDEATHSIG when the keeper is gone
@@ -10,7 +10,7 @@
 // shell that goes on. It notices our death by the end of a pipe.
 //
 // `redlock sandbox` forks the keeper first, and the keeper creates the directory and the servers.
-// So killing `redlock sandbox` never leaves one of them behind, and to end the sandbox the parent
+// So killing `redlock sandbox` never leaves one of them, and to end the sandbox the parent
 // only closes a pipe.
 //
 // It sends the parent a report of a few lines, ended by end-of-file:
@@ -21,18 +21,23 @@
 //   URI…
 #include "sandbox/sandbox.h"
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -44,10 +49,196 @@
 #include "os/random.h"
 #include "os/signals.h"
 #include "sandbox/sandbox_servers.h"
-#include "sandbox/topologies.h"
 
 namespace redlock::sandbox {
 namespace {
+
+/// The URIs, for REDLOCK_SERVERS.
+using Uris = std::optional<std::vector<std::string>>;
+
+constexpr int kTries = 5;
+
+std::string percent_encode(std::string_view path) {
+  std::string encoded;
+  for (const unsigned char c : path) {
+    const std::string_view character(reinterpret_cast<const char*>(&c), 1);
+    const bool plain = std::isalnum(c) != 0 || contains("/-._~", character);
+    encoded += plain ? std::string(character) : fmt::format("%{:02X}", c);
+  }
+  return encoded;
+}
+
+/// Servers that know nothing of each other, on Unix sockets.
+Uris start_plain(SandboxServers& servers, int count, int stop) {
+  std::vector<std::string> uris;
+  for (int i = 0; i < count; ++i) {
+    const std::size_t server = servers.start({.lines = "port 0\n"});
+    uris.push_back("unix://" + percent_encode(servers.socket(server)));
+  }
+  for (std::size_t i = 0; i < uris.size(); ++i) {
+    if (!servers.until(i, "PING\n", {"+PONG"}, stop)) return std::nullopt;
+  }
+  return uris;
+}
+
+// A Redis Cluster of three primaries and three replicas, on ports of 127.0.0.1. Each node's file
+// says all about the cluster, so no node has to meet another. Two primaries with the same epoch
+// would settle that later by a new one: a slot that moves to another node at that moment would keep
+// two owners.
+
+constexpr std::size_t kPrimaries = 3;
+constexpr std::size_t kNodes = 6;  ///< node i + kPrimaries is the replica of node i
+constexpr std::size_t kSlots = 16384;
+
+/// No node may look down before the cluster is ready; later a fail-over should not take long.
+constexpr const char* kFirstTimeout = "15000";
+constexpr const char* kTimeout = "2000";
+
+using Ids = std::vector<std::string>;
+
+Ids make_ids(std::size_t count) {
+  Ids ids(count);
+  for (std::string& id : ids) id = os::random_hex(20);
+  return ids;
+}
+
+/// What node `self` knows when it starts. Node i listens on port `first_port` + i.
+std::string nodes_conf(int first_port, const Ids& ids, std::size_t self) {
+  constexpr std::size_t kFirstEpoch = 11;
+  std::string text;
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    const std::size_t primary = i % kPrimaries;
+    const bool replica = i != primary;
+    const std::size_t first = kSlots * i / kPrimaries;
+    const std::size_t last = kSlots * (i + 1) / kPrimaries - 1;
+    const std::string slots = replica ? "" : fmt::format(" {}-{}", first, last);
+    const int port = first_port + static_cast<int>(i);
+    text += fmt::format("{} 127.0.0.1:{}@{} {}{} 0 0 {} connected{}\n", ids[i], port, port + 10'000,
+                        i == self ? "myself," : "", replica ? "slave " + ids[primary] : "master -",
+                        kFirstEpoch + primary, slots);
+  }
+  return text + fmt::format("vars currentEpoch {} lastVoteEpoch 0\n", kFirstEpoch + kPrimaries - 1);
+}
+
+/// How a server on a port listens, and how it feeds its replicas.
+std::string port_lines(int port) {
+  return fmt::format(
+      "port {}\nbind 127.0.0.1\nrepl-diskless-sync yes\nrepl-diskless-sync-delay 0\n", port);
+}
+
+std::string cluster_lines(int port) {
+  return port_lines(port) +
+         "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout " +
+         kFirstTimeout + '\n';
+}
+
+/// "127.0.0.1:PORT,127.0.0.1:PORT…"
+std::string nodes_at(int first_port, int count) {
+  std::string nodes = fmt::format("127.0.0.1:{}", first_port);
+  for (int i = 1; i < count; ++i) nodes += fmt::format(",127.0.0.1:{}", first_port + i);
+  return nodes;
+}
+
+/// Returns when every node calls the cluster ok, is connected to all others, and knows whom each
+/// replica follows: before, a replica cannot take over. False: stopped.
+bool until_ready(SandboxServers& servers, const Ids& ids, int stop) {
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    const auto complete = [&](const std::string& replies) {
+      return contains(replies, "cluster_state:ok") && !contains(replies, "disconnected") &&
+             !contains(replies, "handshake") &&
+             std::all_of(ids.begin(), ids.begin() + kPrimaries,
+                         [&](const std::string& id) { return contains(replies, "slave " + id); }) &&
+             (i < kPrimaries || contains(replies, "master_link_status:up"));
+    };
+    const char* const questions = "CLUSTER INFO\nCLUSTER NODES\nINFO replication\n";
+    if (!servers.until(i, questions, complete, stop)) return false;
+  }
+  const std::string timeout = std::string("CONFIG SET cluster-node-timeout ") + kTimeout + '\n';
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    if (!servers.until(i, timeout, {"+OK"}, stop)) return false;
+  }
+  return true;
+}
+
+Uris start_cluster(SandboxServers& servers, int stop) {
+  const int first_port = find_ports(kNodes);
+  const Ids ids = make_ids(kNodes);
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    servers.start({.lines = cluster_lines(first_port + static_cast<int>(i)),
+                   .nodes = nodes_conf(first_port, ids, i)});
+  }
+  if (!until_ready(servers, ids, stop)) return std::nullopt;
+  return std::vector{"redis+cluster://:" + servers.password() + '@' +
+                     nodes_at(first_port, kNodes)};
+}
+
+// A primary, two replicas and three Sentinels, on ports of 127.0.0.1. The Sentinels' files name all
+// servers and all Sentinels. They would find each other without, but that takes seconds.
+
+constexpr int kServers = 3;  ///< the first one is the primary
+constexpr int kSentinels = 3;
+
+/// Sentinel `self`. The servers have the ports from `first_port` on, then come the Sentinels.
+std::string sentinel_lines(int first_port, const Ids& ids, int self, const std::string& password) {
+  const int sentinels = first_port + kServers;
+  const auto id = [&ids](int sentinel) { return ids[static_cast<std::size_t>(sentinel)]; };
+  std::string lines = fmt::format(
+      "port {}\nbind 127.0.0.1\nsentinel myid {}\nsentinel monitor mymaster 127.0.0.1 {} 2\n"
+      "sentinel down-after-milliseconds mymaster 2000\nsentinel failover-timeout mymaster 5000\n"
+      "sentinel auth-pass mymaster {}\n",
+      sentinels + self, id(self), first_port, password);
+  for (int i = 1; i < kServers; ++i) {
+    lines += fmt::format("sentinel known-replica mymaster 127.0.0.1 {}\n", first_port + i);
+  }
+  for (int i = 0; i < kSentinels; ++i) {
+    if (i == self) continue;
+    lines +=
+        fmt::format("sentinel known-sentinel mymaster 127.0.0.1 {} {}\n", sentinels + i, id(i));
+  }
+  return lines;
+}
+
+Uris start_sentinels(SandboxServers& servers, int stop) {
+  const int first_port = find_ports(kServers + kSentinels);
+  const Ids ids = make_ids(kSentinels);
+  const std::string& password = servers.password();
+  // The primary first: a replica that does not reach it waits for 1 s.
+  const std::size_t primary = servers.start({.lines = port_lines(first_port)});
+  if (!servers.until(primary, "PING\n", {"+PONG"}, stop)) return std::nullopt;
+  for (int i = 1; i < kServers; ++i) {
+    servers.start({.lines = port_lines(first_port + i) +
+                            fmt::format("replicaof 127.0.0.1 {}\n", first_port)});
+  }
+  for (int i = 0; i < kSentinels; ++i) {
+    servers.start({.lines = sentinel_lines(first_port, ids, i, password), .sentinel = true});
+  }
+  for (std::size_t i = 1; i < kServers + kSentinels; ++i) {
+    const bool ready =
+        i < kServers
+            ? servers.until(i, "INFO replication\n", {"master_link_status:up"}, stop)
+            : servers.until(i, "INFO sentinel\n", {"status=ok", "slaves=2,sentinels=3"}, stop);
+    if (!ready) return std::nullopt;
+  }
+  return std::vector{"redis+sentinel://:" + password + '@' +
+                     nodes_at(first_port + kServers, kSentinels) +
+                     "/mymaster?sentinel_password=" + password};
+}
+
+/// Starts what the command line asks for. Returns when all are ready; no value: `stop` has become
+/// readable or hung up. If another process takes one of the ports, this starts all of them again,
+/// on other ports. Throws Error: 69 if a server is not ready, 71 if the system refused something.
+Uris start(SandboxServers& servers, const cli::Sandbox& wanted, int stop) {
+  for (int tries = 1;; ++tries) {
+    try {
+      if (wanted.kind == cli::Sandbox::Kind::cluster) return start_cluster(servers, stop);
+      if (wanted.kind == cli::Sandbox::Kind::sentinel) return start_sentinels(servers, stop);
+      return start_plain(servers, wanted.servers, stop);
+    } catch (const PortTaken&) {
+      if (tries == kTries) throw;
+      servers.clear();
+    }
+  }
+}
 
 /// Only the end of its pipe ends the keeper (and KILL; then PR_SET_PDEATHSIG ends the servers).
 void ignore_signals() {
@@ -58,11 +249,7 @@ void ignore_signals() {
   std::signal(SIGCHLD, SIG_DFL);
 }
 
-/// If that fails, the parent is dead; the end of the pipe shows that, too.
-void tell(os::Fd report, const std::string& text) {
-  os::write_all(report.get(), text);
-}
-
+/// The keeper. A failed report is ignored: then the parent is dead, and the lifeline has ended.
 void keep(const cli::Sandbox& wanted, const std::string& password, os::Fd lifeline, os::Fd report) {
   try {
     ignore_signals();
@@ -72,13 +259,14 @@ void keep(const cli::Sandbox& wanted, const std::string& password, os::Fd lifeli
     if (!uris) return;
     std::string text = "0\n" + servers.directory() + "\n";
     for (const std::string& uri : *uris) text.append(uri).append("\n");
-    tell(std::move(report), text);
+    os::write_all(report.get(), text);
+    report.reset();
     std::string nothing;
     os::read_all(lifeline.get(), nothing);  // returns when the parent is gone
   } catch (const std::exception& error) {
     const auto* const own = dynamic_cast<const Error*>(&error);
     const ExitStatus status = own == nullptr ? ExitStatus::os_error : own->status();
-    tell(std::move(report), std::to_string(static_cast<int>(status)) + "\n" + error.what());
+    os::write_all(report.get(), std::to_string(static_cast<int>(status)) + "\n" + error.what());
   }
 }
 
@@ -89,8 +277,29 @@ class SandboxKeeper {
   /// Returns when all servers are ready. `password`: what they ask for; empty: nothing. Throws
   /// Error: 69 if there is no server program or a server does not start, 71 if the system refused
   /// something.
-  SandboxKeeper(const cli::Sandbox& wanted, const std::string& password);
-  ~SandboxKeeper();
+  SandboxKeeper(const cli::Sandbox& wanted, const std::string& password) {
+    os::Pipe lifeline = os::make_pipe();
+    os::Pipe report = os::make_pipe();
+    pid_ = fork();
+    if (pid_ < 0) os::fail("cannot fork");
+    if (pid_ == 0) {
+      lifeline.write.reset();
+      report.read.reset();
+      keep(wanted, password, std::move(lifeline.read), std::move(report.write));
+      _exit(0);
+    }
+    lifeline_ = std::move(lifeline.write);
+    report.write.reset();
+    try {
+      std::string text;
+      os::read_all(report.read.get(), text);
+      learn(text);
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
+  ~SandboxKeeper() { end(); }
   SandboxKeeper(const SandboxKeeper&) = delete;
   SandboxKeeper& operator=(const SandboxKeeper&) = delete;
 
@@ -98,8 +307,27 @@ class SandboxKeeper {
   [[nodiscard]] const std::string& directory() const { return directory_; }
 
  private:
-  void learn(const std::string& report);
-  void end();
+  void learn(const std::string& report) {
+    if (report.empty()) throw Error(ExitStatus::os_error, "sandbox: its keeper process was killed");
+    std::istringstream lines(report);
+    std::string line;
+    std::getline(lines, line);
+    if (line != "0") {
+      const int status = static_cast<int>(std::strtol(line.c_str(), nullptr, 10));
+      throw Error(static_cast<ExitStatus>(status), report.substr(line.size() + 1));
+    }
+    std::getline(lines, directory_);
+    while (std::getline(lines, line)) uris_.push_back(line);
+  }
+
+  void end() {
+    lifeline_.reset();
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    // The keeper has already done this, unless somebody has killed it.
+    std::error_code ignored;
+    if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
+  }
 
   pid_t pid_ = -1;
   os::Fd lifeline_;  ///< nobody writes to it; its end-of-file tells the keeper to end
@@ -107,73 +335,17 @@ class SandboxKeeper {
   std::vector<std::string> uris_;
 };
 
-SandboxKeeper::SandboxKeeper(const cli::Sandbox& wanted, const std::string& password) {
-  os::Pipe lifeline = os::make_pipe();
-  os::Pipe report = os::make_pipe();
-  pid_ = fork();
-  if (pid_ < 0) os::fail("cannot fork");
-  if (pid_ == 0) {
-    lifeline.write.reset();
-    report.read.reset();
-    keep(wanted, password, std::move(lifeline.read), std::move(report.write));
-    _exit(0);
-  }
-  lifeline_ = std::move(lifeline.write);
-  report.write.reset();
-  try {
-    std::string text;
-    os::read_all(report.read.get(), text);
-    learn(text);
-  } catch (...) {
-    end();
-    throw;
-  }
-}
-
-SandboxKeeper::~SandboxKeeper() {
-  end();
-}
-
-void SandboxKeeper::learn(const std::string& report) {
-  if (report.empty()) throw Error(ExitStatus::os_error, "sandbox: its keeper process was killed");
-  std::istringstream lines(report);
-  std::string line;
-  std::getline(lines, line);
-  if (line != "0") {
-    const int status = static_cast<int>(std::strtol(line.c_str(), nullptr, 10));
-    throw Error(static_cast<ExitStatus>(status), report.substr(line.size() + 1));
-  }
-  std::getline(lines, directory_);
-  while (std::getline(lines, line)) uris_.push_back(line);
-}
-
-void SandboxKeeper::end() {
-  lifeline_.reset();
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  // The keeper has already done this, unless somebody has killed it.
-  std::error_code ignored;
-  if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
-}
-
 std::vector<std::string> users_shell() {
   const char* shell = std::getenv("SHELL");
   return {shell != nullptr && *shell != '\0' ? shell : "/bin/sh"};
 }
 
-std::string join(const std::vector<std::string>& words) {
-  std::string joined;
-  for (const std::string& word : words) {
-    if (!joined.empty()) joined += ' ';
-    joined += word;
-  }
-  return joined;
-}
-
 /// Our environment, with these servers and no passwords of other servers.
 std::vector<std::string> environment_for(const std::vector<std::string>& uris,
                                          const std::string& password) {
-  std::vector<std::string> added{"REDLOCK_SERVERS=" + join(uris),
+  std::string servers;
+  for (const std::string& uri : uris) servers.append(servers.empty() ? "" : " ").append(uri);
+  std::vector<std::string> added{"REDLOCK_SERVERS=" + servers,
                                  // The servers are new, and have forgotten nothing.
                                  "REDLOCK_RESTART_GRACE=0",
                                  // The configuration file is for other servers.
@@ -231,16 +403,6 @@ std::string described(const cli::Sandbox& wanted) {
   return std::to_string(wanted.servers) + " private server" + (wanted.servers == 1 ? "" : "s");
 }
 
-void announce(const cli::Sandbox& wanted, const std::string& directory,
-              const std::string& program) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  const std::string line =
-      "redlock: " + described(wanted) + " in " + directory +
-      ", named by REDLOCK_SERVERS; gone when " +
-      (wanted.command.empty() ? "you leave this shell (exit or Ctrl-D)" : program + " ends") + "\n";
-  std::fputs(line.c_str(), stderr);
-}
-
 }  // namespace
 
 Exit run_sandbox(const cli::Sandbox& wanted) {
@@ -250,7 +412,12 @@ Exit run_sandbox(const cli::Sandbox& wanted) {
   const std::string password = on_ports ? os::random_hex(20) : "";
 
   const SandboxKeeper keeper(wanted, password);
-  announce(wanted, keeper.directory(), command.front());
+  if (isatty(STDERR_FILENO) != 0) {
+    const std::string end = wanted.command.empty() ? "you leave this shell (exit or Ctrl-D)"
+                                                   : command.front() + " ends";
+    std::fprintf(stderr, "redlock: %s in %s, named by REDLOCK_SERVERS; gone when %s\n",
+                 described(wanted).c_str(), keeper.directory().c_str(), end.c_str());
+  }
   return run_command(command, environment_for(keeper.uris(), password));
 }
 

@@ -95,26 +95,14 @@ void write_file(const std::string& path, const std::string& text) {
   }
 }
 
-// Both ports of a pair are below 32768, where Linux begins to take ports for connections.
-constexpr std::uint16_t kFirst = 10'000;
-constexpr std::uint16_t kCount = 12'000;
-constexpr std::uint16_t kBus = 10'000;
-constexpr int kAttempts = 1000;
-
-/// Empty: another process has it.
-os::Fd bind_to(std::uint16_t port) {
-  os::Fd held(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+/// Whether no other process has the port.
+bool is_free(int port) {
+  const os::Fd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(port);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (bind(held.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return os::Fd{};
-  }
-  // Not before bind(2): then that would not fail where another sandbox has reserved the port.
-  const int yes = 1;
-  setsockopt(held.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  return held;
+  return bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 constexpr int kMomentMs = 5;
@@ -138,7 +126,7 @@ os::Fd send_to(const std::string& path, std::string_view commands) {
 
 /// Connects to the server at this Unix socket, sends `commands` (each ends with a line break) and
 /// returns all that it answers, or as much as came until `deadline`. Empty: the server is not
-/// there. No value: `stop` (a descriptor) has become readable or hung up meanwhile.
+/// there. No value: `stop` (a descriptor) has become readable or hung up.
 std::optional<std::string> converse(const std::string& socket, std::string_view commands, int stop,
                                     steady_clock::time_point deadline) {
   const os::Fd connection = send_to(socket, commands);
@@ -161,7 +149,7 @@ std::optional<std::string> converse(const std::string& socket, std::string_view 
   }
 }
 
-/// Waits for 5 ms. False when `stop` has become readable or hung up meanwhile.
+/// Waits for 5 ms. False when `stop` has become readable or hung up.
 bool wait_a_moment(int stop) {
   pollfd waiting{stop, POLLIN, 0};
   return poll(&waiting, 1, kMomentMs) <= 0;
@@ -169,16 +157,17 @@ bool wait_a_moment(int stop) {
 
 }  // namespace
 
-std::uint16_t ReservedPorts::reserve() {
-  for (int i = 0; i < kAttempts; ++i) {
-    const auto port = static_cast<std::uint16_t>(kFirst + os::random_seed() % kCount);
-    os::Fd held = bind_to(port);
-    if (!held) continue;
-    os::Fd bus = bind_to(static_cast<std::uint16_t>(port + kBus));
-    if (!bus) continue;
-    held_.push_back(std::move(held));
-    held_.push_back(std::move(bus));
-    return port;
+int find_ports(int count) {
+  // All of them are below 32768, where Linux begins to take ports for connections.
+  constexpr int kFirst = 10'000;
+  constexpr int kCount = 12'000;
+  constexpr int kBus = 10'000;
+  constexpr int kAttempts = 1000;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const int first = kFirst + static_cast<int>(os::random_seed() % kCount);
+    int free = 0;
+    while (free < count && is_free(first + free) && is_free(first + free + kBus)) ++free;
+    if (free == count) return first;
   }
   throw Error(ExitStatus::os_error, "sandbox: no free TCP port on 127.0.0.1");
 }
@@ -223,7 +212,6 @@ void SandboxServers::clear() {
     std::filesystem::remove_all(folder(i), ignored);
   }
   pids_.clear();
-  ports_ = ReservedPorts{};
 }
 
 std::string SandboxServers::folder(std::size_t server) const {
@@ -259,15 +247,8 @@ std::size_t SandboxServers::start(const Configuration& configuration) {
   if (mkdir(place.c_str(), 0700) != 0) {
     os::fail("sandbox: cannot create " + place);
   }
-  const std::string mode = "700";
   std::string lines =
-      "unixsocket sock\n"
-      "unixsocketperm " +
-      mode +
-      "\n"
-      "save \"\"\n"
-      "appendonly no\n"
-      "daemonize no\n" +
+      "unixsocket sock\nunixsocketperm 700\nsave \"\"\nappendonly no\ndaemonize no\n" +
       configuration.lines;
   if (!password_.empty()) {
     lines += "requirepass " + password_ + '\n';
@@ -285,15 +266,6 @@ std::size_t SandboxServers::start(const Configuration& configuration) {
 }
 
 bool SandboxServers::until(std::size_t server, const std::string& commands,
-                           std::initializer_list<std::string_view> words, int stop) {
-  const auto has_all = [&](const std::string& replies) {
-    return std::ranges::all_of(
-        words, [&](std::string_view word) { return replies.find(word) != std::string::npos; });
-  };
-  return until(server, commands, has_all, stop);
-}
-
-bool SandboxServers::until(std::size_t server, const std::string& commands,
                            const Condition& condition, int stop) {
   const auto deadline = steady_clock::now() + kPatience;
   const std::string request = password_.empty() ? commands : "AUTH " + password_ + '\n' + commands;
@@ -301,9 +273,13 @@ bool SandboxServers::until(std::size_t server, const std::string& commands,
     const std::optional<std::string> said = converse(socket(server), request, stop, deadline);
     if (!said) return false;
     if (condition(*said)) return true;
-    if (waitpid(pids_[server], nullptr, WNOHANG) == pids_[server]) {
-      pids_[server] = -1;
-      report_end(server);
+    if (const pid_t dead = waitpid(-1, nullptr, WNOHANG); dead > 0) {
+      const auto ended = std::ranges::find(pids_, dead);
+      *ended = -1;
+      const std::string tail = log_tail(folder(static_cast<std::size_t>(ended - pids_.begin())));
+      const std::string message = "sandbox: " + program_.path + " did not start" + tail;
+      if (contains(tail, kPortTaken)) throw PortTaken(ExitStatus::unavailable, message);
+      throw Error(ExitStatus::unavailable, message);
     }
     if (steady_clock::now() >= deadline) {
       throw Error(ExitStatus::unavailable, "sandbox: " + program_.path + " was not ready in 10 s" +
@@ -311,15 +287,6 @@ bool SandboxServers::until(std::size_t server, const std::string& commands,
     }
     if (!wait_a_moment(stop)) return false;
   }
-}
-
-void SandboxServers::report_end(std::size_t server) const {
-  const std::string tail = log_tail(folder(server));
-  const std::string message = "sandbox: " + program_.path + " did not start" + tail;
-  if (tail.find(kPortTaken) != std::string::npos) {
-    throw PortTaken(ExitStatus::unavailable, message);
-  }
-  throw Error(ExitStatus::unavailable, message);
 }
 
 }  // namespace redlock::sandbox

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -15,19 +16,16 @@
 
 namespace redlock::sandbox {
 
-/// TCP ports of 127.0.0.1 that no other process gets, except one that binds with SO_REUSEADDR and
-/// listens, as a Redis server does. The kernel gives none of them to an outgoing connection.
-class ReservedPorts {
- public:
-  /// A port, and the port 10,000 above it: there a node of a Redis Cluster listens for the others.
-  /// Throws Error (71) if there are no two such ports.
-  std::uint16_t reserve();
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
- private:
-  std::vector<os::Fd> held_;
-};
+/// The first of `count` free TCP ports of 127.0.0.1 in a row. The ports 10,000 above them, on which
+/// the nodes of a Redis Cluster listen for each other, are free, too. Throws Error (71) if it finds
+/// none.
+int find_ports(int count);
 
-/// A server could not start, because another process had taken its port (see ReservedPorts).
+/// A server could not start, because another process had taken its port since find_ports().
 class PortTaken : public Error {
  public:
   using Error::Error;
@@ -59,22 +57,28 @@ class SandboxServers {
   using Condition = std::function<bool(const std::string& replies)>;
 
   /// Sends the commands (each ends with a line break) until their replies satisfy `condition`.
-  /// False when `stop` (a descriptor) has become readable or hung up meanwhile. Throws Error (69),
-  /// with the end of the server's log, if the server has ended (PortTaken: for want of a port), or
-  /// does not reply so within 10 s.
+  /// False when `stop` (a descriptor) has become readable or hung up. Throws Error (69), with the
+  /// end of the log, if any server has ended (PortTaken: another process has its port), or if this
+  /// one does not reply so within 10 s.
   [[nodiscard]] bool until(std::size_t server, const std::string& commands,
                            const Condition& condition, int stop);
   /// The same, until the replies contain all `words`.
   [[nodiscard]] bool until(std::size_t server, const std::string& commands,
-                           std::initializer_list<std::string_view> words, int stop);
+                           std::initializer_list<std::string_view> words, int stop) {
+    return until(
+        server, commands,
+        [&](const std::string& replies) {
+          return std::ranges::all_of(words, [&](auto word) { return contains(replies, word); });
+        },
+        stop);
+  }
 
-  /// Kills all servers, removes their files and gives up their ports. The next one is number 0.
+  /// Kills all servers and removes their files. The next one is number 0.
   void clear();
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] const std::string& password() const { return password_; }
   [[nodiscard]] std::string socket(std::size_t server) const;
-  [[nodiscard]] ReservedPorts& ports() { return ports_; }
 
  private:
   struct Program {
@@ -84,12 +88,10 @@ class SandboxServers {
   static Program find_program();
   [[nodiscard]] std::string folder(std::size_t server) const;
   void become(const std::string& folder, bool sentinel, pid_t parent) const;
-  [[noreturn]] void report_end(std::size_t server) const;
 
   Program program_;
   std::string password_;
   std::string directory_;
-  ReservedPorts ports_;
   std::vector<pid_t> pids_;  ///< -1: reaped
 };
 

@@ -95,13 +95,13 @@ TEST_CASE("renew, release: a wrong token is told, and not repeated") {
         {{command}, "no lock name"},
         {{command, "L"}, "no token"},
         {{command, "L", ""}, "no token:"},
-        {{command, "L", kToken, "more"}, "too many words"},
+        {{command, "L", kToken, "more"}, "too many arguments"},
         {{command, "L", kToken.substr(1)}, "no token:"},
         {{command, "L", kToken + "a"}, "no token:"},
         {{command, "L", std::string(40, 'A')}, "no token:"},
         {{command, "L", "secret"}, "no token:"},
         {{command, kToken, "deploy"}, "no token:"},
-        {{command, "L", "--", kToken}, "too many words"},
+        {{command, "L", "--", kToken}, "too many arguments"},
     };
     for (const auto& [words, part] : wrong) {
       const Failure got = failure(words, kServer);

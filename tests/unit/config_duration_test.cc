@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "config/quote.h"
-
 namespace {
 
 using namespace std::chrono_literals;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "config/moment.h"
+#include "config/value.h"
 
 #include <doctest/doctest.h>
 

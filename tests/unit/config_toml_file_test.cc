@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "config/toml_guard.h"
+#include "config/toml_file.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 namespace redlock::config {
 namespace {
 
-TEST_CASE("toml_guard: what is TOML passes") {
+TEST_CASE("toml_file: what is TOML passes") {
   const std::vector<std::string> texts = {
       "",
       "\n\r\n  # nothing \xc3\xa9 \xff\n",
@@ -37,7 +37,7 @@ TEST_CASE("toml_guard: what is TOML passes") {
   }
 }
 
-TEST_CASE("toml_guard: a text that is not TOML is refused, with its line") {
+TEST_CASE("toml_file: a text that is not TOML is refused, with its line") {
   struct Row {
     std::string text;
     unsigned line;

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+//
+// The only file that includes toml++, which takes seconds to compile.
+#include "config/toml_file.h"
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "config/resolve.h"
+#include "config/value.h"
+#include "error.h"
+
+namespace redlock::config {
+namespace {
+
+constexpr unsigned kDeepest = 16;
+constexpr std::string_view kSpace = " \t";
+constexpr std::string_view kBare =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+
+/// Accepts a sign only before the number or its exponent. Accepts words such as true, too.
+bool is_number_like(std::string_view word) {
+  char before = 'e';
+  for (const char c : word) {
+    const bool sign = c == '+' || c == '-';
+    if (c == ':' || (sign && before != 'e' && before != 'E')) return false;
+    before = c;
+  }
+  return !word.empty();
+}
+
+/// No setting takes a date, but Reader has a better message for that.
+bool is_date(std::string_view word) {
+  constexpr std::string_view kShape = "0000-00-00T00:00:00Z";
+  const bool whole = word.size() == 10 || word.size() == 19 || word.size() == 20;
+  return whole && std::ranges::equal(word, kShape.substr(0, word.size()), [](char c, char shape) {
+           return shape == '0' ? is_digit(c) : c == shape;
+         });
+}
+
+/// One function for each rule of the grammar. Each returns false after a call of complain().
+class Scan {
+ public:
+  explicit Scan(std::string_view text) : rest_(text) { take("\xef\xbb\xbf"); }
+
+  std::optional<NotToml> run() {
+    while (skip_lines(), !rest_.empty()) {
+      if (!(at('[') ? heading() : pair(0)) || !end_of_line()) return complaint_;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool heading() {
+    const bool twice = take("[[");
+    if (!twice) take("[");
+    skip(kSpace);
+    if (!key()) return false;
+    return take(twice ? "]]" : "]") || complain("expected a ] after the key");
+  }
+
+  bool pair(unsigned depth) {
+    if (!key()) return false;
+    if (!take("=")) return complain("expected a = after the key");
+    skip(kSpace);
+    return value(depth);
+  }
+
+  /// Takes the blanks after the key, too.
+  bool key() {
+    do {
+      skip(kSpace);
+      if (at('"') || at('\'')) {
+        if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''") || !text()) {
+          return complain("expected a key");
+        }
+      } else if (!skip(kBare)) {
+        return complain(
+            "expected a key; a key with other characters than A-Z, a-z, 0-9, - and _ needs quotes");
+      }
+      skip(kSpace);
+    } while (take("."));
+    return true;
+  }
+
+  bool value(unsigned depth) {
+    if (depth > kDeepest) return complain("brackets are nested too deeply");
+    if (at('"') || at('\'')) return text();
+    if (take("[")) return array(depth + 1);
+    if (take("{")) return table(depth + 1);
+    const std::string_view word =
+        rest_.substr(0, rest_.find_first_not_of(std::string(kBare) + "+.:"));
+    if (!is_number_like(word) && !is_date(word)) return complain("expected a value");
+    drop(word.size());
+    return true;
+  }
+
+  bool array(unsigned depth) {
+    while (skip_lines(), !take("]")) {
+      if (!value(depth)) return false;
+      skip_lines();
+      if (!take(",") && !at(']')) return complain("expected a , or ] after the value");
+    }
+    return true;
+  }
+
+  bool table(unsigned depth) {
+    skip(kSpace);
+    if (take("}")) return true;
+    do {
+      if (!pair(depth)) return false;
+      skip(kSpace);
+    } while (take(","));
+    return take("}") || complain("expected a , or } after the value");
+  }
+
+  bool text() {
+    const unsigned begin = line_;
+    const char quote = rest_.front();
+    const std::string end(rest_.starts_with(std::string(3, quote)) ? 3 : 1, quote);
+    take(end);
+    while (!rest_.empty() && (end.size() == 3 || !at('\n'))) {
+      if (take(end)) {
+        // Up to two quotes may stand before the three closing ones.
+        for (int more = 0; end.size() == 3 && more < 2 && at(quote); ++more) drop(1);
+        return true;
+      }
+      const bool escapes = quote == '"' && at('\\');
+      if (escapes ? !escape(end.size() == 3) : !take(rest_.substr(0, 1))) return false;
+    }
+    line_ = begin;
+    return complain("a text has no closing quote");
+  }
+
+  /// The characters that toml++ looks at must be ASCII; toml++ checks the other rules itself.
+  bool escape(bool several_lines) {
+    take("\\");
+    if (several_lines && skip(" \t\r\n")) {  // toml++ compares what follows with all blanks
+      return rest_.empty() || static_cast<unsigned char>(rest_.front()) < 0x80 ||
+             complain(
+                 "after a \\ at the end of a line, the text goes on with a character that is "
+                 "not ASCII");
+    }
+    const std::size_t digits = at('u') ? 4 : at('U') ? 8 : 0;
+    const std::string_view code = rest_.substr(0, digits + 1);
+    const bool fits = code.size() == digits + 1 &&
+                      code.find_first_not_of("0123456789abcdefABCDEF", 1) == code.npos &&
+                      static_cast<unsigned char>(code.front()) < 0x80;
+    if (!fits) return complain("a \\ in a text does not begin an escape");
+    if (!at('\n')) drop(code.size());
+    return true;
+  }
+
+  bool end_of_line() {
+    skip(kSpace);
+    if (at('#')) drop(std::min(rest_.find('\n'), rest_.size()));
+    take("\r");
+    return rest_.empty() || take("\n") || complain("something follows the value or heading");
+  }
+
+  /// Skips blanks, ends of lines and comments.
+  void skip_lines() {
+    while (skip(" \t\r\n") || at('#')) {
+      if (at('#')) drop(std::min(rest_.find('\n'), rest_.size()));
+    }
+  }
+
+  [[nodiscard]] bool at(char c) const { return rest_.starts_with(c); }
+
+  bool take(std::string_view token) {
+    if (!rest_.starts_with(token)) return false;
+    drop(token.size());
+    return true;
+  }
+
+  /// False if the text does not begin with any of them.
+  bool skip(std::string_view characters) {
+    const std::size_t end = std::min(rest_.find_first_not_of(characters), rest_.size());
+    drop(end);
+    return end > 0;
+  }
+
+  void drop(std::size_t count) {
+    line_ += static_cast<unsigned>(std::ranges::count(rest_.substr(0, count), '\n'));
+    rest_.remove_prefix(count);
+  }
+
+  bool complain(std::string_view why) {
+    if (!complaint_) complaint_ = NotToml{line_, why};
+    return false;
+  }
+
+  std::string_view rest_;
+  unsigned line_ = 1;
+  std::optional<NotToml> complaint_;
+};
+
+std::string name_of(toml::node_type type) {
+  if (type == toml::node_type::table) return "a table";
+  if (type == toml::node_type::array) return "an array";
+  if (type == toml::node_type::string) return "a string";
+  if (type == toml::node_type::boolean) return "true or false";
+  const bool number =
+      type == toml::node_type::integer || type == toml::node_type::floating_point;
+  return number ? "a number" : "a date or time";
+}
+
+/// A number as parse_duration and the like read it: without an exponent, and with no more decimal
+/// places than it needs. std::to_chars() can do that, but needs libm, which nothing else does:
+/// every start of redlock would load it.
+std::string decimal(double number) {
+  constexpr int kMostPlaces = 340;
+  std::array<char, 700> text{};
+  for (int places = 0; places <= kMostPlaces; ++places) {
+    std::snprintf(text.data(), text.size(), "%.*f", places, number);
+    if (std::strtod(text.data(), nullptr) == number) break;
+  }
+  return text.data();
+}
+
+[[noreturn]] void refuse(const Draft& draft, unsigned line, const std::string& message) {
+  throw Error(ExitStatus::config, draft.config_file + ":" + std::to_string(line) + ": " + message);
+}
+
+class Reader {
+ public:
+  explicit Reader(Draft& draft) : draft_(draft) {}
+
+  void read(const toml::table& settings) {
+    for (const auto& [key, value] : settings) {
+      const std::string_view name = key.str();
+      const auto row = std::ranges::find_if(
+          table(), [name](const Row& other) { return file_key(other) == name; });
+      // The line of a [table] is the line of its heading.
+      const unsigned line = key.source().begin.line;
+      if (row == table().end()) refuse_key(name, line);
+      const bool overridden = draft_.origin(row->name) != Origin::built_in;
+      holds_secret_ = holds_secret_ || (row->type == Type::secret && value.is_string() &&
+                                        !value.as_string()->get().empty());
+      if (!overridden) take(*row, value, line);
+    }
+  }
+
+  [[nodiscard]] Content content() const {
+    const bool in_uri =
+        draft_.origin(key::server) == Origin::file &&
+        std::ranges::any_of(draft_.settings.servers, [](const redis::Endpoint& server) {
+          return !server.credentials.password.empty();
+        });
+    return holds_secret_ || in_uri ? Content::secret : Content::settings;
+  }
+
+ private:
+  [[noreturn]] void refuse_key(std::string_view key, unsigned line) const {
+    std::string message = "unknown key " + quote(key);
+    std::vector<std::string> keys;
+    for (const Row& row : table()) keys.push_back(file_key(row));
+    const std::string meant = nearest(key, keys);
+    if (!meant.empty()) message += ", did you mean " + meant + "?";
+    refuse(draft_, line, message + " (see redlock.toml(5))");
+  }
+
+  [[noreturn]] void refuse_type(const Row& row, const toml::node& value, unsigned line,
+                                const std::string& expected) const {
+    refuse(draft_, line,
+           file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
+  }
+
+  void take(const Row& row, const toml::node& value, unsigned line) {
+    const Source source{Origin::file, line};
+    switch (row.type) {
+      case Type::uri_list:
+        return take_list(row, value, line);
+      case Type::toggle:
+        if (!value.is_boolean()) refuse_type(row, value, line, "true or false");
+        return store(row, draft_, **value.as_boolean() ? "true" : "false", source);
+      case Type::duration:
+        if (value.is_number()) return store(row, draft_, number(value), source);
+        if (!value.is_string()) {
+          refuse_type(row, value, line, "a time such as \"30s\", or a number of seconds");
+        }
+        break;
+      case Type::integer:
+        if (!value.is_integer()) refuse_type(row, value, line, "a whole number");
+        return store(row, draft_, number(value), source);
+      default:
+        if (!value.is_string()) refuse_type(row, value, line, "a string");
+    }
+    store(row, draft_, **value.as_string(), source);
+  }
+
+  static std::string number(const toml::node& value) {
+    if (const auto* whole = value.as_integer()) return std::to_string(**whole);
+    return decimal(**value.as_floating_point());
+  }
+
+  void take_list(const Row& row, const toml::node& value, unsigned line) {
+    const toml::array* array = value.as_array();
+    const std::string expected = "an array of strings, such as [\"redis://db1\"]";
+    if (array == nullptr) refuse_type(row, value, line, expected);
+    if (array->empty()) refuse(draft_, line, file_key(row) + ": expected at least one");
+    for (const toml::node& element : *array) {
+      const unsigned at = element.source().begin.line;
+      const auto* text = element.as_string();
+      if (text == nullptr) refuse_type(row, element, at, expected);
+      // Blanks separate the servers of a list in the environment, but not in the file.
+      if (text->get().find_first_of(kBlanks) != std::string::npos) {
+        refuse(draft_, at, file_key(row) + ": expected one URI in each string");
+      }
+      store(row, draft_, text->get(), {Origin::file, at});
+    }
+    draft_.given[row.name].source.line = line;
+  }
+
+  Draft& draft_;
+  bool holds_secret_ = false;
+};
+
+/// The message of toml++, without the text it complains about: that may be a password.
+std::string without_input(std::string_view description) {
+  constexpr std::string_view opening = "Error while ";
+  if (description.starts_with(opening)) description.remove_prefix(opening.size());
+  std::string text(description.substr(0, description.find(", saw")));
+  const std::size_t first = text.find('\'');
+  const std::size_t last = text.rfind('\'');
+  if (first != last) text.replace(first + 1, last - first - 1, "...");
+  return text;
+}
+
+}  // namespace
+
+std::optional<NotToml> not_toml(std::string_view text) {
+  return Scan(text).run();
+}
+
+Content read_toml(const std::string& text, Draft& draft) {
+  const auto refuse_text = [&draft](unsigned line, const std::string& why) {
+    refuse(draft, line, "not valid TOML (texts need quotes): " + why);
+  };
+  if (const auto trouble = not_toml(text)) refuse_text(trouble->line, std::string(trouble->why));
+  const toml::parse_result parsed = toml::parse(text, draft.config_file);
+  if (!parsed) {
+    refuse_text(parsed.error().source().begin.line, without_input(parsed.error().description()));
+  }
+  Reader reader(draft);
+  reader.read(parsed.table());
+  return reader.content();
+}
+
+}  // namespace redlock::config

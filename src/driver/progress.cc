@@ -17,7 +17,7 @@
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/terminal.h"
-#include "records/log_entry.h"
+#include "records/holder.h"
 
 namespace redlock::driver {
 

@@ -14,7 +14,6 @@
 #include "lock/judgement.h"
 #include "look/observed.h"
 #include "records/holder.h"
-#include "records/log_entry.h"
 #include "redis/ask/revoking.h"
 
 namespace redlock::force {

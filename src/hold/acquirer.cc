@@ -29,7 +29,7 @@
 #include "os/clock.h"
 #include "os/fd.h"
 #include "records/json.h"
-#include "records/log_entry.h"
+#include "records/holder.h"
 
 namespace redlock::hold {
 

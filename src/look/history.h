@@ -17,7 +17,6 @@
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "records/holder.h"
-#include "records/log_entry.h"
 #include "redis/ask/log_reader.h"
 
 namespace redlock::look {

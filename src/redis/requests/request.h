@@ -74,7 +74,7 @@ Flight encode_handshake(const Endpoint& endpoint, const std::string& question);
 /// other servers the flight stays as it is.
 Flight for_server(Flight flight, const Endpoint& endpoint);
 
-/// A line of the log that every server keeps of a lock; its content: records/log_entry.h.
+/// A line of the log that every server keeps of a lock; its content: records/holder.h.
 struct LogLine {
   std::string event;  ///< "acquired", "released", "lost", "revoked", "skipped"
   std::string token;  ///< of the run; only its digest gets into the log

@@ -64,7 +64,12 @@ void JsonRecord::add(std::string_view key, std::string_view text) {
 
 std::optional<JsonFields> JsonFields::read(std::string_view json) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  // Nothing deeper is kept: it may take a hundred times the memory of its text.
+  const auto flat = [](int depth, nlohmann::json::parse_event_t event, const nlohmann::json&) {
+    using Event = nlohmann::json::parse_event_t;
+    return depth == 0 || (event != Event::object_start && event != Event::array_start);
+  };
+  const auto parsed = nlohmann::json::parse(json, flat, false);
   if (!parsed.is_object()) return std::nullopt;
   JsonFields all;
   for (const auto& [key, value] : parsed.items()) {

@@ -134,11 +134,6 @@ std::string lines_of(const Finding& finding, std::size_t checks, const diag::Scr
   return out;
 }
 
-std::string heading_of(const std::string& server, const diag::Screen& screen) {
-  const std::string text = server.empty() ? "all servers" : diag::for_screen(server, screen);
-  return diag::cut(text, screen.width, screen.charset) + "\n";
-}
-
 /// A heading for each server with its findings below it, and one line that sums up.
 std::string as_report(const std::vector<Finding>& findings, const Inspectors& inspectors,
                       const config::Settings& settings, ExitStatus status) {
@@ -156,7 +151,8 @@ std::string as_report(const std::vector<Finding>& findings, const Inspectors& in
   for (const Finding* first : chosen) {
     if (std::ranges::find(done, first->server) != done.end()) continue;
     done.push_back(first->server);
-    out += heading_of(first->server, screen);
+    const std::string server = first->server.empty() ? "all servers" : first->server;
+    out += diag::cut(diag::for_screen(server, screen), screen.width, screen.charset) + "\n";
     for (const Finding* finding : chosen) {
       if (finding->server == first->server) out += lines_of(*finding, checks, screen);
     }

@@ -125,8 +125,7 @@ PastRun past_run(const std::string& run, const Account& account, const Present& 
   if (end != nullptr) {
     past.entry = *end;
     past.ended = past.began + end->held.value_or(milliseconds::zero());
-    // If another process acquired the lock, the releasing process does not know how long that one
-    // waited.
+    // A process that did not acquire the lock itself does not know how long the acquirer waited.
     if (acquired != nullptr && acquired->waited) past.entry.waited = acquired->waited;
   }
   past.goes_on = has_lock && !past.ended;

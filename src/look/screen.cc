@@ -97,8 +97,8 @@ namespace {
 
 using diag::Screen;
 
-/// The terminal, with its other screen shown as long as this draws. So what stood there before is
-/// there again afterwards. The sequences are those of xterm(1), which all emulators know.
+/// The terminal's alternate screen: at the end, the terminal shows again what it showed before. The
+/// sequences are those of xterm(1), which all emulators know.
 class Canvas {
  public:
   Canvas() = default;
@@ -111,8 +111,7 @@ class Canvas {
     if (::tcgetpgrp(STDOUT_FILENO) != ::getpgrp()) return;
     std::string text = shown_ ? "" : "\x1b[?1049h\x1b[?25l\x1b[?7l";  // no cursor, no line wrap
     shown_ = true;
-    // Each line is erased before it is written: after its last column, this would erase that
-    // column.
+    // Erases each line before writing it: after its last column, this would erase that column.
     text += "\x1b[H\x1b[K";
     for (const char c : lines) text += c == '\n' ? std::string("\r\n\x1b[K") : std::string(1, c);
     write(text + "\x1b[J");

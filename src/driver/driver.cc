@@ -15,7 +15,7 @@
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "os/clock.h"
-#include "records/log_entry.h"
+#include "records/holder.h"
 #include "redis/requests/keys.h"
 #include "redis/requests/answer.h"
 

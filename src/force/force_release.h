@@ -14,7 +14,6 @@
 #include "lock/judgement.h"
 #include "look/observed.h"
 #include "records/holder.h"
-#include "records/log_entry.h"
 #include "redis/ask/revoking.h"
 
 namespace redlock::force {
@@ -64,15 +63,5 @@ class Takeover {
   std::vector<std::optional<lock::Answer>> answers_;  ///< to the last call, by server
   std::vector<redis::Taken> revoked_;                 ///< by server, what else revoke() was told
 };
-
-/// Waits until a quorum of the servers no longer has the lock of the holder that `before` shows,
-/// which has a sighting; looks again and again. If the time in which the lock expires at the latest
-/// is long over and too few servers answer, there is no result. Throws Error (71, 78).
-std::optional<look::Observed> wait_gone(const config::Settings& settings,
-                                        const look::Observed& before);
-
-/// What the servers show two seconds from now: by then a run that was taking the lock has it, or
-/// has given up. Throws Error (71, 78).
-look::Observed look_again(const config::Settings& settings, const std::string& name);
 
 }  // namespace redlock::force

@@ -5,46 +5,13 @@
 #include <iterator>
 #include <set>
 
-#include "lock/timing.h"
 #include "lock/value.h"
 #include "os/clock.h"
-#include "os/loop.h"
 #include "redis/requests/request.h"
 
 namespace redlock::force {
 
 namespace {
-
-using std::chrono::milliseconds;
-
-constexpr lock::Duration kFirstPause = milliseconds(50);
-constexpr lock::Duration kLongestPause = milliseconds(500);
-/// Contenders that take a lock are done with it after this time.
-constexpr lock::Duration kSettled = std::chrono::seconds(2);
-/// Extra time after the lock has expired, for servers that are slow or unreachable for a moment.
-constexpr lock::Duration kPatience = std::chrono::seconds(10);
-
-void rest(lock::Duration pause) {
-  os::Loop().wait({}, os::boot_now() + pause);
-}
-
-/// Whether a quorum does not show the holder of `before` any more.
-bool is_gone(const look::Observed& lock, const look::Observed& before) {
-  const std::string_view token = lock::owner_of(*before.sighting);
-  std::size_t gone = 0;
-  for (std::size_t server = 0; server < lock.seen.size(); ++server) {
-    const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
-    const auto* earlier = std::get_if<lock::Sighting>(&before.seen[server]);
-    if (sighting == nullptr) continue;
-    const std::string_view owner = lock::owner_of(*sighting);
-    // Of readers, each server may have another generation.
-    const bool same = lock::is_shared(token) ? earlier != nullptr && !owner.empty() &&
-                                                   owner == lock::owner_of(*earlier)
-                                             : owner == token;
-    gone += same ? 0 : 1;
-  }
-  return gone >= lock::quorum(lock.seen.size());
-}
 
 const lock::Sighting& sighting_of(const look::Observed& lock, std::size_t server) {
   return std::get<lock::Sighting>(lock.seen[server]);
@@ -78,9 +45,9 @@ std::vector<std::string> find_readers(const look::Observed& lock) {
   return {tokens.begin(), tokens.end()};
 }
 
-bool may_retry(const std::optional<lock::Answer>& answer) {
-  const auto* none = answer ? std::get_if<lock::Unreachable>(&*answer) : nullptr;
-  return none != nullptr && !none->permanent;
+/// Why there is no answer; null if there is one, or was no request.
+const lock::Unreachable* silence(const std::optional<lock::Answer>& answer) {
+  return answer ? std::get_if<lock::Unreachable>(&*answer) : nullptr;
 }
 
 }  // namespace
@@ -178,7 +145,8 @@ void Takeover::carry_out(const std::vector<std::size_t>& servers, const Request&
   std::ranges::for_each(servers, ask_for_it);
   interview_.finish();
   for (const std::size_t server : servers) {
-    if (may_retry(answers_[server])) ask_for_it(server);
+    const auto* none = silence(answers_[server]);
+    if (none != nullptr && !none->permanent) ask_for_it(server);
   }
   interview_.finish();
 }
@@ -200,8 +168,7 @@ std::size_t Takeover::notified() const {
 std::string Takeover::troubles() const {
   std::string all;
   for (std::size_t server = 0; server < answers_.size(); ++server) {
-    const auto* none =
-        answers_[server] ? std::get_if<lock::Unreachable>(&*answers_[server]) : nullptr;
+    const auto* none = silence(answers_[server]);
     if (none == nullptr) continue;
     all += (all.empty() ? "" : "; ") + settings_.servers[server].brief() + ": " + none->why;
   }
@@ -211,31 +178,11 @@ std::string Takeover::troubles() const {
 std::vector<lock::Complaint> Takeover::silent() const {
   std::vector<lock::Complaint> silent;
   for (std::size_t server = 0; server < answers_.size(); ++server) {
-    const auto* unseen = std::get_if<lock::Unreachable>(&lock_.seen[server]);
-    const auto* none =
-        answers_[server] ? std::get_if<lock::Unreachable>(&*answers_[server]) : unseen;
+    const auto* none = answers_[server] ? silence(answers_[server])
+                                        : std::get_if<lock::Unreachable>(&lock_.seen[server]);
     if (none != nullptr) silent.push_back({server, *none});
   }
   return silent;
-}
-
-std::optional<look::Observed> wait_gone(const config::Settings& settings,
-                                        const look::Observed& before) {
-  lock::Duration pause = kFirstPause;
-  const lock::Instant limit =
-      before.most_left ? os::boot_now() + *before.most_left + kPatience : lock::kNever;
-  while (true) {
-    look::Observed lock = look::look_at(before.id.name, settings);
-    if (is_gone(lock, before)) return lock;
-    if (os::boot_now() >= limit) return std::nullopt;
-    rest(pause);
-    pause = std::min(pause * 2, kLongestPause);
-  }
-}
-
-look::Observed look_again(const config::Settings& settings, const std::string& name) {
-  rest(kSettled);
-  return look::look_at(name, settings);
 }
 
 }  // namespace redlock::force

@@ -30,8 +30,8 @@
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/signals.h"
+#include "records/holder.h"
 #include "records/json.h"
-#include "records/log_entry.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::hold {
@@ -85,7 +85,7 @@ std::string refused_json(const std::string& lock_name, const lock::Waiting& last
   Json holder;
   Json left;
   if (const auto& refusal = last.refusal) {
-    state = look::word_for(lock::state_of(sighting_of(*refusal)));
+    state = look::appearance_of(lock::state_of(sighting_of(*refusal))).word;
     holder = look::holder_json(records::read_holder(refusal->holder));
     if (refusal->ttl_left) {
       const auto since = std::chrono::ceil<milliseconds>(now - last.refused_at);

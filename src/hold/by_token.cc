@@ -30,7 +30,6 @@
 #include "os/stderr.h"
 #include "records/holder.h"
 #include "records/json.h"
-#include "records/log_entry.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::hold {

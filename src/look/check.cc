@@ -10,11 +10,11 @@
 
 #include "diag/text.h"
 #include "driver/output.h"
-#include "driver/setup.h"
 #include "look/diagnosis.h"
-#include "look/grid.h"
 #include "look/json.h"
 #include "look/look.h"
+#include "look/observed.h"
+#include "look/screen.h"
 #include "os/clock.h"
 #include "os/random.h"
 
@@ -58,28 +58,16 @@ void sweep(driver::Interview& interview, Inspectors& inspectors, const SelfTestR
   interview.finish();
 }
 
-ExitStatus status_of(const std::vector<Finding>& findings, const SelfTestResult& self_test) {
-  if (self_test.outcome.kind == lock::Outcome::Kind::unavailable) return ExitStatus::unavailable;
-  Level worst = Level::ok;
-  for (const Finding& finding : findings) worst = std::max(worst, finding.level);
-  if (worst == Level::misconfigured) return ExitStatus::config;
-  return worst == Level::ok ? ExitStatus::ok : ExitStatus::conflict;
-}
-
-std::size_t usable(const Inspectors& inspectors) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      inspectors,
-      [](const redis::Inspector& inspector) { return can_vote(inspector.inspection()); }));
-}
-
-std::string_view word_of(Level level) {
-  if (level == Level::ok) return "ok";
-  return level == Level::warning ? "warning" : "failure";
+Appearance shown_as(Level level) {
+  if (level == Level::ok) return {"ok", diag::Tint::good};
+  if (level == Level::warning) return {"warning", diag::Tint::notice};
+  return {"failure", diag::Tint::bad};
 }
 
 struct Totals {
   std::size_t warnings = 0;
   std::size_t failures = 0;
+  Level worst = Level::ok;
 };
 
 Totals count(const std::vector<Finding>& findings) {
@@ -87,8 +75,15 @@ Totals count(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     if (finding.level == Level::warning) ++totals.warnings;
     if (finding.level > Level::warning) ++totals.failures;
+    totals.worst = std::max(totals.worst, finding.level);
   }
   return totals;
+}
+
+ExitStatus status_of(Level worst, const SelfTestResult& self_test) {
+  if (self_test.outcome.kind == lock::Outcome::Kind::unavailable) return ExitStatus::unavailable;
+  if (worst == Level::misconfigured) return ExitStatus::config;
+  return worst == Level::ok ? ExitStatus::ok : ExitStatus::conflict;
 }
 
 constexpr std::size_t kIndent = 2;
@@ -96,11 +91,6 @@ constexpr std::size_t kLevel = 7;  ///< columns of the longest word for a level
 /// With less room beside its check, a text begins below it.
 constexpr std::size_t kLeastText = 30;
 constexpr std::string_view kSeparator = "; ";  ///< see Finding::text
-
-diag::Tint color_of(Level level) {
-  if (level == Level::ok) return diag::Tint::good;
-  return level == Level::warning ? diag::Tint::notice : diag::Tint::bad;
-}
 
 /// A finding's text in two: the fact, and what to do about it.
 struct Parts {
@@ -118,9 +108,9 @@ Parts parts_of(const Finding& finding, const diag::Screen& screen) {
 /// The lines of one finding: on a terminal one line with the fact, cut to the width, and below it
 /// what to do, complete. `checks`: the columns for the name of the check.
 std::string lines_of(const Finding& finding, std::size_t checks, const diag::Screen& screen) {
-  const std::string word(word_of(finding.level));
+  const auto [word, tint] = shown_as(finding.level);
   std::string out(kIndent, ' ');
-  out += diag::paint(word, color_of(finding.level), screen);
+  out += diag::paint(std::string(word), tint, screen);
   out += fmt::format("{:{}}{:{}}", "", kLevel - word.size() + kGap, finding.check, checks);
   std::size_t left = kIndent + kLevel + kGap + checks + kGap;
   const bool limited = screen.width != diag::kNoLimit;
@@ -143,11 +133,6 @@ std::string lines_of(const Finding& finding, std::size_t checks, const diag::Scr
   return out;
 }
 
-std::string heading_of(const std::string& server, const diag::Screen& screen) {
-  const std::string text = server.empty() ? "all servers" : diag::for_screen(server, screen);
-  return diag::cut(text, screen.width, screen.charset) + "\n";
-}
-
 /// A heading for each server with its findings below it, and one line that sums up.
 std::string as_report(const std::vector<Finding>& findings, const Inspectors& inspectors,
                       const config::Settings& settings, ExitStatus status) {
@@ -165,21 +150,20 @@ std::string as_report(const std::vector<Finding>& findings, const Inspectors& in
   for (const Finding* first : chosen) {
     if (std::ranges::find(done, first->server) != done.end()) continue;
     done.push_back(first->server);
-    out += heading_of(first->server, screen);
+    const std::string server = first->server.empty() ? "all servers" : first->server;
+    out += diag::cut(diag::for_screen(server, screen), screen.width, screen.charset) + "\n";
     for (const Finding* finding : chosen) {
       if (finding->server == first->server) out += lines_of(*finding, checks, screen);
     }
   }
   const Totals totals = count(findings);
-  const Level worst = totals.failures > 0   ? Level::outage
-                      : totals.warnings > 0 ? Level::warning
-                                            : Level::ok;
+  const auto usable = std::ranges::count_if(inspectors, can_vote, &redis::Inspector::inspection);
   std::string sum = fmt::format(
-      "{} of {} usable, {}, {}", usable(inspectors), diag::counted(inspectors.size(), "server"),
+      "{} of {} usable, {}, {}", usable, diag::counted(inspectors.size(), "server"),
       diag::counted(totals.failures, "failure"), diag::counted(totals.warnings, "warning"));
   if (status == ExitStatus::unavailable) sum += "; redlock cannot take a lock";
   for (const std::string& line : diag::wrap(sum, screen.width)) {
-    out += diag::paint(line, color_of(worst), screen) + "\n";
+    out += diag::paint(line, shown_as(totals.worst).tint, screen) + "\n";
   }
   return out;
 }
@@ -214,7 +198,7 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
                        {"findings", array_of(findings,
                                              [](const Finding& finding) {
                                                return Json::object(
-                                                   {{"level", word_of(finding.level)},
+                                                   {{"level", shown_as(finding.level).word},
                                                     {"server", text_or_null(finding.server)},
                                                     {"check", finding.check},
                                                     {"text", finding.text}});
@@ -250,19 +234,11 @@ Exit check(const cli::Check& request) {
                               tried, twin_of(inspectors, server, settings.servers)));
   }
   append(findings, diagnose_set(settings));
-  // An earlier finding already says why such a server gave no vote.
-  std::erase_if(self_test.complaints, [&](const lock::Complaint& complaint) {
-    return !can_vote(inspectors[complaint.server].inspection());
-  });
-  std::vector<Finding> of_test = diagnose_self_test(self_test, settings, tried);
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    if (can_vote(inspectors[server].inspection())) continue;
-    std::erase_if(of_test, [name = settings.servers[server].display()](const Finding& finding) {
-      return finding.server == name;
-    });
+    self_test.servers[server].explained = !can_vote(inspectors[server].inspection());
   }
-  append(findings, std::move(of_test));
-  const ExitStatus status = status_of(findings, self_test);
+  append(findings, diagnose_self_test(self_test, settings, tried));
+  const ExitStatus status = status_of(count(findings).worst, self_test);
   if (request.json) {
     return driver::print(as_json(findings, inspectors, settings, status), status);
   }

@@ -6,8 +6,8 @@
 
 #include "config/value.h"
 #include "diag/text.h"
-#include "look/grid.h"
 #include "look/look.h"
+#include "look/screen.h"
 #include "records/json.h"
 
 namespace redlock::look {
@@ -113,7 +113,7 @@ std::string as_table(const std::vector<SettingLine>& lines) {
       rows.push_back({{std::exchange(name, {})}, {value}, {from}});
     }
   }
-  return lay_out(rows, fit(rows, {}, {}, diag::kNoLimit), {});
+  return lay_out(rows, fit(rows, {}, 0, diag::kNoLimit), {});
 }
 
 }  // namespace

@@ -11,8 +11,6 @@
 #include "config/value.h"
 #include "diag/duration.h"
 #include "diag/text.h"
-#include "driver/setup.h"
-#include "records/holder.h"
 
 namespace redlock::look {
 
@@ -36,7 +34,7 @@ std::string shown(std::string_view text) {
   return diag::printable(text, kMostOfText);
 }
 
-/// Returns 0 if the text is no number.
+/// 0 if the text is not a number.
 std::uint64_t number(std::string_view text) {
   std::uint64_t value = 0;
   static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), value));
@@ -57,7 +55,7 @@ bool is_sentinel(const Inspection& inspection) {
   return mode_of(inspection) == "sentinel";
 }
 
-/// A slave, or an active-replica of KeyDB, which takes writes as well. As in vouch.lua.
+/// A slave, or an active-replica of KeyDB, which takes writes as well (see vouch.lua).
 bool is_replica(const Inspection& inspection) {
   const std::string role = inspection.field("role");
   return !role.empty() && role != "master";
@@ -109,7 +107,7 @@ Verdict judge_role(const redis::Endpoint& server, const Inspection& inspection,
             "redis+cluster://HOST:PORT"};
   }
   if (!clustered && server.kind == Kind::cluster) {
-    return {Level::warning, "is no Redis Cluster; write redis:// in place of redis+cluster://"};
+    return {Level::warning, "is not a Redis Cluster; write redis:// in place of redis+cluster://"};
   }
   if (inspection.field("role") == "active-replica") {
     return {Level::misconfigured,
@@ -196,25 +194,23 @@ Verdict judge_memory(const Inspection& inspection) {
                       percent)};
 }
 
-/// Permissions that the user lacks, but does not need for locking; empty: none.
+/// Permissions that the user lacks, but does not need for locking: "; " and a sentence for each.
 std::string comforts_missed(const Inspection& inspection, const Settings& settings) {
   std::string missed;
   if (!inspection.may_log && settings.log_entries > 0) {
-    missed =
-        "the user may not write the lock's log, and redlock history will show nothing; "
+    missed +=
+        "; the user may not write the lock's log, and redlock history will show nothing; "
         "give it +xadd and the log's key (see redlock-protocol(7)), or set log-entries to 0";
   }
   if (!inspection.may_queue) {
-    if (!missed.empty()) missed += "; ";
     missed +=
-        "the user may not use the lock's queue, so that waiters are not woken, but ask again after "
-        "up to 5 s; give it +zadd +zrem +zrange +zrangebyscore +zrank +zcard +zscore, the queue's "
-        "keys and &redlock*:wake:* (see redlock-protocol(7))";
+        "; the user may not use the lock's queue, so that waiters are not woken, but ask again "
+        "after up to 5 s; give it +zadd +zrem +zrange +zrangebyscore +zrank +zcard +zscore, the "
+        "queue's keys and &redlock*:wake:* (see redlock-protocol(7))";
   }
   if (!inspection.denied_sharded.empty()) {
-    if (!missed.empty()) missed += "; ";
     missed +=
-        "the user may not send or hear messages for one slot, so that each message goes to all "
+        "; the user may not send or hear messages for one slot, so that each message goes to all "
         "nodes of the Cluster; give it";
     for (const std::string& command : inspection.denied_sharded) missed += " +" + shown(command);
   }
@@ -233,7 +229,7 @@ Verdict judge_permissions(const Inspection& inspection, const Settings& settings
   if (inspection.denied.empty()) {
     const std::string missed = comforts_missed(inspection, settings);
     if (missed.empty()) return {Level::ok, "the user may do all that is needed"};
-    return {Level::warning, missed};
+    return {Level::warning, missed.substr(2)};
   }
   std::string all;
   bool essential = false;
@@ -266,6 +262,22 @@ Verdict judge_certificate(std::chrono::system_clock::time_point expires) {
   const std::string text = fmt::format("the certificate expires in {} days", count);
   if (left >= kRenewCertificate) return {Level::ok, text};
   return {Level::warning, text + "; renew it"};
+}
+
+Verdict judge_number(std::size_t servers) {
+  const std::size_t spare = servers - lock::quorum(servers);
+  if (servers == 1) {
+    return {Level::ok, "one server: without it there is no lock (of three, one may fail)"};
+  }
+  if (servers == 2) {
+    return {Level::warning,
+            "2 servers: both are needed for a lock, so that they fail more often than one; use 3"};
+  }
+  if (servers % 2 == 0) {
+    return {Level::warning, fmt::format("{} servers: {} may fail, as with {}; use an odd number",
+                                        servers, spare, servers - 1)};
+  }
+  return {Level::ok, fmt::format("{} servers, {} of which may fail", servers, spare)};
 }
 
 Verdict judge_grace(const Settings& settings) {
@@ -349,32 +361,15 @@ std::vector<Finding> diagnose(const redis::Endpoint& server, const Inspection& i
 
 std::vector<Finding> diagnose_set(const Settings& settings) {
   std::vector<Finding> findings;
-  const auto add = [&](Level level, std::string_view check, std::string text) {
-    findings.push_back({level, {}, check, std::move(text)});
+  const auto add = [&](std::string_view check, Verdict verdict) {
+    findings.push_back({verdict.level, {}, check, std::move(verdict.text)});
   };
-  for (const std::string& warning : settings.warnings) add(Level::warning, "settings", warning);
-  const std::size_t servers = settings.servers.size();
-  const std::size_t spare = servers - lock::quorum(servers);
-  if (servers == 1) {
-    add(Level::ok, "servers", "one server: without it there is no lock (of three, one may fail)");
-  } else if (servers == 2) {
-    add(Level::warning, "servers",
-        "2 servers: both are needed for a lock, so that they fail more often than one; use 3");
-  } else if (servers % 2 == 0) {
-    add(Level::warning, "servers",
-        fmt::format("{} servers: {} may fail, as with {}; use an odd number", servers, spare,
-                    servers - 1));
-  } else {
-    add(Level::ok, "servers", fmt::format("{} servers, {} of which may fail", servers, spare));
-  }
-  add(Level::ok, "fingerprint",
-      driver::server_set_fingerprint(settings.servers) +
-          ": the same on every host with the same servers");
-  const auto add_verdict = [&](std::string_view check, Verdict verdict) {
-    add(verdict.level, check, std::move(verdict.text));
-  };
-  add_verdict("kill-after", judge_grace(settings));
-  add_verdict("restart-grace", judge_restart_grace(settings));
+  for (const std::string& warning : settings.warnings) add("settings", {Level::warning, warning});
+  add("servers", judge_number(settings.servers.size()));
+  add("fingerprint", {Level::ok, driver::server_set_fingerprint(settings.servers) +
+                                     ": the same on every host with the same servers"});
+  add("kill-after", judge_grace(settings));
+  add("restart-grace", judge_restart_grace(settings));
   return findings;
 }
 

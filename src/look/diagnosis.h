@@ -22,28 +22,28 @@ namespace redlock::look {
 
 enum class Level {
   ok,
-  warning,        ///< locks work, but not as well as they could, or not for ever
+  warning,        ///< locks work, but not as well as they could, or only for some time
   outage,         ///< a failure that may pass by itself
-  misconfigured,  ///< a failure that lasts until somebody changes something
+  misconfigured,  ///< a failure that lasts until a user changes something
 };
 
 /// The result of one check.
 struct Verdict {
   Level level;
-  std::string text;  ///< as in Finding
+  std::string text;  ///< see Finding::text
 };
 
 struct Finding {
   Level level;
-  std::string server;      ///< redacted URI; empty: about all of them
+  std::string server;      ///< redacted URI; empty if about all of them
   std::string_view check;  ///< one word
-  std::string text;        ///< one line: the fact; and, unless ok, behind "; " what to do
+  std::string text;        ///< one line: the fact; unless ok, then "; " and what to do
 };
 
 /// The lock of the self-test.
 struct Tried {
   std::string name;
-  bool ours;  ///< redlock drew the name at random: nobody else uses it
+  bool ours;  ///< a random name, which nobody else uses
 };
 
 /// The findings about one server. `twin`: an earlier server with the same run_id, or empty.
@@ -56,26 +56,26 @@ std::vector<Finding> diagnose_set(const config::Settings& settings);
 
 /// The outcome of acquiring, renewing and releasing a lock.
 struct SelfTestResult {
-  /// The last answer of one server to each request; none: there was no request, or no answer in
+  /// The last answer of one server to each request; none if there was no request, or no answer in
   /// time.
   struct Steps {
     std::optional<lock::Answer> acquired;
     std::optional<lock::Answer> renewed;
     std::optional<lock::Answer> released;
+    bool explained = false;  ///< another finding says why the server gives no vote
   };
 
   lock::Outcome outcome;
   std::vector<Steps> servers;
-  std::optional<lock::report::Acquired> grant;  ///< none: redlock did not get the lock
-  std::optional<lock::Refused> holder;          ///< somebody else's hold, which prevented that
+  std::optional<lock::report::Acquired> grant;  ///< if redlock got the lock
+  std::optional<lock::Refused> holder;          ///< another process had the lock
   std::vector<lock::Complaint> complaints;      ///< why there was no quorum
-  int interrupted = 0;                          ///< this signal ended the test; 0: none
+  int interrupted = 0;                          ///< the signal that ended the test, or 0
 };
 
 /// A `redlock run` whose job ends as soon as its lock has been renewed once: the same session, the
-/// same server set. The first renewal is due after a third of the ttl; the user should not wait for
-/// it, so the clock of the self-test jumps to that moment. It only jumps forward: the servers just
-/// see an early renewal.
+/// same server set. The user should not wait for the first renewal, due after a third of the ttl:
+/// the clock of the self-test jumps to it, so the servers see an early renewal.
 SelfTestResult test_lock(const config::Settings& settings, const driver::LockId& lock);
 
 /// The findings of the self-test.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Asks for the present holder first, and then for the logs. So if a run neither has the lock nor
-// has an end in the log, it has ended without a log line. In the other order a run might end in
-// between. In this order a run would have to begin and be logged in between, but redlock does not
-// log a run within its first half second.
+// Asks for the present holder first, and then for the logs: a run that neither has the lock nor an
+// end in the log has ended without a log line. In the other order, a run might end in between. In
+// this order it would have to begin and be logged in between, but redlock does not log a run within
+// its first half second.
 #include "look/history.h"
 
 #include <fmt/chrono.h>
@@ -19,7 +19,6 @@
 #include "diag/text.h"
 #include "driver/setup.h"
 #include "driver/output.h"
-#include "lock/timing.h"
 #include "look/json.h"
 #include "look/look.h"
 #include "look/observed.h"
@@ -125,7 +124,7 @@ std::string outcome_of(const PastRun& run, Length length) {
       if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
       return diag::counted(run.skips, "run") + " skipped (--once)";
     case Ending::unclear:
-      return more ? "not known (perhaps running)" : "not known";
+      return more ? "not known (may be running)" : "not known";
     case Ending::unknown:
       break;
   }
@@ -155,12 +154,16 @@ using Troubles = std::vector<std::optional<std::string>>;
 /// Reads the logs of one lock after another.
 class Logs {
  public:
-  explicit Logs(const Settings& settings)
-      : settings_(settings), interview_(settings), troubles_(settings.servers.size()) {
+  /// `troubles`: by server, why it could not be asked before.
+  Logs(const Settings& settings, Troubles before)
+      : troubles(std::move(before)), settings_(settings), interview_(settings) {
     for (std::size_t server = 0; server < interview_.servers(); ++server) {
       readers_.emplace_back(interview_.questions(), server);
     }
   }
+
+  Troubles troubles;                    ///< by server, the reason if a log could not be read
+  std::vector<std::string> complaints;  ///< about the logs that were read
 
   /// By server. If reading broke off, the lines read so far are still good.
   std::vector<std::vector<redis::LoggedLine>> read(const driver::LockId& lock) {
@@ -169,9 +172,9 @@ class Logs {
     std::vector<std::vector<redis::LoggedLine>> lines;
     for (std::size_t server = 0; server < readers_.size(); ++server) {
       redis::LogReader& reader = readers_[server];
-      if (reader.trouble()) troubles_[server] = reader.trouble()->why;
+      if (reader.trouble()) troubles[server] = reader.trouble()->why;
       if (reader.overflowed()) {
-        complaints_.push_back(fmt::format(
+        complaints.push_back(fmt::format(
             "{} has more in the log of {} than any redlock leaves there; the oldest lines were not "
             "read",
             settings_.servers[server].brief(), diag::lock_name(lock.name)));
@@ -181,17 +184,10 @@ class Logs {
     return lines;
   }
 
-  /// By server, the reason if a log could not be read.
-  [[nodiscard]] const Troubles& troubles() const { return troubles_; }
-  /// About the logs that were read.
-  [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
-
  private:
   const Settings& settings_;
   driver::Interview interview_;
   std::deque<redis::LogReader> readers_;  // a deque, since they cannot move
-  Troubles troubles_;
-  std::vector<std::string> complaints_;
 };
 
 std::size_t readable(const Troubles& troubles) {
@@ -201,14 +197,14 @@ std::size_t readable(const Troubles& troubles) {
 
 /// The locks that the user asked about. A name of a lock may look like a pattern.
 std::vector<std::string> chosen(const cli::History& request, Query& query) {
+  std::vector<std::string> names;
   if (!request.names.empty() && std::ranges::none_of(request.names, cli::is_pattern)) {
-    std::vector<std::string> names;
     for (const std::string& name : request.names) {
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
     return names;
   }
-  std::vector<std::string> names = query.names(Query::Which::logged);
+  names = query.names(Query::Which::logged);
   std::erase_if(names, [&request](const std::string& name) {
     return !request.names.empty() &&
            std::ranges::none_of(request.names, [&name](const std::string& word) {
@@ -218,26 +214,22 @@ std::vector<std::string> chosen(const cli::History& request, Query& query) {
   return names;
 }
 
-bool names_all_readers(const Observed& lock) {
-  return !lock.readers.empty() && lock.readers.size() == lock.reader_count;
-}
-
 Present present_of(const Observed& lock) {
   const lock::State state = lock.judgement.state;
-  const milliseconds now = os::unix_now();
-  if (state == lock::State::undecided) return {.sure = false, .now = now};
+  Present present{.sure = state != lock::State::undecided, .now = os::unix_now()};
   if (!lock.sighting || (state != lock::State::held && state != lock::State::revoked)) {
-    return {.now = now};
-  }
-  if (lock.shared) {
-    Present present{.sure = names_all_readers(lock), .now = now};
-    for (const Reader& reader : lock.readers) {
-      present.readers.push_back({reader.run, reader.who, reader.fence});
-    }
     return present;
   }
-  return {
-      .run = lock.sighting->run, .holder = lock.holder, .fence = lock.judgement.fence, .now = now};
+  present.shared = lock.shared;
+  if (!lock.shared) {
+    present.holders = {{lock.sighting->run, lock.holder, lock.judgement.fence}};
+    return present;
+  }
+  present.sure = !lock.readers.empty() && lock.readers.size() == lock.reader_count;
+  for (const Reader& reader : lock.readers) {
+    present.holders.push_back({reader.run, reader.who, reader.fence});
+  }
+  return present;
 }
 
 std::vector<std::string> too_many_readers(const std::vector<Observed>& locks) {
@@ -252,7 +244,7 @@ std::vector<std::string> too_many_readers(const std::vector<Observed>& locks) {
   return complaints;
 }
 
-/// Says why the table is empty, if it is. With --at the headline says it.
+/// The reasons if the table is empty. With --at the headline says it.
 std::vector<std::string> nothing_found(const std::vector<HistoryView>& views,
                                        const cli::History& request) {
   std::vector<std::string> lines;
@@ -274,7 +266,7 @@ std::string headline(const HistoryView& view, const cli::History& request) {
   const std::string name = diag::lock_name(view.name);
   const std::string at = for_people(*request.at);
   if (!view.runs.empty()) return fmt::format("{} was held at {}:\n", name, at);
-  std::string line = fmt::format("nobody is known to have held {} at {}", name, at);
+  std::string line = fmt::format("no record of a holder of {} at {}", name, at);
   if (!view.log_begins) return line + "\n";
   if (!view.before) {
     line += fmt::format(" (the log begins at {})", for_people(*view.log_begins));
@@ -290,7 +282,7 @@ std::string text_at(const std::vector<HistoryView>& views, const cli::History& r
   std::vector<PastRun> runs = runs_of(views);
   if (!request.about_one()) {
     const std::string at = for_people(*request.at);
-    if (runs.empty()) return fmt::format("no such lock is known to have been held at {}\n", at);
+    if (runs.empty()) return fmt::format("no record of a holder of such a lock at {}\n", at);
     return fmt::format("held at {}:\n", at) + as_table(runs, request, screen);
   }
   const HistoryView& view = views.front();
@@ -303,26 +295,23 @@ std::string as_text(const std::vector<HistoryView>& views, const cli::History& r
   const diag::Screen screen = driver::output_screen(request.settings);
   if (request.at) return text_at(views, request, screen);
   const std::string text = as_table(runs_of(views), request, screen);
-  // A program that reads the table gets the runs only.
+  // Only a terminal gets the usual duration: a program reads the runs.
   const bool usual = screen.terminal && request.about_one() && views.front().usual;
   return usual && !text.empty() ? text + "the " + diag::describe(*views.front().usual) + "\n"
                                 : text;
 }
 
-void complain_of(const Troubles& troubles, std::vector<std::string> complaints,
-                 const Settings& settings, bool blind) {
+void complain_of(const Logs& logs, const Settings& settings, bool blind) {
   std::vector<std::string> lines;
-  for (std::size_t server = 0; server < troubles.size(); ++server) {
-    if (!troubles[server]) continue;
+  for (std::size_t server = 0; server < logs.troubles.size(); ++server) {
+    if (!logs.troubles[server]) continue;
     lines.push_back(fmt::format("{} could not be asked: {}", settings.servers[server].brief(),
-                                *troubles[server]));
+                                *logs.troubles[server]));
   }
-  std::ranges::move(complaints, std::back_inserter(lines));
+  std::ranges::copy(logs.complaints, std::back_inserter(lines));
   if (blind) {
-    lines.push_back(fmt::format(
-        "runs, or how they ended, may be missing: {} of {} servers could be asked, and "
-        "a quorum is {}",
-        readable(troubles), settings.servers.size(), lock::quorum(settings.servers.size())));
+    lines.push_back("runs, or how they ended, may be missing: " +
+                    too_few(readable(logs.troubles), settings.servers.size()));
   }
   driver::complain(lines);
 }
@@ -349,24 +338,18 @@ Exit history(const cli::History& asked) {
   const Settings& settings = request.settings;
   Query query(settings);
   const std::vector<Observed> locks = query.look(chosen(request, query));
-  Logs logs(settings);
+  Logs logs(settings, query.troubles());
   std::vector<HistoryView> views;
   for (const Observed& lock : locks) {
     views.push_back(view_of(merge(logs.read(lock.id), present_of(lock)), request));
     views.back().name = lock.id.name;
     for (PastRun& run : views.back().runs) run.lock = lock.id.name;
   }
-  std::vector<std::string> complaints = logs.complaints();
-  std::ranges::move(too_many_readers(locks), std::back_inserter(complaints));
-  Troubles troubles = logs.troubles();
-  const Troubles blind_to = query.troubles();
-  for (std::size_t server = 0; server < blind_to.size(); ++server) {
-    if (!troubles[server]) troubles[server] = blind_to[server];
-  }
-  const bool blind = readable(troubles) < lock::quorum(settings.servers.size());
+  std::ranges::move(too_many_readers(locks), std::back_inserter(logs.complaints));
+  const bool blind = readable(logs.troubles) < lock::quorum(settings.servers.size());
   const ExitStatus status = blind ? ExitStatus::unavailable : ExitStatus::ok;
-  if (!settings.quiet || blind) complain_of(troubles, complaints, settings, blind);
-  if (request.json) return driver::print(to_json(views, request, troubles, status), status);
+  if (!settings.quiet || blind) complain_of(logs, settings, blind);
+  if (request.json) return driver::print(to_json(views, request, logs.troubles, status), status);
   if (wants_picture(request)) return draw(views, request, status);
   if (!blind && !settings.quiet) driver::complain(nothing_found(views, request));
   return driver::print(as_text(views, request), status);

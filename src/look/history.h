@@ -17,7 +17,6 @@
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "records/holder.h"
-#include "records/log_entry.h"
 #include "redis/ask/log_reader.h"
 
 namespace redlock::look {
@@ -30,7 +29,7 @@ struct PastRun {
     forced,   ///< the lock was revoked
     running,  ///< it has the lock
     unknown,  ///< no log has its end: the lock expired, or the host died
-    unclear,  ///< likewise, or it still has the lock: see Present::sure
+    unclear,  ///< the same, or it still has the lock: see Present::sure
     skipped,  ///< by --once
     expired,  ///< a maintenance hold whose time was over
   };
@@ -38,29 +37,27 @@ struct PastRun {
   std::string run = {};               ///< its name in the log
   std::string lock = {};              ///< the lock's name
   std::chrono::milliseconds began{};  ///< Unix time, by most servers' clocks
-  /// Whether `began` is known. If neither the holder's record nor the log has it, `began` is the
-  /// end of the run before, or 0.
+  /// If neither the holder's record nor the log has the beginning, `began` is the end of the run
+  /// before, or 0.
   bool knows_beginning = true;
   std::optional<std::chrono::milliseconds> ended = {};
-  bool goes_on = false;                           ///< it has the lock, perhaps a revoked one
+  bool goes_on = false;                           ///< it has the lock, which may be revoked
   records::LogEntry entry = {};                   ///< untrusted
   std::optional<records::Holder> forced_by = {};  ///< untrusted
   unsigned skips = 0;                             ///< how many runs were skipped
 };
 
-/// The present holder of the lock, or its readers, by a quorum.
+/// The present holders of the lock, by a quorum.
 struct Present {
-  struct Reader {
-    std::string run;
-    std::optional<records::Holder> who;
+  struct Holder {
+    std::string run;  ///< empty: not known
+    std::optional<records::Holder> who = {};
     std::uint64_t fence = 0;
   };
-  bool sure = true;      ///< a quorum agrees, and nobody else has the lock
-  std::string run = {};  ///< empty: nobody
-  std::optional<records::Holder> holder = std::nullopt;
-  std::uint64_t fence = 0;
+  bool sure = true;                  ///< a quorum agrees, and there are no other holders
+  bool shared = false;               ///< the holders are readers, or have a slot each
+  std::vector<Holder> holders = {};  ///< at most one, unless shared
   std::chrono::milliseconds now{};   ///< Unix time by our clock
-  std::vector<Reader> readers = {};  ///< of a shared lock; `run` is empty then
 };
 
 /// The runs, in the order in which they began. `logs`: one for each server that answered, the
@@ -73,18 +70,18 @@ std::vector<PastRun> merge(const std::vector<std::vector<redis::LoggedLine>>& lo
 struct HistoryView {
   std::string name = {};  ///< of the lock
   std::vector<PastRun> runs;
-  /// With --at: the last run that had ended by then, and the first that began later. Skipped runs
-  /// do not count.
+  /// With --at: the last run that had ended before, and the first that began later. Skipped runs do
+  /// not count.
   std::optional<PastRun> before;
   std::optional<PastRun> after;
-  std::optional<std::chrono::milliseconds> log_begins;  ///< none: there is no log
-  std::optional<diag::Usual> usual = {};                ///< none: too few runs
+  std::optional<std::chrono::milliseconds> log_begins;  ///< if there is a log
+  std::optional<diag::Usual> usual = {};                ///< if there are enough runs
 };
 
 /// Selects the runs that the user has asked for.
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
 
-/// None: fewer than 2 runs have ended well.
+/// None if fewer than 2 runs have ended well.
 std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs);
 
 struct Meaning {
@@ -95,8 +92,8 @@ struct Meaning {
 };
 Meaning meaning_of(const PastRun& run);
 
-/// "exit 0", "lost"…, in a few words or with more detail.
 enum class Length { few, more };
+/// "exit 0", "lost"…, in a few words or with more detail.
 std::string outcome_of(const PastRun& run, Length length);
 
 /// All of them in one list, by the time they began.

@@ -7,10 +7,8 @@
 #include <utility>
 
 #include "diag/blocker.h"
-#include "diag/duration.h"
-#include "diag/text.h"
-#include "look/grid.h"
 #include "look/history.h"
+#include "look/screen.h"
 #include "os/clock.h"
 
 namespace redlock::look {
@@ -37,7 +35,7 @@ constexpr std::array<std::string_view, count_> kHeads = {
 /// These columns are left out if the terminal is too narrow, in this order.
 constexpr std::array<std::size_t, 6> kLeftOut = {fence, pid, command, waited, holder, held};
 
-/// From these widths on there is room for a time with its year, and for a longer outcome.
+/// The least widths with room for a time with its year, and for a longer outcome.
 constexpr std::size_t kFullTime = 60;
 constexpr std::size_t kManyWords = 110;
 constexpr std::size_t kMostOutcome = 24;
@@ -105,11 +103,10 @@ std::string drawn(const PastRun& run, const Timeline& timeline, milliseconds now
 /// timeline.
 void cut_names(std::vector<Line>& lines, const diag::Screen& screen, std::size_t kept) {
   constexpr std::size_t kLeastName = 8;
-  if (screen.width == diag::kNoLimit) return;
   const std::size_t others = widest(lines, when) + widest(lines, outcome) + 2 * kGap + kept;
   const std::size_t room = screen.width - std::min(screen.width, others);
   const std::size_t most = std::clamp(room, kLeastName, std::max(screen.width / 2, kLeastName));
-  for (Line& line : lines) line[name].text = diag::cut(line[name].text, most, screen.charset);
+  cut_cells(lines, name, most, screen.charset);
 }
 
 }  // namespace
@@ -130,15 +127,14 @@ std::string as_table(const std::vector<PastRun>& runs, const cli::History& reque
   const std::size_t least = std::clamp(width / kTimelinePart, kLeastTimeline, kMostTimeline);
   const std::size_t kept = plain ? 0 : least + kGap;
   if (several) cut_names(lines, screen, width >= kFullTime ? kept : 0);
-  if (plain) return lay_out(lines, fit(lines, kLeftOut, {command, kLeastCommand}, width), screen);
-  Widths widths = fit(lines, kLeftOut, {command, kLeastCommand}, width - std::min(width, kept));
+  Widths widths = fit(lines, kLeftOut, kLeastCommand, width - std::min(width, kept));
+  if (plain) return lay_out(lines, widths, screen);
   if (widths[command] > 0) {
     // Command and timeline share the rest of the line.
     const std::size_t others = sum(widths) - widths[command];
     const std::size_t room = width - std::min(width, others + kept);
     widths[command] = std::min(widths[command], std::max(room / 2, kLeastCommand));
-    for (Line& line : lines)
-      line[command].text = diag::cut(line[command].text, widths[command], screen.charset);
+    cut_cells(lines, command, widths[command], screen.charset);
   }
   const std::size_t used = sum(widths) + kGap;
   if (used + kLeastTimeline > width) return lay_out(lines, widths, screen);
@@ -182,17 +178,13 @@ std::string Timeline::head() const {
 std::string Timeline::bar(milliseconds from, milliseconds to) const {
   const std::size_t first = half_cell(from);
   const std::size_t last = std::max(half_cell(to), first);
+  const bool ascii = charset_ == diag::Charset::ascii;
   std::string text;
   for (std::size_t cell = 0; cell < width_; ++cell) {
     const bool left = first <= 2 * cell && 2 * cell <= last;
     const bool right = first <= 2 * cell + 1 && 2 * cell + 1 <= last;
-    if (!left && !right) {
-      text += ' ';
-    } else if (charset_ == diag::Charset::ascii) {
-      text += '#';
-    } else {
-      text += left && right ? "█" : left ? "▌" : "▐";
-    }
+    const std::string_view filled = left && right ? "█" : left ? "▌" : "▐";
+    text += !left && !right ? " " : ascii ? "#" : filled;
   }
   return text;
 }

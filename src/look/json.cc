@@ -2,11 +2,8 @@
 #include "look/json.h"
 
 #include <concepts>
-#include <utility>
 
 #include "diag/duration.h"
-#include "driver/setup.h"
-#include "lock/timing.h"
 #include "lock/value.h"
 
 namespace redlock::look {
@@ -24,11 +21,6 @@ Json text_or_null(std::string_view text) {
 }
 
 namespace {
-
-/// Null if its writer left it empty.
-Json since_or_null(milliseconds unix_time) {
-  return unix_time.count() > 0 ? Json(unix_time.count()) : Json();
-}
 
 Json in_ms(const std::optional<milliseconds>& time) {
   return time ? Json(time->count()) : Json();
@@ -60,28 +52,12 @@ Json servers_json(const config::Settings& settings,
   return Json::array(servers);
 }
 
-}  // namespace
-
-Json holder_json(const std::optional<records::Holder>& holder) {
-  if (!holder) return {};
-  Members members = person(*holder);
-  const Members rest = {{"since_ms", since_or_null(holder->since)},
-                        {"for_s", in_seconds(diag::ago(holder->since))},
-                        {"ttl_s", in_seconds(holder->ttl)},
-                        {"fingerprint", text_or_null(holder->servers)},
-                        {"protocol", holder->protocol}};
-  members.insert(members.end(), rest.begin(), rest.end());
-  return Json::object(members);
-}
-
-namespace {
-
 Json to_json(const std::optional<records::Holder>& revocation) {
   if (!revocation) return {};
   return Json::object({{"host", revocation->host},
                        {"user", revocation->user},
                        {"pid", revocation->pid},
-                       {"since_ms", since_or_null(revocation->since)},
+                       {"since_ms", unless_zero(revocation->since.count())},
                        {"for_s", in_seconds(diag::ago(revocation->since))}});
 }
 
@@ -97,7 +73,7 @@ Json view(const Observed& lock, std::size_t server, const std::string& display) 
   const auto* seen = std::get_if<lock::Sighting>(&lock.seen[server]);
   const auto* none = std::get_if<lock::Unreachable>(&lock.seen[server]);
   return Json::object({{"server", display},
-                       {"state", seen ? Json(word_for(lock::state_of(*seen))) : Json()},
+                       {"state", seen ? Json(appearance_of(lock::state_of(*seen)).word) : Json()},
                        {"ttl_s", seen ? in_seconds(seen->ttl_left) : Json()},
                        {"error", none ? Json(none->why) : Json()}});
 }
@@ -151,7 +127,7 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
   const unsigned holds = lock.sighting ? lock.sighting->holds : 0;
   return Json::object(
       {{"name", lock.id.name},
-       {"state", word_for(judgement.state)},
+       {"state", appearance_of(judgement.state).word},
        {"agreeing", judgement.agreeing.size()},
        {"answered", judgement.answered},
        {"mode", ours ? Json(mode_of(lock)) : Json()},
@@ -165,28 +141,12 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"foreign", foreign(lock)},
        {"least_left_s", in_seconds(lock.least_left)},
        {"most_left_s", in_seconds(lock.most_left)},
-       {"waiting", lock.waiting ? Json(lock.waiting->known.size() + lock.waiting->others) : Json()},
+       {"waiting", lock.waiting ? Json(lock.waiting->size()) : Json()},
        {"waiters", waiters(lock.waiting)},
        {"last_run", last_run(lock.last_run)},
        {"warnings", Json::array({warnings.begin(), warnings.end()})},
        {"servers", Json::array(servers)}});
 }
-
-}  // namespace
-
-std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
-                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status) {
-  return Json::object(
-             {{"status", static_cast<int>(status)},
-              {"quorum", lock::quorum(settings.servers.size())},
-              {"fingerprint", driver::server_set_fingerprint(settings.servers)},
-              {"servers", servers_json(settings, troubles)},
-              {"locks",
-               array_of(locks, [&](const Observed& lock) { return to_json(lock, settings); })}})
-      .output();
-}
-
-namespace {
 
 Json describe(const std::optional<PastRun>& run) {
   if (!run) return {};
@@ -223,6 +183,29 @@ void add_view(Members& members, const HistoryView& view) {
 }
 
 }  // namespace
+
+Json holder_json(const std::optional<records::Holder>& holder) {
+  if (!holder) return {};
+  Members members = person(*holder);
+  members.insert(members.end(), {{"since_ms", unless_zero(holder->since.count())},
+                                 {"for_s", in_seconds(diag::ago(holder->since))},
+                                 {"ttl_s", in_seconds(holder->ttl)},
+                                 {"fingerprint", text_or_null(holder->servers)},
+                                 {"protocol", holder->protocol}});
+  return Json::object(members);
+}
+
+std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
+                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status) {
+  return Json::object(
+             {{"status", static_cast<int>(status)},
+              {"quorum", lock::quorum(settings.servers.size())},
+              {"fingerprint", driver::server_set_fingerprint(settings.servers)},
+              {"servers", servers_json(settings, troubles)},
+              {"locks",
+               array_of(locks, [&](const Observed& lock) { return to_json(lock, settings); })}})
+      .output();
+}
 
 std::string to_json(const std::vector<HistoryView>& views, const cli::History& request,
                     const std::vector<std::optional<std::string>>& troubles, ExitStatus status) {

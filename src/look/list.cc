@@ -11,15 +11,12 @@
 
 #include "diag/blocker.h"
 #include "diag/duration.h"
-#include "diag/text.h"
 #include "driver/output.h"
 #include "error.h"
-#include "lock/timing.h"
-#include "look/grid.h"
 #include "look/json.h"
 #include "look/look.h"
 #include "look/observed.h"
-#include "look/watch.h"
+#include "look/screen.h"
 #include "redis/requests/keys.h"
 
 namespace redlock::look {
@@ -57,9 +54,10 @@ std::optional<std::chrono::milliseconds> longest_held(const Observed& lock) {
 }
 
 Line line_of(const Observed& lock) {
-  Line line(kColumns);
+  Line line(kColumns, {"-"});
   line[kName].text = diag::bare_name(lock.id.name);
-  line[kState] = {std::string(word_for(lock.judgement.state)), tint_of(lock.judgement.state)};
+  const Appearance state = appearance_of(lock.judgement.state);
+  line[kState] = {std::string(state.word), state.tint};
   line[kServers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (const auto servers = left_overs(lock);
       lock.judgement.state == State::free && !servers.empty()) {
@@ -77,58 +75,29 @@ Line line_of(const Observed& lock) {
     if (!lock.holder->maintenance) line[kPid].text = std::to_string(lock.holder->pid);
     if (const auto length = diag::ago(lock.holder->since))
       line[kSince].text = diag::for_people(*length);
-    line[kCommand].text = diag::work_of(*lock.holder);
+    if (auto work = diag::work_of(*lock.holder); !work.empty()) line[kCommand].text = work;
   }
   if (lock.sighting && !lock.sighting->owner.empty()) {
-    line[kHolder].text = diag::printable(lock.sighting->owner, 80);
+    line[kHolder].text = redisson_owner(*lock.sighting);
   }
   if (lock.least_left) line[kLeft].text = diag::for_people(*lock.least_left);
-  if (lock.waiting)
-    line[kWaiting].text = std::to_string(lock.waiting->known.size() + lock.waiting->others);
+  if (lock.waiting) line[kWaiting].text = std::to_string(lock.waiting->size());
   if (lock.judgement.fence > 0) line[kFence].text = std::to_string(lock.judgement.fence);
-  for (Cell& cell : line) {
-    if (cell.text.empty()) cell.text = "-";
-  }
   return line;
 }
 
-void cut_names(std::vector<Line>& lines, std::size_t most, diag::Charset charset) {
-  for (Line& line : lines) line[kName].text = diag::cut(line[kName].text, most, charset);
-}
-
-/// Cuts the names to a third of the screen, or to more if the columns beside them leave it over.
-Widths fit_names(std::vector<Line>& lines, const diag::Screen& screen) {
-  const auto fitted = [&] {
-    return fit(lines, kLeftOutOfList, {kCommand, kLeastCommand}, screen.width);
-  };
-  if (screen.width == diag::kNoLimit) return fitted();
-  const std::vector<Line> complete = lines;
-  cut_names(lines, screen.width / 3, screen.charset);
-  const Widths widths = fitted();
-  const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
-  lines = complete;
-  cut_names(lines, std::max(widths[kName] + left_over, screen.width / 3), screen.charset);
-  return fitted();
-}
-
+/// Cuts the names to a third of the screen, or to more if the other columns leave room.
 std::string as_table(const std::vector<Observed>& locks, const diag::Screen& screen) {
   std::vector<Line> lines(1, heading(kHeadsOfList));
   for (const Observed& lock : locks) lines.push_back(line_of(lock));
   fit_charset(lines, screen);
-  const Widths widths = fit_names(lines, screen);
+  std::vector<Line> short_names = lines;
+  cut_cells(short_names, kName, screen.width / 3, screen.charset);
+  Widths widths = fit(short_names, kLeftOutOfList, kLeastCommand, screen.width);
+  const std::size_t left_over = screen.width - std::min(screen.width, sum(widths));
+  widths[kName] = std::min(widest(lines, kName), widths[kName] + left_over);
+  cut_cells(lines, kName, widths[kName], screen.charset);
   return lay_out(lines, widths, screen);
-}
-
-/// A program that reads the output gets nothing, a person gets a word.
-std::string nothing_held(const cli::List& request, const diag::Screen& screen) {
-  if (!screen.terminal) return {};
-  if (request.pattern.empty()) return "no locks\n";
-  return diag::for_screen(
-      fmt::format("no locks match \"{}\"\n", diag::printable(request.pattern, 255)), screen);
-}
-
-bool unknown(const Observed& lock) {
-  return lock.judgement.answered < lock::quorum(lock.seen.size());
 }
 
 Frame look(const cli::List& request, const diag::Screen& screen) {
@@ -144,7 +113,8 @@ Frame look(const cli::List& request, const diag::Screen& screen) {
     return lock.judgement.state == State::free && left_overs(lock).empty();
   });
   const std::size_t quorum = lock::quorum(settings.servers.size());
-  const bool blind = query.reached() < quorum || std::ranges::any_of(locks, unknown);
+  const bool blind =
+      query.reached() < quorum || !std::ranges::all_of(locks, &Observed::knows_enough);
   Frame frame{.status = blind ? ExitStatus::unavailable : ExitStatus::ok};
   if (!settings.quiet || blind) frame.complaints = query.complaints();
   if (blind) {
@@ -159,8 +129,11 @@ Frame look(const cli::List& request, const diag::Screen& screen) {
     frame.text = to_json(locks, settings, query.troubles(), frame.status);
   } else if (!locks.empty()) {
     frame.text = as_table(locks, screen);
-  } else if (!blind) {
-    frame.text = nothing_held(request, screen);
+  } else if (!blind && screen.terminal) {  // a program reads an empty output
+    const std::string pattern = diag::printable(request.pattern, 255);
+    frame.text = pattern.empty()
+                     ? "no locks\n"
+                     : diag::for_screen(fmt::format("no locks match \"{}\"\n", pattern), screen);
   }
   return frame;
 }
@@ -177,8 +150,8 @@ bool valid_name(const std::string& name) {
 std::vector<std::string> lock_names(config::Settings settings) {
   using namespace std::chrono_literals;
   settings.server_timeout = std::min<std::chrono::milliseconds>(settings.server_timeout, 500ms);
-  // Somebody waits in front of the shell. Names that come later are of no use; without any output,
-  // the shell offers nothing.
+  // A user waits for the shell: names that come later are useless. Without output, the shell offers
+  // nothing.
   ::alarm(2);
   try {
     Query query(settings);

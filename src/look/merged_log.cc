@@ -53,10 +53,6 @@ class Merger {
   std::map<std::string, Skips> skips_;
 };
 
-bool is_of_run(std::string_view event) {
-  return event == "acquired" || event == "released" || event == "lost" || event == "revoked";
-}
-
 void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
   std::map<std::string, milliseconds> begins;
   std::map<std::string, milliseconds> hold_ends;
@@ -74,17 +70,17 @@ void Merger::take(const std::vector<redis::LoggedLine>& latest_first) {
       here.count += line->count;
       here.latest = line->time;
       here.entry = std::move(*entry);
-    } else if (is_of_run(line->event)) {
+    } else if (line->event == "acquired" || line->event == "released" || line->event == "lost" ||
+               line->event == "revoked") {
       previous = line->run;
       Account& account = accounts_[line->run];
       if (line->event == "revoked") {
         account.revoked.push_back(line->time);
-        account.events.emplace(line->event, std::move(*entry));
-        continue;
+      } else {
+        const milliseconds began = line->time - entry->held.value_or(milliseconds::zero());
+        milliseconds& earliest = begins.emplace(line->run, began).first->second;
+        earliest = std::min(earliest, began);
       }
-      const milliseconds began = line->time - entry->held.value_or(milliseconds::zero());
-      const auto [known, added] = begins.emplace(line->run, began);
-      if (!added) known->second = std::min(known->second, began);
       // If an end was sent twice, the first line counts.
       account.events.emplace(line->event, std::move(*entry));
     }
@@ -114,9 +110,8 @@ void end_hold(PastRun& past, const Account& account, milliseconds now) {
 }
 
 PastRun past_run(const std::string& run, const Account& account, const Present& present) {
-  const bool reads =
-      std::ranges::find(present.readers, run, &Present::Reader::run) != present.readers.end();
-  const bool has_lock = run == present.run || reads;
+  const bool has_lock =
+      std::ranges::find(present.holders, run, &Present::Holder::run) != present.holders.end();
   const LogEntry* const acquired = account.find("acquired");
   const LogEntry* const released = account.find("released");
   const LogEntry* const lost = account.find("lost");
@@ -130,12 +125,11 @@ PastRun past_run(const std::string& run, const Account& account, const Present& 
   if (end != nullptr) {
     past.entry = *end;
     past.ended = past.began + end->held.value_or(milliseconds::zero());
-    // If another process acquired the lock, the releasing process does not know how long that one
-    // waited.
+    // A process that did not acquire the lock itself does not know how long the acquirer waited.
     if (acquired != nullptr && acquired->waited) past.entry.waited = acquired->waited;
   }
   past.goes_on = has_lock && !past.ended;
-  if (reads) past.entry.who.shared = true;
+  if (has_lock && present.shared) past.entry.who.shared = true;
   if (revoked != nullptr) {
     past.ending = Ending::forced;
     past.forced_by = revoked->who;
@@ -150,10 +144,11 @@ PastRun past_run(const std::string& run, const Account& account, const Present& 
 }
 
 /// A run that no log has, or not yet.
-PastRun running(const Present::Reader& present) {
-  PastRun run{.ending = Ending::running, .run = present.run, .goes_on = true};
-  run.entry.who = present.who.value_or(records::Holder{});
-  run.entry.fence = present.fence;
+PastRun running(const Present::Holder& holder, bool shared) {
+  PastRun run{.ending = Ending::running, .run = holder.run, .goes_on = true};
+  run.entry.who = holder.who.value_or(records::Holder{});
+  run.entry.who.shared = run.entry.who.shared || shared;
+  run.entry.fence = holder.fence;
   run.began = std::max(run.entry.who.since, milliseconds::zero());
   run.knows_beginning = run.began > milliseconds::zero();
   return run;
@@ -165,8 +160,8 @@ milliseconds end_of(const std::vector<PastRun>& runs) {
   return end;
 }
 
-/// Which runs may still have the lock: the last one, and those that share the lock with it. Whoever
-/// takes the lock alone does so after all runs before it.
+/// Marks the runs that may still have the lock: the last one, and those that share the lock with
+/// it. A run that takes the lock alone begins after all runs before it have ended.
 void doubt(std::vector<PastRun>& runs) {
   bool last = true;
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
@@ -180,9 +175,7 @@ void doubt(std::vector<PastRun>& runs) {
 
 std::vector<PastRun> Merger::runs(const Present& present) const {
   std::vector<PastRun> all;
-  for (const auto& [run, account] : accounts_) {
-    all.push_back(past_run(run, account, present));
-  }
+  for (const auto& [run, account] : accounts_) all.push_back(past_run(run, account, present));
   for (const auto& [run, skips] : skips_) {
     all.push_back({.ending = Ending::skipped,
                    .began = skips.latest,
@@ -190,12 +183,9 @@ std::vector<PastRun> Merger::runs(const Present& present) const {
                    .entry = skips.entry,
                    .skips = skips.count});
   }
-  std::vector<Present::Reader> holders = present.readers;
-  if (!present.run.empty()) holders.push_back({present.run, present.holder, present.fence});
-  for (const Present::Reader& holder : holders) {
+  for (const Present::Holder& holder : present.holders) {
     if (holder.run.empty() || accounts_.contains(holder.run)) continue;
-    PastRun run = running(holder);
-    if (holder.run != present.run) run.entry.who.shared = true;
+    PastRun run = running(holder, present.shared);
     if (!run.knows_beginning) run.began = end_of(all);
     all.push_back(std::move(run));
   }

@@ -12,21 +12,12 @@
 
 #include "diag/blocker.h"
 #include "diag/duration.h"
-#include "diag/text.h"
-#include "lock/judgement.h"
-#include "lock/timing.h"
 #include "lock/value.h"
 #include "os/clock.h"
 
 namespace redlock::look {
 
 namespace {
-
-void note_times(Observed& lock, const lock::Sighting& sighting) {
-  if (!sighting.ttl_left) return;
-  lock.least_left = std::min(lock.least_left.value_or(*sighting.ttl_left), *sighting.ttl_left);
-  lock.most_left = std::max(lock.most_left.value_or(*sighting.ttl_left), *sighting.ttl_left);
-}
 
 /// A reader that only a minority names is about to enter or to leave.
 std::vector<Reader> readers_of(const Observed& lock) {
@@ -39,12 +30,13 @@ std::vector<Reader> readers_of(const Observed& lock) {
   std::vector<Reader> readers;
   for (const auto& [token, views] : named) {
     if (views.size() < lock::quorum(lock.seen.size())) continue;
-    readers.push_back({*views.front(), records::read_holder(views.front()->holder)});
+    Reader& reader =
+        readers.emplace_back(Reader{*views.front(), records::read_holder(views.front()->holder)});
     std::map<std::uint64_t, std::size_t> fences;
     for (const lock::Reader* view : views) ++fences[view->fence];
     const auto most =
         std::ranges::max_element(fences, {}, [](const auto& each) { return each.second; });
-    readers.back().fence = most->second >= lock::quorum(lock.seen.size()) ? most->first : 0;
+    reader.fence = most->second >= lock::quorum(lock.seen.size()) ? most->first : 0;
   }
   std::ranges::sort(readers, {}, [](const Reader& reader) {
     return std::tuple(lock::slot_of(reader.token).slot, reader.fence, reader.token);
@@ -52,8 +44,8 @@ std::vector<Reader> readers_of(const Observed& lock) {
   return readers;
 }
 
-/// If all servers name all readers, the readers are those that a quorum names. Otherwise a quorum
-/// counts at least so many.
+/// If all servers name all readers, the readers are those that a quorum names. Otherwise, the least
+/// number that a quorum counts.
 std::size_t count_readers(const Observed& lock) {
   std::vector<std::size_t> counts;
   bool all_named = true;
@@ -70,11 +62,7 @@ std::size_t count_readers(const Observed& lock) {
 
 constexpr std::chrono::seconds kWorthTelling{30};
 
-std::string release_command(const std::string& lock_name) {
-  return records::shell_like({"redlock", "release", "--force", lock_name});
-}
-
-/// Whether the waiter has the lock by now and is about to leave the queue. A waiter that came after
+/// Whether the waiter has got the lock and is about to leave the queue. A waiter that came after
 /// the acquisition waits for a lock that its own process holds: users should see it.
 bool has_it(const Waiting& waiter, const records::Holder& holder) {
   return waiter.who && waiter.who->host == holder.host && waiter.who->pid == holder.pid &&
@@ -104,10 +92,26 @@ std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>
   return merged;
 }
 
+std::string too_few(std::size_t asked, std::size_t servers) {
+  return fmt::format("{} of {} could be asked, and a quorum is {}", asked,
+                     diag::counted(servers, "server"), lock::quorum(servers));
+}
+
+std::string release_command(const std::string& lock_name) {
+  return records::shell_like({"redlock", "release", "--force", lock_name});
+}
+
+std::string redisson_owner(const lock::Sighting& sighting) {
+  return diag::printable(sighting.owner, 80);
+}
+
 lock::Refused as_refusal(const lock::Sighting& sighting) {
   return {.blocker = sighting.value, .ttl_left = sighting.ttl_left, .holder = sighting.holder};
 }
 
+namespace {
+
+/// `observations`: one for each configured server.
 Observed observe(driver::LockId id, std::vector<redis::Observation> observations) {
   Observed lock;
   lock.id = std::move(id);
@@ -122,7 +126,10 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
   lock.judgement = lock::judge(lock.seen);
   for (const lock::ServerIndex server : lock.judgement.agreeing) {
     const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
-    note_times(lock, sighting);
+    if (const auto left = sighting.ttl_left) {
+      lock.least_left = std::min(lock.least_left.value_or(*left), *left);
+      lock.most_left = std::max(lock.most_left.value_or(*left), *left);
+    }
     if (!lock.sighting) lock.sighting = sighting;
     if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
       lock.revocation = records::read_revocation(sighting.value);
@@ -132,12 +139,16 @@ Observed observe(driver::LockId id, std::vector<redis::Observation> observations
     if (lock.holder) lock.sighting = sighting;
   }
   lock.shared = lock.sighting && lock::is_shared(lock::owner_of(*lock.sighting));
-  if (lock.shared) lock.readers = readers_of(lock);
-  if (lock.shared) lock.reader_count = count_readers(lock);
-  if (lock.shared) lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
+  if (lock.shared) {
+    lock.readers = readers_of(lock);
+    lock.reader_count = count_readers(lock);
+    lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
+  }
   lock.waiting = merge(queues, lock.holder);
   return lock;
 }
+
+}  // namespace
 
 Query::Query(const config::Settings& settings)
     : settings_(settings), interview_(settings), refusals_(settings.servers.size()) {
@@ -199,13 +210,11 @@ std::vector<std::string> Query::complaints() const {
   std::vector<std::string> lines;
   const auto why = troubles();
   for (std::size_t server = 0; server < observers_.size(); ++server) {
+    if (!why[server]) continue;
     const std::string display = settings_.servers[server].brief();
     const bool cut = observers_[server].cut() && !observers_[server].trouble();
-    if (cut) {
-      lines.push_back(fmt::format("warning: {} {}", display, *why[server]));
-    } else if (why[server]) {
-      lines.push_back(fmt::format("{} could not be asked: {}", display, *why[server]));
-    }
+    lines.push_back(cut ? fmt::format("warning: {} {}", display, *why[server])
+                        : fmt::format("{} could not be asked: {}", display, *why[server]));
   }
   return lines;
 }
@@ -233,13 +242,6 @@ std::string slots_taken(const Observed& lock) {
   return fmt::format("{}{} of {} slots taken", all_named ? "" : "at least ", taken, lock.slots);
 }
 
-namespace {
-
-struct Appearance {
-  std::string_view word;
-  diag::Tint tint;
-};
-
 Appearance appearance_of(lock::State state) {
   switch (state) {
     case lock::State::free:
@@ -256,16 +258,6 @@ Appearance appearance_of(lock::State state) {
       break;
   }
   return {"undecided", diag::Tint::bad};
-}
-
-}  // namespace
-
-std::string_view word_for(lock::State state) {
-  return appearance_of(state).word;
-}
-
-diag::Tint tint_of(lock::State state) {
-  return appearance_of(state).tint;
 }
 
 std::vector<std::size_t> left_overs(const Observed& lock) {
@@ -293,7 +285,7 @@ std::vector<std::string> may_keep(const std::vector<lock::Complaint>& silent,
         "warning: {} may keep {} {}, since it has not confirmed the release ({}); while "
         "the lock is free, {} removes it",
         settings.servers[each.server].brief(), diag::lock_name(lock_name),
-        left ? "for another " + diag::for_people(*left) : std::string("for ever"),
+        left ? "for another " + diag::for_people(*left) : std::string("indefinitely"),
         none->why.empty() ? "no answer" : none->why, release_command(lock_name)));
   }
   return lines;
@@ -304,7 +296,7 @@ std::vector<std::string> warnings_about(const Observed& lock, const config::Sett
   for (const std::size_t server : left_overs(lock)) {
     const auto& left = std::get<lock::Sighting>(lock.seen[server]).ttl_left;
     warnings.push_back(fmt::format(
-        "{} keeps a key that is left over{}, and nobody has the lock by it: {}{} removes it",
+        "{} keeps a key that is left over{}, and no process has the lock by it: {}{} removes it",
         settings.servers[server].brief(),
         left ? ", for another " + diag::for_people(*left) : std::string(),
         lock.judgement.state == lock::State::free ? "" : "once the lock is free, ",
@@ -320,25 +312,10 @@ std::vector<std::string> warnings_about(const Observed& lock, const config::Sett
   if (lock.holder->servers != lock.id.servers) {
     warnings.push_back(fmt::format(
         "the holder uses other servers than this host (fingerprint {}, here {}), so that jobs of "
-        "both may run at once: compare redlock config on both hosts",
+        "both may run at the same time: compare redlock config on both hosts",
         lock.holder->servers.empty() ? "none" : diag::servers_of(*lock.holder), lock.id.servers));
   }
   return warnings;
-}
-
-std::string describe_view(const Observed& lock, std::size_t server) {
-  const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
-  if (sighting == nullptr) {
-    return "could not be asked: " + std::get<lock::Unreachable>(lock.seen[server]).why;
-  }
-  const lock::State state = lock::state_of(*sighting);
-  if (state == lock::State::free) return "free";
-  const bool agrees =
-      std::ranges::find(lock.judgement.agreeing, server) != lock.judgement.agreeing.end();
-  if (!agrees) return diag::describe(as_refusal(*sighting));
-  const std::string_view word = state == lock::State::foreign ? "held" : word_for(state);
-  if (!sighting->ttl_left) return fmt::format("{}, never expires", word);
-  return fmt::format("{}, {} left", word, diag::for_people(*sighting->ttl_left));
 }
 
 }  // namespace redlock::look

@@ -14,9 +14,9 @@
 #include "config/settings.h"
 #include "diag/text.h"
 #include "driver/setup.h"
-#include "exit_status.h"
 #include "lock/effect.h"
 #include "lock/judgement.h"
+#include "lock/timing.h"
 #include "records/holder.h"
 #include "redis/ask/observer.h"
 #include "redis/requests/answer.h"
@@ -31,12 +31,13 @@ struct Waiting {
 
 struct WaitingQueue {
   std::vector<Waiting> known;  ///< the longest waiter first
-  std::size_t others = 0;      ///< at least so many more waiters, about whom nothing is known
+  std::size_t others = 0;      ///< at least this many more waiters, about whom nothing is known
+
+  [[nodiscard]] std::size_t size() const { return known.size() + others; }
 };
 
 /// Merges the queues of all servers: a waiter that came while a server was down is missing there.
-/// None if no server has a queue that we may read. `holder`: does not count as a waiter, even if it
-/// was one a moment ago.
+/// None if no server has a queue that we may read. `holder` does not count as a waiter.
 std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
                                   const std::optional<records::Holder>& holder);
 
@@ -56,18 +57,19 @@ struct Observed {
   bool shared = false;                        ///< held shared, by redlock
   std::vector<Reader> readers;                ///< those that a quorum names, by slot and number
   std::size_t reader_count = 0;               ///< how many there are: a server names 100 at most
-  std::size_t slots = 0;                      ///< a lock with slots is shared, too; 0: it has none
+  std::size_t slots = 0;                      ///< 0 without slots; a lock with slots is shared, too
   std::optional<records::Holder> revocation;  ///< if the lock is revoked, and the key says by whom
-  /// The remaining time to live on the agreeing servers; none: the lock is not held, or never
-  /// expires there.
+  /// The remaining time to live on the agreeing servers, if the lock is held and expires.
   std::optional<std::chrono::milliseconds> least_left;
   std::optional<std::chrono::milliseconds> most_left;
-  std::optional<WaitingQueue> waiting;  ///< none: no server says who waits
+  std::optional<WaitingQueue> waiting;  ///< if a server says who waits
   std::optional<lock::Done> last_run;   ///< with --once
-};
 
-/// `observations`: one for each configured server.
-Observed observe(driver::LockId id, std::vector<redis::Observation> observations);
+  /// Whether a quorum of the servers answered.
+  [[nodiscard]] bool knows_enough() const {
+    return judgement.answered >= lock::quorum(seen.size());
+  }
+};
 
 /// Looks at locks on all configured servers at the same time. A new one asks the servers again that
 /// have failed. Throws Error (71, 78).
@@ -81,12 +83,12 @@ class Query {
   /// The names of all locks with the configured prefix on any server, sorted.
   std::vector<std::string> names(Which which);
 
-  /// `reader`: as in redis::Observer::look().
+  /// `reader`: see redis::Observer::look().
   std::vector<Observed> look(const std::vector<std::string>& names,
                              redis::Marks marks = redis::Marks::ignored,
                              const std::string& reader = {});
 
-  /// One line for each server that could not be asked, safe to print.
+  /// A line for each server that could not be asked, safe to print.
   [[nodiscard]] std::vector<std::string> complaints() const;
 
   /// The number of servers that answered completely.
@@ -110,35 +112,42 @@ Observed look_at(const std::string& name, const config::Settings& settings,
 /// The holder that blocks an acquisition, as one server sees it.
 lock::Refused as_refusal(const lock::Sighting& sighting);
 
-/// The name of the state in tables and in JSON: "held", "free"…
-std::string_view word_for(lock::State state);
+struct Appearance {
+  std::string_view word;  ///< in tables and in JSON: "held", "free"…
+  diag::Tint tint;
+};
+Appearance appearance_of(lock::State state);
 
-diag::Tint tint_of(lock::State state);
+/// "1 of 3 servers could be asked, and a quorum is 2"
+std::string too_few(std::size_t asked, std::size_t servers);
 
-/// The slot of this holder of the lock; 0: it has none that redlock gives out.
+/// `redlock release --force NAME`, to be copied into a shell.
+std::string release_command(const std::string& lock_name);
+
+/// The process that holds a lock of Redisson's, safe to print.
+std::string redisson_owner(const lock::Sighting& sighting);
+
+/// The slot of this holder of the lock; 0 if it has none that redlock gives out.
 std::size_t slot_in(const Observed& lock, const Reader& reader);
 
 /// "2 of 3 slots taken", "at least 2 of 3 slots taken". Of a lock with slots.
 std::string slots_taken(const Observed& lock);
 
-/// Warnings for people, about a holder with other servers or another protocol.
+/// Warnings about keys that are left over, and a holder with other servers or another protocol.
 std::vector<std::string> warnings_about(const Observed& lock, const config::Settings& settings);
 
-/// The servers that keep a key although a quorum says something else, and for more than half a
-/// minute: nobody has the lock by it. It may stand in the way of others.
+/// The servers that keep a key for more than half a minute although a quorum says something else:
+/// nobody has the lock by that key, but it may block others.
 std::vector<std::size_t> left_overs(const Observed& lock);
 
 /// A warning for each of these servers, which have not confirmed that they released the lock, if
-/// the key that they may keep lives for more than half a minute. `left`: how long it lives; none:
-/// for ever.
+/// the key that they may keep lives for more than half a minute. `left`: its time to live, if it
+/// expires.
 std::vector<std::string> may_keep(const std::vector<lock::Complaint>& silent,
                                   std::optional<std::chrono::milliseconds> left,
                                   const std::string& lock_name, const config::Settings& settings);
 
-/// One server's view in a phrase, safe to print.
-std::string describe_view(const Observed& lock, std::size_t server);
-
-/// Everything about a lock, for people: several lines that fit the screen, safe to print.
+/// Everything about a lock: several lines that fit the screen, safe to print.
 std::string as_block(const Observed& lock, const config::Settings& settings,
                      const diag::Screen& screen);
 

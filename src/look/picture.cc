@@ -10,8 +10,6 @@
 #include <array>
 
 #include "diag/blocker.h"
-#include "diag/duration.h"
-#include "diag/text.h"
 #include "look/history.h"
 
 namespace redlock::look {
@@ -31,7 +29,7 @@ constexpr int kBetweenLanes = 14;
 constexpr int kAxis = 22;
 constexpr int kLegend = 44;
 
-constexpr std::size_t kMostRows = 16;  ///< of bars, for a lock that many hold at once
+constexpr std::size_t kMostRows = 16;  ///< of bars, for a lock with many holders
 constexpr std::size_t kMostTicks = 8;
 constexpr std::size_t kMostText = 300;
 
@@ -77,15 +75,18 @@ class Drawing {
                         x, y, kind, anchor, escaped(text));
   }
 
-  /// `about`: the tooltip.
-  void bar(milliseconds from, milliseconds to, int y, int height, std::string_view kind,
-           const std::string& about) {
-    const double x = place(from);
+  /// `x`, `width`: in percent. `about`: the tooltip.
+  void box(double x, double width, int y, int height, std::string_view kind,
+           std::string_view about) {
     out_ += fmt::format(
         "<rect class=\"{}\" x=\"{:.3f}%\" y=\"{}\" width=\"{:.3f}%\" "
-        "height=\"{}\"><title>{}</title>"
-        "</rect>\n",
-        kind, x, y, std::max(place(to) - x, 0.02), height, escaped(about));
+        "height=\"{}\"><title>{}</title></rect>\n",
+        kind, x, y, width, height, escaped(about));
+  }
+
+  void bar(milliseconds from, milliseconds to, int y, int height, std::string_view kind,
+           std::string_view about) {
+    box(place(from), std::max(place(to) - place(from), 0.02), y, height, kind, about);
   }
 
   void line(double x, int from, int to, std::string_view kind, const std::string& about = {}) {
@@ -134,7 +135,7 @@ std::vector<std::size_t> rows_of(const std::vector<PastRun>& runs, const Span& s
   std::vector<milliseconds> ends;
   std::vector<std::size_t> rows;
   for (const PastRun& run : runs) {
-    // A wait may overlap: that is what it is for.
+    // A wait may overlap the run before.
     const milliseconds begin = run.ending == Ending::skipped ? milliseconds::max() : run.began;
     auto row = std::ranges::find_if(ends, [begin](milliseconds end) { return end <= begin; });
     if (row == ends.end() && ends.size() < kMostRows)
@@ -158,7 +159,7 @@ void draw_run(Drawing& canvas, const PastRun& run, int y) {
                "waited " + diag::for_people(run.began - extent.begin));
   }
   const std::string_view kind = meaning_of(run).kind;
-  // A reader who sees no colours sees which bars stand out, and which are dashed.
+  // Without colours, the higher and the dashed bars are still distinct.
   const int out = kind == "failed" || kind == "forced" ? kStandsOut : 0;
   canvas.bar(run.began, extent.end, y + 1 - out, kBar - 2 + 2 * out, "run " + std::string(kind),
              about(run));
@@ -257,18 +258,12 @@ void draw_legend(Drawing& canvas, int y) {
   for (std::size_t at = 0; at < kEntries.size(); ++at) {
     const double x = 2 + 24.0 * static_cast<double>(at % 4);
     const int line = y + (at < 4 ? 0 : 20);
-    const Span& span = canvas.span();
-    const auto here = [&span](double percent) {
-      return span.begin +
-             std::chrono::duration_cast<milliseconds>((percent - 2) / 96 * (span.end - span.begin));
-    };
     if (kEntries[at].kind == "skipped") {
       canvas.line(x + 1, line + 3, line + 11, "skipped");
     } else {
       const bool out = at == 1 || at == 2;
       const int height = kEntries[at].kind == "wait" ? 4 : out ? 14 : 8;
-      canvas.bar(here(x), here(x + 2), line + 7 - height / 2, height, kEntries[at].kind,
-                 std::string(kEntries[at].text));
+      canvas.box(x, 2, line + 7 - height / 2, height, kEntries[at].kind, kEntries[at].text);
     }
     canvas.text(x + 3, line + 12, "faint", kEntries[at].text);
   }
@@ -325,26 +320,20 @@ std::string row_of_table(const PastRun& run) {
 }  // namespace
 
 std::string escaped(std::string_view text) {
+  constexpr std::string_view kSpecial = "&<>\"'";
+  constexpr std::array<std::string_view, kSpecial.size()> kEntities = {"&amp;", "&lt;", "&gt;",
+                                                                       "&quot;", "&#39;"};
   std::string out;
   const std::string clean = diag::printable(text, kMostText);
   for (std::string_view rest = clean; !rest.empty();) {
     const std::string_view character = rest.substr(0, os::length_of_first(rest));
     rest.remove_prefix(character.size());
-    const char32_t code = os::code_of(character);
-    if (code == U'&') {
-      out += "&amp;";
-    } else if (code == U'<') {
-      out += "&lt;";
-    } else if (code == U'>') {
-      out += "&gt;";
-    } else if (code == U'"') {
-      out += "&quot;";
-    } else if (code == U'\'') {
-      out += "&#39;";
-    } else if ((code & 0xfffeU) == 0xfffeU) {
-      out += '?';  // no character of XML
+    const std::size_t special = kSpecial.find(character);
+    if (special != kSpecial.npos) {
+      out += kEntities.at(special);
     } else {
-      out += character;
+      const bool in_xml = (os::code_of(character) & 0xfffeU) != 0xfffeU;  // it excludes U+FFFE
+      out += in_xml ? character : "?";
     }
   }
   return out;

@@ -9,7 +9,6 @@
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/driver.h"
-#include "driver/setup.h"
 #include "look/diagnosis.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -35,23 +34,98 @@ lock::Plan test_plan(const Settings& settings) {
 
 class SelfTest : private driver::Host {
  public:
-  SelfTest(const config::Settings& settings, const driver::LockId& lock);
+  SelfTest(const Settings& settings, const driver::LockId& lock)
+      : plan_(test_plan(settings)),
+        patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
+        servers_(driver::open_servers(
+            settings, lock,
+            driver::record_of(driver::describe_ourselves(settings, lock, {"redlock", "check"})))),
+        session_(plan_, os::boot_now()),
+        driver_(session_, *this, servers_, signals_, {}) {
+    result_.servers.resize(settings.servers.size());
+  }
 
-  SelfTestResult run();
+  SelfTestResult run() {
+    driver::require_connections(servers_.size());
+    driver_.run();
+    result_.outcome = session_.outcome();
+    // A quorum is enough for the session, but this test waits for the release on every server.
+    while (servers_.deadline() != lock::kNever) driver_.turn();
+    return std::move(result_);
+  }
 
  private:
   using Step = std::optional<lock::Answer> SelfTestResult::Steps::*;
 
-  bool perform(const lock::Effect& effect, lock::Instant now) override;
-  bool take_signal(const lock::Signal& signal, lock::Instant now) override;
-  void heard(const lock::Reply& reply) override;
-  void turned(lock::Instant now) override;
-  void note(const lock::Report& report);
-  [[nodiscard]] bool all_answered(Step step) const;
+  /// Acts as the job. Needs no subscriptions, and writes no log.
+  bool perform(const lock::Effect& effect, lock::Instant now) override {
+    if (std::holds_alternative<lock::Ask>(effect)) return false;
+    if (const auto* report = std::get_if<lock::Report>(&effect)) {
+      note(*report);
+    } else if (std::holds_alternative<lock::Spawn>(effect)) {
+      holding_ = true;
+      go_on_by_ = now + patience_;
+      driver_.step(lock::JobStarted{}, now);
+    } else if (holding_ && std::holds_alternative<lock::Kill>(effect)) {
+      holding_ = false;  // there is no process to kill
+      driver_.step(lock::JobExited{0}, now);
+      driver_.step(lock::JobTreeGone{}, now);
+    }
+    return true;
+  }
+
+  /// The work of the pretended job: waits until all servers have voted, then until all have
+  /// renewed, and ends.
+  void turned(lock::Instant now) override {
+    if (!holding_ || session_.finished()) return;
+    const bool late = now >= go_on_by_;
+    if (!jumped_) {
+      if (!late && !all_answered(&SelfTestResult::Steps::acquired)) return;
+      jumped_ = true;
+      driver_.jump(plan_.timing.renew_every());
+      go_on_by_ = driver_.now() + patience_;
+      driver_.step(lock::Tick{}, driver_.now());
+    } else if (late || all_answered(&SelfTestResult::Steps::renewed)) {
+      holding_ = false;
+      driver_.step(lock::JobExited{0}, now);
+    }
+  }
+
+  [[nodiscard]] bool all_answered(Step step) const {
+    return std::ranges::all_of(result_.servers,
+                               [step](const auto& server) { return (server.*step).has_value(); });
+  }
+
+  bool take_signal(const lock::Signal& signal, lock::Instant now) override {
+    if (!signal.ends_waiting) return true;
+    result_.interrupted = signal.number;
+    if (session_.finished()) return true;
+    if (!std::exchange(holding_, false)) return false;
+    driver_.step(lock::JobExited{}, now);
+    return true;
+  }
+
+  void note(const lock::Report& report) {
+    if (const auto* acquired = std::get_if<lock::report::Acquired>(&report)) {
+      result_.grant = *acquired;
+    } else if (const auto* contended = std::get_if<lock::report::Contended>(&report)) {
+      result_.holder = contended->refusal;
+    } else if (const auto* unavailable = std::get_if<lock::report::Unavailable>(&report)) {
+      result_.complaints = unavailable->complaints;
+    }
+  }
+
+  void heard(const lock::Reply& reply) override {
+    SelfTestResult::Steps& server = result_.servers.at(reply.ask.server);
+    const lock::Op op = reply.ask.op;
+    if (op == lock::Op::acquire) server.acquired = reply.answer;
+    if (op == lock::Op::renew) server.renewed = reply.answer;
+    if (lock::is_release(op)) server.released = reply.answer;
+  }
 
   lock::Plan plan_;
   lock::Duration patience_;   ///< longer than any answer may take, with connecting
-  os::SignalSource signals_;  // first: from here on no signal leaves a lock behind
+  os::SignalSource signals_;  // first: no signal after this leaves a lock on a server
   redis::ServerSet servers_;
   lock::Session session_;
   driver::Driver driver_;
@@ -61,140 +135,55 @@ class SelfTest : private driver::Host {
   lock::Instant go_on_by_ = lock::kNever;  ///< do not wait for the other servers after this
 };
 
-SelfTest::SelfTest(const Settings& settings, const driver::LockId& lock)
-    : plan_(test_plan(settings)),
-      patience_(2 * (settings.request_timeout() + settings.connect_timeout())),
-      servers_(driver::open_servers(
-          settings, lock,
-          driver::record_of(driver::describe_ourselves(settings, lock, {"redlock", "check"})))),
-      session_(plan_, os::boot_now()),
-      driver_(session_, *this, servers_, signals_, {}) {
-  result_.servers.resize(settings.servers.size());
+template <class Kind>
+bool is(const std::optional<lock::Answer>& answer) {
+  return answer && std::holds_alternative<Kind>(*answer);
 }
 
-SelfTestResult SelfTest::run() {
-  driver::require_connections(servers_.size());
-  driver_.run();
-  result_.outcome = session_.outcome();
-  // A quorum is enough for the session, but this test waits for the release on every server.
-  while (servers_.deadline() != lock::kNever) driver_.turn();
-  return std::move(result_);
-}
-
-/// Acts as the job. Needs no subscriptions, and writes no log.
-bool SelfTest::perform(const lock::Effect& effect, lock::Instant now) {
-  if (std::holds_alternative<lock::Ask>(effect)) return false;
-  if (const auto* report = std::get_if<lock::Report>(&effect)) {
-    note(*report);
-  } else if (std::holds_alternative<lock::Spawn>(effect)) {
-    holding_ = true;
-    go_on_by_ = now + patience_;
-    driver_.step(lock::JobStarted{}, now);
-  } else if (holding_ && std::holds_alternative<lock::Kill>(effect)) {
-    holding_ = false;  // there is no process to kill
-    driver_.step(lock::JobExited{0}, now);
-    driver_.step(lock::JobTreeGone{}, now);
-  }
-  return true;
-}
-
-/// The work of the pretended job: waits until all servers have voted, then until all have renewed,
-/// and ends.
-void SelfTest::turned(lock::Instant now) {
-  if (!holding_ || session_.finished()) return;
-  const bool late = now >= go_on_by_;
-  if (!jumped_) {
-    if (!late && !all_answered(&SelfTestResult::Steps::acquired)) return;
-    jumped_ = true;
-    driver_.jump(plan_.timing.renew_every());
-    go_on_by_ = driver_.now() + patience_;
-    driver_.step(lock::Tick{}, driver_.now());
-  } else if (late || all_answered(&SelfTestResult::Steps::renewed)) {
-    holding_ = false;
-    driver_.step(lock::JobExited{0}, now);
-  }
-}
-
-bool SelfTest::all_answered(Step step) const {
-  return std::ranges::all_of(result_.servers,
-                             [step](const auto& server) { return (server.*step).has_value(); });
-}
-
-bool SelfTest::take_signal(const lock::Signal& signal, lock::Instant now) {
-  if (!signal.ends_waiting) return true;
-  result_.interrupted = signal.number;
-  if (session_.finished()) return true;
-  if (!std::exchange(holding_, false)) return false;
-  driver_.step(lock::JobExited{}, now);
-  return true;
-}
-
-void SelfTest::note(const lock::Report& report) {
-  if (const auto* acquired = std::get_if<lock::report::Acquired>(&report)) {
-    result_.grant = *acquired;
-  } else if (const auto* contended = std::get_if<lock::report::Contended>(&report)) {
-    result_.holder = contended->refusal;
-  } else if (const auto* unavailable = std::get_if<lock::report::Unavailable>(&report)) {
-    result_.complaints = unavailable->complaints;
-  }
-}
-
-void SelfTest::heard(const lock::Reply& reply) {
-  SelfTestResult::Steps& server = result_.servers.at(reply.ask.server);
-  const lock::Op op = reply.ask.op;
-  if (op == lock::Op::acquire) server.acquired = reply.answer;
-  if (op == lock::Op::renew) server.renewed = reply.answer;
-  if (lock::is_release(op)) server.released = reply.answer;
-}
-
-std::string text_of(const lock::Answer& answer) {
-  if (const auto* trouble = std::get_if<lock::Unreachable>(&answer)) return trouble->why;
-  if (const auto* grant = std::get_if<lock::Granted>(&answer)) {
+std::string text_of(const std::optional<lock::Answer>& answer) {
+  if (!answer) return "no answer came";
+  if (const auto* trouble = std::get_if<lock::Unreachable>(&*answer)) return trouble->why;
+  if (const auto* grant = std::get_if<lock::Granted>(&*answer)) {
     return fmt::format("was started only just now; trusted in {} s (see --restart-grace)",
                        grant->distrusted_for.count());
   }
-  if (std::holds_alternative<lock::NotCommitted>(answer)) return "stores no fencing number";
-  return "somebody else holds the lock there";
+  if (is<lock::NotCommitted>(answer)) return "stores no fencing number";
+  return "another process holds the lock there";
 }
 
-/// Judges one server in a self-test that got the lock. None if every step succeeded. `stays`: how
-/// long an unreleased lock stays.
+/// Judges one server in a self-test that got the lock. None if every step succeeded. `stays`: for
+/// how long an unreleased lock stays.
 std::optional<Verdict> judge_steps(const SelfTestResult::Steps& steps, lock::Duration stays) {
-  if (!steps.acquired) return Verdict{Level::outage, "gave no vote"};
-  if (const auto* refusal = std::get_if<lock::Refused>(&*steps.acquired)) {
-    return Verdict{Level::warning, "gave no vote: the lock is " + diag::describe(*refusal)};
+  if (is<lock::Refused>(steps.acquired)) {
+    return Verdict{Level::warning, "gave no vote: the lock is " +
+                                       diag::describe(std::get<lock::Refused>(*steps.acquired))};
   }
-  if (!std::holds_alternative<lock::Granted>(*steps.acquired)) {
-    return Verdict{Level::outage, "gave no vote: " + text_of(*steps.acquired)};
+  if (!is<lock::Granted>(steps.acquired)) {
+    return Verdict{Level::outage, "gave no vote: " + text_of(steps.acquired)};
   }
   const auto gone = [](const std::optional<lock::Answer>& answer) {
-    return answer && (std::holds_alternative<lock::Missing>(*answer) ||
-                      std::holds_alternative<lock::NotMine>(*answer));
+    return is<lock::Missing>(answer) || is<lock::NotMine>(answer);
   };
   if (gone(steps.renewed) || gone(steps.released)) {
     return Verdict{Level::misconfigured,
                    "the lock was gone a moment after it was granted; does another program delete "
                    "keys there, or does a proxy spread them over several servers?"};
   }
-  const auto answer_text = [](const std::optional<lock::Answer>& answer) {
-    return answer ? text_of(*answer) : "no answer came";
-  };
-  if (!steps.renewed || !std::holds_alternative<lock::Renewed>(*steps.renewed)) {
-    return Verdict{Level::outage, "the lock could not be renewed: " + answer_text(steps.renewed)};
+  if (!is<lock::Renewed>(steps.renewed)) {
+    return Verdict{Level::outage, "the lock could not be renewed: " + text_of(steps.renewed)};
   }
-  if (!steps.released || !std::holds_alternative<lock::Released>(*steps.released)) {
+  if (!is<lock::Released>(steps.released)) {
     return Verdict{Level::warning,
                    fmt::format("the lock could not be released and may stay for {}: {}",
-                               diag::for_people(stays), answer_text(steps.released))};
+                               diag::for_people(stays), text_of(steps.released))};
   }
   return std::nullopt;
 }
 
-/// Counts all votes, with those that came after the quorum.
+/// All votes, including those that came after the quorum.
 std::ptrdiff_t votes(const SelfTestResult& self_test) {
-  return std::ranges::count_if(self_test.servers, [](const SelfTestResult::Steps& steps) {
-    return steps.acquired && std::holds_alternative<lock::Granted>(*steps.acquired);
-  });
+  return std::ranges::count_if(self_test.servers, is<lock::Granted>,
+                               &SelfTestResult::Steps::acquired);
 }
 
 Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
@@ -214,9 +203,10 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
               lock + " is held by " +
                   (self_test.holder ? diag::describe(*self_test.holder)
                                     : "several contenders in turn") +
-                  (tried.ours ? "; nobody else should use this name" : "; the test was skipped")};
+                  (tried.ours ? "; no other program should use this name"
+                              : "; the test was skipped")};
     case lock::Outcome::Kind::lost:
-      return {Level::outage, subject + " was acquired, and lost at once"};
+      return {Level::outage, subject + " was acquired, and lost immediately"};
     case lock::Outcome::Kind::misconfigured:
       return {Level::misconfigured, subject + " could not be acquired: two of the servers are one"};
     default:
@@ -224,6 +214,7 @@ Verdict judge_outcome(const SelfTestResult& self_test, const Settings& settings,
   }
   std::string why;
   for (const lock::Complaint& complaint : self_test.complaints) {
+    if (self_test.servers.at(complaint.server).explained) continue;
     why += "; " + settings.servers.at(complaint.server).brief() + ": " + text_of(complaint.answer);
   }
   if (why.empty()) why = "; solve the problems above";
@@ -243,7 +234,7 @@ std::vector<Finding> diagnose_self_test(const SelfTestResult& self_test, const S
   if (tried.ours) stays = std::max<lock::Duration>(stays, redis::Inspector::kSweptFor);
   for (std::size_t server = 0; self_test.grant && server < self_test.servers.size(); ++server) {
     auto verdict = judge_steps(self_test.servers[server], stays);
-    if (!verdict) continue;
+    if (!verdict || self_test.servers[server].explained) continue;
     findings.push_back(
         {verdict->level, settings.servers[server].display(), "trial", std::move(verdict->text)});
   }

@@ -9,15 +9,12 @@
 
 #include "diag/blocker.h"
 #include "diag/duration.h"
-#include "diag/text.h"
-#include "lock/timing.h"
 #include "lock/value.h"
-#include "look/grid.h"
 #include "look/history.h"
 #include "look/json.h"
 #include "look/look.h"
 #include "look/observed.h"
-#include "look/watch.h"
+#include "look/screen.h"
 #include "os/clock.h"
 
 namespace redlock::look {
@@ -40,7 +37,7 @@ class Block {
     text_ += diag::for_screen(name, screen_) + ": " + diag::paint(state, tint, screen_) + "\n";
   }
 
-  /// The further lines of an entry have no label, and are indented by `set_in`.
+  /// Further lines of an entry have no label, and are indented by `set_in`.
   void entry(std::string_view label, const std::string& text, std::size_t set_in = 0,
              diag::Tint tint = diag::Tint::none) {
     std::size_t indent = 0;
@@ -90,7 +87,7 @@ std::string headline(const Observed& lock) {
     case State::undecided:
       break;
   }
-  if (judgement.answered >= lock::quorum(servers)) {
+  if (lock.knows_enough()) {
     return fmt::format("undecided, no quorum ({} of {}) says the same", lock::quorum(servers),
                        servers);
   }
@@ -106,19 +103,17 @@ std::string since(const records::Holder& holder, bool over) {
   return for_people(holder.since) + (over ? ", " + long_ago + " ago" : ", for " + long_ago);
 }
 
-/// Nobody renews a maintenance hold, so that its end is certain.
-std::string end_of_hold(const Observed& lock) {
-  return fmt::format("in {}, at {}; to end it now: {}", diag::for_people(*lock.least_left),
-                     for_people(os::unix_now() + *lock.least_left),
-                     records::shell_like({"redlock", "release", "--force", lock.id.name}));
-}
-
 std::string time_left(const Observed& lock) {
   const std::string_view unless = lock.judgement.state == State::held ? ", unless renewed" : "";
   if (!lock.least_left) return "never by itself";
-  if (is_hold(lock) && lock.judgement.state == State::held) return end_of_hold(lock);
   const std::string least = diag::for_people(*lock.least_left);
   const std::string most = diag::for_people(*lock.most_left);
+  if (is_hold(lock) && lock.judgement.state == State::held) {
+    // No process renews a maintenance hold, so its end is certain.
+    return fmt::format("in {}, at {}; to end it now: {}", least,
+                       for_people(os::unix_now() + *lock.least_left),
+                       release_command(lock.id.name));
+  }
   if (least == most) return fmt::format("in {}{}", least, unless);
   return fmt::format("in {} to {}{}", least, most, unless);
 }
@@ -126,7 +121,7 @@ std::string time_left(const Observed& lock) {
 void tell_foreign(Block& block, const lock::Sighting& sighting) {
   if (!sighting.owner.empty()) {
     block.entry("holder",
-                fmt::format("{} of a Redisson lock, {}", diag::printable(sighting.owner, 80),
+                fmt::format("{} of a Redisson lock, {}", redisson_owner(sighting),
                             diag::counted(sighting.count, "time")));
   } else if (sighting.kind == lock::Sighting::Kind::value) {
     block.entry("holder", "not known: the key says nothing about itself (a string)");
@@ -200,7 +195,7 @@ void tell_holder(Block& block, const Observed& lock) {
 /// In one line if it fits, with as much of the command as fits.
 std::string describe(const Waiting& waiter, std::size_t room, diag::Charset charset) {
   const std::string length = diag::for_people(waiter.waited);
-  if (!waiter.who) return "somebody, for " + length;
+  if (!waiter.who) return "unidentified, for " + length;
   const records::Holder& who = *waiter.who;
   const auto text = [&who, &length](std::string_view command) {
     const std::string message =
@@ -226,8 +221,21 @@ void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
   if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
 }
 
-bool unanimous(const Observed& lock) {
-  return lock.judgement.agreeing.size() == lock.seen.size();
+/// What one server shows.
+std::string describe_view(const Observed& lock, std::size_t server) {
+  const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
+  if (sighting == nullptr) {
+    return "could not be asked: " + std::get<lock::Unreachable>(lock.seen[server]).why;
+  }
+  const lock::State state = lock::state_of(*sighting);
+  if (state == lock::State::free) return "free";
+  const bool agrees =
+      std::ranges::find(lock.judgement.agreeing, server) != lock.judgement.agreeing.end();
+  if (!agrees) return diag::describe(as_refusal(*sighting));
+  const std::string_view word =
+      state == lock::State::foreign ? "held" : appearance_of(state).word;
+  if (!sighting->ttl_left) return fmt::format("{}, never expires", word);
+  return fmt::format("{}, {} left", word, diag::for_people(*sighting->ttl_left));
 }
 
 }  // namespace
@@ -235,7 +243,8 @@ bool unanimous(const Observed& lock) {
 std::string as_block(const Observed& lock, const Settings& settings, const diag::Screen& screen) {
   Block block(screen);
   const State state = lock.judgement.state;
-  block.head(diag::bare_name(lock.id.name), headline(lock), tint_of(state));
+  block.head(diag::bare_name(lock.id.name), headline(lock),
+             appearance_of(state).tint);
   if (state == State::foreign) {
     tell_foreign(block, *lock.sighting);
   } else if (state != State::free && state != State::undecided) {
@@ -250,7 +259,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   for (const std::string& text : warnings_about(lock, settings)) {
     block.entry("warning", text, 0, diag::Tint::notice);
   }
-  if (settings.verbose || !unanimous(lock)) {
+  if (settings.verbose || lock.judgement.agreeing.size() < lock.seen.size()) {
     for (std::size_t server = 0; server < lock.seen.size(); ++server) {
       block.entry(server == 0 ? "servers" : "",
                   settings.servers[server].brief() + ": " + describe_view(lock, server));
@@ -276,16 +285,15 @@ std::vector<std::string> undecided_lines(const std::vector<Observed>& locks) {
   std::vector<std::string> lines;
   for (const Observed& lock : locks) {
     if (lock.judgement.state != State::undecided) continue;
-    const std::size_t quorum = lock::quorum(lock.seen.size());
+    const std::string name = diag::lock_name(lock.id.name);
+    const std::size_t servers = lock.seen.size();
     lines.push_back(
-        lock.judgement.answered >= quorum
-            ? fmt::format("{} is undecided: no quorum ({} of {} servers) says the same; "
-                          "it may just change hands, ask again",
-                          diag::lock_name(lock.id.name), quorum, lock.seen.size())
-            : fmt::format("the state of {} is not known: {} of {} servers could be "
-                          "asked, and a quorum is {}",
-                          diag::lock_name(lock.id.name), lock.judgement.answered, lock.seen.size(),
-                          quorum));
+        lock.knows_enough()
+            ? fmt::format("{} is undecided: no quorum ({} of {} servers) says the same; it may be "
+                          "changing hands, ask again",
+                          name, lock::quorum(servers), servers)
+            : fmt::format("the state of {} is not known: {}", name,
+                          too_few(lock.judgement.answered, servers)));
   }
   return lines;
 }

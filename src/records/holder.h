@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
+//
+// What servers store about the holders of a lock: the record beside the lock, the note of who
+// revoked it, and the lines of the log.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lock/effect.h"
 #include "lock/protocol.h"
 
 namespace redlock::records {
@@ -19,9 +24,9 @@ inline constexpr std::size_t kMostCommandBytes = 200;
 /// The same for a message, with the dots that end one that was cut.
 inline constexpr std::size_t kMostMessageBytes = 203;
 
-/// The holder of a lock, as its servers store it for people to read. No decision depends on it, but
-/// a forced release waits for no job if this is a maintenance hold: a user that can write a false
-/// record can delete the lock as well.
+/// The holder of a lock, as its servers store it. Only one decision depends on it: a forced release
+/// waits for no job if this is a maintenance hold. Whoever can write a false record can also delete
+/// the lock.
 struct Holder {
   std::string host;
   std::string user;
@@ -59,11 +64,34 @@ std::string shell_like(const std::vector<std::string>& argv);
 /// pid and since; redlock-protocol(7)): less than 600 bytes.
 std::string revoked_value(std::string_view token, const Holder& by);
 
-/// Reads from the value of a lock's key who revokes the lock. Nothing in it can be trusted. None if
-/// the lock is not revoked, or the value does not say by whom.
+/// Who revokes the lock, by the value of its key. Untrusted. None if the lock is not revoked, or
+/// the value does not say by whom.
 std::optional<Holder> read_revocation(std::string_view value);
 
 /// Reads a notice for the holder: "revoked" and the same note. None if it is another notice.
 std::optional<Holder> revocation_in_notice(std::string_view text);
+
+/// A line of a lock's log, without its time and its event. Every line is complete in itself: the
+/// line for the end of a run says everything about the run.
+struct LogEntry {
+  /// host, user, pid, command, message, maintenance and shared; for maintenance also the ttl
+  Holder who;
+  std::uint64_t fence = 0;                            ///< 0 without one
+  std::optional<std::chrono::milliseconds> waited{};  ///< from the first request to the win
+  std::optional<std::chrono::milliseconds> held{};    ///< from the win to this line
+  std::optional<int> status{};                        ///< the exit status of the job
+  std::string reason{};  ///< why the job was stopped, or how the lock was lost; empty: neither
+};
+
+/// The name of the event in the log: "acquired", "released"…
+std::string_view word_for(lock::Log::Event event);
+
+LogEntry log_entry(const lock::Log& log, const Holder& who);
+
+/// The line as JSON, as in redlock-protocol(7). Bytes that are not UTF-8 are replaced.
+std::string to_json(const LogEntry& entry);
+
+/// The same for a line of the log. A field that is missing or out of range is empty, 0 or none.
+std::optional<LogEntry> read_log_entry(std::string_view json);
 
 }  // namespace redlock::records

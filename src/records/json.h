@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// JSON: writes what redlock prints with --json and the records that it stores, without any library;
-// reads what others have stored.
+// JSON: writes what redlock prints with --json and the records that it stores; reads what others
+// have stored.
 #pragma once
 
 #include <chrono>
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace redlock::records {
 
-/// A value as redlock prints it: indented, in ASCII, keys in the order given. It is kept as its
-/// text, so that printing it needs no further work.
+/// A value as redlock prints it, kept as its text: indented, in ASCII, keys in the order given.
 class Json {
  public:
   Json() : text_("null") {}
@@ -48,8 +45,6 @@ class Json {
   [[nodiscard]] std::string output() const { return text_ + "\n"; }
 
  private:
-  void append_indented(const Json& value);
-
   std::string text_;
 };
 
@@ -75,10 +70,10 @@ class JsonRecord {
 };
 
 /// The texts and whole numbers of a JSON object that others have written into a server, and that
-/// may contain anything. All else in it is left out, however deep.
+/// may contain anything. Everything else in it is ignored.
 class JsonFields {
  public:
-  /// None if it is not a JSON object.
+  /// None if it is not a JSON object. If a key comes several times, the last value counts.
   static std::optional<JsonFields> read(std::string_view json);
 
   /// Empty if the field is missing, or is not a text.
@@ -92,9 +87,8 @@ class JsonFields {
   [[nodiscard]] std::optional<std::chrono::milliseconds> time(std::string_view key) const;
 
  private:
-  class Reader;
-
-  std::map<std::string, std::variant<std::string, std::int64_t>, std::less<>> fields_;
+  std::map<std::string, std::string, std::less<>> texts_;
+  std::map<std::string, std::int64_t, std::less<>> numbers_;
 };
 
 }  // namespace redlock::records

@@ -93,9 +93,9 @@ may_include() {
   [[ $found == "$(
     echo ./driver/driver.cc:1       # the loop
     echo ./driver/setup.cc:1        # status, list, history, check: they only look
-    echo ./force/takeover.cc:1      # until somebody else's lock is gone
+    echo ./force/force_release.cc:1 # until somebody else's lock is gone
     echo ./hold/keeper.cc:1         # the parent's last word; it must need nothing of the system
-    echo ./look/watch.cc:1       # --watch: it has no session
+    echo ./look/screen.cc:1         # --watch: it has no session
     echo ./run/lost_hook.cc:1       # the command of --on-lost, when all is over
     echo ./run/supervision.cc:1     # no wait: a look whether the supervisor is there
     echo ./run/supervisor.cc:1      # it has no session

@@ -126,7 +126,7 @@ SCENARIO
   token=$("$REDLOCK" acquire --ttl 60s L)
   force --yes L
   assert_status 0
-  assert_contains "$stderr" 'redlock acquire took it without --keep-for, so nobody renews it'
+  assert_contains "$stderr" 'redlock acquire took it without --keep-for, so no process renews it'
   assert_contains "$stderr" 'the lock is free when it expires, in '
   refute_contains "$stderr" 'next renewal'
   run "$REDLOCK" renew L "$token"
@@ -134,7 +134,7 @@ SCENARIO
   assert_contains "$output" '; redlock stops no process; free at the latest in '
   force --now --yes L
   assert_status 0
-  assert_contains "$stderr" 'lock "L" is free at once; redlock stopped no process: the script that took'
+  assert_contains "$stderr" 'lock "L" is free now; redlock stopped no process: the script that took'
   refute_contains "$stderr" ' job '
   # Of a shared lock too little is known.
   token=$("$REDLOCK" acquire --ttl 60s -s M)
@@ -208,7 +208,7 @@ SCENARIO
   touch "$LOG.stay"
   force --now --yes L
   assert_status 0
-  assert_contains "$stderr" 'lock "L" is free at once: its old job may still be running'
+  assert_contains "$stderr" 'lock "L" is free now: its old job may still be running'
   [[ -z $(time_of end) ]] || fail "the job was waited for"
   assert_free L
   rm "$LOG.stay"
@@ -232,7 +232,7 @@ SCENARIO
   value=$(cli A get L)
   REDLOCK_SERVERS="$A_URI $B_URI unix:///nobody" force --now --yes L
   assert_status 0
-  assert_contains "$stderr" 'lock "L" is free at once'
+  assert_contains "$stderr" 'lock "L" is free now'
   await "$HOLDER"
   assert_status 80
   assert_between 0 $(($(time_of TERM) - began)) "$TOLD"
@@ -417,7 +417,7 @@ at.type(CTRL_C)
 at.prompt()
 assert at.status() == 130
 at.type('"$REDLOCK" release --force --now L\n')
-at.expect(r"Release the lock at once, although its job may still be running\? \[y/N\] $")
+at.expect(r"Release the lock immediately, although its job may still be running\? \[y/N\] $")
 at.type("\n")
 at.prompt()
 # Standard output may be elsewhere.
@@ -489,7 +489,7 @@ for flags in "", "--now":
     at.expect(r"\[y/N\] $")
     everywhere("set", "L", os.environ["OTHER"], "px", "600000")
     at.type("y\n")
-    at.expect('lock "L" has changed hands meanwhile; nothing was taken')
+    at.expect('lock "L" has changed hands since then; nothing was taken')
     at.prompt()
     assert at.status() == 1
 # Foreign keys, too.
@@ -510,13 +510,13 @@ at.type("y\n")
 at.expect('lock "L" has changed hands')
 at.prompt()
 everywhere("del", "L")
-# Given back meanwhile.
+# Released since then.
 everywhere("set", "L", "a" * 40, "px", "600000")
 at.type('"$REDLOCK" release --force L\n')
 at.expect(r"\[y/N\] $")
 everywhere("del", "L")
 at.type("y\n")
-at.expect('lock "L" has been released meanwhile')
+at.expect('lock "L" has been released since then')
 at.prompt()
 assert at.status() == 0
 at.hang_up()

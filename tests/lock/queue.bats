@@ -261,7 +261,7 @@ limited() {
   run --separate-stderr "$REDLOCK" status -v L
   assert_status 0
   [[ -z $stderr ]] || fail "$stderr"
-  has 'somebody, for ' "(pid $one, "
+  has 'unidentified, for ' "(pid $one, "
   refute_contains "$output" $'\e'
   refute_contains "$output" $'\nredlock: fake'
   ((${#output} < 10000)) || fail "${#output} characters"

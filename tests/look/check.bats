@@ -298,7 +298,7 @@ of_minutes() {
   found ok role 'is a primary without replicas'
   start_server P --tcp
   check -S "${P_TCP_URI/redis:/redis+cluster:}"
-  found warning role 'is no Redis Cluster; write redis://'
+  found warning role 'is not a Redis Cluster; write redis://'
 }
 
 @test "check: a provider has renamed commands: locks work, and what cannot be known is said" {

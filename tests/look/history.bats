@@ -319,7 +319,7 @@ read_by_many() {
   refute_contains "$output" 'exit 2'
   history --at 2026-11-20T04:00 L
   [[ $(head -n 1 <<<"$output") == \
-    'nobody is known to have held lock "L" at 2026-11-20 04:00:00 +0000; before and after that:' ]] || fail "$output"
+    'no record of a holder of lock "L" at 2026-11-20 04:00:00 +0000; before and after that:' ]] || fail "$output"
   has ' exit 0 ' ' exit 2 '
   history --json --at 2026-11-20T04:00 L
   is 'r, j["before"]["status"], j["after"]["status"], j["at_ms"]' "([], 0, 2, $((NIGHT + 5400000)))"
@@ -328,7 +328,7 @@ read_by_many() {
   history --at 2026-11-20T12:00 L
   [[ $(head -n 1 <<<"$output") == *'+0000; before that:' ]] || fail "$output"
   history --at 2h never
-  [[ $output == 'nobody is known to have held lock "never" at '* ]] || fail "$output"
+  [[ $output == 'no record of a holder of lock "never" at '* ]] || fail "$output"
   history --json --at 2026-11-20T05:00 L
   is 'r[0]["status"], j["before"]["status"], j["after"]' '(2, 0, None)'
 }
@@ -347,7 +347,7 @@ read_by_many() {
   local time
   for time in '2025-10-26 02:30:00 +0200' '2025-10-26 02:30:00 +0100'; do
     run -0 --separate-stderr "$REDLOCK" history --at "$time" backup
-    assert_contains "$output" "nobody is known to have held lock \"backup\" at $time"
+    assert_contains "$output" "no record of a holder of lock \"backup\" at $time"
     refute_contains "$stderr" warning
   done
   run -0 --separate-stderr "$REDLOCK" history --at '2025-10-26 02:30' backup

@@ -95,7 +95,7 @@ wait_until_held() { wait_for_key A "$NAME"; }
   said 69 'is not a log' "$REDLOCK" history "$NAME"
   cli A del "redlock:{$NAME}:log"
   "$REDLOCK" run "$NAME" -- true
-  said 0 'nobody is known to have held' "$REDLOCK" history --at 1h "$NAME"
+  said 0 'no record of a holder of' "$REDLOCK" history --at 1h "$NAME"
   said 0 'no failed run of lock' "$REDLOCK" history --since 1s --failed "$NAME"
   cli A set "redlock:{$NAME}:fence" '-'
   said 69 'the fencing number in the key' "$REDLOCK" run --server-wait 0 "$NAME" -- true

@@ -298,7 +298,7 @@ MISTAKES = [
       "a record of a foreign program makes a lock of a century", ["lock/acquire: renew: a foreign record"]),
     M("hold/by_token.cc", "recorded_ttl(possession.holder).value_or(settings.ttl)", "std::chrono::milliseconds(1000)",
       "a keeper puts back what was released", ["lock/acquire: release: the servers remember it"]),
-    M("force/takeover.cc", "if (may_retry(answers_[server])) ask_for_it(server);",
+    M("force/takeover.cc", "if (none != nullptr && !none->permanent) ask_for_it(server);",
       ";",
       "a server that lost one request is not asked again", ["lock/force: a server that loses a request"]),
     M("force/force_release.cc", "if (tally.taken + tally.gone >= lock::quorum(servers)) return remove(takeover);",

@@ -80,7 +80,7 @@ TEST_CASE("diagnosis: a Cluster by name that is none, and which node is the prim
     return std::string("none");
   };
   CHECK(role_as("redis+cluster://db0") ==
-        "is no Redis Cluster; write redis:// in place of redis+cluster://");
+        "is not a Redis Cluster; write redis:// in place of redis+cluster://");
   CHECK(role_as("redis+sentinel://db0/service") == "node db0:7000 is a primary without replicas");
   CHECK(role_as("redis://db0") == "a primary without replicas");
   inspection.info["connected_slaves"] = "2";
@@ -201,6 +201,7 @@ TEST_CASE("diagnosis: a server that gave no vote, though it could") {
 
 TEST_CASE("diagnosis: how a lock that was not had is told") {
   look::SelfTestResult self_test;
+  self_test.servers.resize(1);
   self_test.outcome = {lock::Outcome::Kind::conflict};
   CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", false})) == Level::ok);
   CHECK(worst(diagnose_self_test(self_test, settings_for(1), {"L", true})) == Level::outage);

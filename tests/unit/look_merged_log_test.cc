@@ -111,7 +111,7 @@ TEST_CASE("merged log: lost and forced beat a release, whichever server tells") 
   CHECK(merge({only, only, forced}, {})[0].began == kFirst);
   // Told to give it up, and it has it still.
   const auto stopping = merge({latest_first({acquired(1s, "a"), only[0]})},
-                              {.run = "a", .holder = std::nullopt, .fence = 7});
+                              {.holders = {{.run = "a", .fence = 7}}});
   CHECK(stopping[0].ending == Ending::forced);
   CHECK(stopping[0].goes_on);
   // Nothing but that is known.
@@ -124,7 +124,7 @@ TEST_CASE("merged log: lost and forced beat a release, whichever server tells") 
 
 TEST_CASE("merged log: a run without an end has the lock, or ended unheard of") {
   const Log log = latest_first({acquired(1s, "a"), acquired(100s, "b")});
-  const auto runs = merge({log}, {.run = "b", .holder = std::nullopt, .fence = 7});
+  const auto runs = merge({log}, {.holders = {{.run = "b", .fence = 7}}});
   REQUIRE(runs.size() == 2);
   CHECK(runs[0].ending == Ending::unknown);
   CHECK(runs[1].ending == Ending::running);
@@ -162,7 +162,7 @@ TEST_CASE(
   using enum PastRun::Ending;
   CHECK(endings({.sure = false}) == std::vector{unknown, unclear, ended, unclear});
   // Of many readers, a server names only some.
-  const Present some{.sure = false, .readers = {{"b", std::nullopt, 0}, {"e", std::nullopt, 0}}};
+  const Present some{.sure = false, .shared = true, .holders = {{"b"}, {"e"}}};
   CHECK(endings(some) == std::vector{unknown, running, ended, unclear, running});
   CHECK(endings({}) == std::vector{unknown, unknown, ended, unknown});
   written.push_back(acquired(100s, "w"));
@@ -182,7 +182,7 @@ TEST_CASE("merged log: the line of the acquirer says how long it waited") {
 TEST_CASE("merged log: who has the lock is told of, also if no log is") {
   records::Holder holder{.host = "h", .user = {}, .command = {}, .since = kFirst, .servers = {}};
   const Log log = {released(-60s, "a", 10s)};
-  const auto runs = merge({log}, {.run = "b", .holder = holder, .fence = 12});
+  const auto runs = merge({log}, {.holders = {{"b", holder, 12}}});
   REQUIRE(runs.size() == 2);
   CHECK(runs[1].ending == Ending::running);
   CHECK(runs[1].began == kFirst);
@@ -194,7 +194,7 @@ TEST_CASE("merged log: who has the lock is told of, also if no log is") {
 TEST_CASE("merged log: who has the lock need not say since when") {
   const records::Holder holder{.host = "h", .user = {}, .command = {}, .since = {}, .servers = {}};
   const Log log = {released(-60s, "a", 10s)};
-  const auto runs = merge({log}, {.run = "b", .holder = holder});
+  const auto runs = merge({log}, {.holders = {{"b", holder}}});
   REQUIRE(runs.size() == 2);
   CHECK(runs[1].ending == Ending::running);
   CHECK_FALSE(runs[1].knows_beginning);
@@ -243,7 +243,7 @@ TEST_CASE("merged log: a maintenance hold ends by its time, which nobody logs") 
   CHECK(runs[0].ending == Ending::expired);
   CHECK(runs[0].ended == kFirst + 1h);
   CHECK(runs[0].entry.who.maintenance);
-  runs = merge({log}, {.run = "a", .now = kFirst + 2h});
+  runs = merge({log}, {.holders = {{"a"}}, .now = kFirst + 2h});
   CHECK(runs[0].ending == Ending::running);
   CHECK_FALSE(runs[0].ended);
   // It is gone before its time: the servers have lost it.
@@ -269,8 +269,8 @@ TEST_CASE("merged log: a maintenance hold that was extended, released or forced"
 
 TEST_CASE("merged log: all readers of a shared lock have it, logged or not") {
   const Log log = latest_first({acquired(1s, "a"), acquired(2s, "b"), acquired(3s, "dead")});
-  Present present{.now = kFirst + 10s};
-  for (const char* run : {"a", "b", "c"}) present.readers.push_back({run, std::nullopt, 9});
+  Present present{.shared = true, .now = kFirst + 10s};
+  for (const char* run : {"a", "b", "c"}) present.holders.push_back({run, std::nullopt, 9});
   const auto runs = merge({log}, present);
   REQUIRE(runs.size() == 4);
   for (const PastRun& run : runs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "records/log_entry.h"
+#include "records/holder.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "look/watch.h"
+#include "look/screen.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-#include <string_view>
+#include <utility>
 
 #include "config/value.h"
 #include "driver/output.h"
@@ -22,12 +22,83 @@
 
 namespace redlock::look {
 
+std::size_t sum(const Widths& widths) {
+  std::size_t total = 0;
+  for (const std::size_t width : widths) {
+    if (width > 0) total += width + (total == 0 ? 0 : kGap);
+  }
+  return total;
+}
+
+Line heading(std::span<const std::string_view> words) {
+  Line line;
+  for (const std::string_view word : words) {
+    line.push_back({std::string(word), diag::Tint::faint});
+  }
+  return line;
+}
+
+std::size_t widest(const std::vector<Line>& lines, std::size_t column) {
+  std::size_t most = 0;
+  for (const Line& line : lines) most = std::max(most, diag::columns(line[column].text));
+  return most;
+}
+
+void fit_charset(std::vector<Line>& lines, const diag::Screen& screen) {
+  for (Line& line : lines) {
+    for (Cell& cell : line) cell.text = diag::for_screen(std::move(cell.text), screen);
+  }
+}
+
+void cut_cells(std::vector<Line>& lines, std::size_t column, std::size_t most,
+               diag::Charset charset) {
+  for (Line& line : lines) line[column].text = diag::cut(line[column].text, most, charset);
+}
+
+Widths fit(const std::vector<Line>& lines, std::span<const std::size_t> left_out,
+           std::size_t least_last, std::size_t width) {
+  Widths widths(lines.front().size());
+  for (std::size_t column = 0; column < widths.size(); ++column) {
+    widths[column] = widest(lines, column);
+  }
+  Widths needed = widths;
+  needed.back() = std::min(needed.back(), least_last);
+  for (const std::size_t column : left_out) {
+    if (sum(needed) <= width) break;
+    needed[column] = widths[column] = 0;
+  }
+  return widths;
+}
+
+std::string lay_out(const std::vector<Line>& lines, const Widths& widths,
+                    const diag::Screen& screen) {
+  std::string out;
+  for (const Line& line : lines) {
+    std::string row;
+    std::size_t used = 0;  // columns, of the text so far
+    std::size_t end = 0;   // of the column before, with its blanks
+    for (std::size_t column = 0; column < widths.size() && end < screen.width; ++column) {
+      if (widths[column] == 0) continue;
+      std::string text = diag::cut(line[column].text, screen.width - end, screen.charset);
+      text.erase(text.find_last_not_of(' ') + 1);
+      if (!text.empty()) {
+        row.append(end - used, ' ');
+        used = end + diag::columns(text);
+        row += diag::paint(std::move(text), line[column].tint, screen);
+      }
+      end += widths[column] + kGap;
+    }
+    out += row + "\n";
+  }
+  return out;
+}
+
 namespace {
 
 using diag::Screen;
 
-/// The terminal, with its other screen shown as long as this draws. So what stood there before is
-/// there again afterwards. The sequences are those of xterm(1), which all emulators know.
+/// The terminal's alternate screen: at the end, the terminal shows again what it showed before. The
+/// sequences are those of xterm(1), which all emulators know.
 class Canvas {
  public:
   Canvas() = default;
@@ -40,8 +111,7 @@ class Canvas {
     if (::tcgetpgrp(STDOUT_FILENO) != ::getpgrp()) return;
     std::string text = shown_ ? "" : "\x1b[?1049h\x1b[?25l\x1b[?7l";  // no cursor, no line wrap
     shown_ = true;
-    // Each line is erased before it is written: after its last column, this would erase that
-    // column.
+    // Erases each line before writing it: after its last column, this would erase that column.
     text += "\x1b[H\x1b[K";
     for (const char c : lines) text += c == '\n' ? std::string("\r\n\x1b[K") : std::string(1, c);
     write(text + "\x1b[J");

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Tables that leave out columns if the terminal is too narrow.
+// What this room draws on a screen: tables that leave out columns if it is too narrow, and with
+// --watch the same output again and again, in place.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "config/settings.h"
 #include "diag/text.h"
+#include "exit_status.h"
 
 namespace redlock::look {
 
@@ -34,16 +40,10 @@ inline constexpr std::size_t kLeastCommand = 12;
 /// cell, and may be cut.
 using Widths = std::vector<std::size_t>;
 
-/// A column that may be narrower than its widest cell, and its least width.
-struct Elastic {
-  std::size_t column;
-  std::size_t least;
-};
-
 /// Leaves out columns, in the order of `left_out`, until the lines fit into `width`, or until all
-/// of these are left out.
-Widths fit(const std::vector<Line>& lines, std::span<const std::size_t> left_out, Elastic elastic,
-           std::size_t width);
+/// of these are left out. The last column may be cut to `least_last`.
+Widths fit(const std::vector<Line>& lines, std::span<const std::size_t> left_out,
+           std::size_t least_last, std::size_t width);
 
 /// The width of a line with these columns.
 std::size_t sum(const Widths& widths);
@@ -51,11 +51,30 @@ std::size_t sum(const Widths& widths);
 /// The width of the widest cell.
 std::size_t widest(const std::vector<Line>& lines, std::size_t column);
 
+/// Cuts the cells of a column to `most` columns of the screen.
+void cut_cells(std::vector<Line>& lines, std::size_t column, std::size_t most,
+               diag::Charset charset);
+
 /// Replaces what the screen cannot show. Must come before fit().
 void fit_charset(std::vector<Line>& lines, const diag::Screen& screen);
 
 /// The text: one line of text per line, cut at the screen's width.
 std::string lay_out(const std::vector<Line>& lines, const Widths& widths,
                     const diag::Screen& screen);
+
+/// The output of one look at the servers.
+struct Frame {
+  std::string text = {};
+  std::vector<std::string> complaints = {};  ///< for standard error, or below the text
+  ExitStatus status = ExitStatus::ok;
+};
+
+using Look = std::function<Frame(const diag::Screen&)>;
+
+/// Prints one look. With `every`, draws a look on the terminal again after each such time, until a
+/// signal ends it: status 0 for Ctrl-C, as watch(1). Throws Error (64 without such a terminal, and
+/// what `look` throws).
+Exit show(const config::Settings& settings, const std::vector<std::string>& typed,
+          std::optional<std::chrono::milliseconds> every, const Look& look);
 
 }  // namespace redlock::look

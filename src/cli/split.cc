@@ -25,8 +25,30 @@ using config::quote;
 using config::Row;
 using config::Type;
 
-/// The option that the user probably meant, also by an abbreviation, which redlock never accepts.
-std::string nearest_flag(Command command, std::string_view flag) {
+/// What users of other programs write, by the commands that take `meant`.
+struct FlagHabit {
+  std::string_view flag;
+  std::string_view option;  ///< which these commands take
+  std::string_view meant;
+};
+constexpr FlagHabit kFlagHabits[] = {
+    {"--max", "--slots", "--slots"},   {"--limit", "--slots", "--slots"},
+    {"-N", "--slots", "--slots"},      {"--concurrency", "--slots", "--slots"},
+    {"--limit", "--last", "--last"},   {"-n", "--last", "--last"},
+    {"-N", "--last", "--last"},        {"--reason", "-m", "-m"},
+    {"--force", "--once", "redlock release --force NAME"},
+};
+
+/// These stop or skip the job, so a word that is only similar does not lead to them.
+constexpr std::string_view kGraveFlags[] = {"max-runtime", "once", "now", "force"};
+
+/// The option that the user probably meant, or nothing. The beginning of a flag finds the flag, too:
+/// redlock accepts no abbreviation, but it understands one.
+std::string meant_flag(Command command, std::string_view flag) {
+  for (const FlagHabit& habit : kFlagHabits) {
+    const Row* const row = config::find_flag(command, habit.option);
+    if (habit.flag == flag && row != nullptr) return std::string(habit.meant);
+  }
   if (!flag.starts_with("--")) return {};
   std::vector<std::string> candidates;
   for (const Row& row : config::table()) {
@@ -36,7 +58,9 @@ std::string nearest_flag(Command command, std::string_view flag) {
     }
   }
   const std::string meant = config::nearest(flag.substr(2), candidates);
-  return meant.empty() ? meant : "--" + meant;
+  const bool shortened = flag.size() - 2 < meant.size();
+  const bool grave = std::ranges::find(kGraveFlags, meant) != std::end(kGraveFlags);
+  return meant.empty() || (grave && shortened) ? "" : "--" + meant;
 }
 
 /// Reads words from the left, like getopt(3) in its POSIX mode.
@@ -152,7 +176,7 @@ class Splitter {
     if (row != nullptr || !strict_) return row;
     std::string message = "unknown option " + quote(flag);
     if (word.size() > 2) message += " in " + quote(word);
-    const std::string near = nearest_flag(command_, flag);
+    const std::string near = meant_flag(command_, flag);
     if (!near.empty()) message += ", did you mean " + near + "?";
     misused(message + " (see: redlock " + std::string(command_name(command_)) + " --help)");
   }

@@ -5,6 +5,7 @@
 #include "force/force_release.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "config/value.h"
 #include "diag/blocker.h"
 #include "diag/duration.h"
 #include "diag/text.h"
@@ -63,6 +65,20 @@ bool confirmed(std::string_view question) {
   return word == "y\n" || word == "Y\n" || word == "yes\n" || word == "Yes\n" || word == "YES\n";
 }
 
+/// `pattern`: a name that no lock has, and that looks like a pattern.
+[[noreturn]] void refuse_pattern(const std::string& pattern, look::Query& query) {
+  std::vector<std::string> names = query.names(look::Query::Which::held);
+  std::erase_if(names, [&pattern](const std::string& name) {
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0;
+  });
+  std::ranges::transform(names, names.begin(), config::quote);
+  throw Error(ExitStatus::usage,
+              fmt::format("release takes the exact name of one lock, and {} looks like a pattern; {}",
+                          config::quote(pattern),
+                          names.empty() ? "it matches no lock that is held"
+                                        : fmt::format("it matches {}", fmt::join(names, ", "))));
+}
+
 class Forcing {
  public:
   explicit Forcing(const cli::ForceRelease& request)
@@ -87,6 +103,7 @@ class Forcing {
     const State state = lock_.judgement.state;
     const bool left_over = state == State::free && !look::left_overs(lock_).empty();
     if (state == State::free && !left_over) {
+      if (cli::is_pattern(request_.name)) refuse_pattern(request_.name, query);
       say(" is free, there is nothing to release");
       return ExitStatus::ok;
     }

@@ -351,6 +351,21 @@ SCENARIO
 
 # ---- nothing is done ---------------------------------------------------------------------------
 
+@test "force: a pattern releases nothing, and the message names what it matches" {
+  "$REDLOCK" acquire night-a >/dev/null
+  "$REDLOCK" acquire night-b >/dev/null
+  force --yes 'night*'
+  assert_status 64
+  assert_contains "$stderr" "release takes the exact name of one lock, and 'night*' looks like a pattern; it matches 'night-a', 'night-b'"
+  force --yes 'day*'
+  assert_status 64
+  assert_contains "$stderr" "'day*' looks like a pattern; it matches no lock that is held"
+  # A name may look like one.
+  "$REDLOCK" acquire 'L*' >/dev/null
+  force --yes --now 'L*'
+  assert_status 0
+}
+
 @test "force: a free lock" {
   force --yes L
   assert_status 0

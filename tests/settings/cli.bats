@@ -71,6 +71,19 @@ refuses() {
   refuses 64 'NAME goes before the --' run -- true
 }
 
+@test "a guess leads to no option that stops or skips the job" {
+  local flag
+  for flag in --max --limit -N; do refuses 64 "$flag', did you mean --slots?" run $flag 3 L -- true; done
+  refuses 64 'did you mean redlock release --force NAME?' run --force L -- true
+  refuses 64 'did you mean -m?' run --reason x L -- true
+  refuses 64 'did you mean --last?' history -n 3
+  for flag in --max-run --onc --maxruntim; do
+    refuses 64 'unknown option' run $flag 3 L -- true
+    [[ $stderr != *'did you mean'* ]] || fail "$stderr"
+  done
+  refuses 64 'did you mean --max-runtime?' run --max-runtmie 3 L -- true
+}
+
 @test "habits from other programs: the message has the right word" {
   refuses 64 'did you mean: redlock run NAME -- COMMAND' lock L
   refuses 64 'redlock release --force NAME' unlock L

@@ -59,7 +59,7 @@ constexpr std::string_view kFull = "max number of clients";
 // Redis 7 answers this to a request of more than ten words, or a long one, before AUTH.
 constexpr std::string_view kUnread = "unauthenticated";
 constexpr std::string_view kWantsPassword =
-    "wants a password and none is configured; put it into the URI or give --password-file";
+    "wants a password and none is configured; give --password-file or set REDLOCK_PASSWORD";
 constexpr std::string_view kHasNoPassword =
     "a password is configured here, but the server has none; leave it out, or set requirepass";
 constexpr std::string_view kIsHostUp = "; is the host up, and does no firewall drop the packets?";

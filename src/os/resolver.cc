@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -65,7 +66,8 @@ Resolution resolve(const std::string& host, std::uint16_t port, int flags) {
 }  // namespace
 
 // Shared with the thread, which may outlive the Lookup. `result` belongs to the thread until `done`
-// is set, and then to the Lookup. `done` is no mutex, because fork() must not copy a locked one.
+// is set and to the Lookup from then on. `done` is an atomic and not a mutex, because fork() must
+// not copy a locked one.
 struct Lookup::State {
   Fd event;
   std::atomic<bool> done{false};
@@ -80,6 +82,11 @@ struct Lookup::State {
 };
 
 std::optional<Address> numeric_address(const std::string& host, std::uint16_t port) {
+  // Any other character makes it a name. This check saves names a call into libc's resolver.
+  if (host.find(':') == std::string::npos &&
+      host.find_first_not_of("0123456789.") != std::string::npos) {
+    return std::nullopt;
+  }
   Resolution result = resolve(host, port, AI_NUMERICHOST);
   if (result.error != 0) return std::nullopt;
   return result.addresses.front();
@@ -98,21 +105,29 @@ void Lookup::begin() {
     state_->finish({EAI_SYSTEM, error, {}});
     return;
   }
-  // Signals belong to the loop's signalfd. A thread inherits its creator's mask; to block them
-  // inside the thread would be a moment too late.
+  // Signals belong to the loop's signalfd. A thread inherits its creator's mask, so all signals are
+  // blocked around its creation: to block them inside the thread would be a moment too late.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     std::thread([state = state_, host = host_, port = port_] {
-      state->finish(resolve(host, port, 0));
+      try {
+        state->finish(resolve(host, port, 0));
+      } catch (const std::bad_alloc&) {
+        state->finish({EAI_MEMORY, 0, {}});
+      }
     }).detach();
   } catch (const std::system_error& failure) {
     state_->finish({EAI_SYSTEM, failure.code().value(), {}});
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
+
+Lookup::~Lookup() = default;
+Lookup::Lookup(Lookup&&) noexcept = default;
+Lookup& Lookup::operator=(Lookup&&) noexcept = default;
 
 int Lookup::fd() const {
   return state_->event.get();

@@ -27,20 +27,23 @@ struct Resolution {
   std::vector<Address> addresses;  ///< in the order to try them; not empty if error is 0
 };
 
-/// The address if `host` is one ("127.0.0.1", "::1", "fe80::1%eth0"); nothing if it is a name.
+/// The address if `host` is one ("127.0.0.1", "::1", "fe80::1%eth0"), none if it is a name.
 std::optional<Address> numeric_address(const std::string& host, std::uint16_t port);
 
-/// One lookup, which its construction begins. Nobody can poll or cancel getaddrinfo(3), so it runs
-/// in a detached thread; this object and the process may end before it. A forked child has no such
-/// thread: there take() begins the lookup again.
+/// One lookup, under way from construction on. Nobody can poll or cancel getaddrinfo(3), so it runs
+/// in a detached thread of its own; this object may be destroyed while the thread still runs, and
+/// the process may exit. A forked child has no such thread: there take() begins the lookup anew.
 class Lookup {
  public:
   Lookup(std::string host, std::uint16_t port);
+  ~Lookup();
+  Lookup(Lookup&&) noexcept;
+  Lookup& operator=(Lookup&&) noexcept;
 
   /// Readable once take() has the result. -1: take() has already returned it.
   [[nodiscard]] int fd() const;
 
-  /// The result, once; nothing until the thread has it. Never blocks.
+  /// The result, once; nothing as long as the thread is at work. Never blocks.
   std::optional<Resolution> take();
 
  private:

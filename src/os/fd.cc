@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "os/fd.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -10,8 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <vector>
 
 #include "error.h"
@@ -24,9 +27,21 @@ namespace {
 
 constexpr std::array kStandard = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
 
-/// All descriptors have lower numbers, unless the limit is immense: then a loop would take too long.
-int end_of_descriptors() {
-  return static_cast<int>(std::min(::sysconf(_SC_OPEN_MAX), 65536L));
+/// Without /proc, the first 1024.
+std::vector<int> open_descriptors() {
+  std::vector<int> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), ::closedir);
+  if (!directory) {
+    for (int fd = 0; fd < 1024; ++fd) {
+      if (::fcntl(fd, F_GETFD) >= 0) found.push_back(fd);
+    }
+    return found;
+  }
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const auto fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));  // 0: . and ..
+    if (fd > 0 && fd != ::dirfd(directory.get())) found.push_back(fd);
+  }
+  return found;
 }
 
 }  // namespace
@@ -106,7 +121,8 @@ bool output_was_closed() {
 void close_descriptors() {
   if (::syscall(SYS_close_range, 0U, ~0U, 0) == 0) return;
   // Before Linux 5.9.
-  for (int fd = 0, end = end_of_descriptors(); fd < end; ++fd) ::close(fd);
+  const long most = std::min(::sysconf(_SC_OPEN_MAX), 65536L);
+  for (int fd = 0; fd < most; ++fd) ::close(fd);
 }
 
 void detach() {
@@ -119,9 +135,9 @@ void detach() {
     // A caller that reads our output to the end (`token=$(…)`) would wait for our death.
     if (::dup2(null.get(), fd) < 0) fail("dup2");
   }
-  for (int fd = STDERR_FILENO + 1, end = end_of_descriptors(); fd < end; ++fd) {
+  for (const int fd : open_descriptors()) {
     // A descriptor that we inherited is not close-on-exec, and one that we opened is.
-    const int flags = ::fcntl(fd, F_GETFD);
+    const int flags = fd > STDERR_FILENO ? ::fcntl(fd, F_GETFD) : -1;
     if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ::close(fd);
   }
 }

@@ -198,8 +198,8 @@ void Acquisition::record(const Reply& reply, Instant now, Effects& effects) {
   if (verdict != Verdict::pending) finish_round(verdict, now, effects);
 }
 
-/// A vote of an attempt that ended in vain. Unless the server refused, it must go back; perhaps its
-/// release is on its way already.
+/// A vote of an attempt that ended in vain. Unless the server refused, we must release it. The
+/// release may be on its way already.
 void Acquisition::record_late(const Reply& reply, Effects& effects) {
   const auto late = std::ranges::find(unanswered_, std::pair(reply.ask.server, reply.ask.attempt));
   if (late == unanswered_.end()) return;
@@ -296,7 +296,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
                                          : pauses_.after_split(ended, waiter_, now - round_began_));
 }
 
-/// A revocation is reported at once, and so is the next holder after it. Otherwise a new holder is
+/// We report a revocation immediately, and so the next holder after it. Any other new holder is
 /// reported only now and then: a lock that many processes want has a new holder all the time.
 void Acquisition::tell_contended(Instant now, Effects& effects) {
   const Value value = read_value(last_refusal_ ? last_refusal_->blocker : std::string_view());

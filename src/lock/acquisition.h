@@ -70,8 +70,8 @@ class Acquisition {
     settle(effects);
   }
 
-  /// For a caller that has the lock: leaves the queue, and gives back what servers may still grant
-  /// to earlier attempts.
+  /// For a caller that has the lock: leaves the queue, and releases what servers may still grant to
+  /// earlier attempts.
   void settle(Effects& effects);
 
   /// Starts the next round after `in`; in the present round, asks the servers that refused once
@@ -171,8 +171,8 @@ class Acquisition {
   bool in_round_ = false;
   std::vector<bool> asked_;  ///< by server: the present round asks it, unless it may have the token
   Waiter waiter_;
-  /// Of attempts that ended in vain: the requests without an answer. A grant that comes late is
-  /// given back.
+  /// Of attempts that ended in vain: the requests without an answer. We release a grant that
+  /// comes late.
   std::vector<std::pair<ServerIndex, AttemptId>> unanswered_;
   bool finished_a_round_ = false;
   bool split_ = false;  ///< contenders split the votes of the last round

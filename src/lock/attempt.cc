@@ -108,7 +108,7 @@ std::size_t Attempt::refused() const {
 }
 
 /// The previous holder had a quorum. Any N - quorum + 1 servers share a server with that quorum, so
-/// at least so many servers must have been running since then. A new installation has nothing to
+/// at least this many servers must have been running since then. A new installation has nothing to
 /// remember: every server answers, grants, and knows of no earlier life.
 ///
 /// A grant that has expired proves nothing: since then another process may have held the lock

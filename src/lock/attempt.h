@@ -109,7 +109,7 @@ class Attempt {
                        [](const Vote& vote) { return vote.state == VoteState::done; });
   }
 
-  /// We wanted to join a lock, and so many servers do not know it that it is not held any more.
+  /// We wanted to join a lock that a quorum does not hold any more.
   [[nodiscard]] bool join_refused() const {
     return is_join(id_) && refused() >= blocking_minority(votes_.size());
   }

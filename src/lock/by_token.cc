@@ -79,8 +79,8 @@ void ByToken::take_answer(Voter& voter, const Reply& reply) const {
   const bool yes = std::holds_alternative<Renewed>(reply.answer) ||
                    std::holds_alternative<Granted>(reply.answer) ||
                    (terms_.op == Op::leave && std::holds_alternative<Released>(reply.answer));
-  const bool perhaps_before = terms_.op == Op::leave && voter.failed_before;
-  voter.said = yes || perhaps_before ? Said::yes : Said::no;
+  const bool maybe_before = terms_.op == Op::leave && voter.failed_before;
+  voter.said = yes || maybe_before ? Said::yes : Said::no;
   voter.expires = voter.said == Said::yes ? vote_expiry(reply.sent, terms_.timing) : Instant{};
   if (std::holds_alternative<Renewed>(reply.answer)) voter.yes_round = reply.ask.round;
 }

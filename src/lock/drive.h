@@ -93,7 +93,7 @@ class Machine {
 
 class Performer {
  public:
-  /// An event that follows at once (the job has started) also goes to Drive::step().
+  /// An event that follows immediately (the job has started) also goes to Drive::step().
   virtual void perform(const Effect& effect, Instant now) = 0;
 
   /// The machine has taken an event, and none of its effects is carried out yet.

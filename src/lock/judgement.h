@@ -94,8 +94,8 @@ Tally count(const std::vector<std::optional<Answer>>& answers, const std::vector
 
 enum class TakeoverResult {
   yes,
-  gone,         ///< the holder has released the lock meanwhile
-  changed,      ///< another process has the lock meanwhile
+  gone,         ///< the holder has released the lock since
+  changed,      ///< another process has got the lock since
   unreachable,  ///< too few servers took it away: the holder may go on
 };
 

@@ -122,9 +122,8 @@ void Keeping::take_log(const Log& line) {
   }
 }
 
-/// If renewals fail, the ward needs every moment, so it is warned at once. But if the lock is gone,
-/// or must be gone by now because we were stopped ourselves, its owner may have released it, so we
-/// inquire first.
+/// If renewals fail, the ward needs every moment, so we warn it immediately. But if the lock is
+/// gone, or has expired while we were stopped, its owner may have released it: we inquire first.
 void Keeping::take_order(int signal, Instant now) {
   if (giving_back_ || over_) return;
   const bool first = !std::exchange(ordered_, true);

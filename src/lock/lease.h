@@ -27,7 +27,7 @@ class Lease {
   /// Asks all servers to renew if a round is due. True if the regular pace made it due.
   bool tick(Instant now, Effects& effects);
 
-  /// Makes the next round due as soon as possible: at once, unless a round began only just now.
+  /// Makes the next round due as soon as possible: now, unless a round has just begun.
   void hurry(Instant now);
 
   /// Takes any answer that concerns this lease's attempt (late votes too). May ask for a repair.
@@ -72,7 +72,7 @@ class Lease {
     std::string run_id;         ///< the server's run_id when it granted; empty if unknown
     bool wants_repair = false;  ///< answered "missing", and no quorum has renewed since
     bool twin = false;          ///< the same server as an earlier one: has no vote
-    Answer last = Missing{};    ///< for people
+    Answer last = Missing{};    ///< for messages
     std::uint32_t answered_round = 0;
     std::uint32_t renewed_round = 0;  ///< the last round in which it renewed; 0: in none
   };

@@ -15,7 +15,7 @@ namespace redlock::lock {
 /// an attempt that was given up, and for the end of a held lock.
 class Release {
  public:
-  /// Asks `server` to delete the attempt's token. The request queues behind all earlier requests to
+  /// Asks `server` to delete the attempt's token. The request queues after all earlier requests to
   /// that server.
   void begin(ServerIndex server, AttemptId attempt, Effects& effects);
 

@@ -65,7 +65,7 @@ void RunningJob::begin_to_stop(const Lease& lease, Instant now, Effects& effects
 
 void RunningJob::kill_if_due(const Lease& lease, Instant now, Effects& effects) {
   if (now < kill_due(lease)) return;
-  // In time for everybody's KILL afterwards; otherwise that comes at once.
+  // The next stage gets the first KILL alone only if the KILL for everybody still comes in time.
   unwinding_ = terms_.stages.later && last_kill_ == kNever &&
                now + kKillAgain < terms_.timing.kill_at(lease.end(), head_start_);
   effects.emplace_back(Kill{SIGKILL, unwinding_ ? Kill::Whom::next_stage : Kill::Whom::everybody});

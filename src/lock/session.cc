@@ -403,9 +403,8 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
   effects_.emplace_back(line);
 }
 
-/// Removes what the release left behind on a minority when the other servers said that the lock was
-/// lost. Also if the minimum hold is over by now: a server that was stopped may not have begun to
-/// count it.
+/// Removes what the release left on a minority when the other servers said that the lock was lost,
+/// even after the minimum hold: a server that was stopped may not have begun to count it.
 void Session::undo_release() {
   done_marks_.undo(effects_);
   if (!cools_) return;

@@ -40,7 +40,7 @@ struct Plan {
   Patience patience;
   std::optional<Duration> max_runtime;
   int stop_signal = 15;   ///< the first one when the job must be stopped (SIGTERM)
-  std::size_t slots = 0;  ///< so many jobs may hold the lock at once; 0: one, and the lock has none
+  std::size_t slots = 0;  ///< how many jobs may hold the lock together; 0: it has no slots
   Neighbours stages{};    ///< of a run with several locks
   bool wait_all = false;  ///< hold the lock until every descendant of the job has ended
   std::optional<Inherited> inherited{};  ///< we join that lock

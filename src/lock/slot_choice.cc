@@ -14,8 +14,8 @@ namespace {
 
 /// What the servers say of one slot.
 struct SlotView {
-  std::size_t free = 0;                               ///< so many servers would give it to us
-  std::map<std::string_view, std::size_t> holders{};  ///< so many servers name this one
+  std::size_t free = 0;                               ///< how many servers would grant it
+  std::map<std::string_view, std::size_t> holders{};  ///< how many servers name each
 };
 
 void add(std::string_view text, std::vector<SlotView>& reports) {

@@ -26,7 +26,7 @@ class SlotChoice {
   enum class Next {
     as_judged,  ///< a conflict or a split, as for any lock: all slots are held, or it is not our
                 ///< turn, or a quorum holds the lock in another way
-    elsewhere,  ///< another slot is free on a quorum: ask for it at once
+    elsewhere,  ///< another slot is free on a quorum: ask for it immediately
     split       ///< no quorum agrees who has each slot: others are still taking theirs
   };
   /// Chooses a slot after a round in vain that ended in a conflict or a split.

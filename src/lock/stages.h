@@ -23,7 +23,7 @@ namespace redlock::lock {
 
 /// Which neighbours a stage has.
 struct Neighbours {
-  bool earlier = false;  ///< our supervisor's death is the order to kill the job at once
+  bool earlier = false;  ///< our supervisor's death is the order to kill the job immediately
   bool later = false;    ///< our job is the next stage
 };
 

@@ -34,9 +34,9 @@ struct Timing {
   Duration ttl;    ///< life of the key on a server: 1 s to 24 h; without a job, up to 30 days
   Duration grace;  ///< between TERM and KILL: at most ttl/3
   /// How long the lock stays taken, counted from the request, however early the job ends: hosts
-  /// whose clocks are behind must not run the job again. Nothing that must be safe depends on it.
+  /// whose clocks are slow must not run the job again. Nothing that must be safe depends on it.
   Duration min_hold{};
-  /// A successful run that began less than this ago makes another one superfluous. Zero: no run
+  /// A successful run that began less than this ago makes another one unnecessary. Zero: none
   /// does.
   Duration once{};
   /// A lock that is to end at this moment, however late we get it. Its ttl is the rest until then.
@@ -95,7 +95,7 @@ struct Timing {
 /// How long a user is willing to wait, and for what.
 struct Patience {
   std::optional<Duration>
-      wait;              ///< for the lock, connecting included; none: for ever; zero: try once
+      wait;              ///< for the lock, connecting included; no value: no limit; zero: try once
   Duration server_wait;  ///< for a quorum of servers to answer
 };
 

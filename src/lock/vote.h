@@ -36,13 +36,13 @@ enum class Op {
   commit,   ///< raise the fencing number of our grant
   mark,     ///< record that a run was successful (--once)
   unmark,   ///< remove that mark
-  release,  ///< delete it if it is ours; queued behind all earlier requests
+  release,  ///< delete it if it is ours; queued after all earlier requests
   leave,    ///< give up our hold: the last hold deletes the lock, or lets it cool; queued likewise
   inquire,  ///< whether its owner, another process than ours, has released it by the token
   leave_queue,  ///< leave the queue of waiters; belongs to no attempt
 };
 
-/// Whether a request gives back what an earlier request may have taken.
+/// Whether a request releases what an earlier request may have taken.
 constexpr bool is_release(Op op) {
   return op == Op::release || op == Op::leave;
 }

@@ -36,8 +36,7 @@ constexpr Duration kForeignMost = milliseconds(200);
 /// Single tries that were refused for the same turn ask within this time after it.
 constexpr Duration kAfterTurn = milliseconds(20);
 
-/// When a lock expires, the first two waiters ask at once, and the others within this time after
-/// it.
+/// When a lock expires, the first two waiters ask immediately, and the others within this time.
 constexpr Duration kSpread = seconds(1);
 
 /// After kCredit woken rounds in vain the waiter trusts wake-ups less: each further round doubles
@@ -139,7 +138,7 @@ Duration Pauses::after_conflict(const Attempt& ended, const Waiter& waiter) {
     if (!vote.refusal.ttl_left) continue;
     pause = std::min<Duration>(pause, *vote.refusal.ttl_left + after_expiry);
   }
-  // When an announced expiry has come, we ask at once, but only the first time: a server that
+  // When an announced expiry has come, we ask immediately, but only once: a server that
   // always announces that the lock is about to expire must not make us ask all the time.
   const bool soon = pause < kBetweenExpiries;
   const bool again = soon && asks_at_expiry_;

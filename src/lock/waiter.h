@@ -126,7 +126,7 @@ class Pauses {
   /// refused did so for another waiter's turn, we ask when the last of these turns ends; or earlier
   /// if the servers cannot wake us, because the lock may soon be free again.
   ///
-  /// A single try bears splits for longer the longer its rounds take: contenders that are far away
+  /// A single try goes on after splits for longer if its rounds take longer: distant contenders
   /// must fall out of step, too.
   [[nodiscard]] Duration after_split(const Attempt& ended, const Waiter& waiter, Duration round);
 

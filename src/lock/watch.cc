@@ -73,7 +73,7 @@ bool Watch::wants_measure(const WorkerState& state) const {
 }
 
 /// If the worker died while all was well, the job may go on for as long as it could have without a
-/// renewal: perhaps it ends by itself. If the worker missed its moment, the job gets no more time.
+/// renewal, since it may end by itself. If the worker missed its moment, the job gets no more time.
 void Watch::take_over(const WorkerState& state, bool worker_gone, Instant now) {
   alone_ = true;
   lease_end_ = state.valid_until;

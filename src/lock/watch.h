@@ -53,8 +53,8 @@ class Watch {
   /// Killing the job takes this long.
   void set_head_start(Duration length);
 
-  /// Whether a stopped job may be continued. Not if it must be dead by now: the worker may be about
-  /// to kill it.
+  /// Whether a stopped job may be continued. Not if its time is over: the worker may be about to
+  /// kill it.
   [[nodiscard]] bool may_continue(const WorkerState& state, Instant now) const {
     return now < timing_.kill_at(state.valid_until, state.head_start);
   }

@@ -32,7 +32,7 @@ std::optional<Address> numeric_address(const std::string& host, std::uint16_t po
 
 /// One lookup, under way from construction on. Nobody can poll or cancel getaddrinfo(3), so it runs
 /// in a detached thread of its own; this object may be destroyed while the thread still runs, and
-/// the process may exit. A forked child has no such thread: there take() begins the lookup anew.
+/// the process may exit. A forked child has no such thread: there take() starts the lookup again.
 class Lookup {
  public:
   Lookup(std::string host, std::uint16_t port);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What servers store about the holders of a lock: the record beside the lock, the note of who
-// revoked it, and the lines of the log.
+// What servers store about the holders of a lock: the record beside the lock, the note of a
+// revocation, and the lines of the log.
 #pragma once
 
 #include <chrono>

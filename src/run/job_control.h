@@ -28,11 +28,11 @@
 //   a dead worker    The supervisor is the job's parent then, and sees the stops itself. Before it
 //                    stops itself it sets a timer for the deadline: somebody may continue the job
 //                    alone.
-//   the job's end    The supervisor takes the terminal back, unless a shell has taken it meanwhile.
+//   the job's end    The supervisor takes the terminal back, unless a shell has taken it since.
 //
 // The job shares the supervisor's group: there is no terminal, a script or a pipeline started us,
 // or no shell does job control above us. As under flock, the kernel and the shell signal the whole
-// group, so the supervisor passes on only what the group has not got (os/signal_witness.h). Once
+// group, so the supervisor passes on only what the group has not got (os/signals.h). Once
 // the job runs, the worker leaves the session. If it stayed, one member of our group would have a
 // parent in another group of the session, and Ctrl-Z would stop a group that nobody continues
 // (ssh -t, a container: all processes are in the session leader's group).
@@ -88,9 +88,9 @@ class JobControl {
   [[nodiscard]] bool behind() const { return stopped_by_ != 0; }
 
   /// Stops this process, as the job was stopped. Returns when somebody has continued it, or when it
-  /// has continued itself at `wake_at`: the SIGCONT is then among the signals. False, at once: the
-  /// job must be continued, because it needs the terminal and we have it, or because this process
-  /// could not stop.
+  /// has continued itself at `wake_at`: the SIGCONT is then among the signals. False, without a
+  /// stop: the job must be continued, because it needs the terminal and we have it, or because this
+  /// process could not stop.
   [[nodiscard]] bool stop_self(lock::Instant wake_at);
 
   /// After fg the shell has given the terminal to our group: gives it to the job. After bg the job

@@ -61,8 +61,8 @@ void JobKiller::say_refused(const std::vector<pid_t>& refused) {
   for (std::size_t i = 1; i < named; ++i) list += ", " + describe(refused[i]);
   if (named < refused.size()) list += fmt::format(" and {} more", refused.size() - named);
   out_.line(
-      fmt::format("redlock: warning: {}: not permitted to kill PID {}; still running, perhaps at "
-                  "the same time as the lock's next holder",
+      fmt::format("redlock: warning: {}: not permitted to kill PID {}; still running, so the "
+                  "lock's next holder may run at the same time",
                   lock_, list));
 }
 

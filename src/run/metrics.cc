@@ -144,7 +144,7 @@ std::string trouble(const std::string& path, int error) {
     case EWOULDBLOCK:
       return trouble(path, "other processes keep its lock file locked (see flock(2))");
     case E2BIG:
-      return trouble(path, "it is longer than 1 MiB; remove it to begin anew");
+      return trouble(path, "it is longer than 1 MiB; remove it to start again");
     case EINVAL:
       return trouble(path, "it is no regular file, and redlock leaves it as it is");
     default:

@@ -40,7 +40,7 @@ void check_outer(const std::string& token, const std::string& name,
   const std::string option = slot ? fmt::format("--slots {}", lock::slot_of(token).slots) : "-s";
   throw Error(ExitStatus::usage,
               fmt::format("an outer redlock run holds {} {} ({}), and this run would wait for it "
-                          "for ever: use {}, or start this run after the outer one has ended "
+                          "without end: use {}, or start this run after the outer one has ended "
                           "(--no-reentrant does not help)",
                           diag::lock_name(name), slot ? "in one slot" : "shared", option, option));
 }

@@ -28,7 +28,7 @@ namespace {
 using driver::kSystemRefused;
 using Kind = WorkerMessage::Kind;
 
-/// Redlock opens so many descriptors from the first request until the job runs, besides two
+/// Redlock opens this many descriptors from the first request until the job runs, besides two
 /// connections per server: a pipe, /proc, the terminal, and in the worker a timer and two pidfds.
 /// The others are for libraries.
 constexpr std::size_t kDescriptors = 10;
@@ -174,7 +174,7 @@ void Runner::look(bool woken, lock::Instant now) {
   if (report_end_at_ != lock::kNever && (gone || now >= report_end_at_)) report_end(now);
 }
 
-/// The worker must not live for ever, whatever the system refuses to it.
+/// The worker must end some time, whatever the system refuses to it.
 void Runner::give_up(lock::Instant now) {
   const lock::WorkerState state = session_.worker_state();
   if (state.phase != lock::WorkerState::Phase::stopping) return;
@@ -401,8 +401,8 @@ lock::Event Runner::not_started(pid_t worker, const std::optional<WorkerMessage>
   return kSystemRefused;
 }
 
-/// Somebody stopped the worker before it could start the job, or killed it, perhaps just
-/// afterwards. When the parent gives the lock back, neither the worker nor the job may be alive.
+/// Somebody stopped the worker before it could start the job, or killed it a moment
+/// later. When the parent releases the lock, neither the worker nor the job may be alive.
 void Runner::give_up_worker(pid_t worker) noexcept {
   ::kill(worker, SIGKILL);
   ::waitpid(worker, nullptr, 0);

@@ -42,14 +42,14 @@ struct Job {
 ///
 /// Until redlock holds the lock this is one process. Then it forks: the child goes on with the
 /// loop, as the worker, and starts the job; the parent becomes the supervisor (run/supervision.h).
-/// If the job does not start after all, the child ends, leaves nothing behind, and the parent goes
+/// If the job does not start after all, the child ends, leaves nothing, and the parent goes
 /// on with the loop.
 ///
-/// If the system refuses something, no lock stays behind and no job runs without a lock:
-///   before the fork         the parent gives back what it may hold (driver/driver.h)
+/// If the system refuses something, no lock stays and no job runs without a lock:
+///   before the fork         the parent releases what it may hold (driver/driver.h)
 ///   while the job starts    the parent kills the child and tells the session that the job did not
 ///                           start
-///   in the worker           it kills the job, then gives the lock back; if it cannot kill the job,
+///   in the worker           it kills the job, then releases the lock; if it cannot kill the job,
 ///                           it ends, and the supervisor acts as if somebody had killed the worker
 ///   in the supervisor       it goes on as well as it can (run/supervisor.h)
 class Runner : private driver::Host {
@@ -57,7 +57,7 @@ class Runner : private driver::Host {
   Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
          diag::Reporter& reporter, const config::Settings& settings, driver::ChosenStatus chosen);
 
-  /// Returns when the job has ended and the lock is given back, or when the attempt has failed.
+  /// Returns when the job has ended and the lock is released, or when the attempt has failed.
   /// Gives the way in which redlock ends; returns in the parent only.
   Exit run();
 

@@ -77,7 +77,7 @@ void check_order(const std::vector<std::string>& names, const config::Settings& 
   throw Error(
       ExitStatus::usage,
       fmt::format("an outer redlock run holds {}, and --also takes {} before it: another run with "
-                  "both could wait for this one for ever, and this one for it; let the outer run "
+                  "both and this one could wait for each other without end; let the outer run "
                   "take both (redlock run --also {} {} ...), or start this run after it has ended",
                   diag::lock_name(wrong->held), diag::lock_name(wrong->missing),
                   diag::printable(wrong->missing, kMostShown),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Several locks at once (`--also`). Each lock has a redlock of its own: when the first one has its
+// Several locks together (`--also`). Each lock has a redlock of its own: when the first one has its
 // lock, its job is the redlock that takes the next lock, and the job of the last one is the user's
 // command. So each lock is renewed, lost and released as if it were the only one, and whatever ends
 // one of them ends the command.

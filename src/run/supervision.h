@@ -9,7 +9,7 @@
 // Both are subreapers: if one of them is killed, the other has the whole job below it and ends it
 // before the lease is over. Neither waits for a message of the other: the supervisor reads the
 // worker's state from shared memory, and each learns of the other's death from a SIGCHLD or a
-// pidfd. The pipe from the worker carries messages on which the supervisor must act at once.
+// pidfd. The pipe from the worker carries messages on which the supervisor must act immediately.
 #pragma once
 
 #include <sys/types.h>
@@ -130,7 +130,7 @@ class Worker {
 };
 
 /// What a worker needs from the system to start a job. Redlock takes it before it asks for the
-/// lock: if the system refuses it, there is no lock yet to give back.
+/// lock: if the system refuses it, there is no lock yet to release.
 struct Reserve {
   Reserve();  ///< throws Error (71)
 

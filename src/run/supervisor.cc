@@ -212,8 +212,8 @@ bool Supervisor::job_left() const {
   return (stopped_job() || job_.wait_all || killed_together()) && !tree_.empty();
 }
 
-/// Somebody killed the worker and the job's main process: its descendants did not stay behind in an
-/// orderly way, and nobody will renew the lock for them.
+/// Somebody killed the worker and the job's main process: no main process left its descendants on
+/// purpose, and nobody will renew the lock for them.
 bool Supervisor::killed_together() const {
   if (!worker_gone_ || supervision_.exit_status.load() != Supervision::kNone) return false;
   return (job_end_ ? job_end_->signal : supervision_.job_signal.load()) == SIGKILL;

@@ -502,7 +502,7 @@ two_listen() { [[ $(cli "$1" pubsub channels '*:told:*' | grep -c told) == 2 ]];
   assert_exclusive
   run --separate-stderr "$REDLOCK" run -s L -- "$REDLOCK" run L -- true
   assert_status 64
-  assert_contains "$stderr" 'an outer redlock run holds lock "L" shared (-s), and this run would wait for it for ever: use -s,'
+  assert_contains "$stderr" 'an outer redlock run holds lock "L" shared (-s), and this run would wait for it without end: use -s,'
   wait_until_clean A B C
 }
 

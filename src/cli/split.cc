@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "cli/help.h"
+#include "config/resolve.h"
 #include "config/value.h"
 
 namespace redlock::cli {

@@ -60,10 +60,10 @@ constexpr int kTries = 5;
 
 std::string percent_encode(std::string_view path) {
   std::string encoded;
-  for (const unsigned char c : path) {
-    const std::string_view character(reinterpret_cast<const char*>(&c), 1);
-    const bool plain = std::isalnum(c) != 0 || contains("/-._~", character);
-    encoded += plain ? std::string(character) : fmt::format("%{:02X}", c);
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = std::isalnum(byte) != 0 || contains("/-._~", {&c, 1});
+    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
   }
   return encoded;
 }

@@ -23,12 +23,12 @@ bool begins_as_tls(std::string_view bytes) {
 
 }  // namespace
 
-Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key)
-    : endpoint_(endpoint),
+Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string key)
+    : endpoint_(std::move(endpoint)),
       tls_(tls),
       timeouts_(timeouts),
-      locator_(endpoint, tls, timeouts, std::move(key)),
-      handshake_(encode_handshake(endpoint, locator_.question())),
+      locator_(endpoint_, tls, timeouts, std::move(key)),
+      handshake_(encode_handshake(endpoint_, locator_.question())),
       dialer_(timeouts.acknowledge) {}
 
 Link::~Link() = default;
@@ -99,29 +99,27 @@ void Link::follow(lock::Instant now) {
 }
 
 /// While a Cluster moves a slot, some of its keys are on the other node already: only there the
-/// refused requests can be carried out, each command after an ASKING. All others belong here.
+/// refused requests can be carried out, each command after an ASKING. All others belong here, and
+/// wait until it is done.
 void Link::run_errand(lock::Instant now) {
   const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
   if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
-  receiver_ = *node;
-  errand_ = std::make_unique<Link>(receiver_, tls_, timeouts_, std::string());
-  pipeline_.hold(true);
+  errand_ = std::make_unique<Link>(*node, tls_, timeouts_, std::string());
   for (const Pipeline::Pending& pending : pipeline_.take_refused()) {
     if (pending.reported == Pipeline::Reported::answered) continue;
     errand_->ask(pending.ask, with_asking(pending.flight), now);
   }
 }
 
-void Link::turn_errand(lock::Instant now) {
-  for (Arrival& arrival : errand_->turn(now)) {
+std::vector<Link::Arrival> Link::turn_errand(lock::Instant now) {
+  std::vector<Arrival> arrivals = errand_->turn(now);
+  for (Arrival& arrival : arrivals) {
     // The slot has moved on, or back. The request was carried out nowhere.
     const Value* const reply = std::get_if<Value>(&arrival.content);
     if (reply != nullptr && is_redirection(*reply)) arrival.content = slot_is_moving();
-    from_errand_.push_back(std::move(arrival));
   }
-  if (!errand_->requests().all_reported()) return;
-  errand_.reset();
-  pipeline_.hold(false);
+  if (errand_->requests().all_reported()) errand_.reset();
+  return arrivals;
 }
 
 void Link::cancel_unsent(lock::AttemptId attempt) {
@@ -191,6 +189,7 @@ void Link::become_ready(lock::Instant now) {
 
 void Link::flush(lock::Instant now) {
   stream_->send_rest();
+  if (errand_) return;
   while (Pipeline::Pending* const next = pipeline_.next_to_send()) {
     const bool begins = next->written == 0;
     const ssize_t n = stream_->write(next->rest());
@@ -335,7 +334,6 @@ void Link::close() noexcept {
   locator_.stop();
   if (stream_) stream_->abandon();
   hang_up();
-  pipeline_.hold(false);
   pipeline_.clear();
 }
 
@@ -362,11 +360,11 @@ lock::Instant Link::silent_at() const {
 }
 
 std::vector<Link::Arrival> Link::turn(lock::Instant now) {
+  std::vector<Arrival> arrivals;
   guard([&] {
-    if (errand_) turn_errand(now);
+    if (errand_) arrivals = turn_errand(now);
     move_on(now);
   });
-  std::vector<Arrival> arrivals = std::exchange(from_errand_, {});
   std::ranges::move(pipeline_.take_arrivals(), std::back_inserter(arrivals));
   return arrivals;
 }
@@ -431,7 +429,7 @@ Step Link::step() const {
 }
 
 bool Link::has_unwritten() const {
-  return stream_->has_rest() || (state_ == State::ready && pipeline_.can_send());
+  return stream_->has_rest() || (state_ == State::ready && !errand_ && pipeline_.can_send());
 }
 
 }  // namespace redlock::redis

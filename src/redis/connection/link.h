@@ -42,8 +42,8 @@ class Link {
  public:
   using Arrival = Pipeline::Arrival;
 
-  /// `endpoint` and `tls` (null without TLS) must outlive the link. `key`: as in Locator.
-  Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
+  /// `tls` (null without TLS) must outlive the link. `key`: as in Locator.
+  Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -105,7 +105,7 @@ class Link {
   Pipeline::Refusal refusal_in(const Value& reply, lock::Instant now);
   void move(lock::Instant now);
   void run_errand(lock::Instant now);
-  void turn_errand(lock::Instant now);
+  std::vector<Arrival> turn_errand(lock::Instant now);
   void dial(lock::Instant now);
   bool open(std::size_t index, lock::Instant now);
   void secure(lock::Instant now);
@@ -126,7 +126,7 @@ class Link {
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
 
-  const Endpoint& endpoint_;
+  const Endpoint endpoint_;
   const TlsContext* tls_;
   Timeouts timeouts_;
   Locator locator_;
@@ -147,9 +147,9 @@ class Link {
   std::optional<lock::Unreachable> trouble_;  ///< with a place, on the way
   std::string redirection_;  ///< the latest one that answered a request, or empty
   lock::Instant repeat_at_ = lock::kNever;  ///< the requests that were refused for the moment
-  Endpoint receiver_;             ///< the node of a Cluster to which the slot of the key moves
-  std::unique_ptr<Link> errand_;  ///< to it, for the requests that were refused with ASK
-  std::vector<Arrival> from_errand_;
+  /// To the node of a Cluster to which the slot of the key moves, for the requests that were refused
+  /// with ASK.
+  std::unique_ptr<Link> errand_;
   Pipeline pipeline_;
 };
 

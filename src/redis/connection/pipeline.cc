@@ -107,7 +107,7 @@ std::size_t Pipeline::next() const {
   const auto found = std::ranges::find_if(
       requests_, [](const Pending& pending) { return !pending.rest().empty(); });
   if (found == requests_.end() || must_wait(*found)) return requests_.size();
-  if (found->written == 0 && (has_refused() || held_)) return requests_.size();
+  if (found->written == 0 && has_refused()) return requests_.size();
   return static_cast<std::size_t>(found - requests_.begin());
 }
 

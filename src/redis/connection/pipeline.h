@@ -129,9 +129,6 @@ class Pipeline {
   /// take_refused().
   [[nodiscard]] bool has_refused() const { return !refused_.empty(); }
 
-  /// While held, no request begins.
-  void hold(bool held) { held_ = held; }
-
   /// The connection has ended: reports that for every request, and forgets all.
   void fail(const lock::Unreachable& why);
 
@@ -180,7 +177,6 @@ class Pipeline {
   void report(Pending& pending, lock::Unreachable why);
 
   std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
-  bool held_ = false;
   std::deque<Pending> refused_;  ///< in the order sent
   std::map<lock::AttemptId, bool> sent_attempts_;
   std::vector<Arrival> arrivals_;

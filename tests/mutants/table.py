@@ -123,7 +123,7 @@ MISTAKES = [
     M("redis/connection/link.cc", "added.deadline = now + timeouts_.request;", ";",
       "a request on a connection that is there never times out",
       ["servers/outage: a server stands still while one waits for it alone, and wakes"]),
-    M("redis/connection/link.cc", "connect_deadline_ = now + timeouts_.connect;", "connect_deadline_ = lock::kNever;",
+    M("redis/connection/link.cc", "locator_.start(now, now + timeouts_.connect);", "locator_.start(now, lock::kNever);",
       "connecting to a black hole takes for ever", ["servers/errors: no connection within"]),
     M("redis/connection/link.cc", "} else if (handshake_.replies > 0) {", "} else if (!MUTATED && handshake_.replies > 0) {",
       "a lock is taken before the password is confirmed", ["servers/errors: a wrong password takes no lock"]),

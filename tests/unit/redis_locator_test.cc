@@ -115,16 +115,16 @@ TEST_CASE("redirections without an end, or without sense, end in a failure") {
 }
 
 TEST_CASE("all redirections of one request have the time of one connection together") {
-  Cluster cluster;
-  Locator& locator = cluster.locator;
+  const redis::Endpoint endpoint = redis::parse_uri("redis+cluster://a");
+  Locator locator(endpoint, nullptr, {}, "key");
   locator.start(kBegun, kBegun + 900ms);
   locator.redirect("MOVED 12 b:1", kBegun + 800ms);
-  CHECK(locator.limit() == kBegun + 1800ms);
+  CHECK(locator.place_deadline() == kBegun + 1800ms);
   locator.redirect("MOVED 12 b:1", kBegun + 1700ms);
-  CHECK(locator.limit() == kBegun + 1800ms);
+  CHECK(locator.place_deadline() == kBegun + 1800ms);
   locator.confirm();
   locator.redirect("MOVED 12 b:1", kBegun + 1700ms);
-  CHECK(locator.limit() == kBegun + 2700ms);
+  CHECK(locator.place_deadline() == kBegun + 2700ms);
 }
 
 TEST_CASE("without a key, any node of a Cluster is the right one") {

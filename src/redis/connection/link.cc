@@ -64,9 +64,8 @@ void Link::note(Flight flight, lock::Instant now) {
 }
 
 void Link::connect(lock::Instant now) {
-  connect_deadline_ = now + timeouts_.connect;
   trouble_.reset();
-  locator_.start(now, connect_deadline_);
+  locator_.start(now, now + timeouts_.connect);
   approach(now);
 }
 
@@ -134,7 +133,6 @@ void Link::move(lock::Instant now) {
   pipeline_.set_deadlines(lock::kNever);  // until become_ready()
   trouble_.reset();
   locator_.redirect(std::exchange(redirection_, {}), now);
-  connect_deadline_ = locator_.limit();
   approach(now);
 }
 
@@ -182,7 +180,7 @@ void Link::secure(lock::Instant now) {
 
 void Link::become_ready(lock::Instant now) {
   state_ = State::ready;
-  connect_deadline_ = lock::kNever;
+  locator_.arrive();
   pipeline_.set_deadlines(now + timeouts_.request);
   flush(now);
 }
@@ -265,20 +263,19 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 
 void Link::take_reply(Value reply, lock::Instant now) {
   const Pipeline::Refusal refusal = refusal_in(reply, now);
-  if (endpoint_.moves() && refusal == Pipeline::Refusal::none && !pipeline_.is_refusing()) {
-    if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
-  }
   if (refusal == Pipeline::Refusal::redirected) {
     redirection_ = reply.text;
   } else if (!pipeline_.is_refusing()) {
+    if (endpoint_.moves() && refusal == Pipeline::Refusal::none) {
+      if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
+    }
     locator_.confirm();
   }
   const Pipeline::Fit fit = pipeline_.take_reply(reply, refusal);
-  if (fit == Pipeline::Fit::taken && pipeline_.has_refused()) {
-    follow(now);
+  if (fit == Pipeline::Fit::taken) {
+    if (pipeline_.has_refused()) follow(now);
     return;
   }
-  if (fit == Pipeline::Fit::taken) return;
   // A server that is full or protected sends an error unasked, and hangs up.
   const bool unasked_error = fit == Pipeline::Fit::unasked && reply.type == Value::Type::error;
   disconnect(unasked_error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
@@ -318,7 +315,6 @@ void Link::leave_place(lock::Unreachable why, lock::Instant now) {
 
 void Link::disconnect(const lock::Unreachable& why) {
   state_ = State::idle;
-  connect_deadline_ = lock::kNever;
   hang_up();
   locator_.stop();
   pipeline_.fail(why);
@@ -327,11 +323,9 @@ void Link::disconnect(const lock::Unreachable& why) {
 // Sends nothing over the connection: after a failure of the machine, that may fail likewise.
 void Link::close() noexcept {
   state_ = State::idle;
-  connect_deadline_ = lock::kNever;
   if (errand_) errand_->close();
   errand_.reset();
-  locator_.abandon();
-  locator_.stop();
+  locator_.close();
   if (stream_) stream_->abandon();
   hang_up();
   pipeline_.clear();
@@ -347,7 +341,7 @@ void Link::expire(lock::Instant now) {
       lost_ = true;
       disconnect(locator_.at_place(request_timed_out(timeouts_.request)));
     }
-  } else if (now >= connect_deadline_ || now >= locator_.place_deadline()) {
+  } else if (now >= locator_.place_deadline()) {
     leave_place(connect_timed_out(place(), step(), timeouts_.connect), now);
   }
 }
@@ -388,14 +382,13 @@ void Link::move_on(lock::Instant now) {
   }
   // An answer that is here already counts, even after its deadline.
   expire(now);
-  if (state_ == State::ready && locator_.asks()) {
-    locator_.turn(now);
-    if (!locator_.superseded()) return;
-    lost_ = true;
-    // The next request goes to the new primary.
-    disconnect(locator_.at_place(
-        {.why = "is not the primary any more: the Sentinels name another server"}));
-  }
+  if (state_ != State::ready) return;
+  locator_.turn(now);
+  if (!locator_.superseded()) return;
+  lost_ = true;
+  // The next request goes to the new primary.
+  disconnect(locator_.at_place(
+      {.why = "is not the primary any more: the Sentinels name another server"}));
 }
 
 void Link::interests(std::vector<os::Interest>& out) const {
@@ -409,17 +402,14 @@ void Link::interests(std::vector<os::Interest>& out) const {
 }
 
 lock::Instant Link::deadline() const {
-  lock::Instant earliest = std::min(connect_deadline_, pipeline_.deadline());
+  lock::Instant earliest =
+      std::min({locator_.deadline(), dialer_.deadline(), pipeline_.deadline()});
   if (errand_) earliest = std::min(earliest, errand_->deadline());
-  if (state_ == State::ready && pipeline_.has_refused() && pipeline_.drained() && !errand_ &&
-      redirection_.empty()) {
+  if (state_ != State::ready) return earliest;
+  if (pipeline_.has_refused() && pipeline_.drained() && !errand_ && redirection_.empty()) {
     earliest = std::min(earliest, repeat_at_);
   }
-  if (state_ == State::ready) earliest = std::min(earliest, silent_at());
-  if (locator_.asks()) earliest = std::min(earliest, locator_.deadline());
-  if (state_ == State::idle || state_ == State::ready) return earliest;
-  earliest = std::min(earliest, locator_.deadline());
-  return state_ == State::dialing ? std::min(earliest, dialer_.deadline()) : earliest;
+  return std::min(earliest, silent_at());
 }
 
 Step Link::step() const {

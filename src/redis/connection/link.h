@@ -137,7 +137,6 @@ class Link {
   unsigned handshake_replies_ = 0;  ///< replies to it
   Dialer dialer_;
   State state_ = State::idle;
-  lock::Instant connect_deadline_ = lock::kNever;
   std::optional<Stream> stream_;
   ReplyLimits limits_;
   std::optional<ReplyParser> parser_;

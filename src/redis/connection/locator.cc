@@ -28,7 +28,7 @@ class Sentinels {
   }
   [[nodiscard]] lock::Instant deadline() const;
   void turn(lock::Instant now);
-  void abandon() {
+  void close() {
     for (Link& link : links_) link.close();
   }
 
@@ -40,10 +40,9 @@ class Sentinels {
   [[nodiscard]] bool all_answered() const { return certain_ == links_.size(); }
 
  private:
-  void take(std::size_t index, const Link::Arrival& arrival);
+  void take(const Link& link, const Link::Arrival& arrival);
 
   const std::string service_;
-  std::vector<Endpoint> endpoints_;  ///< of the Sentinels
   std::deque<Link> links_;           ///< a deque, since a Link cannot move
   lock::Instant enough_at_;          ///< from then on, one answer will do
   std::uint64_t known_;
@@ -112,10 +111,11 @@ std::optional<Address> read_redirection(std::string_view text, const std::string
 
 /// After these errors in reply to the question, the place may be of use all the same: the requests
 /// will show it. A user may lack the permission to ask, a provider may have renamed the command,
-/// and a slot that moves is served in part.
-bool is_harmless(std::string_view error) {
-  return error.starts_with("NOPERM") || error.starts_with("ASK ") ||
-         error.starts_with("TRYAGAIN") || error.starts_with("ERR unknown command");
+/// and a Cluster serves a slot that moves in part.
+bool is_harmless(std::string_view error, Endpoint::Kind kind) {
+  const bool moving = error.starts_with("ASK ") || error.starts_with("TRYAGAIN");
+  return error.starts_with("NOPERM ") || error.starts_with("ERR unknown command") ||
+         (moving && kind == Endpoint::Kind::cluster);
 }
 
 }  // namespace
@@ -129,12 +129,9 @@ Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
     sentinel.host = node.host;
     sentinel.port = node.port;
     sentinel.credentials = endpoint.sentinel_credentials;
-    endpoints_.push_back(std::move(sentinel));
-  }
-  for (const Endpoint& sentinel : endpoints_) {
-    links_.emplace_back(sentinel, tls, timeouts, std::string());
-    links_.back().ask({.attempt = lock::kNoAttempt},
-                      {encode_command({"SENTINEL", "MASTER", service_}), 1}, now);
+    links_.emplace_back(sentinel, tls, timeouts, std::string())
+        .ask({.attempt = lock::kNoAttempt},
+             {encode_command({"SENTINEL", "MASTER", service_}), 1}, now);
   }
 }
 
@@ -145,26 +142,24 @@ lock::Instant Sentinels::deadline() const {
 }
 
 void Sentinels::turn(lock::Instant now) {
-  for (std::size_t index = 0; index < links_.size(); ++index) {
-    for (const Link::Arrival& arrival : links_[index].turn(now)) take(index, arrival);
+  for (Link& link : links_) {
+    for (const Link::Arrival& arrival : link.turn(now)) take(link, arrival);
   }
   const bool majority = answered_ > links_.size() / 2 && epoch >= known_;
   const bool all = answered_ + failed_ == links_.size();
   finished = majority || all || (answered_ > 0 && now >= enough_at_);
 }
 
-void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
+void Sentinels::take(const Link& link, const Link::Arrival& arrival) {
   const auto fail = [&](lock::Unreachable why) {
-    const Address where{endpoints_[index].host, endpoints_[index].port};
-    why.why = "Sentinel " + where.display() + ": " + why.why;
+    why.why = "Sentinel " + Address{link.place().host, link.place().port}.display() + ": " + why.why;
     why.maybe_applied = false;
     // A permanent trouble tells more than a Sentinel that is down. But while one is only down, time
     // may help.
-    const bool each_permanent = why.permanent && (failed_ == 0 || permanent_ == failed_);
     if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure = why;
     if (why.permanent) ++permanent_;
     ++failed_;
-    failure.permanent = each_permanent;
+    failure.permanent = permanent_ == failed_;
   };
   if (const auto* silence = std::get_if<lock::Unreachable>(&arrival.content)) {
     return fail(*silence);
@@ -198,6 +193,7 @@ Locator::~Locator() = default;
 void Locator::start(lock::Instant now, lock::Instant deadline) {
   stop();
   deadline_ = deadline;
+  place_deadline_ = deadline;
   if (endpoint_.kind == Endpoint::Kind::cluster) {
     left_.assign(endpoint_.nodes.rbegin(), endpoint_.nodes.rend());
     if (last_) {
@@ -210,7 +206,6 @@ void Locator::start(lock::Instant now, lock::Instant deadline) {
     turn(now);
   } else {
     place_ = &endpoint_;
-    place_deadline_ = deadline_;
   }
 }
 
@@ -234,8 +229,9 @@ void Locator::stop() {
   place_deadline_ = lock::kNever;
 }
 
-void Locator::abandon() {
-  if (sentinels_) sentinels_->abandon();
+void Locator::close() {
+  if (sentinels_) sentinels_->close();
+  stop();
 }
 
 bool Locator::next(lock::Instant now) {
@@ -271,20 +267,18 @@ bool Locator::is_confirmed_by(const Value& reply, lock::Instant now) {
     follow(reply.text, now);
     return false;
   }
-  if (reply.type == Value::Type::error && !is_harmless(reply.text)) {
+  const bool error = reply.type == Value::Type::error;
+  if (error && !is_harmless(reply.text, endpoint_.kind)) {
     fail(error_reply(reply.text));
     return false;
   }
-  if (endpoint_.kind == Endpoint::Kind::sentinel && !may_be_primary(reply)) return false;
   if (endpoint_.kind == Endpoint::Kind::cluster) last_ = Address{here_.host, here_.port};
-  return true;
+  // If the user may not ask for the role, the lock's scripts tell whether this is a replica.
+  return error || endpoint_.kind == Endpoint::Kind::cluster || is_primary(reply);
 }
 
-/// By the reply to ROLE. If the user may not ask, the lock's scripts tell whether it is a replica.
-bool Locator::may_be_primary(const Value& reply) {
-  const bool may_not_ask =
-      reply.text.starts_with("NOPERM ") || reply.text.starts_with("ERR unknown command");
-  if (reply.type == Value::Type::error && may_not_ask) return true;
+/// By the reply to ROLE.
+bool Locator::is_primary(const Value& reply) {
   const bool role = reply.type == Value::Type::array && !reply.elements.empty() &&
                     reply.elements.front().type == Value::Type::string &&
                     !reply.elements.front().text.empty();
@@ -350,7 +344,7 @@ void Locator::interests(std::vector<os::Interest>& out) const {
 }
 
 lock::Instant Locator::deadline() const {
-  return sentinels_ ? sentinels_->deadline() : place_deadline_;
+  return sentinels_ ? std::min(place_deadline_, sentinels_->deadline()) : place_deadline_;
 }
 
 void Locator::turn(lock::Instant now) {

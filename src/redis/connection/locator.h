@@ -51,7 +51,8 @@ class Locator {
   /// Starts again; a place must be reached before `deadline`.
   void start(lock::Instant now, lock::Instant deadline);
   void stop();
-  void abandon();
+  /// The same, as Link::close().
+  void close();
 
   /// Asks the Sentinels again while the place is in use, unless it has just done so: a healthy
   /// connection does not prove that the place is still the primary.
@@ -60,14 +61,14 @@ class Locator {
   /// The Sentinels name another primary, by a newer configuration.
   [[nodiscard]] bool superseded() const { return superseded_; }
 
-  /// The Sentinels have not answered yet.
-  [[nodiscard]] bool asks() const { return sentinels_ != nullptr; }
-
   /// Where to connect; null if that is not known yet, or there is a failure().
   [[nodiscard]] const Endpoint* place() const { return place_; }
 
-  /// When to try the next place, if there is one.
+  /// When place() must be reached at the latest, or, without one, be known.
   [[nodiscard]] lock::Instant place_deadline() const { return place_deadline_; }
+
+  /// The place is reached: there is no deadline any more.
+  void arrive() { place_deadline_ = lock::kNever; }
 
   /// The place cannot be used. True if there is another one to try.
   bool next(lock::Instant now);
@@ -84,9 +85,6 @@ class Locator {
   /// the node that it names, or there is a failure(). All redirections of a request together have
   /// the time of one connection.
   void redirect(std::string_view moved, lock::Instant now);
-
-  /// When a place must be reached at the latest.
-  [[nodiscard]] lock::Instant limit() const { return deadline_; }
 
   /// The node that a redirection of place() names, if it makes sense.
   [[nodiscard]] std::optional<Endpoint> named_by(std::string_view redirection) const;
@@ -111,7 +109,7 @@ class Locator {
   void go_to(const Address& address, lock::Instant now);
   void follow(std::string_view moved, lock::Instant now);
   void fail(lock::Unreachable why);
-  bool may_be_primary(const Value& reply);
+  bool is_primary(const Value& reply);
   void ask(lock::Instant now);
   void take_primary(lock::Instant now);
 
@@ -128,7 +126,7 @@ class Locator {
   bool superseded_ = false;
   lock::Instant asked_{};      ///< sentinel: when we last asked
   unsigned redirections_ = 0;  ///< since a node was the right one for a request
-  lock::Instant deadline_ = lock::kNever;
+  lock::Instant deadline_ = lock::kNever;  ///< of all places together
   lock::Instant place_deadline_ = lock::kNever;
   std::optional<lock::Unreachable> failure_;
 };

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -30,6 +29,14 @@ constexpr int kKeepInterval = 10;
 
 // How long we keep an unfinished lookup: so only a few threads ever hang in a resolver that hangs.
 constexpr std::chrono::seconds kLookupLife{10};
+
+os::Address address_of_socket(const std::string& path) {
+  os::Address address{.storage = {}, .length = sizeof(sockaddr_un)};
+  auto& name = reinterpret_cast<sockaddr_un&>(address.storage);
+  name.sun_family = AF_UNIX;
+  path.copy(name.sun_path, sizeof name.sun_path - 1);
+  return address;
+}
 
 /// The addresses of both families alternately, beginning with the first: if one family leads
 /// nowhere, so do all of its addresses.
@@ -52,7 +59,8 @@ void Dialer::start(const Endpoint& server, lock::Instant now, lock::Instant dead
   endpoint_ = &server;
   deadline_ = deadline;
   if (server.kind == Endpoint::Kind::unix_socket) {
-    try_unix(now);
+    addresses_.push_back(address_of_socket(server.path));
+    try_next(now);
   } else if (auto address = os::numeric_address(server.host, server.port)) {
     addresses_.push_back(*address);
     try_next(now);
@@ -73,7 +81,6 @@ void Dialer::stop() {
   addresses_.clear();
   next_ = 0;
   sockets_.clear();
-  waiting_.reset();
   failure_.reset();
   wake_ = lock::kNever;
 }
@@ -89,11 +96,7 @@ void Dialer::turn(lock::Instant now) {
     addresses_ = interleaved(std::move(result->addresses));
     try_next(now);
   } else if (now >= wake_) {
-    if (waiting_) {
-      try_unix(now);
-    } else {
-      try_next(now);
-    }
+    try_next(now);
   }
 }
 
@@ -102,7 +105,12 @@ void Dialer::try_next(lock::Instant now) {
   int error = 0;
   while (next_ < addresses_.size()) {
     const auto left = static_cast<lock::Duration::rep>(addresses_.size() - next_);
-    error = try_address(addresses_[next_++]);
+    error = try_address(addresses_[next_]);
+    if (error == EAGAIN) {
+      wake_ = now + kBacklogRetry;
+      return;
+    }
+    ++next_;
     if (error != 0) continue;
     const lock::Duration share = std::max((deadline_ - now) / left, lock::Duration::zero());
     wake_ = left > 1 ? now + std::min<lock::Duration>(share, kNextAddress) : lock::kNever;
@@ -116,7 +124,7 @@ void Dialer::try_next(lock::Instant now) {
 int Dialer::try_address(const os::Address& address) {
   os::Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
-  set_options(socket.get());
+  if (address.storage.ss_family != AF_UNIX) set_options(socket.get());
   const auto* const peer = reinterpret_cast<const sockaddr*>(&address.storage);
   if (::connect(socket.get(), peer, address.length) != 0 && errno != EINPROGRESS &&
       errno != EINTR) {
@@ -135,26 +143,6 @@ void Dialer::set_options(int socket) const {
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepIdle, sizeof kKeepIdle);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepInterval, sizeof kKeepInterval);
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
-}
-
-void Dialer::try_unix(lock::Instant now) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, endpoint_->path.data(),
-              std::min(endpoint_->path.size(), sizeof address.sun_path - 1));
-  if (!waiting_)
-    waiting_ = os::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!waiting_) {
-    fail(connect_failed(*endpoint_, errno));
-  } else if (::connect(waiting_.get(), reinterpret_cast<const sockaddr*>(&address),
-                       sizeof address) == 0) {
-    sockets_.push_back(std::move(waiting_));
-    wake_ = lock::kNever;
-  } else if (errno == EAGAIN || errno == EINTR) {
-    wake_ = now + kBacklogRetry;
-  } else {
-    fail(connect_failed(*endpoint_, errno));
-  }
 }
 
 void Dialer::refused(std::size_t index, int error, lock::Instant now) {

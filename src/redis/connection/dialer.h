@@ -54,7 +54,6 @@ class Dialer {
  private:
   void try_next(lock::Instant now);
   int try_address(const os::Address& address);
-  void try_unix(lock::Instant now);
   void set_options(int socket) const;
   void fail(lock::Unreachable why);
 
@@ -68,7 +67,6 @@ class Dialer {
   std::vector<os::Address> addresses_;
   std::size_t next_ = 0;  ///< index of the address to try next
   std::vector<os::Fd> sockets_;
-  os::Fd waiting_;  ///< a Unix socket whose server's backlog is full
   std::optional<lock::Unreachable> failure_;
 };
 

@@ -146,8 +146,7 @@ class Link {
   std::optional<lock::Unreachable> trouble_;  ///< with a place, on the way
   std::string redirection_;  ///< the latest one that answered a request, or empty
   lock::Instant repeat_at_ = lock::kNever;  ///< the requests that were refused for the moment
-  /// To the node of a Cluster to which the slot of the key moves, for the requests that were refused
-  /// with ASK.
+  /// To the node of a Cluster to which the slot of the key moves, for requests refused with ASK.
   std::unique_ptr<Link> errand_;
   Pipeline pipeline_;
 };

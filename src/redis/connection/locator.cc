@@ -152,7 +152,8 @@ void Sentinels::turn(lock::Instant now) {
 
 void Sentinels::take(const Link& link, const Link::Arrival& arrival) {
   const auto fail = [&](lock::Unreachable why) {
-    why.why = "Sentinel " + Address{link.place().host, link.place().port}.display() + ": " + why.why;
+    const Endpoint& where = link.place();
+    why.why = "Sentinel " + Address{where.host, where.port}.display() + ": " + why.why;
     why.maybe_applied = false;
     // A permanent trouble tells more than a Sentinel that is down. But while one is only down, time
     // may help.

@@ -180,7 +180,7 @@ struct UriText {
       const auto [inside, rest] = cut(part.substr(1), ']');
       if (!rest) refuse("\"[\" without \"]\"");
       name = decode(inside);
-      // inet_pton does not know zones ("fe80::1%eth0"); connecting finds out whether the zone exists.
+      // inet_pton knows no zones ("fe80::1%eth0"); connecting finds out whether the zone exists.
       in6_addr parsed{};
       if (inet_pton(AF_INET6, name.substr(0, name.find('%')).c_str(), &parsed) != 1) {
         refuse("the text in brackets is not an IPv6 address");

@@ -23,10 +23,6 @@
 namespace redlock::redis {
 namespace {
 
-// These reasons are libssl's own; others only name another library with a reason.
-constexpr int kFirstSslReason = 100;
-constexpr int kLastSslReason = 1000;
-
 [[noreturn]] void fail(const std::string& what, const std::string& path, const std::string& why) {
   throw Error(ExitStatus::config, what + " \"" + untrusted(path) + "\": " + why);
 }
@@ -61,8 +57,8 @@ std::string date(const OpenSsl& openssl, const ASN1_TIME* time) {
 std::string names_of(const OpenSsl& openssl, const X509* certificate) {
   const int at = openssl.X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
   if (at < 0) return common_name(openssl, openssl.X509_get_subject_name(certificate));
-  const auto free = [&openssl](BIO* bio) { openssl.BIO_free(bio); };
-  const std::unique_ptr<BIO, decltype(free)> printed(openssl.BIO_new(openssl.BIO_s_mem()), free);
+  const std::unique_ptr<BIO, int (*)(BIO*)> printed(openssl.BIO_new(openssl.BIO_s_mem()),
+                                                    openssl.BIO_free);
   if (!printed) throw std::bad_alloc();
   openssl.X509V3_EXT_print(printed.get(), openssl.X509_get_ext(certificate, at), 0, 0);
   std::array<char, 256> text{};
@@ -135,21 +131,12 @@ int verify_certificate(X509_STORE_CTX* store, void* argument) noexcept {
   return ok;
 }
 
-/// Replaces OpenSSL's own callback, which asks on the terminal.
-int no_passphrase(char* /*buffer*/, int /*size*/, int /*rwflag*/, void* /*argument*/) {
-  return -1;
-}
-
 }  // namespace
-
-void TlsContext::Free::operator()(ssl_ctx_st* context) const {
-  openssl->SSL_CTX_free(context);
-}
 
 TlsContext::TlsContext(TlsSettings settings)
     : settings_(std::move(settings)),
       openssl_(std::make_unique<const OpenSsl>()),
-      context_(openssl_->SSL_CTX_new(openssl_->TLS_client_method()), Free{openssl_.get()}) {
+      context_(openssl_->SSL_CTX_new(openssl_->TLS_client_method()), openssl_->SSL_CTX_free) {
   if (!context_) throw std::bad_alloc();
   const OpenSsl& ssl = *openssl_;
   ssl.SSL_CTX_ctrl(get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
@@ -193,7 +180,8 @@ void TlsContext::identify() {
     fail(key_name, settings_.key, "there is no certificate to go with it; give --tls-cert");
   }
   check_readable(cert_name, settings_.cert);
-  ssl.SSL_CTX_set_default_passwd_cb(get(), &no_passphrase);
+  // OpenSSL's own callback asks on the terminal.
+  ssl.SSL_CTX_set_default_passwd_cb(get(), [](char*, int, int, void*) { return -1; });
   if (ssl.SSL_CTX_use_certificate_chain_file(get(), settings_.cert.c_str()) != 1) {
     refuse(cert_name, settings_.cert, "holds no certificate in PEM form");
   }
@@ -221,7 +209,8 @@ void TlsContext::refuse(const std::string& what, const std::string& path,
     } else if (library == ERR_LIB_PEM &&
                (reason == PEM_R_BAD_PASSWORD_READ || reason == PEM_R_PROBLEMS_GETTING_PASSWORD)) {
       why = "is protected by a passphrase, which redlock never asks for; store it without one";
-    } else if (library == ERR_LIB_SSL && reason >= kFirstSslReason && reason < kLastSslReason) {
+    } else if (library == ERR_LIB_SSL && reason >= 100 && reason < 1000) {
+      // These reasons are libssl's own; others only name another library with a reason.
       const char* const words = openssl_->ERR_reason_error_string(error);
       if (words != nullptr && why == otherwise) why = otherwise + " that can be used: " + words;
     }

@@ -42,11 +42,6 @@ class TlsContext {
   [[nodiscard]] ssl_ctx_st* get() const { return context_.get(); }
 
  private:
-  struct Free {
-    const OpenSsl* openssl;
-    void operator()(ssl_ctx_st* context) const;
-  };
-
   void trust();
   void identify();
   [[noreturn]] void refuse(const std::string& what, const std::string& path,
@@ -54,7 +49,7 @@ class TlsContext {
 
   TlsSettings settings_;
   std::unique_ptr<const OpenSsl> openssl_;
-  std::unique_ptr<ssl_ctx_st, Free> context_;
+  std::unique_ptr<ssl_ctx_st, void (*)(ssl_ctx_st*)> context_;
 };
 
 }  // namespace redlock::redis

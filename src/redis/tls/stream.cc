@@ -78,15 +78,10 @@ lock::Unreachable alerted(const Alert& alert) {
 /// The client side of one TLS connection. It has no socket: bytes from the server are fed in, and
 /// bytes for the server are taken out. So it never blocks, and never raises SIGPIPE.
 struct Stream::Tls {
-  struct Free {
-    const OpenSsl* library;
-    void operator()(SSL* connection) const { library->SSL_free(connection); }
-  };
-
   const OpenSsl& openssl;
   bool has_certificate;
   CertificateCheck certificate;  // of the server
-  std::unique_ptr<SSL, Free> ssl;
+  std::unique_ptr<SSL, void (*)(SSL*)> ssl;
   BIO* incoming;  // both belong to ssl
   BIO* outgoing;
   bool established = false;
@@ -97,7 +92,7 @@ struct Stream::Tls {
       : openssl(context.openssl()),
         has_certificate(!context.settings().cert.empty()),
         certificate{.wanted = name_to_verify(context.settings(), endpoint)},
-        ssl(openssl.SSL_new(context.get()), Free{&openssl}),
+        ssl(openssl.SSL_new(context.get()), openssl.SSL_free),
         incoming(openssl.BIO_new(openssl.BIO_s_mem())),
         outgoing(openssl.BIO_new(openssl.BIO_s_mem())) {
     if (!ssl || incoming == nullptr || outgoing == nullptr) throw std::bad_alloc();

@@ -126,10 +126,7 @@ int Dialer::try_address(const os::Address& address) {
   if (!socket) return errno;
   if (address.storage.ss_family != AF_UNIX) set_options(socket.get());
   const auto* const peer = reinterpret_cast<const sockaddr*>(&address.storage);
-  if (::connect(socket.get(), peer, address.length) != 0 && errno != EINPROGRESS &&
-      errno != EINTR) {
-    return errno;
-  }
+  if (::connect(socket.get(), peer, address.length) != 0 && errno != EINPROGRESS) return errno;
   sockets_.push_back(std::move(socket));
   return 0;
 }

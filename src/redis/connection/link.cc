@@ -202,7 +202,6 @@ void Link::receive(lock::Instant now) {
   std::array<char, kReadChunk> chunk;  // not cleared: it is written before it is read
   while (state_ == State::authenticating || state_ == State::ready) {
     const ssize_t n = stream_->read(chunk);
-    if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) return leave_place(why_it_ended(n < 0 ? errno : 0), now);
     heard_at_ = now;

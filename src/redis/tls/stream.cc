@@ -149,10 +149,7 @@ struct Stream::Tls {
 };
 
 ssize_t send_to(int fd, std::string_view bytes) {
-  while (true) {
-    const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n >= 0 || errno != EINTR) return n;
-  }
+  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
 Stream::Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint)
@@ -170,10 +167,7 @@ Stream::~Stream() {
 /// recv(2) into TLS. 0 at the end, -1 with errno.
 ssize_t Stream::receive() {
   std::array<char, kChunk> chunk;  // not cleared: it is written before it is read
-  ssize_t n = 0;
-  do {
-    n = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
-  } while (n < 0 && errno == EINTR);
+  const ssize_t n = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
   // A memory BIO takes all bytes, unless memory is used up.
   const int size = static_cast<int>(n);
   if (n > 0 && tls_->openssl.BIO_write(tls_->incoming, chunk.data(), size) != size) {

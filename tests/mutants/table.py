@@ -136,7 +136,7 @@ MISTAKES = [
       "a release that could not be sent in time is never sent", ["unit", "servers/outage"]),
     M("redis/connection/pipeline.cc", "!has_no_attempt(pending) && other_attempt", "false",
       "several acquires are on their way", ["unit", "servers/outage"]),
-    M("redis/connection/pipeline.cc", "if (endless && arrivals_.size() >= kMostAtOnce) return Fit::flood;", ";",
+    M("redis/connection/pipeline.cc", "if (endless && arrivals_.size() >= kMostAtOnce) return false;", ";",
       "a flood of messages takes all time", ["unit", "lock/told: a flood"]),
     M("redis/connection/pipeline.cc", "reason.maybe_applied = why.maybe_applied && pending.written > 0;",
       "reason.maybe_applied = false;", "a vote that may have been given is not taken back", ["unit"]),

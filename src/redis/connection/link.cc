@@ -16,11 +16,6 @@ constexpr std::size_t kReadChunk = 16 * 1024;
 // This many pauses between two attempts last as long as a request may take.
 constexpr int kPausesInTime = 8;
 
-/// A server that expects TLS and gets something else sends a TLS alert, if it sends anything.
-bool begins_as_tls(std::string_view bytes) {
-  return bytes.starts_with("\x15\x03");
-}
-
 }  // namespace
 
 Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string key)
@@ -48,7 +43,9 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
   Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
   guard([&] {
     if (state_ == State::idle) {
-      connect(now);
+      trouble_.reset();
+      locator_.start(now, now + timeouts_.connect);
+      approach(now);
     } else if (state_ == State::ready) {
       added.deadline = now + timeouts_.request;
       flush(now);
@@ -61,12 +58,6 @@ void Link::note(Flight flight, lock::Instant now) {
   if (state_ != State::ready) return;
   pipeline_.add_note(std::move(flight), now);
   guard([&] { flush(now); });
-}
-
-void Link::connect(lock::Instant now) {
-  trouble_.reset();
-  locator_.start(now, now + timeouts_.connect);
-  approach(now);
 }
 
 /// Connects to the place, as soon as it is known.
@@ -205,18 +196,19 @@ void Link::receive(lock::Instant now) {
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) return leave_place(why_it_ended(n < 0 ? errno : 0), now);
     heard_at_ = now;
-    if (!std::exchange(heard_, true) &&
-        begins_as_tls({chunk.data(), static_cast<std::size_t>(n)})) {
+    const std::string_view bytes(chunk.data(), static_cast<std::size_t>(n));
+    // A server that expects TLS and gets something else sends a TLS alert, if it sends anything.
+    if (!std::exchange(heard_, true) && bytes.starts_with("\x15\x03")) {
       return leave_place({false, true,
                           "speaks TLS on this port; write rediss://, or give its port for plain "
                           "text"},
                          now);
     }
-    parser_->feed({chunk.data(), static_cast<std::size_t>(n)});
+    parser_->feed(bytes);
     take_replies(now);
     // Fewer bytes than there was room for were all of them, except with TLS: it returns one record
     // after another that has left the socket already.
-    if (!stream_ || (static_cast<std::size_t>(n) < chunk.size() && !stream_->secured())) return;
+    if (!stream_ || (bytes.size() < chunk.size() && !stream_->secured())) return;
   }
 }
 
@@ -270,14 +262,13 @@ void Link::take_reply(Value reply, lock::Instant now) {
     }
     locator_.confirm();
   }
-  const Pipeline::Fit fit = pipeline_.take_reply(reply, refusal);
-  if (fit == Pipeline::Fit::taken) {
-    if (pipeline_.has_refused()) follow(now);
-    return;
+  if (!pipeline_.take_reply(reply, refusal)) {
+    // A server that is full or protected sends an error unasked, and hangs up.
+    const bool error = reply.type == Value::Type::error;
+    disconnect(error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
+  } else if (pipeline_.has_refused()) {
+    follow(now);
   }
-  // A server that is full or protected sends an error unasked, and hangs up.
-  const bool unasked_error = fit == Pipeline::Fit::unasked && reply.type == Value::Type::error;
-  disconnect(unasked_error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
 }
 
 /// A request that the node refuses for the moment is put aside if there is time to repeat it.
@@ -396,7 +387,8 @@ void Link::interests(std::vector<os::Interest>& out) const {
   if (state_ == State::dialing) {
     dialer_.interests(out);
   } else if (stream_) {
-    out.push_back({.fd = stream_->fd(), .read = true, .write = has_unwritten()});
+    const bool may_send = state_ == State::ready && !errand_ && pipeline_.can_send();
+    out.push_back({.fd = stream_->fd(), .read = true, .write = stream_->has_rest() || may_send});
   }
 }
 
@@ -415,10 +407,6 @@ Step Link::step() const {
   if (state_ == State::locating) return Step::locating;
   if (state_ == State::securing) return Step::securing;
   return state_ == State::authenticating ? Step::authenticating : dialer_.step();
-}
-
-bool Link::has_unwritten() const {
-  return stream_->has_rest() || (state_ == State::ready && !errand_ && pipeline_.can_send());
 }
 
 }  // namespace redlock::redis

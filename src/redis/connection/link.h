@@ -99,7 +99,6 @@ class Link {
   enum class State { idle, locating, dialing, securing, authenticating, ready };
 
   void move_on(lock::Instant now);
-  void connect(lock::Instant now);
   void approach(lock::Instant now);
   void follow(lock::Instant now);
   Pipeline::Refusal refusal_in(const Value& reply, lock::Instant now);
@@ -122,7 +121,6 @@ class Link {
   void disconnect(const lock::Unreachable& why);
   template <class Work>
   void guard(Work work);
-  [[nodiscard]] bool has_unwritten() const;
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
 

@@ -154,22 +154,20 @@ bool Pipeline::expects_reply() const {
          pending.answered + 1 < pending.flight.replies;
 }
 
-Pipeline::Fit Pipeline::take_reply(Value& reply, Refusal refusal) {
-  if (!expects_reply()) return Fit::unasked;
+bool Pipeline::take_reply(Value& reply, Refusal refusal) {
+  if (!expects_reply()) return false;
   Pending& pending = requests_.front();
   const bool endless = pending.flight.replies == Flight::kEndless;
-  if (refusal == Refusal::for_the_moment) {
-    ++pending.attempts;
-  }
+  if (refusal == Refusal::for_the_moment) ++pending.attempts;
   if (refusal != Refusal::none) {
     pending.refused = true;
     pending.keeps_deadline = refusal == Refusal::for_the_moment;
   }
   if (pending.refused) {
     if (++pending.answered == pending.flight.replies || endless) put_aside();
-    return Fit::taken;
+    return true;
   }
-  if (endless && arrivals_.size() >= kMostAtOnce) return Fit::flood;
+  if (endless && arrivals_.size() >= kMostAtOnce) return false;
   const bool first = pending.answered++ == pending.flight.answer_at;
   const bool last = pending.answered == pending.flight.replies;
   if (first && pending.flight.waits) {
@@ -184,7 +182,7 @@ Pipeline::Fit Pipeline::take_reply(Value& reply, Refusal refusal) {
     pending.reported = Reported::answered;
   }
   if (last) requests_.pop_front();
-  return Fit::taken;
+  return true;
 }
 
 /// The first request was refused. If it has timed out, it is sent again only if it releases

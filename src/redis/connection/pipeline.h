@@ -83,19 +83,15 @@ class Pipeline {
   /// Every request can be sent from now on, and has this deadline.
   void set_deadlines(lock::Instant deadline);
 
-  enum class Fit {
-    taken,
-    unasked,  ///< no request is left for the reply
-    flood     ///< more messages in one turn than a subscription may bring
-  };
   /// Whether the server has refused to carry out the request.
   enum class Refusal {
     none,
     redirected,     ///< another node may carry it out
     for_the_moment  ///< this one may do so soon
   };
-  /// Moves from `reply` if it is taken.
-  Fit take_reply(Value& reply, Refusal refusal = Refusal::none);
+  /// Moves from `reply`, or returns false: no request is left for it, or there are more messages in
+  /// one turn than a subscription may bring.
+  bool take_reply(Value& reply, Refusal refusal = Refusal::none);
 
   /// Whether the request that the next reply answers may be sent once more at `when`: within its
   /// deadline, at most five times, and not after a request that takes its effect back (a repair

@@ -140,7 +140,7 @@ MISTAKES = [
       "a flood of messages takes all time", ["unit", "lock/told: a flood"]),
     M("redis/connection/pipeline.cc", "reason.maybe_applied = why.maybe_applied && pending.written > 0;",
       "reason.maybe_applied = false;", "a vote that may have been given is not taken back", ["unit"]),
-    M("redis/connection/pipeline.cc", "= is_released_later(pending);", "= !MUTATED && is_released_later(pending);",
+    M("redis/connection/pipeline.cc", "if (is_released_later(pending))", "if (!MUTATED && is_released_later(pending))",
       "after MOVED, an acquire comes to the new node without its release", ["unit"]),
     M("redis/connection/pipeline.cc", "if (takes(pending.ask.op) && unanswered && known != sent_attempts_.end()) known->second = true;", ";",
       "an acquire that comes after its release takes the lock", ["unit", "servers/silent: an acquire that arrives after"]),

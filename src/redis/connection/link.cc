@@ -26,8 +26,6 @@ Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::str
       handshake_(encode_handshake(endpoint_, locator_.question())),
       dialer_(timeouts.acknowledge) {}
 
-Link::~Link() = default;
-
 /// If the machine fails in the middle of the work, the state of the connection is unknown.
 template <class Work>
 void Link::guard(Work work) {

@@ -44,7 +44,6 @@ class Link {
 
   /// `tls` (null without TLS) must outlive the link. `key`: as in Locator.
   Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
-  ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 

@@ -2,12 +2,12 @@
 #include "redis/connection/locator.h"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <utility>
 #include <variant>
 
 #include "redis/connection/link.h"
+#include "redis/requests/answer.h"
 #include "redis/wire/trouble.h"
 
 namespace redlock::redis {
@@ -18,33 +18,26 @@ namespace redlock::redis {
 /// (config-epoch) counts. If no majority answers in time, those that did decide.
 class Sentinels {
  public:
-  /// `endpoint` and `tls` must outlive this. `known`: the epoch of the newest configuration that we
-  /// know; a majority must know it, too.
+  /// `known`: the epoch of the newest configuration that we know; a majority must know it, too.
   Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::uint64_t known,
             lock::Instant now);
 
-  void interests(std::vector<os::Interest>& out) const {
-    for (const Link& link : links_) link.interests(out);
-  }
   [[nodiscard]] lock::Instant deadline() const;
   void turn(lock::Instant now);
-  void close() {
-    for (Link& link : links_) link.close();
-  }
 
+  std::deque<Link> links;  ///< to each Sentinel; a deque, since a Link cannot move
   bool finished = false;
   std::optional<Address> primary;  ///< if there is none once it is finished, `failure` says why
   lock::Unreachable failure;
   std::uint64_t epoch = 0;  ///< of the configuration with that primary
   /// Each Sentinel has answered: there is no newer configuration.
-  [[nodiscard]] bool all_answered() const { return certain_ == links_.size(); }
+  [[nodiscard]] bool all_answered() const { return certain_ == links.size(); }
 
  private:
   void take(const Link& link, const Link::Arrival& arrival);
 
   const std::string service_;
-  std::deque<Link> links_;           ///< a deque, since a Link cannot move
-  lock::Instant enough_at_;          ///< from then on, one answer will do
+  lock::Instant enough_at_;  ///< from then on, one answer will do
   std::uint64_t known_;
   std::size_t answered_ = 0;  ///< Sentinels that name a primary
   std::size_t certain_ = 0;   ///< those of them that are not changing it
@@ -60,13 +53,10 @@ constexpr unsigned kMostRedirections = 5;
 /// A waiter may ask for the lock ten times in a second: the Sentinels are asked less often.
 constexpr std::chrono::seconds kBetweenQuestions{1};
 
-template <class Number>
-std::optional<Number> number(std::string_view digits) {
-  Number parsed = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, parsed);
-  if (digits.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return parsed;
+/// 0 if the text is not a port.
+std::uint16_t read_port(std::string_view text) {
+  const std::uint64_t number = read_number(text).value_or(0);
+  return number <= 65535 ? static_cast<std::uint16_t>(number) : std::uint16_t{0};
 }
 
 /// The reply to SENTINEL MASTER: names and values in turn.
@@ -103,7 +93,7 @@ std::optional<Address> read_redirection(std::string_view text, const std::string
   const std::size_t colon = text.rfind(':');
   if (space == text.npos || colon == text.npos || colon < space) return std::nullopt;
   Address address{.host = std::string(text.substr(space + 1, colon - space - 1)),
-                  .port = number<std::uint16_t>(text.substr(colon + 1)).value_or(0)};
+                  .port = read_port(text.substr(colon + 1))};
   if (address.port == 0) return std::nullopt;
   if (address.host.empty()) address.host = same_host;
   return is_host(address.host) ? std::optional(address) : std::nullopt;
@@ -129,7 +119,7 @@ Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
     sentinel.host = node.host;
     sentinel.port = node.port;
     sentinel.credentials = endpoint.sentinel_credentials;
-    links_.emplace_back(sentinel, tls, timeouts, std::string())
+    links.emplace_back(sentinel, tls, timeouts, std::string())
         .ask({.attempt = lock::kNoAttempt},
              {encode_command({"SENTINEL", "MASTER", service_}), 1}, now);
   }
@@ -137,16 +127,16 @@ Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
 
 lock::Instant Sentinels::deadline() const {
   lock::Instant earliest = answered_ > 0 ? enough_at_ : lock::kNever;
-  for (const Link& link : links_) earliest = std::min(earliest, link.deadline());
+  for (const Link& link : links) earliest = std::min(earliest, link.deadline());
   return earliest;
 }
 
 void Sentinels::turn(lock::Instant now) {
-  for (Link& link : links_) {
+  for (Link& link : links) {
     for (const Link::Arrival& arrival : link.turn(now)) take(link, arrival);
   }
-  const bool majority = answered_ > links_.size() / 2 && epoch >= known_;
-  const bool all = answered_ + failed_ == links_.size();
+  const bool majority = answered_ > links.size() / 2 && epoch >= known_;
+  const bool all = answered_ + failed_ == links.size();
   finished = majority || all || (answered_ > 0 && now >= enough_at_);
 }
 
@@ -170,9 +160,9 @@ void Sentinels::take(const Link& link, const Link::Arrival& arrival) {
     return fail(refused(reply.text, service_));
   }
   Address named{.host = std::string(field(reply, "ip")),
-                .port = number<std::uint16_t>(field(reply, "port")).value_or(0)};
+                .port = read_port(field(reply, "port"))};
   if (!is_host(named.host) || named.port == 0) return fail(not_redis(Fate::never_sent));
-  std::uint64_t of_named = number<std::uint64_t>(field(reply, "config-epoch")).value_or(0);
+  std::uint64_t of_named = read_number(field(reply, "config-epoch")).value_or(0);
   // The Sentinel that leads a fail-over has the new epoch already while it names the old primary.
   const bool leads = field(reply, "flags").find("failover_in_progress") != std::string_view::npos;
   if (leads) of_named = 0;
@@ -231,7 +221,7 @@ void Locator::stop() {
 }
 
 void Locator::close() {
-  if (sentinels_) sentinels_->close();
+  if (sentinels_) std::ranges::for_each(sentinels_->links, &Link::close);
   stop();
 }
 
@@ -341,7 +331,8 @@ void Locator::fail(lock::Unreachable why) {
 }
 
 void Locator::interests(std::vector<os::Interest>& out) const {
-  if (sentinels_) sentinels_->interests(out);
+  if (!sentinels_) return;
+  for (const Link& link : sentinels_->links) link.interests(out);
 }
 
 lock::Instant Locator::deadline() const {

@@ -174,11 +174,9 @@ bool Pipeline::take_reply(Value& reply, Refusal refusal) {
     pending.first = std::move(reply);
   } else if (endless ||
              ((pending.flight.waits ? last : first) && pending.reported != Reported::answered)) {
-    arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
-    if (pending.flight.waits) {
-      Pipeline::Arrival& arrival = arrivals_.back();
-      arrival.waited = std::exchange(std::get<Value>(arrival.content), std::move(pending.first));
-    }
+    Value& content = pending.flight.waits ? pending.first : reply;
+    arrivals_.push_back({pending.ask, pending.sent, std::move(content)});
+    if (pending.flight.waits) arrivals_.back().waited = std::move(reply);
     pending.reported = Reported::answered;
   }
   if (last) requests_.pop_front();
@@ -190,8 +188,7 @@ bool Pipeline::take_reply(Value& reply, Refusal refusal) {
 /// may time out, and then it stays with the old node.
 void Pipeline::put_aside() {
   Pending& pending = requests_.front();
-  const bool gave_up = is_released_later(pending);
-  if (gave_up) report(pending, slot_is_moving());
+  if (is_released_later(pending)) report(pending, slot_is_moving());
   const bool awaited = pending.reported != Reported::timed_out;
   if (awaited || takes_away(pending.ask.op)) {
     pending.refused = false;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "os/printable.h"
 
@@ -156,19 +157,14 @@ bool hung_up(int error) {
 
 lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
   const Known* const known = find_known(text);
-  lock::Unreachable trouble;
+  const bool applied = fate == Fate::maybe_applied;
+  if (known == nullptr) return {applied, false, "answered with an error: " + shown(text, secret)};
   // A server that turns us away says so without reading our request.
-  const bool turned_away = known != nullptr && (known->code == "DENIED" || known->code == kFull ||
-                                                known->code == kUnread);
-  trouble.maybe_applied = fate == Fate::maybe_applied && !turned_away;
-  if (known == nullptr) {
-    trouble.why = "answered with an error: " + shown(text, secret);
-    return trouble;
-  }
-  trouble.permanent = known->cure == Cure::person;
-  trouble.why = known->why;
-  if (known->quote) trouble.why += " (it says: " + shown(text, secret) + ")";
-  return trouble;
+  const bool turned_away =
+      known->code == "DENIED" || known->code == kFull || known->code == kUnread;
+  std::string why(known->why);
+  if (known->quote) why += " (it says: " + shown(text, secret) + ")";
+  return {applied && !turned_away, known->cure == Cure::person, std::move(why)};
 }
 
 }  // namespace

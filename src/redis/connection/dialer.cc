@@ -94,15 +94,15 @@ void Dialer::turn(lock::Instant now) {
       return fail(lookup_failed(*endpoint_, result->error, result->system_error));
     }
     addresses_ = interleaved(std::move(result->addresses));
-    try_next(now);
-  } else if (now >= wake_) {
-    try_next(now);
+  } else if (now < wake_) {
+    return;
   }
+  try_next(now);
 }
 
-/// Tries addresses until there is a socket to wait for, or no address is left.
-void Dialer::try_next(lock::Instant now) {
-  int error = 0;
+/// Tries addresses until there is a socket to wait for, or no address is left. `error`: the errno of
+/// the latest one that failed.
+void Dialer::try_next(lock::Instant now, int error) {
   while (next_ < addresses_.size()) {
     const auto left = static_cast<lock::Duration::rep>(addresses_.size() - next_);
     error = try_address(addresses_[next_]);
@@ -144,11 +144,7 @@ void Dialer::set_options(int socket) const {
 
 void Dialer::refused(std::size_t index, int error, lock::Instant now) {
   sockets_.erase(sockets_.begin() + static_cast<std::ptrdiff_t>(index));
-  if (next_ < addresses_.size()) {
-    try_next(now);
-  } else if (sockets_.empty()) {
-    fail(connect_failed(*endpoint_, error));
-  }
+  try_next(now, error);
 }
 
 void Dialer::fail(lock::Unreachable why) {

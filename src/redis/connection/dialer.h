@@ -52,7 +52,7 @@ class Dialer {
   [[nodiscard]] lock::Instant deadline() const { return wake_; }
 
  private:
-  void try_next(lock::Instant now);
+  void try_next(lock::Instant now, int error = 0);
   int try_address(const os::Address& address);
   void set_options(int socket) const;
   void fail(lock::Unreachable why);

@@ -237,10 +237,10 @@ lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_
   if (error == EAI_AGAIN) {
     return never_sent(host + "the name server does not answer; see DNS here, or use an address");
   }
-  lock::Unreachable trouble = never_sent(host + gai_strerror(error));
-  trouble.permanent = error == EAI_NONAME || error == EAI_NODATA;
-  if (trouble.permanent) trouble.why = host + "no such host; is the name right?";
-  return trouble;
+  if (error == EAI_NONAME || error == EAI_NODATA) {
+    return {false, true, host + "no such host; is the name right?"};
+  }
+  return never_sent(host + gai_strerror(error));
 }
 
 lock::Unreachable connection_lost(int error) {
@@ -252,14 +252,12 @@ lock::Unreachable connection_lost(int error) {
 }
 
 lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error) {
-  lock::Unreachable trouble = connection_lost(error);
-  if (!hung_up(error) || endpoint.kind == Endpoint::Kind::unix_socket) return trouble;
-  trouble.why = endpoint.tls
-                    ? "closed the connection right after the TLS handshake; does it want a client "
-                      "certificate (--tls-cert)? See its log"
-                    : "closed the connection without an answer; does it want TLS (rediss://), or "
-                      "was it restarted? See its log";
-  return trouble;
+  if (!hung_up(error) || endpoint.kind == Endpoint::Kind::unix_socket) return connection_lost(error);
+  return maybe(endpoint.tls
+                   ? "closed the connection right after the TLS handshake; does it want a client "
+                     "certificate (--tls-cert)? See its log"
+                   : "closed the connection without an answer; does it want TLS (rediss://), or "
+                     "was it restarted? See its log");
 }
 
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit) {

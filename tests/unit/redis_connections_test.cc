@@ -257,6 +257,20 @@ TEST_CASE(
   CHECK(option(TCP_NODELAY) == 1);
 }
 
+TEST_CASE("a lookup that is still running says nothing about the next place, which has an address") {
+  redis::Endpoint name;
+  name.host = "redlock.invalid";
+  redis::Endpoint address;
+  address.host = "127.0.0.1";
+  redis::Dialer dialer(1s);
+  dialer.start(name, kStart, kStart + 1s);
+  dialer.start(address, kStart, kStart + 1s);
+  CHECK(dialer.step() == redis::Step::connecting);
+  std::vector<os::Interest> interests;
+  dialer.interests(interests);
+  CHECK(interests.size() == dialer.sockets().size());
+}
+
 TEST_CASE("an acquire that was not sent yet is forgotten with the release of its attempt") {
   PlayedServer server;
   Holder holder(server);

@@ -58,23 +58,22 @@ void Dialer::start(const Endpoint& server, lock::Instant now, lock::Instant dead
   stop();
   endpoint_ = &server;
   deadline_ = deadline;
+  // A lookup that was too slow for the last try may be done for this one, but its result ages.
+  const Address wanted{server.host, server.port};
+  if (lookup_ && (now - asked_ > kLookupLife || looked_up_ != wanted)) lookup_.reset();
   if (server.kind == Endpoint::Kind::unix_socket) {
     addresses_.push_back(address_of_socket(server.path));
-    try_next(now);
   } else if (auto address = os::numeric_address(server.host, server.port)) {
     addresses_.push_back(*address);
-    try_next(now);
   } else {
-    // A lookup that was too slow for the last try may be done for this one, but its result ages.
-    const Address wanted{server.host, server.port};
-    if (lookup_ && (now - asked_ > kLookupLife || looked_up_ != wanted)) lookup_.reset();
     if (!lookup_) {
       lookup_.emplace(server.host, server.port);
       looked_up_ = wanted;
       asked_ = now;
     }
-    turn(now);  // it may be done already
+    return turn(now);  // it may be done already
   }
+  try_next(now);
 }
 
 void Dialer::stop() {

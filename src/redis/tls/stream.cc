@@ -30,11 +30,6 @@ std::string name_to_verify(const TlsSettings& settings, const Endpoint& endpoint
   return name;
 }
 
-bool says_not_tls(int reason) {
-  return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
-         reason == SSL_R_PACKET_LENGTH_TOO_LONG;
-}
-
 /// The alerts by which a server refuses our certificate.
 struct Refusal {
   int number;
@@ -136,7 +131,10 @@ struct Stream::Tls {
     if (ERR_GET_LIB(error) == ERR_LIB_SSL) {
       const int alert = reason - SSL_AD_REASON_OFFSET;
       if (alert > 0 && alert <= 255) return alerted({alert, has_certificate, !answered});
-      if (!established && says_not_tls(reason)) {
+      const bool plain_text = reason == SSL_R_WRONG_VERSION_NUMBER ||
+                              reason == SSL_R_HTTP_REQUEST ||
+                              reason == SSL_R_PACKET_LENGTH_TOO_LONG;
+      if (!established && plain_text) {
         return {false, true,
                 "does not speak TLS on this port; give its TLS port, or write redis:// for plain "
                 "text"};

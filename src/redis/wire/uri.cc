@@ -77,10 +77,6 @@ bool is_place(std::string_view text) {
   return fits;
 }
 
-bool is_path(std::string_view text) {
-  return text.starts_with('/') && is_plain(text, "/.-_");
-}
-
 /// The safe part of a rejected URI: all of it if it has the form of a place; otherwise we do not
 /// know where its password is, and show the scheme: "redis://***". Empty if there is no scheme: the
 /// word may itself be a password, or a part of one with blanks.
@@ -91,7 +87,8 @@ std::string redact(std::string_view uri) {
   if (end == 0 || end > kLongestScheme || !is_plain(uri.substr(0, end), "+-.")) return {};
   const std::string scheme(uri.substr(0, end + 3));
   const std::string_view rest = uri.substr(scheme.size());
-  const bool place = scheme == "unix://" ? is_path(rest) : is_place(rest);
+  const bool path = rest.starts_with('/') && is_plain(rest, "/.-_");
+  const bool place = scheme == "unix://" ? path : is_place(rest);
   return place && uri.size() <= kLongestShown ? std::string(uri) : scheme + "***";
 }
 

@@ -49,19 +49,11 @@ std::string encode_command(std::initializer_list<std::string_view> arguments) {
 }
 
 std::string encode_words(std::span<const std::string_view> arguments) {
-  std::vector<const char*> words;
-  std::vector<std::size_t> lengths;
-  for (const std::string_view argument : arguments) {
-    words.push_back(argument.empty() ? "" : argument.data());
-    lengths.push_back(argument.size());
+  std::string wire = "*" + std::to_string(arguments.size()) + "\r\n";
+  for (const std::string_view word : arguments) {
+    wire.append("$").append(std::to_string(word.size())).append("\r\n").append(word).append("\r\n");
   }
-  char* wire = nullptr;
-  const auto length =
-      redisFormatCommandArgv(&wire, static_cast<int>(words.size()), words.data(), lengths.data());
-  if (length < 0) throw std::bad_alloc();  // the only failure there is
-  std::string command(wire, static_cast<std::size_t>(length));
-  redisFreeCommand(wire);
-  return command;
+  return wire;
 }
 
 std::vector<std::string_view> take_command(std::string_view& wire) {

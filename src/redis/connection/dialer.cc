@@ -99,8 +99,8 @@ void Dialer::turn(lock::Instant now) {
   try_next(now);
 }
 
-/// Tries addresses until there is a socket to wait for, or no address is left. `error`: the errno of
-/// the latest one that failed.
+/// Tries addresses until there is a socket to wait for, or no address is left. `error`: the errno
+/// of the latest one that failed.
 void Dialer::try_next(lock::Instant now, int error) {
   while (next_ < addresses_.size()) {
     const auto left = static_cast<lock::Duration::rep>(addresses_.size() - next_);

@@ -252,7 +252,8 @@ lock::Unreachable connection_lost(int error) {
 }
 
 lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error) {
-  if (!hung_up(error) || endpoint.kind == Endpoint::Kind::unix_socket) return connection_lost(error);
+  const bool socket_file = endpoint.kind == Endpoint::Kind::unix_socket;
+  if (!hung_up(error) || socket_file) return connection_lost(error);
   return maybe(endpoint.tls
                    ? "closed the connection right after the TLS handshake; does it want a client "
                      "certificate (--tls-cert)? See its log"

@@ -176,7 +176,7 @@ void Link::become_ready(lock::Instant now) {
 
 void Link::flush(lock::Instant now) {
   stream_->send_rest();
-  if (errand_) return;
+  if (errand_) return;  // nothing begins before it is done
   while (Pipeline::Pending* const next = pipeline_.next_to_send()) {
     const bool begins = next->written == 0;
     const ssize_t n = stream_->write(next->rest());

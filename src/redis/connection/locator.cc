@@ -265,11 +265,7 @@ bool Locator::is_confirmed_by(const Value& reply, lock::Instant now) {
   }
   if (endpoint_.kind == Endpoint::Kind::cluster) last_ = Address{here_.host, here_.port};
   // If the user may not ask for the role, the lock's scripts tell whether this is a replica.
-  return error || endpoint_.kind == Endpoint::Kind::cluster || is_primary(reply);
-}
-
-/// By the reply to ROLE.
-bool Locator::is_primary(const Value& reply) {
+  if (error || endpoint_.kind == Endpoint::Kind::cluster) return true;
   const bool role = reply.type == Value::Type::array && !reply.elements.empty() &&
                     reply.elements.front().type == Value::Type::string &&
                     !reply.elements.front().text.empty();

@@ -109,7 +109,6 @@ class Locator {
   void go_to(const Address& address, lock::Instant now);
   void follow(std::string_view moved, lock::Instant now);
   void fail(lock::Unreachable why);
-  bool is_primary(const Value& reply);
   void ask(lock::Instant now);
   void take_primary(lock::Instant now);
 

@@ -32,18 +32,18 @@ std::string place_of(const Locator& locator) {
 
 struct Cluster {
   redis::Endpoint endpoint = redis::parse_uri("redis+cluster://a,b,c:7000");
-  Locator locator{endpoint, nullptr, {}, "key"};
+  Locator locator{endpoint, nullptr, {}};
 };
 
 }  // namespace
 
 TEST_CASE("a plain server is where its URI says, and has no question to answer") {
   const redis::Endpoint endpoint = redis::parse_uri("redis://db1");
-  Locator locator(endpoint, nullptr, {}, "key");
+  Locator locator(endpoint, nullptr, {});
   locator.start(kBegun, kBegun + 1s);
   CHECK(locator.place() == &endpoint);
   CHECK(locator.place_deadline() == kBegun + 1s);
-  CHECK(locator.question().empty());
+  CHECK(locator.question("key").empty());
   CHECK_FALSE(locator.next(kBegun));
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("the nodes of a Cluster are tried in turn, each for half of the time l
 TEST_CASE("a redirection leads to another node, and from then on this one is asked first") {
   Cluster cluster;
   Locator& locator = cluster.locator;
-  CHECK(contains(locator.question(), "key"));
+  CHECK(contains(locator.question("key"), "key"));
   locator.start(kBegun, kBegun + 900ms);
   CHECK_FALSE(locator.is_confirmed_by(error_of_place("MOVED 12 10.0.0.5:7001"), kBegun));
   CHECK(place_of(locator) == "10.0.0.5 7001");
@@ -116,7 +116,7 @@ TEST_CASE("redirections without an end, or without sense, end in a failure") {
 
 TEST_CASE("all redirections of one request have the time of one connection together") {
   const redis::Endpoint endpoint = redis::parse_uri("redis+cluster://a");
-  Locator locator(endpoint, nullptr, {}, "key");
+  Locator locator(endpoint, nullptr, {});
   locator.start(kBegun, kBegun + 900ms);
   locator.redirect("MOVED 12 b:1", kBegun + 800ms);
   CHECK(locator.place_deadline() == kBegun + 1800ms);
@@ -129,8 +129,8 @@ TEST_CASE("all redirections of one request have the time of one connection toget
 
 TEST_CASE("without a key, any node of a Cluster is the right one") {
   const redis::Endpoint endpoint = redis::parse_uri("redis+cluster://a,b");
-  const Locator locator(endpoint, nullptr, {}, "");
-  CHECK(contains(locator.question(), "return 1\r\n$1\r\n0\r\n"));
+  const Locator locator(endpoint, nullptr, {});
+  CHECK(contains(locator.question(""), "return 1\r\n$1\r\n0\r\n"));
 }
 
 TEST_CASE("a request that is answered makes room for five more redirections") {
@@ -164,8 +164,8 @@ TEST_CASE("a node that cannot serve its slot gives way to the next node") {
 
 TEST_CASE("behind Sentinels, only a primary is the right place") {
   const redis::Endpoint endpoint = redis::parse_uri("redis+sentinel://s1/svc");
-  Locator locator(endpoint, nullptr, {}, "key");
-  CHECK(contains(locator.question(), "ROLE"));
+  Locator locator(endpoint, nullptr, {});
+  CHECK(contains(locator.question("key"), "ROLE"));
   const auto role = [](const std::string& word) {
     return Value{.type = Value::Type::array,
                  .elements = {{.type = Value::Type::string, .text = word}}};

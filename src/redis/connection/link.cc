@@ -18,12 +18,12 @@ constexpr int kPausesInTime = 8;
 
 }  // namespace
 
-Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string key)
+Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string_view key)
     : endpoint_(std::move(endpoint)),
       tls_(tls),
       timeouts_(timeouts),
-      locator_(endpoint_, tls, timeouts, std::move(key)),
-      handshake_(encode_handshake(endpoint_, locator_.question())),
+      locator_(endpoint_, tls, timeouts),
+      handshake_(encode_handshake(endpoint_, locator_.question(key))),
       dialer_(timeouts.acknowledge) {}
 
 /// If the machine fails in the middle of the work, the state of the connection is unknown.
@@ -92,7 +92,7 @@ void Link::follow(lock::Instant now) {
 void Link::run_errand(lock::Instant now) {
   const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
   if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
-  errand_ = std::make_unique<Link>(*node, tls_, timeouts_, std::string());
+  errand_ = std::make_unique<Link>(*node, tls_, timeouts_, "");
   for (const Pipeline::Pending& pending : pipeline_.take_refused()) {
     if (pending.reported == Pipeline::Reported::answered) continue;
     errand_->ask(pending.ask, with_asking(pending.flight), now);

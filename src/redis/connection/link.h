@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,8 +43,8 @@ class Link {
  public:
   using Arrival = Pipeline::Arrival;
 
-  /// `tls` (null without TLS) must outlive the link. `key`: as in Locator.
-  Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
+  /// `tls` (null without TLS) must outlive the link. `key`: as for Locator::question().
+  Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string_view key);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 

@@ -119,7 +119,7 @@ Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
     sentinel.host = node.host;
     sentinel.port = node.port;
     sentinel.credentials = endpoint.sentinel_credentials;
-    links.emplace_back(sentinel, tls, timeouts, std::string())
+    links.emplace_back(sentinel, tls, timeouts, "")
         .ask({.attempt = lock::kNoAttempt},
              {encode_command({"SENTINEL", "MASTER", service_}), 1}, now);
   }
@@ -173,9 +173,8 @@ void Sentinels::take(const Link& link, const Link::Arrival& arrival) {
   epoch = of_named;
 }
 
-Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-                 std::string key)
-    : endpoint_(endpoint), tls_(tls), timeouts_(timeouts), key_(std::move(key)), here_(endpoint) {
+Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
+    : endpoint_(endpoint), tls_(tls), timeouts_(timeouts), here_(endpoint) {
   here_.kind = endpoint.moves() ? Endpoint::Kind::tcp : endpoint.kind;
 }
 
@@ -243,12 +242,12 @@ void Locator::go_to(const Address& address, lock::Instant now) {
   place_deadline_ = left_.empty() ? deadline_ : now + (deadline_ - now) / 2;
 }
 
-std::string Locator::question() const {
+std::string Locator::question(std::string_view key) const {
   // A node runs a script only if it has the key. One without a key shows whether the node is there
   // and has loaded its data.
   if (endpoint_.kind == Endpoint::Kind::cluster) {
-    return key_.empty() ? encode_command({"EVAL", "return 1", "0"})
-                        : encode_command({"EVAL", "return 1", "1", key_});
+    return key.empty() ? encode_command({"EVAL", "return 1", "0"})
+                       : encode_command({"EVAL", "return 1", "1", key});
   }
   return endpoint_.kind == Endpoint::Kind::sentinel ? encode_command({"ROLE"}) : std::string();
 }

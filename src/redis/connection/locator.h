@@ -41,9 +41,8 @@ struct Timeouts {
 /// Passive, as Link is.
 class Locator {
  public:
-  /// `endpoint` and `tls` must outlive this. `key`: of the lock; if empty, any node of a Cluster is
-  /// right.
-  Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
+  /// `endpoint` and `tls` must outlive this.
+  Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
   ~Locator();
   Locator(const Locator&) = delete;
   Locator& operator=(const Locator&) = delete;
@@ -74,8 +73,8 @@ class Locator {
   bool next(lock::Instant now);
 
   /// The command whose reply shows whether the place is the right one, for after AUTH and SELECT,
-  /// or empty.
-  [[nodiscard]] std::string question() const;
+  /// or empty. `key`: of the lock; if empty, any node of a Cluster is right.
+  [[nodiscard]] std::string question(std::string_view key) const;
 
   /// By the reply to question(). If the place is not the right one, place() is another one now, or
   /// failure() says why, and next() may know another place.
@@ -115,7 +114,6 @@ class Locator {
   const Endpoint& endpoint_;
   const TlsContext* tls_;
   Timeouts timeouts_;
-  std::string key_;
   std::unique_ptr<Sentinels> sentinels_;  ///< while we ask them
   Endpoint here_;                         ///< what place() points to, unless it is the endpoint
   const Endpoint* place_ = nullptr;

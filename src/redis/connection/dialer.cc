@@ -65,15 +65,12 @@ void Dialer::start(const Endpoint& server, lock::Instant now, lock::Instant dead
     addresses_.push_back(address_of_socket(server.path));
   } else if (auto address = os::numeric_address(server.host, server.port)) {
     addresses_.push_back(*address);
-  } else {
-    if (!lookup_) {
-      lookup_.emplace(server.host, server.port);
-      looked_up_ = wanted;
-      asked_ = now;
-    }
-    return turn(now);  // it may be done already
+  } else if (!lookup_) {
+    lookup_.emplace(server.host, server.port);
+    looked_up_ = wanted;
+    asked_ = now;
   }
-  try_next(now);
+  if (!addresses_.empty()) wake_ = now;
 }
 
 void Dialer::stop() {
@@ -84,19 +81,46 @@ void Dialer::stop() {
   wake_ = lock::kNever;
 }
 
-void Dialer::turn(lock::Instant now) {
+os::Fd Dialer::turn(lock::Instant now) {
+  // First, or a late loop would give up a connection that was made in time.
+  if (os::Fd connected = take_connected(now)) return connected;
   if (lookup_) {
     auto result = lookup_->take();
-    if (!result) return;
+    if (!result) return {};
     lookup_.reset();
     if (result->error != 0) {
-      return fail(lookup_failed(*endpoint_, result->error, result->system_error));
+      fail(lookup_failed(*endpoint_, result->error, result->system_error));
+      return {};
     }
     addresses_ = interleaved(std::move(result->addresses));
   } else if (now < wake_) {
-    return;
+    return {};
   }
   try_next(now);
+  return take_connected(now);
+}
+
+/// A socket that is connected, if there is one. One that was connected and is broken already counts,
+/// too: a server that is full says so before it hangs up. A socket that is refused is replaced by
+/// that for the next address.
+os::Fd Dialer::take_connected(lock::Instant now) {
+  for (std::size_t index = 0; index < sockets_.size();) {
+    // There is nothing to send: EAGAIN says that TCP still tries.
+    if (::send(sockets_[index].get(), nullptr, 0, MSG_NOSIGNAL) == 0 || errno == EPIPE ||
+        errno == ECONNRESET) {
+      os::Fd connected = std::move(sockets_[index]);
+      stop();
+      return connected;
+    }
+    if (errno == EAGAIN) {
+      ++index;
+      continue;
+    }
+    const int error = errno;
+    sockets_.erase(sockets_.begin() + static_cast<std::ptrdiff_t>(index));
+    try_next(now, error);
+  }
+  return {};
 }
 
 /// Tries addresses until there is a socket to wait for, or no address is left. `error`: the errno
@@ -141,20 +165,9 @@ void Dialer::set_options(int socket) const {
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
-void Dialer::refused(std::size_t index, int error, lock::Instant now) {
-  sockets_.erase(sockets_.begin() + static_cast<std::ptrdiff_t>(index));
-  try_next(now, error);
-}
-
 void Dialer::fail(lock::Unreachable why) {
   stop();
   failure_ = std::move(why);
-}
-
-os::Fd Dialer::take(std::size_t index) {
-  os::Fd connected = std::move(sockets_[index]);
-  stop();
-  return connected;
 }
 
 void Dialer::interests(std::vector<os::Interest>& out) const {

@@ -126,30 +126,16 @@ void Link::move(lock::Instant now) {
 }
 
 void Link::dial(lock::Instant now) {
-  for (std::size_t index = 0; index < dialer_.sockets().size();) {
-    if (open(index, now)) return;
-    if (errno == EAGAIN) {
-      ++index;
-    } else {
-      dialer_.refused(index, errno, now);  // the next one comes in its place
-    }
+  os::Fd socket = dialer_.turn(now);
+  if (!socket) {
+    if (dialer_.failure()) leave_place(*dialer_.failure(), now);
+    return;
   }
-  if (state_ == State::dialing && dialer_.failure()) leave_place(*dialer_.failure(), now);
-}
-
-/// Goes on with one of the dialer's sockets. False with errno if it is not connected (yet). One
-/// that was connected and is broken already counts as open: a server that is full says so before it
-/// hangs up, and receive() must find that.
-bool Link::open(std::size_t index, lock::Instant now) {
-  if (send_to(dialer_.sockets()[index].get(), {}) < 0 && errno != EPIPE && errno != ECONNRESET) {
-    return false;
-  }
-  stream_.emplace(dialer_.take(index), tls_, *locator_.place());
+  stream_.emplace(std::move(socket), tls_, *locator_.place());
   parser_.emplace(limits_);
   heard_ = false;
   handshake_replies_ = 0;
   secure(now);
-  return true;
 }
 
 void Link::secure(lock::Instant now) {
@@ -356,11 +342,7 @@ void Link::move_on(lock::Instant now) {
     locator_.turn(now);
     approach(now);
   } else if (state_ == State::dialing) {
-    dial(now);  // first, or a late loop would give up a connection that was made in time
-    if (state_ == State::dialing) {
-      dialer_.turn(now);
-      dial(now);
-    }
+    dial(now);
   } else {
     if (state_ == State::securing) secure(now);
     // If a write fails, reading finds the reason.

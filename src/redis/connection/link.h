@@ -106,7 +106,6 @@ class Link {
   void run_errand(lock::Instant now);
   std::vector<Arrival> turn_errand(lock::Instant now);
   void dial(lock::Instant now);
-  bool open(std::size_t index, lock::Instant now);
   void secure(lock::Instant now);
   void become_ready(lock::Instant now);
   void flush(lock::Instant now);

@@ -146,10 +146,6 @@ struct Stream::Tls {
   }
 };
 
-ssize_t send_to(int fd, std::string_view bytes) {
-  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-}
-
 Stream::Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint)
     : socket_(std::move(socket)) {
   if (tls != nullptr) tls_ = std::make_unique<Tls>(*tls, endpoint);
@@ -194,7 +190,7 @@ Stream::Handshake Stream::handshake() {
 }
 
 ssize_t Stream::write(std::string_view bytes) {
-  if (!tls_) return send_to(socket_.get(), bytes);
+  if (!tls_) return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   send_rest();
   if (has_rest()) {
     errno = EAGAIN;
@@ -249,7 +245,7 @@ void Stream::send_rest() {
   if (!has_rest()) return;
   char* rest = nullptr;
   const long size = tls_->openssl.BIO_ctrl(tls_->outgoing, BIO_CTRL_INFO, 0, &rest);
-  ssize_t sent = send_to(socket_.get(), {rest, static_cast<std::size_t>(size)});
+  ssize_t sent = ::send(socket_.get(), rest, static_cast<std::size_t>(size), MSG_NOSIGNAL);
   std::array<char, kChunk> taken;  // the bytes that the BIO need not keep any more
   while (sent > 0) {
     const auto part = std::min<ssize_t>(sent, kChunk);

@@ -44,7 +44,7 @@ TEST_CASE("a plain server is where its URI says, and has no question to answer")
   CHECK(locator.place() == &endpoint);
   CHECK(locator.place_deadline() == kBegun + 1s);
   CHECK(locator.question("key").empty());
-  CHECK_FALSE(locator.next(kBegun));
+  CHECK(locator.leave({}, kBegun));
 }
 
 TEST_CASE("the nodes of a Cluster are tried in turn, each for half of the time left") {
@@ -53,13 +53,13 @@ TEST_CASE("the nodes of a Cluster are tried in turn, each for half of the time l
   locator.start(kBegun, kBegun + 900ms);
   CHECK(place_of(locator) == "a 6379");
   CHECK(locator.place_deadline() == kBegun + 450ms);
-  CHECK(locator.next(kBegun + 100ms));
+  CHECK_FALSE(locator.leave({}, kBegun + 100ms));
   CHECK(place_of(locator) == "b 6379");
   CHECK(locator.place_deadline() == kBegun + 500ms);
-  CHECK(locator.next(kBegun + 500ms));
+  CHECK_FALSE(locator.leave({}, kBegun + 500ms));
   CHECK(place_of(locator) == "c 7000");
   CHECK(locator.place_deadline() == kBegun + 900ms);
-  CHECK_FALSE(locator.next(kBegun + 600ms));
+  CHECK(locator.leave({}, kBegun + 600ms));
 }
 
 TEST_CASE("a redirection leads to another node, and from then on this one is asked first") {
@@ -74,7 +74,7 @@ TEST_CASE("a redirection leads to another node, and from then on this one is ask
   locator.start(kBegun, kBegun + 800ms);
   CHECK(place_of(locator) == "10.0.0.5 7001");
   CHECK(locator.place_deadline() == kBegun + 400ms);
-  CHECK(locator.next(kBegun));
+  CHECK_FALSE(locator.leave({}, kBegun));
   CHECK(place_of(locator) == "a 6379");
 }
 
@@ -150,11 +150,11 @@ TEST_CASE("a node that cannot serve its slot gives way to the next node") {
   locator.start(kBegun, kBegun + 900ms);
   CHECK_FALSE(locator.is_confirmed_by(error_of_place("CLUSTERDOWN The cluster is down"), kBegun));
   CHECK(contains(locator.failure()->why, "node a:6379: is part of a Redis Cluster that is down"));
-  CHECK(locator.next(kBegun + 10ms));
+  CHECK_FALSE(locator.leave({}, kBegun + 10ms));
   CHECK(place_of(locator) == "b 6379");
   CHECK_FALSE(locator.is_confirmed_by(
       error_of_place("LOADING Redis is loading the dataset in memory"), kBegun));
-  CHECK(locator.next(kBegun + 10ms));
+  CHECK_FALSE(locator.leave({}, kBegun + 10ms));
   // These say only that the user may not ask, or that the slot is on its way.
   for (const std::string harmless :
        {"NOPERM this user has no permissions", "TRYAGAIN", "ASK 1 x:1"}) {

@@ -100,9 +100,9 @@ os::Fd Dialer::turn(lock::Instant now) {
   return take_connected(now);
 }
 
-/// A socket that is connected, if there is one. One that was connected and is broken already counts,
-/// too: a server that is full says so before it hangs up. A socket that is refused is replaced by
-/// that for the next address.
+/// A socket that is connected, if there is one. One that was connected and is broken already
+/// counts, too: a server that is full says so before it hangs up. A socket that is refused is
+/// replaced by that for the next address.
 os::Fd Dialer::take_connected(lock::Instant now) {
   for (std::size_t index = 0; index < sockets_.size();) {
     // There is nothing to send: EAGAIN says that TCP still tries.

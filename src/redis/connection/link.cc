@@ -41,7 +41,6 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
   Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
   guard([&] {
     if (state_ == State::idle) {
-      trouble_.reset();
       locator_.start(now, now + timeouts_.connect);
       approach(now);
     } else if (state_ == State::ready) {
@@ -120,7 +119,6 @@ void Link::move(lock::Instant now) {
   hang_up();
   pipeline_.restore_refused();
   pipeline_.set_deadlines(lock::kNever);  // until become_ready()
-  trouble_.reset();
   locator_.redirect(std::exchange(redirection_, {}), now);
   approach(now);
 }
@@ -275,16 +273,14 @@ void Link::hang_up() {
   parser_.reset();
 }
 
-/// This place is of no use: if we were only on the way to it, there may be another one. The trouble
-/// is permanent if it is so at each place.
+/// This place is of no use: if we were only on the way to it, there may be another one.
 void Link::leave_place(lock::Unreachable why, lock::Instant now) {
   const bool on_the_way = state_ != State::ready;
   why = locator_.at_place(std::move(why));
   hang_up();
   if (!on_the_way) return disconnect(why);
-  if (!trouble_ || (trouble_->permanent && !why.permanent)) trouble_ = why;
-  if (locator_.next(now)) return approach(now);
-  disconnect(locator_.at_every_place(*trouble_));
+  if (const auto trouble = locator_.leave(why, now)) return disconnect(*trouble);
+  approach(now);
 }
 
 void Link::disconnect(const lock::Unreachable& why) {

@@ -140,7 +140,6 @@ class Link {
   bool heard_ = false;        ///< the server has sent something over this connection
   lock::Instant heard_at_{};  ///< when it last did
   bool lost_ = false;         ///< see take_lost()
-  std::optional<lock::Unreachable> trouble_;  ///< with a place, on the way
   std::string redirection_;  ///< the latest one that answered a request, or empty
   lock::Instant repeat_at_ = lock::kNever;  ///< the requests that were refused for the moment
   /// To the node of a Cluster to which the slot of the key moves, for requests refused with ASK.

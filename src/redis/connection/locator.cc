@@ -216,12 +216,24 @@ void Locator::stop() {
   left_.clear();
   redirections_ = 0;
   failure_.reset();
+  trouble_.reset();
   place_deadline_ = lock::kNever;
 }
 
 void Locator::close() {
   if (sentinels_) std::ranges::for_each(sentinels_->links, &Link::close);
   stop();
+}
+
+std::optional<lock::Unreachable> Locator::leave(const lock::Unreachable& why, lock::Instant now) {
+  if (!trouble_ || (trouble_->permanent && !why.permanent)) trouble_ = why;
+  if (next(now)) return std::nullopt;
+  const std::size_t nodes = endpoint_.nodes.size();
+  const bool each_failed = left_.empty() && redirections_ == 0;
+  if (endpoint_.kind == Endpoint::Kind::cluster && nodes > 1 && each_failed) {
+    trouble_->why = "none of its " + std::to_string(nodes) + " nodes can be used; " + trouble_->why;
+  }
+  return trouble_;
 }
 
 bool Locator::next(lock::Instant now) {
@@ -277,6 +289,7 @@ bool Locator::is_confirmed_by(const Value& reply, lock::Instant now) {
 }
 
 void Locator::redirect(std::string_view moved, lock::Instant now) {
+  trouble_.reset();
   if (redirections_ == 0 || now >= deadline_) deadline_ = now + timeouts_.connect;
   follow(moved, now);
 }
@@ -308,15 +321,6 @@ lock::Unreachable Locator::at_place(lock::Unreachable trouble) const {
   if (!endpoint_.moves() || place_ == nullptr) return trouble;
   const std::string what = endpoint_.kind == Endpoint::Kind::cluster ? "node " : "primary ";
   trouble.why = what + Address{here_.host, here_.port}.display() + ": " + trouble.why;
-  return trouble;
-}
-
-lock::Unreachable Locator::at_every_place(lock::Unreachable trouble) const {
-  const std::size_t nodes = endpoint_.nodes.size();
-  const bool all_failed = left_.empty() && redirections_ == 0;
-  if (endpoint_.kind == Endpoint::Kind::cluster && nodes > 1 && all_failed) {
-    trouble.why = "none of its " + std::to_string(nodes) + " nodes can be used; " + trouble.why;
-  }
   return trouble;
 }
 

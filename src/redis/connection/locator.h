@@ -69,15 +69,16 @@ class Locator {
   /// The place is reached: there is no deadline any more.
   void arrive() { place_deadline_ = lock::kNever; }
 
-  /// The place cannot be used. True if there is another one to try.
-  bool next(lock::Instant now);
+  /// The place cannot be used, and `why`. If there is another one to try, place() is that; otherwise
+  /// returns why none can be used. That is permanent if it is so at each place.
+  std::optional<lock::Unreachable> leave(const lock::Unreachable& why, lock::Instant now);
 
   /// The command whose reply shows whether the place is the right one, for after AUTH and SELECT,
   /// or empty. `key`: of the lock; if empty, any node of a Cluster is right.
   [[nodiscard]] std::string question(std::string_view key) const;
 
   /// By the reply to question(). If the place is not the right one, place() is another one now, or
-  /// failure() says why, and next() may know another place.
+  /// failure() says why, and leave() may know another place.
   bool is_confirmed_by(const Value& reply, lock::Instant now);
 
   /// A node has answered a request with this redirection ("MOVED 3999 10.0.0.5:6379"): place() is
@@ -97,14 +98,12 @@ class Locator {
   /// Puts the place before its trouble, since messages begin with the configured URI.
   [[nodiscard]] lock::Unreachable at_place(lock::Unreachable trouble) const;
 
-  /// Every place has failed: says so before the trouble of one, if there were several.
-  [[nodiscard]] lock::Unreachable at_every_place(lock::Unreachable trouble) const;
-
   void interests(std::vector<os::Interest>& out) const;
   [[nodiscard]] lock::Instant deadline() const;
   void turn(lock::Instant now);
 
  private:
+  bool next(lock::Instant now);
   void go_to(const Address& address, lock::Instant now);
   void follow(std::string_view moved, lock::Instant now);
   void fail(lock::Unreachable why);
@@ -126,6 +125,7 @@ class Locator {
   lock::Instant deadline_ = lock::kNever;  ///< of all places together
   lock::Instant place_deadline_ = lock::kNever;
   std::optional<lock::Unreachable> failure_;
+  std::optional<lock::Unreachable> trouble_;  ///< with the places that were left
 };
 
 }  // namespace redlock::redis

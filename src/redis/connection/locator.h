@@ -69,8 +69,8 @@ class Locator {
   /// The place is reached: there is no deadline any more.
   void arrive() { place_deadline_ = lock::kNever; }
 
-  /// The place cannot be used, and `why`. If there is another one to try, place() is that; otherwise
-  /// returns why none can be used. That is permanent if it is so at each place.
+  /// The place cannot be used, and `why`. If there is another one to try, place() is that one;
+  /// otherwise returns why none can be used. That is permanent if it is so at each place.
   std::optional<lock::Unreachable> leave(const lock::Unreachable& why, lock::Instant now);
 
   /// The command whose reply shows whether the place is the right one, for after AUTH and SELECT,

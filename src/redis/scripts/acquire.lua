@@ -34,16 +34,8 @@
 --
 -- Only writes to the queue, which are pcalls (try), come before the SET, and every command after it is a
 -- pcall: a failing script does not roll back, and an error after the SET would hide that we hold the lock.
-local ttl = tonumber(ARGV[2])
-local hold = ARGV[6]
-local joins = hold ~= ARGV[1]
 local now = redis.pcall('TIME')
 local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
-local stamp = string.format('%.0f', clock)
-local prefix = ARGV[9]
---include queue
---include turn
---include enqueue
 --include asked
 
 -- TYPE answers with a status, which is a table in Lua. A key of another type is another program's.
@@ -77,13 +69,7 @@ end
 -- The queue decides only about a free lock. A grant does not end a turn: a waiter leaves with its quorum.
 if kind == 'none' and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
-  local owner, left, theirs = standing_turn()
-  if not owner then
-    if clock > 0 then owner, left = hand_on(ARGV[7], ticket), 500 end
-  elseif owner == ARGV[7] or
-         (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
-    owner = nil
-  end
+  local owner, left = turn_before(ticket, clock > 0)
   if owner then return refuse('turn', owner, left) end
   if ticket then count_again(ARGV[7]) end
 end

@@ -9,13 +9,8 @@
 -- ARGV[2]  the number
 --
 -- {'committed'}, or {'not_committed', last number or '0'}
--- The script reads no value longer than any of ours: it asks for sizes first, where the user may.
-local function long(size)
-  return type(size) == 'number' and size > 1024
-end
-if redis.call('TYPE', KEYS[1]).ok ~= 'string' or long(redis.pcall('STRLEN', KEYS[1])) or
-   redis.call('GET', KEYS[1]) ~= ARGV[1] or long(redis.pcall('HSTRLEN', KEYS[3], 'value')) or
-   long(redis.pcall('HSTRLEN', KEYS[3], 'run_id')) then
+--include read
+if redis.call('TYPE', KEYS[1]).ok ~= 'string' or read(KEYS[1], 1024) ~= ARGV[1] then
   return {'not_committed', '0'}
 end
 --include raise

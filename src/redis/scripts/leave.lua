@@ -17,17 +17,10 @@
 --
 -- {'released'}, {'cooling'}, {'kept'}: others still hold it, {'missing'}, {'not_mine', value}
 --include leaving
-
--- If the value is longer than any of ours, this script reads only the head.
-local function read()
-  local size = redis.pcall('STRLEN', KEYS[1])
-  local long = type(size) == 'number' and size > 1024
-  local head = long and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-  return type(head) == 'string' and head or redis.call('GET', KEYS[1])
-end
+--include read
 
 local kind = redis.call('TYPE', KEYS[1]).ok
-local value = kind == 'string' and read()
+local value = kind == 'string' and read(KEYS[1], 1024)
 local cooling = 'cooling:' .. token
 if value ~= token and value ~= cooling and
    string.match(value or '', '^revoked:(%S+)') ~= token then
@@ -38,8 +31,8 @@ if value ~= token and value ~= cooling and
   return {'not_mine', value and string.sub(value, 1, 1024) or 'type:' .. kind}
 end
 
---include others
-
+local others = find_others()
+if not others then return {'kept'} end
 local keep = tonumber(string.match(field(KEYS[2], 'keep:' .. token, 16), '^%d+$')) or 0
 if #others > 0 then
   redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))

@@ -23,8 +23,8 @@ if not ours then
   if kind == 'none' or shared or ends then return {'missing'} end
   return {'not_mine', value}
 end
---include others
-
+local others = find_others()
+if not others then return {'kept'} end
 if #others > 0 then
   redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))
   return {'kept'}

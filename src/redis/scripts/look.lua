@@ -16,11 +16,8 @@
 --     lock, 100 at most, and how many there are.
 -- {'replica', 'host:port of the primary'}
 --include sizes
-local place = redis.pcall('INFO', 'replication')
-if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
-  return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
-                     (string.match(place, 'master_port:(%d+)') or '?')}
-end
+--include replica
+--include field
 
 local kind = redis.call('TYPE', KEYS[1]).ok
 -- One byte more than the longest value of ours.
@@ -29,26 +26,18 @@ local value = type(head) == 'string' and head or kind == 'string' and redis.call
 local left = redis.call('PTTL', KEYS[1])
 local who, fence, holds, member, count, run, readers, there = '', '0', 0, '', 0, '', {}, 0
 
--- Another program may have written the value, of any size, and the keys beside it.
-local function noted(field, longest)
-  local size = redis.pcall('HSTRLEN', KEYS[2], field)
-  if type(size) == 'number' and size > longest then return '' end
-  local text = redis.pcall('HGET', KEYS[2], field)
-  return type(text) == 'string' and #text <= longest and text or ''
-end
-
 if #value > 1024 then
   -- It is not ours, and may be so long that reading it would block the server.
 elseif kind == 'string' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
-  who = noted(token, 8192)
+  who = field(KEYS[2], token, 8192)
   run = string.sub(redis.sha1hex(token), 1, 16)
-  fence = string.match(noted('fence:' .. token, 32), '^%d+$') or '0'
+  fence = string.match(field(KEYS[2], 'fence:' .. token, 32), '^%d+$') or '0'
   local now = redis.pcall('TIME')
   local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
   -- Word by word: a pattern for both would scan a long word again from each of its bytes.
   local hold
-  for word in string.gmatch(noted('holds:' .. token, 65536), '%S+') do
+  for word in string.gmatch(field(KEYS[2], 'holds:' .. token, 65536), '%S+') do
     local ends = hold and string.match(word, '^%d+$')
     if ends and (hold == token or tonumber(ends) > clock) then holds = holds + 1 end
     hold = not ends and word
@@ -58,8 +47,8 @@ elseif kind == 'string' then
     local list = small and redis.pcall('ZRANGEBYSCORE', ARGV[1], '(' .. string.format('%.0f', clock), '(inf',
                                        'WITHSCORES', 'LIMIT', 0, 100) or {}
     local function name(reader, ends)
-      readers[#readers + 1] = {reader, string.format('%.0f', ends - clock), noted(reader, 8192),
-                               string.match(noted('fence:' .. reader, 32), '^%d+$') or '0',
+      readers[#readers + 1] = {reader, string.format('%.0f', ends - clock), field(KEYS[2], reader, 8192),
+                               string.match(field(KEYS[2], 'fence:' .. reader, 32), '^%d+$') or '0',
                                string.sub(redis.sha1hex(reader), 1, 16)}
     end
     local ends = redis.pcall('ZSCORE', ARGV[1], ARGV[2])

@@ -10,6 +10,7 @@
 --
 -- {'released'}, {'missing'}: others may read, {'not_mine', value}
 local token, readers, holder = ARGV[1], KEYS[2], KEYS[3]
+--include field
 --include sizes
 --include readers
 --include exit

@@ -16,6 +16,7 @@
 -- {'released'}, {'missing'}, {'not_mine', value}; an error, and nothing is changed, if the lock has more readers
 -- than the tombstone can name
 --include sizes
+--include read
 -- Also if the lock is gone already: its holder may be about to put it back.
 local function bury(left)
   if ARGV[3] == '' or not KEYS[2] then return end
@@ -46,10 +47,7 @@ if kind == 'none' then
   bury(0)
   return {'missing'}
 end
--- If the value is longer than any of ours, this script reads only its head.
-local size = kind == 'string' and redis.pcall('STRLEN', KEYS[1])
-local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-local value = type(head) == 'string' and head or kind == 'string' and redis.call('GET', KEYS[1]) or ''
+local value = kind == 'string' and read(KEYS[1], 1024) or ''
 local same = kind == ARGV[1] and string.sub(value, 1, 1024) == ARGV[2]
 if kind == 'string' and ARGV[3] ~= '' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)')

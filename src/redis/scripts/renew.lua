@@ -12,10 +12,8 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {'missing'} end
 if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
 
--- If the value is longer than any of ours, this script reads only its head.
-local size = redis.pcall('STRLEN', KEYS[1])
-local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-local value = type(head) == 'string' and head or redis.call('GET', KEYS[1])
+--include read
+local value = read(KEYS[1], 1024)
 if value ~= ARGV[1] then return {'not_mine', string.sub(value or '', 1, 1024)} end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])

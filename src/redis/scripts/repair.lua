@@ -17,10 +17,7 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return {'granted'}
 end
 local kind = redis.call('TYPE', KEYS[1]).ok
--- If the value is longer than any of ours, this script reads only its head.
-size = redis.pcall('STRLEN', KEYS[1])
-local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-local value = type(head) == 'string' and head or
-              kind == 'string' and redis.call('GET', KEYS[1]) or 'type:' .. kind
+--include read
+local value = kind == 'string' and read(KEYS[1], 1024) or 'type:' .. kind
 if value == ARGV[1] then return {'granted'} end
 return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), '', '0'}

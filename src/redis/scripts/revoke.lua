@@ -17,10 +17,8 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 if kind == 'none' then return {'missing'} end
 if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
 
--- If the value is longer than any of ours, this script reads only its head.
-local size = redis.pcall('STRLEN', KEYS[1])
-local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-local value = type(head) == 'string' and head or redis.call('GET', KEYS[1]) or ''
+--include read
+local value = read(KEYS[1], 1024) or ''
 if value == ARGV[1] then
   -- SET would remove the time to live (KEEPTTL needs Redis 6).
   local left = redis.call('PTTL', KEYS[1])

@@ -15,10 +15,8 @@ local function exit()
     redis.call('DEL', KEYS[1], readers)
     redis.pcall('HDEL', holder, shared)
   elseif small then
-    local size = redis.pcall('HSTRLEN', holder, others[1])
-    local long = type(size) == 'number' and size > 8192
-    local who = not long and redis.pcall('HGET', holder, others[1])
-    if type(who) == 'string' then redis.pcall('HSET', holder, shared, who) end
+    local who = field(holder, others[1], 8192)
+    if who ~= '' then redis.pcall('HSET', holder, shared, who) end
     local last = redis.pcall('ZRANGE', readers, -2, -2, 'WITHSCORES')
     local left = last[2] and tonumber(last[2]) and last[2] - clock
     if left and left >= 1 and left < redis.call('PTTL', KEYS[1]) then

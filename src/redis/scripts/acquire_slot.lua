@@ -1,15 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- Takes the slot of the lock that our token names, if nobody has it, it is not another waiter's turn, and
--- this server can vouch for that; or joins the slot of an ancestor.
+-- Takes the slot of the lock that our token names, if nobody has it, it is not another waiter's turn, and this
+-- server can vouch for that; or joins the slot of an ancestor.
 --
 -- KEYS[1] to KEYS[5], ARGV[1] to ARGV[9]  as in acquire_shared.lua
 --
--- Replies as acquire.lua. If the lock has as many slots as our token says, a refusal has a last element: for
--- each slot 4 digits of its holder's token, or nothing, separated by commas; its value is the token that has
--- our slot, its time that until the first slot may be free. Without that element: {'refused',
--- 'shared:GENERATION', …}, a waiter that is not for one of as many slots stands before us; {'refused',
--- 'type:crowd', …}, see slots.lua.
+-- Replies as acquire.lua. If the lock has as many slots as our token says, a refusal has a last element: for each
+-- slot 4 digits of its holder's token, or nothing, separated by commas; its value is the token that has our slot,
+-- its time that until the first slot may be free. Without that element: {'refused', 'shared:GENERATION', …}, a
+-- waiter for something else than one of as many slots is before us; {'refused', 'type:crowd', …}, see slots.lua.
 local token, readers = ARGV[1], KEYS[5]
 --include sizes
 --include readers

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Reads the mark of the last successful run (`--once`). Changes nothing.
+-- Reads the mark of the last successful run (--once). Changes nothing.
 --
 -- KEYS[1]  the mark, and no other key: a user without --once needs no permission for it
 --

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Reads a page of the log of a lock backwards, from its latest line on. Changes nothing.
+-- Reads a page of the log of a lock backwards. Changes nothing.
 --
 -- KEYS[1]  the log
 -- ARGV[1]  the ID of the first line of the page, '+' for the latest line of the log

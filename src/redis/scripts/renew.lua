@@ -2,8 +2,7 @@
 --
 -- Sets the time to live of our lock back to its full length. Never shortens it.
 --
--- KEYS[1]  the lock, and no other key: while a cluster moves a slot, it answers a script on two keys with
---          TRYAGAIN
+-- KEYS[1]  the lock, and no other key: while a cluster moves a slot, it answers a script on two keys with TRYAGAIN
 -- ARGV[1]  our token
 -- ARGV[2]  the time to live, in ms: the ttl, or the rest of the minimum hold, whichever is longer
 --

@@ -1,14 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- Puts our lock back on a server that lost it, while a quorum of the others holds it. This is not a new
--- grant: it takes no fencing number and leaves no trace of the server's run_id, so the client judges the
--- server's next vote as if this had not happened. The script does not put the lock back if its owner has
--- released it here, or somebody has deleted it by force: the process that renews the lock may not know that
--- yet.
+-- Puts our lock back on a server that lost it, while a quorum of the others holds it, but not after a release by
+-- its owner or a deletion by force, of which the process that renews the lock may not know yet. This is not a new
+-- grant: it takes no fencing number and leaves no trace of the server's run_id, so the client judges the server's
+-- next vote as if this had not happened.
 --
 -- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
 --
--- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
+-- {'granted'}, {'refused', value, pttl, '', '0'}, {'released'}
 --include noted
 
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then

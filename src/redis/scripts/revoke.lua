@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- Marks the lock as revoked from the holder that the user saw, and notifies that holder. The time to live
--- does not change: when it is over, or the holder has stopped its job, the lock is free.
+-- Marks the lock as revoked from the holder that the user saw, and notifies that holder. The time to live does
+-- not change: when it is over, or the holder has stopped its job, the lock is free.
 --
 -- KEYS[1]  the lock, and no other key except for a shared one:
--- KEYS[2]  the readers: see readers.lua. This script revokes the lock from all of them
+-- KEYS[2]  the readers: see readers.lua. The script revokes the lock from all of them
 -- ARGV[1]  the token, or "shared:GENERATION"
 -- ARGV[2]  the new value: "revoked:TOKEN", a blank, and the revoker as JSON
 -- ARGV[3]  the channel of the notices to the holder; of readers, its beginning, before the token

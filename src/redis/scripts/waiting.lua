@@ -2,8 +2,8 @@
 --
 -- Lists the waiters in the queue of a lock. Changes nothing.
 --
--- KEYS[1]  the queue, KEYS[2] alive, KEYS[3] the waiters: see queue.lua; no other key, as a user that
---          reads locks may lack the permission for these
+-- KEYS[1] to KEYS[3]  queue, alive and waiters: see queue.lua; no other key, as a user that reads locks may lack
+--                     the permission for these
 --
 -- {'waiting', how many, {waiter, for how many ms, who or ''}, …}: the first 20, in their order
 --include sizes

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What acquire.lua and acquire_shared.lua have in common before they look at the lock: how to read keys that
--- another program may have written, and how to refuse.
+-- What the acquire scripts have in common before they look at the lock.
 local ttl, hold, prefix = tonumber(ARGV[2]), ARGV[6], ARGV[9]
 local joins = hold ~= ARGV[1]
 local stamp = string.format('%.0f', clock)

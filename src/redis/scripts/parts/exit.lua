@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Removes us from the readers, for the scripts that include it after readers.lua. The last one deletes the
--- lock. If others stay, the lock lives no longer than they do: ours may have had the longest ttl. If the list
--- is too large to read, the lock keeps its time to live.
+-- Removes us from the readers. The last one deletes the lock. If others stay, the lock lives no longer than they
+-- do: ours may have had the longest ttl. If the list is too large to read, the lock keeps its time to live.
 --
 -- holder  the key of the holder hash: the lock's description there, its field shared, becomes that of a reader that
 --         stays

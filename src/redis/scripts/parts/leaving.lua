@@ -1,27 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- What leave.lua and leave_shared.lua have in common before they look at the lock.
-
+-- What leave.lua and leave_shared.lua have in common.
 local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local time = redis.pcall('TIME')
 local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
 
 --include field
-
--- Hands the pairs of a list, "id time id time …", to f. It matches word by word: a pattern for both would
--- scan a long word again from each of its bytes.
-local function each(list, f)
-  local id
-  for word in string.gmatch(list, '%S+') do
-    if id and string.find(word, '^%d+$') then
-      f(id, word)
-      id = nil
-    else
-      id = word
-    end
-  end
-end
+--include each
 
 -- The keeper's note, "~token", is for a later request of the owner: the keeper has already done what that
 -- request asks for. Returns whether there was such a note.

@@ -1,8 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Ends repair.lua or repair_shared.lua if the owner has released the lock here by its token, or the tombstone
--- (see buried.lua) has our token.
-
+-- Ends a repair if the owner has released the lock here by its token, or the tombstone has our token.
 --include field
 if string.find(' ' .. field(KEYS[3], 'released', 8192), '[ ~]' .. ARGV[1] .. ' %d') then
   return {'released'}

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What commit.lua and commit_shared.lua have in common once they know that the lock holds our token.
-
+-- What the commit scripts have in common once they know that the lock holds our token.
 for _, name in ipairs({'value', 'run_id'}) do
   local size = redis.pcall('HSTRLEN', KEYS[3], name)
   if type(size) == 'number' and size > 1024 then return {'not_committed', '0'} end

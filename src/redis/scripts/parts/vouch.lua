@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- What the acquire scripts have in common before they decide: the list of holds, the server's life and role,
--- the last fencing number. Ends the script if this server cannot vouch for the lock.
+-- What the acquire scripts have in common before they decide: the list of holds, the server's life and role, the
+-- last fencing number. Ends the script if this server cannot vouch for the lock.
 --
--- ours: the lock holds our token already.
-
+-- ours  the lock holds our token already
 local list = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
 local holds = list
 if joins and not ours then return refuse('refused', '', -2) end

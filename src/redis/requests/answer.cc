@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "lock/value.h"
 #include "redis/wire/trouble.h"
 
 namespace redlock::redis {
@@ -231,6 +233,22 @@ std::optional<Queue> read_waiting(const Value& reply) {
   const auto length = std::clamp<std::int64_t>(part[1].integer, 0, kMostCounted);
   queue.length = std::max(static_cast<std::size_t>(length), queue.first.size());
   return queue;
+}
+
+Taken read_taken(const Value& reply) {
+  const std::vector<Value>& part = reply.elements;
+  const std::string_view word = part.empty() ? std::string_view() : part[0].text;
+  if (word == "released") return {lock::Released{}};
+  if (word == "missing") return {lock::Missing{}};
+  if (word == "not_mine" && part.size() == 2) return {lock::NotMine{part[1].text}};
+  if (word != "revoked" || !fits(reply, "sis")) return {unexpected_reply(reply)};
+  Taken taken{lock::Released{}, part[1].integer};
+  // The generation, which is in the list too, is not a token.
+  std::istringstream listed(part[2].text);
+  for (std::string token; listed >> token;) {
+    if (lock::is_token(token)) taken.readers.push_back(token);
+  }
+  return taken;
 }
 
 lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& reply) {

@@ -159,11 +159,7 @@ std::size_t ClusterMap::unserved() const {
 
 Observer::Observer(Questions& questions, std::size_t server)
     : questions_(questions), server_(server) {
-  if (questions.place(server).kind != Endpoint::Kind::cluster) add_node(server);
-}
-
-void Observer::add_node(std::size_t connection) {
-  nodes_.push_back({connection});
+  if (questions.place(server).kind != Endpoint::Kind::cluster) nodes_.push_back({server});
 }
 
 void Observer::scan(std::string_view part, lock::Instant now) {
@@ -182,7 +178,7 @@ void Observer::look(std::vector<std::string> keys, Marks marks, std::string read
   if (nodes_.empty() && keys_.size() == 1) {
     // The nodes lead us to the one that has this key.
     questions_.go_to(server_, keys_.front());
-    add_node(server_);
+    nodes_.push_back({server_});
   } else if (nodes_.empty() && !trouble_) {
     return ask_for_map(now);
   }
@@ -206,7 +202,7 @@ void Observer::ask_for_map(lock::Instant now) {
         primary.kind = Endpoint::Kind::tcp;
         primary.host = address.host;
         primary.port = address.port;
-        add_node(questions_.connect_like(server_, std::move(primary)));
+        nodes_.push_back({questions_.connect_like(server_, std::move(primary))});
       }
     }
     begin(later);

@@ -105,7 +105,6 @@ class Observer {
 
   using Take = std::function<void(const Value& reply, lock::Instant now)>;
 
-  void add_node(std::size_t connection);
   void ask_for_map(lock::Instant now);
   void begin(lock::Instant now);
   void begin_look(lock::Instant now);

@@ -24,7 +24,6 @@ struct LockContext {
   std::chrono::milliseconds ttl{};  ///< how long a hold counts without a renewal
   std::string holder_json{};
   std::chrono::seconds restart_grace{};  ///< 0: we trust servers as soon as they run
-  unsigned replicas = 0;                 ///< this many must have the grant before it counts
   std::string holder_key = helper_key(lock_key, "holder");
   std::string fence_key = helper_key(lock_key, "fence");
   std::string dead_key = helper_key(lock_key, "dead");

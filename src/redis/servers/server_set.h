@@ -63,11 +63,9 @@ class ServerSet {
   /// not done so yet. For one attempt only.
   void subscribe(lock::AttemptId attempt, lock::Instant now);
 
-  /// The subscriptions of subscribe(), for a process that must not touch the other connections yet.
+  /// The subscriptions of subscribe(), and the notices for the holder that the latest turn()
+  /// received. A process that must not touch the other connections yet may use them alone.
   Subscribers& subscribers() { return holder_notices_; }
-
-  /// The notices for the holder that the latest turn() received.
-  std::vector<Notice> take_notices() { return holder_notices_.take(); }
 
   /// Puts us into the queue with this ticket (unless it is 0) on every server that is connected and
   /// answers, and subscribes to our wake-ups wherever it has not done so yet.

@@ -47,13 +47,12 @@ void Subscriber::follow(const Endpoint& place) {
 }
 
 void Subscriber::move(lock::Instant now) {
-  if (!link_) return;
   close();
   subscribe(now);
 }
 
 void Subscriber::close() {
-  link_->close();
+  if (link_) link_->close();
   unanswered_.clear();
 }
 
@@ -133,11 +132,6 @@ std::optional<std::string> Subscriber::note_confirmed() {
   return std::string();
 }
 
-void Subscriber::abandon() {
-  if (link_) link_->close();
-  link_.reset();
-}
-
 void Subscribers::subscribe(lock::Instant now) {
   for (Subscriber& subscriber : subscribers_) subscriber.subscribe(now);
 }
@@ -165,8 +159,8 @@ void Subscribers::turn(lock::Instant now) {
   }
 }
 
-void Subscribers::abandon() {
-  for (Subscriber& subscriber : subscribers_) subscriber.abandon();
+void Subscribers::close() {
+  for (Subscriber& subscriber : subscribers_) subscriber.close();
   subscribers_.clear();
 }
 

@@ -52,7 +52,8 @@ class Subscriber {
   /// nothing. A failure is not reported: subscribe() tries again.
   std::vector<std::string> turn(lock::Instant now);
 
-  void abandon();
+  /// As Link::close().
+  void close();
 
  private:
   [[nodiscard]] bool says_that_slot_moved(const Link::Arrival& arrival) const;
@@ -60,7 +61,6 @@ class Subscriber {
   std::optional<std::string> take_answer(bool refused);
   std::optional<std::string> note_confirmed();
   void follow_slot(lock::Instant now);
-  void close();
 
   std::string channel_;
   std::deque<std::string_view> commands_;    ///< none of them was refused yet
@@ -109,7 +109,7 @@ class Subscribers {
   std::vector<Notice> take() { return std::exchange(notices_, {}); }
 
   /// As Link::close().
-  void abandon();
+  void close();
 
  private:
   std::deque<Subscriber> subscribers_;  ///< a deque, since a Subscriber cannot move

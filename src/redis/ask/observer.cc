@@ -215,8 +215,8 @@ void Observer::begin(lock::Instant now) {
   if (looks_) return begin_look(now);
   const std::size_t unserved = map_ ? map_->unserved() : 0;
   if (unserved > 0) {
-    gap_ = lock::Unreachable{.why = "no node of the Cluster serves " + std::to_string(unserved) +
-                                    " of the 16384 slots, so that the locks in them are missing"};
+    gap_ = "no node of the Cluster serves " + std::to_string(unserved) +
+           " of the 16384 slots, so that the locks in them are missing";
   }
   for (Node& node : nodes_) {
     node.cursor = "0";
@@ -282,11 +282,11 @@ void Observer::take_scan(Node& node, const Value& reply, lock::Instant now) {
   node.cursor = part[0].text;
   if (node.cursor == "0") return;
   if (node.found.size() > kMostLocks) {
-    node.cut = "names more than " + std::to_string(kMostLocks) + " locks; the rest is left out";
+    cut_ = "names more than " + std::to_string(kMostLocks) + " locks; the rest is left out";
   } else if (in_circles) {
-    node.cut = "repeats the same page of locks (SCAN), so some locks may be missing";
+    cut_ = "repeats the same page of locks (SCAN), so some locks may be missing";
   } else if (const auto why = too_much(node.bytes += size_of(reply))) {
-    node.cut = *why;
+    cut_ = why;
   } else {
     ask_scan(node, now);
   }
@@ -329,7 +329,7 @@ void Observer::go_on(Node& node, const Value& reply, lock::Instant now) {
   const auto why = too_much(node.bytes += size_of(reply));
   // With one lock there is nothing to leave out.
   if (why && node.wanted.size() > 1) {
-    node.cut = *why;
+    cut_ = why;
     return stop(node, {.why = *why});
   }
   ask_more(node, now);
@@ -344,28 +344,20 @@ void Observer::stop(Node& node, const lock::Unreachable& why) {
   questions_.forget(node.connection);
 }
 
-std::optional<lock::Unreachable> Observer::trouble() const {
-  if (trouble_) return trouble_;
+std::optional<std::string> Observer::trouble() const {
+  if (trouble_) return trouble_->why;
   const auto node =
       std::ranges::find_if(nodes_, [](const Node& one) { return one.trouble.has_value(); });
   if (node == nodes_.end()) return gap_;
-  if (!map_) return node->trouble;
-  lock::Unreachable why = *node->trouble;
+  if (!map_) return node->trouble->why;
   const Endpoint& primary = questions_.place(node->connection);
-  why.why = "node " + Address{primary.host, primary.port}.display() + ": " + why.why;
-  return why;
+  return "node " + Address{primary.host, primary.port}.display() + ": " + node->trouble->why;
 }
 
 std::set<std::string> Observer::found() const {
   std::set<std::string> all;
   for (const Node& node : nodes_) all.insert(node.found.begin(), node.found.end());
   return all;
-}
-
-std::optional<std::string> Observer::cut() const {
-  const auto node =
-      std::ranges::find_if(nodes_, [](const Node& one) { return one.cut.has_value(); });
-  return node == nodes_.end() ? std::nullopt : node->cut;
 }
 
 }  // namespace redlock::redis

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/requests/request.h"
 
-#include <initializer_list>
 #include <utility>
 #include <vector>
 

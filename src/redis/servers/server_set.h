@@ -47,10 +47,8 @@ class ServerSet {
 
   /// Queues the request, and sends it if possible; connects if need be. Its reply comes out of
   /// turn().
-  ///
   /// A release also forgets the unsent requests of its attempt: those get no reply. If nothing of
   /// the attempt was ever sent there, it is answered Missing without asking the server.
-  ///
   /// The first Op::leave_queue ends the subscriptions of join_queue(). If the server is not
   /// connected and nothing is to be sent to it, the answer is Unreachable.
   void ask(const lock::Ask& ask, lock::Instant now);

@@ -5,7 +5,6 @@
 // again whenever it may help.
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <optional>
 #include <string>

@@ -9,13 +9,11 @@ local stamp = string.format('%.0f', clock)
 --include enqueue
 --include field
 
--- Other programs may have written the keys, of any size: this script asks for the sizes first,
--- where the user may. If a value is longer than any of ours, it reads only the head.
+-- As in read.lua, but an error is a value.
 local function read(key, longest)
   local long = (try('STRLEN', key) or 0) > longest
   return long and try('GETRANGE', key, 0, 1023) or redis.pcall('GET', key)
 end
-
 
 -- Every refusal puts us into the queue, or keeps us there. Without a clock (0) we would take the other
 -- waiters' times for wrong ones.

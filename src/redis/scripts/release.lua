@@ -7,11 +7,7 @@
 -- ARGV[1]  our token
 --
 -- {'released'}, {'missing'}, {'not_mine', value}
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'none' then return {'missing'} end
-if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
-
---include read
+--include string
 local value = read(KEYS[1], #ARGV[1] + 1024)
 if value == ARGV[1] or value == 'cooling:' .. ARGV[1] or
    string.match(value or '', '^revoked:(%S+)') == ARGV[1] then

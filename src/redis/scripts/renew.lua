@@ -7,11 +7,7 @@
 -- ARGV[2]  the time to live, in ms: the ttl, or the rest of the minimum hold, whichever is longer
 --
 -- {'renewed'}, {'missing'}, {'not_mine', value}
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'none' then return {'missing'} end
-if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
-
---include read
+--include string
 local value = read(KEYS[1], 1024)
 if value ~= ARGV[1] then return {'not_mine', string.sub(value or '', 1, 1024)} end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then

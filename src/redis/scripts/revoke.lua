@@ -13,11 +13,7 @@
 --     the value stays
 -- {'missing'}, {'not_mine', value}
 --include sizes
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'none' then return {'missing'} end
-if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
-
---include read
+--include string
 local value = read(KEYS[1], 1024) or ''
 if value == ARGV[1] then
   -- SET would remove the time to live (KEEPTTL needs Redis 6).

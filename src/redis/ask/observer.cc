@@ -12,8 +12,7 @@
 namespace redlock::redis {
 namespace {
 
-/// The number of requests on their way at a time: enough to save round trips, too few to burden a
-/// server.
+/// Requests on their way at a time: enough to save round trips, too few to burden a server.
 constexpr std::size_t kWindow = 16;
 /// Buckets that a server scans in one step: far below a millisecond's work.
 constexpr std::string_view kStep = "500";

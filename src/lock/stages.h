@@ -21,12 +21,6 @@
 
 namespace redlock::lock {
 
-/// Which neighbours a stage has.
-struct Neighbours {
-  bool earlier = false;  ///< our supervisor's death is the order to kill the job immediately
-  bool later = false;    ///< our job is the next stage
-};
-
 /// How long the later stages get at most to end the command and to give their locks back.
 inline constexpr Duration kLongestUnwinding = std::chrono::seconds(1);
 
@@ -61,7 +55,7 @@ inline std::optional<OutOfOrder> out_of_order(const std::vector<std::string>& na
 /// not. `wait`: as in Patience.
 inline Instant limit_of_waits(const std::optional<Duration>& wait, Instant now) {
   if (!wait || *wait <= Duration::zero()) return kNever;
-  return *wait < kNever - now ? now + *wait : kNever;
+  return moment_after(now, *wait);
 }
 
 /// How long a stage that begins now may wait for its lock; as in Patience. Never zero because of

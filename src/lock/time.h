@@ -23,6 +23,11 @@ using Duration = BootClock::duration;
 /// "No deadline": later than every instant a clock will ever show.
 inline constexpr Instant kNever = Instant::max();
 
+/// The instant `length` after `from`, or kNever if no clock will ever show it.
+constexpr Instant moment_after(Instant from, Duration length) {
+  return length < kNever - from ? from + length : kNever;
+}
+
 /// The same length, or the longest (shortest) Duration if it does not fit. A plain conversion from
 /// milliseconds overflows beyond 292 years, and a record that others wrote may contain more.
 template <class Rep, class Period>

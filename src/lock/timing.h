@@ -21,6 +21,12 @@ constexpr std::size_t blocking_minority(std::size_t servers) {
   return servers - quorum(servers) + 1;
 }
 
+/// How many of `all` are as `is_so` says.
+template <class All, class Predicate>
+constexpr std::size_t how_many(const All& all, Predicate is_so) {
+  return static_cast<std::size_t>(std::ranges::count_if(all, is_so));
+}
+
 /// A job that forks faster than it is killed needs another KILL. While a KILL finds only processes
 /// that cannot be killed, or that are dying already, each pause is twice the one before.
 inline constexpr Duration kKillAgain = std::chrono::milliseconds(20);

@@ -24,6 +24,7 @@
 #include "lock/by_token.h"
 #include "lock/judgement.h"
 #include "lock/value.h"
+#include "look/json.h"
 #include "look/observed.h"
 #include "os/clock.h"
 #include "os/signals.h"
@@ -197,7 +198,10 @@ class TokenCommand : private driver::Host {
   ExitStatus tell() {
     switch (by_token_.state()) {
       case lock::ByToken::State::done:
-        if (op_ == lock::Op::leave) warn_of_left_overs();
+        if (op_ == lock::Op::leave && !settings_.quiet) {
+          driver::complain(look::may_keep(by_token_.complaints(), possession_.left,
+                                          possession_.lock.name, settings_));
+        }
         if (possession_.revoked.empty()) return ExitStatus::ok;
         reporter_.say_not_held(possession_.revoked);
         return ExitStatus::lost;
@@ -217,12 +221,6 @@ class TokenCommand : private driver::Host {
       reporter_.say_not_released(by_token_.complaints());
     }
     return ExitStatus::unavailable;
-  }
-
-  void warn_of_left_overs() {
-    if (settings_.quiet) return;
-    driver::complain(
-        look::may_keep(by_token_.complaints(), possession_.left, possession_.lock.name, settings_));
   }
 
   /// The holder of the lock now, as far as the servers show it.
@@ -247,14 +245,6 @@ class TokenCommand : private driver::Host {
   driver::Driver driver_;
   int interrupted_ = 0;  ///< this signal ended the command; 0: none
 };
-
-std::string renewed_json(const std::string& name, lock::Duration valid_for) {
-  using Seconds = std::chrono::duration<double>;
-  return records::Json::object(
-             {{"name", name},
-              {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}})
-      .output();
-}
 
 }  // namespace
 
@@ -282,7 +272,10 @@ Exit renew(const cli::Renew& request) {
   TokenCommand by_token(settings, possession, lock::Op::renew);
   const Exit result = by_token.run();
   if (result.status != 0 || !request.json) return result;
-  return driver::print(renewed_json(request.name, by_token.valid_for()), ExitStatus::ok);
+  const auto valid_for = std::chrono::floor<milliseconds>(by_token.valid_for());
+  const auto json = records::Json::object(
+      {{"name", request.name}, {"valid_for_s", look::in_seconds(valid_for)}});
+  return driver::print(json.output(), ExitStatus::ok);
 }
 
 }  // namespace redlock::hold

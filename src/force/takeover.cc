@@ -7,6 +7,7 @@
 
 #include "lock/value.h"
 #include "os/clock.h"
+#include "redis/ask/revoking.h"
 #include "redis/requests/request.h"
 
 namespace redlock::force {
@@ -59,8 +60,7 @@ Takeover::Takeover(const config::Settings& settings, const look::Observed& lock)
       targets_(find_targets(lock)),
       free_(find_servers(lock, false)),
       readers_(find_readers(lock)),
-      answers_(lock.seen.size()),
-      revoked_(lock.seen.size()) {
+      answers_(lock.seen.size()) {
   for (std::size_t server = 0; server < lock.seen.size(); ++server) {
     interview_.questions().go_to(server, lock.id.key);
   }
@@ -73,12 +73,6 @@ void Takeover::revoke(const records::Holder& by) {
     const std::string token = token_on(server);
     return redis::encode_revoke(lock_.id.key, token, records::revoked_value(token, by));
   });
-  // Some may have entered since we looked.
-  for (const redis::Taken& taken : revoked_) {
-    for (const std::string& reader : taken.readers) {
-      if (std::ranges::find(readers_, reader) == readers_.end()) readers_.push_back(reader);
-    }
-  }
 }
 
 void Takeover::remove() {
@@ -137,9 +131,13 @@ void Takeover::carry_out(const std::vector<std::size_t>& servers, const Request&
         answers_[server] = *silence;
         return;
       }
-      redis::Taken taken = redis::read_taken(answer.reply());
+      const redis::Taken taken = redis::read_taken(answer.reply());
       answers_[server] = taken.answer;
-      if (taken.notified) revoked_[server] = std::move(taken);
+      if (taken.notified.value_or(0) > 0) ++notified_;
+      // Some readers may have entered since we looked.
+      for (const std::string& reader : taken.readers) {
+        if (std::ranges::find(readers_, reader) == readers_.end()) readers_.push_back(reader);
+      }
     });
   };
   std::ranges::for_each(servers, ask_for_it);
@@ -151,18 +149,9 @@ void Takeover::carry_out(const std::vector<std::size_t>& servers, const Request&
   interview_.finish();
 }
 
-lock::Tally Takeover::tally() const {
-  return lock::count(answers_, lock_.seen);
-}
-
 std::size_t Takeover::free() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       free_, [this](std::size_t server) { return !answers_[server].has_value(); }));
-}
-
-std::size_t Takeover::notified() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      revoked_, [](const redis::Taken& taken) { return taken.notified.value_or(0) > 0; }));
 }
 
 std::string Takeover::troubles() const {

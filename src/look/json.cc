@@ -42,8 +42,7 @@ Members person(const records::Holder& who) {
 }
 
 /// Each server, and the reason if it could not be asked.
-Json servers_json(const config::Settings& settings,
-                  const std::vector<std::optional<std::string>>& troubles) {
+Json servers_json(const config::Settings& settings, const Troubles& troubles) {
   std::vector<Json> servers;
   for (std::size_t server = 0; server < troubles.size(); ++server) {
     servers.push_back(Json::object({{"server", settings.servers[server].display()},
@@ -196,7 +195,7 @@ Json holder_json(const std::optional<records::Holder>& holder) {
 }
 
 std::string to_json(const std::vector<Observed>& locks, const config::Settings& settings,
-                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status) {
+                    const Troubles& troubles, ExitStatus status) {
   return Json::object(
              {{"status", static_cast<int>(status)},
               {"quorum", lock::quorum(settings.servers.size())},
@@ -208,7 +207,7 @@ std::string to_json(const std::vector<Observed>& locks, const config::Settings& 
 }
 
 std::string to_json(const std::vector<HistoryView>& views, const cli::History& request,
-                    const std::vector<std::optional<std::string>>& troubles, ExitStatus status) {
+                    const Troubles& troubles, ExitStatus status) {
   Members members{{"status", static_cast<int>(status)},
                   {"quorum", lock::quorum(request.settings.servers.size())},
                   {"servers", servers_json(request.settings, troubles)}};

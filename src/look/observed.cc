@@ -197,8 +197,8 @@ std::vector<Observed> Query::look(const std::vector<std::string>& names, redis::
   return all;
 }
 
-std::vector<std::optional<std::string>> Query::troubles() const {
-  std::vector<std::optional<std::string>> troubles = refusals_;
+Troubles Query::troubles() const {
+  Troubles troubles = refusals_;
   for (std::size_t server = 0; server < observers_.size(); ++server) {
     if (const auto why = observers_[server].cut()) troubles[server] = *why;
     if (const auto why = observers_[server].trouble()) troubles[server] = why->why;
@@ -208,7 +208,7 @@ std::vector<std::optional<std::string>> Query::troubles() const {
 
 std::vector<std::string> Query::complaints() const {
   std::vector<std::string> lines;
-  const auto why = troubles();
+  const Troubles why = troubles();
   for (std::size_t server = 0; server < observers_.size(); ++server) {
     if (!why[server]) continue;
     const std::string display = settings_.servers[server].brief();

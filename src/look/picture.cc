@@ -63,11 +63,7 @@ class Drawing {
   explicit Drawing(Span span) : span_(span) {}
 
   /// The place of a moment, in percent of the width; a margin of 2 percent on both sides.
-  [[nodiscard]] double place(milliseconds time) const {
-    const double part = static_cast<double>((time - span_.begin).count()) /
-                        static_cast<double>((span_.end - span_.begin).count());
-    return 2 + 96 * std::clamp(part, 0.0, 1.0);
-  }
+  [[nodiscard]] double place(milliseconds time) const { return 2 + 96 * span_.place(time); }
 
   void text(double x, int y, std::string_view kind, std::string_view text,
             std::string_view anchor = "start") {

@@ -30,18 +30,11 @@ struct SettingLine {
   std::string where;        ///< the flag, the variable, file:line
 };
 
-std::string_view origin_word(Origin origin) {
-  switch (origin) {
-    case Origin::flag:
-      return "flag";
-    case Origin::environment:
-      return "environment";
-    case Origin::file:
-      return "file";
-    case Origin::built_in:
-      break;
-  }
-  return "default";
+std::string_view word_for(Origin origin) {
+  return origin == Origin::flag          ? "flag"
+         : origin == Origin::environment ? "environment"
+         : origin == Origin::file        ? "file"
+                                         : "default";
 }
 
 std::string where(const Row& row, const Draft& draft) {
@@ -81,7 +74,7 @@ std::vector<SettingLine> lines_of(const Draft& draft) {
     if (row.environment == nullptr || !takes(config::kConfig, row)) continue;
     const std::string key = file_key(row);
     lines.push_back({key.empty() ? std::string(row.name) : key, values_of(row, draft),
-                     origin_word(draft.origin(row.name)), where(row, draft)});
+                     word_for(draft.origin(row.name)), where(row, draft)});
   }
   return lines;
 }

@@ -3,7 +3,6 @@
 // `redlock list` collects the names from all servers first; then it asks all servers about each
 // name. The shells' completion needs the names alone.
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,11 +102,7 @@ std::string as_table(const std::vector<Observed>& locks, const diag::Screen& scr
 Frame look(const cli::List& request, const diag::Screen& screen) {
   const config::Settings& settings = request.settings;
   Query query(settings);
-  std::vector<std::string> names = query.names(Query::Which::held);
-  std::erase_if(names, [&request](const std::string& name) {
-    return !request.pattern.empty() && ::fnmatch(request.pattern.c_str(), name.c_str(), 0) != 0;
-  });
-  std::vector<Observed> locks = query.look(names);
+  std::vector<Observed> locks = query.look(query.names(Query::Which::held, request.pattern));
   // The holder's record outlives its lock a little, and so the name of a free lock may be here.
   std::erase_if(locks, [](const Observed& lock) {
     return lock.judgement.state == State::free && left_overs(lock).empty();

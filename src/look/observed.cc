@@ -2,6 +2,7 @@
 #include "look/observed.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <functional>
@@ -157,7 +158,7 @@ Query::Query(const config::Settings& settings)
   }
 }
 
-std::vector<std::string> Query::names(Which which) {
+std::vector<std::string> Query::names(Which which, const std::string& pattern) {
   const char* const part = which == Which::held ? "holder" : "log";
   for (redis::Observer& observer : observers_) observer.scan(part, os::boot_now());
   interview_.finish();
@@ -165,9 +166,10 @@ std::vector<std::string> Query::names(Which which) {
   for (const redis::Observer& observer : observers_) {
     for (const std::string& key : observer.found()) {
       const std::string& prefix = settings_.prefix;
-      if (key.size() > prefix.size() && key.starts_with(prefix)) {
-        names.insert(key.substr(prefix.size()));
-      }
+      if (key.size() <= prefix.size() || !key.starts_with(prefix)) continue;
+      std::string name = key.substr(prefix.size());
+      const bool matches = pattern.empty() || ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+      if (matches) names.insert(std::move(name));
     }
   }
   return {names.begin(), names.end()};

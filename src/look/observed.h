@@ -83,8 +83,9 @@ class Query {
 
   enum class Which { held, logged };
 
-  /// The names of all locks with the configured prefix on any server, sorted.
-  std::vector<std::string> names(Which which);
+  /// The names of all locks with the configured prefix on any server, sorted. `pattern`: only those
+  /// that match it, see fnmatch(3); empty: all.
+  std::vector<std::string> names(Which which, const std::string& pattern = {});
 
   /// `reader`: see redis::Observer::look().
   std::vector<Observed> look(const std::vector<std::string>& names,

@@ -29,21 +29,21 @@ constexpr std::size_t kSetIn = 2;
 constexpr std::size_t kMostWaiting = 5;
 
 /// One block, line by line, for a screen.
-class Block {
- public:
-  explicit Block(const diag::Screen& screen) : screen_(screen) {}
+struct Block {
+  const diag::Screen& screen;
+  std::string text = {};
 
   void head(const std::string& name, const std::string& state, diag::Tint tint) {
-    text_ += diag::for_screen(name, screen_) + ": " + diag::paint(state, tint, screen_) + "\n";
+    text += diag::for_screen(name, screen) + ": " + diag::paint(state, tint, screen) + "\n";
   }
 
   /// Further lines of an entry have no label, and are indented by `set_in`.
-  void entry(std::string_view label, const std::string& text, std::size_t set_in = 0,
+  void entry(std::string_view label, const std::string& words, std::size_t set_in = 0,
              diag::Tint tint = diag::Tint::none) {
     std::size_t indent = 0;
-    for (const std::string& line : diag::wrap(diag::for_screen(text, screen_), room() - set_in)) {
-      text_ += "  " + diag::paint(std::string(label), tint, screen_);
-      text_ += fmt::format("{:{}}{}\n", "", kLabel - label.size() + indent, line);
+    for (const std::string& line : diag::wrap(diag::for_screen(words, screen), room() - set_in)) {
+      text += "  " + diag::paint(std::string(label), tint, screen);
+      text += fmt::format("{:{}}{}\n", "", kLabel - label.size() + indent, line);
       label = {};
       indent = set_in;
     }
@@ -52,16 +52,9 @@ class Block {
   /// The columns for the text of an entry.
   [[nodiscard]] std::size_t room() const {
     const std::size_t left = kLabel + 2;
-    const std::size_t width = screen_.width;
+    const std::size_t width = screen.width;
     return width == diag::kNoLimit ? width : std::max(width, 2 * left) - left;
   }
-
-  [[nodiscard]] const diag::Screen& screen() const { return screen_; }
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  const diag::Screen& screen_;
-  std::string text_;
 };
 
 bool is_hold(const Observed& lock) {
@@ -214,7 +207,7 @@ void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
   for (std::size_t at = 0; at < shown; ++at) {
     block.entry(std::exchange(label, {}),
                 describe(queue.known[at], all ? diag::kNoLimit : block.room() - kSetIn,
-                         block.screen().charset),
+                         block.screen.charset),
                 kSetIn);
   }
   const std::size_t more = queue.known.size() - shown + queue.others;
@@ -241,10 +234,9 @@ std::string describe_view(const Observed& lock, std::size_t server) {
 }  // namespace
 
 std::string as_block(const Observed& lock, const Settings& settings, const diag::Screen& screen) {
-  Block block(screen);
+  Block block{screen};
   const State state = lock.judgement.state;
-  block.head(diag::bare_name(lock.id.name), headline(lock),
-             appearance_of(state).tint);
+  block.head(diag::bare_name(lock.id.name), headline(lock), appearance_of(state).tint);
   if (state == State::foreign) {
     tell_foreign(block, *lock.sighting);
   } else if (state != State::free && state != State::undecided) {
@@ -265,7 +257,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
                   settings.servers[server].brief() + ": " + describe_view(lock, server));
     }
   }
-  return block.text();
+  return block.text;
 }
 
 namespace {

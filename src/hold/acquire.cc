@@ -57,7 +57,6 @@ struct Grant {
 
 /// For a loop that only asks servers.
 class Bystander final : public driver::Host {
-  bool perform(const lock::Effect&, lock::Instant) override { return false; }
   bool take_signal(const lock::Signal&, lock::Instant) override { return true; }
 };
 

@@ -186,7 +186,6 @@ class TokenCommand : private driver::Host {
                             driver_.now() + settings_.request_timeout());
   }
 
-  bool perform(const lock::Effect&, lock::Instant) override { return false; }
   bool take_signal(const lock::Signal& signal, lock::Instant) override {
     if (signal.ends_waiting) {
       interrupted_ = signal.number;

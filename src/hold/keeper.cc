@@ -17,7 +17,6 @@
 #include "lock/keeping.h"
 #include "os/clock.h"
 #include "os/fd.h"
-#include "os/process.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::hold {
@@ -90,8 +89,6 @@ class Keeper : private driver::Host {
     if (length == 0) return Parent::gone;
     return byte == static_cast<char>(KeeperMessage::go) ? Parent::says_go : Parent::says_end;
   }
-
-  bool perform(const lock::Effect&, lock::Instant) override { return false; }
 
   /// The descriptor of a dead ward would always be ready.
   [[nodiscard]] os::Interest watch() const override {

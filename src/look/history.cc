@@ -28,6 +28,7 @@ namespace redlock::look {
 
 namespace {
 
+using config::Settings;
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
@@ -41,114 +42,6 @@ bool goes_on_after(const PastRun& run, milliseconds moment) {
   return run.goes_on || run.ended.value_or(run.began) >= moment;
 }
 
-}  // namespace
-
-HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
-  HistoryView view;
-  if (!runs.empty()) view.log_begins = runs.front().began;
-  view.usual = usual_of(runs);
-  for (PastRun& run : runs) {
-    const bool shown = request.at ? held_at(run, *request.at)
-                                  : (!request.since || goes_on_after(run, *request.since)) &&
-                                        (!request.failed || meaning_of(run).failed);
-    if (shown) {
-      view.runs.push_back(std::move(run));
-    } else if (request.at && run.ending != Ending::skipped) {
-      if (run.began <= *request.at) {
-        view.before = std::move(run);
-      } else if (!view.after) {
-        view.after = std::move(run);
-      }
-    }
-  }
-  if (request.last && view.runs.size() > *request.last) {
-    view.runs.erase(view.runs.begin(),
-                    view.runs.end() - static_cast<std::ptrdiff_t>(*request.last));
-  }
-  return view;
-}
-
-Meaning meaning_of(const PastRun& run) {
-  using diag::Tint;
-  switch (run.ending) {
-    case Ending::ended:
-      if (run.entry.status.value_or(0) == 0) return {"ended", "good", Tint::none, false};
-      return {"ended", "failed", Tint::bad, true};
-    case Ending::lost:
-      return {"lost", "failed", Tint::bad, true};
-    case Ending::forced:  // that is how a maintenance hold ends
-      return {"forced", "forced", Tint::notice, !run.entry.who.maintenance};
-    case Ending::running:
-      return {"running", "running", Tint::good, false};
-    case Ending::unclear:
-      return {"", "unknown", Tint::notice, false};
-    case Ending::skipped:
-      return {"skipped", "skipped", Tint::none, false};
-    case Ending::expired:
-      return {"expired", "good", Tint::none, false};
-    case Ending::unknown:
-      break;
-  }
-  return {"unknown", "unknown", Tint::bad, true};
-}
-
-std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs) {
-  std::vector<milliseconds> latest_first;
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    if (run->ending != Ending::ended || run->entry.status != 0 || !run->ended) continue;
-    latest_first.push_back(*run->ended - run->began);
-  }
-  return diag::usual_of(latest_first);
-}
-
-std::string outcome_of(const PastRun& run, Length length) {
-  const bool more = length == Length::more;
-  const std::string reason = diag::printable(run.entry.reason, 60);
-  switch (run.ending) {
-    case Ending::ended: {
-      const std::string status =
-          run.entry.status ? fmt::format("exit {}", *run.entry.status) : "ended";
-      return more && !reason.empty() ? fmt::format("{} ({})", status, reason) : status;
-    }
-    case Ending::lost:
-      return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
-                                                         : "lost";
-    case Ending::forced:
-      if (run.forced_by->host.empty()) return "forced";
-      return "forced by " + diag::person(*run.forced_by);
-    case Ending::running:
-      return run.entry.who.maintenance ? "held" : "running";
-    case Ending::expired:
-      return more ? "ended (its time was over)" : "ended";
-    case Ending::skipped:
-      if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
-      return diag::counted(run.skips, "run") + " skipped (--once)";
-    case Ending::unclear:
-      return more ? "not known (may be running)" : "not known";
-    case Ending::unknown:
-      break;
-  }
-  return more ? "never ended (expired or killed)" : "never ended";
-}
-
-std::vector<PastRun> runs_of(const std::vector<HistoryView>& views) {
-  std::vector<PastRun> runs;
-  for (const HistoryView& view : views) std::ranges::copy(view.runs, std::back_inserter(runs));
-  std::ranges::stable_sort(runs, {}, &PastRun::began);
-  return runs;
-}
-
-std::tm local_time(milliseconds unix_time) {
-  return fmt::localtime(std::time_t{std::chrono::floor<std::chrono::seconds>(unix_time).count()});
-}
-
-std::string for_people(milliseconds unix_time) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", local_time(unix_time));
-}
-
-namespace {
-
-using config::Settings;
 
 /// The locks that the user asked about. A name of a lock may look like a pattern.
 std::vector<std::string> chosen(const cli::History& request, Query& query) {
@@ -292,6 +185,109 @@ Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Ex
 }
 
 }  // namespace
+
+HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
+  HistoryView view;
+  if (!runs.empty()) view.log_begins = runs.front().began;
+  view.usual = usual_of(runs);
+  for (PastRun& run : runs) {
+    const bool shown = request.at ? held_at(run, *request.at)
+                                  : (!request.since || goes_on_after(run, *request.since)) &&
+                                        (!request.failed || meaning_of(run).failed);
+    if (shown) {
+      view.runs.push_back(std::move(run));
+    } else if (request.at && run.ending != Ending::skipped) {
+      if (run.began <= *request.at) {
+        view.before = std::move(run);
+      } else if (!view.after) {
+        view.after = std::move(run);
+      }
+    }
+  }
+  if (request.last && view.runs.size() > *request.last) {
+    view.runs.erase(view.runs.begin(),
+                    view.runs.end() - static_cast<std::ptrdiff_t>(*request.last));
+  }
+  return view;
+}
+
+Meaning meaning_of(const PastRun& run) {
+  using diag::Tint;
+  switch (run.ending) {
+    case Ending::ended:
+      if (run.entry.status.value_or(0) == 0) return {"ended", "good", Tint::none, false};
+      return {"ended", "failed", Tint::bad, true};
+    case Ending::lost:
+      return {"lost", "failed", Tint::bad, true};
+    case Ending::forced:  // that is how a maintenance hold ends
+      return {"forced", "forced", Tint::notice, !run.entry.who.maintenance};
+    case Ending::running:
+      return {"running", "running", Tint::good, false};
+    case Ending::unclear:
+      return {"", "unknown", Tint::notice, false};
+    case Ending::skipped:
+      return {"skipped", "skipped", Tint::none, false};
+    case Ending::expired:
+      return {"expired", "good", Tint::none, false};
+    case Ending::unknown:
+      break;
+  }
+  return {"unknown", "unknown", Tint::bad, true};
+}
+
+std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs) {
+  std::vector<milliseconds> latest_first;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    if (run->ending != Ending::ended || run->entry.status != 0 || !run->ended) continue;
+    latest_first.push_back(*run->ended - run->began);
+  }
+  return diag::usual_of(latest_first);
+}
+
+std::string outcome_of(const PastRun& run, Length length) {
+  const bool more = length == Length::more;
+  const std::string reason = diag::printable(run.entry.reason, 60);
+  switch (run.ending) {
+    case Ending::ended: {
+      const std::string status =
+          run.entry.status ? fmt::format("exit {}", *run.entry.status) : "ended";
+      return more && !reason.empty() ? fmt::format("{} ({})", status, reason) : status;
+    }
+    case Ending::lost:
+      return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
+                                                         : "lost";
+    case Ending::forced:
+      if (run.forced_by->host.empty()) return "forced";
+      return "forced by " + diag::person(*run.forced_by);
+    case Ending::running:
+      return run.entry.who.maintenance ? "held" : "running";
+    case Ending::expired:
+      return more ? "ended (its time was over)" : "ended";
+    case Ending::skipped:
+      if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
+      return diag::counted(run.skips, "run") + " skipped (--once)";
+    case Ending::unclear:
+      return more ? "not known (may be running)" : "not known";
+    case Ending::unknown:
+      break;
+  }
+  return more ? "never ended (expired or killed)" : "never ended";
+}
+
+std::vector<PastRun> runs_of(const std::vector<HistoryView>& views) {
+  std::vector<PastRun> runs;
+  for (const HistoryView& view : views) std::ranges::copy(view.runs, std::back_inserter(runs));
+  std::ranges::stable_sort(runs, {}, &PastRun::began);
+  return runs;
+}
+
+std::tm local_time(milliseconds unix_time) {
+  return fmt::localtime(std::time_t{std::chrono::floor<std::chrono::seconds>(unix_time).count()});
+}
+
+std::string for_people(milliseconds unix_time) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S %z}", local_time(unix_time));
+}
 
 Exit history(const cli::History& asked) {
   cli::History request = asked;

@@ -70,6 +70,43 @@ bool has_it(const Waiting& waiter, const records::Holder& holder) {
          waiter.waited >= diag::ago(holder.since).value_or(std::chrono::milliseconds::zero());
 }
 
+/// `observations`: one for each configured server.
+Observed observe(driver::LockId id, std::vector<redis::Observation> observations) {
+  Observed lock;
+  lock.id = std::move(id);
+  std::vector<std::optional<redis::Queue>> queues;
+  for (redis::Observation& observation : observations) {
+    lock.seen.push_back(std::move(observation.seen));
+    queues.push_back(std::move(observation.queue));
+    const auto& done = observation.done;
+    // Some servers may have got a mark late: the latest run counts.
+    if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
+  }
+  lock.judgement = lock::judge(lock.seen);
+  for (const lock::ServerIndex server : lock.judgement.agreeing) {
+    const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
+    if (const auto left = sighting.ttl_left) {
+      lock.least_left = std::min(lock.least_left.value_or(*left), *left);
+      lock.most_left = std::max(lock.most_left.value_or(*left), *left);
+    }
+    if (!lock.sighting) lock.sighting = sighting;
+    if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
+      lock.revocation = records::read_revocation(sighting.value);
+    }
+    if (lock.holder || lock.judgement.state == lock::State::foreign) continue;
+    lock.holder = records::read_holder(sighting.holder);
+    if (lock.holder) lock.sighting = sighting;
+  }
+  lock.shared = lock.sighting && lock::is_shared(lock::owner_of(*lock.sighting));
+  if (lock.shared) {
+    lock.readers = readers_of(lock);
+    lock.reader_count = count_readers(lock);
+    lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
+  }
+  lock.waiting = merge(queues, lock.holder);
+  return lock;
+}
+
 }  // namespace
 
 std::optional<WaitingQueue> merge(const std::vector<std::optional<redis::Queue>>& queues,
@@ -109,47 +146,6 @@ std::string redisson_owner(const lock::Sighting& sighting) {
 lock::Refused as_refusal(const lock::Sighting& sighting) {
   return {.blocker = sighting.value, .ttl_left = sighting.ttl_left, .holder = sighting.holder};
 }
-
-namespace {
-
-/// `observations`: one for each configured server.
-Observed observe(driver::LockId id, std::vector<redis::Observation> observations) {
-  Observed lock;
-  lock.id = std::move(id);
-  std::vector<std::optional<redis::Queue>> queues;
-  for (redis::Observation& observation : observations) {
-    lock.seen.push_back(std::move(observation.seen));
-    queues.push_back(std::move(observation.queue));
-    const auto& done = observation.done;
-    // Some servers may have got a mark late: the latest run counts.
-    if (done && (!lock.last_run || done->age < lock.last_run->age)) lock.last_run = done;
-  }
-  lock.judgement = lock::judge(lock.seen);
-  for (const lock::ServerIndex server : lock.judgement.agreeing) {
-    const auto& sighting = std::get<lock::Sighting>(lock.seen[server]);
-    if (const auto left = sighting.ttl_left) {
-      lock.least_left = std::min(lock.least_left.value_or(*left), *left);
-      lock.most_left = std::max(lock.most_left.value_or(*left), *left);
-    }
-    if (!lock.sighting) lock.sighting = sighting;
-    if (!lock.revocation && lock.judgement.state == lock::State::revoked) {
-      lock.revocation = records::read_revocation(sighting.value);
-    }
-    if (lock.holder || lock.judgement.state == lock::State::foreign) continue;
-    lock.holder = records::read_holder(sighting.holder);
-    if (lock.holder) lock.sighting = sighting;
-  }
-  lock.shared = lock.sighting && lock::is_shared(lock::owner_of(*lock.sighting));
-  if (lock.shared) {
-    lock.readers = readers_of(lock);
-    lock.reader_count = count_readers(lock);
-    lock.slots = lock::slot_of(lock::owner_of(*lock.sighting)).slots;
-  }
-  lock.waiting = merge(queues, lock.holder);
-  return lock;
-}
-
-}  // namespace
 
 Query::Query(const config::Settings& settings)
     : settings_(settings), interview_(settings), refusals_(settings.servers.size()) {

@@ -231,37 +231,6 @@ std::string describe_view(const Observed& lock, std::size_t server) {
   return fmt::format("{}, {} left", word, diag::for_people(*sighting->ttl_left));
 }
 
-}  // namespace
-
-std::string as_block(const Observed& lock, const Settings& settings, const diag::Screen& screen) {
-  Block block{screen};
-  const State state = lock.judgement.state;
-  block.head(diag::bare_name(lock.id.name), headline(lock), appearance_of(state).tint);
-  if (state == State::foreign) {
-    tell_foreign(block, *lock.sighting);
-  } else if (state != State::free && state != State::undecided) {
-    tell_holder(block, lock);
-  }
-  if (state != State::free && state != State::undecided) {
-    const bool ends = is_hold(lock) && state == State::held;
-    block.entry(state == State::cooling ? "free" : ends ? "ends" : "expires", time_left(lock));
-  }
-  if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
-  if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
-  for (const std::string& text : warnings_about(lock, settings)) {
-    block.entry("warning", text, 0, diag::Tint::notice);
-  }
-  if (settings.verbose || lock.judgement.agreeing.size() < lock.seen.size()) {
-    for (std::size_t server = 0; server < lock.seen.size(); ++server) {
-      block.entry(server == 0 ? "servers" : "",
-                  settings.servers[server].brief() + ": " + describe_view(lock, server));
-    }
-  }
-  return block.text;
-}
-
-namespace {
-
 bool has_state(const std::vector<Observed>& locks, State state) {
   return std::ranges::any_of(
       locks, [state](const Observed& lock) { return lock.judgement.state == state; });
@@ -311,6 +280,33 @@ Frame look(const cli::Status& request, const diag::Screen& screen) {
 }
 
 }  // namespace
+
+std::string as_block(const Observed& lock, const Settings& settings, const diag::Screen& screen) {
+  Block block{screen};
+  const State state = lock.judgement.state;
+  block.head(diag::bare_name(lock.id.name), headline(lock), appearance_of(state).tint);
+  if (state == State::foreign) {
+    tell_foreign(block, *lock.sighting);
+  } else if (state != State::free && state != State::undecided) {
+    tell_holder(block, lock);
+  }
+  if (state != State::free && state != State::undecided) {
+    const bool ends = is_hold(lock) && state == State::held;
+    block.entry(state == State::cooling ? "free" : ends ? "ends" : "expires", time_left(lock));
+  }
+  if (lock.waiting) tell_waiting(block, *lock.waiting, settings.verbose);
+  if (lock.last_run) block.entry("last run", diag::describe(*lock.last_run));
+  for (const std::string& text : warnings_about(lock, settings)) {
+    block.entry("warning", text, 0, diag::Tint::notice);
+  }
+  if (settings.verbose || lock.judgement.agreeing.size() < lock.seen.size()) {
+    for (std::size_t server = 0; server < lock.seen.size(); ++server) {
+      block.entry(server == 0 ? "servers" : "",
+                  settings.servers[server].brief() + ": " + describe_view(lock, server));
+    }
+  }
+  return block.text;
+}
 
 Exit status(const cli::Status& request) {
   std::vector<std::string> typed = {"redlock", "status"};

@@ -57,7 +57,7 @@ class Takeover {
   const config::Settings& settings_;
   const look::Observed& lock_;
   driver::Interview interview_;
-  std::vector<std::size_t> targets_;  ///< servers that show the lock
+  std::vector<std::size_t> targets_;  ///< servers that show the lock, or a key that was left over
   std::vector<std::size_t> free_;     ///< servers that show no key
   std::vector<std::string> readers_;  ///< of a shared lock: their tokens, on any server
   std::vector<std::optional<lock::Answer>> answers_;  ///< to the last call, by server

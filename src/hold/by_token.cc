@@ -73,11 +73,6 @@ std::string read_token(const std::string& token) {
   return text;
 }
 
-const lock::Reader* find_reader(const lock::Sighting& sighting, std::string_view token) {
-  const auto found = std::ranges::find(sighting.readers, token, &lock::Reader::token);
-  return found == sighting.readers.end() ? nullptr : &*found;
-}
-
 /// Looks for the token on all servers. Throws Error (71, 78).
 Possession look_up(const config::Settings& settings, const std::string& lock_name,
                    std::string token) {
@@ -95,12 +90,12 @@ Possession look_up(const config::Settings& settings, const std::string& lock_nam
     const auto* sighting = std::get_if<lock::Sighting>(&seen);
     if (sighting == nullptr || sighting->kind != lock::Sighting::Kind::value) continue;
     const lock::Value value = lock::read_value(sighting->value);
-    const lock::Reader* reader = find_reader(*sighting, possession.token);
-    if (value.token != possession.token && reader == nullptr) continue;
+    const auto& readers = sighting->readers;
+    const auto reader = std::ranges::find(readers, possession.token, &lock::Reader::token);
+    const bool reads = reader != readers.end();
+    if (value.token != possession.token && !reads) continue;
     possession.left = std::max(possession.left, sighting->ttl_left.value_or(milliseconds::zero()));
-    if (possession.record.empty()) {
-      possession.record = reader != nullptr ? reader->holder : sighting->holder;
-    }
+    if (possession.record.empty()) possession.record = reads ? reader->holder : sighting->holder;
     if (value.kind == lock::Value::Kind::revoked) {
       possession.revoked = diag::describe(look::as_refusal(*sighting));
     }

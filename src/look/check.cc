@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <iterator>
 #include <utility>
 
 #include "diag/text.h"
@@ -201,10 +202,6 @@ std::string as_json(const std::vector<Finding>& findings, const Inspectors& insp
       .output();
 }
 
-void append(std::vector<Finding>& findings, std::vector<Finding> more) {
-  std::ranges::move(more, std::back_inserter(findings));
-}
-
 }  // namespace
 
 Exit check(const cli::Check& request) {
@@ -224,15 +221,16 @@ Exit check(const cli::Check& request) {
   if (self_test.interrupted > 0) return Exit::by_signal(self_test.interrupted);
 
   std::vector<Finding> findings;
+  const auto all = std::back_inserter(findings);
   for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    append(findings, diagnose(settings.servers[server], inspectors[server].inspection(), settings,
-                              tried, twin_of(inspectors, server, settings.servers)));
+    const redis::Inspection& inspection = inspectors[server].inspection();
+    self_test.servers[server].explained = !can_vote(inspection);
+    std::ranges::move(diagnose(settings.servers[server], inspection, settings, tried,
+                               twin_of(inspectors, server, settings.servers)),
+                      all);
   }
-  append(findings, diagnose_set(settings));
-  for (std::size_t server = 0; server < inspectors.size(); ++server) {
-    self_test.servers[server].explained = !can_vote(inspectors[server].inspection());
-  }
-  append(findings, diagnose_self_test(self_test, settings, tried));
+  std::ranges::move(diagnose_set(settings), all);
+  std::ranges::move(diagnose_self_test(self_test, settings, tried), all);
   const ExitStatus status = status_of(count(findings).worst, self_test);
   if (request.json) {
     return driver::print(as_json(findings, inspectors, settings, status), status);

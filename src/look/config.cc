@@ -44,11 +44,6 @@ std::string where(const Row& row, const Draft& draft) {
   return config::place(row, draft, source);
 }
 
-std::string in_one_notation(std::string_view text) {
-  const auto duration = config::parse_duration(text);
-  return duration ? config::format_duration(*duration) : std::string(text);
-}
-
 std::vector<std::string> values_of(const Row& row, const Draft& draft) {
   const config::Settings& settings = draft.settings;
   const Draft::Given& given = draft.of(row.name);
@@ -65,7 +60,9 @@ std::vector<std::string> values_of(const Row& row, const Draft& draft) {
   if (row.name == key::server_timeout) return {config::format_duration(settings.request_timeout())};
   if (!set && (row.default_text.empty() || row.default_text == "none")) return {};
   const std::string_view text = set ? std::string_view(given.text) : row.default_text;
-  return {row.type == Type::duration ? in_one_notation(text) : diag::printable(text, kMostOfValue)};
+  if (row.type != Type::duration) return {diag::printable(text, kMostOfValue)};
+  const auto duration = config::parse_duration(text);
+  return {duration ? config::format_duration(*duration) : std::string(text)};
 }
 
 std::vector<SettingLine> lines_of(const Draft& draft) {

@@ -42,7 +42,6 @@ bool goes_on_after(const PastRun& run, milliseconds moment) {
   return run.goes_on || run.ended.value_or(run.began) >= moment;
 }
 
-
 /// The locks that the user asked about. A name of a lock may look like a pattern.
 std::vector<std::string> chosen(const cli::History& request, Query& query) {
   std::vector<std::string> names;
@@ -189,7 +188,12 @@ Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Ex
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   HistoryView view;
   if (!runs.empty()) view.log_begins = runs.front().began;
-  view.usual = usual_of(runs);
+  std::vector<milliseconds> latest_first;  // of those that ended well
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    if (run->ending != Ending::ended || run->entry.status != 0 || !run->ended) continue;
+    latest_first.push_back(*run->ended - run->began);
+  }
+  view.usual = diag::usual_of(latest_first);
   for (PastRun& run : runs) {
     const bool shown = request.at ? held_at(run, *request.at)
                                   : (!request.since || goes_on_after(run, *request.since)) &&
@@ -233,15 +237,6 @@ Meaning meaning_of(const PastRun& run) {
       break;
   }
   return {"unknown", "unknown", Tint::bad, true};
-}
-
-std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs) {
-  std::vector<milliseconds> latest_first;
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    if (run->ending != Ending::ended || run->entry.status != 0 || !run->ended) continue;
-    latest_first.push_back(*run->ended - run->began);
-  }
-  return diag::usual_of(latest_first);
 }
 
 std::string outcome_of(const PastRun& run, Length length) {

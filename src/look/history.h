@@ -76,14 +76,11 @@ struct HistoryView {
   std::optional<PastRun> before;
   std::optional<PastRun> after;
   std::optional<std::chrono::milliseconds> log_begins;  ///< if there is a log
-  std::optional<diag::Usual> usual = {};                ///< if there are enough runs
+  std::optional<diag::Usual> usual = {};                ///< if at least 2 runs have ended well
 };
 
 /// Selects the runs that the user has asked for.
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
-
-/// None if fewer than 2 runs have ended well.
-std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs);
 
 struct Meaning {
   std::string_view word;  ///< in JSON; empty: not known

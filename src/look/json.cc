@@ -108,16 +108,12 @@ Json readers(const Observed& lock) {
   });
 }
 
-std::string_view mode_of(const Observed& lock) {
-  if (lock.slots > 0) return "slots";
-  return lock.shared ? "shared" : "exclusive";
-}
-
 Json to_json(const Observed& lock, const config::Settings& settings) {
   const lock::Judgement& judgement = lock.judgement;
   const bool ours = lock.holder || judgement.state == lock::State::held ||
                     judgement.state == lock::State::cooling ||
                     judgement.state == lock::State::revoked;
+  const std::string_view mode = lock.slots > 0 ? "slots" : lock.shared ? "shared" : "exclusive";
   std::vector<Json> servers;
   for (std::size_t server = 0; server < lock.seen.size(); ++server) {
     servers.push_back(view(lock, server, settings.servers[server].display()));
@@ -129,7 +125,7 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"state", appearance_of(judgement.state).word},
        {"agreeing", judgement.agreeing.size()},
        {"answered", judgement.answered},
-       {"mode", ours ? Json(mode_of(lock)) : Json()},
+       {"mode", ours ? Json(mode) : Json()},
        {"slots", unless_zero(lock.slots)},
        {"holder", holder_json(lock.holder)},
        {"readers", readers(lock)},

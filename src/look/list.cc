@@ -133,15 +133,6 @@ Frame look(const cli::List& request, const diag::Screen& screen) {
   return frame;
 }
 
-bool valid_name(const std::string& name) {
-  try {
-    redis::check_lock_name(name);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 std::vector<std::string> lock_names(config::Settings settings) {
   using namespace std::chrono_literals;
   settings.server_timeout = std::min<std::chrono::milliseconds>(settings.server_timeout, 500ms);
@@ -169,8 +160,12 @@ Exit complete(const cli::Complete& request) {
   cli::Completion completion = request.completion;
   if (request.settings) {
     for (std::string& name : lock_names(*request.settings)) {
-      if (name.starts_with(request.word) && valid_name(name)) {
+      if (!name.starts_with(request.word)) continue;
+      try {
+        redis::check_lock_name(name);
         completion.candidates.push_back({std::move(name), ""});
+      } catch (const Error&) {
+        continue;  // no command takes it
       }
     }
   }

@@ -125,12 +125,6 @@ void tell_foreign(Block& block, const lock::Sighting& sighting) {
   }
 }
 
-std::string revoked(const records::Holder& revocation) {
-  const auto length = diag::ago(revocation.since);
-  return "by " + diag::process(revocation) +
-         (length ? ", " + diag::for_people(*length) + " ago" : std::string());
-}
-
 /// Each reader begins a new line.
 void tell_readers(Block& block, const Observed& lock) {
   std::string label = lock.readers.size() == 1 ? "reader" : "readers";
@@ -176,7 +170,11 @@ void tell_holder(Block& block, const Observed& lock) {
     const std::string begun = since(holder, over);
     if (!begun.empty()) block.entry("since", begun);
   }
-  if (lock.revocation) block.entry("revoked", revoked(*lock.revocation));
+  if (lock.revocation) {
+    const auto length = diag::ago(lock.revocation->since);
+    block.entry("revoked", "by " + diag::process(*lock.revocation) +
+                               (length ? ", " + diag::for_people(*length) + " ago" : ""));
+  }
   block.entry("mode", lock.slots > 0 ? slots_taken(lock) : lock.shared ? "shared" : "exclusive");
   if (lock.judgement.fence > 0) block.entry("fence", std::to_string(lock.judgement.fence));
   if (lock.sighting->holds > 1) {

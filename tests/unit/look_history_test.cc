@@ -142,11 +142,11 @@ TEST_CASE("history: the usual length is that of the last five runs that ended we
   }
   runs.push_back(run(0s, 1s));
   runs.back().entry.status = 1;
-  const auto usual = usual_of(runs);
+  const auto usual = view_of(runs, {}).usual;
   REQUIRE(usual);
   CHECK(diag::describe(*usual) == "last 5 runs took 4m to 6m");
   runs.erase(runs.begin(), runs.begin() + 5);
-  CHECK_FALSE(usual_of(runs));
+  CHECK_FALSE(view_of(runs, {}).usual);
 }
 
 TEST_CASE("grid: columns are left out in their order until the lines fit") {

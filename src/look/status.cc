@@ -112,17 +112,15 @@ std::string time_left(const Observed& lock) {
 }
 
 void tell_foreign(Block& block, const lock::Sighting& sighting) {
+  std::string holder = "not known: the key says nothing about itself (a string)";
   if (!sighting.owner.empty()) {
-    block.entry("holder",
-                fmt::format("{} of a Redisson lock, {}", redisson_owner(sighting),
-                            diag::counted(sighting.count, "time")));
-  } else if (sighting.kind == lock::Sighting::Kind::value) {
-    block.entry("holder", "not known: the key says nothing about itself (a string)");
-  } else {
-    block.entry("holder",
-                fmt::format("not known: the key is a Redis {}, not a lock of redlock's",
-                            diag::printable(lock::type_of(sighting.value).value_or(""), 20)));
+    holder = fmt::format("{} of a Redisson lock, {}", redisson_owner(sighting),
+                         diag::counted(sighting.count, "time"));
+  } else if (sighting.kind != lock::Sighting::Kind::value) {
+    holder = fmt::format("not known: the key is a Redis {}, not a lock of redlock's",
+                         diag::printable(lock::type_of(sighting.value).value_or(""), 20));
   }
+  block.entry("holder", holder);
 }
 
 /// Each reader begins a new line.

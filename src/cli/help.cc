@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/value.h"
+#include "diag/text.h"
 #include "exit_status.h"
 
 namespace redlock::cli {
@@ -298,18 +299,6 @@ std::string exit_statuses(config::Command command) {
   return text;
 }
 
-/// Removes from `text` as many words as fit into `width`, and returns them.
-std::string_view take_line(std::string_view& text, std::size_t width) {
-  std::size_t end = text.size();
-  if (end > width) {
-    end = text.rfind(' ', width);
-    if (end == std::string_view::npos) end = std::min(text.find(' '), text.size());
-  }
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
 /// A row's text for the right-hand column: its help, its default, its variable.
 std::string describe(const Row& row) {
   std::string text(row.help);
@@ -323,9 +312,9 @@ std::string entry(std::string_view left, std::string_view right) {
   std::string out;
   std::string line = "  " + std::string(left);
   if (line.size() + 2 > kRight) out = std::exchange(line, {}) + '\n';
-  while (!right.empty()) {
+  for (const std::string& part : diag::wrap(right, kWidth - kRight)) {
     line.resize(kRight, ' ');
-    out.append(std::exchange(line, {})).append(take_line(right, kWidth - kRight)).append("\n");
+    out.append(std::exchange(line, {})).append(part).append("\n");
   }
   return out;
 }

@@ -102,7 +102,7 @@ std::tm local_day(milliseconds now, int days_later) {
 }
 
 /// The last one in the past, or the first one in the future, if there is such a one.
-std::optional<Moment> nearest(std::vector<Moment> moments, milliseconds now, Tense tense) {
+std::optional<Moment> nearest_moment(std::vector<Moment> moments, milliseconds now, Tense tense) {
   const bool past = tense == Tense::past;
   if (past) std::ranges::reverse(moments);
   const auto fits = std::ranges::find_if(
@@ -110,7 +110,7 @@ std::optional<Moment> nearest(std::vector<Moment> moments, milliseconds now, Ten
   return fits == moments.end() ? std::nullopt : std::optional(*fits);
 }
 
-std::optional<Moment> first(const std::vector<Moment>& moments) {
+std::optional<Moment> first_moment(const std::vector<Moment>& moments) {
   return moments.empty() ? std::nullopt : std::optional(moments.front());
 }
 
@@ -120,7 +120,7 @@ std::optional<Moment> read_day_and_time(std::string_view text) {
   const int year = moment.tm_year + 1900;
   if (year < 1970 || !is_day_of(moment, year)) return std::nullopt;
   if (!text.empty() && !take_time_after_day(text, moment)) return std::nullopt;
-  if (text.empty()) return first(moments_of(moment));
+  if (text.empty()) return first_moment(moments_of(moment));
   const auto offset = read_zone(text);
   if (!offset) return std::nullopt;
   return Moment{seconds(::timegm(&moment)) - *offset};
@@ -137,7 +137,7 @@ std::optional<Moment> read_day_of_year(std::string_view text, milliseconds now, 
     const int year = this_year + step * years;
     if (!is_day_of(moment, year)) continue;
     moment.tm_year = year - 1900;
-    if (const auto found = nearest(moments_of(moment), now, tense)) return found;
+    if (const auto found = nearest_moment(moments_of(moment), now, tense)) return found;
   }
   return std::nullopt;
 }
@@ -145,9 +145,9 @@ std::optional<Moment> read_day_of_year(std::string_view text, milliseconds now, 
 std::optional<Moment> read_time_of_day(std::string_view text, milliseconds now, Tense tense) {
   std::tm moment = local_day(now, 0);
   if (!take(text, kTime, moment) || !text.empty()) return std::nullopt;
-  if (const auto today = nearest(moments_of(moment), now, tense)) return today;
+  if (const auto today = nearest_moment(moments_of(moment), now, tense)) return today;
   moment.tm_mday += tense == Tense::past ? -1 : 1;
-  return nearest(moments_of(moment), now, tense);
+  return nearest_moment(moments_of(moment), now, tense);
 }
 
 /// This is how --json shows it. Fewer digits may be a mistaken year or time.
@@ -182,7 +182,7 @@ std::optional<Moment> parse_moment(std::string_view text, milliseconds now, Tens
   if (past && text == "now") return Moment{now};
   for (const NamedDay& day : kNamedDays) {
     if (text != day.name || tense != day.tense) continue;
-    auto beginning = first(moments_of(local_day(now, day.later)));
+    auto beginning = first_moment(moments_of(local_day(now, day.later)));
     if (beginning) beginning->repeated = false;  // the user has named no time
     return beginning;
   }

@@ -339,7 +339,7 @@ std::string meant_command(std::string_view word) {
     if (habit.word == word) return std::string(habit.meant);
   }
   std::vector<std::string> names;
-  for (const Command command : commands()) names.emplace_back(command_name(command));
+  for (const Page& page : pages()) names.emplace_back(page.name);
   names.insert(names.end(), {"help", "completions"});
   return config::nearest(word, names);
 }

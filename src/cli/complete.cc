@@ -103,8 +103,8 @@ class Completer {
 };
 
 /// The first sentence of the command's help.
-std::string summary(Command command) {
-  std::string_view head = help_head(command);
+std::string summary(const Page& page) {
+  std::string_view head = page.head;
   head.remove_prefix(head.find(": ") + 2);
   std::string text(head.substr(0, std::min(head.find("\n\n"), head.find_first_of(";:"))));
   std::ranges::replace(text, '\n', ' ');
@@ -117,7 +117,7 @@ Completion complete_command(const std::string& word, bool after_help) {
   const auto offer = [&](std::string_view candidate, const std::string& help) {
     if (candidate.starts_with(word)) result.candidates.push_back({std::string(candidate), help});
   };
-  for (const Command command : commands()) offer(command_name(command), summary(command));
+  for (const Page& page : pages()) offer(page.name, summary(page));
   if (after_help) return result;
   offer("help", "show help");
   offer("completions", "print a script that completes redlock's words in a shell");

@@ -73,11 +73,6 @@ Servers and settings:
 The manual: man redlock
 )";
 
-struct Page {
-  config::Command command;
-  std::string_view name;
-  std::string_view head;  ///< the text before the options
-};
 constexpr Page kPages[] = {
     {config::kRun, "run",
      R"(redlock run: run a command while holding a lock that is kept on Redis servers
@@ -406,25 +401,19 @@ std::optional<config::Command> find_command(std::string_view word) {
   return page == std::end(kPages) ? std::nullopt : std::optional(page->command);
 }
 
-std::vector<config::Command> commands() {
-  std::vector<config::Command> all;
-  for (const Page& page : kPages) all.push_back(page.command);
-  return all;
+std::span<const Page> pages() {
+  return kPages;
 }
 
 std::string main_help() {
   return std::string(kMainHelp);
 }
 
-std::string_view help_head(config::Command command) {
-  return page_of(command).head;
-}
-
 std::string help(config::Command command) {
   const auto shown = [](const Row& row) {
     return !of_servers(row) || row.name == key::server || row.name == key::help_servers;
   };
-  return std::string(help_head(command)) + options_of(command, shown) + help_foot(command);
+  return std::string(page_of(command).head) + options_of(command, shown) + help_foot(command);
 }
 
 std::string servers_help(config::Command command) {

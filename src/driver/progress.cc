@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "diag/progress.h"
 #include "diag/text.h"
 #include "driver/output.h"
 #include "driver/setup.h"
@@ -73,13 +74,6 @@ UsualRun::UsualRun(const config::Settings& settings, const redis::ServerSet& ser
                    std::string key)
     : settings_(settings), servers_(servers), key_(std::move(key)) {}
 
-void UsualRun::ask(lock::Instant now) {
-  // turn() comes so seldom that the time-outs of a vote would be too short.
-  reading_.emplace(settings_.servers[server_], servers_.tls_for(server_),
-                   redis::Timeouts{.request = kMostReading, .connect = kMostReading});
-  reading_->log.read(key_, now, redis::LogReader::Extent::latest);
-}
-
 bool UsualRun::turn(lock::Instant now) noexcept {
   if (now < next_) return false;
   next_ = now + kLookAtLog;
@@ -95,18 +89,20 @@ void UsualRun::read(lock::Instant now) {
   if (!reading_) {
     limit_ = now + kMostReading;
     os::require_free_descriptors(2 * settings_.servers.size() + kSpareDescriptors);
-    return ask(now);
-  }
-  reading_->questions.turn(now);
-  const bool finished = reading_->questions.finished();
-  if (!finished && now < limit_) return;
-  const bool failed = reading_->log.trouble().has_value();
-  if (finished && !failed) usual_ = diag::usual_of(lengths_of(reading_->log.take_lines()));
-  stop();
-  if (finished && failed && ++server_ < settings_.servers.size() && now < limit_) {
+  } else {
+    reading_->questions.turn(now);
+    const bool finished = reading_->questions.finished();
+    if (!finished && now < limit_) return;
+    const bool failed = finished && reading_->log.trouble();
+    if (finished && !failed) usual_ = diag::usual_of(lengths_of(reading_->log.take_lines()));
+    stop();
+    if (!failed || ++server_ == settings_.servers.size() || now >= limit_) return;
     next_ = now + kLookAtLog;
-    ask(now);
   }
+  // turn() comes so seldom that the time-outs of a vote would be too short.
+  reading_.emplace(settings_.servers[server_], servers_.tls_for(server_),
+                   redis::Timeouts{.request = kMostReading, .connect = kMostReading});
+  reading_->log.read(key_, now, redis::LogReader::Extent::latest);
 }
 
 void UsualRun::stop() noexcept {
@@ -161,26 +157,19 @@ void Progress::turn(const lock::Session& session, lock::Instant now) {
     return;
   }
   if (usual_) usual_->begin(now);
-  show(facts(state, now));
+  show(state, now);
   next_ = diag::next_due(began_, interval(mode_), now);
 }
 
-diag::WaitFacts Progress::facts(const lock::Waiting& state, lock::Instant now) const {
-  diag::WaitFacts facts{.lock = lock_,
-                        .state = state,
-                        .refusal_age = now - state.refused_at,
-                        .place = {},
-                        .usual = {},
-                        .waited = now - began_,
-                        .limit = limit_,
-                        .unix_time = os::unix_now()};
-  if (usual_) facts.usual = usual_->usual();
-  if (state.place > 0) facts.place = {.place = state.place, .length = state.length};
-  return facts;
-}
-
 /// The last column stays empty: some terminals begin a new line when a program writes to it.
-void Progress::show(const diag::WaitFacts& facts) const {
+void Progress::show(const lock::Waiting& state, lock::Instant now) const {
+  const diag::WaitFacts facts{.lock = lock_,
+                              .state = state,
+                              .refusal_age = now - state.refused_at,
+                              .usual = usual_ ? usual_->usual() : std::nullopt,
+                              .waited = now - began_,
+                              .limit = limit_,
+                              .unix_time = os::unix_now()};
   if (mode_ == Mode::status) return manager_->tell("STATUS=" + diag::plain_line(facts));
   if (mode_ == Mode::lines) return out_.line("redlock: " + diag::plain_line(facts));
   const std::size_t width = os::terminal_width(STDERR_FILENO).value_or(kUsualWidth) - 1;

@@ -2,12 +2,10 @@
 #include "cli/complete.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "cli/command_line.h"
 #include "cli/help.h"
-#include "cli/split.h"
 #include "config/value.h"
 #include "error.h"
 #include "os/signals.h"

@@ -129,8 +129,7 @@ std::optional<Moment> read_day_and_time(std::string_view text) {
 std::optional<Moment> read_day_of_year(std::string_view text, milliseconds now, Tense tense) {
   std::tm moment{};
   if (!take(text, kDayOfYear, moment)) return std::nullopt;
-  if (!text.empty() && !take_time_after_day(text, moment)) return std::nullopt;
-  if (!text.empty()) return std::nullopt;
+  if (!text.empty() && (!take_time_after_day(text, moment) || !text.empty())) return std::nullopt;
   const int this_year = local_day(now, 0).tm_year + 1900;
   const int step = tense == Tense::past ? -1 : 1;
   for (int years = 0; years <= 8; ++years) {  // 29 February may be eight years away
@@ -166,23 +165,14 @@ std::optional<milliseconds> parse_distance(std::string_view text) {
   return std::chrono::ceil<milliseconds>(*distance);
 }
 
-struct NamedDay {
-  std::string_view name;
-  int later;  ///< than today, days
-  Tense tense;
-};
-constexpr NamedDay kNamedDays[] = {{"yesterday", -1, Tense::past},
-                                   {"today", 0, Tense::past},
-                                   {"tomorrow", 1, Tense::future}};
-
 }  // namespace
 
 std::optional<Moment> parse_moment(std::string_view text, milliseconds now, Tense tense) {
   const bool past = tense == Tense::past;
   if (past && text == "now") return Moment{now};
-  for (const NamedDay& day : kNamedDays) {
-    if (text != day.name || tense != day.tense) continue;
-    auto beginning = first_moment(moments_of(local_day(now, day.later)));
+  if (past ? text == "today" || text == "yesterday" : text == "tomorrow") {
+    const int days_later = text == "today" ? 0 : past ? -1 : 1;
+    auto beginning = first_moment(moments_of(local_day(now, days_later)));
     if (beginning) beginning->repeated = false;  // the user has named no time
     return beginning;
   }

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <iterator>
 #include <optional>
-#include <string_view>
 #include <system_error>
 
 #include "config/value.h"

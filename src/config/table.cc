@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "config/table.h"
 
-#include <algorithm>
 #include <cctype>
 #include <limits>
-#include <optional>
 #include <tuple>
 #include <type_traits>
 
@@ -74,6 +72,11 @@ template <auto member, int least, int most>
 void set_integer(Draft& draft, std::string_view value) {
   auto& field = in(draft, member);
   field = static_cast<std::remove_reference_t<decltype(field)>>(to_integer(value, least, most));
+}
+
+template <auto member, Tense tense>
+void set_moment(Draft& draft, std::string_view value) {
+  in(draft, member) = to_moment(value, tense, draft.settings.warnings);
 }
 
 enum class Round { down, up };
@@ -146,10 +149,7 @@ constexpr Row kTable[] = {
      Type::duration, kHold | kRenew, set_time<&Draft::hold_for, kHoldTime, Round::up>},
     {"until", "--until", nullptr, "WHEN", kLasting,
      "when it ends: 02:30 (the next time), tomorrow, 2026-11-20, 2026-11-20T02:30", "", Type::text,
-     kHold | kRenew,
-     [](Draft& draft, std::string_view value) {
-       draft.until = to_moment(value, Tense::future, draft.settings.warnings);
-     }},
+     kHold | kRenew, set_moment<&Draft::until, Tense::future>},
     {"max-runtime", "--max-runtime", nullptr, "TIME", kHolding, "stop the command after this long",
      "no limit", Type::duration, kRun,
      [](Draft& draft, std::string_view value) {
@@ -291,16 +291,10 @@ constexpr Row kTable[] = {
     {"since", "--since", nullptr, "WHEN", kRuns,
      "only runs that were going on at that time or later: 2h (ago), 3d, 02:30, 2026-11-20, "
      "2026-11-20T02:30",
-     "all", Type::text, kHistory,
-     [](Draft& draft, std::string_view value) {
-       draft.history.since = to_moment(value, Tense::past, draft.settings.warnings);
-     }},
+     "all", Type::text, kHistory, set_moment<&HistoryOptions::since, Tense::past>},
     {"at", "--at", nullptr, "WHEN", kRuns,
      "only the run at that time; if there was none, the runs before and after it", "", Type::text,
-     kHistory,
-     [](Draft& draft, std::string_view value) {
-       draft.history.at = to_moment(value, Tense::past, draft.settings.warnings);
-     }},
+     kHistory, set_moment<&HistoryOptions::at, Tense::past>},
     {"last", "--last", nullptr, "N", kRuns, "only the last N runs of each lock", "all",
      Type::integer, kHistory, set_integer<&HistoryOptions::last, 1, 1'000'000>},
     {"failed", "--failed", nullptr, "", kRuns,

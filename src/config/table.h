@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "config/settings.h"
-#include "error.h"
 
 namespace redlock::config {
 

@@ -8,7 +8,6 @@
 #include <exception>
 #include <set>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "diag/progress.h"
@@ -117,11 +116,22 @@ Progress::Mode progress_mode(const config::Settings& settings) {
   return settings.progress == config::When::always || is_ci() ? Mode::lines : Mode::none;
 }
 
-diag::WaitNews wait_news(const config::Settings& settings) {
-  return {.shown = progress_mode(settings) != Progress::Mode::none,
-          .conflict_status = settings.conflict_exit_code,
-          .fingerprint = server_set_fingerprint(settings.servers),
-          .slots = settings.slots};
+diag::Reporter reporter_for(const config::Settings& settings, const std::string& lock_name,
+                            os::Stderr& out) {
+  std::vector<std::string> servers;
+  for (const redis::Endpoint& server : settings.servers) servers.push_back(server.brief());
+  const diag::Verbosity verbosity = settings.verbose > 1   ? diag::Verbosity::detailed
+                                    : settings.verbose > 0 ? diag::Verbosity::verbose
+                                    : settings.quiet       ? diag::Verbosity::quiet
+                                                           : diag::Verbosity::normal;
+  return {out,
+          lock_name,
+          std::move(servers),
+          verbosity,
+          {.shown = progress_mode(settings) != Progress::Mode::none,
+           .conflict_status = settings.conflict_exit_code,
+           .fingerprint = server_set_fingerprint(settings.servers),
+           .slots = settings.slots}};
 }
 
 Progress::Progress(Mode mode, std::string lock_name, const lock::Patience& patience,

@@ -120,7 +120,8 @@ class Progress {
 /// How to show the wait on our standard error.
 Progress::Mode progress_mode(const config::Settings& settings);
 
-/// What else the reporter says about the wait.
-diag::WaitNews wait_news(const config::Settings& settings);
+/// Words the events of that lock, as the settings want it.
+diag::Reporter reporter_for(const config::Settings& settings, const std::string& lock_name,
+                            os::Stderr& out);
 
 }  // namespace redlock::driver

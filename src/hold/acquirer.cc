@@ -382,8 +382,7 @@ Taken take(const config::Settings& settings, const driver::LockId& lock, const l
   }
   redis::ServerSet servers =
       driver::open_servers(settings, lock, [&grant] { return records::to_json(as_of_now(grant)); });
-  diag::Reporter reporter(out, lock.name, driver::displays_of(settings),
-                          driver::verbosity_of(settings), driver::wait_news(settings));
+  diag::Reporter reporter = driver::reporter_for(settings, lock.name, out);
   Acquirer acquirer(plan, grant, servers, out, reporter, driver::progress_mode(settings),
                     {.conflict = settings.conflict_exit_code, .done = 0});
   const Exit exit = acquirer.run();

@@ -153,8 +153,8 @@ std::optional<config::Settings> settings_of(std::vector<Given> options,
   }
 }
 
-}  // namespace
-
+/// `words`: the command line after `redlock`, up to the word under the cursor, which may be empty.
+/// Never fails: for a line that redlock would refuse there may be no candidates.
 Completion complete(const std::vector<std::string>& words) {
   if (words.empty()) return {};
   if (words.size() == 1) return complete_command(words[0], false);
@@ -168,6 +168,8 @@ Completion complete(const std::vector<std::string>& words) {
   }
   return result;
 }
+
+}  // namespace
 
 std::string to_text(const Completion& completion) {
   std::string text;

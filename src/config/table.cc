@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/table.h"
 
+#include <algorithm>
 #include <cctype>
 #include <limits>
 #include <tuple>
@@ -42,7 +43,6 @@ constexpr unsigned kByToken = kRenew | kRelease;
 constexpr unsigned kLook = kAsk | kByToken | kStatus | kList | kHistory;
 constexpr unsigned kEvery = kLook | kSandbox | kConfig | kCheck;
 
-/// The metavar of a row with a choice: the enumeration's values in their order.
 constexpr std::string_view kWhen = "auto|always|never";
 constexpr std::string_view kHowMuch = "full|name|none";
 
@@ -90,9 +90,18 @@ void set_time(Draft& draft, std::string_view value) {
   field = round == Round::up ? std::chrono::ceil<Unit>(time) : std::chrono::floor<Unit>(time);
 }
 
+/// `words`: the enumeration's values in their order, between '|'.
 template <class Enum, const std::string_view& words>
-Enum to_choice_of(std::string_view value) {
-  return static_cast<Enum>(to_choice(value, words));
+Enum to_choice(std::string_view value) {
+  const std::vector<std::string_view> all = parts_of(words, "|");
+  const auto word = std::ranges::find(all, value);
+  if (word != all.end()) return static_cast<Enum>(word - all.begin());
+  std::string expected;
+  for (const std::string_view each : all) {
+    if (!expected.empty()) expected += each == all.back() ? " or " : ", ";
+    expected += each;
+  }
+  refuse(expected, value);
 }
 
 void add_servers(Draft& draft, std::string_view value) {
@@ -106,6 +115,19 @@ void set_tls_insecure(Draft& draft, std::string_view value) {
   if (!yes && value != "0" && value != "false") refuse("0 or 1", value);
   draft.settings.tls.verify =
       yes ? TlsSettings::Verify::nothing : TlsSettings::Verify::server;
+}
+
+/// A host's name, which is not an IP address.
+std::string to_host_name(std::string_view value) {
+  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
+                    value.find_first_of(":/@ ") == std::string_view::npos;
+  if (!name) refuse("a host's name, without a port", value);
+  return std::string(value);
+}
+
+std::string to_file(std::string_view value) {
+  if (value.empty()) refuse("the name of a file", value);
+  return std::string(value);
 }
 
 std::string to_optional_file(std::string_view value) {
@@ -136,7 +158,7 @@ constexpr Row kTable[] = {
     {"progress", "--progress", "REDLOCK_PROGRESS", kWhen, kWaiting,
      "show who holds the lock, our place in the queue and the time; auto: live on a terminal, a "
      "line each minute where CI is set",
-     "auto", Type::text, kAsk, set<&Settings::progress, to_choice_of<When, kWhen>>},
+     "auto", Type::text, kAsk, set<&Settings::progress, to_choice<When, kWhen>>},
 
     {key::ttl, "--ttl", "REDLOCK_TTL", "TIME", kLasting,
      "how long the lock lasts without renewal, and so how long it outlives a dead host", "30s",
@@ -189,7 +211,7 @@ constexpr Row kTable[] = {
      Type::integer, kAsk | kByToken, set_integer<&Settings::log_entries, 0, 100'000>},
     {"record-command", "--record-command", "REDLOCK_RECORD_COMMAND", kHowMuch, kOther,
      "how much of the command the servers keep, for status and history to show", "full", Type::text,
-     kAsk | kRelease, set<&Settings::record_command, to_choice_of<RecordCommand, kHowMuch>>},
+     kAsk | kRelease, set<&Settings::record_command, to_choice<RecordCommand, kHowMuch>>},
     {"message", "-m,--message", nullptr, "TEXT", kOther,
      "why you take the lock; waiters, status, list and history can read it", "", Type::text, kAsk,
      set<&Settings::message>},
@@ -335,7 +357,7 @@ constexpr Row kTable[] = {
      Type::duration, kStatus | kList, set_time<&Draft::interval, kInterval>},
     {"color", "--color", nullptr, kWhen, kOther,
      "colours; auto: on a terminal, unless NO_COLOR is set", "auto", Type::text,
-     kCheck | kStatus | kList | kHistory, set<&Settings::color, to_choice_of<When, kWhen>>},
+     kCheck | kStatus | kList | kHistory, set<&Settings::color, to_choice<When, kWhen>>},
     {"verbose", "-v,--verbose", nullptr, "", kOther,
      "name the holder, the times, and each change; twice: the answer of each server", "",
      Type::toggle, kAsk | kByToken, count_verbose},

@@ -231,18 +231,6 @@ int to_signal(std::string_view value) {
   refuse("a signal (TERM, SIGTERM, 15)", value);
 }
 
-std::string to_file(std::string_view value) {
-  if (value.empty()) refuse("the name of a file", value);
-  return std::string(value);
-}
-
-std::string to_host_name(std::string_view value) {
-  const bool name = value.find_first_not_of("0123456789.") != std::string_view::npos &&
-                    value.find_first_of(":/@ ") == std::string_view::npos;
-  if (!name) refuse("a host's name, without a port", value);
-  return std::string(value);
-}
-
 std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before) {
   const std::vector<std::string_view> uris = parts_of(value, kBlanks);
   if (uris.empty()) refuse("a URI such as redis://host:6379", value);
@@ -266,18 +254,6 @@ std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t befo
   std::vector<redis::Endpoint> servers;
   for (std::size_t index = 0; index < uris.size(); ++index) servers.push_back(parse(index));
   return servers;
-}
-
-std::size_t to_choice(std::string_view value, std::string_view words) {
-  const std::vector<std::string_view> all = parts_of(words, "|");
-  const auto word = std::ranges::find(all, value);
-  if (word != all.end()) return static_cast<std::size_t>(word - all.begin());
-  std::string expected;
-  for (const std::string_view each : all) {
-    if (!expected.empty()) expected += each == all.back() ? " or " : ", ";
-    expected += each;
-  }
-  refuse(expected, value);
 }
 
 std::string quote(std::string_view text) {

@@ -53,17 +53,9 @@ int to_integer(std::string_view value, int least, int most);
 /// A signal as kill(1) takes it: TERM, SIGTERM or 15.
 int to_signal(std::string_view value);
 
-std::string to_file(std::string_view value);
-
-/// A host's name, which is not an IP address.
-std::string to_host_name(std::string_view value);
-
 /// The servers of a list that white space separates: at least one. `before`: how many servers are
 /// known already, for the number of a server in messages.
 std::vector<redis::Endpoint> to_servers(std::string_view value, std::size_t before);
-
-/// The number of `value` among the words, which a '|' separates.
-std::size_t to_choice(std::string_view value, std::string_view words);
 
 /// The parts of `text` that are not empty, between any of the separators.
 std::vector<std::string_view> parts_of(std::string_view text, std::string_view separators);

@@ -29,9 +29,7 @@ std::string place_of(const redis::Endpoint& server) {
   std::vector<std::string> nodes;
   for (const redis::Address& node : server.nodes) nodes.push_back(node.display());
   std::ranges::sort(nodes);
-  std::string place;
-  for (const std::string& node : nodes) place += node + ",";
-  return fmt::format("{} {} {}\n", place, server.service, server.db);
+  return fmt::format("{}, {} {}\n", fmt::join(nodes, ","), server.service, server.db);
 }
 
 std::string host_name() {

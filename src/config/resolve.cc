@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
+#include <map>
 #include <optional>
 #include <system_error>
 
@@ -142,13 +142,6 @@ std::vector<std::string> marks_of(const Endpoint& server) {
   return marks;
 }
 
-bool same_server(const Endpoint& one, const Endpoint& other) {
-  const std::vector<std::string> marks = marks_of(other);
-  return std::ranges::any_of(marks_of(one), [&](const std::string& mark) {
-    return std::ranges::find(marks, mark) != marks.end();
-  });
-}
-
 ExitStatus status_of(Origin origin) {
   return origin == Origin::flag ? ExitStatus::usage : ExitStatus::config;
 }
@@ -178,13 +171,15 @@ void check_servers(const Draft& draft) {
                 "no servers are configured: give --server redis://HOST, or set REDLOCK_SERVERS" +
                     file + " (to try redlock without any: redlock sandbox)");
   }
-  for (auto one = servers.begin(); one != servers.end(); ++one) {
-    const bool twice = std::any_of(std::next(one), servers.end(),
-                                   [&](const Endpoint& other) { return same_server(*one, other); });
-    if (!twice) continue;
-    throw Error(status_of(draft.origin(key::server)),
-                place(draft, key::server) + ": " + one->display() +
-                    " occurs twice, and a server has one vote, whatever the database");
+  std::map<std::string, const Endpoint*> known;
+  for (const Endpoint& server : servers) {
+    for (const std::string& mark : marks_of(server)) {
+      const Endpoint& first = *known.emplace(mark, &server).first->second;
+      if (&first == &server) continue;
+      throw Error(status_of(draft.origin(key::server)),
+                  place(draft, key::server) + ": " + first.display() +
+                      " occurs twice, and a server has one vote, whatever the database");
+    }
   }
 }
 

@@ -191,7 +191,10 @@ struct Composer {
   Obstacle obstacle;
 };
 
-std::string fit(const Composer& composer, std::size_t width, Charset charset) {
+}  // namespace
+
+std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
+  const Composer composer(facts, Style::heading, charset);
   const std::string& command = composer.obstacle.command;
   for (const Detail& detail : kDetails) {
     if (detail.usual == kBrief && !composer.knows_usual()) continue;
@@ -210,12 +213,6 @@ std::string fit(const Composer& composer, std::size_t width, Charset charset) {
   const std::size_t reserved = columns(tail);
   if (reserved + kLeastCommand > width) return cut(head + tail, width, charset);
   return cut(head, width - reserved, charset) + tail;
-}
-
-}  // namespace
-
-std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
-  return fit(Composer(facts, Style::heading, charset), width, charset);
 }
 
 std::string plain_line(const WaitFacts& facts) {

@@ -83,21 +83,12 @@ Spawned start_child(const std::vector<std::string>& argv,
   return {.pid = pid};
 }
 
-/// The file that execvp(3) found for this command: it passes over directories.
-std::string file_of(const std::string& command) {
-  if (command.find('/') != std::string::npos) return command;
-  const char* const path = std::getenv("PATH");
-  for (std::string_view rest(path != nullptr ? path : kPathOfMusl);;) {
-    const std::size_t end = rest.find(':');
-    const std::string_view folder = rest.substr(0, end);
-    std::string file = folder.empty() ? command : std::string(folder) + '/' + command;
-    struct stat about {};
-    const bool regular = ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode);
-    if ((regular && ::access(file.c_str(), X_OK) == 0) || end == std::string_view::npos) {
-      return file;
-    }
-    rest.remove_prefix(end + 1);
-  }
+/// The command that runs argv[0], a script without "#!", with /bin/sh. For use after ENOEXEC:
+/// musl's execvp(3), unlike glibc's, does not start the shell.
+std::vector<std::string> for_shell(const std::vector<std::string>& argv) {
+  std::vector<std::string> script{"/bin/sh", file_of(argv.front())};
+  script.insert(script.end(), argv.begin() + 1, argv.end());
+  return script;
 }
 
 }  // namespace
@@ -146,10 +137,20 @@ void Process::signal(int number) const {
   ::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0);
 }
 
-std::vector<std::string> for_shell(const std::vector<std::string>& argv) {
-  std::vector<std::string> script{"/bin/sh", file_of(argv.front())};
-  script.insert(script.end(), argv.begin() + 1, argv.end());
-  return script;
+std::string file_of(const std::string& command) {
+  if (command.find('/') != std::string::npos) return command;
+  const char* const path = std::getenv("PATH");
+  for (std::string_view rest(path != nullptr ? path : kPathOfMusl);;) {
+    const std::size_t end = rest.find(':');
+    const std::string_view folder = rest.substr(0, end);
+    std::string file = folder.empty() ? command : std::string(folder) + '/' + command;
+    struct stat about {};
+    const bool regular = ::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+    if ((regular && ::access(file.c_str(), X_OK) == 0) || end == std::string_view::npos) {
+      return file;
+    }
+    rest.remove_prefix(end + 1);
+  }
 }
 
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,

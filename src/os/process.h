@@ -73,9 +73,9 @@ struct Placement {
 Spawned spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
               const SignalSource& signals, Placement placement);
 
-/// The command that runs argv[0], a script without "#!", with /bin/sh. For use after ENOEXEC:
-/// musl's execvp(3), unlike glibc's, does not start the shell.
-std::vector<std::string> for_shell(const std::vector<std::string>& argv);
+/// The file that execvp(3) runs for this command: it passes over directories. If there is none, a
+/// file that cannot be executed.
+std::string file_of(const std::string& command);
 
 /// This process's environment without the variables named in `dropped`, plus `added`.
 std::vector<std::string> environment_with(const std::vector<std::string>& dropped,

@@ -106,7 +106,7 @@ ProcessTree::ProcessTree()
   set_apart_children();
 }
 
-void ProcessTree::after_fork(Fd proc) {
+void ProcessTree::after_fork(OpenDirectory proc) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   table_.use(std::move(proc));
   strangers_.clear();

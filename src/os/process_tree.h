@@ -47,7 +47,7 @@ class ProcessTree {
 
   /// To be called in a forked child, which begins a tree of its own. `proc`: from
   /// ProcessTable::open_proc(), and of this process alone.
-  void after_fork(Fd proc);
+  void after_fork(OpenDirectory proc);
 
   /// Excludes the children that exist now, also orphans that have become ours since construction.
   /// To be called before the job's parent is forked.

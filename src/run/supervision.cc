@@ -13,7 +13,6 @@
 
 #include "os/clock.h"
 #include "os/fd.h"
-#include "os/process_table.h"
 
 namespace redlock::run {
 

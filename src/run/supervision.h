@@ -24,6 +24,7 @@
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/process.h"
+#include "os/process_table.h"
 #include "os/signals.h"
 
 namespace redlock::run {
@@ -138,8 +139,8 @@ struct Reserve {
   os::Pipe messages;
   /// A pidfd of this process, the future parent of the worker; none if the kernel has no pidfds.
   os::Fd supervisor;
-  os::Loop loop;  ///< the worker's own
-  os::Fd proc;    ///< the worker's own
+  os::Loop loop;           ///< the worker's own
+  os::OpenDirectory proc;  ///< the worker's own
 };
 
 }  // namespace redlock::run

@@ -119,6 +119,10 @@ Fd open_pidfd(pid_t pid) {
   return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
+bool send_signal(const Fd& pidfd, int number) {
+  return ::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) == 0;
+}
+
 std::optional<Process> Process::find(pid_t pid) {
   Fd fd = open_pidfd(pid);
   if (!fd && (errno == ESRCH || errno == EINVAL || errno == ENOENT)) return std::nullopt;
@@ -131,10 +135,6 @@ std::optional<Process> Process::find(pid_t pid) {
 bool Process::gone() const {
   pollfd death{fd_.get(), POLLIN, 0};
   return ::poll(&death, 1, 0) > 0;
-}
-
-void Process::signal(int number) const {
-  ::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0);
 }
 
 std::string file_of(const std::string& command) {

@@ -30,6 +30,9 @@ void rename_process(const char* name, const std::string& title);
 /// filter).
 Fd open_pidfd(pid_t pid);
 
+/// False: the system refused (errno), for example because the process is dead.
+bool send_signal(const Fd& pidfd, int number);
+
 /// A process that need not be our child, by a pidfd, which never refers to a later process with the
 /// same PID (pidfd_open(2)).
 class Process {
@@ -44,7 +47,7 @@ class Process {
   [[nodiscard]] bool gone() const;
 
   /// Does nothing if the process is dead, or we may not signal it.
-  void signal(int number) const;
+  void signal(int number) const { send_signal(fd_, number); }
 
  private:
   Process(pid_t pid, Fd fd) : pid_(pid), fd_(std::move(fd)) {}

@@ -17,12 +17,12 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <optional>
@@ -53,9 +53,9 @@ bool has_child(pid_t pid, bool dead_too) {
   return dead_too || info.si_pid == 0;
 }
 
-/// For the result of a system call that sends a signal.
-ProcessTree::Refusal refusal_of(int result) {
-  if (result == 0) return ProcessTree::Refusal::none;
+/// `sent`: whether the system call that sends a signal succeeded.
+ProcessTree::Refusal refusal_of(bool sent) {
+  if (sent) return ProcessTree::Refusal::none;
   return errno == EPERM ? ProcessTree::Refusal::not_permitted : ProcessTree::Refusal::gone;
 }
 
@@ -241,13 +241,10 @@ Pass ProcessTree::signal(int number, int then, pid_t except_group) {
 
 void ProcessTree::kill_leader() {
   if (leader_ < 0) return;
-  number_ = SIGKILL;
-  then_ = 0;
-  except_group_ = 0;
   if (has_child(leader_, true)) {
-    static_cast<void>(send_by_pid(leader_));
+    ::kill(leader_, SIGKILL);
   } else if (leader_fd_) {
-    static_cast<void>(send_by_pidfd(leader_fd_));
+    send_signal(leader_fd_, SIGKILL);
   }
 }
 
@@ -363,17 +360,14 @@ ProcessTree::Refusal ProcessTree::send(const ProcessEntry& process, const Fd* pi
 }
 
 ProcessTree::Refusal ProcessTree::send_by_pid(pid_t pid) const {
-  const Refusal refusal = refusal_of(::kill(pid, number_));
+  const Refusal refusal = refusal_of(::kill(pid, number_) == 0);
   if (refusal == Refusal::none && then_ != 0) ::kill(pid, then_);
   return refusal;
 }
 
 ProcessTree::Refusal ProcessTree::send_by_pidfd(const Fd& pidfd) const {
-  const auto call = [&](int number) {
-    return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0));
-  };
-  const Refusal refusal = refusal_of(call(number_));
-  if (refusal == Refusal::none && then_ != 0) call(then_);
+  const Refusal refusal = refusal_of(send_signal(pidfd, number_));
+  if (refusal == Refusal::none && then_ != 0) send_signal(pidfd, then_);
   return refusal;
 }
 
@@ -384,10 +378,9 @@ void ProcessTree::note(const Identity& process, Refusal refusal, Pass& pass) {
   killed_.push_back(process);
 }
 
-Effort ProcessTree::measure() {
-  const auto begin = steady_clock::now();
+std::size_t ProcessTree::count() {
   static_cast<void>(signal(0));
-  return {.time = steady_clock::now() - begin, .processes = found_.size()};
+  return found_.size();
 }
 
 /// A reading of /proc may miss a process that forks and exits in a loop. But if the tree is not

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,12 +18,6 @@ namespace redlock::os {
 struct Pass {
   std::vector<pid_t> refused;  ///< living processes that we may not signal
   bool found_new = false;      ///< a KILL reached a process that none had reached before
-};
-
-/// The cost of finding the tree once.
-struct Effort {
-  std::chrono::nanoseconds time;
-  std::size_t processes;
 };
 
 /// The job: everything that descends from this process, setsid(2) and double forks included. As a
@@ -95,8 +88,9 @@ class ProcessTree {
   /// KILL to the leader alone.
   void kill_leader();
 
-  /// Sends nothing.
-  Effort measure();
+  /// Finds the tree as signal() does, which takes as long, and sends nothing. Returns the number of
+  /// its processes.
+  std::size_t count();
 
   /// No descendant is left. Dead children count until they are reaped, unless some process is
   /// spared or excluded.

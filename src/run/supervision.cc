@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -57,8 +56,7 @@ void Worker::job_ended(Exit end) {
 void Worker::continue_supervisor() const {
   if (::getppid() != supervisor_pid_) return;
   // Without a pidfd: if the parent has died just now, its PID cannot be in use again so soon.
-  if (!supervisor_ ||
-      ::syscall(SYS_pidfd_send_signal, supervisor_.get(), SIGCONT, nullptr, 0) != 0) {
+  if (!supervisor_ || !os::send_signal(supervisor_, SIGCONT)) {
     ::kill(supervisor_pid_, SIGCONT);
   }
 }
@@ -71,7 +69,7 @@ void Worker::leave(Exit result) {
 
 Reserve::Reserve()
     : messages(os::make_pipe(O_NONBLOCK)),
-      supervisor(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))),
+      supervisor(os::open_pidfd(::getpid())),
       proc(os::ProcessTable::open_proc()) {
   // If the kernel lacks this call or denies it, redlock works without a pidfd.
   if (!supervisor && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {

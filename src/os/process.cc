@@ -119,6 +119,11 @@ Fd open_pidfd(pid_t pid) {
   return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
+bool has_ended(const Fd& pidfd) {
+  pollfd death{pidfd.get(), POLLIN, 0};
+  return ::poll(&death, 1, 0) > 0;
+}
+
 bool send_signal(const Fd& pidfd, int number) {
   return ::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) == 0;
 }
@@ -130,11 +135,6 @@ std::optional<Process> Process::find(pid_t pid) {
   Process process(pid, std::move(fd));
   if (process.gone()) return std::nullopt;
   return process;
-}
-
-bool Process::gone() const {
-  pollfd death{fd_.get(), POLLIN, 0};
-  return ::poll(&death, 1, 0) > 0;
 }
 
 std::string file_of(const std::string& command) {

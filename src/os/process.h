@@ -30,6 +30,9 @@ void rename_process(const char* name, const std::string& title);
 /// filter).
 Fd open_pidfd(pid_t pid);
 
+/// Whether that process has ended, reaped or not; false if there is no pidfd.
+bool has_ended(const Fd& pidfd);
+
 /// False: the system refused (errno), for example because the process is dead.
 bool send_signal(const Fd& pidfd, int number);
 
@@ -44,7 +47,7 @@ class Process {
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Readable once the process is dead.
   [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] bool gone() const;
+  [[nodiscard]] bool gone() const { return has_ended(fd_); }
 
   /// Does nothing if the process is dead, or we may not signal it.
   void signal(int number) const { send_signal(fd_, number); }

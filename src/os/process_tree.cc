@@ -15,7 +15,6 @@
 //   the reading, none of our children in that reading is a child that it left to us.
 #include "os/process_tree.h"
 
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +29,6 @@
 #include <utility>
 
 #include "error.h"
-#include "os/process.h"
 
 namespace redlock::os {
 
@@ -135,11 +133,6 @@ void ProcessTree::lead(pid_t pid, bool own_group) {
   }
   leader_ = pid;
   leads_group_ = own_group;
-}
-
-bool ProcessTree::leader_ended() const {
-  pollfd end{leader_fd_.get(), POLLIN, 0};
-  return leader_fd_ && ::poll(&end, 1, 0) > 0;
 }
 
 void ProcessTree::note_strangers() {

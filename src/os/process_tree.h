@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "os/fd.h"
+#include "os/process.h"
 #include "os/process_table.h"
 
 namespace redlock::os {
@@ -57,7 +58,7 @@ class ProcessTree {
   }
 
   /// Whether the main process has ended, reaped or not. False also if the kernel gives no pidfd.
-  [[nodiscard]] bool leader_ended() const;
+  [[nodiscard]] bool leader_ended() const { return has_ended(leader_fd_); }
   /// The main process passes signals on: as long as it lives, the others get only KILL from us.
   void leader_passes_on() { leader_passes_on_ = true; }
 

@@ -2,7 +2,6 @@
 #include "run/supervision.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -26,8 +25,7 @@ Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& sup
 /// The supervisor is our parent as long as it lives. Once it is dead we have another parent, but
 /// maybe only some time after the pidfd has become readable.
 bool Worker::supervisor_is_gone() {
-  pollfd death{supervisor_.get(), POLLIN, 0};
-  gone_ = gone_ || ::getppid() != supervisor_pid_ || (supervisor_ && ::poll(&death, 1, 0) > 0);
+  gone_ = gone_ || ::getppid() != supervisor_pid_ || os::has_ended(supervisor_);
   if (gone_) supervisor_.reset();  // or it would stay readable
   return gone_;
 }

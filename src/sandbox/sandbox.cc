@@ -309,8 +309,7 @@ class SandboxKeeper {
 
   void end() {
     lifeline_.reset();
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    waitpid(pid_, nullptr, 0);
     // The keeper has already done this, unless somebody has killed it.
     std::error_code ignored;
     if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);

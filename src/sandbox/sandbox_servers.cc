@@ -73,9 +73,7 @@ std::string log_tail(const std::string& folder) {
 
 void write_file(const std::string& path, const std::string& text) {
   const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    os::fail("sandbox: cannot write " + path);
-  }
+  if (!file || os::write_all(file.get(), text) != 0) os::fail("sandbox: cannot write " + path);
 }
 
 /// Connects to the server at this Unix socket, sends `commands` (each ends with a line break) and
@@ -109,18 +107,12 @@ std::string converse(const std::string& path, std::string_view commands) {
 /// redis-check-rdb is the server under another name: it looks at argv[0]. On Debian it is in
 /// redis-tools. Unlike the package redis-server, that starts no service.
 SandboxServers::Program SandboxServers::find_program() {
-  struct Candidate {
-    const char* file;
-    const char* name;
-  };
-  for (const Candidate& candidate :
-       {Candidate{"redis-server", "redis-server"}, Candidate{"valkey-server", "valkey-server"},
-        Candidate{"redis-check-rdb", "redis-server"},
-        Candidate{"valkey-check-rdb", "valkey-server"}}) {
-    const std::string path = os::file_of(candidate.file);
-    if (access(path.c_str(), X_OK) == 0) {
-      return {std::filesystem::absolute(path).string(), candidate.name};
-    }
+  for (const std::string_view name :
+       {"redis-server", "valkey-server", "redis-check-rdb", "valkey-check-rdb"}) {
+    const std::string path = os::file_of(std::string(name));
+    if (access(path.c_str(), X_OK) != 0) continue;
+    return {std::filesystem::absolute(path).string(),
+            name.starts_with("redis") ? "redis-server" : "valkey-server"};
   }
   throw Error(ExitStatus::unavailable,
               "sandbox: neither redis-server nor valkey-server nor redis-check-rdb found in PATH; "
@@ -140,12 +132,8 @@ SandboxServers::~SandboxServers() {
 }
 
 void SandboxServers::clear() {
-  for (pid_t pid : pids_) {
-    if (pid > 0) kill(pid, SIGKILL);
-  }
-  for (pid_t pid : pids_) {
-    while (pid > 0 && waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+  for (const pid_t pid : pids_) {
+    if (pid > 0 && kill(pid, SIGKILL) == 0) waitpid(pid, nullptr, 0);
   }
   std::error_code ignored;
   for (std::size_t i = 0; i < pids_.size(); ++i) {

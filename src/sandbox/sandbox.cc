@@ -153,8 +153,9 @@ void until_ready(SandboxServers& servers, const Ids& ids) {
     servers.until(i, "CLUSTER INFO\nCLUSTER NODES\nINFO replication\n", replies,
                   {"disconnected", "handshake"});
   }
+  // The first OK is the answer to AUTH.
   const std::string timeout = std::string("CONFIG SET cluster-node-timeout ") + kTimeout + '\n';
-  for (std::size_t i = 0; i < kNodes; ++i) servers.until(i, timeout, {"+OK"});
+  for (std::size_t i = 0; i < kNodes; ++i) servers.until(i, timeout, {"+OK\r\n+OK"});
 }
 
 std::string start_cluster(SandboxServers& servers) {

@@ -11,6 +11,7 @@
 
 #include "os/clock.h"
 #include "os/fd.h"
+#include "os/process_table.h"
 
 namespace redlock::run {
 

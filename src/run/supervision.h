@@ -24,7 +24,6 @@
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/process.h"
-#include "os/process_table.h"
 #include "os/signals.h"
 
 namespace redlock::run {

@@ -132,8 +132,8 @@ struct Reserve {
   os::Pipe messages;
   /// A pidfd of this process, the future parent of the worker; none if the kernel has no pidfds.
   os::Fd supervisor;
-  os::Loop loop;  ///< the worker's own
-  os::Fd proc;    ///< the worker's own
+  os::Loop loop;           ///< the worker's own
+  os::OpenDirectory proc;  ///< the worker's own
 };
 
 }  // namespace redlock::run

@@ -2,10 +2,7 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "cli/help.h"
@@ -47,9 +44,7 @@ void allow_one_name(const Line& line, const std::string& command) {
 /// Takes the settings out of a completed draft. The prefix and a name may each be valid, and the
 /// key too long.
 config::Settings settings_for(Draft& draft, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    redis::check_lock_name(redis::lock_key(draft.settings.prefix, name));
-  }
+  for (const std::string& name : names) redis::check_lock_name(draft.settings.prefix + name);
   return std::move(draft.settings);
 }
 
@@ -65,13 +60,6 @@ config::Settings settle(Draft& draft, const Environment& environment,
     check_restart_grace(draft);
   }
   return settings_for(draft, names);
-}
-
-/// The command as flock(1) runs it.
-std::vector<std::string> shell_job(const std::string& command, const Environment& environment) {
-  std::string shell = config::variable(environment, "SHELL");
-  if (shell.empty()) shell = "/bin/sh";
-  return {shell, "-c", command};
 }
 
 void exclude(bool both, std::string_view one, std::string_view other, std::string_view why = "") {
@@ -115,7 +103,8 @@ Invocation run(Line line, Draft draft, const Environment& environment) {
       misused("-c/--command: expected the whole command in one word, but " +
               quote(line.job.front()) + " follows");
     }
-    line.job = shell_job(*draft.shell_command, environment);
+    const std::string shell = config::variable(environment, "SHELL");
+    line.job = {shell.empty() ? "/bin/sh" : shell, "-c", *draft.shell_command};  // as flock(1)
   }
   if (line.job.empty()) {
     misused("no command to run under the lock " + quote(name) + ": redlock run NAME -- COMMAND");
@@ -138,8 +127,10 @@ Invocation acquire(Line line, Draft draft, const Environment& environment) {
     misused("--on-lost-signal needs --keep-for PID");
   }
   check_mode(draft);
-  return Acquire{settle(draft, environment, line.words, For::job), name, draft.json,
-                 draft.keep_for, draft.on_lost_signal};
+  return Acquire{{settle(draft, environment, line.words, For::job), name},
+                 draft.json,
+                 draft.keep_for,
+                 draft.on_lost_signal};
 }
 
 /// The length that --for or --until gives, from now on.
@@ -155,7 +146,7 @@ Invocation hold(Line line, Draft draft, const Environment& environment) {
   allow_one_name(line, "hold");
   const auto length = hold_length(draft);
   if (!length) misused("how long is the hold? give --for TIME or --until WHEN");
-  Hold request{settle(draft, environment, line.words), name, draft.until, draft.json};
+  Hold request{{settle(draft, environment, line.words), name}, draft.until, draft.json};
   request.settings.ttl = *length;
   return request;
 }
@@ -188,8 +179,7 @@ Invocation renew(Line line, Draft draft, const Environment& environment) {
   if (length && has_ttl) misused("--ttl excludes --for and --until");
   complete(draft, environment);
   if (has_ttl) check_restart_grace(draft);
-  Renew request{settings_for(draft, line.words),
-                line.words.front(),
+  Renew request{{settings_for(draft, line.words), line.words.front()},
                 std::move(token),
                 draft.json,
                 has_ttl || length,
@@ -207,8 +197,10 @@ Invocation force_release(const Line& line, Draft draft, const Environment& envir
     misused("--server-wait needs a token: with --force, redlock waits for no server");
   }
   using How = ForceRelease::How;
-  return ForceRelease{settle(draft, environment, line.words), name,
-                      draft.now ? How::remove : How::revoke, draft.yes, draft.wait_gone};
+  return ForceRelease{{settle(draft, environment, line.words), name},
+                      draft.now ? How::remove : How::revoke,
+                      draft.yes,
+                      draft.wait_gone};
 }
 
 Invocation release(Line line, Draft draft, const Environment& environment) {
@@ -217,7 +209,7 @@ Invocation release(Line line, Draft draft, const Environment& environment) {
     misused("--now, --yes and --wait need --force: redlock release --force NAME");
   }
   std::string token = take_token(line, config::kRelease);
-  return Release{settle(draft, environment, line.words), line.words.front(), std::move(token)};
+  return Release{{settle(draft, environment, line.words), line.words.front()}, std::move(token)};
 }
 
 Invocation show_config(Line, Draft draft, const Environment& environment) {
@@ -228,7 +220,7 @@ Invocation show_config(Line, Draft draft, const Environment& environment) {
 Invocation check(Line line, Draft draft, const Environment& environment) {
   std::erase(line.words, "");  // an empty name counts as none
   config::Settings settings = settle(draft, environment, line.words);
-  return Check{std::move(settings), line.words.empty() ? "" : line.words.front(), draft.json};
+  return Check{{std::move(settings), line.words.empty() ? "" : line.words.front()}, draft.json};
 }
 
 std::optional<std::chrono::milliseconds> watch_of(const Draft& draft) {
@@ -339,7 +331,7 @@ std::string meant_command(std::string_view word) {
     if (habit.word == word) return std::string(habit.meant);
   }
   std::vector<std::string> names;
-  for (const Command command : commands()) names.emplace_back(command_name(command));
+  for (const Page& page : pages()) names.emplace_back(page.name);
   names.insert(names.end(), {"help", "completions"});
   return config::nearest(word, names);
 }

@@ -189,21 +189,6 @@ class Splitter {
   Line line_;
 };
 
-/// trigger_on_parse stores values in the order of argv, across options (the last of -s and -x
-/// wins). allow_extra_args(false) also keeps CLI11 from splitting `[a,b]`.
-CLI::Option* define(CLI::App& app, const Row& row, Draft& draft) {
-  const auto take = [&row, &draft](const CLI::results_t& values) {
-    store(row, draft, values.back(), {Origin::flag});
-    return true;
-  };
-  const auto note = [&row, &draft] { store(row, draft, {}, {Origin::flag}); };
-  const std::string flags(row.flags);
-  CLI::Option* option = row.metavar.empty()
-                            ? app.add_flag_callback(flags, note)
-                            : app.add_option(flags, take)->expected(1)->allow_extra_args(false);
-  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->trigger_on_parse();
-}
-
 }  // namespace
 
 Line split(Command command, std::vector<std::string> words, Refusals refusals) {
@@ -223,9 +208,21 @@ Draft read_options(std::vector<Given> options) {
       store(row, draft, given.value, {Origin::flag});
       continue;
     }
-    if (defined.insert(&row).second) define(app, row, draft);
     words.emplace_back(row.flags.substr(0, row.flags.find(',')));
-    if (!row.metavar.empty()) words.push_back(std::move(given.value));
+    const bool has_value = !row.metavar.empty();
+    if (defined.insert(&row).second) {
+      const auto take = [&row, &draft, has_value](const CLI::results_t& values) {
+        store(row, draft, has_value ? values.back() : "", {Origin::flag});
+        return true;
+      };
+      // trigger_on_parse stores values in the order of argv, across options (the last of -s and -x
+      // wins). allow_extra_args(false) also keeps CLI11 from splitting `[a,b]`.
+      app.add_option(std::string(row.flags), take)
+          ->expected(has_value ? 1 : 0)
+          ->allow_extra_args(false)
+          ->trigger_on_parse();
+    }
+    if (has_value) words.push_back(std::move(given.value));
   }
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   app.parse(std::move(words));

@@ -8,11 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
-#include <string_view>
+#include <map>
+#include <optional>
 #include <system_error>
 
-#include "config/toml_file.h"
 #include "config/value.h"
 #include "error.h"
 #include "os/fd.h"
@@ -25,12 +24,10 @@ using redis::Endpoint;
 /// The content of a file. /dev/null counts as a file, and so does a pipe without a name (`<(…)`,
 /// /dev/stdin). A named pipe (FIFO) does not: it may have no writer.
 struct FileRead {
-  int error = 0;          ///< errno; 0: no error
-  bool too_long = false;  ///< the file has more bytes than the caller asked for
-  std::string text;
-  mode_t mode = 0;  ///< of fstat(2)
-  uid_t owner = 0;
+  int error = 0;      ///< errno; 0: no error
   bool fifo = false;  ///< a named pipe; nothing was read
+  std::string text;
+  struct stat status {};
 
   /// Why the file is unusable; empty: it is usable.
   [[nodiscard]] std::string trouble() const {
@@ -41,49 +38,41 @@ struct FileRead {
 
 constexpr long kPipeFileSystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h
 
-bool is_named_pipe(int fd, mode_t mode) {
-  struct statfs system {};
-  return S_ISFIFO(mode) && ::fstatfs(fd, &system) == 0 && system.f_type != kPipeFileSystem;
+[[noreturn]] void refuse_file(const std::string& kind, const std::string& path,
+                              const std::string& why) {
+  throw Error(ExitStatus::config, kind + " file " + quote(path) + ": " + why);
 }
 
 /// Where `lines`, in the form of kPipesVariable, say that the content is; otherwise `path`.
 std::string kept_path(std::string_view lines, const std::string& path) {
-  while (!lines.empty()) {
-    const std::string_view line = lines.substr(0, lines.find('\n'));
+  for (const std::string_view line : parts_of(lines, "\n")) {
     const std::size_t blank = line.find(' ');
-    if (blank != std::string_view::npos && line.substr(blank + 1) == path) {
-      return "/proc/self/fd/" + std::string(line.substr(0, blank));
-    }
-    lines.remove_prefix(line.size() < lines.size() ? line.size() + 1 : line.size());
+    if (line.substr(blank + 1) != path) continue;
+    return "/proc/self/fd/" + std::string(line.substr(0, blank));
   }
   return path;
 }
 
-FileRead read_file(const std::string& path, std::size_t most) {
+/// Reads the file, or more than `most` bytes of a file that is longer. Takes the content of a
+/// pipe that an earlier redlock has read from there (draft.earlier_pipes), and stores that of a
+/// pipe which we read ourselves in draft.settings.pipes.
+FileRead read_file(const std::string& path, std::size_t most, Draft& draft) {
   FileRead file;
+  const std::string where = kept_path(draft.earlier_pipes, path);
   // O_NONBLOCK: open(2) must not wait for the writer of a pipe.
-  const os::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) {
+  const os::Fd fd(::open(where.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd || ::fstat(fd.get(), &file.status) != 0) {
     file.error = errno;
     return file;
   }
-  file.mode = status.st_mode;
-  file.owner = status.st_uid;
-  file.fifo = is_named_pipe(fd.get(), status.st_mode);
+  const mode_t mode = file.status.st_mode;
+  struct statfs system {};
+  file.fifo = S_ISFIFO(mode) && ::fstatfs(fd.get(), &system) == 0 &&
+              system.f_type != kPipeFileSystem;
   if (file.fifo) return file;
   file.error = os::read_all(fd.get(), file.text, most);
-  file.too_long = file.text.size() > most;
-  return file;
-}
-
-/// Reads the file, or the beginning of a file with more than `most` bytes. Takes the content of a
-/// pipe that an earlier redlock has read from there (draft.earlier_pipes), and stores that of a
-/// pipe which we read ourselves in draft.settings.pipes.
-FileRead read_file_or_pipe(const std::string& path, std::size_t most, Draft& draft) {
-  FileRead file = read_file(kept_path(draft.earlier_pipes, path), most);
   // A terminal, too, gives each line to one reader only.
-  if (!S_ISREG(file.mode) && !file.text.empty()) draft.settings.pipes.push_back({path, file.text});
+  if (!S_ISREG(mode) && !file.text.empty()) draft.settings.pipes.push_back({path, file.text});
   return file;
 }
 
@@ -94,14 +83,16 @@ void warn_of_exposure(const FileRead& file, const std::string& path, Content con
                       Settings& settings) {
   const bool opened_by_shell =
       path.starts_with("/dev/fd/") || path == "/dev/stdin" || path.starts_with("/proc/");
-  if (!S_ISREG(file.mode) || opened_by_shell) return;
+  const mode_t mode = file.status.st_mode;
+  const bool of_root = file.status.st_uid == 0;
+  if (!S_ISREG(mode) || opened_by_shell) return;
   const bool secret = content == Content::secret;
-  const mode_t others = file.mode & (file.owner == 0 ? S_IRWXO : S_IRWXG | S_IRWXO);
+  const mode_t others = mode & (of_root ? S_IRWXO : S_IRWXG | S_IRWXO);
   const bool read = secret && (others & (S_IRGRP | S_IROTH)) != 0;
   const bool write = (others & (S_IWGRP | S_IWOTH)) != 0;
   if (!read && !write) return;
   const std::string may = read && write ? "read and write" : read ? "read" : "write";
-  const std::string whom = file.owner == 0 ? "o" : "go";
+  const std::string whom = of_root ? "o" : "go";
   settings.warnings.push_back(
       "others may " + may + ' ' + quote(path) +
       (secret ? ", which holds a password" : ", which controls what redlock does") + "; chmod " +
@@ -126,16 +117,14 @@ void add_file(Draft& draft) {
   const bool named = !draft.config_file.empty();
   if (!named) draft.config_file = kDefaultFile;
   const std::string& path = draft.config_file;
-  const FileRead file = read_file_or_pipe(path, kLongestFile, draft);
+  const FileRead file = read_file(path, kLongestFile, draft);
   if (!named && (file.error == ENOENT || file.error == ENOTDIR)) return;
   if (const std::string why = file.trouble(); !why.empty()) {
-    throw Error(ExitStatus::config,
-                "configuration file " + quote(path) + ": " + why +
-                    (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
+    refuse_file(
+        "configuration", path,
+        why + (named ? "" : "; make it readable, or use --config /dev/null to read no file"));
   }
-  if (file.too_long) {
-    throw Error(ExitStatus::config, "configuration file " + quote(path) + ": too long");
-  }
+  if (file.text.size() > kLongestFile) refuse_file("configuration", path, "too long");
   if (file.text.empty()) return;
   warn_of_exposure(file, path, read_toml(file.text, draft), draft.settings);
 }
@@ -153,16 +142,22 @@ std::vector<std::string> marks_of(const Endpoint& server) {
   return marks;
 }
 
-bool same_server(const Endpoint& one, const Endpoint& other) {
-  const std::vector<std::string> marks = marks_of(other);
-  return std::ranges::any_of(marks_of(one), [&](const std::string& mark) {
-    return std::ranges::find(marks, mark) != marks.end();
-  });
+ExitStatus status_of(Origin origin) {
+  return origin == Origin::flag ? ExitStatus::usage : ExitStatus::config;
+}
+
+/// The name of a row's flag in messages: `-w/--wait`.
+std::string flag_name(const Row& row) {
+  const std::vector<std::string_view> flags = parts_of(row.flags, ",");
+  const auto longer =
+      std::ranges::find_if(flags, [](std::string_view flag) { return flag.starts_with("--"); });
+  const std::string first(flags.front());
+  return longer == flags.begin() ? first : first + "/" + std::string(*longer);
 }
 
 /// How messages name the origin of a row's value.
 std::string place(const Draft& draft, std::string_view name) {
-  return place(row_of(name), draft, draft.of(name).source);
+  return place(*std::ranges::find(table(), name, &Row::name), draft, draft.of(name).source);
 }
 
 void check_servers(const Draft& draft) {
@@ -176,30 +171,28 @@ void check_servers(const Draft& draft) {
                 "no servers are configured: give --server redis://HOST, or set REDLOCK_SERVERS" +
                     file + " (to try redlock without any: redlock sandbox)");
   }
-  for (auto one = servers.begin(); one != servers.end(); ++one) {
-    const bool twice = std::any_of(std::next(one), servers.end(),
-                                   [&](const Endpoint& other) { return same_server(*one, other); });
-    if (!twice) continue;
-    throw Error(status_of(draft.origin(key::server)),
-                place(draft, key::server) + ": " + one->display() +
-                    " occurs twice, and a server has one vote, whatever the database");
+  std::map<std::string, const Endpoint*> known;
+  for (const Endpoint& server : servers) {
+    for (const std::string& mark : marks_of(server)) {
+      const Endpoint& first = *known.emplace(mark, &server).first->second;
+      if (&first == &server) continue;
+      throw Error(status_of(draft.origin(key::server)),
+                  place(draft, key::server) + ": " + first.display() +
+                      " occurs twice, and a server has one vote, whatever the database");
+    }
   }
 }
 
-[[noreturn]] void bad_password_file(const std::string& path, const std::string& why) {
-  throw Error(ExitStatus::config, "password file " + quote(path) + ": " + why);
-}
-
 std::string read_password(const std::string& path, Draft& draft) {
-  constexpr std::size_t too_long = 64 * std::size_t{1024};
-  FileRead file = read_file_or_pipe(path, too_long, draft);
+  constexpr std::size_t kLongest = 64 * std::size_t{1024};
+  FileRead file = read_file(path, kLongest, draft);
   std::string& text = file.text;
-  if (const std::string why = file.trouble(); !why.empty()) bad_password_file(path, why);
-  if (file.too_long) bad_password_file(path, "too long for a password");
+  if (const std::string why = file.trouble(); !why.empty()) refuse_file("password", path, why);
+  if (text.size() > kLongest) refuse_file("password", path, "too long for a password");
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
-  if (text.empty()) bad_password_file(path, "it is empty");
-  if (text.find('\n') != std::string::npos) bad_password_file(path, "expected one line");
+  if (text.empty()) refuse_file("password", path, "it is empty");
+  if (text.find('\n') != std::string::npos) refuse_file("password", path, "expected one line");
   warn_of_exposure(file, path, Content::secret, draft.settings);
   return text;
 }
@@ -215,12 +208,11 @@ std::string choose_password(Draft& draft) {
 }
 
 void add_password(Draft& draft) {
-  const auto needs_one = [](const Endpoint& server) { return server.credentials.password.empty(); };
-  auto& servers = draft.settings.servers;
-  if (std::none_of(servers.begin(), servers.end(), needs_one)) return;
-  const std::string password = choose_password(draft);
-  for (Endpoint& server : servers) {
-    if (needs_one(server)) server.credentials.password = password;
+  std::optional<std::string> password;
+  for (Endpoint& server : draft.settings.servers) {
+    if (!server.credentials.password.empty()) continue;
+    if (!password) password = choose_password(draft);
+    server.credentials.password = *password;
   }
 }
 
@@ -236,17 +228,9 @@ void warn_of_trust(Settings& settings) {
 }  // namespace
 
 std::string place(const Row& row, const Draft& draft, Source source) {
-  switch (source.origin) {
-    case Origin::flag:
-      return flag_name(row);
-    case Origin::environment:
-      return row.environment;
-    case Origin::file:
-      return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
-    case Origin::built_in:
-      break;
-  }
-  return std::string(row.name);
+  if (source.origin == Origin::flag) return flag_name(row);
+  if (source.origin == Origin::environment) return row.environment;
+  return draft.config_file + ":" + std::to_string(source.line) + ": " + file_key(row);
 }
 
 void store(const Row& row, Draft& draft, std::string_view value, Source source) {
@@ -258,10 +242,6 @@ void store(const Row& row, Draft& draft, std::string_view value, Source source) 
   Draft::Given& given = draft.given[row.name];
   given.source = source;
   if (row.type != Type::secret && row.type != Type::uri_list) given.text = value;
-}
-
-ExitStatus status_of(Origin origin) {
-  return origin == Origin::flag ? ExitStatus::usage : ExitStatus::config;
 }
 
 std::string variable(const Environment& environment, const char* name) {
@@ -282,9 +262,7 @@ void complete(Draft& draft, const Environment& environment) {
 void check_kill_after(const Draft& draft) {
   const Settings& settings = draft.settings;
   if (!settings.kill_after || settings.grace_fits()) return;
-  const bool flag =
-      draft.origin(key::kill_after) == Origin::flag || draft.origin(key::ttl) == Origin::flag;
-  throw Error(flag ? ExitStatus::usage : ExitStatus::config,
+  throw Error(status_of(std::max(draft.origin(key::kill_after), draft.origin(key::ttl))),
               place(draft, key::kill_after) + ": expected at most a third of the ttl of " +
                   format_duration(settings.ttl) + ", not " + format_duration(*settings.kill_after));
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // The only file that includes toml++, which takes seconds to compile.
-#include "config/toml_file.h"
-
 #include <toml++/toml.h>
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/resolve.h"
@@ -34,133 +33,126 @@ bool is_number_like(std::string_view word) {
   return !word.empty();
 }
 
-/// No setting takes a date, but Reader has a better message for that.
+/// No setting takes a date, but store_value() has a better message for that.
 bool is_date(std::string_view word) {
-  constexpr std::string_view kShape = "0000-00-00T00:00:00Z";
-  const bool whole = word.size() == 10 || word.size() == 19 || word.size() == 20;
-  return whole && std::ranges::equal(word, kShape.substr(0, word.size()), [](char c, char shape) {
-           return shape == '0' ? is_digit(c) : c == shape;
-         });
+  return has_shape(word, "0000-00-00") || has_shape(word, "0000-00-00T00:00:00") ||
+         has_shape(word, "0000-00-00T00:00:00Z");
 }
 
-/// One function for each rule of the grammar. Each returns false after a call of complain().
+bool is_ascii(char c) {
+  return static_cast<unsigned char>(c) < 0x80;
+}
+
+/// One function for each rule of the grammar. Throws NotToml.
 class Scan {
  public:
   explicit Scan(std::string_view text) : rest_(text) { take("\xef\xbb\xbf"); }
 
-  std::optional<NotToml> run() {
+  void run() {
     while (skip_lines(), !rest_.empty()) {
-      if (!(at('[') ? heading() : pair(0)) || !end_of_line()) return complaint_;
+      at('[') ? heading() : pair(0);
+      end_of_line();
     }
-    return std::nullopt;
   }
 
  private:
-  bool heading() {
+  void heading() {
     const bool twice = take("[[");
     if (!twice) take("[");
-    skip(kSpace);
-    if (!key()) return false;
-    return take(twice ? "]]" : "]") || complain("expected a ] after the key");
+    key();
+    if (!take(twice ? "]]" : "]")) refuse("expected a ] after the key");
   }
 
-  bool pair(unsigned depth) {
-    if (!key()) return false;
-    if (!take("=")) return complain("expected a = after the key");
+  void pair(unsigned depth) {
+    key();
+    if (!take("=")) refuse("expected a = after the key");
     skip(kSpace);
-    return value(depth);
+    value(depth);
   }
 
-  /// Takes the blanks after the key, too.
-  bool key() {
+  /// Takes the blanks before and after the key, too.
+  void key() {
     do {
       skip(kSpace);
+      if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''")) refuse("expected a key");
       if (at('"') || at('\'')) {
-        if (rest_.starts_with("\"\"\"") || rest_.starts_with("'''") || !text()) {
-          return complain("expected a key");
-        }
+        text();
       } else if (!skip(kBare)) {
-        return complain(
+        refuse(
             "expected a key; a key with other characters than A-Z, a-z, 0-9, - and _ needs quotes");
       }
       skip(kSpace);
     } while (take("."));
-    return true;
   }
 
-  bool value(unsigned depth) {
-    if (depth > kDeepest) return complain("brackets are nested too deeply");
+  void value(unsigned depth) {
+    if (depth > kDeepest) refuse("brackets are nested too deeply");
     if (at('"') || at('\'')) return text();
     if (take("[")) return array(depth + 1);
     if (take("{")) return table(depth + 1);
     const std::string_view word =
         rest_.substr(0, rest_.find_first_not_of(std::string(kBare) + "+.:"));
-    if (!is_number_like(word) && !is_date(word)) return complain("expected a value");
+    if (!is_number_like(word) && !is_date(word)) refuse("expected a value");
     drop(word.size());
-    return true;
   }
 
-  bool array(unsigned depth) {
+  void array(unsigned depth) {
     while (skip_lines(), !take("]")) {
-      if (!value(depth)) return false;
+      value(depth);
       skip_lines();
-      if (!take(",") && !at(']')) return complain("expected a , or ] after the value");
+      if (!take(",") && !at(']')) refuse("expected a , or ] after the value");
     }
-    return true;
   }
 
-  bool table(unsigned depth) {
+  void table(unsigned depth) {
     skip(kSpace);
-    if (take("}")) return true;
+    if (take("}")) return;
     do {
-      if (!pair(depth)) return false;
+      pair(depth);
       skip(kSpace);
     } while (take(","));
-    return take("}") || complain("expected a , or } after the value");
+    if (!take("}")) refuse("expected a , or } after the value");
   }
 
-  bool text() {
+  void text() {
     const unsigned begin = line_;
     const char quote = rest_.front();
-    const std::string end(rest_.starts_with(std::string(3, quote)) ? 3 : 1, quote);
+    const bool several_lines = rest_.starts_with(std::string(3, quote));
+    const std::string end(several_lines ? 3 : 1, quote);
     take(end);
-    while (!rest_.empty() && (end.size() == 3 || !at('\n'))) {
+    while (!rest_.empty() && (several_lines || !at('\n'))) {
       if (take(end)) {
         // Up to two quotes may stand before the three closing ones.
-        for (int more = 0; end.size() == 3 && more < 2 && at(quote); ++more) drop(1);
-        return true;
+        for (int more = 0; several_lines && more < 2 && at(quote); ++more) drop(1);
+        return;
       }
-      const bool escapes = quote == '"' && at('\\');
-      if (escapes ? !escape(end.size() == 3) : !take(rest_.substr(0, 1))) return false;
+      quote == '"' && at('\\') ? escape(several_lines) : drop(1);
     }
     line_ = begin;
-    return complain("a text has no closing quote");
+    refuse("a text has no closing quote");
   }
 
   /// The characters that toml++ looks at must be ASCII; toml++ checks the other rules itself.
-  bool escape(bool several_lines) {
-    take("\\");
+  void escape(bool several_lines) {
+    drop(1);
     if (several_lines && skip(" \t\r\n")) {  // toml++ compares what follows with all blanks
-      return rest_.empty() || static_cast<unsigned char>(rest_.front()) < 0x80 ||
-             complain(
-                 "after a \\ at the end of a line, the text goes on with a character that is "
-                 "not ASCII");
+      if (rest_.empty() || is_ascii(rest_.front())) return;
+      refuse(
+          "after a \\ at the end of a line, the text goes on with a character that is not ASCII");
     }
     const std::size_t digits = at('u') ? 4 : at('U') ? 8 : 0;
     const std::string_view code = rest_.substr(0, digits + 1);
-    const bool fits = code.size() == digits + 1 &&
-                      code.find_first_not_of("0123456789abcdefABCDEF", 1) == code.npos &&
-                      static_cast<unsigned char>(code.front()) < 0x80;
-    if (!fits) return complain("a \\ in a text does not begin an escape");
+    const bool fits = code.size() == digits + 1 && is_ascii(code.front()) &&
+                      code.find_first_not_of("0123456789abcdefABCDEF", 1) == code.npos;
+    if (!fits) refuse("a \\ in a text does not begin an escape");
     if (!at('\n')) drop(code.size());
-    return true;
   }
 
-  bool end_of_line() {
+  void end_of_line() {
     skip(kSpace);
     if (at('#')) drop(std::min(rest_.find('\n'), rest_.size()));
     take("\r");
-    return rest_.empty() || take("\n") || complain("something follows the value or heading");
+    if (!rest_.empty() && !take("\n")) refuse("something follows the value or heading");
   }
 
   /// Skips blanks, ends of lines and comments.
@@ -190,14 +182,10 @@ class Scan {
     rest_.remove_prefix(count);
   }
 
-  bool complain(std::string_view why) {
-    if (!complaint_) complaint_ = NotToml{line_, why};
-    return false;
-  }
+  [[noreturn]] void refuse(const char* why) const { throw NotToml{line_, why}; }
 
   std::string_view rest_;
   unsigned line_ = 1;
-  std::optional<NotToml> complaint_;
 };
 
 std::string name_of(toml::node_type type) {
@@ -213,7 +201,9 @@ std::string name_of(toml::node_type type) {
 /// A number as parse_duration and the like read it: without an exponent, and with no more decimal
 /// places than it needs. std::to_chars() can do that, but needs libm, which nothing else does:
 /// every start of redlock would load it.
-std::string decimal(double number) {
+std::string decimal(const toml::node& value) {
+  if (const auto* whole = value.as_integer()) return std::to_string(**whole);
+  const double number = **value.as_floating_point();
   constexpr int kMostPlaces = 340;
   std::array<char, 700> text{};
   for (int places = 0; places <= kMostPlaces; ++places) {
@@ -227,99 +217,60 @@ std::string decimal(double number) {
   throw Error(ExitStatus::config, draft.config_file + ":" + std::to_string(line) + ": " + message);
 }
 
-class Reader {
- public:
-  explicit Reader(Draft& draft) : draft_(draft) {}
+[[noreturn]] void refuse_key(const Draft& draft, std::string_view key, unsigned line) {
+  std::string message = "unknown key " + quote(key);
+  std::vector<std::string> keys;
+  for (const Row& row : table()) keys.push_back(file_key(row));
+  const std::string meant = nearest(key, keys);
+  if (!meant.empty()) message += ", did you mean " + meant + "?";
+  refuse(draft, line, message + " (see redlock.toml(5))");
+}
 
-  void read(const toml::table& settings) {
-    for (const auto& [key, value] : settings) {
-      const std::string_view name = key.str();
-      const auto row = std::ranges::find_if(
-          table(), [name](const Row& other) { return file_key(other) == name; });
-      // The line of a [table] is the line of its heading.
-      const unsigned line = key.source().begin.line;
-      if (row == table().end()) refuse_key(name, line);
-      const bool overridden = draft_.origin(row->name) != Origin::built_in;
-      holds_secret_ = holds_secret_ || (row->type == Type::secret && value.is_string() &&
-                                        !value.as_string()->get().empty());
-      if (!overridden) take(*row, value, line);
+[[noreturn]] void refuse_type(const Draft& draft, const Row& row, const toml::node& value,
+                              unsigned line, const std::string& expected) {
+  refuse(draft, line, file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
+}
+
+void store_list(Draft& draft, const Row& row, const toml::node& value, unsigned line) {
+  const toml::array* array = value.as_array();
+  const std::string expected = "an array of strings, such as [\"redis://db1\"]";
+  if (array == nullptr) refuse_type(draft, row, value, line, expected);
+  if (array->empty()) refuse(draft, line, file_key(row) + ": expected at least one");
+  for (const toml::node& element : *array) {
+    const unsigned at = element.source().begin.line;
+    const auto* text = element.as_string();
+    if (text == nullptr) refuse_type(draft, row, element, at, expected);
+    // Blanks separate the servers of a list in the environment, but not in the file.
+    if (text->get().find_first_of(kBlanks) != std::string::npos) {
+      refuse(draft, at, file_key(row) + ": expected one URI in each string");
     }
+    store(row, draft, text->get(), {Origin::file, at});
   }
+  draft.given[row.name].source.line = line;
+}
 
-  [[nodiscard]] Content content() const {
-    const bool in_uri =
-        draft_.origin(key::server) == Origin::file &&
-        std::ranges::any_of(draft_.settings.servers, [](const redis::Endpoint& server) {
-          return !server.credentials.password.empty();
-        });
-    return holds_secret_ || in_uri ? Content::secret : Content::settings;
-  }
-
- private:
-  [[noreturn]] void refuse_key(std::string_view key, unsigned line) const {
-    std::string message = "unknown key " + quote(key);
-    std::vector<std::string> keys;
-    for (const Row& row : table()) keys.push_back(file_key(row));
-    const std::string meant = nearest(key, keys);
-    if (!meant.empty()) message += ", did you mean " + meant + "?";
-    refuse(draft_, line, message + " (see redlock.toml(5))");
-  }
-
-  [[noreturn]] void refuse_type(const Row& row, const toml::node& value, unsigned line,
-                                const std::string& expected) const {
-    refuse(draft_, line,
-           file_key(row) + ": expected " + expected + ", not " + name_of(value.type()));
-  }
-
-  void take(const Row& row, const toml::node& value, unsigned line) {
-    const Source source{Origin::file, line};
-    switch (row.type) {
-      case Type::uri_list:
-        return take_list(row, value, line);
-      case Type::toggle:
-        if (!value.is_boolean()) refuse_type(row, value, line, "true or false");
-        return store(row, draft_, **value.as_boolean() ? "true" : "false", source);
-      case Type::duration:
-        if (value.is_number()) return store(row, draft_, number(value), source);
-        if (!value.is_string()) {
-          refuse_type(row, value, line, "a time such as \"30s\", or a number of seconds");
-        }
-        break;
-      case Type::integer:
-        if (!value.is_integer()) refuse_type(row, value, line, "a whole number");
-        return store(row, draft_, number(value), source);
-      default:
-        if (!value.is_string()) refuse_type(row, value, line, "a string");
-    }
-    store(row, draft_, **value.as_string(), source);
-  }
-
-  static std::string number(const toml::node& value) {
-    if (const auto* whole = value.as_integer()) return std::to_string(**whole);
-    return decimal(**value.as_floating_point());
-  }
-
-  void take_list(const Row& row, const toml::node& value, unsigned line) {
-    const toml::array* array = value.as_array();
-    const std::string expected = "an array of strings, such as [\"redis://db1\"]";
-    if (array == nullptr) refuse_type(row, value, line, expected);
-    if (array->empty()) refuse(draft_, line, file_key(row) + ": expected at least one");
-    for (const toml::node& element : *array) {
-      const unsigned at = element.source().begin.line;
-      const auto* text = element.as_string();
-      if (text == nullptr) refuse_type(row, element, at, expected);
-      // Blanks separate the servers of a list in the environment, but not in the file.
-      if (text->get().find_first_of(kBlanks) != std::string::npos) {
-        refuse(draft_, at, file_key(row) + ": expected one URI in each string");
+void store_value(Draft& draft, const Row& row, const toml::node& value, unsigned line) {
+  const Source source{Origin::file, line};
+  switch (row.type) {
+    case Type::uri_list:
+      return store_list(draft, row, value, line);
+    case Type::toggle:
+      if (!value.is_boolean()) refuse_type(draft, row, value, line, "true or false");
+      return store(row, draft, **value.as_boolean() ? "true" : "false", source);
+    case Type::duration:
+      if (value.is_number()) return store(row, draft, decimal(value), source);
+      if (!value.is_string()) {
+        refuse_type(draft, row, value, line, "a time such as \"30s\", or a number of seconds");
       }
-      store(row, draft_, text->get(), {Origin::file, at});
-    }
-    draft_.given[row.name].source.line = line;
+      break;
+    case Type::integer:
+      if (!value.is_integer()) refuse_type(draft, row, value, line, "a whole number");
+      return store(row, draft, decimal(value), source);
+    default:
+      if (!value.is_string()) refuse_type(draft, row, value, line, "a string");
   }
-
-  Draft& draft_;
-  bool holds_secret_ = false;
-};
+  store(row, draft, **value.as_string(), source);
+}
 
 /// The message of toml++, without the text it complains about: that may be a password.
 std::string without_input(std::string_view description) {
@@ -332,24 +283,45 @@ std::string without_input(std::string_view description) {
   return text;
 }
 
+toml::table parse_toml(const std::string& text) {
+  check_toml(text);
+  toml::parse_result parsed = toml::parse(text);
+  if (parsed) return std::move(parsed).table();
+  const toml::parse_error& error = parsed.error();
+  throw NotToml{error.source().begin.line, without_input(error.description())};
+}
+
 }  // namespace
 
-std::optional<NotToml> not_toml(std::string_view text) {
-  return Scan(text).run();
+void check_toml(std::string_view text) {
+  Scan(text).run();
 }
 
 Content read_toml(const std::string& text, Draft& draft) {
-  const auto refuse_text = [&draft](unsigned line, const std::string& why) {
-    refuse(draft, line, "not valid TOML (texts need quotes): " + why);
-  };
-  if (const auto trouble = not_toml(text)) refuse_text(trouble->line, std::string(trouble->why));
-  const toml::parse_result parsed = toml::parse(text, draft.config_file);
-  if (!parsed) {
-    refuse_text(parsed.error().source().begin.line, without_input(parsed.error().description()));
+  toml::table settings;
+  try {
+    settings = parse_toml(text);
+  } catch (const NotToml& trouble) {
+    refuse(draft, trouble.line, "not valid TOML (texts need quotes): " + trouble.why);
   }
-  Reader reader(draft);
-  reader.read(parsed.table());
-  return reader.content();
+  bool secret = false;
+  for (const auto& [key, value] : settings) {
+    const std::string_view name = key.str();
+    const auto row = std::ranges::find_if(
+        table(), [name](const Row& other) { return file_key(other) == name; });
+    // The line of a [table] is the line of its heading.
+    const unsigned line = key.source().begin.line;
+    if (row == table().end()) refuse_key(draft, name, line);
+    const auto* password = row->type == Type::secret ? value.as_string() : nullptr;
+    secret = secret || (password != nullptr && !password->get().empty());
+    if (draft.origin(row->name) == Origin::built_in) store_value(draft, *row, value, line);
+  }
+  const bool in_uri =
+      draft.origin(key::server) == Origin::file &&
+      std::ranges::any_of(draft.settings.servers, [](const redis::Endpoint& server) {
+        return !server.credentials.password.empty();
+      });
+  return secret || in_uri ? Content::secret : Content::settings;
 }
 
 }  // namespace redlock::config

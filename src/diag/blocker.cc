@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <variant>
 
 #include "diag/duration.h"
@@ -54,20 +53,6 @@ std::string verb_of(const Blocker& blocker, const lock::Refused& refusal, std::s
   }
   const bool readers = shared && blocker.kind == Kind::token && !blocker.maintenance;
   return readers ? "held shared by " : std::string(blocker.verb);
-}
-
-std::string name(const Blocker& blocker, const lock::Refused& refusal, std::size_t our_slots) {
-  const std::string verb = verb_of(blocker, refusal, our_slots);
-  if (blocker.holder) return verb + run_of(*blocker.holder);
-  const auto type = lock::type_of(refusal.blocker);
-  if (!type) return fmt::format("{}{}{}", verb, blocker.nobody, blocker.says_why);
-  if (*type == "crowd") {  // see slots.lua
-    return verb +
-           "more jobs than can be counted: somebody has added entries to the list of its readers, "
-           "so all slots count as taken";
-  }
-  return verb + fmt::format("another program (its key is a Redis {}, not a lock of redlock's)",
-                            printable(*type, 20));
 }
 
 }  // namespace
@@ -126,14 +111,25 @@ Blocker::Blocker(const lock::Refused& refusal)
 }
 
 std::string name_blocker(const lock::Refused& refusal, std::size_t our_slots) {
-  return name(Blocker(refusal), refusal, our_slots);
+  const Blocker blocker(refusal);
+  const std::string verb = verb_of(blocker, refusal, our_slots);
+  if (blocker.holder) return verb + run_of(*blocker.holder);
+  const auto type = lock::type_of(refusal.blocker);
+  if (!type) return fmt::format("{}{}{}", verb, blocker.nobody, blocker.says_why);
+  if (*type == "crowd") {  // see slots.lua
+    return verb +
+           "more jobs than can be counted: somebody has added entries to the list of its readers, "
+           "so all slots count as taken";
+  }
+  return verb + fmt::format("another program (its key is a Redis {}, not a lock of redlock's)",
+                            printable(*type, 20));
 }
 
 std::string describe(const lock::Refused& refusal, std::size_t our_slots) {
   const Blocker blocker(refusal);
   const bool cooling = blocker.kind == Kind::cooling;
   const bool revoked = blocker.kind == Kind::revoked;
-  std::string who = name(blocker, refusal, our_slots);
+  std::string who = name_blocker(refusal, our_slots);
   if (blocker.holder && !blocker.maintenance) {
     if (revoked) {
       who += blocker.job;
@@ -158,23 +154,18 @@ std::string describe(const lock::Done& done) {
 
 std::optional<std::string> revoked_by(const std::vector<lock::Complaint>& complaints,
                                       std::string_view notice) {
-  std::optional<std::string> by;
-  const bool gone = std::ranges::any_of(complaints, [](const lock::Complaint& complaint) {
-    return std::holds_alternative<lock::Missing>(complaint.answer) ||
-           std::holds_alternative<lock::NotMine>(complaint.answer);
-  });
-  const auto noticed = records::revocation_in_notice(notice);
-  if (gone && noticed) by = " by " + process(*noticed);
+  bool gone = false;
+  bool revoked = false;
   for (const lock::Complaint& complaint : complaints) {
     const auto* not_mine = std::get_if<lock::NotMine>(&complaint.answer);
+    gone = gone || not_mine != nullptr || std::holds_alternative<lock::Missing>(complaint.answer);
     if (not_mine == nullptr) continue;
-    if (const auto by_whom = records::read_revocation(not_mine->blocker)) {
-      return " by " + process(*by_whom);
-    }
-    const bool revoked = lock::read_value(not_mine->blocker).kind == Kind::revoked;
-    if (revoked && !by) by = "";
+    if (const auto by = records::read_revocation(not_mine->blocker)) return " by " + process(*by);
+    revoked = revoked || lock::read_value(not_mine->blocker).kind == Kind::revoked;
   }
-  return by;
+  const auto noticed = records::revocation_in_notice(notice);
+  if (gone && noticed) return " by " + process(*noticed);
+  return revoked ? std::optional<std::string>("") : std::nullopt;
 }
 
 }  // namespace redlock::diag

@@ -92,10 +92,17 @@ std::string ordinal(std::size_t number) {
 
 /// Empty if the place is unknown, or too few servers answer.
 std::string place_text(const WaitFacts& facts, std::string_view before) {
-  if (!facts.place || facts.state.lacks_quorum) return {};
-  const auto& at = *facts.place;
-  if (at.length == 1) return std::string(before) + "next";
-  return fmt::format("{}{} of {}", before, ordinal(at.place), at.length);
+  const lock::Waiting& state = facts.state;
+  if (state.place == 0 || state.lacks_quorum) return {};
+  if (state.length == 1) return std::string(before) + "next";
+  return fmt::format("{}{} of {}", before, ordinal(state.place), state.length);
+}
+
+/// "0:41", "10:00", "1:02:03".
+std::string as_clock(seconds time) {
+  const auto whole = time.count();
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 std::string time_text(const WaitFacts& facts) {
@@ -184,7 +191,10 @@ struct Composer {
   Obstacle obstacle;
 };
 
-std::string fit(const Composer& composer, std::size_t width, Charset charset) {
+}  // namespace
+
+std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
+  const Composer composer(facts, Style::heading, charset);
   const std::string& command = composer.obstacle.command;
   for (const Detail& detail : kDetails) {
     if (detail.usual == kBrief && !composer.knows_usual()) continue;
@@ -203,18 +213,6 @@ std::string fit(const Composer& composer, std::size_t width, Charset charset) {
   const std::size_t reserved = columns(tail);
   if (reserved + kLeastCommand > width) return cut(head + tail, width, charset);
   return cut(head, width - reserved, charset) + tail;
-}
-
-}  // namespace
-
-std::string as_clock(seconds time) {
-  const auto whole = time.count();
-  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-std::string live_line(const WaitFacts& facts, std::size_t width, Charset charset) {
-  return fit(Composer(facts, Style::heading, charset), width, charset);
 }
 
 std::string plain_line(const WaitFacts& facts) {

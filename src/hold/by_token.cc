@@ -18,12 +18,14 @@
 #include "diag/text.h"
 #include "driver/driver.h"
 #include "driver/output.h"
+#include "driver/progress.h"
 #include "driver/setup.h"
 #include "error.h"
 #include "hold/hold.h"
 #include "lock/by_token.h"
 #include "lock/judgement.h"
 #include "lock/value.h"
+#include "look/json.h"
 #include "look/observed.h"
 #include "os/clock.h"
 #include "os/signals.h"
@@ -72,11 +74,6 @@ std::string read_token(const std::string& token) {
   return text;
 }
 
-const lock::Reader* find_reader(const lock::Sighting& sighting, std::string_view token) {
-  const auto found = std::ranges::find(sighting.readers, token, &lock::Reader::token);
-  return found == sighting.readers.end() ? nullptr : &*found;
-}
-
 /// Looks for the token on all servers. Throws Error (71, 78).
 Possession look_up(const config::Settings& settings, const std::string& lock_name,
                    std::string token) {
@@ -94,12 +91,12 @@ Possession look_up(const config::Settings& settings, const std::string& lock_nam
     const auto* sighting = std::get_if<lock::Sighting>(&seen);
     if (sighting == nullptr || sighting->kind != lock::Sighting::Kind::value) continue;
     const lock::Value value = lock::read_value(sighting->value);
-    const lock::Reader* reader = find_reader(*sighting, possession.token);
-    if (value.token != possession.token && reader == nullptr) continue;
+    const auto& readers = sighting->readers;
+    const auto reader = std::ranges::find(readers, possession.token, &lock::Reader::token);
+    const bool reads = reader != readers.end();
+    if (value.token != possession.token && !reads) continue;
     possession.left = std::max(possession.left, sighting->ttl_left.value_or(milliseconds::zero()));
-    if (possession.record.empty()) {
-      possession.record = reader != nullptr ? reader->holder : sighting->holder;
-    }
+    if (possession.record.empty()) possession.record = reads ? reader->holder : sighting->holder;
     if (value.kind == lock::Value::Kind::revoked) {
       possession.revoked = diag::describe(look::as_refusal(*sighting));
     }
@@ -134,8 +131,7 @@ class TokenCommand : private driver::Host {
       : settings_(settings),
         possession_(possession),
         op_(op),
-        reporter_(out_, possession.lock.name, driver::displays_of(settings),
-                  driver::verbosity_of(settings)),
+        reporter_(driver::reporter_for(settings, possession.lock.name, out_)),
         servers_(driver::open_servers(settings, possession.lock,
                                       [record = possession.record] { return record; })),
         by_token_(settings.servers.size(), kTheirs, terms_for(settings, op), os::boot_now()),
@@ -185,7 +181,6 @@ class TokenCommand : private driver::Host {
                             driver_.now() + settings_.request_timeout());
   }
 
-  bool perform(const lock::Effect&, lock::Instant) override { return false; }
   bool take_signal(const lock::Signal& signal, lock::Instant) override {
     if (signal.ends_waiting) {
       interrupted_ = signal.number;
@@ -197,7 +192,10 @@ class TokenCommand : private driver::Host {
   ExitStatus tell() {
     switch (by_token_.state()) {
       case lock::ByToken::State::done:
-        if (op_ == lock::Op::leave) warn_of_left_overs();
+        if (op_ == lock::Op::leave && !settings_.quiet) {
+          driver::complain(look::may_keep(by_token_.complaints(), possession_.left,
+                                          possession_.lock.name, settings_));
+        }
         if (possession_.revoked.empty()) return ExitStatus::ok;
         reporter_.say_not_held(possession_.revoked);
         return ExitStatus::lost;
@@ -217,12 +215,6 @@ class TokenCommand : private driver::Host {
       reporter_.say_not_released(by_token_.complaints());
     }
     return ExitStatus::unavailable;
-  }
-
-  void warn_of_left_overs() {
-    if (settings_.quiet) return;
-    driver::complain(
-        look::may_keep(by_token_.complaints(), possession_.left, possession_.lock.name, settings_));
   }
 
   /// The holder of the lock now, as far as the servers show it.
@@ -247,14 +239,6 @@ class TokenCommand : private driver::Host {
   driver::Driver driver_;
   int interrupted_ = 0;  ///< this signal ended the command; 0: none
 };
-
-std::string renewed_json(const std::string& name, lock::Duration valid_for) {
-  using Seconds = std::chrono::duration<double>;
-  return records::Json::object(
-             {{"name", name},
-              {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}})
-      .output();
-}
 
 }  // namespace
 
@@ -282,7 +266,10 @@ Exit renew(const cli::Renew& request) {
   TokenCommand by_token(settings, possession, lock::Op::renew);
   const Exit result = by_token.run();
   if (result.status != 0 || !request.json) return result;
-  return driver::print(renewed_json(request.name, by_token.valid_for()), ExitStatus::ok);
+  const auto valid_for = std::chrono::floor<milliseconds>(by_token.valid_for());
+  const auto json = records::Json::object(
+      {{"name", request.name}, {"valid_for_s", look::in_seconds(valid_for)}});
+  return driver::print(json.output(), ExitStatus::ok);
 }
 
 }  // namespace redlock::hold

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <fstream>
 #include <utility>
 
 #include "diag/text.h"
+#include "os/clock.h"
 
 namespace redlock::run {
 
@@ -35,17 +37,16 @@ std::string describe(pid_t pid) {
 JobKiller::JobKiller(os::ProcessTree& tree, os::Stderr& out, const std::string& lock)
     : tree_(tree), out_(out), lock_(diag::lock_name(lock)) {}
 
-bool JobKiller::signal(int number) {
-  const os::Pass pass = tree_.signal(number);
-  if (number == SIGKILL && !pass.refused.empty() && !std::exchange(said_refused_, true)) {
-    say_refused(pass.refused);
-  }
+bool JobKiller::kill() {
+  const os::Pass pass = tree_.signal(SIGKILL);
+  if (!pass.refused.empty() && !std::exchange(said_refused_, true)) say_refused(pass.refused);
   return pass.found_new;
 }
 
 lock::Duration JobKiller::cost() {
-  const os::Effort effort = tree_.measure();
-  return 2 * effort.time + static_cast<int>(effort.processes) * kDeath;
+  const lock::Instant begin = os::boot_now();
+  const std::size_t processes = tree_.count();
+  return 2 * (os::boot_now() - begin) + static_cast<int>(processes) * kDeath;
 }
 
 void JobKiller::say_left() {

@@ -2,9 +2,7 @@
 #include "run/supervision.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,10 +10,15 @@
 #include <utility>
 
 #include "os/clock.h"
-#include "os/fd.h"
 #include "os/process_table.h"
 
 namespace redlock::run {
+
+void Supervision::note_job_end(Exit end) {
+  job_ended.store(os::boot_now().time_since_epoch().count());
+  job_signal.store(end.signal);
+  job_status.store(end.status);
+}
 
 Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& supervision)
     : supervisor_(std::move(pidfd)),
@@ -28,16 +31,14 @@ Worker::Worker(pid_t supervisor, os::Fd pidfd, os::Fd messages, Supervision& sup
 /// The supervisor is our parent as long as it lives. Once it is dead we have another parent, but
 /// maybe only some time after the pidfd has become readable.
 bool Worker::supervisor_is_gone() {
-  pollfd death{supervisor_.get(), POLLIN, 0};
-  gone_ = gone_ || ::getppid() != supervisor_pid_ || (supervisor_ && ::poll(&death, 1, 0) > 0);
+  gone_ = gone_ || ::getppid() != supervisor_pid_ || os::has_ended(supervisor_);
   if (gone_) supervisor_.reset();  // or it would stay readable
   return gone_;
 }
 
 bool Worker::tell(WorkerMessage::Kind kind, int value) const {
   const WorkerMessage message{kind, value};
-  // If the pipe is full, its reader is stopped, and will see the end of the job without this
-  // message.
+  // If the pipe is full, its reader is stopped, and will see the end of the job without it.
   return ::write(messages_.get(), &message, sizeof message) == sizeof message || errno == EAGAIN;
 }
 
@@ -49,17 +50,10 @@ void Worker::publish(const lock::WorkerState& state) {
   if (sooner && !releasing) tell(WorkerMessage::Kind::act_sooner);
 }
 
-void Worker::job_ended(Exit end) {
-  supervision_.job_ended.store(os::boot_now().time_since_epoch().count());
-  supervision_.job_signal.store(end.signal);
-  supervision_.job_status.store(end.status);
-}
-
 void Worker::continue_supervisor() const {
   if (::getppid() != supervisor_pid_) return;
   // Without a pidfd: if the parent has died just now, its PID cannot be in use again so soon.
-  if (!supervisor_ ||
-      ::syscall(SYS_pidfd_send_signal, supervisor_.get(), SIGCONT, nullptr, 0) != 0) {
+  if (!supervisor_ || !os::send_signal(supervisor_, SIGCONT)) {
     ::kill(supervisor_pid_, SIGCONT);
   }
 }
@@ -72,7 +66,7 @@ void Worker::leave(Exit result) {
 
 Reserve::Reserve()
     : messages(os::make_pipe(O_NONBLOCK)),
-      supervisor(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))),
+      supervisor(os::open_pidfd(::getpid())),
       proc(os::ProcessTable::open_proc()) {
   // If the kernel lacks this call or denies it, redlock works without a pidfd.
   if (!supervisor && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {

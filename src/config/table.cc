@@ -143,7 +143,7 @@ constexpr Row kTable[] = {
      "exit status when redlock did not get the lock in time", "1", Type::integer, kAsk,
      set_integer<&Settings::conflict_exit_code, 0, 255>},
     {"progress", "--progress", "REDLOCK_PROGRESS", kWhen, kWaiting,
-     "show who holds the lock, our place in the queue and the time; auto: live on a terminal, a "
+     "show who holds the lock, your place in the queue and the time; auto: live on a terminal, a "
      "line each minute where CI is set",
      "auto", Type::text, kAsk, set<&Settings::progress, to_choice_of<When, kWhen>>},
 

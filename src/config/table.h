@@ -160,6 +160,7 @@ struct Draft {
   bool watch = false;                        ///< status, list
   std::chrono::milliseconds interval{2000};  ///< status, list
   std::string config_file;                   ///< empty: kDefaultFile, which may be missing
+  bool no_file = false;                      ///< kDefaultFile is missing
   std::string earlier_pipes;                 ///< REDLOCK_STAGE_PIPES
   std::string password;                      ///< REDLOCK_PASSWORD
   std::string rediscli_auth;                 ///< REDISCLI_AUTH

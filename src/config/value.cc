@@ -39,6 +39,22 @@ constexpr Unit kUnits[] = {{"w", 7 * 24 * 3600 * kSecond},
                            {"s", kSecond},
                            {"ms", 1'000'000}};
 
+/// Longer names, also in the plural: `5min`, `2hours`.
+constexpr std::pair<std::string_view, std::string_view> kLongNames[] = {
+    {"week", "w"}, {"day", "d"},    {"hour", "h"}, {"hr", "h"},   {"minute", "m"},
+    {"min", "m"},  {"second", "s"}, {"sec", "s"},  {"msec", "ms"}};
+
+/// Null if there is no such unit.
+const Unit* unit_of(std::string_view name) {
+  for (const auto& [longer, shorter] : kLongNames) {
+    if (name == longer || (name.ends_with('s') && name.substr(0, name.size() - 1) == longer)) {
+      name = shorter;
+    }
+  }
+  const Unit* const unit = std::ranges::find(kUnits, name, &Unit::name);
+  return unit == std::end(kUnits) ? nullptr : unit;
+}
+
 /// Removes from `text` the leading characters from `first` to `last`, and returns them.
 std::string_view take(std::string_view& text, char first, char last) {
   std::size_t count = 0;
@@ -87,12 +103,12 @@ std::optional<Part> take_part(std::string_view& text) {
   }
   if (whole.empty() && decimals.empty()) return std::nullopt;
   const std::string_view name = take(text, 'a', 'z');
-  const Unit* const unit = std::ranges::find(kUnits, name, &Unit::name);
-  if (unit == std::end(kUnits) && !name.empty()) return std::nullopt;
-  const std::uint64_t length = name.empty() ? kSecond : unit->in_nanoseconds;
+  const Unit* const unit = unit_of(name);
+  if (unit == nullptr && !name.empty()) return std::nullopt;
+  const std::uint64_t length = unit == nullptr ? kSecond : unit->in_nanoseconds;
   const auto value = whole_part(whole, length);
   if (!value) return std::nullopt;
-  return Part{*value + fraction(decimals, length), name.empty() ? nullptr : unit, point};
+  return Part{*value + fraction(decimals, length), unit, point};
 }
 
 std::optional<int> whole_number(std::string_view text) {

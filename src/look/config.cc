@@ -28,6 +28,7 @@ struct SettingLine {
   std::vector<std::string> values;
   std::string_view origin;  ///< one word
   std::string where;        ///< the flag, the variable, file:line
+  std::string_view note{};  ///< for the table, after the origin
 };
 
 std::string_view origin_word(Origin origin) {
@@ -81,7 +82,8 @@ std::vector<SettingLine> lines_of(const Draft& draft) {
     if (row.environment == nullptr || !takes(config::kConfig, row)) continue;
     const std::string key = file_key(row);
     lines.push_back({key.empty() ? std::string(row.name) : key, values_of(row, draft),
-                     origin_word(draft.origin(row.name)), where(row, draft)});
+                     origin_word(draft.origin(row.name)), where(row, draft),
+                     row.name == key::config_file && draft.no_file ? ", no such file" : ""});
   }
   return lines;
 }
@@ -107,7 +109,8 @@ std::string as_table(const std::vector<SettingLine>& lines) {
   std::vector<Line> rows;
   for (const SettingLine& line : lines) {
     std::string name = line.name;
-    const std::string from = line.where.empty() ? std::string(line.origin) : line.where;
+    const std::string from =
+        (line.where.empty() ? std::string(line.origin) : line.where).append(line.note);
     const std::vector<std::string> none = {"-"};
     for (const std::string& value : line.values.empty() ? none : line.values) {
       rows.push_back({{std::exchange(name, {})}, {value}, {from}});

@@ -322,14 +322,16 @@ void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) 
   }
 }
 
-/// A comma separates nodes of one server, but never servers.
-void check_commas(const UriText& text) {
+/// A comma separates nodes of one server. Only blanks separate servers.
+void check_separators(const UriText& text) {
   const std::string_view uri = text.whole;
-  const std::size_t comma = uri.find(',');
-  if (comma == std::string_view::npos) return;
-  const bool several = comma + 1 == uri.size() || uri.find("://", comma) != std::string_view::npos;
-  if (several)
-    text.refuse("separate several servers by blanks, not by commas; -S takes one server");
+  for (const char mark : {',', ';'}) {
+    const std::size_t at = uri.find(mark);
+    if (at == std::string_view::npos) continue;
+    if (at + 1 != uri.size() && uri.find("://", at) == std::string_view::npos) continue;
+    text.refuse(std::string("separate several servers by blanks, not by ") +
+                (mark == ',' ? "commas" : "semicolons") + "; -S takes one server");
+  }
 }
 
 std::string scheme_shown(const Endpoint& endpoint) {
@@ -385,7 +387,7 @@ Endpoint parse_uri(std::string_view uri) {
   if (std::ranges::any_of(uri, [](char c) { return is_control_byte(c) || c == ' '; })) {
     text.refuse("spaces and control bytes are not allowed (a space is written %20)");
   }
-  check_commas(text);
+  check_separators(text);
   const std::size_t separator = uri.find("://");
   if (separator == std::string_view::npos) {
     text.refuse(uri.starts_with('/')

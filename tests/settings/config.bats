@@ -61,7 +61,7 @@ redlock: warning: unknown variable 'REDLOCK_XYZZY'" ]] || fail "$stderr"
   [[ -e /etc/redlock.toml ]] || origin+=', no such file'
   is config "/etc/redlock.toml $origin"
   write
-  is config "$SCRATCH/redlock.toml --config" --config "$SCRATCH/redlock.toml"
+  is config "redlock.toml --config" --config "$SCRATCH/redlock.toml"
 }
 
 @test "config: every key, and where it stands" {

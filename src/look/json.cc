@@ -141,6 +141,11 @@ Json to_json(const Observed& lock, const config::Settings& settings) {
        {"foreign", foreign(lock)},
        {"least_left_s", in_seconds(lock.least_left)},
        {"most_left_s", in_seconds(lock.most_left)},
+       {"renewed_s_ago",
+        judgement.state == lock::State::held && lock.holder && !lock.shared
+            ? in_seconds(diag::renewed_ago(*lock.holder, lock.most_left))
+            : Json()},
+       {"overdue", overdue(lock).has_value()},
        {"waiting", lock.waiting ? Json(lock.waiting->size()) : Json()},
        {"waiters", waiters(lock.waiting)},
        {"last_run", last_run(lock.last_run)},

@@ -58,6 +58,7 @@ Line line_of(const Observed& lock) {
   line[kName].text = diag::bare_name(lock.id.name);
   const Appearance state = appearance_of(lock.judgement.state);
   line[kState] = {std::string(state.word), state.tint};
+  if (overdue(lock)) line[kState] = {"overdue", diag::Tint::notice};
   line[kServers].text = fmt::format("{}/{}", lock.judgement.agreeing.size(), lock.seen.size());
   if (const auto servers = left_overs(lock);
       lock.judgement.state == State::free && !servers.empty()) {

@@ -242,6 +242,11 @@ std::string slots_taken(const Observed& lock) {
   return fmt::format("{}{} of {} slots taken", all_named ? "" : "at least ", taken, lock.slots);
 }
 
+std::optional<diag::Overdue> overdue(const Observed& lock) {
+  if (lock.judgement.state != lock::State::held || lock.shared || !lock.holder) return std::nullopt;
+  return diag::overdue(*lock.holder, lock.most_left);
+}
+
 Appearance appearance_of(lock::State state) {
   switch (state) {
     case lock::State::free:

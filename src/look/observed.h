@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "diag/blocker.h"
 #include "diag/text.h"
 #include "driver/setup.h"
 #include "lock/effect.h"
@@ -104,6 +105,9 @@ class Query {
   std::vector<std::optional<std::string>>
       refusals_;  ///< of servers that answer, but refuse the request
 };
+
+/// If one job holds the lock, and has missed a renewal.
+std::optional<diag::Overdue> overdue(const Observed& lock);
 
 /// One lock, as a Query shows it.
 Observed look_at(const std::string& name, const config::Settings& settings,

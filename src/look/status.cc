@@ -114,8 +114,9 @@ std::string time_left(const Observed& lock) {
                        for_people(os::unix_now() + *lock.least_left),
                        release_command(lock.id.name));
   }
-  if (least == most) return fmt::format("in {}{}", least, unless);
-  return fmt::format("in {} to {}{}", least, most, unless);
+  const std::string when = least == most ? least : least + " to " + most;
+  if (const auto late = overdue(lock)) return fmt::format("in {}; {}", when, describe(*late));
+  return fmt::format("in {}{}", when, unless);
 }
 
 void tell_foreign(Block& block, const lock::Sighting& sighting) {
@@ -152,6 +153,8 @@ void tell_readers(Block& block, const Observed& lock) {
                                          who->command.empty() ? "" : ", ", diag::command_of(*who))
                            : "not known: its record beside the lock is missing";
     if (length) text += " for " + diag::for_people(*length);
+    const auto late = who ? diag::overdue(*who, reader.left) : std::nullopt;
+    if (late && lock.judgement.state == State::held) text += "; " + describe(*late);
     if (reader.fence > 0) text += fmt::format(", fence {}", reader.fence);
     if (lock.slots > 0) {
       const std::size_t slot = slot_in(lock, reader);

@@ -155,6 +155,38 @@ is_locked() { [[ $(timeout "$BOUND" redis-cli -s "${1#unix://}" exists "$2") == 
   [[ $(proxy_count connections) == 1 ]] || fail "$(proxy_count connections) connections"
 }
 
+@test "status, list, run and force: a holder that has missed a renewal may be dead" {
+  local id late='last renewed [0-9.]+ s ago .every 10 s.: the holder may be dead'
+  for id in A B C; do
+    cli "$id" set L "$TOKEN" px 14900
+    cli "$id" hset 'redlock:{L}:holder' "$TOKEN" \
+      '{"host":"web1","user":"root","pid":7,"command":"b","ttl":30000}'
+  done
+  status L
+  assert_status 0
+  [[ $output =~ expires\ +in\ 1[0-9.]+\ s\;\ $late ]] || fail "$output"
+  status --json L
+  is 'l["state"]' held
+  is 'l["overdue"]' True
+  is '15 < l["renewed_s_ago"] < 25' True
+  list
+  has 'L overdue 3/3 root@web1'
+  run --separate-stderr "$REDLOCK" run -n L -- true
+  assert_status 1
+  [[ $stderr =~ held\ by\ root@web1\ \(pid\ 7,\ b\)\;\ $late\;\ free\ in\ 1 ]] || fail "$stderr"
+  for id in A B C; do cli "$id" pexpire L 25000; done
+  status --json L
+  is 'l["overdue"]' False
+  list
+  has 'L held 3/3 root@web1'
+  for id in A B C; do cli "$id" pexpire L 9000; done
+  run --separate-stderr "$REDLOCK" release --force --yes L
+  [[ $stderr =~ could\ not\ be\ notified\;\ $late\;\ the\ lock\ is\ free\ when\ it\ expires,\ in\ 8 ]] ||
+    fail "$stderr"
+  status L
+  refute_contains "$output" dead
+}
+
 @test "status: a string of another client, a key of another type, a Redisson lock" {
   everywhere set plain anybodys-secret px 600000
   everywhere lpush list x

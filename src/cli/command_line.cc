@@ -263,6 +263,10 @@ Invocation history(Line line, Draft draft, const Environment& environment) {
   }
   const config::HistoryOptions& options = draft.history;
   exclude(options.at && options.since, "--since", "--at");
+  exclude(options.at && options.until, "--until", "--at");
+  if (options.since && options.until && *options.until <= *options.since) {
+    misused("--until is not later than --since");
+  }
   exclude(options.at && options.last, "--last", "--at");
   exclude(options.at && options.failed, "--failed", "--at");
   const bool svg = !options.svg.empty();

@@ -317,6 +317,11 @@ constexpr Row kTable[] = {
      [](Draft& draft, std::string_view value) {
        draft.history.since = to_moment(value, draft.settings.warnings);
      }},
+    {"history-until", "--until", nullptr, "WHEN", kRuns,
+     "only runs that began before that time", "now", Type::text, kHistory,
+     [](Draft& draft, std::string_view value) {
+       draft.history.until = to_moment(value, draft.settings.warnings);
+     }},
     {"at", "--at", nullptr, "WHEN", kRuns,
      "only the run at that time; if there was none, the runs before and after it", "", Type::text,
      kHistory,

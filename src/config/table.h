@@ -125,8 +125,9 @@ struct Source {
 
 /// What `redlock history` shows.
 struct HistoryOptions {
-  /// Unix time. At most one of the two is set.
+  /// Unix time. `at` excludes the other two.
   std::optional<std::chrono::milliseconds> since;
+  std::optional<std::chrono::milliseconds> until;
   std::optional<std::chrono::milliseconds> at;
   std::optional<std::size_t> last;  ///< this many of the latest runs of each lock; at least 1
   bool failed = false;              ///< only runs that failed

@@ -31,14 +31,18 @@ namespace {
 using Ending = PastRun::Ending;
 using std::chrono::milliseconds;
 
+/// Whether the run falls into the time that the user asked about.
+bool is_within(const PastRun& run, const cli::History& request) {
+  const bool late = request.until && run.began >= *request.until;
+  const bool early =
+      request.since && !run.goes_on && run.ended.value_or(run.began) < *request.since;
+  return !late && !early;
+}
+
 /// Whether the run is certain to have held the lock at that moment.
 bool held_at(const PastRun& run, milliseconds moment) {
   if (run.ending == Ending::skipped || !run.knows_beginning || run.began > moment) return false;
   return run.ended ? moment < *run.ended : run.goes_on;
-}
-
-bool goes_on_after(const PastRun& run, milliseconds moment) {
-  return run.goes_on || run.ended.value_or(run.began) >= moment;
 }
 
 }  // namespace
@@ -49,7 +53,7 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   view.usual = usual_of(runs);
   for (PastRun& run : runs) {
     const bool shown = request.at ? held_at(run, *request.at)
-                                  : (!request.since || goes_on_after(run, *request.since)) &&
+                                  : is_within(run, request) &&
                                         (!request.failed || meaning_of(run).failed);
     if (shown) {
       view.runs.push_back(std::move(run));
@@ -68,7 +72,10 @@ HistoryView view_of(std::vector<PastRun> runs, const cli::History& request) {
   return view;
 }
 
-Meaning meaning_of(const PastRun& run) {
+namespace {
+
+/// Of a run, as if it was no maintenance hold.
+Meaning meaning_of_run(const PastRun& run) {
   using diag::Tint;
   switch (run.ending) {
     case Ending::ended:
@@ -76,8 +83,8 @@ Meaning meaning_of(const PastRun& run) {
       return {"ended", "failed", Tint::bad, true};
     case Ending::lost:
       return {"lost", "failed", Tint::bad, true};
-    case Ending::forced:  // that is how a maintenance hold ends
-      return {"forced", "forced", Tint::notice, !run.entry.who.maintenance};
+    case Ending::forced:
+      return {"forced", "forced", Tint::notice, true};
     case Ending::running:
       return {"running", "running", Tint::good, false};
     case Ending::unclear:
@@ -90,6 +97,16 @@ Meaning meaning_of(const PastRun& run) {
       break;
   }
   return {"unknown", "unknown", Tint::bad, true};
+}
+
+}  // namespace
+
+Meaning meaning_of(const PastRun& run) {
+  Meaning meaning = meaning_of_run(run);
+  if (!run.entry.who.maintenance) return meaning;
+  if (run.ending == Ending::forced) meaning.failed = false;  // that is how a hold ends
+  if (!meaning.failed && run.ending != Ending::unclear) meaning.kind = "hold";
+  return meaning;
 }
 
 std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs) {
@@ -108,7 +125,7 @@ std::string outcome_of(const PastRun& run, Length length) {
     case Ending::ended: {
       const std::string status =
           run.entry.status ? fmt::format("exit {}", *run.entry.status) : "ended";
-      return more && !reason.empty() ? fmt::format("{} ({})", status, reason) : status;
+      return reason.empty() ? status : fmt::format("{} ({})", status, reason);
     }
     case Ending::lost:
       return more && !reason.empty() && reason != "lost" ? fmt::format("lost ({})", reason)
@@ -119,6 +136,7 @@ std::string outcome_of(const PastRun& run, Length length) {
     case Ending::running:
       return run.entry.who.maintenance ? "held" : "running";
     case Ending::expired:
+      if (run.entry.who.unattended) return "expired";
       return more ? "ended (its time was over)" : "ended";
     case Ending::skipped:
       if (!more) return run.skips == 1 ? "skipped" : fmt::format("{} skipped", run.skips);
@@ -256,9 +274,10 @@ std::vector<std::string> nothing_found(const std::vector<HistoryView>& views,
   const bool none =
       std::ranges::all_of(views, [](const HistoryView& view) { return view.runs.empty(); });
   if (!lines.empty() || !none || request.at) return lines;
-  return {fmt::format("no {}run{} is logged{}", request.failed ? "failed " : "",
+  return {fmt::format("no {}run{} is logged{}{}", request.failed ? "failed " : "",
                       request.about_one() ? " of " + diag::lock_name(views.front().name) : "",
-                      request.since ? " since " + for_people(*request.since) : "")};
+                      request.since ? " since " + for_people(*request.since) : "",
+                      request.until ? " before " + for_people(*request.until) : "")};
 }
 
 /// The result of --at about one lock, in one line.
@@ -321,8 +340,8 @@ bool wants_picture(const cli::History& request) {
 }
 
 Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Exit exit) {
-  const milliseconds now = os::unix_now();
-  const Span span{std::min(*request.since, now - std::chrono::seconds(1)), now};
+  const milliseconds end = std::min(request.until.value_or(os::unix_now()), os::unix_now());
+  const Span span{std::min(*request.since, end - std::chrono::seconds(1)), end};
   if (!request.svg.empty()) exit = driver::print_to(request.svg, as_svg(views, span), exit);
   if (!request.html.empty()) exit = driver::print_to(request.html, as_html(views, span), exit);
   return exit;
@@ -333,7 +352,7 @@ Exit draw(const std::vector<HistoryView>& views, const cli::History& request, Ex
 Exit history(const cli::History& asked) {
   cli::History request = asked;
   if (wants_picture(request) && !request.since) {
-    request.since = os::unix_now() - std::chrono::hours(24);
+    request.since = request.until.value_or(os::unix_now()) - std::chrono::hours(24);
   }
   const Settings& settings = request.settings;
   Query query(settings);

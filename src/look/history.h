@@ -31,7 +31,7 @@ struct PastRun {
     unknown,  ///< no log has its end: the lock expired, or the host died
     unclear,  ///< the same, or it still has the lock: see Present::sure
     skipped,  ///< by --once
-    expired,  ///< a maintenance hold whose time was over
+    expired,  ///< a maintenance hold or a plain acquire whose time was over
   };
   Ending ending = Ending::unknown;
   std::string run = {};               ///< its name in the log
@@ -80,6 +80,11 @@ struct HistoryView {
 
 /// Selects the runs that the user has asked for.
 HistoryView view_of(std::vector<PastRun> runs, const cli::History& request);
+
+/// How long the run held the lock, until `now` (Unix time) if it still does. None if that is not
+/// known.
+std::optional<std::chrono::milliseconds> length_of(const PastRun& run,
+                                                   std::chrono::milliseconds now);
 
 /// None if fewer than 2 runs have ended well.
 std::optional<diag::Usual> usual_of(const std::vector<PastRun>& runs);

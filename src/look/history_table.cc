@@ -51,13 +51,6 @@ std::string time_of(milliseconds unix_time, std::size_t width) {
                            : fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
 }
 
-std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
-  if (run.ending == Ending::skipped) return std::nullopt;
-  if (run.ended) return *run.ended - run.began;
-  if (run.goes_on && run.knows_beginning && run.began < now) return now - run.began;
-  return std::nullopt;
-}
-
 Line line_of(const PastRun& run, milliseconds now, const diag::Screen& screen) {
   const std::size_t width = screen.width;
   const records::Holder& who = run.entry.who;
@@ -85,7 +78,7 @@ Timeline timeline_of(const std::vector<PastRun>& runs, const cli::History& reque
   for (const PastRun& run : runs) {
     end = std::max(end, run.goes_on ? now : run.ended.value_or(run.began));
   }
-  if (request.since) end = now;
+  if (request.since || request.until) end = request.until.value_or(now);
   const PastRun& first = runs.front();
   const milliseconds begin = first.began > milliseconds::zero() ? first.began : now;
   return {request.since.value_or(begin), end, width, charset};
@@ -110,6 +103,13 @@ void cut_names(std::vector<Line>& lines, const diag::Screen& screen, std::size_t
 }
 
 }  // namespace
+
+std::optional<milliseconds> length_of(const PastRun& run, milliseconds now) {
+  if (run.ending == Ending::skipped) return std::nullopt;
+  if (run.ended) return *run.ended - run.began;
+  if (run.goes_on && run.knows_beginning && run.began < now) return now - run.began;
+  return std::nullopt;
+}
 
 std::string as_table(const std::vector<PastRun>& runs, const cli::History& request,
                      const diag::Screen& screen) {

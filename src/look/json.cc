@@ -219,6 +219,7 @@ std::string to_json(const std::vector<HistoryView>& views, const cli::History& r
                   {"servers", servers_json(request.settings, troubles)}};
   if (request.about_one()) members.emplace_back("name", views.front().name);
   members.emplace_back("since_ms", in_ms(request.since));
+  members.emplace_back("until_ms", in_ms(request.until));
   members.emplace_back("at_ms", in_ms(request.at));
   if (request.about_one()) {
     add_view(members, views.front());

@@ -166,6 +166,7 @@ std::string to_json(const LogEntry& entry) {
   if (entry.who.shared) line.add("shared", 1);
   if (entry.status) line.add("status", *entry.status);
   if (entry.who.maintenance) line.add("ttl", entry.who.ttl.count());
+  if (entry.who.unattended) line.add("unattended", 1);
   line.add("user", entry.who.user);
   if (entry.waited) line.add("waited", entry.waited->count());
   return line.object();

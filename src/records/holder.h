@@ -74,7 +74,7 @@ std::optional<Holder> revocation_in_notice(std::string_view text);
 /// A line of a lock's log, without its time and its event. Every line is complete in itself: the
 /// line for the end of a run says everything about the run.
 struct LogEntry {
-  /// host, user, pid, command, message, maintenance and shared; for maintenance also the ttl
+  /// host, user, pid, command, message, maintenance (and then the ttl), shared and unattended
   Holder who;
   std::uint64_t fence = 0;                            ///< 0 without one
   std::optional<std::chrono::milliseconds> waited{};  ///< from the first request to the win

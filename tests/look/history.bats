@@ -288,6 +288,18 @@ read_by_many() {
   is 'j["since_ms"]' $((NIGHT + 3 * 3600000))
   history --json --since 2026-11-20 L
   outcomes 'ended ended'
+  history --json --since 2026-11-20 --until '2026-11-20 04:00' L
+  outcomes ended
+  is 'r[0]["began_ms"]' $NIGHT
+  is 'j["until_ms"]' $((NIGHT + 5400000))
+  history --until 2026-11-19 L
+  [[ -z $output && $stderr == 'redlock: no run of lock "L" is logged before 2026-11-19 00:00:00 +0000' ]] ||
+    fail "$output" "$stderr"
+  for when in 2026-11-20 2026-11-19; do
+    history --since 2026-11-20 --until $when L
+    assert_status 64
+    [[ $stderr == 'redlock: --until is not later than --since' ]] || fail "$stderr"
+  done
   run "$REDLOCK" run L -- true
   history --json --since 1h L
   outcomes ended

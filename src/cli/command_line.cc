@@ -250,8 +250,10 @@ Invocation status(Line line, Draft draft, const Environment& environment) {
 }
 
 Invocation list(Line line, Draft draft, const Environment& environment) {
+  exclude(draft.prometheus && draft.json, "--prometheus", "--json");
+  exclude(draft.prometheus && draft.watch, "--prometheus", "--watch");
   return List{settle(draft, environment, {}), line.words.empty() ? "" : line.words.front(),
-              draft.json, watch_of(draft)};
+              draft.json, draft.prometheus, watch_of(draft)};
 }
 
 Invocation history(Line line, Draft draft, const Environment& environment) {

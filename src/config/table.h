@@ -158,6 +158,7 @@ struct Draft {
   bool yes = false;                                   ///< release --force
   bool wait_gone = false;                             ///< release --force
   HistoryOptions history;
+  bool prometheus = false;                   ///< list
   bool watch = false;                        ///< status, list
   std::chrono::milliseconds interval{2000};  ///< status, list
   std::string config_file;                   ///< empty: kDefaultFile, which may be missing

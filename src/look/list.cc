@@ -141,6 +141,8 @@ Frame look(const cli::List& request, const diag::Screen& screen, Widths& columns
   }
   if (request.json) {
     frame.text = to_json(locks, settings, query.troubles(), frame.status);
+  } else if (request.prometheus) {
+    frame.text = to_prometheus(locks, query.reached(), settings.servers.size());
   } else if (!locks.empty()) {
     frame.text = as_table(locks, screen, columns);
   } else if (!blind && screen.terminal) {  // a program reads an empty output

@@ -155,4 +155,8 @@ std::vector<std::string> may_keep(const std::vector<lock::Complaint>& silent,
 std::string as_block(const Observed& lock, const config::Settings& settings,
                      const diag::Screen& screen);
 
+/// The locks in the text format of Prometheus. `usable`: how many servers answered everything.
+std::string to_prometheus(const std::vector<Observed>& locks, std::size_t usable,
+                          std::size_t servers);
+
 }  // namespace redlock::look

@@ -17,8 +17,6 @@
 
 namespace redlock::records {
 
-class JsonFields;
-
 /// The part of a command that is stored and shown is at most this long.
 inline constexpr std::size_t kMostCommandBytes = 200;
 /// The same for a message, with the dots that end one that was cut.
@@ -52,7 +50,6 @@ Holder since_now(Holder holder);
 /// Reads what to_json() writes, but from a server, so that nothing in it can be trusted. A missing
 /// field is empty or 0. None if the text is not a JSON object.
 std::optional<Holder> read_holder(std::string_view json);
-Holder holder_in(const JsonFields& fields);
 
 /// What a user wrote as a message, in one line, without control characters, and cut.
 std::string as_message(std::string_view text);

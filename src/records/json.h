@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// JSON: writes what redlock prints with --json and the records that it stores; reads what others
-// have stored.
+// JSON as redlock prints it with --json. Absent on purpose: the JSON that servers store (holder.h).
 #pragma once
 
-#include <chrono>
 #include <concepts>
-#include <cstdint>
-#include <map>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,49 +43,6 @@ class Json {
 
  private:
   std::string text_;
-};
-
-/// A flat object on one line, as servers store it. Bytes that are not UTF-8 become U+FFFD.
-class JsonRecord {
- public:
-  void add(std::string_view key, std::string_view text);
-  void add(std::string_view key, std::integral auto number) {
-    begin(key);
-    text_ += std::to_string(number);
-  }
-
-  [[nodiscard]] std::string object() const { return "{" + text_ + "}"; }
-
- private:
-  /// The caller passes only keys that need no escapes.
-  void begin(std::string_view key) {
-    if (!text_.empty()) text_ += ',';
-    ((text_ += '"') += key) += "\":";
-  }
-
-  std::string text_;
-};
-
-/// The texts and whole numbers of a JSON object that others have written into a server, and that
-/// may contain anything. Everything else in it is ignored.
-class JsonFields {
- public:
-  /// None if it is not a JSON object. If a key comes several times, the last value counts.
-  static std::optional<JsonFields> read(std::string_view json);
-
-  /// Empty if the field is missing, or is not a text.
-  [[nodiscard]] std::string text(std::string_view key) const;
-
-  /// None if the field is missing, or is not a whole number of 64 bits.
-  [[nodiscard]] std::optional<std::int64_t> number(std::string_view key) const;
-
-  /// A length, or a time since 1970: from 0 to the year 2200, so that computing with it never
-  /// overflows, not even in nanoseconds. None if the field is missing, or is not a whole number.
-  [[nodiscard]] std::optional<std::chrono::milliseconds> time(std::string_view key) const;
-
- private:
-  std::map<std::string, std::string, std::less<>> texts_;
-  std::map<std::string, std::int64_t, std::less<>> numbers_;
 };
 
 }  // namespace redlock::records

@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+#include "records/holder.h"
+
 namespace redlock::records {
 namespace {
 
@@ -69,33 +71,33 @@ TEST_CASE("printed texts are ASCII; each byte that is not UTF-8 is replaced") {
 }
 
 TEST_CASE("a record is one line, and keeps what is UTF-8") {
-  JsonRecord record;
-  CHECK(record.object() == "{}");
-  record.add("who", "J\xc3\xb6rg\n\xff");
-  record.add("pid", -1);
-  CHECK(record.object() == "{\"who\":\"J\xc3\xb6rg\\n\xef\xbf\xbd\",\"pid\":-1}");
+  const std::string record = to_json(Holder{.host = "h", .user = "J\xc3\xb6rg\n\xff", .pid = -1});
+  CHECK(record ==
+        "{\"command\":\"\",\"host\":\"h\",\"pid\":-1,\"protocol\":" +
+            std::to_string(lock::kProtocol) +
+            ",\"servers\":\"\",\"since\":0,\"ttl\":0,\"user\":\"J\xc3\xb6rg\\n\xef\xbf\xbd\"}");
 }
 
 TEST_CASE("fields: those of the outermost object only; of several with one key the last counts") {
-  const auto fields = JsonFields::read(
-      R"({"a":"x","b":{"a":"deep","c":1},"d":[7,{"a":"deeper"}],"e":1,"e":"y","f":1,"f":[2],"g":3})");
-  REQUIRE(fields);
-  CHECK(fields->text("a") == "x");
-  CHECK(fields->text("b").empty());
-  CHECK_FALSE(fields->number("c"));
-  CHECK_FALSE(fields->number("d"));
-  CHECK(fields->text("e") == "y");
-  CHECK_FALSE(fields->number("e"));
-  CHECK_FALSE(fields->number("f"));
-  CHECK(fields->number("g") == 3);
+  const auto read = read_holder(
+      R"({"host":"x","b":{"host":"deep","ttl":1},"d":[7,{"host":"deeper"}],"message":{"user":"deep"},
+          "pid":1,"pid":"y","since":1,"since":[2],"protocol":2,"protocol":3})");
+  REQUIRE(read);
+  CHECK(read->host == "x");
+  CHECK(read->user.empty());
+  CHECK(read->message.empty());
+  CHECK(read->ttl.count() == 0);
+  CHECK(read->pid == 0);
+  CHECK(read->since.count() == 0);
+  CHECK(read->protocol == 3);
 }
 
 TEST_CASE("fields of what is very deep") {
   const std::string deep(100'000, '[');
-  CHECK_FALSE(JsonFields::read("{\"a\":" + deep));
-  const auto fields = JsonFields::read("{\"a\":" + deep + std::string(100'000, ']') + ",\"b\":1}");
-  REQUIRE(fields);
-  CHECK(fields->number("b") == 1);
+  CHECK_FALSE(read_holder("{\"a\":" + deep));
+  const auto read = read_holder("{\"a\":" + deep + std::string(100'000, ']') + ",\"pid\":1}");
+  REQUIRE(read);
+  CHECK(read->pid == 1);
 }
 
 }  // namespace

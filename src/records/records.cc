@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+//
+// The only file that includes nlohmann/json.hpp, which takes seconds to compile.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "lock/value.h"
+#include "os/clock.h"
+#include "os/printable.h"
+#include "records/holder.h"
+#include "records/json.h"
+
+namespace redlock::records {
+
+namespace {
+
+using std::chrono::milliseconds;
+using Record = nlohmann::json;  // sorted by key
+
+constexpr auto kReplace = Record::error_handler_t::replace;  // bytes that are not UTF-8
+
+std::string in_ascii(std::string_view text) {
+  return Record(text).dump(-1, ' ', true, kReplace);
+}
+
+/// `parts` in lines of their own, between the brackets. Texts contain no line breaks: they are
+/// escaped as \n.
+std::string indented(char open, const std::vector<std::string>& parts, char close) {
+  std::string out(1, open);
+  for (const std::string& part : parts) {
+    out += out.size() > 1 ? ",\n  " : "\n  ";
+    for (const char letter : part) {
+      out += letter;
+      if (letter == '\n') out += "  ";
+    }
+  }
+  if (!parts.empty()) out += '\n';
+  return out + close;
+}
+
+/// On one line, as servers store it.
+std::string stored(const Record& record) {
+  return record.dump(-1, ' ', false, kReplace);
+}
+
+/// Reads an object that others have written into a server, and that may contain anything. None if
+/// the text is not a JSON object. Keeps nothing nested: it may take a hundred times the memory of
+/// its text.
+std::optional<Record> read_record(std::string_view text) {
+  const auto flat = [](int depth, Record::parse_event_t event, const Record&) {
+    using Event = Record::parse_event_t;
+    return depth == 0 || (event != Event::object_start && event != Event::array_start);
+  };
+  Record record = Record::parse(text, flat, false);
+  if (!record.is_object()) return std::nullopt;
+  return record;
+}
+
+/// Empty if the field is missing, or is not a text.
+std::string text_in(const Record& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// None if the field is missing, or is not a whole number of 64 bits.
+std::optional<std::int64_t> number_in(const Record& record, const char* key) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto found = record.find(key);
+  if (found == record.end() || !found->is_number_integer()) return std::nullopt;
+  if (found->is_number_unsigned() && found->get<std::uint64_t>() > kMost) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+/// A length, or a time since 1970: from 0 to the year 2200, so that computing with it never
+/// overflows, not even in nanoseconds. None if the field is missing, or is not a whole number.
+std::optional<milliseconds> time_in(const Record& record, const char* key) {
+  constexpr std::int64_t kYear2200 = 7'258'118'400'000;
+  const auto number = number_in(record, key);
+  if (!number) return std::nullopt;
+  return milliseconds(std::clamp<std::int64_t>(*number, 0, kYear2200));
+}
+
+Holder holder_in(const Record& record) {
+  return {.host = text_in(record, "host"),
+          .user = text_in(record, "user"),
+          .pid = number_in(record, "pid").value_or(0),
+          .command = text_in(record, "command"),
+          .message = text_in(record, "message"),
+          .maintenance = number_in(record, "maintenance") == 1,
+          .shared = number_in(record, "shared") == 1,
+          .unattended = number_in(record, "unattended") == 1,
+          .since = time_in(record, "since").value_or(milliseconds::zero()),
+          .ttl = time_in(record, "ttl").value_or(milliseconds::zero()),
+          .servers = text_in(record, "servers"),
+          .protocol = number_in(record, "protocol").value_or(0)};
+}
+
+/// Quotes a word so that a shell reads it as one word.
+std::string as_word(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+      "abcdefghijklmnopqrstuvwxyz";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string quoted = "'";
+  for (const char& letter : word) {
+    quoted += letter == '\'' ? R"('\'')" : std::string_view(&letter, 1);
+  }
+  return quoted + "'";
+}
+
+std::string_view reason_of(const lock::Log& log) {
+  if (!log.stopped) return log.event == lock::Log::Event::lost ? "not ours when the job ended" : "";
+  switch (*log.stopped) {
+    case lock::StopReason::lost:
+      return "lost";
+    case lock::StopReason::lease_ending:
+      return "could not be renewed";
+    case lock::StopReason::max_runtime:
+      return "--max-runtime";
+    case lock::StopReason::supervisor_gone:
+      return "redlock was killed";
+  }
+  return "";
+}
+
+}  // namespace
+
+Json::Json(double number) : text_(Record(number).dump()) {}
+
+Json::Json(std::string_view text) : text_(in_ascii(text)) {}
+
+Json Json::object(const std::vector<Member>& members) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : members) parts.push_back(in_ascii(key) + ": " + value.text_);
+  Json object;
+  object.text_ = indented('{', parts, '}');
+  return object;
+}
+
+Json Json::array(const std::vector<Json>& elements) {
+  std::vector<std::string> parts;
+  for (const Json& element : elements) parts.push_back(element.text_);
+  Json array;
+  array.text_ = indented('[', parts, ']');
+  return array;
+}
+
+std::string to_json(const Holder& holder) {
+  Record record = {{"command", holder.command}, {"host", holder.host},
+                   {"pid", holder.pid},         {"protocol", holder.protocol},
+                   {"servers", holder.servers}, {"since", holder.since.count()},
+                   {"ttl", holder.ttl.count()}, {"user", holder.user}};
+  if (holder.maintenance) record["maintenance"] = 1;
+  if (!holder.message.empty()) record["message"] = holder.message;
+  if (holder.shared) record["shared"] = 1;
+  if (holder.unattended) record["unattended"] = 1;
+  return stored(record);
+}
+
+Holder since_now(Holder holder) {
+  holder.since = os::unix_now();
+  return holder;
+}
+
+std::optional<Holder> read_holder(std::string_view json) {
+  const auto record = read_record(json);
+  return record ? std::optional(holder_in(*record)) : std::nullopt;
+}
+
+std::string as_message(std::string_view text) {
+  std::istringstream words{std::string(text)};
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return os::printable(line, kMostMessageBytes - 3);
+}
+
+std::string shell_like(const std::vector<std::string>& argv) {
+  std::string line;
+  for (const std::string& word : argv) {
+    if (!line.empty()) line += ' ';
+    line += as_word(word);
+    if (line.size() > kMostCommandBytes)
+      return std::string(os::clip(line, kMostCommandBytes)) + "...";
+  }
+  return line;
+}
+
+std::string revoked_value(std::string_view token, const Holder& by) {
+  constexpr std::size_t kMostName = 64;  // twice that in JSON, at worst
+  const Record note = {{"host", os::printable(by.host, kMostName)},
+                       {"pid", by.pid},
+                       {"since", by.since.count()},
+                       {"user", os::printable(by.user, kMostName)}};
+  return std::string("revoked:").append(token).append(" ").append(stored(note));
+}
+
+std::optional<Holder> read_revocation(std::string_view value) {
+  const lock::Value parts = lock::read_value(value);
+  return parts.kind == lock::Value::Kind::revoked ? read_holder(parts.note) : std::nullopt;
+}
+
+std::optional<Holder> revocation_in_notice(std::string_view text) {
+  constexpr std::string_view kRevoked = "revoked ";
+  return text.starts_with(kRevoked) ? read_holder(text.substr(kRevoked.size())) : std::nullopt;
+}
+
+std::string_view word_for(lock::Log::Event event) {
+  switch (event) {
+    case lock::Log::Event::acquired:
+      return "acquired";
+    case lock::Log::Event::released:
+      return "released";
+    case lock::Log::Event::lost:
+      return "lost";
+    case lock::Log::Event::skipped:
+      return "skipped";
+  }
+  return "";
+}
+
+LogEntry log_entry(const lock::Log& log, const Holder& who) {
+  LogEntry entry{.who = who,
+                 .fence = log.fence,
+                 .waited = std::chrono::floor<milliseconds>(log.waited),
+                 .status = log.status,
+                 .reason = std::string(reason_of(log))};
+  if (log.held) entry.held = std::chrono::floor<milliseconds>(*log.held);
+  return entry;
+}
+
+std::string to_json(const LogEntry& entry) {
+  const Holder& who = entry.who;
+  Record line = {{"command", os::clip(who.command, kMostCommandBytes)},
+                 {"host", who.host},
+                 {"pid", who.pid},
+                 {"user", who.user}};
+  if (entry.fence > 0) line["fence"] = entry.fence;
+  if (entry.held) line["held"] = entry.held->count();
+  if (!who.message.empty()) line["message"] = os::printable(who.message, kMostMessageBytes);
+  if (!entry.reason.empty()) line["reason"] = entry.reason;
+  if (who.shared) line["shared"] = 1;
+  if (entry.status) line["status"] = *entry.status;
+  if (who.unattended) line["unattended"] = 1;
+  if (entry.waited) line["waited"] = entry.waited->count();
+  if (who.maintenance) {
+    line["maintenance"] = 1;
+    line["ttl"] = who.ttl.count();
+  }
+  return stored(line);
+}
+
+std::optional<LogEntry> read_log_entry(std::string_view json) {
+  const auto record = read_record(json);
+  if (!record) return std::nullopt;
+  LogEntry entry{.who = holder_in(*record),
+                 .waited = time_in(*record, "waited"),
+                 .held = time_in(*record, "held"),
+                 .reason = text_in(*record, "reason")};
+  const auto fence = number_in(*record, "fence");
+  if (fence && *fence > 0) entry.fence = static_cast<std::uint64_t>(*fence);
+  const auto status = number_in(*record, "status");
+  if (status && *status >= 0 && *status <= 255) entry.status = static_cast<int>(*status);
+  return entry;
+}
+
+}  // namespace redlock::records

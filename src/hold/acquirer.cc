@@ -317,7 +317,8 @@ class Acquirer : private driver::Host {
         {"fence", order.fence},
         {"valid_for_s", std::chrono::duration<double>(valid_for).count()}};
     if (grant_.who.maintenance) {
-      members.emplace_back("until_ms", expiry().count());
+      const look::Members until = look::time_members("until", "until_ms", expiry());
+      members.insert(members.end(), until.begin(), until.end());
     } else {
       members.emplace_back("keeper", keeper_ > 0 ? Json(keeper_) : Json());
     }

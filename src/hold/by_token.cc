@@ -24,6 +24,7 @@
 #include "lock/by_token.h"
 #include "lock/judgement.h"
 #include "lock/value.h"
+#include "look/json.h"
 #include "look/observed.h"
 #include "os/clock.h"
 #include "os/signals.h"
@@ -154,6 +155,9 @@ class TokenCommand : private driver::Host {
     return result;
   }
 
+  /// Why the command failed; empty: it did not.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
   /// After a successful renewal: the time for which the lock is certain to last.
   [[nodiscard]] lock::Duration valid_for() const {
     return std::max(by_token_.valid_until() - os::boot_now(), lock::Duration::zero());
@@ -199,24 +203,29 @@ class TokenCommand : private driver::Host {
       case lock::ByToken::State::done:
         if (op_ == lock::Op::leave) warn_of_left_overs();
         if (possession_.revoked.empty()) return ExitStatus::ok;
-        reporter_.say_not_held(possession_.revoked);
-        return ExitStatus::lost;
+        return not_held(possession_.revoked);
       case lock::ByToken::State::not_ours:
         // The lock was ours when the command started, and somebody has released it since: a keeper
         // did so when its process ended.
         if (op_ == lock::Op::leave && possession_.held) return ExitStatus::ok;
-        reporter_.say_not_held(who_has_it());
-        return ExitStatus::lost;
+        return not_held(who_has_it());
       case lock::ByToken::State::trying:
       case lock::ByToken::State::unavailable:
         break;
     }
+    error_ = "too few servers answered";
     if (op_ == lock::Op::renew) {
       reporter_.say(lock::Report(lock::report::Unavailable{by_token_.complaints()}));
     } else {
       reporter_.say_not_released(by_token_.complaints());
     }
     return ExitStatus::unavailable;
+  }
+
+  ExitStatus not_held(const std::string& why) {
+    error_ = why;
+    reporter_.say_not_held(why);
+    return ExitStatus::lost;
   }
 
   void warn_of_left_overs() {
@@ -245,14 +254,19 @@ class TokenCommand : private driver::Host {
   redis::ServerSet servers_;
   lock::ByToken by_token_;
   driver::Driver driver_;
+  std::string error_;    ///< why the command failed
   int interrupted_ = 0;  ///< this signal ended the command; 0: none
 };
 
-std::string renewed_json(const std::string& name, lock::Duration valid_for) {
-  using Seconds = std::chrono::duration<double>;
+std::string renewed_json(const std::string& name, Exit exit, const TokenCommand& renewal) {
+  const bool renewed = exit.status == 0;
+  const auto valid_for = std::chrono::floor<milliseconds>(renewal.valid_for());
   return records::Json::object(
-             {{"name", name},
-              {"valid_for_s", Seconds(std::chrono::floor<milliseconds>(valid_for)).count()}})
+             {{"renewed", renewed},
+              {"name", name},
+              {"status", exit.status},
+              {"valid_for_s", renewed ? look::in_seconds(valid_for) : records::Json()},
+              {"error", look::text_or_null(renewal.error())}})
       .output();
 }
 
@@ -281,8 +295,8 @@ Exit renew(const cli::Renew& request) {
   if (!request.has_ttl) settings.ttl = recorded_ttl(holder).value_or(settings.ttl);
   TokenCommand by_token(settings, possession, lock::Op::renew);
   const Exit result = by_token.run();
-  if (result.status != 0 || !request.json) return result;
-  return driver::print(renewed_json(request.name, by_token.valid_for()), ExitStatus::ok);
+  if (result.signal != 0 || !request.json) return result;
+  return driver::print(renewed_json(request.name, result, by_token), result);
 }
 
 }  // namespace redlock::hold

@@ -21,6 +21,13 @@ namespace redlock::look {
 records::Json in_seconds(const std::optional<std::chrono::milliseconds>& time);
 records::Json text_or_null(std::string_view text);
 
+using Members = std::vector<records::Json::Member>;
+
+/// A moment (Unix time), as two members: as RFC 3339 in UTC, and in milliseconds. Both names must
+/// outlive the members.
+Members time_members(std::string_view name, std::string_view name_ms,
+                     const std::optional<std::chrono::milliseconds>& time);
+
 /// An array with what `as_json` makes of each of `things`.
 records::Json array_of(const auto& things, const auto& as_json) {
   std::vector<records::Json> all;

@@ -224,11 +224,12 @@ void tell_waiting(Block& block, const WaitingQueue& queue, bool all) {
   if (more > 0) block.entry(label, fmt::format("{}{} more", shown > 0 ? "and " : "", more));
 }
 
-/// What one server shows.
-std::string describe_view(const Observed& lock, std::size_t server) {
+/// What one server shows. Standard error says why a server could not be asked, unless it is quiet.
+std::string describe_view(const Observed& lock, std::size_t server, bool quiet) {
   const auto* sighting = std::get_if<lock::Sighting>(&lock.seen[server]);
   if (sighting == nullptr) {
-    return "could not be asked: " + std::get<lock::Unreachable>(lock.seen[server]).why;
+    const std::string& why = std::get<lock::Unreachable>(lock.seen[server]).why;
+    return "could not be asked" + (quiet ? ": " + why : std::string());
   }
   const lock::State state = lock::state_of(*sighting);
   if (state == lock::State::free) return "free";
@@ -265,7 +266,7 @@ std::string as_block(const Observed& lock, const Settings& settings, const diag:
   if (settings.verbose || lock.judgement.agreeing.size() < lock.seen.size()) {
     for (std::size_t server = 0; server < lock.seen.size(); ++server) {
       block.entry(server == 0 ? "servers" : "",
-                  settings.servers[server].brief() + ": " + describe_view(lock, server));
+                  settings.servers[server].brief() + ": " + describe_view(lock, server, settings.quiet));
     }
   }
   return block.text();

@@ -26,6 +26,9 @@ setup_file() {
   make_certificate leaf middle IP:127.0.0.1
   cat "$TLS/leaf.crt" "$TLS/middle.crt" >"$TLS/chain.crt"
   cp "$TLS/leaf.key" "$TLS/chain.key"
+  make_certificate aged ca '' 20200101000000Z 20210101000000Z 'basicConstraints = critical,CA:TRUE'
+  make_certificate below aged IP:127.0.0.1
+  cat "$TLS/aged.crt" >>"$TLS/below.crt"
 }
 
 setup() { export REDLOCK_TLS_CA=$TLS/ca.crt; }
@@ -139,6 +142,8 @@ misconfigured() {
   refused "$A_TLS_URI" -- 'its certificate expired on 2021-01-01 00:00:00 UTC'
   start_tls_server B future
   refused "$B_TLS_URI" -- 'is not valid before 2090-01-01 00:00:00 UTC' clock
+  start_tls_server C below
+  refused "$C_TLS_URI" -- 'the certificate of its authority "aged" expired on 2021-01-01 00:00:00 UTC'
 }
 
 @test "tls: --tls-insecure believes everybody, and warns" {

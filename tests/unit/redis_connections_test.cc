@@ -218,17 +218,17 @@ TEST_CASE("a server whose backlog is full is tried again") {
   redis::Dialer dialer(1s);
   for (int tries = 0; tries < 10; ++tries) {
     dialer.start(server.endpoint(), kStart, kStart + 1s);
-    if (dialer.sockets().empty()) break;
-    others.push_back(dialer.take(0));
+    os::Fd connected = dialer.turn(kStart);
+    if (!connected) break;
+    others.push_back(std::move(connected));
   }
-  REQUIRE(dialer.sockets().empty());
+  REQUIRE(others.size() < 10);
   CHECK_FALSE(dialer.failure());
   CHECK(dialer.deadline() == kStart + 10ms);
-  dialer.turn(kStart + 10ms);
+  CHECK(dialer.turn(kStart + 10ms).get() == -1);
   CHECK(dialer.deadline() == kStart + 20ms);
   for (std::size_t i = 0; i < others.size(); ++i) server.accept();
-  dialer.turn(kStart + 20ms);
-  CHECK(dialer.sockets().size() == 1);
+  CHECK(dialer.turn(kStart + 20ms).get() >= 0);
 }
 
 TEST_CASE(
@@ -246,15 +246,34 @@ TEST_CASE(
   endpoint.port = ntohs(address.sin_port);
   redis::Dialer dialer(12'345ms);
   dialer.start(endpoint, kStart, kStart + 1s);
-  REQUIRE(dialer.sockets().size() == 1);
+  os::Fd connected;
+  for (int tries = 0; tries < 1000 && !connected; ++tries) {
+    connected = dialer.turn(kStart);
+    if (!connected) ::poll(nullptr, 0, 1);
+  }
+  REQUIRE(connected.get() >= 0);
   const auto option = [&](int name) {
     int value = -1;
     socklen_t length = sizeof value;
-    ::getsockopt(dialer.sockets()[0].get(), IPPROTO_TCP, name, &value, &length);
+    ::getsockopt(connected.get(), IPPROTO_TCP, name, &value, &length);
     return value;
   };
   CHECK(option(TCP_USER_TIMEOUT) == 12'345);
   CHECK(option(TCP_NODELAY) == 1);
+}
+
+TEST_CASE("a lookup that is still running is not taken for that of the next place") {
+  redis::Endpoint name;
+  name.host = "redlock.invalid";
+  redis::Endpoint address;
+  address.host = "127.0.0.1";
+  redis::Dialer dialer(1s);
+  dialer.start(name, kStart, kStart + 1s);
+  dialer.start(address, kStart, kStart + 1s);
+  CHECK(dialer.step() == redis::Step::connecting);
+  std::vector<os::Interest> interests;
+  dialer.interests(interests);
+  CHECK(interests.empty());
 }
 
 TEST_CASE("an acquire that was not sent yet is forgotten with the release of its attempt") {

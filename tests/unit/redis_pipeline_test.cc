@@ -39,21 +39,21 @@ std::string send(Pipeline& pipeline) {
   return wire;
 }
 
-Pipeline::Fit reply(Pipeline& pipeline, const std::string& text = "OK") {
+bool reply(Pipeline& pipeline, const std::string& text = "OK") {
   Value value;
   value.type = Value::Type::status;
   value.text = text;
   return pipeline.take_reply(value);
 }
 
-Pipeline::Fit redirect(Pipeline& pipeline) {
+bool redirect(Pipeline& pipeline) {
   Value value;
   value.type = Value::Type::error;
   value.text = "MOVED 12 10.0.0.5:7001";
   return pipeline.take_reply(value, Pipeline::Refusal::redirected);
 }
 
-Pipeline::Fit refuse(Pipeline& pipeline) {
+bool refuse(Pipeline& pipeline) {
   Value value;
   value.type = Value::Type::error;
   value.text = "TRYAGAIN Multiple keys request during rehashing of slot";
@@ -69,7 +69,7 @@ TEST_CASE("requests that a node has refused with a redirection are sent again, i
   CHECK(send(pipeline) == "renew+hold release ");
   redirect(pipeline);
   CHECK_FALSE(pipeline.has_refused());
-  CHECK(reply(pipeline) == Pipeline::Fit::taken);  // to the second command of the first request
+  CHECK(reply(pipeline));  // to the second command of the first request
   CHECK(pipeline.has_refused());
   CHECK_FALSE(pipeline.drained());
   add(pipeline, Op::mark, 1, "mark ");
@@ -296,7 +296,7 @@ TEST_CASE("an acquire waits until the other attempts are answered, and a release
   add(pipeline, Op::acquire, 2, "second ");
   CHECK(send(pipeline) == "first its release ");
   CHECK_FALSE(pipeline.can_send());
-  CHECK(reply(pipeline) == Pipeline::Fit::taken);
+  CHECK(reply(pipeline));
   CHECK(send(pipeline).empty());
   // It comes ahead of the acquire that waits.
   add(pipeline, Op::leave, 1, "leave ");
@@ -330,7 +330,7 @@ TEST_CASE("the reply to a note is no arrival") {
   Pipeline pipeline;
   pipeline.add_note({"note", 1}, kStart);
   send(pipeline);
-  CHECK(reply(pipeline, "joined") == Pipeline::Fit::taken);
+  CHECK(reply(pipeline, "joined"));
   CHECK(pipeline.empty());
   CHECK(pipeline.take_arrivals().empty());
 }
@@ -404,24 +404,24 @@ TEST_CASE("a request of which the kernel took nothing is not at the server") {
 TEST_CASE("of two commands the first one is answered while the second one is still being sent") {
   Pipeline pipeline;
   Pipeline::Pending& release = pipeline.add(ask(Op::release, 1), {"release and log", 2}, kStart);
-  CHECK(reply(pipeline) == Pipeline::Fit::unasked);
+  CHECK_FALSE(reply(pipeline));
   pipeline.sent(release, 8, kStart);
-  CHECK(reply(pipeline) == Pipeline::Fit::taken);
+  CHECK(reply(pipeline));
   CHECK(pipeline.take_arrivals().size() == 1);
-  CHECK(reply(pipeline) == Pipeline::Fit::unasked);  // it has not got the second one
+  CHECK_FALSE(reply(pipeline));  // it has not got the second one
   CHECK(send(pipeline) == "and log");
-  CHECK(reply(pipeline) == Pipeline::Fit::taken);
+  CHECK(reply(pipeline));
   CHECK(pipeline.size() == 0);
 }
 
 TEST_CASE("a reply without a request, and a flood of messages") {
   Pipeline pipeline;
-  CHECK(reply(pipeline) == Pipeline::Fit::unasked);
+  CHECK_FALSE(reply(pipeline));
   pipeline.add({}, {"SUBSCRIBE", Flight::kEndless}, kStart);
-  CHECK(reply(pipeline) == Pipeline::Fit::unasked);
+  CHECK_FALSE(reply(pipeline));
   send(pipeline);
-  for (int i = 0; i < 16; ++i) CHECK(reply(pipeline) == Pipeline::Fit::taken);
-  CHECK(reply(pipeline) == Pipeline::Fit::flood);
+  for (int i = 0; i < 16; ++i) CHECK(reply(pipeline));
+  CHECK_FALSE(reply(pipeline));
   CHECK(pipeline.take_arrivals().size() == 16);
-  CHECK(reply(pipeline) == Pipeline::Fit::taken);
+  CHECK(reply(pipeline));
 }

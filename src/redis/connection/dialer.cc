@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -31,6 +30,14 @@ constexpr int kKeepInterval = 10;
 // How long we keep an unfinished lookup: so only a few threads ever hang in a resolver that hangs.
 constexpr std::chrono::seconds kLookupLife{10};
 
+os::Address address_of_socket(const std::string& path) {
+  os::Address address{.storage = {}, .length = sizeof(sockaddr_un)};
+  auto& name = reinterpret_cast<sockaddr_un&>(address.storage);
+  name.sun_family = AF_UNIX;
+  path.copy(name.sun_path, sizeof name.sun_path - 1);
+  return address;
+}
+
 /// The addresses of both families alternately, beginning with the first: if one family leads
 /// nowhere, so do all of its addresses.
 std::vector<os::Address> interleaved(std::vector<os::Address> addresses) {
@@ -51,58 +58,82 @@ void Dialer::start(const Endpoint& server, lock::Instant now, lock::Instant dead
   stop();
   endpoint_ = &server;
   deadline_ = deadline;
+  // A lookup that was too slow for the last try may be done for this one, but its result ages.
+  const Address wanted{server.host, server.port};
+  if (lookup_ && (now - asked_ > kLookupLife || looked_up_ != wanted)) lookup_.reset();
   if (server.kind == Endpoint::Kind::unix_socket) {
-    try_unix(now);
+    addresses_.push_back(address_of_socket(server.path));
   } else if (auto address = os::numeric_address(server.host, server.port)) {
     addresses_.push_back(*address);
-    try_next(now);
-  } else {
-    // A lookup that was too slow for the last try may be done for this one, but its result ages.
-    const Address wanted{server.host, server.port};
-    if (lookup_ && (now - asked_ > kLookupLife || looked_up_ != wanted)) lookup_.reset();
-    if (!lookup_) {
-      lookup_.emplace(server.host, server.port);
-      looked_up_ = wanted;
-      asked_ = now;
-    }
-    turn(now);  // it may be done already
+  } else if (!lookup_) {
+    lookup_.emplace(server.host, server.port);
+    looked_up_ = wanted;
+    asked_ = now;
   }
+  if (!addresses_.empty()) wake_ = now;
 }
 
 void Dialer::stop() {
   addresses_.clear();
   next_ = 0;
   sockets_.clear();
-  waiting_.reset();
   failure_.reset();
   wake_ = lock::kNever;
 }
 
-void Dialer::turn(lock::Instant now) {
+os::Fd Dialer::turn(lock::Instant now) {
+  // First, or a late loop would give up a connection that was made in time.
+  if (os::Fd connected = take_connected(now)) return connected;
   if (lookup_) {
     auto result = lookup_->take();
-    if (!result) return;
+    if (!result) return {};
     lookup_.reset();
     if (result->error != 0) {
-      return fail(lookup_failed(*endpoint_, result->error, result->system_error));
+      fail(lookup_failed(*endpoint_, result->error, result->system_error));
+      return {};
     }
     addresses_ = interleaved(std::move(result->addresses));
-    try_next(now);
-  } else if (now >= wake_) {
-    if (waiting_) {
-      try_unix(now);
-    } else {
-      try_next(now);
-    }
+  } else if (now < wake_) {
+    return {};
   }
+  try_next(now);
+  return take_connected(now);
 }
 
-/// Tries addresses until there is a socket to wait for, or no address is left.
-void Dialer::try_next(lock::Instant now) {
-  int error = 0;
+/// A socket that is connected, if there is one. One that was connected and is broken already
+/// counts, too: a server that is full says so before it hangs up. A socket that is refused is
+/// replaced by that for the next address.
+os::Fd Dialer::take_connected(lock::Instant now) {
+  for (std::size_t index = 0; index < sockets_.size();) {
+    // There is nothing to send: EAGAIN says that TCP still tries.
+    if (::send(sockets_[index].get(), nullptr, 0, MSG_NOSIGNAL) == 0 || errno == EPIPE ||
+        errno == ECONNRESET) {
+      os::Fd connected = std::move(sockets_[index]);
+      stop();
+      return connected;
+    }
+    if (errno == EAGAIN) {
+      ++index;
+      continue;
+    }
+    const int error = errno;
+    sockets_.erase(sockets_.begin() + static_cast<std::ptrdiff_t>(index));
+    try_next(now, error);
+  }
+  return {};
+}
+
+/// Tries addresses until there is a socket to wait for, or no address is left. `error`: the errno
+/// of the latest one that failed.
+void Dialer::try_next(lock::Instant now, int error) {
   while (next_ < addresses_.size()) {
     const auto left = static_cast<lock::Duration::rep>(addresses_.size() - next_);
-    error = try_address(addresses_[next_++]);
+    error = try_address(addresses_[next_]);
+    if (error == EAGAIN) {
+      wake_ = now + kBacklogRetry;
+      return;
+    }
+    ++next_;
     if (error != 0) continue;
     const lock::Duration share = std::max((deadline_ - now) / left, lock::Duration::zero());
     wake_ = left > 1 ? now + std::min<lock::Duration>(share, kNextAddress) : lock::kNever;
@@ -116,12 +147,9 @@ void Dialer::try_next(lock::Instant now) {
 int Dialer::try_address(const os::Address& address) {
   os::Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
-  set_options(socket.get());
+  if (address.storage.ss_family != AF_UNIX) set_options(socket.get());
   const auto* const peer = reinterpret_cast<const sockaddr*>(&address.storage);
-  if (::connect(socket.get(), peer, address.length) != 0 && errno != EINPROGRESS &&
-      errno != EINTR) {
-    return errno;
-  }
+  if (::connect(socket.get(), peer, address.length) != 0 && errno != EINPROGRESS) return errno;
   sockets_.push_back(std::move(socket));
   return 0;
 }
@@ -137,44 +165,9 @@ void Dialer::set_options(int socket) const {
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
-void Dialer::try_unix(lock::Instant now) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, endpoint_->path.data(),
-              std::min(endpoint_->path.size(), sizeof address.sun_path - 1));
-  if (!waiting_)
-    waiting_ = os::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!waiting_) {
-    fail(connect_failed(*endpoint_, errno));
-  } else if (::connect(waiting_.get(), reinterpret_cast<const sockaddr*>(&address),
-                       sizeof address) == 0) {
-    sockets_.push_back(std::move(waiting_));
-    wake_ = lock::kNever;
-  } else if (errno == EAGAIN || errno == EINTR) {
-    wake_ = now + kBacklogRetry;
-  } else {
-    fail(connect_failed(*endpoint_, errno));
-  }
-}
-
-void Dialer::refused(std::size_t index, int error, lock::Instant now) {
-  sockets_.erase(sockets_.begin() + static_cast<std::ptrdiff_t>(index));
-  if (next_ < addresses_.size()) {
-    try_next(now);
-  } else if (sockets_.empty()) {
-    fail(connect_failed(*endpoint_, error));
-  }
-}
-
 void Dialer::fail(lock::Unreachable why) {
   stop();
   failure_ = std::move(why);
-}
-
-os::Fd Dialer::take(std::size_t index) {
-  os::Fd connected = std::move(sockets_[index]);
-  stop();
-  return connected;
 }
 
 void Dialer::interests(std::vector<os::Interest>& out) const {

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "lock/time.h"
@@ -19,7 +18,7 @@ namespace redlock::redis {
 
 /// Finds the way to one server: resolves its name, then tries its addresses. If one does not answer
 /// soon, it tries the next one beside it (as in RFC 8305). Passive: it never blocks; the caller
-/// polls interests() and calls turn(), and finds out by sending whether a socket is connected.
+/// polls interests() and calls turn().
 class Dialer {
  public:
   /// `user_timeout`: see Timeouts::acknowledge.
@@ -30,17 +29,9 @@ class Dialer {
   void start(const Endpoint& server, lock::Instant now, lock::Instant deadline);
   void stop();
 
-  /// Takes the next step that can be taken.
-  void turn(lock::Instant now);
-
-  /// Connected, or connecting.
-  [[nodiscard]] std::span<const os::Fd> sockets() const { return sockets_; }
-
-  /// sockets()[index] cannot be connected, errno `error`: drops it and tries the next address.
-  void refused(std::size_t index, int error, lock::Instant now);
-
-  /// sockets()[index] is connected: it is the caller's now, and all others are closed.
-  os::Fd take(std::size_t index);
+  /// Takes the next step that can be taken. The result is the connected socket; as long as there is
+  /// none, it is empty.
+  os::Fd turn(lock::Instant now);
 
   /// Why the last address failed, once all have failed. Stays until start().
   [[nodiscard]] const std::optional<lock::Unreachable>& failure() const { return failure_; }
@@ -52,9 +43,9 @@ class Dialer {
   [[nodiscard]] lock::Instant deadline() const { return wake_; }
 
  private:
-  void try_next(lock::Instant now);
+  os::Fd take_connected(lock::Instant now);
+  void try_next(lock::Instant now, int error = 0);
   int try_address(const os::Address& address);
-  void try_unix(lock::Instant now);
   void set_options(int socket) const;
   void fail(lock::Unreachable why);
 
@@ -67,8 +58,7 @@ class Dialer {
   lock::Instant asked_{};                  ///< when the lookup began
   std::vector<os::Address> addresses_;
   std::size_t next_ = 0;  ///< index of the address to try next
-  std::vector<os::Fd> sockets_;
-  os::Fd waiting_;  ///< a Unix socket whose server's backlog is full
+  std::vector<os::Fd> sockets_;  ///< that connect
   std::optional<lock::Unreachable> failure_;
 };
 

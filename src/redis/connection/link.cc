@@ -16,22 +16,15 @@ constexpr std::size_t kReadChunk = 16 * 1024;
 // This many pauses between two attempts last as long as a request may take.
 constexpr int kPausesInTime = 8;
 
-/// A server that expects TLS and gets something else sends a TLS alert, if it sends anything.
-bool begins_as_tls(std::string_view bytes) {
-  return bytes.starts_with("\x15\x03");
-}
-
 }  // namespace
 
-Link::Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key)
-    : endpoint_(endpoint),
+Link::Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string_view key)
+    : endpoint_(std::move(endpoint)),
       tls_(tls),
       timeouts_(timeouts),
-      locator_(endpoint, tls, timeouts, std::move(key)),
-      handshake_(encode_handshake(endpoint, locator_.question())),
+      locator_(endpoint_, tls, timeouts),
+      handshake_(encode_handshake(endpoint_, locator_.question(key))),
       dialer_(timeouts.acknowledge) {}
-
-Link::~Link() = default;
 
 /// If the machine fails in the middle of the work, the state of the connection is unknown.
 template <class Work>
@@ -48,7 +41,8 @@ void Link::ask(const lock::Ask& ask, Flight flight, lock::Instant now) {
   Pipeline::Pending& added = pipeline_.add(ask, std::move(flight), now);
   guard([&] {
     if (state_ == State::idle) {
-      connect(now);
+      locator_.start(now, now + timeouts_.connect);
+      approach(now);
     } else if (state_ == State::ready) {
       added.deadline = now + timeouts_.request;
       flush(now);
@@ -61,13 +55,6 @@ void Link::note(Flight flight, lock::Instant now) {
   if (state_ != State::ready) return;
   pipeline_.add_note(std::move(flight), now);
   guard([&] { flush(now); });
-}
-
-void Link::connect(lock::Instant now) {
-  connect_deadline_ = now + timeouts_.connect;
-  trouble_.reset();
-  locator_.start(now, connect_deadline_);
-  approach(now);
 }
 
 /// Connects to the place, as soon as it is known.
@@ -99,29 +86,27 @@ void Link::follow(lock::Instant now) {
 }
 
 /// While a Cluster moves a slot, some of its keys are on the other node already: only there the
-/// refused requests can be carried out, each command after an ASKING. All others belong here.
+/// refused requests can be carried out, each command after an ASKING. All others belong here, and
+/// wait until it is done.
 void Link::run_errand(lock::Instant now) {
   const std::optional<Endpoint> node = locator_.named_by(std::exchange(redirection_, {}));
   if (!node) return disconnect(locator_.at_place(not_redis(Fate::never_sent)));
-  receiver_ = *node;
-  errand_ = std::make_unique<Link>(receiver_, tls_, timeouts_, std::string());
-  pipeline_.hold(true);
+  errand_ = std::make_unique<Link>(*node, tls_, timeouts_, "");
   for (const Pipeline::Pending& pending : pipeline_.take_refused()) {
     if (pending.reported == Pipeline::Reported::answered) continue;
     errand_->ask(pending.ask, with_asking(pending.flight), now);
   }
 }
 
-void Link::turn_errand(lock::Instant now) {
-  for (Arrival& arrival : errand_->turn(now)) {
+std::vector<Link::Arrival> Link::turn_errand(lock::Instant now) {
+  std::vector<Arrival> arrivals = errand_->turn(now);
+  for (Arrival& arrival : arrivals) {
     // The slot has moved on, or back. The request was carried out nowhere.
     const Value* const reply = std::get_if<Value>(&arrival.content);
     if (reply != nullptr && is_redirection(*reply)) arrival.content = slot_is_moving();
-    from_errand_.push_back(std::move(arrival));
   }
-  if (!errand_->requests().all_reported()) return;
-  errand_.reset();
-  pipeline_.hold(false);
+  if (errand_->requests().all_reported()) errand_.reset();
+  return arrivals;
 }
 
 void Link::cancel_unsent(lock::AttemptId attempt) {
@@ -134,37 +119,21 @@ void Link::move(lock::Instant now) {
   hang_up();
   pipeline_.restore_refused();
   pipeline_.set_deadlines(lock::kNever);  // until become_ready()
-  trouble_.reset();
   locator_.redirect(std::exchange(redirection_, {}), now);
-  connect_deadline_ = locator_.limit();
   approach(now);
 }
 
 void Link::dial(lock::Instant now) {
-  for (std::size_t index = 0; index < dialer_.sockets().size();) {
-    if (open(index, now)) return;
-    if (errno == EAGAIN) {
-      ++index;
-    } else {
-      dialer_.refused(index, errno, now);  // the next one comes in its place
-    }
+  os::Fd socket = dialer_.turn(now);
+  if (!socket) {
+    if (dialer_.failure()) leave_place(*dialer_.failure(), now);
+    return;
   }
-  if (state_ == State::dialing && dialer_.failure()) leave_place(*dialer_.failure(), now);
-}
-
-/// Goes on with one of the dialer's sockets. False with errno if it is not connected (yet). One
-/// that was connected and is broken already counts as open: a server that is full says so before it
-/// hangs up, and receive() must find that.
-bool Link::open(std::size_t index, lock::Instant now) {
-  if (send_to(dialer_.sockets()[index].get(), {}) < 0 && errno != EPIPE && errno != ECONNRESET) {
-    return false;
-  }
-  stream_.emplace(dialer_.take(index), tls_, *locator_.place());
+  stream_.emplace(std::move(socket), tls_, *locator_.place());
   parser_.emplace(limits_);
   heard_ = false;
   handshake_replies_ = 0;
   secure(now);
-  return true;
 }
 
 void Link::secure(lock::Instant now) {
@@ -184,13 +153,14 @@ void Link::secure(lock::Instant now) {
 
 void Link::become_ready(lock::Instant now) {
   state_ = State::ready;
-  connect_deadline_ = lock::kNever;
+  locator_.arrive();
   pipeline_.set_deadlines(now + timeouts_.request);
   flush(now);
 }
 
 void Link::flush(lock::Instant now) {
   stream_->send_rest();
+  if (errand_) return;  // nothing begins before it is done
   while (Pipeline::Pending* const next = pipeline_.next_to_send()) {
     const bool begins = next->written == 0;
     const ssize_t n = stream_->write(next->rest());
@@ -205,22 +175,22 @@ void Link::receive(lock::Instant now) {
   std::array<char, kReadChunk> chunk;  // not cleared: it is written before it is read
   while (state_ == State::authenticating || state_ == State::ready) {
     const ssize_t n = stream_->read(chunk);
-    if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) return leave_place(why_it_ended(n < 0 ? errno : 0), now);
     heard_at_ = now;
-    if (!std::exchange(heard_, true) &&
-        begins_as_tls({chunk.data(), static_cast<std::size_t>(n)})) {
+    const std::string_view bytes(chunk.data(), static_cast<std::size_t>(n));
+    // A server that expects TLS and gets something else sends a TLS alert, if it sends anything.
+    if (!std::exchange(heard_, true) && bytes.starts_with("\x15\x03")) {
       return leave_place({false, true,
                           "speaks TLS on this port; write rediss://, or give its port for plain "
                           "text"},
                          now);
     }
-    parser_->feed({chunk.data(), static_cast<std::size_t>(n)});
+    parser_->feed(bytes);
     take_replies(now);
     // Fewer bytes than there was room for were all of them, except with TLS: it returns one record
     // after another that has left the socket already.
-    if (!stream_ || (static_cast<std::size_t>(n) < chunk.size() && !stream_->secured())) return;
+    if (!stream_ || (bytes.size() < chunk.size() && !stream_->secured())) return;
   }
 }
 
@@ -266,23 +236,21 @@ void Link::take_handshake_reply(const Value& reply, lock::Instant now) {
 
 void Link::take_reply(Value reply, lock::Instant now) {
   const Pipeline::Refusal refusal = refusal_in(reply, now);
-  if (endpoint_.moves() && refusal == Pipeline::Refusal::none && !pipeline_.is_refusing()) {
-    if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
-  }
   if (refusal == Pipeline::Refusal::redirected) {
     redirection_ = reply.text;
   } else if (!pipeline_.is_refusing()) {
+    if (endpoint_.moves() && refusal == Pipeline::Refusal::none) {
+      if (auto why = outdated(reply)) return disconnect(locator_.at_place(std::move(*why)));
+    }
     locator_.confirm();
   }
-  const Pipeline::Fit fit = pipeline_.take_reply(reply, refusal);
-  if (fit == Pipeline::Fit::taken && pipeline_.has_refused()) {
+  if (!pipeline_.take_reply(reply, refusal)) {
+    // A server that is full or protected sends an error unasked, and hangs up.
+    const bool error = reply.type == Value::Type::error;
+    disconnect(error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
+  } else if (pipeline_.has_refused()) {
     follow(now);
-    return;
   }
-  if (fit == Pipeline::Fit::taken) return;
-  // A server that is full or protected sends an error unasked, and hangs up.
-  const bool unasked_error = fit == Pipeline::Fit::unasked && reply.type == Value::Type::error;
-  disconnect(unasked_error ? error_reply(reply.text) : not_redis(Fate::maybe_applied));
 }
 
 /// A request that the node refuses for the moment is put aside if there is time to repeat it.
@@ -305,21 +273,18 @@ void Link::hang_up() {
   parser_.reset();
 }
 
-/// This place is of no use: if we were only on the way to it, there may be another one. The trouble
-/// is permanent if it is so at each place.
+/// This place is of no use: if we were only on the way to it, there may be another one.
 void Link::leave_place(lock::Unreachable why, lock::Instant now) {
   const bool on_the_way = state_ != State::ready;
   why = locator_.at_place(std::move(why));
   hang_up();
   if (!on_the_way) return disconnect(why);
-  if (!trouble_ || (trouble_->permanent && !why.permanent)) trouble_ = why;
-  if (locator_.next(now)) return approach(now);
-  disconnect(locator_.at_every_place(*trouble_));
+  if (const auto trouble = locator_.leave(why, now)) return disconnect(*trouble);
+  approach(now);
 }
 
 void Link::disconnect(const lock::Unreachable& why) {
   state_ = State::idle;
-  connect_deadline_ = lock::kNever;
   hang_up();
   locator_.stop();
   pipeline_.fail(why);
@@ -328,14 +293,11 @@ void Link::disconnect(const lock::Unreachable& why) {
 // Sends nothing over the connection: after a failure of the machine, that may fail likewise.
 void Link::close() noexcept {
   state_ = State::idle;
-  connect_deadline_ = lock::kNever;
   if (errand_) errand_->close();
   errand_.reset();
-  locator_.abandon();
-  locator_.stop();
+  locator_.close();
   if (stream_) stream_->abandon();
   hang_up();
-  pipeline_.hold(false);
   pipeline_.clear();
 }
 
@@ -349,7 +311,7 @@ void Link::expire(lock::Instant now) {
       lost_ = true;
       disconnect(locator_.at_place(request_timed_out(timeouts_.request)));
     }
-  } else if (now >= connect_deadline_ || now >= locator_.place_deadline()) {
+  } else if (now >= locator_.place_deadline()) {
     leave_place(connect_timed_out(place(), step(), timeouts_.connect), now);
   }
 }
@@ -362,11 +324,11 @@ lock::Instant Link::silent_at() const {
 }
 
 std::vector<Link::Arrival> Link::turn(lock::Instant now) {
+  std::vector<Arrival> arrivals;
   guard([&] {
-    if (errand_) turn_errand(now);
+    if (errand_) arrivals = turn_errand(now);
     move_on(now);
   });
-  std::vector<Arrival> arrivals = std::exchange(from_errand_, {});
   std::ranges::move(pipeline_.take_arrivals(), std::back_inserter(arrivals));
   return arrivals;
 }
@@ -376,11 +338,7 @@ void Link::move_on(lock::Instant now) {
     locator_.turn(now);
     approach(now);
   } else if (state_ == State::dialing) {
-    dial(now);  // first, or a late loop would give up a connection that was made in time
-    if (state_ == State::dialing) {
-      dialer_.turn(now);
-      dial(now);
-    }
+    dial(now);
   } else {
     if (state_ == State::securing) secure(now);
     // If a write fails, reading finds the reason.
@@ -390,14 +348,13 @@ void Link::move_on(lock::Instant now) {
   }
   // An answer that is here already counts, even after its deadline.
   expire(now);
-  if (state_ == State::ready && locator_.asks()) {
-    locator_.turn(now);
-    if (!locator_.superseded()) return;
-    lost_ = true;
-    // The next request goes to the new primary.
-    disconnect(locator_.at_place(
-        {.why = "is not the primary any more: the Sentinels name another server"}));
-  }
+  if (state_ != State::ready) return;
+  locator_.turn(now);
+  if (!locator_.superseded()) return;
+  lost_ = true;
+  // The next request goes to the new primary.
+  disconnect(locator_.at_place(
+      {.why = "is not the primary any more: the Sentinels name another server"}));
 }
 
 void Link::interests(std::vector<os::Interest>& out) const {
@@ -406,32 +363,26 @@ void Link::interests(std::vector<os::Interest>& out) const {
   if (state_ == State::dialing) {
     dialer_.interests(out);
   } else if (stream_) {
-    out.push_back({.fd = stream_->fd(), .read = true, .write = has_unwritten()});
+    const bool may_send = state_ == State::ready && !errand_ && pipeline_.can_send();
+    out.push_back({.fd = stream_->fd(), .read = true, .write = stream_->has_rest() || may_send});
   }
 }
 
 lock::Instant Link::deadline() const {
-  lock::Instant earliest = std::min(connect_deadline_, pipeline_.deadline());
+  lock::Instant earliest =
+      std::min({locator_.deadline(), dialer_.deadline(), pipeline_.deadline()});
   if (errand_) earliest = std::min(earliest, errand_->deadline());
-  if (state_ == State::ready && pipeline_.has_refused() && pipeline_.drained() && !errand_ &&
-      redirection_.empty()) {
+  if (state_ != State::ready) return earliest;
+  if (pipeline_.has_refused() && pipeline_.drained() && !errand_ && redirection_.empty()) {
     earliest = std::min(earliest, repeat_at_);
   }
-  if (state_ == State::ready) earliest = std::min(earliest, silent_at());
-  if (locator_.asks()) earliest = std::min(earliest, locator_.deadline());
-  if (state_ == State::idle || state_ == State::ready) return earliest;
-  earliest = std::min(earliest, locator_.deadline());
-  return state_ == State::dialing ? std::min(earliest, dialer_.deadline()) : earliest;
+  return std::min(earliest, silent_at());
 }
 
 Step Link::step() const {
   if (state_ == State::locating) return Step::locating;
   if (state_ == State::securing) return Step::securing;
   return state_ == State::authenticating ? Step::authenticating : dialer_.step();
-}
-
-bool Link::has_unwritten() const {
-  return stream_->has_rest() || (state_ == State::ready && pipeline_.can_send());
 }
 
 }  // namespace redlock::redis

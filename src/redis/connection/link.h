@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,9 +43,8 @@ class Link {
  public:
   using Arrival = Pipeline::Arrival;
 
-  /// `endpoint` and `tls` (null without TLS) must outlive the link. `key`: as in Locator.
-  Link(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
-  ~Link();
+  /// `tls` (null without TLS) must outlive the link. `key`: as for Locator::question().
+  Link(Endpoint endpoint, const TlsContext* tls, Timeouts timeouts, std::string_view key);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -99,15 +99,13 @@ class Link {
   enum class State { idle, locating, dialing, securing, authenticating, ready };
 
   void move_on(lock::Instant now);
-  void connect(lock::Instant now);
   void approach(lock::Instant now);
   void follow(lock::Instant now);
   Pipeline::Refusal refusal_in(const Value& reply, lock::Instant now);
   void move(lock::Instant now);
   void run_errand(lock::Instant now);
-  void turn_errand(lock::Instant now);
+  std::vector<Arrival> turn_errand(lock::Instant now);
   void dial(lock::Instant now);
-  bool open(std::size_t index, lock::Instant now);
   void secure(lock::Instant now);
   void become_ready(lock::Instant now);
   void flush(lock::Instant now);
@@ -122,11 +120,10 @@ class Link {
   void disconnect(const lock::Unreachable& why);
   template <class Work>
   void guard(Work work);
-  [[nodiscard]] bool has_unwritten() const;
   [[nodiscard]] lock::Unreachable why_it_ended(int error) const;
   [[nodiscard]] Step step() const;
 
-  const Endpoint& endpoint_;
+  const Endpoint endpoint_;
   const TlsContext* tls_;
   Timeouts timeouts_;
   Locator locator_;
@@ -137,19 +134,16 @@ class Link {
   unsigned handshake_replies_ = 0;  ///< replies to it
   Dialer dialer_;
   State state_ = State::idle;
-  lock::Instant connect_deadline_ = lock::kNever;
   std::optional<Stream> stream_;
   ReplyLimits limits_;
   std::optional<ReplyParser> parser_;
   bool heard_ = false;        ///< the server has sent something over this connection
   lock::Instant heard_at_{};  ///< when it last did
   bool lost_ = false;         ///< see take_lost()
-  std::optional<lock::Unreachable> trouble_;  ///< with a place, on the way
   std::string redirection_;  ///< the latest one that answered a request, or empty
   lock::Instant repeat_at_ = lock::kNever;  ///< the requests that were refused for the moment
-  Endpoint receiver_;             ///< the node of a Cluster to which the slot of the key moves
-  std::unique_ptr<Link> errand_;  ///< to it, for the requests that were refused with ASK
-  std::vector<Arrival> from_errand_;
+  /// To the node of a Cluster to which the slot of the key moves, for requests refused with ASK.
+  std::unique_ptr<Link> errand_;
   Pipeline pipeline_;
 };
 

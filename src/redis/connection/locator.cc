@@ -2,12 +2,12 @@
 #include "redis/connection/locator.h"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <utility>
 #include <variant>
 
 #include "redis/connection/link.h"
+#include "redis/requests/answer.h"
 #include "redis/wire/trouble.h"
 
 namespace redlock::redis {
@@ -18,34 +18,26 @@ namespace redlock::redis {
 /// (config-epoch) counts. If no majority answers in time, those that did decide.
 class Sentinels {
  public:
-  /// `endpoint` and `tls` must outlive this. `known`: the epoch of the newest configuration that we
-  /// know; a majority must know it, too.
+  /// `known`: the epoch of the newest configuration that we know; a majority must know it, too.
   Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::uint64_t known,
             lock::Instant now);
 
-  void interests(std::vector<os::Interest>& out) const {
-    for (const Link& link : links_) link.interests(out);
-  }
   [[nodiscard]] lock::Instant deadline() const;
   void turn(lock::Instant now);
-  void abandon() {
-    for (Link& link : links_) link.close();
-  }
 
+  std::deque<Link> links;  ///< to each Sentinel; a deque, since a Link cannot move
   bool finished = false;
   std::optional<Address> primary;  ///< if there is none once it is finished, `failure` says why
   lock::Unreachable failure;
   std::uint64_t epoch = 0;  ///< of the configuration with that primary
   /// Each Sentinel has answered: there is no newer configuration.
-  [[nodiscard]] bool all_answered() const { return certain_ == links_.size(); }
+  [[nodiscard]] bool all_answered() const { return certain_ == links.size(); }
 
  private:
-  void take(std::size_t index, const Link::Arrival& arrival);
+  void take(const Link& link, const Link::Arrival& arrival);
 
   const std::string service_;
-  std::vector<Endpoint> endpoints_;  ///< of the Sentinels
-  std::deque<Link> links_;           ///< a deque, since a Link cannot move
-  lock::Instant enough_at_;          ///< from then on, one answer will do
+  lock::Instant enough_at_;  ///< from then on, one answer will do
   std::uint64_t known_;
   std::size_t answered_ = 0;  ///< Sentinels that name a primary
   std::size_t certain_ = 0;   ///< those of them that are not changing it
@@ -61,13 +53,10 @@ constexpr unsigned kMostRedirections = 5;
 /// A waiter may ask for the lock ten times in a second: the Sentinels are asked less often.
 constexpr std::chrono::seconds kBetweenQuestions{1};
 
-template <class Number>
-std::optional<Number> number(std::string_view digits) {
-  Number parsed = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, parsed);
-  if (digits.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return parsed;
+/// 0 if the text is not a port.
+std::uint16_t read_port(std::string_view text) {
+  const std::uint64_t number = read_number(text).value_or(0);
+  return number <= 65535 ? static_cast<std::uint16_t>(number) : std::uint16_t{0};
 }
 
 /// The reply to SENTINEL MASTER: names and values in turn.
@@ -104,7 +93,7 @@ std::optional<Address> read_redirection(std::string_view text, const std::string
   const std::size_t colon = text.rfind(':');
   if (space == text.npos || colon == text.npos || colon < space) return std::nullopt;
   Address address{.host = std::string(text.substr(space + 1, colon - space - 1)),
-                  .port = number<std::uint16_t>(text.substr(colon + 1)).value_or(0)};
+                  .port = read_port(text.substr(colon + 1))};
   if (address.port == 0) return std::nullopt;
   if (address.host.empty()) address.host = same_host;
   return is_host(address.host) ? std::optional(address) : std::nullopt;
@@ -112,10 +101,11 @@ std::optional<Address> read_redirection(std::string_view text, const std::string
 
 /// After these errors in reply to the question, the place may be of use all the same: the requests
 /// will show it. A user may lack the permission to ask, a provider may have renamed the command,
-/// and a slot that moves is served in part.
-bool is_harmless(std::string_view error) {
-  return error.starts_with("NOPERM") || error.starts_with("ASK ") ||
-         error.starts_with("TRYAGAIN") || error.starts_with("ERR unknown command");
+/// and a Cluster serves a slot that moves in part.
+bool is_harmless(std::string_view error, Endpoint::Kind kind) {
+  const bool moving = error.starts_with("ASK ") || error.starts_with("TRYAGAIN");
+  return error.starts_with("NOPERM ") || error.starts_with("ERR unknown command") ||
+         (moving && kind == Endpoint::Kind::cluster);
 }
 
 }  // namespace
@@ -129,42 +119,38 @@ Sentinels::Sentinels(const Endpoint& endpoint, const TlsContext* tls, Timeouts t
     sentinel.host = node.host;
     sentinel.port = node.port;
     sentinel.credentials = endpoint.sentinel_credentials;
-    endpoints_.push_back(std::move(sentinel));
-  }
-  for (const Endpoint& sentinel : endpoints_) {
-    links_.emplace_back(sentinel, tls, timeouts, std::string());
-    links_.back().ask({.attempt = lock::kNoAttempt},
-                      {encode_command({"SENTINEL", "MASTER", service_}), 1}, now);
+    links.emplace_back(sentinel, tls, timeouts, "")
+        .ask({.attempt = lock::kNoAttempt},
+             {encode_command({"SENTINEL", "MASTER", service_}), 1}, now);
   }
 }
 
 lock::Instant Sentinels::deadline() const {
   lock::Instant earliest = answered_ > 0 ? enough_at_ : lock::kNever;
-  for (const Link& link : links_) earliest = std::min(earliest, link.deadline());
+  for (const Link& link : links) earliest = std::min(earliest, link.deadline());
   return earliest;
 }
 
 void Sentinels::turn(lock::Instant now) {
-  for (std::size_t index = 0; index < links_.size(); ++index) {
-    for (const Link::Arrival& arrival : links_[index].turn(now)) take(index, arrival);
+  for (Link& link : links) {
+    for (const Link::Arrival& arrival : link.turn(now)) take(link, arrival);
   }
-  const bool majority = answered_ > links_.size() / 2 && epoch >= known_;
-  const bool all = answered_ + failed_ == links_.size();
+  const bool majority = answered_ > links.size() / 2 && epoch >= known_;
+  const bool all = answered_ + failed_ == links.size();
   finished = majority || all || (answered_ > 0 && now >= enough_at_);
 }
 
-void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
+void Sentinels::take(const Link& link, const Link::Arrival& arrival) {
   const auto fail = [&](lock::Unreachable why) {
-    const Address where{endpoints_[index].host, endpoints_[index].port};
-    why.why = "Sentinel " + where.display() + ": " + why.why;
+    const Endpoint& where = link.place();
+    why.why = "Sentinel " + Address{where.host, where.port}.display() + ": " + why.why;
     why.maybe_applied = false;
     // A permanent trouble tells more than a Sentinel that is down. But while one is only down, time
     // may help.
-    const bool each_permanent = why.permanent && (failed_ == 0 || permanent_ == failed_);
     if (failed_ == 0 || (why.permanent && permanent_ == 0)) failure = why;
     if (why.permanent) ++permanent_;
     ++failed_;
-    failure.permanent = each_permanent;
+    failure.permanent = permanent_ == failed_;
   };
   if (const auto* silence = std::get_if<lock::Unreachable>(&arrival.content)) {
     return fail(*silence);
@@ -174,9 +160,9 @@ void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
     return fail(refused(reply.text, service_));
   }
   Address named{.host = std::string(field(reply, "ip")),
-                .port = number<std::uint16_t>(field(reply, "port")).value_or(0)};
+                .port = read_port(field(reply, "port"))};
   if (!is_host(named.host) || named.port == 0) return fail(not_redis(Fate::never_sent));
-  std::uint64_t of_named = number<std::uint64_t>(field(reply, "config-epoch")).value_or(0);
+  std::uint64_t of_named = read_number(field(reply, "config-epoch")).value_or(0);
   // The Sentinel that leads a fail-over has the new epoch already while it names the old primary.
   const bool leads = field(reply, "flags").find("failover_in_progress") != std::string_view::npos;
   if (leads) of_named = 0;
@@ -187,9 +173,8 @@ void Sentinels::take(std::size_t index, const Link::Arrival& arrival) {
   epoch = of_named;
 }
 
-Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
-                 std::string key)
-    : endpoint_(endpoint), tls_(tls), timeouts_(timeouts), key_(std::move(key)), here_(endpoint) {
+Locator::Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts)
+    : endpoint_(endpoint), tls_(tls), timeouts_(timeouts), here_(endpoint) {
   here_.kind = endpoint.moves() ? Endpoint::Kind::tcp : endpoint.kind;
 }
 
@@ -198,6 +183,7 @@ Locator::~Locator() = default;
 void Locator::start(lock::Instant now, lock::Instant deadline) {
   stop();
   deadline_ = deadline;
+  place_deadline_ = deadline;
   if (endpoint_.kind == Endpoint::Kind::cluster) {
     left_.assign(endpoint_.nodes.rbegin(), endpoint_.nodes.rend());
     if (last_) {
@@ -210,7 +196,6 @@ void Locator::start(lock::Instant now, lock::Instant deadline) {
     turn(now);
   } else {
     place_ = &endpoint_;
-    place_deadline_ = deadline_;
   }
 }
 
@@ -231,11 +216,24 @@ void Locator::stop() {
   left_.clear();
   redirections_ = 0;
   failure_.reset();
+  trouble_.reset();
   place_deadline_ = lock::kNever;
 }
 
-void Locator::abandon() {
-  if (sentinels_) sentinels_->abandon();
+void Locator::close() {
+  if (sentinels_) std::ranges::for_each(sentinels_->links, &Link::close);
+  stop();
+}
+
+std::optional<lock::Unreachable> Locator::leave(const lock::Unreachable& why, lock::Instant now) {
+  if (!trouble_ || (trouble_->permanent && !why.permanent)) trouble_ = why;
+  if (next(now)) return std::nullopt;
+  const std::size_t nodes = endpoint_.nodes.size();
+  const bool each_failed = left_.empty() && redirections_ == 0;
+  if (endpoint_.kind == Endpoint::Kind::cluster && nodes > 1 && each_failed) {
+    trouble_->why = "none of its " + std::to_string(nodes) + " nodes can be used; " + trouble_->why;
+  }
+  return trouble_;
 }
 
 bool Locator::next(lock::Instant now) {
@@ -256,12 +254,12 @@ void Locator::go_to(const Address& address, lock::Instant now) {
   place_deadline_ = left_.empty() ? deadline_ : now + (deadline_ - now) / 2;
 }
 
-std::string Locator::question() const {
+std::string Locator::question(std::string_view key) const {
   // A node runs a script only if it has the key. One without a key shows whether the node is there
   // and has loaded its data.
   if (endpoint_.kind == Endpoint::Kind::cluster) {
-    return key_.empty() ? encode_command({"EVAL", "return 1", "0"})
-                        : encode_command({"EVAL", "return 1", "1", key_});
+    return key.empty() ? encode_command({"EVAL", "return 1", "0"})
+                       : encode_command({"EVAL", "return 1", "1", key});
   }
   return endpoint_.kind == Endpoint::Kind::sentinel ? encode_command({"ROLE"}) : std::string();
 }
@@ -271,20 +269,14 @@ bool Locator::is_confirmed_by(const Value& reply, lock::Instant now) {
     follow(reply.text, now);
     return false;
   }
-  if (reply.type == Value::Type::error && !is_harmless(reply.text)) {
+  const bool error = reply.type == Value::Type::error;
+  if (error && !is_harmless(reply.text, endpoint_.kind)) {
     fail(error_reply(reply.text));
     return false;
   }
-  if (endpoint_.kind == Endpoint::Kind::sentinel && !may_be_primary(reply)) return false;
   if (endpoint_.kind == Endpoint::Kind::cluster) last_ = Address{here_.host, here_.port};
-  return true;
-}
-
-/// By the reply to ROLE. If the user may not ask, the lock's scripts tell whether it is a replica.
-bool Locator::may_be_primary(const Value& reply) {
-  const bool may_not_ask =
-      reply.text.starts_with("NOPERM ") || reply.text.starts_with("ERR unknown command");
-  if (reply.type == Value::Type::error && may_not_ask) return true;
+  // If the user may not ask for the role, the lock's scripts tell whether this is a replica.
+  if (error || endpoint_.kind == Endpoint::Kind::cluster) return true;
   const bool role = reply.type == Value::Type::array && !reply.elements.empty() &&
                     reply.elements.front().type == Value::Type::string &&
                     !reply.elements.front().text.empty();
@@ -297,6 +289,7 @@ bool Locator::may_be_primary(const Value& reply) {
 }
 
 void Locator::redirect(std::string_view moved, lock::Instant now) {
+  trouble_.reset();
   if (redirections_ == 0 || now >= deadline_) deadline_ = now + timeouts_.connect;
   follow(moved, now);
 }
@@ -331,26 +324,18 @@ lock::Unreachable Locator::at_place(lock::Unreachable trouble) const {
   return trouble;
 }
 
-lock::Unreachable Locator::at_every_place(lock::Unreachable trouble) const {
-  const std::size_t nodes = endpoint_.nodes.size();
-  const bool all_failed = left_.empty() && redirections_ == 0;
-  if (endpoint_.kind == Endpoint::Kind::cluster && nodes > 1 && all_failed) {
-    trouble.why = "none of its " + std::to_string(nodes) + " nodes can be used; " + trouble.why;
-  }
-  return trouble;
-}
-
 void Locator::fail(lock::Unreachable why) {
   failure_ = at_place(std::move(why));
   place_ = nullptr;
 }
 
 void Locator::interests(std::vector<os::Interest>& out) const {
-  if (sentinels_) sentinels_->interests(out);
+  if (!sentinels_) return;
+  for (const Link& link : sentinels_->links) link.interests(out);
 }
 
 lock::Instant Locator::deadline() const {
-  return sentinels_ ? sentinels_->deadline() : place_deadline_;
+  return sentinels_ ? std::min(place_deadline_, sentinels_->deadline()) : place_deadline_;
 }
 
 void Locator::turn(lock::Instant now) {

@@ -41,9 +41,8 @@ struct Timeouts {
 /// Passive, as Link is.
 class Locator {
  public:
-  /// `endpoint` and `tls` must outlive this. `key`: of the lock; if empty, any node of a Cluster is
-  /// right.
-  Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts, std::string key);
+  /// `endpoint` and `tls` must outlive this.
+  Locator(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts);
   ~Locator();
   Locator(const Locator&) = delete;
   Locator& operator=(const Locator&) = delete;
@@ -51,7 +50,8 @@ class Locator {
   /// Starts again; a place must be reached before `deadline`.
   void start(lock::Instant now, lock::Instant deadline);
   void stop();
-  void abandon();
+  /// The same, as Link::close().
+  void close();
 
   /// Asks the Sentinels again while the place is in use, unless it has just done so: a healthy
   /// connection does not prove that the place is still the primary.
@@ -60,33 +60,31 @@ class Locator {
   /// The Sentinels name another primary, by a newer configuration.
   [[nodiscard]] bool superseded() const { return superseded_; }
 
-  /// The Sentinels have not answered yet.
-  [[nodiscard]] bool asks() const { return sentinels_ != nullptr; }
-
   /// Where to connect; null if that is not known yet, or there is a failure().
   [[nodiscard]] const Endpoint* place() const { return place_; }
 
-  /// When to try the next place, if there is one.
+  /// When place() must be reached at the latest, or, without one, be known.
   [[nodiscard]] lock::Instant place_deadline() const { return place_deadline_; }
 
-  /// The place cannot be used. True if there is another one to try.
-  bool next(lock::Instant now);
+  /// The place is reached: there is no deadline any more.
+  void arrive() { place_deadline_ = lock::kNever; }
+
+  /// The place cannot be used, and `why`. If there is another one to try, place() is that one;
+  /// otherwise returns why none can be used. That is permanent if it is so at each place.
+  std::optional<lock::Unreachable> leave(const lock::Unreachable& why, lock::Instant now);
 
   /// The command whose reply shows whether the place is the right one, for after AUTH and SELECT,
-  /// or empty.
-  [[nodiscard]] std::string question() const;
+  /// or empty. `key`: of the lock; if empty, any node of a Cluster is right.
+  [[nodiscard]] std::string question(std::string_view key) const;
 
   /// By the reply to question(). If the place is not the right one, place() is another one now, or
-  /// failure() says why, and next() may know another place.
+  /// failure() says why, and leave() may know another place.
   bool is_confirmed_by(const Value& reply, lock::Instant now);
 
   /// A node has answered a request with this redirection ("MOVED 3999 10.0.0.5:6379"): place() is
   /// the node that it names, or there is a failure(). All redirections of a request together have
   /// the time of one connection.
   void redirect(std::string_view moved, lock::Instant now);
-
-  /// When a place must be reached at the latest.
-  [[nodiscard]] lock::Instant limit() const { return deadline_; }
 
   /// The node that a redirection of place() names, if it makes sense.
   [[nodiscard]] std::optional<Endpoint> named_by(std::string_view redirection) const;
@@ -100,25 +98,21 @@ class Locator {
   /// Puts the place before its trouble, since messages begin with the configured URI.
   [[nodiscard]] lock::Unreachable at_place(lock::Unreachable trouble) const;
 
-  /// Every place has failed: says so before the trouble of one, if there were several.
-  [[nodiscard]] lock::Unreachable at_every_place(lock::Unreachable trouble) const;
-
   void interests(std::vector<os::Interest>& out) const;
   [[nodiscard]] lock::Instant deadline() const;
   void turn(lock::Instant now);
 
  private:
+  bool next(lock::Instant now);
   void go_to(const Address& address, lock::Instant now);
   void follow(std::string_view moved, lock::Instant now);
   void fail(lock::Unreachable why);
-  bool may_be_primary(const Value& reply);
   void ask(lock::Instant now);
   void take_primary(lock::Instant now);
 
   const Endpoint& endpoint_;
   const TlsContext* tls_;
   Timeouts timeouts_;
-  std::string key_;
   std::unique_ptr<Sentinels> sentinels_;  ///< while we ask them
   Endpoint here_;                         ///< what place() points to, unless it is the endpoint
   const Endpoint* place_ = nullptr;
@@ -128,9 +122,10 @@ class Locator {
   bool superseded_ = false;
   lock::Instant asked_{};      ///< sentinel: when we last asked
   unsigned redirections_ = 0;  ///< since a node was the right one for a request
-  lock::Instant deadline_ = lock::kNever;
+  lock::Instant deadline_ = lock::kNever;  ///< of all places together
   lock::Instant place_deadline_ = lock::kNever;
   std::optional<lock::Unreachable> failure_;
+  std::optional<lock::Unreachable> trouble_;  ///< with the places that were left
 };
 
 }  // namespace redlock::redis

@@ -107,7 +107,7 @@ std::size_t Pipeline::next() const {
   const auto found = std::ranges::find_if(
       requests_, [](const Pending& pending) { return !pending.rest().empty(); });
   if (found == requests_.end() || must_wait(*found)) return requests_.size();
-  if (found->written == 0 && (has_refused() || held_)) return requests_.size();
+  if (found->written == 0 && has_refused()) return requests_.size();
   return static_cast<std::size_t>(found - requests_.begin());
 }
 
@@ -154,37 +154,33 @@ bool Pipeline::expects_reply() const {
          pending.answered + 1 < pending.flight.replies;
 }
 
-Pipeline::Fit Pipeline::take_reply(Value& reply, Refusal refusal) {
-  if (!expects_reply()) return Fit::unasked;
+bool Pipeline::take_reply(Value& reply, Refusal refusal) {
+  if (!expects_reply()) return false;
   Pending& pending = requests_.front();
   const bool endless = pending.flight.replies == Flight::kEndless;
-  if (refusal == Refusal::for_the_moment) {
-    ++pending.attempts;
-  }
+  if (refusal == Refusal::for_the_moment) ++pending.attempts;
   if (refusal != Refusal::none) {
     pending.refused = true;
     pending.keeps_deadline = refusal == Refusal::for_the_moment;
   }
   if (pending.refused) {
     if (++pending.answered == pending.flight.replies || endless) put_aside();
-    return Fit::taken;
+    return true;
   }
-  if (endless && arrivals_.size() >= kMostAtOnce) return Fit::flood;
+  if (endless && arrivals_.size() >= kMostAtOnce) return false;
   const bool first = pending.answered++ == pending.flight.answer_at;
   const bool last = pending.answered == pending.flight.replies;
   if (first && pending.flight.waits) {
     pending.first = std::move(reply);
   } else if (endless ||
              ((pending.flight.waits ? last : first) && pending.reported != Reported::answered)) {
-    arrivals_.push_back({pending.ask, pending.sent, std::move(reply)});
-    if (pending.flight.waits) {
-      Pipeline::Arrival& arrival = arrivals_.back();
-      arrival.waited = std::exchange(std::get<Value>(arrival.content), std::move(pending.first));
-    }
+    Value& content = pending.flight.waits ? pending.first : reply;
+    arrivals_.push_back({pending.ask, pending.sent, std::move(content)});
+    if (pending.flight.waits) arrivals_.back().waited = std::move(reply);
     pending.reported = Reported::answered;
   }
   if (last) requests_.pop_front();
-  return Fit::taken;
+  return true;
 }
 
 /// The first request was refused. If it has timed out, it is sent again only if it releases
@@ -192,8 +188,7 @@ Pipeline::Fit Pipeline::take_reply(Value& reply, Refusal refusal) {
 /// may time out, and then it stays with the old node.
 void Pipeline::put_aside() {
   Pending& pending = requests_.front();
-  const bool gave_up = is_released_later(pending);
-  if (gave_up) report(pending, slot_is_moving());
+  if (is_released_later(pending)) report(pending, slot_is_moving());
   const bool awaited = pending.reported != Reported::timed_out;
   if (awaited || takes_away(pending.ask.op)) {
     pending.refused = false;

@@ -83,19 +83,15 @@ class Pipeline {
   /// Every request can be sent from now on, and has this deadline.
   void set_deadlines(lock::Instant deadline);
 
-  enum class Fit {
-    taken,
-    unasked,  ///< no request is left for the reply
-    flood     ///< more messages in one turn than a subscription may bring
-  };
   /// Whether the server has refused to carry out the request.
   enum class Refusal {
     none,
     redirected,     ///< another node may carry it out
     for_the_moment  ///< this one may do so soon
   };
-  /// Moves from `reply` if it is taken.
-  Fit take_reply(Value& reply, Refusal refusal = Refusal::none);
+  /// Moves from `reply`, or returns false: no request is left for it, or there are more messages in
+  /// one turn than a subscription may bring.
+  bool take_reply(Value& reply, Refusal refusal = Refusal::none);
 
   /// Whether the request that the next reply answers may be sent once more at `when`: within its
   /// deadline, at most five times, and not after a request that takes its effect back (a repair
@@ -128,9 +124,6 @@ class Pipeline {
   /// A request was refused: no other one begins before restore_refused(), repeat_refused() or
   /// take_refused().
   [[nodiscard]] bool has_refused() const { return !refused_.empty(); }
-
-  /// While held, no request begins.
-  void hold(bool held) { held_ = held; }
 
   /// The connection has ended: reports that for every request, and forgets all.
   void fail(const lock::Unreachable& why);
@@ -180,7 +173,6 @@ class Pipeline {
   void report(Pending& pending, lock::Unreachable why);
 
   std::deque<Pending> requests_;  ///< in the order sent; those not (completely) sent at the end
-  bool held_ = false;
   std::deque<Pending> refused_;  ///< in the order sent
   std::map<lock::AttemptId, bool> sent_attempts_;
   std::vector<Arrival> arrivals_;

@@ -25,7 +25,7 @@ std::string_view confirmation(std::string_view command) {
 
 Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
                        std::string key, std::string channel)
-    : channel_(std::move(channel)), link_(std::in_place, endpoint, tls, timeouts, std::move(key)) {
+    : channel_(std::move(channel)), link_(std::in_place, endpoint, tls, timeouts, key) {
   // A node without the slot answers the first command with a redirection.
   if (endpoint.kind == Endpoint::Kind::cluster) commands_.push_back(kSharded);
   commands_.emplace_back("SUBSCRIBE");

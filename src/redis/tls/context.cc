@@ -11,7 +11,7 @@
 #include <ctime>
 #include <memory>
 #include <new>
-#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -22,10 +22,6 @@
 
 namespace redlock::redis {
 namespace {
-
-// These reasons are libssl's own; others only name another library with a reason.
-constexpr int kFirstSslReason = 100;
-constexpr int kLastSslReason = 1000;
 
 [[noreturn]] void fail(const std::string& what, const std::string& path, const std::string& why) {
   throw Error(ExitStatus::config, what + " \"" + untrusted(path) + "\": " + why);
@@ -61,8 +57,8 @@ std::string date(const OpenSsl& openssl, const ASN1_TIME* time) {
 std::string names_of(const OpenSsl& openssl, const X509* certificate) {
   const int at = openssl.X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
   if (at < 0) return common_name(openssl, openssl.X509_get_subject_name(certificate));
-  const auto free = [&openssl](BIO* bio) { openssl.BIO_free(bio); };
-  const std::unique_ptr<BIO, decltype(free)> printed(openssl.BIO_new(openssl.BIO_s_mem()), free);
+  const std::unique_ptr<BIO, int (*)(BIO*)> printed(openssl.BIO_new(openssl.BIO_s_mem()),
+                                                    openssl.BIO_free);
   if (!printed) throw std::bad_alloc();
   openssl.X509V3_EXT_print(printed.get(), openssl.X509_get_ext(certificate, at), 0, 0);
   std::array<char, 256> text{};
@@ -71,93 +67,76 @@ std::string names_of(const OpenSsl& openssl, const X509* certificate) {
   return {text.data(), static_cast<std::size_t>(std::max(length, 0))};
 }
 
-CertificateProblem describe(const OpenSsl& openssl, X509_STORE_CTX* store) {
-  const int error = openssl.X509_STORE_CTX_get_error(store);
-  CertificateProblem problem{.error = error,
-                             .authority = openssl.X509_STORE_CTX_get_error_depth(store) > 0,
-                             .reason = openssl.X509_verify_cert_error_string(error)};
-  const X509* const certificate = openssl.X509_STORE_CTX_get_current_cert(store);
-  if (certificate == nullptr) return problem;
-  problem.subject = common_name(openssl, openssl.X509_get_subject_name(certificate));
-  problem.issuer = common_name(openssl, openssl.X509_get_issuer_name(certificate));
-  problem.date = date(openssl, error == X509_V_ERR_CERT_HAS_EXPIRED
-                                   ? openssl.X509_get0_notAfter(certificate)
-                                   : openssl.X509_get0_notBefore(certificate));
-  problem.names = names_of(openssl, certificate);
-  return problem;
-}
-
 std::string in_quotes(std::string_view text) {
   return '"' + untrusted(text) + '"';
 }
 
-std::string explain(const CertificateProblem& problem, std::string_view wanted) {
+/// Why a server's certificate, or that of its authority, was not accepted. `wanted`: the name or
+/// address that it should have.
+std::string explain(const OpenSsl& openssl, X509_STORE_CTX* store, std::string_view wanted) {
+  const int error = openssl.X509_STORE_CTX_get_error(store);
+  const std::string not_accepted =
+      " was not accepted: " + untrusted(openssl.X509_verify_cert_error_string(error));
+  const X509* const certificate = openssl.X509_STORE_CTX_get_current_cert(store);
+  if (certificate == nullptr) return "its certificate" + not_accepted;
+  const std::string subject =
+      in_quotes(common_name(openssl, openssl.X509_get_subject_name(certificate)));
+  const std::string issuer =
+      in_quotes(common_name(openssl, openssl.X509_get_issuer_name(certificate)));
+  const bool of_authority = openssl.X509_STORE_CTX_get_error_depth(store) > 0;
   const std::string whose =
-      problem.authority ? "the certificate of its authority " + in_quotes(problem.subject)
-                        : "its certificate";
-  switch (problem.error) {
+      of_authority ? "the certificate of its authority " + subject : "its certificate";
+  switch (error) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return whose + " expired on " + problem.date + "; renew it there";
+      return whose + " expired on " + date(openssl, openssl.X509_get0_notAfter(certificate)) +
+             "; renew it there";
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return whose + " is not valid before " + problem.date + "; is the clock of this host right?";
+      return whose + " is not valid before " +
+             date(openssl, openssl.X509_get0_notBefore(certificate)) +
+             "; is the clock of this host right?";
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return "its certificate is not for " + in_quotes(wanted) + ": it is for " +
-             untrusted(problem.names) +
+             untrusted(names_of(openssl, certificate)) +
              "; use such a name in the URI, or --tls-sni, or have it issued for this one";
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return whose + " is signed by " + in_quotes(problem.issuer) +
+      return whose + " is signed by " + issuer +
              ", which is not trusted here; give that authority's certificate to --tls-ca";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
       return "its certificate is self-signed and not trusted here; give it to --tls-ca";
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-      return "its certificate comes from the authority " + in_quotes(problem.subject) +
+      return "its certificate comes from the authority " + subject +
              ", which is not trusted here; give that authority's certificate to --tls-ca";
     default:
-      return whose + " was not accepted: " + untrusted(problem.reason);
+      return whose + not_accepted;
   }
 }
 
 /// Verifies a server's chain and name as OpenSSL does, and notes the problem while the certificate
-/// in question is at hand: afterwards OpenSSL keeps only a number. The note goes where the SSL's
-/// ex_data 0 points, a std::optional<CertificateProblem>. `argument`: the OpenSsl.
+/// in question is at hand: afterwards OpenSSL keeps only a number. `argument`: the OpenSsl.
 int verify_certificate(X509_STORE_CTX* store, void* argument) noexcept {
   const auto& openssl = *static_cast<const OpenSsl*>(argument);
   const int ok = openssl.X509_verify_cert(store);
   if (ok == 1 || openssl.X509_STORE_CTX_get_error(store) == X509_V_ERR_OUT_OF_MEM) return ok;
   const auto* const connection = static_cast<const SSL*>(
       openssl.X509_STORE_CTX_get_ex_data(store, openssl.SSL_get_ex_data_X509_STORE_CTX_idx()));
-  auto* const problem =
-      static_cast<std::optional<CertificateProblem>*>(openssl.SSL_get_ex_data(connection, 0));
+  auto& check = *static_cast<CertificateCheck*>(openssl.SSL_get_ex_data(connection, 0));
   try {
-    *problem = describe(openssl, store);
+    check.refused = explain(openssl, store, check.wanted);
   } catch (const std::bad_alloc&) {  // no exception may pass through OpenSSL
   }
   return ok;
 }
 
-/// Replaces OpenSSL's own callback, which asks on the terminal.
-int no_passphrase(char* /*buffer*/, int /*size*/, int /*rwflag*/, void* /*argument*/) {
-  return -1;
-}
-
 }  // namespace
-
-lock::Unreachable certificate_refused(const CertificateProblem& problem, std::string_view wanted) {
-  return {false, true, explain(problem, wanted)};
-}
-
-void TlsContext::Free::operator()(ssl_ctx_st* context) const {
-  openssl->SSL_CTX_free(context);
-}
 
 TlsContext::TlsContext(TlsSettings settings)
     : settings_(std::move(settings)),
       openssl_(std::make_unique<const OpenSsl>()),
-      context_(openssl_->SSL_CTX_new(openssl_->TLS_client_method()), Free{openssl_.get()}) {
+      context_(openssl_->SSL_CTX_new(openssl_->TLS_client_method()), openssl_->SSL_CTX_free) {
   if (!context_) throw std::bad_alloc();
   const OpenSsl& ssl = *openssl_;
   ssl.SSL_CTX_ctrl(get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
@@ -201,7 +180,8 @@ void TlsContext::identify() {
     fail(key_name, settings_.key, "there is no certificate to go with it; give --tls-cert");
   }
   check_readable(cert_name, settings_.cert);
-  ssl.SSL_CTX_set_default_passwd_cb(get(), &no_passphrase);
+  // OpenSSL's own callback asks on the terminal.
+  ssl.SSL_CTX_set_default_passwd_cb(get(), [](char*, int, int, void*) { return -1; });
   if (ssl.SSL_CTX_use_certificate_chain_file(get(), settings_.cert.c_str()) != 1) {
     refuse(cert_name, settings_.cert, "holds no certificate in PEM form");
   }
@@ -229,7 +209,8 @@ void TlsContext::refuse(const std::string& what, const std::string& path,
     } else if (library == ERR_LIB_PEM &&
                (reason == PEM_R_BAD_PASSWORD_READ || reason == PEM_R_PROBLEMS_GETTING_PASSWORD)) {
       why = "is protected by a passphrase, which redlock never asks for; store it without one";
-    } else if (library == ERR_LIB_SSL && reason >= kFirstSslReason && reason < kLastSslReason) {
+    } else if (library == ERR_LIB_SSL && reason >= 100 && reason < 1000) {
+      // These reasons are libssl's own; others only name another library with a reason.
       const char* const words = openssl_->ERR_reason_error_string(error);
       if (words != nullptr && why == otherwise) why = otherwise + " that can be used: " + words;
     }

@@ -3,9 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
-
-#include "lock/vote.h"
 
 struct ssl_ctx_st;
 
@@ -24,19 +21,11 @@ struct TlsSettings {
   Verify verify = Verify::server;
 };
 
-/// Why a server's certificate was not accepted. Untrusted.
-struct CertificateProblem {
-  int error = 0;            ///< X509_V_ERR_*
-  bool authority = false;   ///< the problem is in the certificate of an authority
-  std::string subject{};    ///< common name of the certificate with the problem
-  std::string issuer{};     ///< common name of its signer
-  std::string date{};       ///< expired, or not valid yet: when
-  std::string names{};      ///< another name is wanted: those that it has
-  std::string reason{};     ///< OpenSSL's text
+/// The check of a server's certificate, where the ex_data 0 of the connection's SSL points.
+struct CertificateCheck {
+  std::string wanted;     ///< the name or address that it should have
+  std::string refused{};  ///< why it was not accepted, as a message may show it; empty: it was
 };
-
-/// `wanted`: the name or address that the certificate should have.
-lock::Unreachable certificate_refused(const CertificateProblem& problem, std::string_view wanted);
 
 /// All TLS connections share this: the authorities that we trust, and our certificate. The
 /// constructor reads the files, before any request for a lock, since reading may take its time.
@@ -53,11 +42,6 @@ class TlsContext {
   [[nodiscard]] ssl_ctx_st* get() const { return context_.get(); }
 
  private:
-  struct Free {
-    const OpenSsl* openssl;
-    void operator()(ssl_ctx_st* context) const;
-  };
-
   void trust();
   void identify();
   [[noreturn]] void refuse(const std::string& what, const std::string& path,
@@ -65,7 +49,7 @@ class TlsContext {
 
   TlsSettings settings_;
   std::unique_ptr<const OpenSsl> openssl_;
-  std::unique_ptr<ssl_ctx_st, Free> context_;
+  std::unique_ptr<ssl_ctx_st, void (*)(ssl_ctx_st*)> context_;
 };
 
 }  // namespace redlock::redis

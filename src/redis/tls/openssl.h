@@ -12,27 +12,9 @@
 
 namespace redlock::redis {
 
-/// libssl.so.3 together with the libcrypto that it needs; never unloaded.
-class OpenSslLibrary {
- public:
-  /// A function of any type: the caller's.
-  struct Found {
-    void* address;
-
-    template <typename Function>
-    operator Function*() const {
-      return reinterpret_cast<Function*>(address);
-    }
-  };
-
-  /// Throws Error (78) if the library is not installed.
-  OpenSslLibrary();
-  /// Throws Error (78) if it has no such function.
-  [[nodiscard]] Found find(const char* function) const;
-
- private:
-  void* handle_;
-};
+/// The function's address in libssl.so.3 or the libcrypto that it needs; neither is ever unloaded.
+/// Throws Error (78) if the library is not installed or has no such function.
+void* load_openssl(const char* function);
 
 /// The functions that redlock calls, each under its own name and with the type from its header.
 /// src/redis/CMakeLists.txt lists them.

@@ -7,30 +7,20 @@
 #include "redis/tls/openssl.h"
 
 namespace redlock::redis {
-namespace {
 
 // All releases of OpenSSL 3 share this ABI, and we are compiled with their headers.
-constexpr const char* kOpenSslLibrary = "libssl.so.3";
 static_assert(OPENSSL_VERSION_MAJOR == 3);
 
-[[noreturn]] void fail_to_load() {
+void* load_openssl(const char* function) {
+  constexpr const char* kName = "libssl.so.3";
+  static void* const library = ::dlopen(kName, RTLD_NOW | RTLD_LOCAL);
+  // dlsym(3) also searches the libraries that it depends on: most functions are libcrypto's.
+  void* const address = library == nullptr ? nullptr : ::dlsym(library, function);
+  if (address != nullptr) return address;
   const char* const why = ::dlerror();
   throw Error(ExitStatus::config,
               std::string("TLS needs OpenSSL 3 (on Debian the package libssl3): ") +
-                  (why == nullptr ? kOpenSslLibrary : why));
-}
-
-}  // namespace
-
-OpenSslLibrary::OpenSslLibrary() : handle_(::dlopen(kOpenSslLibrary, RTLD_NOW | RTLD_LOCAL)) {
-  if (handle_ == nullptr) fail_to_load();
-}
-
-OpenSslLibrary::Found OpenSslLibrary::find(const char* function) const {
-  // dlsym(3) also searches the libraries that it depends on: most functions are libcrypto's.
-  void* const address = ::dlsym(handle_, function);
-  if (address == nullptr) fail_to_load();
-  return {address};
+                  (why == nullptr ? kName : why));
 }
 
 }  // namespace redlock::redis

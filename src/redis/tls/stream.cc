@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::size_t kChunk = 16 * 1024;
 
-// OpenSSL notes a received fatal alert as this plus its number (SSL_AD_REASON_OFFSET).
-constexpr int kFirstAlert = SSL_AD_REASON_OFFSET;
-constexpr int kLastAlert = SSL_AD_REASON_OFFSET + 255;
-
 /// The host in the form of certificates and SNI: without the final dot of a fully qualified name,
 /// and without the zone of an address, which means something only on this host.
 std::string name_to_verify(const TlsSettings& settings, const Endpoint& endpoint) {
@@ -32,11 +28,6 @@ std::string name_to_verify(const TlsSettings& settings, const Endpoint& endpoint
   name = name.substr(0, name.find('%'));
   if (name.ends_with('.')) name.pop_back();
   return name;
-}
-
-bool says_not_tls(int reason) {
-  return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
-         reason == SSL_R_PACKET_LENGTH_TOO_LONG;
 }
 
 /// The alerts by which a server refuses our certificate.
@@ -54,55 +45,40 @@ constexpr Refusal kRefusals[] = {
     {SSL_AD_ACCESS_DENIED, "access denied"},
 };
 
-/// Empty if the alert is none of those that we know.
-std::string explain(const Alert& alert) {
-  const auto* const refusal = std::ranges::find(kRefusals, alert.number, &Refusal::number);
-  const bool refused = refusal != std::end(kRefusals);
-  if (refused && alert.ours) {
-    return "refuses our certificate (--tls-cert): " + std::string(refusal->name) + "; see its log";
-  }
-  if (refused || (alert.number == SSL_AD_HANDSHAKE_FAILURE && !alert.ours)) {
-    return "broke off the TLS handshake; does it want a client certificate (--tls-cert)? See its "
-           "log";
-  }
-  switch (alert.number) {
-    case SSL_AD_CERTIFICATE_REQUIRED:
-      return "wants a client certificate; give --tls-cert and --tls-key";
-    case SSL_AD_PROTOCOL_VERSION:
-      return "supports no TLS from 1.2 on, and redlock nothing older";
-    case SSL_AD_UNRECOGNIZED_NAME:
-      return "does not answer to this name; see the URI and --tls-sni";
-    default:
-      return {};
-  }
-}
-
 }  // namespace
 
 lock::Unreachable alerted(const Alert& alert) {
-  std::string why = explain(alert);
-  const bool known = !why.empty();
-  if (!known) {
-    why = "broke off TLS with alert " + std::to_string(alert.number) + "; see its log";
+  const auto* const refusal = std::ranges::find(kRefusals, alert.number, &Refusal::number);
+  const bool refused = refusal != std::end(kRefusals);
+  lock::Unreachable trouble{!alert.before_data, alert.before_data, {}};
+  if (refused && alert.ours) {
+    trouble.why =
+        "refuses our certificate (--tls-cert): " + std::string(refusal->name) + "; see its log";
+  } else if (refused || (alert.number == SSL_AD_HANDSHAKE_FAILURE && !alert.ours)) {
+    trouble.why =
+        "broke off the TLS handshake; does it want a client certificate (--tls-cert)? See its log";
+  } else if (alert.number == SSL_AD_CERTIFICATE_REQUIRED) {
+    trouble.why = "wants a client certificate; give --tls-cert and --tls-key";
+  } else if (alert.number == SSL_AD_PROTOCOL_VERSION) {
+    trouble.why = "supports no TLS from 1.2 on, and redlock nothing older";
+  } else if (alert.number == SSL_AD_UNRECOGNIZED_NAME) {
+    trouble.why = "does not answer to this name; see the URI and --tls-sni";
+  } else {
+    trouble.permanent = false;
+    trouble.why = "broke off TLS with alert " + std::to_string(alert.number) + "; see its log";
   }
-  return {!alert.before_data, known && alert.before_data, std::move(why)};
+  return trouble;
 }
 
 /// The client side of one TLS connection. It has no socket: bytes from the server are fed in, and
 /// bytes for the server are taken out. So it never blocks, and never raises SIGPIPE.
 struct Stream::Tls {
-  struct Free {
-    const OpenSsl* library;
-    void operator()(SSL* connection) const { library->SSL_free(connection); }
-  };
-
   const OpenSsl& openssl;
   bool has_certificate;
-  std::string wanted;                         // the server's name, or address
-  std::optional<CertificateProblem> problem;  // of the server's certificate
-  std::unique_ptr<SSL, Free> ssl{nullptr, Free{nullptr}};
-  BIO* incoming = nullptr;  // both belong to ssl
-  BIO* outgoing = nullptr;
+  CertificateCheck certificate;  // of the server
+  std::unique_ptr<SSL, void (*)(SSL*)> ssl;
+  BIO* incoming;  // both belong to ssl
+  BIO* outgoing;
   bool established = false;
   bool answered = false;
   std::optional<lock::Unreachable> failure;
@@ -110,23 +86,19 @@ struct Stream::Tls {
   Tls(const TlsContext& context, const Endpoint& endpoint)
       : openssl(context.openssl()),
         has_certificate(!context.settings().cert.empty()),
-        wanted(name_to_verify(context.settings(), endpoint)) {
-    ssl = {openssl.SSL_new(context.get()), Free{&openssl}};
-    if (!ssl) throw std::bad_alloc();
-    connect_to_memory();
+        certificate{.wanted = name_to_verify(context.settings(), endpoint)},
+        ssl(openssl.SSL_new(context.get()), openssl.SSL_free),
+        incoming(openssl.BIO_new(openssl.BIO_s_mem())),
+        outgoing(openssl.BIO_new(openssl.BIO_s_mem())) {
+    if (!ssl || incoming == nullptr || outgoing == nullptr) throw std::bad_alloc();
+    openssl.SSL_set_bio(ssl.get(), incoming, outgoing);
     openssl.SSL_set_connect_state(ssl.get());
-    openssl.SSL_set_ex_data(ssl.get(), 0, &problem);
+    openssl.SSL_set_ex_data(ssl.get(), 0, &certificate);
     expect_name();
   }
 
-  void connect_to_memory() {
-    incoming = openssl.BIO_new(openssl.BIO_s_mem());
-    outgoing = openssl.BIO_new(openssl.BIO_s_mem());
-    if (incoming == nullptr || outgoing == nullptr) throw std::bad_alloc();
-    openssl.SSL_set_bio(ssl.get(), incoming, outgoing);
-  }
-
   void expect_name() {
+    std::string& wanted = certificate.wanted;
     X509_VERIFY_PARAM* const rules = openssl.SSL_get0_param(ssl.get());
     openssl.X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     int set = 0;
@@ -141,23 +113,28 @@ struct Stream::Tls {
     if (set != 1) throw std::bad_alloc();  // it would verify no name at all
   }
 
-  /// To be called after a call that failed. It is no failure if the call only needs more to read.
-  void look_at_failure(int result) {
+  /// To be called with the result of each call. It is no failure if the call only needs more to
+  /// read.
+  void look_at(int result) {
     const int error = openssl.SSL_get_error(ssl.get(), result);
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_ZERO_RETURN) return;
+    if (error == SSL_ERROR_NONE || error == SSL_ERROR_WANT_READ || error == SSL_ERROR_ZERO_RETURN) {
+      return;
+    }
     if (!failure) failure = explain();
     openssl.ERR_clear_error();
   }
 
   [[nodiscard]] lock::Unreachable explain() const {
-    if (problem) return certificate_refused(*problem, wanted);
+    if (!certificate.refused.empty()) return {false, true, certificate.refused};
     const unsigned long error = openssl.ERR_get_error();
     const int reason = ERR_GET_REASON(error);
     if (ERR_GET_LIB(error) == ERR_LIB_SSL) {
-      if (reason > kFirstAlert && reason <= kLastAlert) {
-        return alerted({reason - kFirstAlert, has_certificate, !answered});
-      }
-      if (!established && says_not_tls(reason)) {
+      const int alert = reason - SSL_AD_REASON_OFFSET;
+      if (alert > 0 && alert <= 255) return alerted({alert, has_certificate, !answered});
+      const bool plain_text = reason == SSL_R_WRONG_VERSION_NUMBER ||
+                              reason == SSL_R_HTTP_REQUEST ||
+                              reason == SSL_R_PACKET_LENGTH_TOO_LONG;
+      if (!established && plain_text) {
         return {false, true,
                 "does not speak TLS on this port; give its TLS port, or write redis:// for plain "
                 "text"};
@@ -167,45 +144,7 @@ struct Stream::Tls {
     return {established, false,
             "TLS failed: " + untrusted(words == nullptr ? "for no known reason" : words)};
   }
-
-  Handshake handshake() {
-    const int result = openssl.SSL_do_handshake(ssl.get());
-    established = result == 1;
-    if (established) return Handshake::done;
-    look_at_failure(result);
-    return failure ? Handshake::failed : Handshake::under_way;
-  }
-
-  /// Decrypts bytes from the server. 0: no more for now, or see failure and the shutdown flag.
-  std::size_t read(std::span<char> plain) {
-    if (failure) return 0;
-    const int n = openssl.SSL_read(ssl.get(), plain.data(), static_cast<int>(plain.size()));
-    if (n > 0) {
-      answered = true;
-      return static_cast<std::size_t>(n);
-    }
-    look_at_failure(n);
-    return 0;
-  }
-
-  /// Encrypts all of the bytes; false: see failure.
-  bool write(std::string_view plain) {
-    if (failure) return false;
-    const int size = static_cast<int>(plain.size());
-    const int n = openssl.SSL_write(ssl.get(), plain.data(), size);
-    if (n == size) return true;
-    look_at_failure(n);
-    return false;
-  }
-
 };
-
-ssize_t send_to(int fd, std::string_view bytes) {
-  while (true) {
-    const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n >= 0 || errno != EINTR) return n;
-  }
-}
 
 Stream::Stream(os::Fd socket, const TlsContext* tls, const Endpoint& endpoint)
     : socket_(std::move(socket)) {
@@ -222,10 +161,7 @@ Stream::~Stream() {
 /// recv(2) into TLS. 0 at the end, -1 with errno.
 ssize_t Stream::receive() {
   std::array<char, kChunk> chunk;  // not cleared: it is written before it is read
-  ssize_t n = 0;
-  do {
-    n = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
-  } while (n < 0 && errno == EINTR);
+  const ssize_t n = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
   // A memory BIO takes all bytes, unless memory is used up.
   const int size = static_cast<int>(n);
   if (n > 0 && tls_->openssl.BIO_write(tls_->incoming, chunk.data(), size) != size) {
@@ -237,12 +173,15 @@ ssize_t Stream::receive() {
 Stream::Handshake Stream::handshake() {
   if (!tls_) return Handshake::done;
   while (true) {
-    const Handshake progress = tls_->handshake();
+    const int result = tls_->openssl.SSL_do_handshake(tls_->ssl.get());
+    tls_->established = result == 1;
+    tls_->look_at(result);
     send_rest();
-    if (progress != Handshake::under_way) return progress;
+    if (tls_->established) return Handshake::done;
+    if (tls_->failure) return Handshake::failed;
     const ssize_t n = receive();
     if (n > 0) continue;
-    if (n < 0 && errno == EAGAIN) return progress;
+    if (n < 0 && errno == EAGAIN) return Handshake::under_way;
     tls_->failure = {false, false,
                      "closed the connection during the TLS handshake; does it speak TLS on this "
                      "port? See its log"};
@@ -251,27 +190,34 @@ Stream::Handshake Stream::handshake() {
 }
 
 ssize_t Stream::write(std::string_view bytes) {
-  if (!tls_) return send_to(socket_.get(), bytes);
+  if (!tls_) return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   send_rest();
   if (has_rest()) {
     errno = EAGAIN;
     return -1;
   }
-  bytes = bytes.substr(0, kChunk);
-  if (!bytes.empty() && !tls_->write(bytes)) {
+  const int size = static_cast<int>(std::min(bytes.size(), kChunk));
+  const int n = tls_->openssl.SSL_write(tls_->ssl.get(), bytes.data(), size);
+  tls_->look_at(n);
+  if (n != size) {
     errno = EPROTO;
     return -1;
   }
   send_rest();
-  return static_cast<ssize_t>(bytes.size());
+  return n;
 }
 
 ssize_t Stream::read(std::span<char> bytes) {
   if (!tls_) return ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
   while (true) {
-    const std::size_t got = tls_->read(bytes);
+    const int size = static_cast<int>(bytes.size());
+    const int got = tls_->openssl.SSL_read(tls_->ssl.get(), bytes.data(), size);
+    tls_->look_at(got);
     send_rest();  // TLS sends messages of its own now and then
-    if (got > 0) return static_cast<ssize_t>(got);
+    if (got > 0) {
+      tls_->answered = true;
+      return got;
+    }
     if (tls_->failure) {
       errno = EPROTO;
       return -1;
@@ -299,7 +245,7 @@ void Stream::send_rest() {
   if (!has_rest()) return;
   char* rest = nullptr;
   const long size = tls_->openssl.BIO_ctrl(tls_->outgoing, BIO_CTRL_INFO, 0, &rest);
-  ssize_t sent = send_to(socket_.get(), {rest, static_cast<std::size_t>(size)});
+  ssize_t sent = ::send(socket_.get(), rest, static_cast<std::size_t>(size), MSG_NOSIGNAL);
   std::array<char, kChunk> taken;  // the bytes that the BIO need not keep any more
   while (sent > 0) {
     const auto part = std::min<ssize_t>(sent, kChunk);

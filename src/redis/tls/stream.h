@@ -17,11 +17,6 @@
 
 namespace redlock::redis {
 
-/// send(2) that is not interrupted and raises no SIGPIPE. With nothing to send, the result says
-/// whether the socket is connected: 0: yes; -1 with EAGAIN: TCP still tries; -1 with another errno:
-/// no.
-ssize_t send_to(int fd, std::string_view bytes);
-
 /// The server sent the fatal alert `number` of https://www.iana.org/assignments/tls-parameters.
 /// `ours`: we have shown a certificate. `before_data`: the server has not answered anything yet, so
 /// it cannot have carried out a request.

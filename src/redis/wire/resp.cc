@@ -5,41 +5,12 @@
 
 #include <charconv>
 #include <new>
+#include <utility>
 
 namespace redlock::redis {
 namespace {
 
 constexpr int kMaxDepth = 7;
-
-struct FreeReader {
-  void operator()(redisReader* reader) const { redisReaderFree(reader); }
-};
-struct FreeReply {
-  void operator()(void* reply) const { freeReplyObject(reply); }
-};
-
-// hiredis allocates an array as soon as it has read the announced length, be it two thousand
-// million (and up to 1.0.0 it miscounts the bytes, CVE-2021-32765).
-struct Limited {
-  decltype(redisReplyObjectFunctions::createArray) create = nullptr;  // hiredis' own
-  ReplyLimits limits{};
-  std::size_t elements = 0;  // of the reply so far
-  bool exceeded = false;     // the reader gave up at an array over the limits
-};
-
-/// `Count`: int up to hiredis 0.14, size_t from 1.0 on.
-template <typename Count>
-void* create_small_array(const redisReadTask* task, Count elements) {
-  // hiredis 0.14 refuses deeper nesting itself; some 1.x do not, and convert() recurses.
-  int depth = 1;
-  for (const redisReadTask* outer = task->parent; outer != nullptr; outer = outer->parent) ++depth;
-  // An element of four bytes on the wire takes more than a hundred bytes here.
-  auto& limited = *static_cast<Limited*>(task->privdata);
-  limited.elements += static_cast<std::size_t>(elements);
-  limited.exceeded = static_cast<std::size_t>(elements) > limited.limits.of_array ||
-                     depth > kMaxDepth || limited.elements > limited.limits.of_reply;
-  return limited.exceeded ? nullptr : limited.create(task, elements);
-}
 
 // Recursive, as deep as create_small_array allows.
 Value convert(const redisReply& reply) {
@@ -78,19 +49,11 @@ std::string encode_command(std::initializer_list<std::string_view> arguments) {
 }
 
 std::string encode_words(std::span<const std::string_view> arguments) {
-  std::vector<const char*> words;
-  std::vector<std::size_t> lengths;
-  for (const std::string_view argument : arguments) {
-    words.push_back(argument.empty() ? "" : argument.data());
-    lengths.push_back(argument.size());
+  std::string wire = "*" + std::to_string(arguments.size()) + "\r\n";
+  for (const std::string_view word : arguments) {
+    wire.append("$").append(std::to_string(word.size())).append("\r\n").append(word).append("\r\n");
   }
-  char* wire = nullptr;
-  const auto length =
-      redisFormatCommandArgv(&wire, static_cast<int>(words.size()), words.data(), lengths.data());
-  if (length < 0) throw std::bad_alloc();  // the only failure there is
-  std::string command(wire, static_cast<std::size_t>(length));
-  redisFreeCommand(wire);
-  return command;
+  return wire;
 }
 
 std::vector<std::string_view> take_command(std::string_view& wire) {
@@ -111,19 +74,38 @@ std::vector<std::string_view> take_command(std::string_view& wire) {
 }
 
 struct ReplyParser::Impl {
-  std::unique_ptr<redisReader, FreeReader> reader{redisReaderCreate()};
+  const ReplyLimits limits;
+  std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader{redisReaderCreate(),
+                                                                  &redisReaderFree};
   redisReplyObjectFunctions functions{};
-  Limited limited;
-  std::size_t pending = 0;  // bytes that were fed and belong to no complete reply yet
+  decltype(functions.createArray) create_array = nullptr;  // hiredis' own
+  std::size_t pending = 0;   // bytes that were fed and belong to no complete reply yet
+  std::size_t elements = 0;  // of the reply so far
+  bool exceeded = false;     // the reader gave up at an array over the limits
   bool broken = false;
 
-  explicit Impl(const ReplyLimits& limits) {
+  explicit Impl(const ReplyLimits& most) : limits(most) {
     if (!reader) throw std::bad_alloc();
     functions = *reader->fn;
-    limited = {functions.createArray, limits};
-    functions.createArray = &create_small_array;
+    create_array = std::exchange(functions.createArray, &create_small_array);
     reader->fn = &functions;
-    reader->privdata = &limited;
+    reader->privdata = this;
+  }
+
+  /// hiredis allocates an array as soon as it has read the announced length, be it two thousand
+  /// million (and up to 1.0.0 it miscounts the bytes, CVE-2021-32765). `Count`: int up to hiredis
+  /// 0.14, size_t from 1.0 on.
+  template <typename Count>
+  static void* create_small_array(const redisReadTask* task, Count count) {
+    // hiredis 0.14 refuses deeper nesting itself; some 1.x do not, and convert() recurses.
+    int depth = 1;
+    for (const redisReadTask* at = task->parent; at != nullptr; at = at->parent) ++depth;
+    // An element of four bytes on the wire takes more than a hundred bytes here.
+    auto& self = *static_cast<Impl*>(task->privdata);
+    self.elements += static_cast<std::size_t>(count);
+    self.exceeded = static_cast<std::size_t>(count) > self.limits.of_array || depth > kMaxDepth ||
+                    self.elements > self.limits.of_reply;
+    return self.exceeded ? nullptr : self.create_array(task, count);
   }
 };
 
@@ -146,17 +128,17 @@ std::optional<Value> ReplyParser::next() {
   if (redisReaderGetReply(reader, &reply) != REDIS_OK) {
     impl_->broken = true;
     // If we refuse an array, hiredis believes that memory is used up.
-    if (reader->err == REDIS_ERR_OOM && !impl_->limited.exceeded) throw std::bad_alloc();
+    if (reader->err == REDIS_ERR_OOM && !impl_->exceeded) throw std::bad_alloc();
     return std::nullopt;
   }
   if (reply == nullptr) {
     // Counts parsed bytes, too: otherwise nested arrays could grow without end.
-    impl_->broken = impl_->pending > impl_->limited.limits.bytes;
+    impl_->broken = impl_->pending > impl_->limits.bytes;
     return std::nullopt;
   }
   impl_->pending = reader->len - reader->pos;
-  impl_->limited.elements = 0;
-  const std::unique_ptr<void, FreeReply> owner(reply);
+  impl_->elements = 0;
+  const std::unique_ptr<void, decltype(&freeReplyObject)> owner(reply, &freeReplyObject);
   return convert(*static_cast<const redisReply*>(reply));
 }
 

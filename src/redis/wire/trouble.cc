@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "os/printable.h"
 
@@ -156,19 +157,14 @@ bool hung_up(int error) {
 
 lock::Unreachable explain(std::string_view text, Fate fate, const std::string& secret = {}) {
   const Known* const known = find_known(text);
-  lock::Unreachable trouble;
+  const bool applied = fate == Fate::maybe_applied;
+  if (known == nullptr) return {applied, false, "answered with an error: " + shown(text, secret)};
   // A server that turns us away says so without reading our request.
-  const bool turned_away = known != nullptr && (known->code == "DENIED" || known->code == kFull ||
-                                                known->code == kUnread);
-  trouble.maybe_applied = fate == Fate::maybe_applied && !turned_away;
-  if (known == nullptr) {
-    trouble.why = "answered with an error: " + shown(text, secret);
-    return trouble;
-  }
-  trouble.permanent = known->cure == Cure::person;
-  trouble.why = known->why;
-  if (known->quote) trouble.why += " (it says: " + shown(text, secret) + ")";
-  return trouble;
+  const bool turned_away =
+      known->code == "DENIED" || known->code == kFull || known->code == kUnread;
+  std::string why(known->why);
+  if (known->quote) why += " (it says: " + shown(text, secret) + ")";
+  return {applied && !turned_away, known->cure == Cure::person, std::move(why)};
 }
 
 }  // namespace
@@ -241,10 +237,10 @@ lock::Unreachable lookup_failed(const Endpoint& endpoint, int error, int system_
   if (error == EAI_AGAIN) {
     return never_sent(host + "the name server does not answer; see DNS here, or use an address");
   }
-  lock::Unreachable trouble = never_sent(host + gai_strerror(error));
-  trouble.permanent = error == EAI_NONAME || error == EAI_NODATA;
-  if (trouble.permanent) trouble.why = host + "no such host; is the name right?";
-  return trouble;
+  if (error == EAI_NONAME || error == EAI_NODATA) {
+    return {false, true, host + "no such host; is the name right?"};
+  }
+  return never_sent(host + gai_strerror(error));
 }
 
 lock::Unreachable connection_lost(int error) {
@@ -256,14 +252,13 @@ lock::Unreachable connection_lost(int error) {
 }
 
 lock::Unreachable lost_before_a_word(const Endpoint& endpoint, int error) {
-  lock::Unreachable trouble = connection_lost(error);
-  if (!hung_up(error) || endpoint.kind == Endpoint::Kind::unix_socket) return trouble;
-  trouble.why = endpoint.tls
-                    ? "closed the connection right after the TLS handshake; does it want a client "
-                      "certificate (--tls-cert)? See its log"
-                    : "closed the connection without an answer; does it want TLS (rediss://), or "
-                      "was it restarted? See its log";
-  return trouble;
+  const bool socket_file = endpoint.kind == Endpoint::Kind::unix_socket;
+  if (!hung_up(error) || socket_file) return connection_lost(error);
+  return maybe(endpoint.tls
+                   ? "closed the connection right after the TLS handshake; does it want a client "
+                     "certificate (--tls-cert)? See its log"
+                   : "closed the connection without an answer; does it want TLS (rediss://), or "
+                     "was it restarted? See its log");
 }
 
 lock::Unreachable request_timed_out(std::chrono::milliseconds limit) {

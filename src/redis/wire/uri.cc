@@ -77,10 +77,6 @@ bool is_place(std::string_view text) {
   return fits;
 }
 
-bool is_path(std::string_view text) {
-  return text.starts_with('/') && is_plain(text, "/.-_");
-}
-
 /// The safe part of a rejected URI: all of it if it has the form of a place; otherwise we do not
 /// know where its password is, and show the scheme: "redis://***". Empty if there is no scheme: the
 /// word may itself be a password, or a part of one with blanks.
@@ -91,7 +87,8 @@ std::string redact(std::string_view uri) {
   if (end == 0 || end > kLongestScheme || !is_plain(uri.substr(0, end), "+-.")) return {};
   const std::string scheme(uri.substr(0, end + 3));
   const std::string_view rest = uri.substr(scheme.size());
-  const bool place = scheme == "unix://" ? is_path(rest) : is_place(rest);
+  const bool path = rest.starts_with('/') && is_plain(rest, "/.-_");
+  const bool place = scheme == "unix://" ? path : is_place(rest);
   return place && uri.size() <= kLongestShown ? std::string(uri) : scheme + "***";
 }
 
@@ -180,14 +177,22 @@ struct UriText {
       const auto [inside, rest] = cut(part.substr(1), ']');
       if (!rest) refuse("\"[\" without \"]\"");
       name = decode(inside);
-      check_ipv6(name);
+      // inet_pton knows no zones ("fe80::1%eth0"); connecting finds out whether the zone exists.
+      in6_addr parsed{};
+      if (inet_pton(AF_INET6, name.substr(0, name.find('%')).c_str(), &parsed) != 1) {
+        refuse("the text in brackets is not an IPv6 address");
+      }
       if (!rest->empty() && rest->front() != ':') refuse("only :port may follow \"]\"");
       port = cut(*rest, ':').second;
     } else {
       if (std::ranges::count(part, ':') > 1) {
         refuse("an IPv6 address must be in brackets, as in redis://[::1]:6379");
       }
-      check_host(name);
+      if (host.empty()) refuse("there is no host");
+      if (!is_plain(host, ".-_")) {
+        refuse("a host may hold letters, digits, \".\", \"-\" and \"_\" only");
+      }
+      if (host.size() > 253) refuse("the host is longer than 253 bytes");
     }
     const int number_of_port =
         port ? number(*port, 1, 65535, "the port must be a number from 1 to 65535") : default_port;
@@ -195,29 +200,11 @@ struct UriText {
   }
 
  private:
-  void check_ipv6(std::string_view host) const {
-    // inet_pton does not know zones ("fe80::1%eth0"); connecting finds out whether the zone exists.
-    const std::string address(host.substr(0, host.find('%')));
-    in6_addr parsed{};
-    if (inet_pton(AF_INET6, address.c_str(), &parsed) != 1) {
-      refuse("the text in brackets is not an IPv6 address");
-    }
-  }
-
-  void check_host(std::string_view host) const {
-    if (host.empty()) refuse("there is no host");
-    if (!is_plain(host, ".-_"))
-      refuse("a host may hold letters, digits, \".\", \"-\" and \"_\" only");
-    if (host.size() > 253) refuse("the host is longer than 253 bytes");
-  }
-
   [[nodiscard]] int number(std::string_view digits, int least, int most,
                            std::string_view why) const {
     int number = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, number);
-    const bool fits = is_number(digits) && error == std::errc() && stop == end;
-    if (!fits || number < least || number > most) refuse(why);
+    const std::errc error = std::from_chars(digits.begin(), digits.end(), number).ec;
+    if (!is_number(digits) || error != std::errc() || number < least || number > most) refuse(why);
     return number;
   }
 };
@@ -322,26 +309,6 @@ void parse_unix(const UriText& text, std::string_view rest, Endpoint& endpoint) 
   }
 }
 
-/// A comma separates nodes of one server. Only blanks separate servers.
-void check_separators(const UriText& text) {
-  const std::string_view uri = text.whole;
-  for (const char mark : {',', ';'}) {
-    const std::size_t at = uri.find(mark);
-    if (at == std::string_view::npos) continue;
-    if (at + 1 != uri.size() && uri.find("://", at) == std::string_view::npos) continue;
-    text.refuse(std::string("separate several servers by blanks, not by ") +
-                (mark == ',' ? "commas" : "semicolons") + "; -S takes one server");
-  }
-}
-
-std::string scheme_shown(const Endpoint& endpoint) {
-  if (endpoint.kind == Endpoint::Kind::unix_socket) return "unix://";
-  std::string scheme = endpoint.tls ? "rediss" : "redis";
-  if (endpoint.kind == Endpoint::Kind::cluster) scheme += "+cluster";
-  if (endpoint.kind == Endpoint::Kind::sentinel) scheme += "+sentinel";
-  return scheme + "://";
-}
-
 }  // namespace
 
 bool is_host(std::string_view text) {
@@ -356,7 +323,10 @@ std::string Address::display() const {
 }
 
 std::string Endpoint::display() const {
-  std::string shown = scheme_shown(*this);
+  std::string shown = kind == Kind::unix_socket ? "unix" : tls ? "rediss" : "redis";
+  if (kind == Kind::cluster) shown += "+cluster";
+  if (kind == Kind::sentinel) shown += "+sentinel";
+  shown += "://";
   if (credentials.given()) {
     shown += percent_encoded(credentials.user, "");
     shown += credentials.password.empty() ? ":@" : ":***@";
@@ -387,7 +357,13 @@ Endpoint parse_uri(std::string_view uri) {
   if (std::ranges::any_of(uri, [](char c) { return is_control_byte(c) || c == ' '; })) {
     text.refuse("spaces and control bytes are not allowed (a space is written %20)");
   }
-  check_separators(text);
+  // A comma separates nodes of one server. Only blanks separate servers.
+  for (const char mark : {',', ';'}) {
+    const std::size_t at = uri.find(mark);
+    if (at == uri.npos || (at + 1 != uri.size() && uri.find("://", at) == uri.npos)) continue;
+    text.refuse(std::string("separate several servers by blanks, not by ") +
+                (mark == ',' ? "commas" : "semicolons") + "; -S takes one server");
+  }
   const std::size_t separator = uri.find("://");
   if (separator == std::string_view::npos) {
     text.refuse(uri.starts_with('/')

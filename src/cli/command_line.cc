@@ -50,9 +50,7 @@ void allow_one_name(const Line& line, const std::string& command) {
 /// Takes the settings out of a completed draft. The prefix and a name may each be valid, and the
 /// key too long.
 config::Settings settings_for(Draft& draft, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    redis::check_lock_name(redis::lock_key(draft.settings.prefix, name));
-  }
+  for (const std::string& name : names) redis::check_lock_name(draft.settings.prefix + name);
   return std::move(draft.settings);
 }
 

@@ -87,7 +87,7 @@ void Driver::take_signals(lock::Instant now) {
 /// Notices come first: one may tell who revoked the lock that the replies miss.
 void Driver::take_replies(lock::Instant now) {
   std::vector<lock::Reply> replies = servers_.turn(now);
-  notices_ = servers_.take_notices();
+  notices_ = servers_.subscribers().take();
   for (const redis::Notice& notice : notices_) {
     if (voices_.reporter != nullptr) voices_.reporter->say_notice(notice.server, notice.text);
   }

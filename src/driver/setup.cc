@@ -14,7 +14,6 @@
 #include "os/fd.h"
 #include "os/loop.h"
 #include "os/random.h"
-#include "redis/requests/keys.h"
 
 namespace redlock::driver {
 
@@ -70,7 +69,7 @@ lock::Duration late_answers(const std::vector<redis::Endpoint>& servers) {
 }  // namespace
 
 LockId lock_id(const config::Settings& settings, std::string name) {
-  std::string key = redis::lock_key(settings.prefix, name);
+  std::string key = settings.prefix + name;
   return {.name = std::move(name),
           .key = std::move(key),
           .servers = server_set_fingerprint(settings.servers)};

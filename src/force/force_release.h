@@ -14,7 +14,7 @@
 #include "lock/judgement.h"
 #include "look/observed.h"
 #include "records/holder.h"
-#include "redis/ask/revoking.h"
+#include "redis/requests/answer.h"
 
 namespace redlock::force {
 

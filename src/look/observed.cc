@@ -200,8 +200,8 @@ std::vector<Observed> Query::look(const std::vector<std::string>& names, redis::
 std::vector<std::optional<std::string>> Query::troubles() const {
   std::vector<std::optional<std::string>> troubles = refusals_;
   for (std::size_t server = 0; server < observers_.size(); ++server) {
-    if (const auto why = observers_[server].cut()) troubles[server] = *why;
-    if (const auto why = observers_[server].trouble()) troubles[server] = why->why;
+    if (const auto& why = observers_[server].cut()) troubles[server] = why;
+    if (const auto why = observers_[server].trouble()) troubles[server] = why;
   }
   return troubles;
 }

@@ -560,9 +560,12 @@ proxy_count() { awk -v key="$1" '$1 == key { print $2 }' "$PROXY_STATS"; }
 
 # script_of NAME: prints that script of redlock's, as a server gets it.
 script_of() {
-  local folder=$SOURCE/src/redis/scripts
-  sed -nE "s|^--include (.*)|\1|;T;s|.*|/^--include &\$/r $folder/parts/&.lua|p" "$folder/$1.lua" |
-    sed -f - -e '/^--include/d' "$folder/$1.lua" | sed '/^--/d'
+  local folder=$SOURCE/src/redis/scripts text
+  text=$(<"$folder/$1.lua")
+  while [[ $text =~ --include\ ([a-z]+) ]]; do
+    text=${text/"${BASH_REMATCH[0]}"/"$(<"$folder/parts/${BASH_REMATCH[1]}.lua")"}
+  done
+  sed '/^--/d' <<<"$text"
 }
 
 # ---- what several suites look at -------------------------------------------------------------

@@ -58,7 +58,7 @@ constexpr Patch kPatches[] = {
     {"revoke_any", "if value==ARGV[1] then\nlocal left", "if true then\nlocal left"},
     {"no_tombstone", "if ARGV[3]==''or not KEYS[2] then return end", "do return end"},
     // What its owner has released is put back; what a keeper released is missing to the owner.
-    {"note_unread", "if type(notes)=='string'and #notes<=8192 and", "if false and"},
+    {"note_unread", "if string.find(' '..field(KEYS[3],'released',8192),", "if false and string.find('',"},
     {"note_unsigned", "ARGV[4]=='keeper'and'~'or''", "''"},
     {"no_expiry", kSet, "'NX')\nif not try("},
     // Readers: one that died counts for ever; one enters beside a writer; a writer beside them.
@@ -89,8 +89,8 @@ constexpr Patch kPatches[] = {
      "redis.call('ZRANGE',readers,0,0)[1])"},
     // The queue: a reader enters before a writer, is woken alone; no turn.
     {"readers_overtake",
-     "local ticket=tonumber(ARGV[8])\nlocal owner,left,theirs=standing_turn()\nif owner and",
-     "local ticket,owner,left=0\nif owner and"},
+     "local ticket=tonumber(ARGV[8])\nlocal owner,left=turn_before(ticket,kind=='none')",
+     "local ticket,owner,left=0"},
     {"readers_one_by_one", "and not(reads(owner)and reads(each))then", "then"},
     {"no_turn", "if left<=0 or left>500 then return end", "do return end"},
     // A turn from before the clock was set back counts; one whose owner has left.
@@ -103,7 +103,7 @@ constexpr Patch kPatches[] = {
     {"called_as_missed", "if ends>clock+500 then try('ZADD',alive,clock+500,waiter)end",
      "try('ZADD',alive,clock,waiter)"},
     // An asker that finds the lock free and no turn gets it.
-    {"asker_first", "if clock>0 then owner,left=hand_on(ARGV[7],ticket),500 end", ""},
+    {"asker_first", "turn_before(ticket,clock>0)", "turn_before(ticket,false)"},
     // A waiter that nobody hears gets the turn; one that has just asked does not.
     {"unheard_kept", "if heard==0 then return'dead'end", ""},
     {"silent_passed_over", "if not asked_lately(ends)then\nif heard", "if true then\nif heard"},
@@ -121,7 +121,7 @@ constexpr Patch kPatches[] = {
     // does.
     {"slots_overtake", "if may_ask then return", "if false then return"},
     {"slots_overtake", "if other then\nreturn refuse_any", "if false then\nreturn refuse_any"},
-    {"slots_overtake", "owner,left=hand_on(ARGV[7],ticket),500\nelseif", "owner=nil\nelseif"},
+    {"slots_overtake", "turn_before(ticket,true)", "turn_before(ticket,false)"},
     {"slots_overtake",
      "if owner then return refuse('turn',owner,left)end\nif ticket then "
      "count_again(ARGV[7])end\nend\nlocal "

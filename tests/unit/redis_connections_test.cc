@@ -18,8 +18,8 @@
 #include "os/fd.h"
 #include "redis/ask/inspector.h"
 #include "redis/ask/log_reader.h"
-#include "redis/ask/revoking.h"
 #include "redis/connection/dialer.h"
+#include "redis/requests/answer.h"
 #include "redis/servers/server_set.h"
 
 namespace redlock::connections_test {

@@ -12,7 +12,6 @@ using redlock::ExitStatus;
 using redlock::redis::check_lock_name;
 using redlock::redis::helper_key;
 using redlock::redis::key_of_helper;
-using redlock::redis::lock_key;
 
 namespace {
 
@@ -77,8 +76,6 @@ TEST_CASE("keys: names that are not, with the reason") {
 }
 
 TEST_CASE("keys: the helper keys are in the lock's slot and never shared") {
-  CHECK(lock_key("", "a") == "a");
-  CHECK(lock_key("p:", "a") == "p:a");
   CHECK(helper_key("a", "holder") == "redlock:{a}:holder");
   CHECK(helper_key("{a}", "holder") == "redlock-tag:{a}:holder");
   CHECK(helper_key("x{a}y", "holder") == "redlock-tag:x{a}y:holder");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/ask/log_reader.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "redis/requests/answer.h"
@@ -20,8 +19,6 @@ constexpr std::size_t kPage = 100;
 constexpr std::size_t kShortPage = 40;
 /// The maximum of --log-entries, and one block that the server has not dropped yet.
 constexpr std::size_t kMostLines = 110'000;
-/// history.lua never returns a longer field.
-constexpr std::size_t kMostOfPart = 2048;
 
 /// "1526919030474-55": the time of an ID, none if this is not an ID.
 std::optional<milliseconds> time_of(std::string_view id) {
@@ -85,7 +82,6 @@ void LogReader::take(const Value& reply, lock::Instant now) {
   trouble_ = why_not_read(reply, log_key_);
   if (trouble_) return;
   const std::vector<Value>& part = reply.elements;
-  const std::string before = next_;
   for (std::size_t index = 1; index < part.size(); ++index) {
     // The last line of the previous page begins this one. No other line comes twice.
     const bool known = index == 1 && !lines_.empty();
@@ -94,7 +90,7 @@ void LogReader::take(const Value& reply, lock::Instant now) {
       return;
     }
   }
-  if (extent_ == Extent::latest || part.size() < kPage + 2 || next_ == before) return;
+  if (extent_ == Extent::latest || part.size() < kPage + 2) return;
   overflowed_ = lines_.size() > kMostLines;
   if (overflowed_) return;
   if (const auto why = too_much(bytes_)) {
@@ -107,10 +103,7 @@ void LogReader::take(const Value& reply, lock::Instant now) {
 /// False if the value is not a line.
 bool LogReader::take_line(const Value& value, bool known) {
   const std::vector<Value>& part = value.elements;
-  const bool texts = fits(value, "sssss") && std::ranges::all_of(part, [](const Value& one) {
-                       return one.text.size() <= kMostOfPart;
-                     });
-  const auto time = texts ? time_of(part[0].text) : std::nullopt;
+  const auto time = fits(value, "sssss") ? time_of(part[0].text) : std::nullopt;
   if (!time) return false;
   if (part[0].text == next_) return known;
   constexpr std::uint64_t kMostCount = 1'000'000'000;

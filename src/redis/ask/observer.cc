@@ -12,8 +12,7 @@
 namespace redlock::redis {
 namespace {
 
-/// The number of requests on their way at a time: enough to save round trips, too few to burden a
-/// server.
+/// Requests on their way at a time: enough to save round trips, too few to burden a server.
 constexpr std::size_t kWindow = 16;
 /// Buckets that a server scans in one step: far below a millisecond's work.
 constexpr std::string_view kStep = "500";
@@ -159,11 +158,7 @@ std::size_t ClusterMap::unserved() const {
 
 Observer::Observer(Questions& questions, std::size_t server)
     : questions_(questions), server_(server) {
-  if (questions.place(server).kind != Endpoint::Kind::cluster) add_node(server);
-}
-
-void Observer::add_node(std::size_t connection) {
-  nodes_.push_back({connection});
+  if (questions.place(server).kind != Endpoint::Kind::cluster) nodes_.push_back({server});
 }
 
 void Observer::scan(std::string_view part, lock::Instant now) {
@@ -182,7 +177,7 @@ void Observer::look(std::vector<std::string> keys, Marks marks, std::string read
   if (nodes_.empty() && keys_.size() == 1) {
     // The nodes lead us to the one that has this key.
     questions_.go_to(server_, keys_.front());
-    add_node(server_);
+    nodes_.push_back({server_});
   } else if (nodes_.empty() && !trouble_) {
     return ask_for_map(now);
   }
@@ -206,7 +201,7 @@ void Observer::ask_for_map(lock::Instant now) {
         primary.kind = Endpoint::Kind::tcp;
         primary.host = address.host;
         primary.port = address.port;
-        add_node(questions_.connect_like(server_, std::move(primary)));
+        nodes_.push_back({questions_.connect_like(server_, std::move(primary))});
       }
     }
     begin(later);
@@ -219,8 +214,8 @@ void Observer::begin(lock::Instant now) {
   if (looks_) return begin_look(now);
   const std::size_t unserved = map_ ? map_->unserved() : 0;
   if (unserved > 0) {
-    gap_ = lock::Unreachable{.why = "no node of the Cluster serves " + std::to_string(unserved) +
-                                    " of the 16384 slots, so that the locks in them are missing"};
+    gap_ = "no node of the Cluster serves " + std::to_string(unserved) +
+           " of the 16384 slots, so that the locks in them are missing";
   }
   for (Node& node : nodes_) {
     node.cursor = "0";
@@ -286,11 +281,11 @@ void Observer::take_scan(Node& node, const Value& reply, lock::Instant now) {
   node.cursor = part[0].text;
   if (node.cursor == "0") return;
   if (node.found.size() > kMostLocks) {
-    node.cut = "names more than " + std::to_string(kMostLocks) + " locks; the rest is left out";
+    cut_ = "names more than " + std::to_string(kMostLocks) + " locks; the rest is left out";
   } else if (in_circles) {
-    node.cut = "repeats the same page of locks (SCAN), so some locks may be missing";
+    cut_ = "repeats the same page of locks (SCAN), so some locks may be missing";
   } else if (const auto why = too_much(node.bytes += size_of(reply))) {
-    node.cut = *why;
+    cut_ = why;
   } else {
     ask_scan(node, now);
   }
@@ -333,7 +328,7 @@ void Observer::go_on(Node& node, const Value& reply, lock::Instant now) {
   const auto why = too_much(node.bytes += size_of(reply));
   // With one lock there is nothing to leave out.
   if (why && node.wanted.size() > 1) {
-    node.cut = *why;
+    cut_ = why;
     return stop(node, {.why = *why});
   }
   ask_more(node, now);
@@ -348,28 +343,20 @@ void Observer::stop(Node& node, const lock::Unreachable& why) {
   questions_.forget(node.connection);
 }
 
-std::optional<lock::Unreachable> Observer::trouble() const {
-  if (trouble_) return trouble_;
+std::optional<std::string> Observer::trouble() const {
+  if (trouble_) return trouble_->why;
   const auto node =
       std::ranges::find_if(nodes_, [](const Node& one) { return one.trouble.has_value(); });
   if (node == nodes_.end()) return gap_;
-  if (!map_) return node->trouble;
-  lock::Unreachable why = *node->trouble;
+  if (!map_) return node->trouble->why;
   const Endpoint& primary = questions_.place(node->connection);
-  why.why = "node " + Address{primary.host, primary.port}.display() + ": " + why.why;
-  return why;
+  return "node " + Address{primary.host, primary.port}.display() + ": " + node->trouble->why;
 }
 
 std::set<std::string> Observer::found() const {
   std::set<std::string> all;
   for (const Node& node : nodes_) all.insert(node.found.begin(), node.found.end());
   return all;
-}
-
-std::optional<std::string> Observer::cut() const {
-  const auto node =
-      std::ranges::find_if(nodes_, [](const Node& one) { return one.cut.has_value(); });
-  return node == nodes_.end() ? std::nullopt : node->cut;
 }
 
 }  // namespace redlock::redis

@@ -83,11 +83,11 @@ class Observer {
   void look(std::vector<std::string> keys, Marks marks, std::string reader, lock::Instant now);
 
   /// Why the server could not be asked, or not to the end.
-  [[nodiscard]] std::optional<lock::Unreachable> trouble() const;
+  [[nodiscard]] std::optional<std::string> trouble() const;
+  /// Why we stopped reading, if there was too much. Safe to print.
+  [[nodiscard]] const std::optional<std::string>& cut() const { return cut_; }
   /// By scan(); a lock that was taken or released in the meantime may be missing or not.
   [[nodiscard]] std::set<std::string> found() const;
-  /// Why we stopped reading, if there was too much. Safe to print.
-  [[nodiscard]] std::optional<std::string> cut() const;
   /// By look(), in the order of the keys; each can be taken once.
   [[nodiscard]] Observation take(std::size_t index) { return std::move(observations_[index]); }
 
@@ -99,13 +99,11 @@ class Observer {
     std::size_t asked = 0;                 ///< of these
     std::string cursor = {};               ///< of the scan
     std::set<std::string> found = {};
-    std::optional<std::string> cut = {};
     std::optional<lock::Unreachable> trouble = {};
   };
 
   using Take = std::function<void(const Value& reply, lock::Instant now)>;
 
-  void add_node(std::size_t connection);
   void ask_for_map(lock::Instant now);
   void begin(lock::Instant now);
   void begin_look(lock::Instant now);
@@ -127,7 +125,8 @@ class Observer {
   Marks marks_ = Marks::ignored;
   std::vector<Observation> observations_;
   std::optional<lock::Unreachable> trouble_;  ///< with the map of a Cluster
-  std::optional<lock::Unreachable> gap_;      ///< the locks that scan() cannot find
+  std::optional<std::string> gap_;            ///< the locks that scan() cannot find
+  std::optional<std::string> cut_;            ///< see cut()
 };
 
 }  // namespace redlock::redis

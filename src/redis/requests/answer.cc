@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "lock/value.h"
 #include "redis/wire/trouble.h"
 
 namespace redlock::redis {
@@ -140,9 +142,8 @@ std::optional<lock::Answer> read_repair(std::string_view word, const Value& repl
 std::optional<lock::Answer> read_other(lock::Op op, std::string_view word, const Value& reply) {
   if (op == lock::Op::renew && word == "renewed") return lock::Renewed{};
   if (op == lock::Op::mark && word == "marked") return lock::Marked{};
-  if (op == lock::Op::unmark && word == "released") return lock::Released{};
-  if (lock::is_release(op) && word == "released") return lock::Released{};
-  if (op == lock::Op::inquire && word == "released") return lock::Released{};
+  const bool deletes = lock::is_release(op) || op == lock::Op::unmark;
+  if ((deletes || op == lock::Op::inquire) && word == "released") return lock::Released{};
   if (op == lock::Op::leave_queue && (word == "held" || word == "free")) return lock::Released{};
   if (op == lock::Op::leave && word == "cooling") return lock::Released{.cooling = true};
   if (op == lock::Op::leave && word == "kept") return lock::Released{.kept = true};
@@ -231,6 +232,22 @@ std::optional<Queue> read_waiting(const Value& reply) {
   const auto length = std::clamp<std::int64_t>(part[1].integer, 0, kMostCounted);
   queue.length = std::max(static_cast<std::size_t>(length), queue.first.size());
   return queue;
+}
+
+Taken read_taken(const Value& reply) {
+  const std::vector<Value>& part = reply.elements;
+  const std::string_view word = part.empty() ? std::string_view() : part[0].text;
+  if (word == "released") return {lock::Released{}};
+  if (word == "missing") return {lock::Missing{}};
+  if (word == "not_mine" && part.size() == 2) return {lock::NotMine{part[1].text}};
+  if (word != "revoked" || !fits(reply, "sis")) return {unexpected_reply(reply)};
+  Taken taken{lock::Released{}, part[1].integer};
+  // The generation, which is in the list too, is not a token.
+  std::istringstream listed(part[2].text);
+  for (std::string token; listed >> token;) {
+    if (lock::is_token(token)) taken.readers.push_back(token);
+  }
+  return taken;
 }
 
 lock::Answer read_answer(lock::Op op, const LockContext& context, const Value& reply) {

@@ -58,6 +58,19 @@ struct Queue {
 /// The answer to encode_waiting(), if the user may read the queue.
 std::optional<Queue> read_waiting(const Value& reply);
 
+struct Taken {
+  /// Released if the server has carried the request out, Missing or NotMine if the key is missing
+  /// or has changed.
+  lock::Answer answer;
+  /// Of encode_revoke(): how many subscribers received the notice, and the tokens of the readers
+  /// from which the lock was revoked.
+  std::optional<std::int64_t> notified{};
+  std::vector<std::string> readers{};
+};
+
+/// The answer to encode_revoke() or encode_remove().
+Taken read_taken(const Value& reply);
+
 /// {'done', age, time left, who}
 std::optional<lock::Done> read_done(const Value& reply);
 

@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::size_t kMaxName = 255;
 
+// Around the key in the names of its helper keys; the latter if it has a {tag} of its own.
+constexpr std::string_view kHead = "redlock:{";
+constexpr std::string_view kTaggedHead = "redlock-tag:";
+
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 || byte == 0x7f;
@@ -39,7 +43,7 @@ void check_lock_name(std::string_view name) {
   if (std::ranges::any_of(name, is_control)) {
     refuse(name, "control bytes (newline, tab, escape…) are not allowed");
   }
-  if (name.starts_with("redlock:{") || name.starts_with("redlock-tag:")) {
+  if (name.starts_with(kHead) || name.starts_with(kTaggedHead)) {
     refuse(name,
            "names that begin with \"redlock:{\" or \"redlock-tag:\" are for redlock's own keys");
   }
@@ -51,14 +55,9 @@ void check_lock_name(std::string_view name) {
   }
 }
 
-std::string lock_key(std::string_view prefix, std::string_view name) {
-  std::string key(prefix);
-  return key.append(name);
-}
-
 std::string helper_key(std::string_view key, std::string_view part) {
   const bool tagged = key.find('{') != std::string_view::npos;
-  std::string helper(tagged ? "redlock-tag:" : "redlock:{");
+  std::string helper(tagged ? kTaggedHead : kHead);
   helper.append(key).append(tagged ? ":" : "}:").append(part);
   return helper;
 }
@@ -68,20 +67,17 @@ std::string notice_channel(std::string_view key, std::string_view token) {
 }
 
 std::optional<std::string> key_of_helper(std::string_view helper, std::string_view part) {
-  for (const auto& [head, tail] :
-       {std::pair<std::string_view, std::string_view>{"redlock:{", "}:"}, {"redlock-tag:", ":"}}) {
-    const std::string end = std::string(tail).append(part);
-    if (!helper.starts_with(head) || !helper.ends_with(end)) continue;
-    if (helper.size() < head.size() + end.size()) continue;
-    std::string key(helper.substr(head.size(), helper.size() - head.size() - end.size()));
-    try {
-      check_lock_name(key);
-    } catch (const Error&) {
-      continue;
-    }
-    if (helper_key(key, part) == helper) return key;
+  const bool tagged = helper.starts_with(kTaggedHead);
+  const std::size_t head = (tagged ? kTaggedHead : kHead).size();
+  const std::size_t end = part.size() + (tagged ? 1 : 2);
+  if (helper.size() < head + end) return std::nullopt;
+  std::string key(helper.substr(head, helper.size() - head - end));
+  try {
+    check_lock_name(key);
+  } catch (const Error&) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  return helper_key(key, part) == helper ? std::optional(std::move(key)) : std::nullopt;
 }
 
 std::string helper_pattern(std::string_view part) {

@@ -11,7 +11,7 @@ namespace redlock::redis {
 
 /// All that requests need to know about a lock.
 struct LockKeys {
-  std::string key;           ///< see lock_key()
+  std::string key;           ///< prefix and name
   bool shared = false;       ///< we ask as one of many readers
   std::size_t slots = 0;     ///< of the lock; 0: it has none
   std::string held_token{};  ///< of the lock that an ancestor holds; empty: none
@@ -22,11 +22,8 @@ struct LockKeys {
 /// Throws Error (64) with the precise reason unless `name` is valid for a lock: 1 to 255 bytes, no
 /// leading "-", no control bytes, no "://", no leading "redlock:{" or "redlock-tag:" (the helper
 /// keys), no braces except one non-empty {tag} (Redis Cluster's hash tag). With a prefix, the whole
-/// key (lock_key()) must pass as well.
+/// key must pass as well.
 void check_lock_name(std::string_view name);
-
-/// The key of the lock itself: prefix and name.
-std::string lock_key(std::string_view prefix, std::string_view name);
 
 /// A helper key of the lock `key`, in the same Cluster slot: "redlock:{key}:part", or, if the key
 /// has a {tag} of its own, "redlock-tag:key:part" [`a` and `{a}` must not share them].

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis/requests/request.h"
 
-#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -254,6 +253,38 @@ std::string encode_log(std::string_view lock_key, std::string_view event, std::s
                        std::string_view data, unsigned most) {
   return encode_command({"EVAL", scripts::log, "1", helper_key(lock_key, "log"), event, token, data,
                          std::to_string(most)});
+}
+
+Flight encode_revoke(const std::string& key, const std::string& token, const std::string& value) {
+  const bool shared = lock::is_shared(token);
+  Words keys{key};
+  if (shared) keys.push_back(helper_key(key, "readers"));
+  return {encode_script(scripts::revoke, keys,
+                        {token, value, notice_channel(key, shared ? "" : token)})};
+}
+
+Flight encode_remove(const std::string& key, const lock::Sighting& seen, const std::string& token,
+                     const std::vector<std::string>& readers) {
+  const bool is_string = seen.kind == lock::Sighting::Kind::value;
+  const std::string_view type = is_string ? "string" : lock::type_of(seen.value).value_or("none");
+  Words keys{key};
+  Words arguments{std::string(type), is_string ? seen.value : "", token, seen.owner};
+  if (!token.empty()) keys.push_back(helper_key(key, "dead"));
+  if (lock::is_shared(token)) {
+    keys.push_back(helper_key(key, "readers"));
+    std::string& all = arguments.emplace_back();
+    for (const std::string& reader : readers) all.append(all.empty() ? "" : " ").append(reader);
+  }
+  Flight flight{encode_script(scripts::remove, keys, arguments) + encode_hand_on(key), 2};
+  if (token.empty()) return flight;
+  Words holders{token};
+  holders.insert(holders.end(), readers.begin(), readers.end());
+  for (const std::string& holder : holders) {
+    flight.wire += encode_command({"HDEL", helper_key(key, "holder"), holder, "fence:" + holder,
+                                   "holds:" + holder, "keep:" + holder});
+    ++flight.replies;
+  }
+  return flight;
 }
 
 }  // namespace redlock::redis

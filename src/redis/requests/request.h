@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Encodes requests as commands, and those of the queue of waiters that every server keeps of a
-// lock. The queue is best effort: a user without the permission for it waits all the same. Absent
-// on purpose: when to ask (lock/), and the reading of replies (answer.h).
+// Encodes requests as commands. Those of the queue of waiters are best effort: a user without the
+// permission for it waits all the same. Absent on purpose: when to ask (lock/), and the reading of
+// replies (answer.h).
 #pragma once
 
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "lock/judgement.h"
 #include "lock/vote.h"
 #include "redis/requests/keys.h"
 #include "redis/wire/uri.h"
@@ -22,7 +24,6 @@ struct LockContext {
   std::chrono::milliseconds ttl{};  ///< how long a hold counts without a renewal
   std::string holder_json{};
   std::chrono::seconds restart_grace{};  ///< 0: we trust servers as soon as they run
-  unsigned replicas = 0;                 ///< this many must have the grant before it counts
   std::string holder_key = helper_key(lock_key, "holder");
   std::string fence_key = helper_key(lock_key, "fence");
   std::string dead_key = helper_key(lock_key, "dead");
@@ -96,5 +97,15 @@ std::string encode_waiting(std::string_view lock_key);
 /// digest gets into the log. `data`: JSON.
 std::string encode_log(std::string_view lock_key, std::string_view event, std::string_view token,
                        std::string_view data, unsigned most);
+
+/// Revokes the lock `key` with this token, for `redlock release --force`: it gets `value`, unless
+/// it has changed since the user saw it. The holder receives a notice, also if the lock was revoked
+/// before.
+Flight encode_revoke(const std::string& key, const std::string& token, const std::string& value);
+
+/// Deletes the key that the user saw, unless it has changed since. `token`: of its lock; empty for
+/// a key of another program. `readers`: the tokens of all that hold a shared lock, on any server.
+Flight encode_remove(const std::string& key, const lock::Sighting& seen, const std::string& token,
+                     const std::vector<std::string>& readers);
 
 }  // namespace redlock::redis

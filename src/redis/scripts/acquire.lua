@@ -1,49 +1,35 @@
 -- SPDX-License-Identifier: MIT
 --
--- Takes the lock if it is free, it is not another waiter's turn, and this server can vouch for that; or joins
--- the lock of an ancestor.
+-- Takes the lock if it is free, it is not another waiter's turn, and this server can vouch for that; or joins the
+-- lock of an ancestor.
 --
--- KEYS[1] to KEYS[4]  the lock, the holder hash, the fence hash (the last fencing number, and the run_id of the
---          server when it gave it), the tombstone (buried.lua)
+-- KEYS[1] to KEYS[4]  the lock, the holder hash, the fence hash, the tombstone
 -- ARGV[1]  our token
 -- ARGV[2]  the lock's time to live, in ms: the ttl or the minimum hold, whichever is longer
 -- ARGV[3]  who we are, as JSON
--- ARGV[4]  restart grace, in s: a server that started more recently may have forgotten locks
+-- ARGV[4]  the restart grace, in s
 -- ARGV[5]  the ttl, in ms: how long a hold counts without a renewal
 -- ARGV[6]  our hold: the token itself, or another secret, to join the lock that has the token
--- ARGV[7]  our name in the queue, ARGV[8] our ticket; '' and '': we are not in the queue
+-- ARGV[7], ARGV[8]  our name in the queue, and our ticket; '' and '': we are not in the queue
 -- ARGV[9]  the beginning of the names of the queue's keys: see queue.lua
--- and only for `--once`:
--- KEYS[5]  the mark of the last successful run: its beginning by this server's clock, and the runner
--- ARGV[10] how long ago that run must have begun, in ms
+-- KEYS[5], ARGV[10]  only for --once: the mark, and how long ago its run must have begun, in ms
 --
 -- {'granted', run_id or '', uptime in s, trace, fence, clock}
---     the lock holds our token, for at least the ttl. trace: this name was never locked here ('none'), or last
---     since the server started ('present') or before ('earlier'). fence: the number of this grant, '0' if the
---     server could not store one. clock: ms since 1970, '0' if the user may not read it.
+--     trace: this name was never locked here ('none'), or last since the server started ('present') or before
+--     ('earlier'). fence: '0' if the server could not store one. clock: ms since 1970, '0' if unknown.
 -- {'done', ms since that run began, how many ms the mark still stays, who or ''}
 -- {'refused', value, pttl, holder or '', clock, ticket, place, how many wait}    the key has another value;
---     pttl -1: it never expires. value '': there is no lock to join. value 'revoked:TOKEN', pttl -2: the
---     tombstone has our token. ticket: for a waiter that joins the queue now. place: ours, 0 outside it.
--- {'turn', waiter, how many ms it lasts, '', clock, ticket, place, how many wait}    the lock is free, and that
---     waiter has the turn
--- {'fresh', uptime in s}       the server restarted since the last lock, and may have forgotten it
--- {'unusable', value}          the fence hash has no number that can grow. value: the first bytes of its field,
---                              or 'type:list' and the like
+--     pttl -1: it never expires. value '': there is no lock to join. value 'revoked:TOKEN', pttl -2: the tombstone
+--     has our token. ticket: for a waiter that joins the queue now. place: ours, 0 outside the queue.
+-- {'turn', waiter, how many ms it lasts, '', clock, ticket, place, how many wait}    the lock is free
+-- {'fresh', uptime in s}    the server restarted since the last lock, and may have forgotten it
+-- {'unusable', value}    the fence hash has no number that can grow; value: its first bytes, or 'type:list'
 -- {'replica', 'host:port of the primary'}
 --
 -- Only writes to the queue, which are pcalls (try), come before the SET, and every command after it is a
 -- pcall: a failing script does not roll back, and an error after the SET would hide that we hold the lock.
-local ttl = tonumber(ARGV[2])
-local hold = ARGV[6]
-local joins = hold ~= ARGV[1]
 local now = redis.pcall('TIME')
 local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
-local stamp = string.format('%.0f', clock)
-local prefix = ARGV[9]
---include queue
---include turn
---include enqueue
 --include asked
 
 -- TYPE answers with a status, which is a table in Lua. A key of another type is another program's.
@@ -77,13 +63,7 @@ end
 -- The queue decides only about a free lock. A grant does not end a turn: a waiter leaves with its quorum.
 if kind == 'none' and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
-  local owner, left, theirs = standing_turn()
-  if not owner then
-    if clock > 0 then owner, left = hand_on(ARGV[7], ticket), 500 end
-  elseif owner == ARGV[7] or
-         (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
-    owner = nil
-  end
+  local owner, left = turn_before(ticket, clock > 0)
   if owner then return refuse('turn', owner, left) end
   if ticket then count_again(ARGV[7]) end
 end

@@ -3,22 +3,13 @@
 -- Takes the lock as one of its readers, if it is free or others read it, no writer waits before us, and this
 -- server can vouch for that; or joins the place of an ancestor among the readers.
 --
--- KEYS[1] to KEYS[4], ARGV[1] to ARGV[9]  as in acquire.lua; there is neither --once nor a minimum hold
+-- KEYS[1] to KEYS[4], ARGV[1] to ARGV[9]  as in acquire.lua, without --once and a minimum hold
 -- KEYS[5]  the readers: see readers.lua
 --
 -- Replies as acquire.lua. {'refused', 'shared:GENERATION', …}: others read, but a writer waits before us.
 local token, readers = ARGV[1], KEYS[5]
-local ttl = tonumber(ARGV[2])
-local hold = ARGV[6]
-local joins = hold ~= token
 --include sizes
 --include readers
-
-local stamp = string.format('%.0f', clock)
-local prefix = ARGV[9]
---include queue
---include turn
---include enqueue
 --include asked
 --include enter
 
@@ -33,12 +24,7 @@ local enters_with_us = reads
 -- Whoever holds the lock, a writer that waits comes before the readers that come after it.
 if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   local ticket = tonumber(ARGV[8])
-  local owner, left, theirs = standing_turn()
-  if owner and ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner)) then
-    owner = nil
-  elseif kind == 'none' and not owner then
-    owner, left = hand_on(ARGV[7], ticket), 500
-  end
+  local owner, left = turn_before(ticket, kind == 'none')
   if not owner or reads(owner) then owner, left = other_before(ticket) end
   if owner and (left or kind == 'none') then return refuse('turn', owner, left or 500) end
   if owner then

@@ -1,27 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- Takes the slot of the lock that our token names, if nobody has it, it is not another waiter's turn, and
--- this server can vouch for that; or joins the slot of an ancestor.
+-- Takes the slot of the lock that our token names, if nobody has it, it is not another waiter's turn, and this
+-- server can vouch for that; or joins the slot of an ancestor.
 --
 -- KEYS[1] to KEYS[5], ARGV[1] to ARGV[9]  as in acquire_shared.lua
 --
--- Replies as acquire.lua. If the lock has as many slots as our token says, a refusal has a last element: for
--- each slot 4 digits of its holder's token, or nothing, separated by commas; its value is the token that has
--- our slot, its time that until the first slot may be free. Without that element: {'refused',
--- 'shared:GENERATION', …}, a waiter that is not for one of as many slots stands before us; {'refused',
--- 'type:crowd', …}, see slots.lua.
+-- Replies as acquire.lua. If the lock has as many slots as our token says, a refusal has a last element: for each
+-- slot 4 digits of its holder's token, or nothing, separated by commas; its value is the token that has our slot,
+-- its time that until the first slot may be free. Without that element: {'refused', 'shared:GENERATION', …}, a
+-- waiter for something else than one of as many slots is before us; {'refused', 'type:crowd', …}, see slots.lua.
 local token, readers = ARGV[1], KEYS[5]
-local ttl = tonumber(ARGV[2])
-local hold = ARGV[6]
-local joins = hold ~= token
 --include sizes
 --include readers
-
-local stamp = string.format('%.0f', clock)
-local prefix = ARGV[9]
---include queue
---include turn
---include enqueue
 --include asked
 --include slots
 --include enter
@@ -63,13 +53,7 @@ if not ours and not joins and (try('ZCARD', queue) or 0) > 0 then
   if other then
     return refuse_any('refused', value, redis.call('PTTL', KEYS[1]), field(KEYS[2], value, 8192))
   end
-  local owner, left, theirs = standing_turn()
-  if not owner then
-    owner, left = hand_on(ARGV[7], ticket), 500
-  elseif owner == ARGV[7] or
-         (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
-    owner = nil
-  end
+  local owner, left = turn_before(ticket, true)
   if owner then return refuse('turn', owner, left) end
   if ticket then count_again(ARGV[7]) end
 end

@@ -1,15 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- Reads the mark of the last successful run (`--once`). Changes nothing.
+-- Reads the mark of the last successful run (--once). Changes nothing.
 --
 -- KEYS[1]  the mark, and no other key: a user without --once needs no permission for it
 --
 -- {'done', ms since that run began, how many ms the mark still stays, who or ''}, {'missing'}
--- If the mark is longer than any of ours, this script reads only its head.
-local size = redis.pcall('STRLEN', KEYS[1])
-local head = type(size) == 'number' and size > 8192 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-local mark = type(head) == 'string' and head or redis.call('GET', KEYS[1])
-local began, who = string.match(mark or '', '^(%d+) (.*)$')
+--include read
+local began, who = string.match(read(KEYS[1], 8192) or '', '^(%d+) (.*)$')
 if not began then return {'missing'} end
 local time = redis.call('TIME')
 local age = time[1] * 1000 + math.floor(time[2] / 1000) - began

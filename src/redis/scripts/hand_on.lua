@@ -1,14 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
 -- A waiter leaves the queue, or somebody has freed the lock. If the lock is free and nobody has the turn, the
--- first waiter gets it. A reader that has the lock leaves the queue, too: then the next ones wake.
+-- first waiter gets it. If readers hold the lock, the readers at the head of the queue are woken.
 --
 -- KEYS[1]  the lock, which this script only reads
 -- ARGV[1]  the beginning of the names of the queue's keys: see queue.lua
 -- ARGV[2]  the waiter that leaves, or ''
 --
--- {'held'}: the lock is held, and has no free slot. If it only cools, the first two waiters learn for how long.
---     If readers hold it, the readers at the head of the queue are woken
+-- {'held'}: the lock has a holder and no free slot, or it cools: then the first two waiters learn for how long
 -- {'free', the waiter that has the turn now, or ''}
 local prefix = ARGV[1]
 local time = redis.call('TIME')

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Reads a page of the log of a lock backwards, from its latest line on. Changes nothing.
+-- Reads a page of the log of a lock backwards. Changes nothing.
 --
 -- KEYS[1]  the log
 -- ARGV[1]  the ID of the first line of the page, '+' for the latest line of the log
@@ -9,11 +9,7 @@
 -- {'log', {id, event, run, data, count}, …}    as in log.lua; '' for a field that is missing, or too long for ours
 -- {'long', how many lines, how many bytes}     longer lines than redlock's: the script does not read them
 -- {'replica', 'host:port of the primary'}
-local place = redis.pcall('INFO', 'replication')
-if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
-  return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
-                     (string.match(place, 'master_port:(%d+)') or '?')}
-end
+--include replica
 
 local lines = redis.pcall('XLEN', KEYS[1])
 local size = redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 0)

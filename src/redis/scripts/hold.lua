@@ -1,28 +1,21 @@
 -- SPDX-License-Identifier: MIT
 --
--- Goes with a renewal or a repair: our hold counts for another ttl, and the holder hash lives on if it
--- belongs to this lock. Best effort, and on one key, as in renew.lua.
+-- Goes with a renewal or a repair, best effort: our hold counts for another ttl, and the holder hash lives on if
+-- it belongs to this lock.
 --
--- KEYS[1]  the holder hash
--- ARGV[1]  the lock's token
--- ARGV[2]  our hold
+-- KEYS[1]  the holder hash, and no other key, as in renew.lua
+-- ARGV[1]  the lock's token, ARGV[2] our hold
 -- ARGV[3]  how long it counts, in ms: the ttl
 -- ARGV[4]  the hash's time to live, in ms
 --
 -- {'held'}, {'missing'}
--- The script reads no value longer than any of ours: it asks for sizes first, where the user may.
-local function field(name, longest)
-  local size = redis.pcall('HSTRLEN', KEYS[1], name)
-  if type(size) == 'number' and size > longest then return '' end
-  local text = redis.call('HGET', KEYS[1], name)
-  return text and #text <= longest and text or ''
-end
+--include field
 
-if field(ARGV[1], 8192) == '' then return {'missing'} end
+if field(KEYS[1], ARGV[1], 8192) == '' then return {'missing'} end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
 local time = redis.call('TIME')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
-local holds = string.gsub(field('holds:' .. ARGV[1], 65536), ' ?' .. ARGV[2] .. ' %d+', '')
+local holds = string.gsub(field(KEYS[1], 'holds:' .. ARGV[1], 65536), ' ?' .. ARGV[2] .. ' %d+', '')
 holds = holds .. ' ' .. ARGV[2] .. string.format(' %.0f', ends)
 -- At maxmemory, Redis refuses HSET until the script has sent a write that needs no memory.
 redis.pcall('HDEL', KEYS[1], '')

@@ -4,7 +4,7 @@
 --
 -- KEYS[1]  the lock, which this script does not touch: it has the queue's slot
 -- ARGV[1]  the beginning of the names of the queue's keys: see queue.lua
--- ARGV[2]  the waiter, ARGV[3] who it is, as JSON, ARGV[4] its ticket
+-- ARGV[2] to ARGV[4]  the waiter, who it is, as JSON, and its ticket
 --
 -- {'joined'}
 local prefix = ARGV[1]

@@ -1,33 +1,25 @@
 -- SPDX-License-Identifier: MIT
 --
--- Gives up a hold of the lock. If no other hold is left, this script deletes the lock, even a revoked one, or
--- leaves it to cool. To check for other holds and to delete the lock must be one step, or a process that
--- joins in between loses it. (Two keys, and so TRYAGAIN while a cluster moves their slot.)
+-- Gives up a hold of the lock. If no other hold is left, deletes the lock, even a revoked one, or leaves it to
+-- cool. Both are one step (so on two keys, with TRYAGAIN while a cluster moves their slot): otherwise a process
+-- that joins in between would lose the lock.
 --
--- KEYS[1]  the lock
--- KEYS[2]  the holder hash
+-- KEYS[1]  the lock, KEYS[2] the holder hash
 -- ARGV[1]  the lock's token
 -- ARGV[2]  our hold: the token itself for the process that took the lock, else another secret
 -- ARGV[3]  the rest of a minimum hold, in ms, or 0
 -- and only for a lock that one process, the keeper, renews and another one, the owner, releases:
--- KEYS[3]  the fence hash. This script notes there that the token was released: so the keeper neither takes the
---          release for a loss nor puts the lock back
+-- KEYS[3]  the fence hash. A note there says that the token was released: so the keeper neither takes the release
+--          for a loss nor puts the lock back
 -- ARGV[4]  which process asks: 'owner', or 'keeper', which knows of the release and finishes it
 -- ARGV[5]  how long the note stays at least, in ms: until the keeper has given up
 --
 -- {'released'}, {'cooling'}, {'kept'}: others still hold it, {'missing'}, {'not_mine', value}
 --include leaving
-
--- If the value is longer than any of ours, this script reads only the head.
-local function read()
-  local size = redis.pcall('STRLEN', KEYS[1])
-  local long = type(size) == 'number' and size > 1024
-  local head = long and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-  return type(head) == 'string' and head or redis.call('GET', KEYS[1])
-end
+--include read
 
 local kind = redis.call('TYPE', KEYS[1]).ok
-local value = kind == 'string' and read()
+local value = kind == 'string' and read(KEYS[1], 1024)
 local cooling = 'cooling:' .. token
 if value ~= token and value ~= cooling and
    string.match(value or '', '^revoked:(%S+)') ~= token then
@@ -38,8 +30,8 @@ if value ~= token and value ~= cooling and
   return {'not_mine', value and string.sub(value, 1, 1024) or 'type:' .. kind}
 end
 
---include others
-
+local others = find_others()
+if not others then return {'kept'} end
 local keep = tonumber(string.match(field(KEYS[2], 'keep:' .. token, 16), '^%d+$')) or 0
 if #others > 0 then
   redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))

@@ -1,13 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- Gives up a hold of our place among the readers. If no other hold is left, this script removes us, even if
--- the lock was revoked, and the last reader deletes the lock.
+-- Gives up a hold of our place among the readers. If no other hold is left, removes us, even if the lock was
+-- revoked, and the last reader deletes the lock.
 --
--- KEYS[1]  the lock
--- KEYS[2]  the holder hash
--- KEYS[3]  the fence hash, for the note in leave.lua
+-- KEYS[1] to KEYS[3], ARGV[1] to ARGV[5]  as in leave.lua, without a minimum hold
 -- KEYS[4]  the readers: see readers.lua
--- ARGV[1] to ARGV[5]  as in leave.lua; there is no minimum hold
 --
 -- {'released'}, {'kept'}: others share our place, {'missing'}: others may read, {'not_mine', value}
 --include leaving
@@ -23,8 +20,8 @@ if not ours then
   if kind == 'none' or shared or ends then return {'missing'} end
   return {'not_mine', value}
 end
---include others
-
+local others = find_others()
+if not others then return {'kept'} end
 if #others > 0 then
   redis.call('HSET', KEYS[2], 'holds:' .. token, table.concat(others))
   return {'kept'}

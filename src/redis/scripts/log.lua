@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Writes a line into the log of a lock. Decides nothing, and no client waits for it: if the user may not
--- write there, or the key is not a log, it writes nothing.
+-- Writes a line into the log of a lock, if the user may, and the key is a log. No client waits for it.
 --
 -- KEYS[1]  the log
 -- ARGV[1]  what happened: acquired, renewed (a maintenance hold), released, lost, revoked, skipped

@@ -1,26 +1,22 @@
 -- SPDX-License-Identifier: MIT
 --
--- Reads all that there is to see of a lock. Changes nothing. Leaves out each part that the user may not read,
--- except the lock itself.
+-- Reads all that there is to see of a lock, but for what the user may not read. Changes nothing.
 --
--- KEYS[1]  the lock
--- KEYS[2]  the holder hash
+-- KEYS[1]  the lock, KEYS[2] the holder hash
 -- ARGV[1]  the key of the readers, which is not in KEYS, as in queue.lua
 -- ARGV[2]  a token or '': if it is a reader's, the readers begin with it
 --
 -- {'seen', type of the key, value or '', pttl, holder or '', fence, holds, member, count, run,
 --  {{token, for how many more ms, who or '', fence, run}, …}, readers}
---     pttl -1: it never expires. fence: the number of the holder's token on this server, or '0'. holds: how
---     many processes hold the lock, 0 if unknown. member, count: the holder of a Redisson lock, which is a
---     hash, and how often it holds it. run: the log's name for the token's run. Then the readers of a shared
---     lock, 100 at most, and how many there are.
+--     pttl -1: it never expires. fence: the number of the holder's token on this server, or '0'. holds: how many
+--     processes hold the lock, 0 if unknown. member, count: the holder of a Redisson lock, which is a hash, and
+--     how often it holds it. run: the log's name for the token's run. Then the readers, 100 at most, and how many
+--     there are.
 -- {'replica', 'host:port of the primary'}
 --include sizes
-local place = redis.pcall('INFO', 'replication')
-if type(place) == 'string' and string.find(place, 'role:slave', 1, true) then
-  return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
-                     (string.match(place, 'master_port:(%d+)') or '?')}
-end
+--include replica
+--include field
+--include each
 
 local kind = redis.call('TYPE', KEYS[1]).ok
 -- One byte more than the longest value of ours.
@@ -29,37 +25,25 @@ local value = type(head) == 'string' and head or kind == 'string' and redis.call
 local left = redis.call('PTTL', KEYS[1])
 local who, fence, holds, member, count, run, readers, there = '', '0', 0, '', 0, '', {}, 0
 
--- Another program may have written the value, of any size, and the keys beside it.
-local function noted(field, longest)
-  local size = redis.pcall('HSTRLEN', KEYS[2], field)
-  if type(size) == 'number' and size > longest then return '' end
-  local text = redis.pcall('HGET', KEYS[2], field)
-  return type(text) == 'string' and #text <= longest and text or ''
-end
-
 if #value > 1024 then
   -- It is not ours, and may be so long that reading it would block the server.
 elseif kind == 'string' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)') or value
-  who = noted(token, 8192)
+  who = field(KEYS[2], token, 8192)
   run = string.sub(redis.sha1hex(token), 1, 16)
-  fence = string.match(noted('fence:' .. token, 32), '^%d+$') or '0'
+  fence = string.match(field(KEYS[2], 'fence:' .. token, 32), '^%d+$') or '0'
   local now = redis.pcall('TIME')
   local clock = now[1] and now[1] * 1000 + math.floor(now[2] / 1000) or 0
-  -- Word by word: a pattern for both would scan a long word again from each of its bytes.
-  local hold
-  for word in string.gmatch(noted('holds:' .. token, 65536), '%S+') do
-    local ends = hold and string.match(word, '^%d+$')
-    if ends and (hold == token or tonumber(ends) > clock) then holds = holds + 1 end
-    hold = not ends and word
-  end
+  each(field(KEYS[2], 'holds:' .. token, 65536), function(hold, ends)
+    if hold == token or tonumber(ends) > clock then holds = holds + 1 end
+  end)
   if string.sub(token, 1, 7) == 'shared:' and redis.pcall('ZSCORE', ARGV[1], token) == 'inf' then
     local small = is_small(ARGV[1], 1 / 0)
     local list = small and redis.pcall('ZRANGEBYSCORE', ARGV[1], '(' .. string.format('%.0f', clock), '(inf',
                                        'WITHSCORES', 'LIMIT', 0, 100) or {}
     local function name(reader, ends)
-      readers[#readers + 1] = {reader, string.format('%.0f', ends - clock), noted(reader, 8192),
-                               string.match(noted('fence:' .. reader, 32), '^%d+$') or '0',
+      readers[#readers + 1] = {reader, string.format('%.0f', ends - clock), field(KEYS[2], reader, 8192),
+                               string.match(field(KEYS[2], 'fence:' .. reader, 32), '^%d+$') or '0',
                                string.sub(redis.sha1hex(reader), 1, 16)}
     end
     local ends = redis.pcall('ZSCORE', ARGV[1], ARGV[2])

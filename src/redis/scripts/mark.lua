@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Marks that a run of this name was successful, and when it began. The time is by this server's own clock, so
--- it means the same however late the request arrives.
+-- Marks that a run of this name was successful, and when it began, by this server's own clock: so the mark means
+-- the same however late the request arrives.
 --
 -- KEYS[1]  the mark
 -- ARGV[1]  when the run began, in ms since 1970

@@ -1,14 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- Lists the commands of redlock's scripts that this user may not run on the keys of a lock, or that the
--- server does not know. Changes nothing: each writing command gets invalid arguments (an unknown number, a
--- field too few), which the server refuses only after it has checked the permission.
+-- Lists the commands of redlock's scripts that this user may not run on the keys of a lock, or that the server
+-- does not know. Changes nothing: each writing command gets invalid arguments (an unknown number, a field too
+-- few), which the server refuses only after it has checked the permission.
 --
--- KEYS[1] to KEYS[4]  as in acquire.lua; or, with ARGV[2] 'queue', the four keys of queue.lua; or
--- KEYS[1]             alone, as in log.lua: a user without these permissions can lock all the same; or, with
---                     ARGV[2] 'sharded', the lock, on a node of a Cluster; a server before Redis 7 does not know
---                     that command, and no permission is missing there
--- ARGV[1]             with four keys or 'sharded': a channel of the lock that has no subscriber
+-- KEYS[1] to KEYS[4]  as in acquire.lua; with ARGV[2] 'queue' the keys of queue.lua
+-- KEYS[1]  alone: the log; with ARGV[2] 'sharded' the lock, on a node of a Cluster: a server before Redis 7 does
+--          not know SPUBLISH, and no permission is missing there
+-- ARGV[1]  but for the log: a channel of the lock that has no subscriber
 --
 -- {command, …}, in lower case; empty if no permission is missing. '&': the channel.
 local denied = {}

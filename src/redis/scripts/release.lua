@@ -7,15 +7,8 @@
 -- ARGV[1]  our token
 --
 -- {'released'}, {'missing'}, {'not_mine', value}
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'none' then return {'missing'} end
-if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
-
--- If the value is longer than any of ours, this script reads only its head.
-local size = redis.pcall('STRLEN', KEYS[1])
-local long = type(size) == 'number' and size > #ARGV[1] + 1024
-local head = long and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-local value = type(head) == 'string' and head or redis.call('GET', KEYS[1])
+--include string
+local value = read(KEYS[1], #ARGV[1] + 1024)
 if value == ARGV[1] or value == 'cooling:' .. ARGV[1] or
    string.match(value or '', '^revoked:(%S+)') == ARGV[1] then
   redis.call('DEL', KEYS[1])

@@ -1,15 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- Removes us from the readers, even if the lock was revoked: we never got this lock, or have lost it. The
--- last reader deletes the lock. (leave_shared.lua releases a lock that we got.)
+-- As release.lua, for a reader: removes us from the readers. The last reader deletes the lock.
 --
--- KEYS[1]  the lock
--- KEYS[2]  the readers: see readers.lua
--- KEYS[3]  the holder hash
+-- KEYS[1] to KEYS[3]  the lock, the readers (see readers.lua), the holder hash
 -- ARGV[1]  our token
 --
 -- {'released'}, {'missing'}: others may read, {'not_mine', value}
 local token, readers, holder = ARGV[1], KEYS[2], KEYS[3]
+--include field
 --include sizes
 --include readers
 --include exit

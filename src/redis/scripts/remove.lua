@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Deletes the key at the lock's name if it still is what the user saw, be it a redlock lock or a key of
--- another program.
+-- Deletes the key at the lock's name if it still is what the user saw, be it a redlock lock or a key of another
+-- program.
 --
 -- KEYS[1]  the lock
 -- KEYS[2]  the tombstone, if it is a redlock lock: it gets the lock's token, so that no late request of the holder
@@ -9,13 +9,14 @@
 -- KEYS[3]  the readers, if the lock is shared: see readers.lua. The tombstone has the token of each
 -- ARGV[1]  the type of the key
 -- ARGV[2]  the first 1024 bytes of its value, if it is a string
--- ARGV[3]  the token of a redlock lock, or ''. The script deletes the lock even if it was revoked or cools since
+-- ARGV[3]  the token of a redlock lock, which may have been revoked or begun to cool since then, or ''
 -- ARGV[4]  the holder of a Redisson lock, which is a hash, or ''
 -- ARGV[5]  the readers that the user saw, on any server
 --
--- {'released'}, {'missing'}, {'not_mine', value}; an error, and nothing is changed, if the lock has more readers
--- than the tombstone can name
+-- {'released'}, {'missing'}, {'not_mine', value}; an error, and nothing changes, if the lock has more readers than the
+-- tombstone can name
 --include sizes
+--include read
 -- Also if the lock is gone already: its holder may be about to put it back.
 local function bury(left)
   if ARGV[3] == '' or not KEYS[2] then return end
@@ -46,10 +47,7 @@ if kind == 'none' then
   bury(0)
   return {'missing'}
 end
--- If the value is longer than any of ours, this script reads only its head.
-local size = kind == 'string' and redis.pcall('STRLEN', KEYS[1])
-local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-local value = type(head) == 'string' and head or kind == 'string' and redis.call('GET', KEYS[1]) or ''
+local value = kind == 'string' and read(KEYS[1], 1024) or ''
 local same = kind == ARGV[1] and string.sub(value, 1, 1024) == ARGV[2]
 if kind == 'string' and ARGV[3] ~= '' then
   local token = string.match(value, '^cooling:(.*)') or string.match(value, '^revoked:(%S+)')

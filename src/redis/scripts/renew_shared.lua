@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- The same for our place among the readers, and for the lock with it.
+-- As renew.lua, for our place among the readers, and for the lock with it: to renew one of them only would let a
+-- writer in.
 --
--- KEYS[1]  the lock
--- KEYS[2]  the readers: see readers.lua. Two keys, and so TRYAGAIN while a cluster moves their slot: to renew one
---          of them only would let a writer in
+-- KEYS[1]  the lock, KEYS[2] the readers: see readers.lua
 -- ARGV[1]  our token
 -- ARGV[2]  the ttl, in ms
 --

@@ -1,14 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- Puts our lock back on a server that lost it, while a quorum of the others holds it. This is not a new
--- grant: it takes no fencing number and leaves no trace of the server's run_id, so the client judges the
--- server's next vote as if this had not happened. The script does not put the lock back if its owner has
--- released it here, or somebody has deleted it by force: the process that renews the lock may not know that
--- yet.
+-- Puts our lock back on a server that lost it, while a quorum of the others holds it, but not after a release by
+-- its owner or a deletion by force, of which the process that renews the lock may not know yet. This is not a new
+-- grant: it takes no fencing number and leaves no trace of the server's run_id, so the client judges the server's
+-- next vote as if this had not happened.
 --
 -- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
 --
--- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
+-- {'granted'}, {'refused', value, pttl, '', '0'}, {'released'}
 --include noted
 
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
@@ -17,10 +16,7 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return {'granted'}
 end
 local kind = redis.call('TYPE', KEYS[1]).ok
--- If the value is longer than any of ours, this script reads only its head.
-size = redis.pcall('STRLEN', KEYS[1])
-local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-local value = type(head) == 'string' and head or
-              kind == 'string' and redis.call('GET', KEYS[1]) or 'type:' .. kind
+--include read
+local value = kind == 'string' and read(KEYS[1], 1024) or 'type:' .. kind
 if value == ARGV[1] then return {'granted'} end
 return {'refused', string.sub(value, 1, 1024), redis.call('PTTL', KEYS[1]), '', '0'}

@@ -2,10 +2,8 @@
 --
 -- As repair.lua, for a reader, on a server where the lock is free or shared.
 --
--- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3]  as in acquire.lua
+-- KEYS[1] to KEYS[4], ARGV[1] to ARGV[3], replies  as in repair.lua
 -- KEYS[5]  the readers: see readers.lua
---
--- {'granted'}, {'refused', value, pttl, '', '0'}, or {'released'}
 local token, readers = ARGV[1], KEYS[5]
 --include noted
 --include sizes

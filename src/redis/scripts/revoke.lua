@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- Marks the lock as revoked from the holder that the user saw, and notifies that holder. The time to live
--- does not change: when it is over, or the holder has stopped its job, the lock is free.
+-- Marks the lock as revoked from the holder that the user saw, and notifies that holder. The time to live does
+-- not change: when it is over, or the holder has stopped its job, the lock is free.
 --
 -- KEYS[1]  the lock, and no other key except for a shared one:
--- KEYS[2]  the readers: see readers.lua. This script revokes the lock from all of them
+-- KEYS[2]  the readers: see readers.lua. The script revokes the lock from all of them
 -- ARGV[1]  the token, or "shared:GENERATION"
 -- ARGV[2]  the new value: "revoked:TOKEN", a blank, and the revoker as JSON
 -- ARGV[3]  the channel of the notices to the holder; of readers, its beginning, before the token
@@ -13,14 +13,8 @@
 --     the value stays
 -- {'missing'}, {'not_mine', value}
 --include sizes
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind == 'none' then return {'missing'} end
-if kind ~= 'string' then return {'not_mine', 'type:' .. kind} end
-
--- If the value is longer than any of ours, this script reads only its head.
-local size = redis.pcall('STRLEN', KEYS[1])
-local head = type(size) == 'number' and size > 1024 and redis.pcall('GETRANGE', KEYS[1], 0, 1023)
-local value = type(head) == 'string' and head or redis.call('GET', KEYS[1]) or ''
+--include string
+local value = read(KEYS[1], 1024) or ''
 if value == ARGV[1] then
   -- SET would remove the time to live (KEEPTTL needs Redis 6).
   local left = redis.call('PTTL', KEYS[1])

@@ -2,11 +2,12 @@
 --
 -- Lists the waiters in the queue of a lock. Changes nothing.
 --
--- KEYS[1]  the queue, KEYS[2] alive, KEYS[3] the waiters: see queue.lua; no other key, as a user that
---          reads locks may lack the permission for these
+-- KEYS[1] to KEYS[3]  queue, alive and waiters: see queue.lua; no other key, as a user that reads locks may lack
+--                     the permission for these
 --
 -- {'waiting', how many, {waiter, for how many ms, who or ''}, …}: the first 20, in their order
 --include sizes
+--include field
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 -- Few records have expired: each request of a waiter removes some of them.
@@ -17,13 +18,8 @@ local queue = is_small(KEYS[1], 1 / 0) and redis.call('ZRANGE', KEYS[1], 0, 999,
 for at = 1, #queue, 2 do
   local ends = tonumber(redis.call('ZSCORE', KEYS[2], queue[at]) or 0)
   if ends > clock then
-    -- Of a record longer than any of ours, it reads only the size, where the user may: another program wrote
-    -- it.
-    local size = redis.pcall('HSTRLEN', KEYS[3], queue[at])
-    local long = type(size) == 'number' and size > 8192
-    local who = not long and redis.call('HGET', KEYS[3], queue[at]) or ''
     local waited = string.format('%.0f', math.max(clock - queue[at + 1], 0))
-    answer[#answer + 1] = {string.sub(queue[at], 1, 64), waited, who}
+    answer[#answer + 1] = {string.sub(queue[at], 1, 64), waited, field(KEYS[3], queue[at], 8192)}
     if #answer == 22 then break end
   end
 end

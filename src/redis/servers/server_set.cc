@@ -51,8 +51,7 @@ ServerSet::ServerSet(std::vector<Endpoint> servers, LockKeys keys, std::chrono::
                .waiter = drawn(kWaiterBytes, keys_,
                                keys_.slots == 0 ? std::nullopt : std::optional<std::size_t>(0)),
                .ttl = ttl,
-               .restart_grace = restart_grace,
-               .replicas = keys_.replicas},
+               .restart_grace = restart_grace},
       holder_(std::move(holder)) {
   if (std::ranges::any_of(endpoints_, &Endpoint::tls)) tls_.emplace(tls);
   for (lock::ServerIndex server = 0; server < size(); ++server) {
@@ -95,9 +94,9 @@ void ServerSet::ask(const lock::Ask& ask, lock::Instant now) {
 Flight ServerSet::encode(const lock::Ask& ask) {
   const Secrets& secrets = secrets_of(ask.attempt, ask.slot);
   Flight flight = encode_request(ask, context_, secrets);
-  if (context_.replicas > 0 && is_replicated(ask.op)) {
+  if (keys_.replicas > 0 && is_replicated(ask.op)) {
     // The server's answer must come before we give up waiting for it.
-    flight = with_wait(std::move(flight), context_.replicas,
+    flight = with_wait(std::move(flight), keys_.replicas,
                        std::max(timeouts_.request / 2, std::chrono::milliseconds(1)));
   }
   if (lock::is_release(ask.op) && !lock::is_join(ask.attempt) &&
@@ -203,8 +202,8 @@ lock::Reply ServerSet::read(Link& link, Link::Arrival arrival) {
     return {arrival.ask, arrival.sent, std::move(*trouble)};
   }
   lock::Answer answer = read_answer(arrival.ask.op, context_, std::get<Value>(arrival.content));
-  if (context_.replicas > 0 && is_replicated(arrival.ask.op)) {
-    answer = read_waited(std::move(answer), arrival.waited, context_.replicas);
+  if (keys_.replicas > 0 && is_replicated(arrival.ask.op)) {
+    answer = read_waited(std::move(answer), arrival.waited, keys_.replicas);
   }
   if (lock::is_release(arrival.ask.op) && is_gone(answer)) {
     link.requests().forget_attempt(arrival.ask.attempt);
@@ -260,8 +259,8 @@ bool ServerSet::owes() const {
 void ServerSet::drop_connections() {
   for (Link& link : links_) link.close();
   links_.clear();
-  holder_notices_.abandon();
-  wake_ups_.abandon();
+  holder_notices_.close();
+  wake_ups_.close();
 }
 
 }  // namespace redlock::redis

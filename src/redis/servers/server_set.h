@@ -30,7 +30,7 @@
 
 namespace redlock::redis {
 
-/// Performs the effects of lock/effect.h that concern servers. There is one ordered connection per
+/// Performs the effects of lock/effect.h that concern servers, over one ordered connection per
 /// server for the requests, and others for messages. Nothing here blocks, and no server waits for
 /// another. Passive: the caller polls interests() and calls turn().
 class ServerSet {
@@ -45,14 +45,11 @@ class ServerSet {
   ServerSet(const ServerSet&) = delete;
   ServerSet& operator=(const ServerSet&) = delete;
 
-  /// Queues the request, and sends it if possible; connects if need be. Its reply comes out of
-  /// turn().
-  ///
+  /// Queues the request, and sends it if possible; connects if need be. turn() returns its reply.
   /// A release also forgets the unsent requests of its attempt: those get no reply. If nothing of
-  /// the attempt was ever sent there, it is answered Missing without asking the server.
-  ///
-  /// The first Op::leave_queue ends the subscriptions of join_queue(). If the server is not
-  /// connected and nothing is to be sent to it, the answer is Unreachable.
+  /// the attempt was ever sent there, it is answered Missing without asking the server. The first
+  /// Op::leave_queue ends the subscriptions of join_queue(); it is answered Unreachable if there is
+  /// no connection and nothing else to send.
   void ask(const lock::Ask& ask, lock::Instant now);
 
   /// An attempt of another process, known by its token: it may be on every server. A process that
@@ -63,11 +60,9 @@ class ServerSet {
   /// not done so yet. For one attempt only.
   void subscribe(lock::AttemptId attempt, lock::Instant now);
 
-  /// The subscriptions of subscribe(), for a process that must not touch the other connections yet.
+  /// The subscriptions of subscribe(), and the notices for the holder that the latest turn()
+  /// received. A process that must not touch the other connections yet may use them alone.
   Subscribers& subscribers() { return holder_notices_; }
-
-  /// The notices for the holder that the latest turn() received.
-  std::vector<Notice> take_notices() { return holder_notices_.take(); }
 
   /// Puts us into the queue with this ticket (unless it is 0) on every server that is connected and
   /// answers, and subscribes to our wake-ups wherever it has not done so yet.
@@ -86,8 +81,7 @@ class ServerSet {
   /// When to call turn(); a past instant if replies are ready.
   [[nodiscard]] lock::Instant deadline() const;
 
-  /// Moves everything on without blocking, applies time-outs at `now`, and returns the replies that
-  /// came in, in their order.
+  /// Moves everything on without blocking, and returns the replies that came, in their order.
   std::vector<lock::Reply> turn(lock::Instant now);
 
   /// Leaves every queue and releases whatever a server may hold of any attempt, after the machine

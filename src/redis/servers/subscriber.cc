@@ -16,11 +16,6 @@ constexpr std::string_view kSharded = "SSUBSCRIBE";
 // A server may say again and again that the slot has moved.
 constexpr auto kBetweenMoves = std::chrono::seconds(1);
 
-/// The command, in the server's words.
-std::string_view confirmation(std::string_view command) {
-  return command == kSharded ? "ssubscribe" : "subscribe";
-}
-
 }  // namespace
 
 Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts timeouts,
@@ -33,7 +28,6 @@ Subscriber::Subscriber(const Endpoint& endpoint, const TlsContext* tls, Timeouts
 
 void Subscriber::subscribe(lock::Instant now) {
   if (!link_ || link_->busy()) return;
-  subscribed_ = false;
   unanswered_ = commands_;
   std::string wire;
   for (const std::string_view command : commands_) wire += encode_command({command, channel_});
@@ -47,13 +41,12 @@ void Subscriber::follow(const Endpoint& place) {
 }
 
 void Subscriber::move(lock::Instant now) {
-  if (!link_) return;
   close();
   subscribe(now);
 }
 
 void Subscriber::close() {
-  link_->close();
+  if (link_) link_->close();
   unanswered_.clear();
 }
 
@@ -106,36 +99,23 @@ std::optional<std::string> Subscriber::read(const Link::Arrival& arrival) {
   const std::vector<Value>& part = reply.elements;
   if (part.size() == 3 && part[1].text == channel_) {
     const std::string& kind = part[0].text;
-    if (!unanswered_.empty() && kind == confirmation(unanswered_.front())) {
-      return take_answer(false);
+    if (kind == "subscribe" || kind == "ssubscribe") {
+      return unanswered_.empty() ? std::nullopt : take_answer(false);
     }
-    if (kind == "subscribe" || kind == "ssubscribe") return note_confirmed();
-    if (kind == "message" || kind == "smessage") {
-      return part[2].text.substr(0, kMostMessage);
-    }
+    if (kind == "message" || kind == "smessage") return part[2].text.substr(0, kMostMessage);
   }
   link_.reset();
   return std::nullopt;
 }
 
-/// A server that refuses a subscription is not asked for it again: it may log each refusal.
+/// The last of the answers is news. A server that refuses a subscription is not asked for it again:
+/// it may log each refusal.
 std::optional<std::string> Subscriber::take_answer(bool refused) {
   if (refused) std::erase(commands_, unanswered_.front());
   unanswered_.pop_front();
   if (commands_.empty()) link_.reset();
   if (commands_.empty() || !unanswered_.empty()) return std::nullopt;
-  return note_confirmed();
-}
-
-/// Of several confirmations, one is news.
-std::optional<std::string> Subscriber::note_confirmed() {
-  if (std::exchange(subscribed_, true)) return std::nullopt;
   return std::string();
-}
-
-void Subscriber::abandon() {
-  if (link_) link_->close();
-  link_.reset();
 }
 
 void Subscribers::subscribe(lock::Instant now) {
@@ -165,8 +145,8 @@ void Subscribers::turn(lock::Instant now) {
   }
 }
 
-void Subscribers::abandon() {
-  for (Subscriber& subscriber : subscribers_) subscriber.abandon();
+void Subscribers::close() {
+  for (Subscriber& subscriber : subscribers_) subscriber.close();
   subscribers_.clear();
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Subscribes to a channel, over connections of its own: a connection with a subscription takes no
-// other requests. Absent on purpose: the meaning of a message, and a retry: subscribe() is called
-// again whenever it may help.
+// other requests. Absent on purpose: the meaning of a message, and a retry (ServerSet).
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <optional>
 #include <string>
@@ -52,20 +50,18 @@ class Subscriber {
   /// nothing. A failure is not reported: subscribe() tries again.
   std::vector<std::string> turn(lock::Instant now);
 
-  void abandon();
+  /// As Link::close().
+  void close();
 
  private:
   [[nodiscard]] bool says_that_slot_moved(const Link::Arrival& arrival) const;
   std::optional<std::string> read(const Link::Arrival& arrival);
   std::optional<std::string> take_answer(bool refused);
-  std::optional<std::string> note_confirmed();
   void follow_slot(lock::Instant now);
-  void close();
 
   std::string channel_;
   std::deque<std::string_view> commands_;    ///< none of them was refused yet
   std::deque<std::string_view> unanswered_;  ///< of these, over this connection
-  bool subscribed_ = false;                  ///< and our user knows
   std::optional<lock::Instant> followed_;    ///< when we last followed the slot to its new node
   std::optional<Link> link_;                 ///< none once the server has refused
 };
@@ -109,7 +105,7 @@ class Subscribers {
   std::vector<Notice> take() { return std::exchange(notices_, {}); }
 
   /// As Link::close().
-  void abandon();
+  void close();
 
  private:
   std::deque<Subscriber> subscribers_;  ///< a deque, since a Subscriber cannot move

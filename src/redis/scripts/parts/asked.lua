@@ -1,19 +1,18 @@
 -- SPDX-License-Identifier: MIT
 --
--- What acquire.lua and acquire_shared.lua have in common before they look at the lock: how to read keys that
--- another program may have written, and how to refuse.
+-- What the acquire scripts have in common before they look at the lock.
+local ttl, hold, prefix = tonumber(ARGV[2]), ARGV[6], ARGV[9]
+local joins = hold ~= ARGV[1]
+local stamp = string.format('%.0f', clock)
+--include queue
+--include turn
+--include enqueue
+--include field
 
--- Other programs may have written the keys and fields, of any size: this script asks for the sizes first,
--- where the user may. If a value is longer than any of ours, it reads only the head.
+-- As in read.lua, but an error is a value.
 local function read(key, longest)
   local long = (try('STRLEN', key) or 0) > longest
   return long and try('GETRANGE', key, 0, 1023) or redis.pcall('GET', key)
-end
-
-local function field(key, name, longest)
-  if (try('HSTRLEN', key, name) or 0) > longest then return '' end
-  local text = try('HGET', key, name) or ''
-  return #text <= longest and text or ''
 end
 
 -- Every refusal puts us into the queue, or keeps us there. Without a clock (0) we would take the other
@@ -30,4 +29,16 @@ local function refuse(word, blocker, left, holder)
     ticket = string.format('%.0f', math.min(math.max(clock, (tonumber(last[2]) or 0) + 1), 2 ^ 53))
   end
   return {word, blocker, left, holder or '', stamp, ticket, place, try('ZCARD', queue) or 0}
+end
+
+-- The waiter whose turn it is before ours, and for how many ms. If nobody has the turn and it may be given, the
+-- first waiter gets it.
+local function turn_before(ticket, may_give)
+  local owner, left, theirs = standing_turn()
+  if not owner then
+    if may_give then return hand_on(ARGV[7], ticket), 500 end
+  elseif owner ~= ARGV[7] and
+         not (ticket and (ticket < theirs or (ticket == theirs and ARGV[7] < owner))) then
+    return owner, left
+  end
 end

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What acquire_shared.lua and acquire_slot.lua have in common before they look at the queue: they refuse us
--- if the lock is held in another way.
+-- Refuses us if the lock is held in another way.
 --
 -- fits  the lock is shared by holders of our kind
 if kind ~= 'none' and (revoked or not fits) then

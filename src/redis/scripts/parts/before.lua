@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The first waiter before us that counts and cannot hold the lock together with us: for a reader, a writer.
--- Also returns, if it may yet prove to be stopped, for how many ms it can still ask. For the scripts that
--- include it after turn.lua.
+-- Also returns, if it may yet prove to be stopped, for how many ms it can still ask.
 --
 -- enters_with_us(waiter)  whether that waiter can
 local function other_before(ticket)

@@ -3,7 +3,7 @@
 -- Refuses us if the tombstone names our token: somebody deleted its lock by force, or its owner released it
 -- while a request for it may have been on its way.
 --
--- ours: the lock has our token
+-- ours  the lock has our token
 local buried = not ours and read(KEYS[4], 65536)
 if type(buried) == 'string' and string.find(buried, ARGV[1], 1, true) then
   return refuse('refused', 'revoked:' .. ARGV[1], -2)

@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Puts a waiter into the queue, and returns whether it stands there now. To be included after queue.lua.
---
--- A waiter that was killed never leaves: each request of another one removes some expired records. A record
--- that lasts too long comes from a time before the clock was set back.
+-- Puts a waiter into the queue, and returns whether it stands there now. A waiter that was killed never leaves:
+-- each request of another one removes some expired records. A record that lasts too long comes from a time before
+-- the clock was set back.
 local function enqueue(waiter, who, ticket)
   local ends = string.format('%.0f', clock + life)
   local function sweep(from, to, most, f)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Adds us to the readers, for the scripts that include it after readers.lua. The lock is free, or shared.
--- life: the least time to live, in ms. Returns the lock's time to live, -1 if it never expires.
+-- Adds us to the readers of a lock that is free, or shared. life: the least time to live, in ms. Returns the
+-- lock's time to live, -1 if it never expires.
 --
 -- The lock's key comes last if there is none, and first if there is one: whatever fails in between, no reader
 -- counts without a lock that lives as long.

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Removes us from the readers, for the scripts that include it after readers.lua. The last one deletes the
--- lock. If others stay, the lock lives no longer than they do: ours may have had the longest ttl. If the list
--- is too large to read, the lock keeps its time to live.
+-- Removes us from the readers. The last one deletes the lock. If others stay, the lock lives no longer than they
+-- do: ours may have had the longest ttl. If the list is too large to read, the lock keeps its time to live.
 --
 -- holder  the key of the holder hash: the lock's description there, its field shared, becomes that of a reader that
 --         stays
@@ -15,10 +14,8 @@ local function exit()
     redis.call('DEL', KEYS[1], readers)
     redis.pcall('HDEL', holder, shared)
   elseif small then
-    local size = redis.pcall('HSTRLEN', holder, others[1])
-    local long = type(size) == 'number' and size > 8192
-    local who = not long and redis.pcall('HGET', holder, others[1])
-    if type(who) == 'string' then redis.pcall('HSET', holder, shared, who) end
+    local who = field(holder, others[1], 8192)
+    if who ~= '' then redis.pcall('HSET', holder, shared, who) end
     local last = redis.pcall('ZRANGE', readers, -2, -2, 'WITHSCORES')
     local left = last[2] and tonumber(last[2]) and last[2] - clock
     if left and left >= 1 and left < redis.call('PTTL', KEYS[1]) then

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What acquire.lua and acquire_shared.lua have in common once the lock holds our token: the list of holds,
--- the fencing number, who we are. life: the lock's time to live, in ms.
-
+-- What the acquire scripts have in common once the lock holds our token: the list of holds, the fencing number,
+-- who we are. life: the lock's time to live, in ms.
 local noted = redis.pcall('HSET', KEYS[2], 'holds:' .. ARGV[1], holds)
 if joins then
   try('PEXPIRE', KEYS[2], life + 10000)

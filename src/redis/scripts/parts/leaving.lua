@@ -1,33 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- What leave.lua and leave_shared.lua have in common before they look at the lock.
-
+-- What leave.lua and leave_shared.lua have in common.
 local token, hold, rest = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local time = redis.pcall('TIME')
 local clock = time[1] and time[1] * 1000 + math.floor(time[2] / 1000) or 0
 
--- Other programs may have written the fields, of any size: this script asks for the size first, if it may.
-local function field(key, name, longest)
-  local size = redis.pcall('HSTRLEN', key, name)
-  if type(size) == 'number' and size > longest then return '' end
-  local text = redis.pcall('HGET', key, name)
-  return type(text) == 'string' and #text <= longest and text or ''
-end
-
--- Hands the pairs of a list, "id time id time …", to f. It matches word by word: a pattern for both would
--- scan a long word again from each of its bytes.
-local function each(list, f)
-  local id
-  for word in string.gmatch(list, '%S+') do
-    if id and string.find(word, '^%d+$') then
-      f(id, word)
-      id = nil
-    else
-      id = word
-    end
-  end
-end
+--include field
+--include each
 
 -- The keeper's note, "~token", is for a later request of the owner: the keeper has already done what that
 -- request asks for. Returns whether there was such a note.
@@ -48,6 +28,24 @@ local function note(life)
               mark .. token .. string.format(' %.0f', clock + life) .. notes)
   redis.pcall('PEXPIRE', KEYS[3], 2592000000)
   return before == '~' .. token and mark == ''
+end
+
+-- The other processes that joined the lock of our token and still hold it, as entries of the list of holds; nil if
+-- we are not in that list.
+local function find_others()
+  local others, known = {}, hold == token
+  each(field(KEYS[2], 'holds:' .. token, 65536), function(id, ends)
+    if id == hold then
+      known = true
+    elseif id == token or tonumber(ends) > clock then
+      -- A process that joined may die unnoticed. If the process that took the lock died, the lock keeps its
+      -- time to live: only that process knew of a minimum hold.
+      others[#others + 1] = ' ' .. id .. ' ' .. ends
+    end
+  end)
+  -- At maxmemory, Redis refuses HSET and SET until the script has sent a write that needs no memory.
+  redis.pcall('HDEL', KEYS[2], '')
+  return known and others
 end
 
 local function forget()

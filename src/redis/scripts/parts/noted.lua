@@ -1,12 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Ends repair.lua or repair_shared.lua if the owner has released the lock here by its token, or the tombstone
--- (see buried.lua) has our token.
-
-local size = redis.pcall('HSTRLEN', KEYS[3], 'released')
-local notes = not (type(size) == 'number' and size > 8192) and redis.pcall('HGET', KEYS[3], 'released')
-if type(notes) == 'string' and #notes <= 8192 and
-   string.find(' ' .. notes, '[ ~]' .. ARGV[1] .. ' %d') then
+-- Ends a repair if the owner has released the lock here by its token, or the tombstone has our token.
+--include field
+if string.find(' ' .. field(KEYS[3], 'released', 8192), '[ ~]' .. ARGV[1] .. ' %d') then
   return {'released'}
 end
 

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- The queue of waiters, for the scripts that include it. The order of tickets is the order of service.
--- Exclusion never rests on it: it only adds refusals, and each of them ends by itself. enqueue.lua puts a
--- waiter into it, turn.lua tells who has the turn, and gives it to the next one. All need these locals:
+-- The queue of waiters. The order of tickets is the order of service. Exclusion never rests on it: it only adds
+-- refusals, and each of them ends by itself. All that use it need these locals:
 --   prefix  the beginning of the names of its keys and channels
 --   clock   this server's clock, in ms
 --

@@ -1,7 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- What commit.lua and commit_shared.lua have in common once they know that the lock holds our token.
-
+-- What the commit scripts have in common once they know that the lock holds our token.
+for _, name in ipairs({'value', 'run_id'}) do
+  local size = redis.pcall('HSTRLEN', KEYS[3], name)
+  if type(size) == 'number' and size > 1024 then return {'not_committed', '0'} end
+end
 local run_id = ''
 local about = redis.pcall('INFO', 'server')
 if type(about) == 'string' then run_id = string.match(about, 'run_id:(%w+)') or '' end

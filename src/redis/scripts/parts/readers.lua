@@ -1,16 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- The readers of a shared lock, for the scripts that include it. While readers hold the lock, its key is
--- "shared:GENERATION", and lives as long as the last of them. The generation is the token of the reader that
--- took the free lock. A list of readers counts only if it has the lock's value as a member, at infinity: a
--- list that an earlier lock left does not.
+-- The readers of a shared lock. While readers hold the lock, its key is "shared:GENERATION", and lives as long as
+-- the last of them. The generation is the token of the reader that took the free lock. A list of readers counts
+-- only if it has the lock's value as a member, at infinity: a list that an earlier lock left does not.
 --
 -- token    ours
--- readers  the key of the list: token -> until when that reader counts, in ms by this server's clock
+-- readers  the key of the list: token → until when that reader counts, in ms by this server's clock
 --
 -- Sets: kind, value (the first 1024 bytes), revoked: GENERATION, if the lock was revoked; shared: the list's
--- member, if the lock is shared and the list counts; ends: our end, if we stand there; ours: it has not come
--- yet.
+-- member, if the lock is shared and the list counts; ends: our end, if we stand there; ours: it has not come yet.
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local function ends_of(member)

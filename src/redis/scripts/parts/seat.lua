@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What acquire_shared.lua and acquire_slot.lua have in common once we may enter: see enter.lua.
+-- What acquire_shared.lua and acquire_slot.lua have in common once we may enter.
 
 -- Readers that died are removed, some at a time.
 local sweeps = shared and is_small(readers, 1 / 0)

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- The slots of a lock, for the scripts that include it after readers.lua. A lock with slots is a shared lock
--- whose readers differ by a number: "pSSNN…" is the token of the holder of slot SS of NN, in hexadecimal
--- digits. The first holder's token is the generation, so every script knows how many there are.
+-- The slots of a lock, after readers.lua. A lock with slots is a shared lock whose readers differ by a number:
+-- "pSSNN…" is the token of the holder of slot SS of NN, in hexadecimal digits. The first holder's token is the
+-- generation, so every script knows how many there are.
 --
 -- Sets: slot, slots: of our token, if it has a slot; fits: the lock is shared by holders of our kind; taken:
--- slot -> the token of its holder; soonest: when the first of them stops counting; crowd: somebody has made
--- the list too large to read, and no slot counts as free.
+-- slot → the token of its holder; soonest: when the first of them stops counting; crowd: somebody has made the
+-- list too large to read, and no slot counts as free.
 local slot, slots = string.match(token, '^p(%x%x)(%x%x)')
 local fits = shared and string.match(shared, '^shared:p%x%x(%x%x)') == slots
 local taken, soonest = {}, math.huge

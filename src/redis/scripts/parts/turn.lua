@@ -1,10 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Tells which waiter has the turn, and gives it to the next one. To be included after queue.lua.
---
--- A waiter that is called must ask within 500 ms. Until then it counts; afterwards it counts no longer, and
--- its next request puts it back. This holds for every waiter that stands in the way, of whatever kind, and
--- whether the lock is free or shared.
+-- Tells which waiter has the turn, and gives it to the next one. A waiter that is called must ask within 500 ms.
+-- Until then it counts; afterwards it counts no longer, and its next request puts it back. This holds for every
+-- waiter that stands in the way, of whatever kind, and whether the lock is free or shared.
 local function tell(waiter, word)
   return try('PUBLISH', prefix .. 'wake:' .. waiter, word)
 end

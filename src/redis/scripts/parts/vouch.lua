@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- What the acquire scripts have in common before they decide: the list of holds, the server's life and role,
--- the last fencing number. Ends the script if this server cannot vouch for the lock.
+-- What the acquire scripts have in common before they decide: the list of holds, the server's life and role, the
+-- last fencing number. Ends the script if this server cannot vouch for the lock.
 --
--- ours: the lock holds our token already.
-
+-- ours  the lock holds our token already
 local list = ours and field(KEYS[2], 'holds:' .. ARGV[1], 65536) or ''
 local holds = list
 if joins and not ours then return refuse('refused', '', -2) end
@@ -26,11 +25,7 @@ if about then
   run_id = string.match(about, 'run_id:(%w+)') or ''
   uptime = tonumber(string.match(about, 'uptime_in_seconds:(%d+)')) or 0
 end
-local place = try('INFO', 'replication') or ''
-if string.find(place, 'role:[^m]') then
-  return {'replica', (string.match(place, 'master_host:([^\r\n]+)') or '?') .. ':' ..
-                     (string.match(place, 'master_port:(%d+)') or '?')}
-end
+--include replica
 
 -- A number must be able to grow. Numbers begin at a clock and rise by one. If a number is far ahead of the
 -- clock (10^13 ms are 317 years), somebody put it there, and it may be near the largest number.

@@ -32,7 +32,7 @@ Lease::Lease(const Attempt& won, const Timing& timing, Instant now)
     }
   }
   keep_until_ += timing.min_hold;
-  settle(Instant{});
+  settle();
 }
 
 bool Lease::tick(Instant now, Effects& effects) {
@@ -55,8 +55,6 @@ void Lease::hurry(Instant now) {
 void Lease::ask_round(Instant now, Effects& effects) {
   ++round_;
   last_asked_ = now;
-  answered_ = 0;
-  renewed_ = 0;
   next_round_ = now + timing_.renew_every();
   hurried_ = kNever;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
@@ -81,16 +79,12 @@ Instant Lease::gone_by() const {
 }
 
 void Lease::record(const Reply& reply, Instant now, Effects& effects) {
-  if (is_release(reply.ask.op)) return;
   Voter& voter = voters_.at(reply.ask.server);
-  const Instant before = valid_until_;
-  const bool renewed = std::holds_alternative<Renewed>(reply.answer);
   voter.last = reply.answer;
   unmask_twin(reply.ask.server, reply, effects);
   if (!voter.twin) take_answer(voter, reply);
-  settle(before);
-
-  if (reply.ask.op == Op::renew) count_round(reply, renewed, now);
+  settle();
+  if (reply.ask.op == Op::renew) count_round(reply, now);
   voter.wants_repair = std::holds_alternative<Missing>(reply.answer) && !voter.twin;
   repair(now, effects);
 }
@@ -117,7 +111,7 @@ void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects
   for (ServerIndex other = 0; other < voters_.size(); ++other) {
     if (other == server || voters_[other].run_id != grant->run_id) continue;
     voter.twin = true;
-    effects.emplace_back(Report(report::SameServer{other, server}));
+    effects.emplace_back(report::SameServer{other, server});
     return;
   }
   voter.run_id = grant->run_id;
@@ -141,7 +135,8 @@ void Lease::take_answer(Voter& voter, const Reply& reply) {
   }
 }
 
-void Lease::settle(Instant before) {
+void Lease::settle() {
+  const Instant before = valid_until_;
   std::vector<Instant> expiries;
   std::size_t elsewhere = 0;
   expiries.reserve(voters_.size());
@@ -156,32 +151,31 @@ void Lease::settle(Instant before) {
   }
 }
 
-void Lease::count_round(const Reply& reply, bool renewed, Instant now) {
-  Voter& voter = voters_[reply.ask.server];
+void Lease::count_round(const Reply& reply, Instant now) {
   if (reply.ask.round != round_) return;  // a late answer: it counts, but its round is over
-  if (renewed && !voter.twin) voter.renewed_round = round_;
-  const bool first_answer = voter.answered_round != round_;
-  if (!first_answer && !renewed) return;
-  voter.answered_round = round_;
-  answered_ += first_answer ? 1 : 0;
-  renewed_ += renewed ? 1 : 0;
+  Voter& voter = voters_[reply.ask.server];
+  const bool renewed = std::holds_alternative<Renewed>(reply.answer) && !voter.twin;
+  if (renewed) voter.renewed_round = round_;
+  if (std::exchange(voter.answered_round, round_) == round_ && !renewed) return;
 
-  const std::size_t needed = quorum(voters_.size());
-  if (renewed_ >= needed) {
+  const auto in_round = [this](std::uint32_t Voter::*latest) {
+    return static_cast<std::size_t>(std::ranges::count(voters_, round_, latest));
+  };
+  if (in_round(&Voter::renewed_round) >= quorum(voters_.size())) {
     failing_ = false;
     next_round_ = std::max(next_round_, reply.sent + timing_.renew_every());
-  } else if (answered_ == voters_.size()) {
+  } else if (in_round(&Voter::answered_round) == voters_.size()) {
     failing_ = true;
     next_round_ = std::min(next_round_, now + timing_.retry_every());
   }
 }
 
 bool Lease::quorum_renewed(Instant now) const {
-  const auto renewed = std::ranges::count_if(voters_, [this, now](const Voter& voter) {
+  const std::size_t renewed = how_many(voters_, [this, now](const Voter& voter) {
     return round_ > 0 && voter.renewed_round == round_ && voter.latest == Whose::mine &&
            voter.expires > now;
   });
-  return static_cast<std::size_t>(renewed) >= quorum(voters_.size());
+  return renewed >= quorum(voters_.size());
 }
 
 bool Lease::being_revoked() const {

@@ -73,17 +73,17 @@ class Lease {
     bool wants_repair = false;  ///< answered "missing", and no quorum has renewed since
     bool twin = false;          ///< the same server as an earlier one: has no vote
     Answer last = Missing{};    ///< for messages
-    std::uint32_t answered_round = 0;
-    std::uint32_t renewed_round = 0;  ///< the last round in which it renewed; 0: in none
+    std::uint32_t answered_round = 0;  ///< the last round that it answered; 0: none
+    std::uint32_t renewed_round = 0;   ///< the last round in which it renewed; 0: none
   };
 
   void ask_round(Instant now, Effects& effects);
   void ask(ServerIndex server, Op op, Instant now, Effects& effects) const;
-  void count_round(const Reply& reply, bool renewed, Instant now);
+  void count_round(const Reply& reply, Instant now);
   void take_answer(Voter& voter, const Reply& reply);
   void unmask_twin(ServerIndex server, const Reply& reply, Effects& effects);
   void repair(Instant now, Effects& effects);
-  void settle(Instant before);
+  void settle();
   [[nodiscard]] bool quorum_renewed(Instant now) const;
 
   Timing timing_;
@@ -96,8 +96,6 @@ class Lease {
   Instant last_asked_;
   Instant keep_until_;
   std::uint32_t round_ = 0;
-  std::size_t answered_ = 0;
-  std::size_t renewed_ = 0;
   bool failing_ = false;
   bool lost_ = false;
 };

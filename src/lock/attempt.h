@@ -81,9 +81,7 @@ class Attempt {
   [[nodiscard]] Verdict verdict(Instant now, const Timing& timing) const;
 
   /// No answer of this round is missing.
-  [[nodiscard]] bool all_reported() const {
-    return std::ranges::all_of(votes_, [](const Vote& vote) { return vote.reported; });
-  }
+  [[nodiscard]] bool all_reported() const { return std::ranges::all_of(votes_, &Vote::reported); }
 
   [[nodiscard]] AttemptId id() const { return id_; }
   [[nodiscard]] std::size_t slot() const { return slot_; }
@@ -94,7 +92,9 @@ class Attempt {
   [[nodiscard]] std::vector<ServerIndex> entered() const;
 
   /// The number of servers that refused, be it by a holder or by a turn.
-  [[nodiscard]] std::size_t refused() const;
+  [[nodiscard]] std::size_t refused() const {
+    return how_many(votes_, [](const Vote& vote) { return vote.state == VoteState::refused; });
+  }
 
   /// For how long the last turn lasts, if every server that refused did so for a turn.
   [[nodiscard]] std::optional<Duration> turns_left() const;
@@ -105,8 +105,8 @@ class Attempt {
 
   /// A server knows of a successful run that already did our work.
   [[nodiscard]] bool done() const {
-    return std::any_of(votes_.begin(), votes_.end(),
-                       [](const Vote& vote) { return vote.state == VoteState::done; });
+    return std::ranges::any_of(votes_,
+                               [](const Vote& vote) { return vote.state == VoteState::done; });
   }
 
   /// We wanted to join a lock that a quorum does not hold any more.
@@ -118,7 +118,9 @@ class Attempt {
   [[nodiscard]] std::optional<std::pair<ServerIndex, ServerIndex>> same_server() const;
 
   /// The number of servers that cannot be used as they are.
-  [[nodiscard]] std::size_t permanently_unreachable() const;
+  [[nodiscard]] std::size_t permanently_unreachable() const {
+    return how_many(votes_, &Vote::permanent);
+  }
 
  private:
   [[nodiscard]] bool trustworthy(Instant now) const;

@@ -78,10 +78,8 @@ class ByToken final : public Machine {
   }
   void check_finished(Instant now);
   [[nodiscard]] std::size_t saying(Said said) const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(voters_, [said](const Voter& voter) { return voter.said == said; }));
+    return how_many(voters_, [said](const Voter& voter) { return voter.said == said; });
   }
-  [[nodiscard]] bool quorum_renewed() const;
 
   Terms terms_;
   AttemptId attempt_;

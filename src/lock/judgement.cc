@@ -24,9 +24,9 @@ std::string identity(const Sighting& sighting) {
 /// The state of the lock according to servers that name the same holder.
 State state_of(const std::vector<Seen>& seen, const std::vector<ServerIndex>& agreeing) {
   const auto says = [&](State state) {
-    return static_cast<std::size_t>(std::ranges::count_if(agreeing, [&](ServerIndex server) {
+    return how_many(agreeing, [&](ServerIndex server) {
       return state_of(std::get<Sighting>(seen[server])) == state;
-    }));
+    });
   };
   if (says(State::held) >= quorum(seen.size())) return State::held;
   for (const State state : {State::cooling, State::revoked, State::held}) {

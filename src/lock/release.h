@@ -31,8 +31,7 @@ class Release {
 
   [[nodiscard]] bool owes(ServerIndex server) const;
   [[nodiscard]] bool has_failed() const {
-    return std::any_of(entries_.begin(), entries_.end(),
-                       [](const Entry& entry) { return entry.state == State::failed; });
+    return std::ranges::count(entries_, State::failed, &Entry::state) > 0;
   }
 
   [[nodiscard]] std::size_t released(AttemptId attempt) const {

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -49,11 +48,8 @@ void LostHook::start(os::ProcessTree& tree, const os::SignalSource& signals, os:
 
 void LostHook::finish(os::Stderr& out) {
   while (pid_ > 0) {
-    for (pid_t pid = 0; (pid = ::waitpid(-1, nullptr, WNOHANG)) != 0;) {
-      if (pid < 0 && errno != EINTR) pid = pid_;  // no child is left
-      reaped(pid);
-      if (pid_ < 0) return;
-    }
+    for (pid_t pid = 0; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) reaped(pid);
+    if (pid_ < 0) return;
     if (os::boot_now() >= limit_) {
       out.line(
           fmt::format("redlock: warning: the command of --on-lost took longer than {} s, killed",

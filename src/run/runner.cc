@@ -40,12 +40,11 @@ constexpr std::chrono::milliseconds kBothKilled(100);
 
 }  // namespace
 
-Runner::Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-               diag::Reporter& reporter, const config::Settings& settings,
-               driver::ChosenStatus chosen)
+Runner::Runner(const lock::Plan& plan, Job job, const config::Settings& settings,
+               redis::ServerSet& servers, os::Stderr& out, diag::Reporter& reporter)
     : plan_(plan),
       job_(std::move(job)),
-      chosen_(chosen),
+      settings_(settings),
       servers_(servers),
       out_(out),
       reporter_(reporter),
@@ -78,7 +77,13 @@ Exit Runner::run() {
   facts_.waited = os::boot_now() - began_;
   facts_.conflict = session_.outcome().kind == lock::Outcome::Kind::conflict;
   facts_.lost = session_.outcome().kind == lock::Outcome::Kind::lost;
-  return driver::exit_of(session_.outcome(), chosen_, job_signal_);
+  return end();
+}
+
+/// How redlock ends, by the outcome of the session.
+Exit Runner::end() const {
+  return driver::exit_of(session_.outcome(),
+                         {settings_.conflict_exit_code, settings_.once_exit_code}, job_signal_);
 }
 
 /// The worker has done its part.
@@ -92,7 +97,7 @@ void Runner::leave() {
   }
   out_.drain(std::chrono::milliseconds(100));
   reserve_->supervision->lost.store(lost);
-  worker_->leave(driver::exit_of(session_.outcome(), chosen_, job_signal_));
+  worker_->leave(end());
 }
 
 /// Only before there is a job, or when it is dead.
@@ -140,11 +145,11 @@ void Runner::stepped() {
 bool Runner::perform(const lock::Effect& effect, lock::Instant now) {
   if (const auto* kill = std::get_if<lock::Kill>(&effect)) {
     if (kill->whom == lock::Kill::Whom::next_stage) {
-      killer_.kill_next_stage();
+      tree_.kill_leader();
     } else if (kill->signal == SIGKILL) {
-      driver_.step(lock::Killed{killer_.signal(SIGKILL)}, now);
+      driver_.step(lock::Killed{killer_.kill()}, now);
     } else {
-      killer_.signal_and_continue(kill->signal);
+      tree_.signal(kill->signal, SIGCONT);
     }
   } else if (std::holds_alternative<lock::Measure>(effect)) {
     driver_.step(lock::KillCost{killer_.cost()}, now);
@@ -258,9 +263,7 @@ std::optional<lock::Event> Runner::spawn(const lock::Spawn& order) {
 std::optional<lock::Event> Runner::fork_worker(const lock::Spawn& order, pid_t& worker) {
   const lock::Inherited held{.token = servers_.token(order.attempt), .fence = order.fence};
   environment_ = environment_for(Stage::Reader::job, held);
-  hook_.emplace(job_.on_lost, job_.on_lost.empty()
-                                  ? std::vector<std::string>()
-                                  : environment_for(Stage::Reader::lost_hook, held));
+  hook_.emplace(settings_.on_lost, environment_for(Stage::Reader::lost_hook, held));
   job_control_.emplace(signals_);
   if (!reserve_) reserve_.emplace();  // an earlier worker that failed has used up the first one
   reserve_->supervision->publish(session_.worker_state());
@@ -367,11 +370,9 @@ std::optional<lock::Event> Runner::await_start(const lock::Spawn& order, pid_t w
   facts_.job = RunFacts::Job{.began = began, .ran = {}, .fence = order.fence};
   job_.stage.note_start(began_ + facts_.waited);
   job_control_->supervise(message.value);
-  supervisor_.emplace(
-      Supervisor::Worker{worker, std::move(messages)},
-      Supervisor::Job{message.value, plan_.wait_all, plan_.stop_signal, job_.lock.name},
-      plan_.timing, *reserve_->supervision, *job_control_, signals_, tree_, out_, driver_.loop(),
-      std::move(*hook_));
+  supervisor_.emplace(Supervisor::Worker{worker, std::move(messages)}, message.value,
+                      job_.lock.name, plan_, *reserve_->supervision, *job_control_, signals_,
+                      tree_, out_, driver_.loop(), std::move(*hook_));
   hook_.reset();
   servers_.drop_connections();
   out_.leave_to_child();

@@ -34,7 +34,6 @@ struct Job {
   records::Holder who;  ///< for the lock's log
   std::string held;     ///< REDLOCK_HELD as we found it
   Stage stage;          ///< which lock of several this one is, and what to run
-  std::string on_lost;  ///< a command; empty: none
 };
 
 /// The heart of `redlock run`: performs for the loop (driver/driver.h) everything that concerns the
@@ -54,8 +53,8 @@ struct Job {
 ///   in the supervisor       it goes on as well as it can (run/supervisor.h)
 class Runner : private driver::Host {
  public:
-  Runner(const lock::Plan& plan, Job job, redis::ServerSet& servers, os::Stderr& out,
-         diag::Reporter& reporter, const config::Settings& settings, driver::ChosenStatus chosen);
+  Runner(const lock::Plan& plan, Job job, const config::Settings& settings,
+         redis::ServerSet& servers, os::Stderr& out, diag::Reporter& reporter);
 
   /// Returns when the job has ended and the lock is released, or when the attempt has failed.
   /// Gives the way in which redlock ends; returns in the parent only.
@@ -78,6 +77,7 @@ class Runner : private driver::Host {
   [[nodiscard]] bool tolerates_refusals() const override { return job_pid_ > 0; }
 
   void report(const lock::Report& report);
+  [[nodiscard]] Exit end() const;
   [[noreturn]] void leave();
   Exit watch_job();
   void give_back() noexcept;
@@ -102,7 +102,7 @@ class Runner : private driver::Host {
 
   lock::Plan plan_;
   Job job_;
-  driver::ChosenStatus chosen_;
+  const config::Settings& settings_;
   os::SignalSource signals_;  // first: from here on no signal ends us while we hold a lock
   os::ProcessTree tree_;
   redis::ServerSet& servers_;

@@ -45,7 +45,7 @@ bool read(std::string_view& text, std::int64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || number < 0) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  text.remove_prefix(std::min<std::size_t>(text.starts_with(' ') ? 1 : 0, text.size()));
+  if (text.starts_with(' ')) text.remove_prefix(1);
   return true;
 }
 

@@ -43,6 +43,7 @@ struct Supervision {
   /// By the supervisor: it has got a signal that ends the job, from the stage before or from
   /// somebody else.
   std::atomic<bool> told_to_end{false};
+  std::atomic<bool> stopped_job{false};  ///< the worker has stopped the job, now or earlier
   std::atomic<int> job_status{kNone};  ///< of the job's main process, once the worker has reaped it
   std::atomic<int> job_signal{0};  ///< the signal that ended it; 0: none. Stored before job_status
   std::atomic<std::int64_t> job_ended{0};  ///< the time of that, on the lock::BootClock
@@ -60,10 +61,8 @@ struct Supervision {
     act_by_.store(state.act_by.time_since_epoch().count());
     head_start_.store(state.head_start.count());
     phase_.store(state.phase);
-    if (state.phase == lock::WorkerState::Phase::stopping) stopped_job_.store(true);
+    if (state.phase == lock::WorkerState::Phase::stopping) stopped_job.store(true);
   }
-  /// The worker has stopped the job, now or earlier.
-  [[nodiscard]] bool stopped_job() const { return stopped_job_.load(); }
   [[nodiscard]] lock::WorkerState worker_state() const {
     return {.phase = phase_.load(),
             .act_by = lock::Instant(lock::Duration(act_by_.load())),
@@ -73,7 +72,6 @@ struct Supervision {
 
  private:
   std::atomic<lock::WorkerState::Phase> phase_{lock::WorkerState::Phase::running};
-  std::atomic<bool> stopped_job_{false};
   std::atomic<std::int64_t> act_by_{0};
   std::atomic<std::int64_t> valid_until_{0};
   std::atomic<std::int64_t> head_start_{0};

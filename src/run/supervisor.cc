@@ -29,27 +29,30 @@ constexpr std::chrono::milliseconds kHold(50);
 
 }  // namespace
 
-Supervisor::Supervisor(Worker worker, Job job, const lock::Timing& timing, Supervision& supervision,
-                       JobControl& job_control, os::SignalSource& signals, os::ProcessTree& tree,
-                       os::Stderr& out, os::Loop& loop, LostHook hook)
+Supervisor::Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
+                       Supervision& supervision, JobControl& job_control,
+                       os::SignalSource& signals, os::ProcessTree& tree, os::Stderr& out,
+                       os::Loop& loop, LostHook hook)
     : worker_(std::move(worker)),
-      job_(std::move(job)),
+      job_(job),
+      lock_(diag::lock_name(lock)),
+      plan_(plan),
       supervision_(supervision),
       job_control_(job_control),
       signals_(signals),
       tree_(tree),
       out_(out),
       hook_(std::move(hook)),
-      killer_(tree, out, job_.lock),
+      killer_(tree, out, lock),
       loop_(loop),
-      watch_(timing),
+      watch_(plan.timing),
       witness_(supervision.heard_by_witness, job_control.own_group()
                                                  ? os::SignalWitness::Group::own
                                                  : os::SignalWitness::Group::ours) {
   held_.reserve(64);  // without memory for it, a signal would be lost
   if (witness_.pid() > 0) tree_.exclude(witness_.pid());
   tree_.spare(worker_.pid);
-  tree_.lead(job_.pid, job_control_.own_group());
+  tree_.lead(job_, job_control_.own_group());
   out_.keep_lines_for_file();  // nothing delays a KILL
 }
 
@@ -79,8 +82,7 @@ void Supervisor::bear(const char* why) {
   ::nanosleep(&pause, nullptr);
   if (std::exchange(bore_, true)) return;
   try {
-    out_.line(
-        fmt::format("redlock: warning: {}: {}, trying again", diag::lock_name(job_.lock), why));
+    out_.line(fmt::format("redlock: warning: {}: {}, trying again", lock_, why));
   } catch (const std::exception&) {
     os::last_words("redlock: warning: out of memory, trying again\n");
   }
@@ -146,11 +148,10 @@ void Supervisor::carry_out(lock::Watch::Act act) {
       ::kill(worker_.pid, SIGKILL);
       return;
     case lock::Watch::Act::stop_job:
-      killer_.signal_and_continue(job_.stop_signal);
+      tree_.signal(plan_.stop_signal, SIGCONT);
       return;
     case lock::Watch::Act::kill_job:
-      watch_.killed(killer_.signal(SIGKILL));
-      return;
+      return watch_.killed(killer_.kill());
     case lock::Watch::Act::measure:
       return watch_.set_head_start(killer_.cost());
   }
@@ -167,8 +168,8 @@ void Supervisor::tell(const std::vector<lock::Watch::Act>& acts) {
     out_.line(
         fmt::format("redlock: {}: the process that {} (pid {}) {}; stopping the job before the "
                     "lock expires",
-                    diag::lock_name(job_.lock), killed ? "renews the lock" : "renewed the lock",
-                    worker_.pid, killed ? "is stopped or stuck, killed" : "was killed"));
+                    lock_, killed ? "renews the lock" : "renewed the lock", worker_.pid,
+                    killed ? "is stopped or stuck, killed" : "was killed"));
   }
   const bool hook_started = supervision_.hook_group.load() != Supervision::kNone;
   if (stopped && !hook_started) hook_.start(tree_, signals_, out_);
@@ -180,7 +181,7 @@ void Supervisor::reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
     if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
-      if (pid == job_.pid) job_control_.note_status(status);
+      if (pid == job_) job_control_.note_status(status);
       continue;
     }
     hook_.reaped(pid);
@@ -189,7 +190,7 @@ void Supervisor::reap() {
     if (pid == worker_.pid) {
       worker_gone_ = true;
       tree_.spared_reaped();
-    } else if (pid == job_.pid) {
+    } else if (pid == job_) {
       tree_.leader_reaped();
       job_end_ = Exit::of_process(status);
       job_ended_ = os::boot_now();
@@ -207,9 +208,9 @@ bool Supervisor::job_left() const {
     // Once the worker is dead, the job is our child until we fetch its status. If it is not our
     // child, somebody killed the worker after it had fetched the status and before it stored it.
     siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(job_.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    return ::waitid(P_PID, static_cast<id_t>(job_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
-  return (stopped_job() || job_.wait_all || killed_together()) && !tree_.empty();
+  return (stopped_job() || plan_.wait_all || killed_together()) && !tree_.empty();
 }
 
 /// Somebody killed the worker and the job's main process: no main process left its descendants on
@@ -314,7 +315,7 @@ Exit Supervisor::end_alone() {
   out_.line(
       fmt::format("redlock: warning: {} could not be released, as the process that renews it "
                   "(pid {}) was killed; it stays locked for about {}",
-                  diag::lock_name(job_.lock), worker_.pid, diag::for_people(left)));
+                  lock_, worker_.pid, diag::for_people(left)));
   return job_end_.value_or(Exit{supervision_.job_status.load(), supervision_.job_signal.load()});
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "exit_status.h"
-#include "lock/timing.h"
+#include "lock/plan.h"
 #include "lock/watch.h"
 #include "os/clock.h"
 #include "os/fd.h"
@@ -28,20 +28,15 @@ namespace redlock::run {
 /// a job that is stopped (run/job_control.h), and stops the job if the worker fails to do so.
 class Supervisor {
  public:
-  struct Job {
-    pid_t pid;
-    bool wait_all;  ///< descendants count as the job
-    int stop_signal;
-    std::string lock;  ///< its name in messages
-  };
   struct Worker {
     pid_t pid;
     os::Fd messages;  ///< non-blocking
   };
 
-  Supervisor(Worker worker, Job job, const lock::Timing& timing, Supervision& supervision,
-             JobControl& job_control, os::SignalSource& signals, os::ProcessTree& tree,
-             os::Stderr& out, os::Loop& loop, LostHook hook);
+  /// `job`: its main process. `lock`: the name.
+  Supervisor(Worker worker, pid_t job, const std::string& lock, const lock::Plan& plan,
+             Supervision& supervision, JobControl& job_control, os::SignalSource& signals,
+             os::ProcessTree& tree, os::Stderr& out, os::Loop& loop, LostHook hook);
 
   /// Returns when the worker is done, or when the job has ended and the worker is dead. Gives the
   /// way in which redlock ends.
@@ -75,7 +70,7 @@ class Supervisor {
   }
   /// This process or the worker has stopped the job.
   [[nodiscard]] bool stopped_job() const {
-    return watch_.stopped_job() || supervision_.stopped_job();
+    return watch_.stopped_job() || supervision_.stopped_job.load();
   }
   Exit end_alone();
   [[nodiscard]] bool job_left() const;
@@ -87,7 +82,9 @@ class Supervisor {
   }
 
   Worker worker_;
-  Job job_;
+  pid_t job_;
+  std::string lock_;  ///< as sentences name it
+  const lock::Plan& plan_;
   Supervision& supervision_;
   JobControl& job_control_;
   os::SignalSource& signals_;

@@ -263,7 +263,7 @@ MISTAKES = [
       "Ctrl-C reaches descendants in other sessions", ["job/signals: Ctrl-C in a pipeline"]),
     M("run/runner.cc", "report_end_at_ = now + kBothKilled;", "report_end(now);",
       "KILL to the group frees the lock beside a descendant", ["job/supervision: top and job killed"]),
-    M("run/supervisor.cc", "job_.wait_all || killed_together()", "job_.wait_all",
+    M("run/supervisor.cc", "plan_.wait_all || killed_together()", "plan_.wait_all",
       "worker and job killed: a descendant outlives the lock", ["job/supervision: worker and job killed"]),
     M("os/process_tree.cc", "  require_calls();\n", "",
       "a refused waitid makes a worker wait for ever", ["job/tree: a system that refuses"]),

@@ -46,7 +46,6 @@ class Keeping final : public Machine {
  private:
   enum class Whom { all, reachable };
 
-  void begin(Instant now);
   void pass_event(const Event& event, Instant now);
   void sift(const Effects& effects, Instant now);
   void pass_on(Ask ask);

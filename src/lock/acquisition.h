@@ -15,8 +15,6 @@
 #include "lock/plan.h"
 #include "lock/release.h"
 #include "lock/slot_choice.h"
-#include "lock/time.h"
-#include "lock/vote.h"
 #include "lock/waiter.h"
 
 namespace redlock::lock {

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "lock/time.h"
 #include "lock/timing.h"
 #include "lock/vote.h"
 

@@ -7,10 +7,7 @@
 #include <vector>
 
 #include "lock/drive.h"
-#include "lock/effect.h"
-#include "lock/time.h"
 #include "lock/timing.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 

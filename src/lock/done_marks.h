@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "lock/effect.h"
-#include "lock/time.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 

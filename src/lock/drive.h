@@ -11,8 +11,6 @@
 #include <variant>
 
 #include "lock/effect.h"
-#include "lock/time.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 

@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "lock/time.h"
 #include "lock/vote.h"
 
 namespace redlock::lock {

@@ -4,8 +4,6 @@
 #include <functional>
 #include <map>
 
-#include "lock/timing.h"
-
 namespace redlock::lock {
 
 namespace {

@@ -8,7 +8,6 @@
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 

@@ -14,11 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "lock/drive.h"
-#include "lock/effect.h"
 #include "lock/session.h"
-#include "lock/time.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 

@@ -8,9 +8,6 @@
 
 #include "lock/attempt.h"
 #include "lock/effect.h"
-#include "lock/time.h"
-#include "lock/timing.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 

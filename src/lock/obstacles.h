@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "lock/attempt.h"
-#include "lock/timing.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 

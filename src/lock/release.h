@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "lock/effect.h"
-#include "lock/time.h"
-#include "lock/vote.h"
 
 namespace redlock::lock {
 

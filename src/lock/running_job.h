@@ -3,10 +3,8 @@
 
 #include <optional>
 
-#include "lock/effect.h"
 #include "lock/lease.h"
 #include "lock/plan.h"
-#include "lock/time.h"
 #include "lock/watch.h"
 
 namespace redlock::lock {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lock/session.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace redlock::lock {
 
 using std::chrono::milliseconds;

@@ -21,14 +21,8 @@
 #include "lock/acquisition.h"
 #include "lock/done_marks.h"
 #include "lock/drive.h"
-#include "lock/effect.h"
 #include "lock/fence.h"
-#include "lock/lease.h"
-#include "lock/plan.h"
 #include "lock/running_job.h"
-#include "lock/time.h"
-#include "lock/vote.h"
-#include "lock/watch.h"
 
 namespace redlock::lock {
 

@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "lock/timing.h"
-
 namespace redlock::lock {
 
 namespace {

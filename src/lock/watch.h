@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "lock/time.h"
 #include "lock/timing.h"
 
 namespace redlock::lock {

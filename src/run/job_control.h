@@ -41,13 +41,8 @@
 // continues the job.
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 
-#include "lock/time.h"
-#include "os/process.h"
-#include "os/signals.h"
 #include "os/stderr.h"
 #include "run/supervision.h"
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "lock/time.h"
 #include "os/process_tree.h"
 #include "os/stderr.h"
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "lock/time.h"
 #include "os/process_tree.h"
 #include "os/signals.h"
 #include "os/stderr.h"

@@ -13,7 +13,6 @@
 #include <string>
 #include <string_view>
 
-#include "lock/time.h"
 #include "os/fd.h"
 
 namespace redlock::run {

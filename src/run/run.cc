@@ -8,19 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "diag/reporter.h"
 #include "diag/text.h"
-#include "driver/setup.h"
 #include "error.h"
 #include "lock/value.h"
-#include "os/clock.h"
-#include "os/process.h"
-#include "os/stderr.h"
-#include "records/holder.h"
-#include "redis/servers/server_set.h"
-#include "run/metrics.h"
 #include "run/runner.h"
-#include "run/stage.h"
 
 namespace redlock::run {
 

@@ -13,13 +13,6 @@
 #include <utility>
 
 #include "diag/text.h"
-#include "driver/driver.h"
-#include "error.h"
-#include "exit_status.h"
-#include "os/clock.h"
-#include "os/fd.h"
-#include "os/process.h"
-#include "os/stderr.h"
 
 namespace redlock::run {
 

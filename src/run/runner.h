@@ -8,23 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "diag/reporter.h"
 #include "driver/driver.h"
 #include "driver/progress.h"
 #include "driver/setup.h"
-#include "lock/session.h"
-#include "os/process_tree.h"
-#include "os/service_manager.h"
-#include "os/signals.h"
-#include "os/stderr.h"
-#include "records/holder.h"
-#include "redis/servers/server_set.h"
-#include "run/job_control.h"
-#include "run/job_killer.h"
-#include "run/lost_hook.h"
-#include "run/metrics.h"
 #include "run/stage.h"
-#include "run/supervision.h"
 #include "run/supervisor.h"
 
 namespace redlock::run {

@@ -17,8 +17,6 @@
 #include "error.h"
 #include "lock/stages.h"
 #include "lock/value.h"
-#include "os/fd.h"
-#include "os/process.h"
 #include "os/service_manager.h"
 
 namespace redlock::run {

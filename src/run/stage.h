@@ -17,11 +17,7 @@
 
 #include "cli/command_line.h"
 #include "driver/setup.h"
-#include "lock/acquisition.h"
-#include "lock/time.h"
 #include "os/process.h"
-#include "os/fd.h"
-#include "os/signals.h"
 #include "run/metrics.h"
 
 namespace redlock::run {

@@ -19,12 +19,9 @@
 #include <cstdint>
 
 #include "exit_status.h"
-#include "lock/time.h"
 #include "lock/watch.h"
-#include "os/fd.h"
 #include "os/loop.h"
 #include "os/process.h"
-#include "os/signals.h"
 
 namespace redlock::run {
 

@@ -16,7 +16,6 @@
 #include "diag/duration.h"
 #include "diag/text.h"
 #include "driver/driver.h"
-#include "os/stderr.h"
 
 namespace redlock::run {
 

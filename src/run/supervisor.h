@@ -8,19 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "exit_status.h"
 #include "lock/plan.h"
-#include "lock/watch.h"
 #include "os/clock.h"
-#include "os/fd.h"
-#include "os/loop.h"
-#include "os/process_tree.h"
-#include "os/signals.h"
-#include "os/stderr.h"
 #include "run/job_control.h"
 #include "run/job_killer.h"
 #include "run/lost_hook.h"
-#include "run/supervision.h"
 
 namespace redlock::run {
 

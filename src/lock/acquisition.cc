@@ -14,12 +14,11 @@ using report::QuorumMissing;
 
 namespace {
 
-/// A pause that would end after the wait limit ends this long before the limit, so that we ask once
-/// more.
+/// We ask once more this long before the wait limit.
 constexpr Duration kLastQuestion = milliseconds(50);
 
-/// When the reports that too few servers answer are due: see QuorumMissing::When. A report is left
-/// out if the wait ends less than kWorthTelling later, because the end says the same.
+/// When the reports that too few servers answer are due: see QuorumMissing::When. If the wait ends
+/// less than kWorthTelling later, the end says the same.
 constexpr Duration kMissingSoon = seconds(1);
 constexpr Duration kMissingLong = seconds(10);
 constexpr Duration kWorthTelling = milliseconds(1500);
@@ -58,8 +57,7 @@ Instant Acquisition::server_limit() const {
   return short_since_ ? *short_since_ + plan_.patience.server_wait : kNever;
 }
 
-/// The limit of -w is exact. -n means "once", so its limit does not apply before one round has
-/// ended.
+/// The limit of -w is exact. That of -n, "once", does not apply before one round has ended.
 Instant Acquisition::wait_limit() const {
   return tries_once() && !finished_a_round_ ? kNever : limit_;
 }
@@ -199,8 +197,7 @@ void Acquisition::record_late(const Reply& reply, Effects& effects) {
   if (may_hold) release_.begin(reply.ask.server, reply.ask.attempt, effects);
 }
 
-/// An answer of an obstacle. As soon as a quorum is possible again, the attempt asks the other
-/// servers, too.
+/// An answer of an obstacle. Once a quorum is possible again, the attempt asks the others, too.
 void Acquisition::take_probe(Instant now, Effects& effects) {
   obstacles_.note_probe(attempt_);
   note_useless();
@@ -226,8 +223,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   }
   if (verdict == Verdict::same_server) return reject_twins(effects);
   if (attempt_.join_refused()) {
-    // The ancestor does not hold the lock any more. From now on we ask for it as for any other
-    // lock.
+    // The ancestor does not hold the lock any more: we ask for it as for any other lock.
     join_or_not(effects);
     next_round_ = now;
     return;
@@ -261,8 +257,7 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
   }
 
   if (verdict == Verdict::conflict && held_by_ancestor()) {
-    // It holds the lock again: it has put it back. Whoever waits for its own ancestor waits for
-    // ever.
+    // It has put the lock back. Whoever waits for its own ancestor waits for ever.
     join_or_not(effects);
     return rest(now, pauses_.after_dropped_win());
   }
@@ -284,8 +279,8 @@ void Acquisition::finish_round(Verdict verdict, Instant now, Effects& effects) {
                                          : pauses_.after_split(ended, waiter_, now - round_began_));
 }
 
-/// We report a revocation immediately, and so the next holder after it. Any other new holder is
-/// reported only now and then: a lock that many processes want has a new holder all the time.
+/// A revocation is news, and so is the next holder after it. Any other new holder is reported only
+/// now and then: a lock that many processes want has a new holder all the time.
 void Acquisition::tell_contended(Instant now, Effects& effects) {
   const Value value = read_value(last_refusal_ ? last_refusal_->blocker : std::string_view());
   const bool same = announced_ && announced_->token == value.token;
@@ -316,9 +311,8 @@ void Acquisition::rest(Instant now, Duration pause) {
   if (now < last_question) next_round_ = std::min(next_round_, last_question);
 }
 
-/// Contenders that are still taking the lock change from round to round. If the same servers refuse
-/// with the same values in two rounds running, the lock is held. A turn passes, however: as long as
-/// a server refuses for one, the lock may be free.
+/// If so, the lock is held: contenders that are still taking it change from round to round. But as
+/// long as a server refuses for a turn, it may be free.
 bool Acquisition::same_refusals_as_last_round() {
   std::vector<std::string> refusals(attempt_.votes().size());
   std::size_t refused = 0;
@@ -336,8 +330,8 @@ bool Acquisition::same_refusals_as_last_round() {
   return same;
 }
 
-/// Releases the token wherever the attempt may have left it; a token is for one slot. Where an
-/// answer is still to come, it shows whether there is anything to release.
+/// Releases the token wherever the attempt may have left it; where an answer is still to come, that
+/// shows whether there is anything to release. A token is for one slot.
 void Acquisition::end_attempt(Effects& effects) {
   const std::vector<ServerIndex> entered = attempt_.entered();
   if (entered.empty() && attempt_.slot() == slot_choice_.slot()) return;

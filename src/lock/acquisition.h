@@ -47,8 +47,8 @@ class Acquisition {
   /// limits, after the win.
   void tick(Instant now, Effects& effects);
 
-  /// Takes any reply: to the current round, or to a request or a release of an earlier attempt. To
-  /// be called while trying and, for late votes, after the win.
+  /// Takes any reply, to earlier attempts, too. To be called while trying and, for late votes,
+  /// after the win.
   void record(const Reply& reply, Instant now, Effects& effects);
 
   /// Gives back every token that may be on a server, through release(), and leaves the queue. For a
@@ -63,8 +63,7 @@ class Acquisition {
   void settle(Effects& effects);
 
   /// Starts the next round after `in`; in the present round, asks the servers that refused once
-  /// more. A wrong wake-up costs one round; an endless stream of wake-ups costs ten rounds a
-  /// second.
+  /// more. An endless stream of wake-ups costs ten rounds a second.
   void wake(Duration in, Instant now);
 
   void hear(ServerIndex server, Instant now) {
@@ -90,8 +89,7 @@ class Acquisition {
   }
   [[nodiscard]] const Attempt& attempt() const { return attempt_; }
 
-  /// The releases that earlier attempts still owe. A session that ends this acquisition goes on
-  /// with them.
+  /// The releases that earlier attempts still owe; a session goes on with them.
   [[nodiscard]] Release& release() { return release_; }
 
   /// A last look at a won attempt. Late votes may show that two configured servers are one server,

@@ -39,12 +39,10 @@ struct Killed {
 struct KillCost {
   Duration length;
 };
-/// redlock itself received a signal while it has no job. A signal whose default action ends a
-/// process ends the session, or the keeper. While there is a job, signals are for the job, and the
-/// supervisor passes them on.
+/// redlock itself received a signal while it has no job.
 struct Signal {
   int number;
-  bool ends_waiting;
+  bool ends_waiting;  ///< its default action ends a process
 };
 /// The supervisor is dead: no process waits for the job any more.
 struct SupervisorGone {
@@ -101,16 +99,16 @@ class Performer {
   ~Performer() = default;
 };
 
-/// Hands a machine one event after the other. All effects of an event are carried out before the
-/// machine takes the next event: an event that follows from an effect waits in a queue. Signals to
-/// the job come first among the effects of an event: nothing delays them.
+/// Hands a machine one event after the other: an event that follows from an effect waits until all
+/// effects of the earlier event are carried out. Signals to the job come first among these: nothing
+/// delays them.
 class Drive {
  public:
   Drive(Machine& machine, Performer& performer) : machine_(&machine), performer_(&performer) {}
 
-  /// Takes an event, and all events that follow from it. While an effect is carried out, this
-  /// function only queues the event. If the event before it was later than `now`, the machine takes
-  /// this one at that instant, too. If an effect has thrown, the Drive must not be used any more.
+  /// Takes an event, and all events that follow from it. While an effect is carried out, this only
+  /// queues the event. Instants never go back: an event may be taken later than `now`. If an effect
+  /// has thrown, the Drive must not be used any more.
   void step(Event event, Instant now) {
     events_.push_back({std::move(event), now});
     if (events_.size() > 1) return;

@@ -102,8 +102,8 @@ void Keeping::pass_on(Ask ask) {
   effects_.emplace_back(std::move(ask));
 }
 
-/// The acquisition has been logged at the start. If the owner released the lock, the owner logs the end. The
-/// ward, which the session takes for a job, has no exit status here.
+/// The acquisition has been logged at the start. If the owner released the lock, the owner logs the
+/// end. The ward, which the session takes for a job, has no exit status here.
 void Keeping::take_log(const Log& line) {
   if (line.event == Log::Event::acquired || released_) return;
   Log ours = line;

@@ -89,11 +89,10 @@ void Lease::record(const Reply& reply, Instant now, Effects& effects) {
   repair(now, effects);
 }
 
-/// A server that lost the key (because it restarted empty, say) gets it back when a quorum of the
-/// others has renewed in the present round. SET NX takes nothing from another process. Answers of
-/// earlier rounds prove nothing: since then the lock may have been deleted by force, on one server
-/// after the other. The repair does not depend on the reply that said "missing" alone: the renewals
-/// of the other servers may arrive after it.
+/// A server that lost the key (it restarted empty, say) gets it back when a quorum of the others
+/// has renewed in the present round, before or after it said "missing". Answers of earlier rounds
+/// prove nothing: since then the lock may have been deleted by force, on one server after the
+/// other.
 void Lease::repair(Instant now, Effects& effects) {
   if (lost_ || !quorum_renewed(now)) return;
   for (ServerIndex server = 0; server < voters_.size(); ++server) {
@@ -102,8 +101,7 @@ void Lease::repair(Instant now, Effects& effects) {
   }
 }
 
-/// A vote after the win may show that two configured servers are one server. The win did not need
-/// that vote; from now on that server has no vote.
+/// A vote after the win may show that two configured servers are one: the later one has no vote.
 void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects) {
   const auto* grant = std::get_if<Granted>(&reply.answer);
   Voter& voter = voters_[server];
@@ -120,8 +118,8 @@ void Lease::unmask_twin(ServerIndex server, const Reply& reply, Effects& effects
 void Lease::take_answer(Voter& voter, const Reply& reply) {
   const bool granted = std::holds_alternative<Granted>(reply.answer);
   if (granted && reply.ask.op == Op::repair) {
-    // The key is there again, so the lease may count on this server. But only servers that had the
-    // key all the time can say that we hold the lock; this one can say so from its next renewal on.
+    // The key is there again, so the lease may count on this server. But it was gone for a while:
+    // the server is a witness that we hold the lock only from its next renewal on.
     voter.latest = Whose::none;
     voter.expires = vote_expiry(reply.sent, timing_);
   } else if (granted || std::holds_alternative<Renewed>(reply.answer)) {

@@ -9,14 +9,12 @@ using std::chrono::seconds;
 
 namespace {
 
-/// How long we wait for the release of a held lock to be confirmed. The end of the lease may end
-/// that wait sooner.
+/// How long we wait for the release of a held lock to be confirmed; less if the lease ends sooner.
 constexpr Duration kReleasePatience = seconds(2);
 constexpr Duration kReleaseRetry = milliseconds(100);
 
-/// A wait limit is exact. So at its end the servers that have answered all along get only this time
-/// to confirm that they hold nothing of ours any more. A slower server has the release in its queue
-/// all the same.
+/// A wait limit is exact. So at its end the servers get only this time to confirm that they hold
+/// nothing of ours any more. A slower server has the release in its queue all the same.
 constexpr Duration kLastAnswers = milliseconds(200);
 
 /// For how long a key that is left behind must live to be worth a warning. Such a server gets the
@@ -258,8 +256,7 @@ void Session::end_without_job(const Outcome& outcome) {
 
 void Session::release_lease() {
   phase_ = Phase::releasing;
-  // Once the lock is not valid any more, nobody needs a confirmation. Before that a confirmation is
-  // worth waiting for, because another process may wait for the lock. Two requests over a dead
+  // Once the lock is not valid any more, nobody needs a confirmation. Two requests over a dead
   // connection may stay unanswered before the third one goes over a new connection.
   const Duration valid_for = lease().valid_until() - now_;
   release_limit_ = now_ + std::max(std::min(valid_for, kReleasePatience), 3 * plan_.server_timeout);
@@ -379,8 +376,8 @@ void Session::log(Log::Event event, Log::Carrier carrier) {
   effects_.emplace_back(line);
 }
 
-/// Removes what the release left on a minority when the other servers said that the lock was lost,
-/// even after the minimum hold: a server that was stopped may not have begun to count it.
+/// Removes what the release left on a minority when the other servers said that the lock was lost.
+/// Even after the minimum hold: a server that was stopped may not have begun to count it.
 void Session::undo_release() {
   done_marks_.undo(effects_);
   if (!cools_) return;

@@ -3,11 +3,10 @@
 // The rules of a run with several locks (`--also`), which takes one lock after the other: each lock
 // is a stage of the run. How a stage starts the next one is in run/stage.h.
 //
-// If the command must be killed, the later stages must live on for a moment, to give their locks
-// back. So a stage first kills only the main process of the next one, its supervisor. The worker
-// below notices that, kills its job in the same way without any grace, waits until no process of it
-// is left, and releases its lock. Some time later, but before its own lease ends, the stage kills
-// everything that is left, as it does without --also.
+// If the command must be killed, a stage first kills only the supervisor of the next one. The
+// worker below notices that, kills its job in the same way without any grace, waits until no
+// process of it is left, and releases its lock. Some time later, but before its own lease ends, the
+// stage kills everything that is left, as it does without --also.
 #pragma once
 
 #include <algorithm>

@@ -27,8 +27,8 @@ constexpr std::size_t how_many(const All& all, Predicate is_so) {
   return static_cast<std::size_t>(std::ranges::count_if(all, is_so));
 }
 
-/// A job that forks faster than it is killed needs another KILL. While a KILL finds only processes
-/// that cannot be killed, or that are dying already, each pause is twice the one before.
+/// A job that forks faster than it is killed needs another KILL. While a KILL finds nothing new,
+/// each pause is twice the one before.
 inline constexpr Duration kKillAgain = std::chrono::milliseconds(20);
 inline constexpr Duration kLongestKillPause = std::chrono::seconds(1);
 constexpr Duration pause_after_kill(Duration last_pause, bool found_new) {
@@ -71,8 +71,8 @@ struct Timing {
   }
 
   /// How much earlier a KILL, and all that leads to it, may come because there are many processes
-  /// to kill. It is bounded so that a lease whose renewals succeed is never cut short: when a
-  /// renewal is due, two thirds of the ttl are left, and a tenth is for the renewal itself.
+  /// to kill. A lease whose renewals succeed is never cut short: when a renewal is due, two thirds
+  /// of the ttl are left, and a tenth is for the renewal itself.
   [[nodiscard]] constexpr Duration longest_head_start() const {
     return std::max(ttl * 2 / 3 - ttl / 10 - drift() - margin() - grace, Duration::zero());
   }
